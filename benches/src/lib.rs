@@ -1,0 +1,1 @@
+//! Latency, throughput, memory and quality suites.

@@ -1,0 +1,65 @@
+//! What a caller hands over to be stored: a document with its chunk tree, concepts and relations.
+
+use loci_storage::records::{ChunkRecord, DocumentRecord};
+
+/// A document to be stored whole: inserted, or put in the place of the one with the same user,
+/// collection and key.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewDocument {
+    /// User, collection, key and whatever else is known. The store fills in `ingested_at_ms` (when
+    /// 0), `content_hash`, `chunk_count`, `next_suffix`, `char_count` and `original_len`.
+    pub record: DocumentRecord,
+    /// The file's bytes, as they came.
+    pub original: Vec<u8>,
+    /// The text that character positions refer to; `None` when it is the original itself.
+    pub text: Option<String>,
+    /// The chunk trees in pre-order: a parent stands before its children, and a subtree is a run.
+    pub chunks: Vec<NewChunk>,
+    /// Concepts that the document mentions or defines. One entry a name.
+    pub concepts: Vec<NewConcept>,
+    /// Relations that it states between concepts. Names not among `concepts` are added.
+    pub relations: Vec<NewRelation>,
+}
+
+/// One chunk of a [`NewDocument`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewChunk {
+    /// The chunk. `parent` is a place in the same list; the store fills in `suffix`,
+    /// `subtree_end` and `content_hash`.
+    pub record: ChunkRecord,
+    /// Its vector in the store's active space. `None`: the store's own embedder makes it, where
+    /// there is one.
+    pub vector: Option<Vec<f32>>,
+}
+
+/// A concept as one document states it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewConcept {
+    /// The name as written. Two names that normalise alike are one concept.
+    pub name: String,
+    /// Its type, or empty.
+    pub kind: String,
+    /// A definition or description, or empty.
+    pub description: String,
+    /// Other names, as written.
+    pub synonyms: Vec<String>,
+    /// (chunk's place in the document's list, mentions there).
+    pub mentions: Vec<(u32, u32)>,
+}
+
+/// A relation as one document states it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewRelation {
+    /// Name of the concept that it starts from.
+    pub source: String,
+    /// Name of the concept that it leads to.
+    pub target: String,
+    /// `PREREQUISITE_FOR`, `RELATED_TO`, or any verb.
+    pub kind: String,
+    /// A description, or empty.
+    pub description: String,
+    /// How strong: finite, ≥ 0. Weights of several documents add up.
+    pub weight: f32,
+    /// Places in the document's list of the chunks that are its evidence.
+    pub chunks: Vec<u32>,
+}

@@ -1,0 +1,1 @@
+//! Concepts, relations and walks over them.

@@ -1,0 +1,1 @@
+//! Finds chunks by words or nearness: text, vectors, facets.

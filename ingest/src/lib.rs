@@ -1,0 +1,3 @@
+//! Files to trees: parse, chunk, classify, extract, and the pipeline that stores them.
+
+pub mod tree;

@@ -1,0 +1,1 @@
+//! Embedders: the trait and the built-in latent semantic analysis.

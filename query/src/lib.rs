@@ -1,0 +1,1 @@
+//! A question, planned, answered and cited over one read view.

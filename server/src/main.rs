@@ -1,0 +1,3 @@
+//! The `loci` command line.
+
+fn main() {}

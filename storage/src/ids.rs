@@ -1,0 +1,28 @@
+//! The number spaces. Each is its own type, because an [`Ordinal`] is not a row and not a concept.
+
+/// A chunk's place in one view: dense, in reading order. Means nothing outside that view.
+///
+/// `Ordinal` = the base of the chunk's segment in this view + its [`Local`] number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ordinal(pub u32);
+
+/// A chunk's place in its segment: documents one after another, each in pre-order, so that a
+/// subtree is a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Local(pub u32);
+
+/// A document, for the life of the store. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocumentId(pub u64);
+
+/// A concept: one per normalised name, for the life of the store. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConceptId(pub u32);
+
+/// A segment, for the life of the store. Never reused, so that a file's name never is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SegmentId(pub u64);
+
+/// A vector space: a model with its parameters and the time it was fitted. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpaceId(pub u32);

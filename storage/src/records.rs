@@ -1,0 +1,466 @@
+//! What a row holds: documents, chunks, contributions, spaces, segments.
+//!
+//! Records are archived by rkyv (little-endian, unaligned) and read in place. A field is added at
+//! the end of its record and with a new format version only: `docs/format.md` lists them.
+//!
+//! Character positions count Unicode scalar values from the start of the document's *text*: the
+//! file itself for text, Markdown and code; the text that the parser made for HTML and PDF, which
+//! is then stored beside the original bytes. `text[chars]` is always exactly the chunk's text.
+
+use rkyv::{Archive, Deserialize, Serialize};
+
+/// What a chunk stands for in its document's tree, coarsest first.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Level {
+    /// A summary of the whole document.
+    Summary = 0,
+    /// A section, a slide, an exchange or a code file: the parent that a hit climbs to.
+    Section = 1,
+    /// A passage: what is found by default.
+    Paragraph = 2,
+    /// One self-contained statement.
+    Proposition = 3,
+    /// One sentence.
+    Sentence = 4,
+    /// One citation of another work.
+    Citation = 5,
+}
+
+/// What a chunk consists of.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum ContentType {
+    /// Prose.
+    #[default]
+    Text = 0,
+    /// An image, by reference and caption.
+    Image = 1,
+    /// A table.
+    Table = 2,
+    /// Source code.
+    Code = 3,
+    /// A diagram.
+    Diagram = 4,
+    /// A statement taken out of prose.
+    Proposition = 5,
+}
+
+/// What a chunk is for, to a learner.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum ChunkType {
+    /// A definition, law, principle or key idea.
+    Concept = 0,
+    /// A worked example or demonstration.
+    Example = 1,
+    /// An exercise or question.
+    Question = 2,
+    /// None of these.
+    #[default]
+    Other = 3,
+}
+
+/// What kind of file a document came from.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum FileType {
+    /// Plain text.
+    #[default]
+    Text = 0,
+    /// Markdown.
+    Markdown = 1,
+    /// HTML.
+    Html = 2,
+    /// PDF.
+    Pdf = 3,
+    /// Source code.
+    Code = 4,
+    /// Presentation slides.
+    Pptx = 5,
+    /// Word-processor document.
+    Docx = 6,
+    /// EPUB book.
+    Epub = 7,
+    /// LaTeX source.
+    Latex = 8,
+    /// JATS article.
+    Jats = 9,
+    /// Chat transcript or subtitles.
+    Transcript = 10,
+    /// An image.
+    Image = 11,
+}
+
+/// What a hit of the document returns as its context.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum RetrievalMode {
+    /// The hit's parent.
+    #[default]
+    Paragraph = 0,
+    /// The whole document, within the budget.
+    FullDoc = 1,
+}
+
+/// A box on a page, in 0..1 units of its width and height, origin at the top left.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+)]
+pub struct PageBox {
+    /// The page, from 1.
+    pub page: u32,
+    /// Left edge.
+    pub x0: f32,
+    /// Top edge.
+    pub y0: f32,
+    /// Right edge.
+    pub x1: f32,
+    /// Bottom edge.
+    pub y1: f32,
+}
+
+/// Where a chunk stands in its document.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct Location {
+    /// Characters `start..end` of the document's text.
+    pub chars: (u64, u64),
+    /// First and last page, from 1.
+    pub pages: Option<(u32, u32)>,
+    /// Slide, from 1.
+    pub slide: Option<u32>,
+    /// Start and end in milliseconds.
+    pub time_ms: Option<(u64, u64)>,
+    /// First and last line, from 1.
+    pub lines: Option<(u32, u32)>,
+    /// Boxes on pages.
+    pub boxes: Vec<PageBox>,
+}
+
+/// One document. Its original bytes and, where it differs, its text are rows of their own.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct DocumentRecord {
+    /// Who owns it; empty for nobody in particular.
+    pub user: String,
+    /// The named collection; empty for the default one.
+    pub collection: String,
+    /// The caller's name for it, unique by user and collection.
+    pub key: String,
+    /// The file's name, where it came from a file.
+    pub filename: Option<String>,
+    /// Where it was fetched from.
+    pub address: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Year of publication.
+    pub year: Option<i32>,
+    /// Journal, conference or publisher.
+    pub venue: Option<String>,
+    /// Digital object identifier.
+    pub doi: Option<String>,
+    /// Authors, in order.
+    pub authors: Vec<String>,
+    /// The kind of file.
+    pub file_type: FileType,
+    /// Language of the text, as ISO 639-3 (`eng`), where it was detected or set.
+    pub language: Option<String>,
+    /// Free category.
+    pub category: Option<String>,
+    /// Topics.
+    pub topics: Vec<String>,
+    /// How hard it is to read.
+    pub difficulty: Option<String>,
+    /// What a reader should know first.
+    pub prerequisites: Vec<String>,
+    /// What a reader learns.
+    pub learning_outcomes: Vec<String>,
+    /// A summary.
+    pub summary: Option<String>,
+    /// Milliseconds since 1970 when it was stored.
+    pub ingested_at_ms: u64,
+    /// Name and version of the parser and chunker with their settings; a change redoes the document.
+    pub parser: String,
+    /// xxh3-128 of the original bytes.
+    pub content_hash: [u8; 16],
+    /// What a hit returns as context.
+    pub retrieval_mode: RetrievalMode,
+    /// Known only because another document cites it.
+    pub stub: bool,
+    /// Free metadata, sorted by key.
+    pub metadata: Vec<(String, String)>,
+    /// How many chunks it has.
+    pub chunk_count: u32,
+    /// The suffix that the next new chunk's key gets.
+    pub next_suffix: u32,
+    /// Characters in the document's text.
+    pub char_count: u64,
+    /// Bytes of the original.
+    pub original_len: u64,
+}
+
+/// One chunk. Keyed by document and place in pre-order; its public key is the document's key and
+/// `suffix`.
+#[derive(
+    Archive, Serialize, Deserialize, serde::Serialize, serde::Deserialize, Clone, Debug, PartialEq,
+)]
+pub struct ChunkRecord {
+    /// The number in its public key: unique in its document, never reused.
+    pub suffix: u32,
+    /// The parent's place in pre-order.
+    pub parent: Option<u32>,
+    /// One past the last place of its subtree.
+    pub subtree_end: u32,
+    /// What it stands for.
+    pub level: Level,
+    /// What it consists of.
+    pub content_type: ContentType,
+    /// What it is for.
+    pub chunk_type: ChunkType,
+    /// Its text: exactly `text[chars]` of its document.
+    pub text: String,
+    /// Headings above it, outermost first, its own section's last.
+    pub heading_path: Vec<String>,
+    /// Where it stands.
+    pub location: Location,
+    /// Estimated tokens.
+    pub token_count: u32,
+    /// Words.
+    pub word_count: u32,
+    /// Chapter number as printed.
+    pub chapter_number: Option<String>,
+    /// Chapter title.
+    pub chapter_title: Option<String>,
+    /// Section number as printed (`3.2`).
+    pub section_number: Option<String>,
+    /// Section title.
+    pub section_title: Option<String>,
+    /// One line that says what it is about.
+    pub summary: Option<String>,
+    /// Its most telling words.
+    pub keywords: Vec<String>,
+    /// Quoted, emphasised and capitalised phrases.
+    pub key_terms: Vec<String>,
+    /// Equations, as written.
+    pub equations: Vec<String>,
+    /// `Figure 3.1`, as written.
+    pub figure_refs: Vec<String>,
+    /// Whether it shows or refers to a diagram.
+    pub has_diagrams: bool,
+    /// Name of the function, class or method, for code.
+    pub symbol: Option<String>,
+    /// How many citations it makes.
+    pub citation_count: u32,
+    /// How sure the extractor was, in 0..=1.
+    pub confidence: f32,
+    /// Free metadata, sorted by key.
+    pub metadata: Vec<(String, String)>,
+    /// xxh3-128 of what is embedded and indexed (title, heading path, text): the vectors' key.
+    pub content_hash: [u8; 16],
+}
+
+/// What one document says of one concept. The truth; [`ConceptRecord`] is derived from all of them.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct ConceptContribution {
+    /// The name as this document writes it first.
+    pub name: String,
+    /// Its type, or empty.
+    pub kind: String,
+    /// A description or definition, or empty.
+    pub description: String,
+    /// Other names, normalised.
+    pub synonyms: Vec<String>,
+    /// (chunk's place in pre-order, mentions there), ascending.
+    pub mentions: Vec<(u32, u32)>,
+}
+
+/// What one document says of one relation.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct RelationContribution {
+    /// A description, or empty.
+    pub description: String,
+    /// Weight in millionths: sums are exact in any order.
+    pub weight_micro: u64,
+    /// Places in pre-order of the chunks that are its evidence, ascending.
+    pub chunks: Vec<u32>,
+}
+
+/// A concept, merged from its contributions in the commit that changes them.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct ConceptRecord {
+    /// The name, as the first document wrote it.
+    pub name: String,
+    /// The normalised name: unique in the store.
+    pub normalised: String,
+    /// Its type: the most frequent among contributions, or empty.
+    pub kind: String,
+    /// The longest description, or empty.
+    pub description: String,
+    /// Other names, normalised, sorted.
+    pub synonyms: Vec<String>,
+    /// Mentions over all documents.
+    pub mention_count: u64,
+    /// Documents that contribute; with none the concept is invisible.
+    pub document_count: u64,
+    /// The first document that contributed and still does.
+    pub first_document: Option<u64>,
+}
+
+/// A relation, merged from its contributions in the commit that changes them.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct RelationRecord {
+    /// The longest description, or empty.
+    pub description: String,
+    /// Sum of weights, in millionths.
+    pub weight_micro: u64,
+    /// Documents that contribute; with none the relation is invisible.
+    pub document_count: u64,
+}
