@@ -6,11 +6,41 @@
 //!
 //! This crate knows no index: it moves bytes of sections that `index` and `graph` build and read.
 //!
-//! Start reading at [`ids`], then [`records`], then `segment`.
+//! | to | read |
+//! | --- | --- |
+//! | open, write, take views | [`store`] |
+//! | change rows | [`staging`] |
+//! | read rows | [`rows`], [`records`], [`keys`] |
+//! | find chunks in a committed state | [`snapshot`], [`segment`], [`placed`] |
+//! | build a segment | [`build`] |
 
+pub mod build;
+mod commit;
+mod dir;
+mod envelope;
+mod error;
 pub mod ids;
+pub mod keys;
+pub mod limits;
+mod lock;
+mod map;
 pub mod placed;
 pub mod records;
+mod repair;
+pub mod rows;
+pub mod segment;
+pub mod snapshot;
+pub mod staging;
+pub mod store;
+mod tables;
 
+pub use dir::SegmentDir;
+pub use error::StoreError;
 pub use ids::{ConceptId, DocumentId, Local, Ordinal, SegmentId, SpaceId};
+pub use keys::{ChunkKey, DocumentKey};
 pub use placed::{Placed, Scored};
+pub use rows::Rows;
+pub use snapshot::Snapshot;
+pub use staging::Staging;
+pub use store::{Store, StoreOptions, Views};
+pub use tables::Table;

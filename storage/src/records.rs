@@ -367,6 +367,40 @@ pub struct ChunkRecord {
     pub content_hash: [u8; 16],
 }
 
+impl Default for ChunkRecord {
+    /// An empty passage that stands alone.
+    fn default() -> Self {
+        ChunkRecord {
+            suffix: 0,
+            parent: None,
+            subtree_end: 1,
+            level: Level::Paragraph,
+            content_type: ContentType::default(),
+            chunk_type: ChunkType::default(),
+            text: String::new(),
+            heading_path: Vec::new(),
+            location: Location::default(),
+            token_count: 0,
+            word_count: 0,
+            chapter_number: None,
+            chapter_title: None,
+            section_number: None,
+            section_title: None,
+            summary: None,
+            keywords: Vec::new(),
+            key_terms: Vec::new(),
+            equations: Vec::new(),
+            figure_refs: Vec::new(),
+            has_diagrams: false,
+            symbol: None,
+            citation_count: 0,
+            confidence: 1.0,
+            metadata: Vec::new(),
+            content_hash: [0; 16],
+        }
+    }
+}
+
 /// What one document says of one concept. The truth; [`ConceptRecord`] is derived from all of them.
 #[derive(
     Archive,
@@ -463,4 +497,175 @@ pub struct RelationRecord {
     pub weight_micro: u64,
     /// Documents that contribute; with none the relation is invisible.
     pub document_count: u64,
+}
+
+/// A vector space: a model with its parameters, and how much its arm helps.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct SpaceRecord {
+    /// Name and version of the model.
+    pub model: String,
+    /// Whether the store's own embedder made it: then vectors are views of text and projection,
+    /// and have no rows.
+    pub builtin: bool,
+    /// Numbers in a vector.
+    pub dim: u32,
+    /// Chunks that it was fitted on; 0 for a model that is not fitted here.
+    pub fitted_chunks: u64,
+    /// The projection of text into the space, for the built-in embedder.
+    pub projection: Option<PartEntry>,
+    /// The vector arm's share beside text, in 0..=1; `None` where nothing could be measured.
+    pub vector_share: Option<f32>,
+    /// (share, mean reciprocal rank) that calibration measured.
+    pub calibration: Vec<(f32, f32)>,
+    /// Known-item questions that calibration asked.
+    pub calibration_questions: u32,
+}
+
+/// Which segments are live: the row that redb's commit switches.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct ManifestRecord {
+    /// Counts commits.
+    pub generation: u64,
+    /// The next document id; from 1.
+    pub next_document: u64,
+    /// The next concept id; from 0.
+    pub next_concept: u32,
+    /// The next segment id; from 1.
+    pub next_segment: u64,
+    /// The next part id; from 1.
+    pub next_part: u64,
+    /// The next space id; from 1.
+    pub next_space: u32,
+    /// Documents.
+    pub document_count: u64,
+    /// Chunks.
+    pub chunk_count: u64,
+    /// Visible concepts.
+    pub concept_count: u64,
+    /// Visible relations.
+    pub relation_count: u64,
+    /// Live segments, in the order of their ordinals.
+    pub segments: Vec<SegmentEntry>,
+    /// The space that searches use.
+    pub active_space: Option<u32>,
+    /// PageRank and what else `analyze` computes.
+    pub analysis: Option<PartEntry>,
+}
+
+/// A live segment.
+#[derive(
+    Archive, Serialize, Deserialize, serde::Serialize, serde::Deserialize, Clone, Debug, PartialEq,
+)]
+pub struct SegmentEntry {
+    /// Its id.
+    pub id: u64,
+    /// Its chunks, dead ones included.
+    pub chunk_count: u32,
+    /// Its documents, dead ones included.
+    pub document_count: u32,
+    /// Skeleton, text, facets, names, mentions, relations.
+    pub base: PartEntry,
+    /// Its vectors, and the space that they lie in.
+    pub vectors: Option<(u32, PartEntry)>,
+}
+
+/// A part and where it lies.
+#[derive(
+    Archive, Serialize, Deserialize, serde::Serialize, serde::Deserialize, Clone, Debug, PartialEq,
+)]
+pub struct PartEntry {
+    /// Its id.
+    pub id: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    /// The name of its file; `None` when it lies in the table `parts`.
+    pub file: Option<String>,
+}
+
+macro_rules! numbered {
+    ($($(#[$doc:meta])* $plain:ident { $($variant:ident = $name:literal),* $(,)? })*) => {$(
+        impl $plain {
+            /// All values, by number.
+            pub const ALL: &'static [$plain] = &[$($plain::$variant),*];
+
+            /// The value with this number in the format.
+            pub fn from_number(number: u8) -> Option<$plain> {
+                Self::ALL.get(usize::from(number)).copied()
+            }
+
+            /// The name that filters and JSON use.
+            pub const fn name(self) -> &'static str {
+                match self { $($plain::$variant => $name,)* }
+            }
+
+            /// The value with this name.
+            pub fn from_name(name: &str) -> Option<$plain> {
+                Self::ALL.iter().copied().find(|value| value.name() == name)
+            }
+        }
+    )*};
+}
+
+numbered! {
+    Level {
+        Summary = "summary", Section = "section", Paragraph = "paragraph",
+        Proposition = "proposition", Sentence = "sentence", Citation = "citation",
+    }
+    ContentType {
+        Text = "text", Image = "image", Table = "table", Code = "code", Diagram = "diagram",
+        Proposition = "proposition",
+    }
+    ChunkType {
+        Concept = "concept", Example = "example", Question = "question", Other = "other",
+    }
+    FileType {
+        Text = "text", Markdown = "markdown", Html = "html", Pdf = "pdf", Code = "code",
+        Pptx = "pptx", Docx = "docx", Epub = "epub", Latex = "latex", Jats = "jats",
+        Transcript = "transcript", Image = "image",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_give_back_their_value() {
+        for (number, &level) in Level::ALL.iter().enumerate() {
+            assert_eq!(level as usize, number);
+            assert_eq!(Level::from_number(number as u8), Some(level));
+            assert_eq!(Level::from_name(level.name()), Some(level));
+        }
+        for (number, &kind) in FileType::ALL.iter().enumerate() {
+            assert_eq!(kind as usize, number);
+            assert_eq!(FileType::from_name(kind.name()), Some(kind));
+        }
+        for (number, &kind) in ContentType::ALL.iter().enumerate() {
+            assert_eq!(kind as usize, number);
+        }
+        for (number, &kind) in ChunkType::ALL.iter().enumerate() {
+            assert_eq!(kind as usize, number);
+        }
+        assert_eq!(Level::from_number(6), None);
+    }
 }

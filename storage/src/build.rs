@@ -1,0 +1,93 @@
+//! Building a segment from rows.
+//!
+//! Storage numbers the chunks and writes what it reads itself (documents, skeleton); a
+//! [`SegmentBuilder`] that the caller brings writes everything else.
+
+use crate::error::StoreError;
+use crate::ids::{DocumentId, Local, SpaceId};
+use crate::keys;
+use crate::limits::CHUNKS_MAX;
+use crate::records::{ChunkRecord, DocumentRecord};
+use crate::rows::{Rows, missing};
+use crate::segment::{
+    DocumentRun, DocumentsBuilder, PartBuilder, PartKind, SectionId, SkeletonBuilder,
+};
+use crate::staging::SegmentDraft;
+use crate::tables::Table;
+
+/// A document as a segment holds it.
+#[derive(Debug)]
+pub struct SegmentDocument {
+    /// The document.
+    pub id: DocumentId,
+    /// Local number of its first chunk.
+    pub first: Local,
+    /// Its record.
+    pub record: DocumentRecord,
+    /// Its chunks, in pre-order.
+    pub chunks: Vec<ChunkRecord>,
+}
+
+/// What writes a segment's indexes: text, facets, names, mentions, relations, vectors.
+pub trait SegmentBuilder {
+    /// Takes a document. Documents come in ascending order of id.
+    fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError>;
+
+    /// Adds the sections to `part`; returns the vectors and the space that they lie in.
+    fn finish(
+        self: Box<Self>,
+        part: &mut PartBuilder,
+    ) -> Result<Option<(SpaceId, PartBuilder)>, StoreError>;
+}
+
+/// Builds the segment of `documents`, which ascend and have rows.
+pub fn build_segment(
+    rows: &dyn Rows,
+    documents: &[DocumentId],
+    mut builder: Box<dyn SegmentBuilder + '_>,
+) -> Result<SegmentDraft, StoreError> {
+    let (mut runs, mut skeleton) = (DocumentsBuilder::default(), SkeletonBuilder::default());
+    let mut next = 0u32;
+    for (index, &id) in (0u32..).zip(documents) {
+        let record = rows.document(id)?;
+        let record = record.ok_or_else(|| missing(Table::Documents, &keys::document(id)))?;
+        let chunks = rows.chunks(id)?;
+        if chunks.len() != record.chunk_count as usize {
+            return Err(missing(
+                Table::Chunks,
+                &keys::in_document(id, chunks.len() as u32),
+            ));
+        }
+        let first = Local(next);
+        next = next
+            .checked_add(record.chunk_count)
+            .ok_or(StoreError::Limit {
+                what: "the chunks of a segment",
+                limit: CHUNKS_MAX,
+            })?;
+        runs.push(DocumentRun {
+            document: id,
+            first,
+            count: record.chunk_count,
+        });
+        skeleton.push_document(first, index, &chunks);
+        builder.push(
+            rows,
+            &SegmentDocument {
+                id,
+                first,
+                record,
+                chunks,
+            },
+        )?;
+    }
+    let mut base = PartBuilder::new(PartKind::Segment, next, documents.len() as u32);
+    base.push(SectionId::Documents, 0, runs.finish());
+    base.push(SectionId::Skeleton, 0, skeleton.finish());
+    let vectors = builder.finish(&mut base)?;
+    Ok(SegmentDraft {
+        documents: documents.to_vec(),
+        base,
+        vectors,
+    })
+}

@@ -1,0 +1,138 @@
+//! Why the store cannot do what was asked. Every variant tells its reader what to do next.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::segment::PartError;
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another process (or another handle in this one) has the store open. Close it, or ask it.
+    #[error("the store at {} is open in another process; close it there first", path.display())]
+    Locked {
+        /// The store's folder.
+        path: PathBuf,
+    },
+    /// There is no store in this folder, and creating one was not asked for.
+    #[error("no store at {}; check the path, or create one by ingesting into it", path.display())]
+    Missing {
+        /// The store's folder.
+        path: PathBuf,
+    },
+    /// A release with another format wrote it. Use that release, or export there and import here.
+    #[error("the store has format {found}; this build reads and writes format {ours}")]
+    Format {
+        /// What the store says.
+        found: u32,
+        /// What this build knows.
+        ours: u32,
+    },
+    /// The database file is an older copy than the segments beside it. Restore the whole folder
+    /// from one backup.
+    #[error(
+        "loci.redb is an older copy: it is of generation {store}, but {segment} was written later; \
+         restore the whole folder from one backup"
+    )]
+    OldCopy {
+        /// Generation that the manifest says.
+        store: u64,
+        /// The segment file that is newer.
+        segment: String,
+    },
+    /// A row's bytes are not what was written. Suspect the disk; restore from a backup.
+    #[error("damaged row in table {table}, key {key}: {why}")]
+    DamagedRow {
+        /// Name of the table.
+        table: &'static str,
+        /// The key, in hexadecimal.
+        key: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A row that another row or a view promises is not there. Suspect the disk; restore from a
+    /// backup.
+    #[error("missing row in table {table}, key {key}")]
+    MissingRow {
+        /// Name of the table.
+        table: &'static str,
+        /// The key, in hexadecimal.
+        key: String,
+    },
+    /// A part cannot be used.
+    #[error("part {name}: {source}")]
+    Part {
+        /// The file, or the number of an inlined part.
+        name: String,
+        /// Why.
+        source: PartError,
+    },
+    /// A limit that [`crate::limits`] states would be passed.
+    #[error("{what} would pass the limit of {limit}")]
+    Limit {
+        /// What would.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// What the caller handed over breaks a rule.
+    #[error("{0}")]
+    Invalid(String),
+    /// An earlier commit failed half way. Nothing acknowledged is lost: close and open the store.
+    #[error("the store is read-only since a commit failed ({0}); close it and open it again")]
+    ReadOnly(String),
+    /// The store was closed, or its committing thread is gone.
+    #[error("the store is closed")]
+    Closed,
+    /// A builder or reader of an index failed.
+    #[error("{0}")]
+    View(Box<dyn std::error::Error + Send + Sync>),
+    /// The caller's closure failed; its changes were dropped.
+    #[error("{0}")]
+    Caller(Box<dyn std::error::Error + Send + Sync>),
+    /// redb failed.
+    #[error("database: {0}")]
+    Redb(Box<redb::Error>),
+    /// The file system failed.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// Wraps an error of the file system with what was tried.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
+        let what = what.into();
+        move |source| StoreError::Io { what, source }
+    }
+
+    /// Wraps an error of a builder or reader of an index.
+    pub fn view(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+        StoreError::View(error.into())
+    }
+}
+
+macro_rules! from_redb {
+    ($($error:ty),*) => {$(
+        impl From<$error> for StoreError {
+            fn from(error: $error) -> Self {
+                StoreError::Redb(Box::new(error.into()))
+            }
+        }
+    )*};
+}
+
+from_redb!(
+    redb::Error,
+    redb::DatabaseError,
+    redb::TransactionError,
+    redb::TableError,
+    redb::StorageError,
+    redb::CommitError,
+    redb::SetDurabilityError
+);

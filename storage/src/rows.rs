@@ -1,0 +1,390 @@
+//! Reading rows: one interface over a snapshot and over a commit in the making.
+//!
+//! Every value is verified against its checksum, and every record against its layout, before it
+//! is used. Start reading at [`Rows`].
+
+use std::fmt;
+use std::ops::{ControlFlow, Deref};
+
+use redb::AccessGuard;
+use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
+use rkyv::bytecheck::CheckBytes;
+use rkyv::rancor;
+use rkyv::ser::allocator::ArenaHandle;
+use rkyv::util::AlignedVec;
+use rkyv::{Archive, Deserialize, Serialize};
+
+use crate::envelope;
+use crate::error::StoreError;
+use crate::ids::{ConceptId, DocumentId, SpaceId};
+use crate::keys::{self, ChunkKey, DocumentKey};
+use crate::records::{
+    ChunkRecord, ConceptContribution, ConceptRecord, DocumentRecord, RelationContribution,
+    SpaceRecord,
+};
+use crate::tables::Table;
+
+/// What a scan calls for each row: key and payload. Break ends the scan.
+pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, StoreError> + 'v;
+
+/// Access to rows, in a snapshot or in a transaction.
+pub trait Rows {
+    /// The payload of one row, verified.
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError>;
+
+    /// Visits the rows with `from <= key` and, where given, `key < to`, in ascending order.
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: Option<&[u8]>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError>;
+}
+
+impl<'r> dyn Rows + 'r {
+    /// A document.
+    pub fn document(&self, id: DocumentId) -> Result<Option<DocumentRecord>, StoreError> {
+        read(self, Table::Documents, &keys::document(id))
+    }
+
+    /// The id of a document.
+    pub fn document_id(&self, key: &DocumentKey) -> Result<Option<DocumentId>, StoreError> {
+        let key = key.to_string();
+        let value = self.get(Table::DocumentKeys, key.as_bytes())?;
+        value
+            .map(|value| number(Table::DocumentKeys, key.as_bytes(), &value))
+            .transpose()
+            .map(|id| id.map(DocumentId))
+    }
+
+    /// A chunk, by its place in pre-order.
+    pub fn chunk(&self, id: DocumentId, place: u32) -> Result<Option<ChunkRecord>, StoreError> {
+        read(self, Table::Chunks, &keys::in_document(id, place))
+    }
+
+    /// All chunks of a document, in pre-order.
+    pub fn chunks(&self, id: DocumentId) -> Result<Vec<ChunkRecord>, StoreError> {
+        let mut chunks = Vec::new();
+        self.scan_document(Table::Chunks, id, &mut |key, payload| {
+            chunks.push(decode(Table::Chunks, key, payload)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(chunks)
+    }
+
+    /// The document and place of a chunk.
+    pub fn find_chunk(&self, key: &ChunkKey) -> Result<Option<(DocumentId, u32)>, StoreError> {
+        let Some(id) = self.document_id(&key.document)? else {
+            return Ok(None);
+        };
+        let row = keys::in_document(id, key.suffix);
+        let Some(value) = self.get(Table::ChunkSuffixes, &row)? else {
+            return Ok(None);
+        };
+        let place = value.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+        let place = place.ok_or_else(|| damaged(Table::ChunkSuffixes, &row, "too short"))?;
+        Ok(Some((id, place)))
+    }
+
+    /// The file as it came.
+    pub fn original(&self, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.packed(Table::Originals, id)
+    }
+
+    /// The text that character positions of a document count in, where it is not the original.
+    pub fn text(&self, id: DocumentId) -> Result<Option<String>, StoreError> {
+        let Some(bytes) = self.packed(Table::Texts, id)? else {
+            return Ok(None);
+        };
+        let wrong = |_| damaged(Table::Texts, &keys::document(id), "not UTF-8");
+        String::from_utf8(bytes).map(Some).map_err(wrong)
+    }
+
+    /// A concept.
+    pub fn concept(&self, id: ConceptId) -> Result<Option<ConceptRecord>, StoreError> {
+        read(self, Table::Concepts, &keys::concept(id))
+    }
+
+    /// The id of a concept, by its normalised name.
+    pub fn concept_id(&self, normalised: &str) -> Result<Option<ConceptId>, StoreError> {
+        let key = normalised.as_bytes();
+        let Some(value) = self.get(Table::ConceptNames, key)? else {
+            return Ok(None);
+        };
+        let id = value
+            .first_chunk()
+            .map(|bytes| ConceptId(u32::from_le_bytes(*bytes)));
+        id.map(Some)
+            .ok_or_else(|| damaged(Table::ConceptNames, key, "too short"))
+    }
+
+    /// What a document says of concepts, by ascending id.
+    pub fn concept_contributions(
+        &self,
+        id: DocumentId,
+    ) -> Result<Vec<(ConceptId, ConceptContribution)>, StoreError> {
+        let table = Table::ConceptContributions;
+        let mut found = Vec::new();
+        self.scan_document(table, id, &mut |key, payload| {
+            let concept = keys::u32_at(key, 8).ok_or_else(|| damaged(table, key, "short key"))?;
+            found.push((ConceptId(concept), decode(table, key, payload)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// What a document says of relations: the relation's key, and the contribution.
+    pub fn relation_contributions(
+        &self,
+        id: DocumentId,
+    ) -> Result<Vec<(keys::Key, RelationContribution)>, StoreError> {
+        let table = Table::RelationContributions;
+        let mut found = Vec::new();
+        self.scan_document(table, id, &mut |key, payload| {
+            let relation = key.get(8..).unwrap_or_default().to_vec();
+            found.push((relation, decode(table, key, payload)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// A vector space.
+    pub fn space(&self, id: SpaceId) -> Result<Option<SpaceRecord>, StoreError> {
+        read(self, Table::Spaces, &id.0.to_be_bytes())
+    }
+
+    /// The vector of a content in a space.
+    pub fn vector(
+        &self,
+        space: SpaceId,
+        content_hash: [u8; 16],
+    ) -> Result<Option<Vec<f32>>, StoreError> {
+        let value = self.get(Table::Vectors, &keys::vector(space, content_hash))?;
+        Ok(value.map(|value| {
+            let words = value.chunks_exact(4);
+            words
+                .map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+                .collect()
+        }))
+    }
+
+    /// A setting, as JSON.
+    pub fn setting(&self, name: &str) -> Result<Option<String>, StoreError> {
+        let Some(value) = self.get(Table::Settings, name.as_bytes())? else {
+            return Ok(None);
+        };
+        let wrong = |_| damaged(Table::Settings, name.as_bytes(), "not UTF-8");
+        String::from_utf8(value.to_vec()).map(Some).map_err(wrong)
+    }
+
+    /// Visits all rows of a table.
+    pub fn scan_all(&self, table: Table, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.scan(table, &[], None, visit)
+    }
+
+    /// Visits the rows of one document in a table whose keys start with the document's id.
+    pub fn scan_document(
+        &self,
+        table: Table,
+        id: DocumentId,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
+        let (from, to) = keys::of_document(id);
+        self.scan(table, &from, Some(&to), visit)
+    }
+
+    /// How many rows a table has. Costs a pass over it.
+    pub fn count(&self, table: Table) -> Result<u64, StoreError> {
+        let mut count = 0;
+        self.scan_all(table, &mut |_, _| {
+            count += 1;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(count)
+    }
+
+    fn packed(&self, table: Table, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = keys::document(id);
+        let Some(value) = self.get(table, &key)? else {
+            return Ok(None);
+        };
+        unpack(&value)
+            .map(Some)
+            .map_err(|why| damaged(table, &key, &why))
+    }
+}
+
+/// A row's payload, verified.
+pub struct Value<'r>(Inner<'r>);
+
+enum Inner<'r> {
+    Row(AccessGuard<'r, &'static [u8]>),
+    Staged(&'r [u8]),
+}
+
+impl<'r> Value<'r> {
+    pub(crate) fn staged(payload: &'r [u8]) -> Value<'r> {
+        Value(Inner::Staged(payload))
+    }
+
+    /// Takes a row out of redb once its checksum is right.
+    pub(crate) fn verified(
+        table: Table,
+        key: &[u8],
+        row: AccessGuard<'r, &'static [u8]>,
+    ) -> Result<Value<'r>, StoreError> {
+        envelope::open(table.number(), key, row.value())
+            .map_err(|why| damaged(table, key, &why))?;
+        Ok(Value(Inner::Row(row)))
+    }
+}
+
+impl Deref for Value<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Inner::Row(row) => &row.value()[envelope::LEN..],
+            Inner::Staged(payload) => payload,
+        }
+    }
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Value({} bytes)", self.len())
+    }
+}
+
+/// The error for a row whose bytes are not what was written.
+pub(crate) fn damaged(table: Table, key: &[u8], why: &str) -> StoreError {
+    StoreError::DamagedRow {
+        table: table.name(),
+        key: hex(key),
+        why: why.into(),
+    }
+}
+
+/// The error for a row that must be there.
+pub fn missing(table: Table, key: &[u8]) -> StoreError {
+    StoreError::MissingRow {
+        table: table.name(),
+        key: hex(key),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn number(table: Table, key: &[u8], payload: &[u8]) -> Result<u64, StoreError> {
+    let bytes = payload
+        .first_chunk()
+        .ok_or_else(|| damaged(table, key, "too short"))?;
+    Ok(u64::from_le_bytes(*bytes))
+}
+
+/// A record as bytes.
+pub fn encode<T>(record: &T) -> Result<Vec<u8>, StoreError>
+where
+    T: for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
+{
+    let bytes = rkyv::to_bytes::<rancor::Error>(record);
+    bytes
+        .map(|bytes| bytes.to_vec())
+        .map_err(|why| StoreError::Invalid(why.to_string()))
+}
+
+/// A record from the payload of a row, which is validated first.
+pub fn decode<T>(table: Table, key: &[u8], payload: &[u8]) -> Result<T, StoreError>
+where
+    T: Archive,
+    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
+        + Deserialize<T, HighDeserializer<rancor::Error>>,
+{
+    rkyv::from_bytes::<T, rancor::Error>(payload)
+        .map_err(|why| damaged(table, key, &why.to_string()))
+}
+
+/// The record of one row.
+pub fn read<T>(rows: &dyn Rows, table: Table, key: &[u8]) -> Result<Option<T>, StoreError>
+where
+    T: Archive,
+    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
+        + Deserialize<T, HighDeserializer<rancor::Error>>,
+{
+    rows.get(table, key)?
+        .map(|value| decode(table, key, &value))
+        .transpose()
+}
+
+/// Bytes with a codec in front; compressed where that makes them smaller.
+pub(crate) fn pack(bytes: &[u8]) -> Vec<u8> {
+    let compressed = lz4_flex::block::compress(bytes);
+    let (codec, body) = if compressed.len() < bytes.len() {
+        (1, &compressed[..])
+    } else {
+        (0, bytes)
+    };
+    let mut packed = Vec::with_capacity(9 + body.len());
+    packed.push(codec);
+    packed.extend((bytes.len() as u64).to_le_bytes());
+    packed.extend(body);
+    packed
+}
+
+/// What [`pack`] was given. `packed` may be anything at all.
+pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
+    let Some((head, body)) = packed.split_first_chunk::<9>() else {
+        return Err("too short".into());
+    };
+    let len = u64::from_le_bytes([
+        head[1], head[2], head[3], head[4], head[5], head[6], head[7], head[8],
+    ]);
+    match head[0] {
+        0 if body.len() as u64 == len => Ok(body.to_vec()),
+        1 if len <= crate::limits::DOCUMENT_LEN_MAX => {
+            let bytes = lz4_flex::block::decompress(body, len as usize);
+            bytes.map_err(|why| why.to_string())
+        }
+        _ => Err("neither stored nor compressed".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn packed_bytes_come_back(bytes: Vec<u8>, repeat in 1usize..50) {
+            let bytes = bytes.repeat(repeat);
+            prop_assert_eq!(unpack(&pack(&bytes)).unwrap(), bytes);
+        }
+
+        #[test]
+        fn any_bytes_are_unpacked_or_refused(mut bytes: Vec<u8>) {
+            if let Some(high) = bytes.get_mut(4..9) {
+                high.fill(0); // a length that can be allocated
+            }
+            let _ = unpack(&bytes);
+        }
+
+        #[test]
+        fn a_record_comes_back(text in ".{0,40}", page: u32) {
+            let mut chunk = ChunkRecord { text, ..ChunkRecord::default() };
+            chunk.location.pages = Some((page, page));
+            let bytes = encode(&chunk).unwrap();
+            let back: ChunkRecord = decode(Table::Chunks, &[], &bytes).unwrap();
+            prop_assert_eq!(back, chunk);
+        }
+
+        #[test]
+        fn any_bytes_are_a_record_or_an_error(bytes: Vec<u8>) {
+            let _ = decode::<ChunkRecord>(Table::Chunks, &[], &bytes);
+            let _ = decode::<DocumentRecord>(Table::Documents, &[], &bytes);
+        }
+    }
+}

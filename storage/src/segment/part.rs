@@ -1,0 +1,313 @@
+//! Building and opening a part.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::header::{ALIGN, Entry, check, decode_table};
+use super::{Header, PartError, PartKind, SectionId};
+use crate::dir::SegmentDir;
+use crate::map::Map;
+
+/// The bytes of a part: a map of a file, or a buffer that starts on a cache line.
+#[derive(Debug)]
+pub enum PartBytes {
+    /// A mapped file.
+    Mapped(Map),
+    /// A buffer.
+    Owned(rkyv::util::AlignedVec<ALIGN>),
+}
+
+impl PartBytes {
+    /// A copy of `bytes` that starts on a cache line.
+    pub fn copy(bytes: &[u8]) -> PartBytes {
+        let mut owned = rkyv::util::AlignedVec::with_capacity(bytes.len());
+        owned.extend_from_slice(bytes);
+        PartBytes::Owned(owned)
+    }
+}
+
+impl AsRef<[u8]> for PartBytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            PartBytes::Mapped(map) => map.as_ref(),
+            PartBytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// An open part: header, section table and bounds are checked.
+///
+/// A part that lies in a file and is [retired](Part::retire) deletes the file when the last reader
+/// lets go of it.
+pub struct Part {
+    bytes: PartBytes,
+    header: Header,
+    sections: Vec<Entry>,
+    file: Option<PartFile>,
+}
+
+/// Where a part's file lies.
+struct PartFile {
+    dir: Arc<dyn SegmentDir>,
+    name: String,
+    retired: AtomicBool,
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part")
+            .field("header", &self.header)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Part {
+    /// Checks header, table and bounds of `bytes`, which may be anything at all. Costs nothing
+    /// that grows with the part; [`Part::verify`] reads it whole.
+    pub fn new(bytes: PartBytes) -> Result<Part, PartError> {
+        let header = Header::decode(bytes.as_ref())?;
+        let sections = decode_table(&header, bytes.as_ref())?;
+        Ok(Part {
+            bytes,
+            header,
+            sections,
+            file: None,
+        })
+    }
+
+    /// Says which file the bytes were opened from.
+    pub(crate) fn in_file(self, dir: Arc<dyn SegmentDir>, name: String) -> Part {
+        Part {
+            file: Some(PartFile {
+                dir,
+                name,
+                retired: AtomicBool::new(false),
+            }),
+            ..self
+        }
+    }
+
+    /// Marks the part as no longer listed by a durable manifest: its file goes with its last
+    /// reader. A crash before that leaves an orphan, which the next open deletes.
+    pub(crate) fn retire(&self) {
+        if let Some(file) = &self.file {
+            file.retired.store(true, Ordering::Release);
+        }
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Compares every section with its checksum.
+    pub fn verify(&self) -> Result<(), PartError> {
+        for entry in &self.sections {
+            let name = format!("section {} ({})", entry.id, entry.argument);
+            check(&name, entry.xxh3, &self.bytes.as_ref()[range(entry)])?;
+        }
+        Ok(())
+    }
+
+    /// A section, which keeps the part open for as long as it lives. `None` when it has none.
+    pub fn find(self: &Arc<Self>, id: SectionId, argument: u32) -> Option<Section> {
+        let entry = self.sections.iter().find(|entry| entry.is(id, argument))?;
+        Some(Section {
+            part: Arc::clone(self),
+            range: range(entry),
+        })
+    }
+
+    /// A section that must be there.
+    pub fn section(self: &Arc<Self>, id: SectionId, argument: u32) -> Result<Section, PartError> {
+        self.find(id, argument)
+            .ok_or(PartError::MissingSection { id, argument })
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if self.retired.load(Ordering::Acquire) {
+            // What cannot be removed now is an orphan that the next open deletes.
+            let _ = self.dir.remove(&self.name);
+        }
+    }
+}
+
+fn range(entry: &Entry) -> Range<usize> {
+    entry.offset..entry.offset + entry.len
+}
+
+/// The bytes of one section; they start on a cache line.
+#[derive(Clone, Debug)]
+pub struct Section {
+    part: Arc<Part>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Section {
+    fn as_ref(&self) -> &[u8] {
+        &self.part.bytes.as_ref()[self.range.clone()]
+    }
+}
+
+/// Collects sections and writes the part.
+#[derive(Debug)]
+pub struct PartBuilder {
+    kind: PartKind,
+    chunk_count: u32,
+    document_count: u32,
+    sections: Vec<(SectionId, u32, Vec<u8>)>,
+}
+
+impl PartBuilder {
+    /// An empty part.
+    pub fn new(kind: PartKind, chunk_count: u32, document_count: u32) -> PartBuilder {
+        PartBuilder {
+            kind,
+            chunk_count,
+            document_count,
+            sections: Vec::new(),
+        }
+    }
+
+    /// Adds a section; each (id, argument) once, in any order.
+    pub fn push(&mut self, id: SectionId, argument: u32, bytes: Vec<u8>) {
+        self.sections.push((id, argument, bytes));
+    }
+
+    /// Chunks of the part.
+    pub fn chunk_count(&self) -> u32 {
+        self.chunk_count
+    }
+
+    /// Documents of the part.
+    pub fn document_count(&self) -> u32 {
+        self.document_count
+    }
+
+    /// The part's bytes.
+    pub fn finish(mut self, part: u64, generation: u64) -> Vec<u8> {
+        self.sections
+            .sort_by_key(|(id, argument, _)| (*id, *argument));
+        let mut at = (Header::LEN + Entry::LEN * self.sections.len()).next_multiple_of(ALIGN);
+        let mut entries = Vec::with_capacity(self.sections.len());
+        for (id, argument, bytes) in &self.sections {
+            entries.push(Entry {
+                id: *id as u32,
+                argument: *argument,
+                offset: at,
+                len: bytes.len(),
+                xxh3: xxh3_64(bytes),
+            });
+            at = (at + bytes.len()).next_multiple_of(ALIGN);
+        }
+        let table: Vec<u8> = entries.iter().flat_map(Entry::encode).collect();
+        let header = Header {
+            kind: self.kind,
+            section_count: entries.len() as u32,
+            part,
+            generation,
+            chunk_count: self.chunk_count,
+            document_count: self.document_count,
+            len: at as u64,
+            table_xxh3: xxh3_64(&table),
+        };
+        let mut out = Vec::with_capacity(at);
+        out.extend(header.encode());
+        out.extend(table);
+        for (entry, (_, _, bytes)) in entries.iter().zip(&self.sections) {
+            out.resize(entry.offset, 0);
+            out.extend_from_slice(bytes);
+        }
+        out.resize(at, 0);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample() -> Vec<u8> {
+        let mut part = PartBuilder::new(PartKind::Segment, 3, 1);
+        part.push(SectionId::Text, 1, b"inner".to_vec());
+        part.push(SectionId::Text, 0, vec![7; 100]);
+        part.push(SectionId::Skeleton, 0, Vec::new());
+        part.finish(9, 4)
+    }
+
+    fn open(bytes: &[u8]) -> Result<Arc<Part>, PartError> {
+        let part = Part::new(PartBytes::copy(bytes))?;
+        part.verify()?;
+        Ok(Arc::new(part))
+    }
+
+    #[test]
+    fn sections_come_back_aligned() {
+        let part = open(&sample()).unwrap();
+        assert_eq!(part.header().part, 9);
+        assert_eq!(part.section(SectionId::Text, 1).unwrap().as_ref(), b"inner");
+        let text = part.section(SectionId::Text, 0).unwrap();
+        assert_eq!(text.as_ref(), [7; 100]);
+        assert_eq!(text.as_ref().as_ptr() as usize % ALIGN, 0);
+        assert!(
+            part.section(SectionId::Skeleton, 0)
+                .unwrap()
+                .as_ref()
+                .is_empty()
+        );
+        assert!(matches!(
+            part.section(SectionId::Names, 0),
+            Err(PartError::MissingSection {
+                id: SectionId::Names,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn every_cut_is_noticed() {
+        let bytes = sample();
+        for len in 0..bytes.len() {
+            assert!(
+                open(&bytes[..len]).is_err(),
+                "a cut at {len} was not noticed"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_flipped_bit_is_noticed_or_lies_between_sections(bit: prop::sample::Index) {
+            let good = sample();
+            let mut bytes = good.clone();
+            let bit = bit.index(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(part) = open(&bytes) {
+                let text = part.section(SectionId::Text, 0).unwrap();
+                prop_assert_eq!(text.as_ref(), [7; 100]);
+                let inner = part.section(SectionId::Text, 1).unwrap();
+                prop_assert_eq!(inner.as_ref(), b"inner");
+            }
+        }
+
+        #[test]
+        fn a_table_that_lies_is_answered_with_an_error_or_with_bytes(at in 64usize..160, byte: u8) {
+            // The checksums are made right again, so only the bounds stand between us and a panic.
+            let mut bytes = sample();
+            bytes[at] = byte;
+            let mut header = Header::decode(&bytes).unwrap();
+            header.table_xxh3 = xxh3_64(&bytes[64..160]);
+            bytes[..64].copy_from_slice(&header.encode());
+            if let Ok(part) = Part::new(PartBytes::copy(&bytes)) {
+                let _ = part.verify();
+            }
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! One committed state: rows of one redb read transaction, and the segments of the same generation.
+//!
+//! Always true: the manifest, the tombstones and the parts belong to the generation of the rows.
+//! Nothing here changes once made; a snapshot pins its files for as long as it lives.
+
+use std::fmt;
+use std::sync::Arc;
+
+use redb::{Database, ReadOnlyTable, ReadableDatabase};
+use roaring::RoaringBitmap;
+
+use crate::dir::SegmentDir;
+use crate::error::StoreError;
+use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};
+use crate::keys::Key;
+use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX};
+use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
+use crate::rows::{Rows, Value, Visit, missing, read};
+use crate::segment::{
+    DocumentRun, Documents, Part, PartBytes, PartError, Section, SectionId, Skeleton,
+};
+use crate::tables::Table;
+
+/// Name of the manifest's row.
+pub(crate) const MANIFEST: &[u8] = b"manifest";
+
+/// One committed state of the store.
+pub struct Snapshot {
+    tables: Tables,
+    manifest: ManifestRecord,
+    segments: Vec<OpenSegment>,
+    space: Option<ActiveSpace>,
+    analysis: Option<Arc<Part>>,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("manifest", &self.manifest)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A live segment, open.
+#[derive(Clone, Debug)]
+pub struct OpenSegment {
+    /// Its id.
+    pub id: SegmentId,
+    /// The ordinal of its first chunk in this snapshot.
+    pub base: Ordinal,
+    /// Its chunks, dead ones included.
+    pub chunk_count: u32,
+    /// Local numbers of dead chunks.
+    pub dead: Arc<RoaringBitmap>,
+    /// Skeleton, text, facets, names, mentions, relations.
+    pub part: Arc<Part>,
+    /// Which run of chunks belongs to which document.
+    pub documents: Arc<Documents<Section>>,
+    /// A row a chunk.
+    pub skeleton: Arc<Skeleton<Section>>,
+    /// Its vectors, and the space that they lie in.
+    pub vectors: Option<(SpaceId, Arc<Part>)>,
+}
+
+impl OpenSegment {
+    /// The run of `document`, when it is here and alive.
+    pub fn live_run(&self, document: DocumentId) -> Option<DocumentRun> {
+        self.documents
+            .find(document)
+            .filter(|run| self.is_live(run))
+    }
+
+    /// Documents that are alive here, by ascending id.
+    pub fn live_documents(&self) -> impl Iterator<Item = DocumentId> + '_ {
+        self.documents
+            .iter()
+            .filter(|run| self.is_live(run))
+            .map(|run| run.document)
+    }
+
+    /// A document without chunks has none that could be dead: it is alive while its row is.
+    fn is_live(&self, run: &DocumentRun) -> bool {
+        run.count == 0 || !self.dead.contains(run.first.0)
+    }
+
+    /// One past the ordinal of its last chunk.
+    pub fn end(&self) -> Ordinal {
+        Ordinal(self.base.0 + self.chunk_count)
+    }
+}
+
+/// The vector space that searches use.
+#[derive(Clone, Debug)]
+pub struct ActiveSpace {
+    /// Its id.
+    pub id: SpaceId,
+    /// What is known of it.
+    pub record: SpaceRecord,
+    /// The projection of text into it, for the built-in embedder.
+    pub projection: Option<Arc<Part>>,
+}
+
+/// A chunk's place in its document, found from its ordinal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The document.
+    pub document: DocumentId,
+    /// Its place in the document, in pre-order.
+    pub index: u32,
+}
+
+impl Snapshot {
+    /// What the manifest says.
+    pub fn manifest(&self) -> &ManifestRecord {
+        &self.manifest
+    }
+
+    /// The generation of the commit.
+    pub fn generation(&self) -> u64 {
+        self.manifest.generation
+    }
+
+    /// Live segments, by ascending base.
+    pub fn segments(&self) -> &[OpenSegment] {
+        &self.segments
+    }
+
+    /// The vector space that searches use.
+    pub fn space(&self) -> Option<&ActiveSpace> {
+        self.space.as_ref()
+    }
+
+    /// What `analyze` computed over the whole store.
+    pub fn analysis(&self) -> Option<&Arc<Part>> {
+        self.analysis.as_ref()
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &dyn Rows {
+        &self.tables
+    }
+
+    /// The segment that `ordinal` lies in, and its local number there.
+    pub fn locate(&self, ordinal: Ordinal) -> Option<(&OpenSegment, Local)> {
+        let after = self
+            .segments
+            .partition_point(|segment| segment.base <= ordinal);
+        let segment = &self.segments[after.checked_sub(1)?];
+        let local = ordinal.0 - segment.base.0;
+        (local < segment.chunk_count).then_some((segment, Local(local)))
+    }
+
+    /// The document of a chunk and the chunk's place in it.
+    pub fn place(&self, ordinal: Ordinal) -> Option<Place> {
+        let (segment, local) = self.locate(ordinal)?;
+        let row = segment.skeleton.get(local)?;
+        let run = segment.documents.get(row.document as usize)?;
+        let index = local.0.checked_sub(run.first.0)?;
+        Some(Place {
+            document: run.document,
+            index,
+        })
+    }
+
+    /// The ordinal of a chunk; `None` when its document is not alive.
+    pub fn ordinal(&self, place: Place) -> Option<Ordinal> {
+        self.segments.iter().find_map(|segment| {
+            let run = segment.live_run(place.document)?;
+            (place.index < run.count).then(|| Ordinal(segment.base.0 + run.first.0 + place.index))
+        })
+    }
+}
+
+/// The tables of one read transaction.
+pub(crate) struct Tables(Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>);
+
+impl Tables {
+    pub(crate) fn open(database: &Database) -> Result<Tables, StoreError> {
+        let transaction = database.begin_read()?;
+        let open = |table: &Table| transaction.open_table(table.definition());
+        Ok(Tables(
+            Table::ALL.iter().map(open).collect::<Result<_, _>>()?,
+        ))
+    }
+}
+
+impl Rows for Tables {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
+        let row = self.0[table.slot()].get(key)?;
+        row.map(|row| Value::verified(table, key, row)).transpose()
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: Option<&[u8]>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
+        let rows = match to {
+            Some(to) => self.0[table.slot()].range::<&[u8]>(from..to)?,
+            None => self.0[table.slot()].range::<&[u8]>(from..)?,
+        };
+        for row in rows {
+            let (key, row) = row?;
+            let value = Value::verified(table, key.value(), row)?;
+            if visit(key.value(), &value)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a snapshot could be made of, and what could not be opened and must be rebuilt.
+pub(crate) struct Opened {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) damaged: Vec<Damaged>,
+}
+
+/// A part that could not be used.
+#[derive(Debug)]
+pub struct Damaged {
+    /// The segment that it belongs to; `None` for the projection and the analysis.
+    pub segment: Option<SegmentId>,
+    /// Whether it holds the segment's vectors only.
+    pub vectors: bool,
+    /// Why.
+    pub error: StoreError,
+}
+
+/// Opens the newest committed state, sharing the open parts of `previous`.
+pub(crate) fn open(
+    database: &Database,
+    dir: &Arc<dyn SegmentDir>,
+    previous: Option<&[OpenSegment]>,
+) -> Result<Opened, StoreError> {
+    let tables = Tables::open(database)?;
+    let manifest: ManifestRecord =
+        read(&tables, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))?;
+    let opener = Opener { rows: &tables, dir };
+    let (mut segments, mut damaged) = (Vec::new(), Vec::new());
+    let mut base = 0u64;
+    for entry in &manifest.segments {
+        let known = previous
+            .unwrap_or_default()
+            .iter()
+            .find(|known| known.id.0 == entry.id);
+        let segment = match opener.segment(entry, known) {
+            Ok(segment) => segment,
+            Err(error) => {
+                damaged.push(Damaged {
+                    segment: Some(SegmentId(entry.id)),
+                    vectors: false,
+                    error,
+                });
+                continue;
+            }
+        };
+        let vectors = opener.vectors(entry, known).unwrap_or_else(|error| {
+            damaged.push(Damaged {
+                segment: Some(segment.id),
+                vectors: true,
+                error,
+            });
+            None
+        });
+        segments.push(OpenSegment {
+            base: Ordinal(base as u32),
+            vectors,
+            ..segment
+        });
+        base += u64::from(entry.chunk_count);
+        if base > CHUNKS_MAX {
+            return Err(StoreError::Limit {
+                what: "the number of chunks",
+                limit: CHUNKS_MAX,
+            });
+        }
+    }
+    let space = opener.space(&manifest).unwrap_or_else(|error| {
+        damaged.push(Damaged {
+            segment: None,
+            vectors: true,
+            error,
+        });
+        None
+    });
+    let analysis = manifest
+        .analysis
+        .as_ref()
+        .map(|entry| opener.part(entry))
+        .transpose();
+    let analysis = analysis.unwrap_or_else(|error| {
+        damaged.push(Damaged {
+            segment: None,
+            vectors: false,
+            error,
+        });
+        None
+    });
+    let snapshot = Snapshot {
+        tables,
+        manifest,
+        segments,
+        space,
+        analysis,
+    };
+    Ok(Opened { snapshot, damaged })
+}
+
+struct Opener<'o> {
+    rows: &'o dyn Rows,
+    dir: &'o Arc<dyn SegmentDir>,
+}
+
+impl Opener<'_> {
+    /// Opens a segment, without its place and vectors.
+    fn segment(
+        &self,
+        entry: &SegmentEntry,
+        known: Option<&OpenSegment>,
+    ) -> Result<OpenSegment, StoreError> {
+        let dead = self.tombstones(entry)?;
+        if let Some(known) = known.filter(|known| known.part.header().part == entry.base.id) {
+            let same = *known.dead == dead;
+            let dead = if same {
+                Arc::clone(&known.dead)
+            } else {
+                Arc::new(dead)
+            };
+            return Ok(OpenSegment {
+                dead,
+                ..known.clone()
+            });
+        }
+        let part = self.part(&entry.base)?;
+        let wrong = |source| StoreError::Part {
+            name: name_of(&entry.base),
+            source,
+        };
+        let (chunks, documents) = (entry.chunk_count, entry.document_count);
+        let header = part.header();
+        if (header.chunk_count, header.document_count) != (chunks, documents) {
+            return Err(wrong(PartError::Malformed(
+                "counts differ from the manifest's".into(),
+            )));
+        }
+        let runs = part.section(SectionId::Documents, 0).map_err(wrong)?;
+        let runs = Documents::new(runs, chunks).map_err(wrong)?;
+        let skeleton = part.section(SectionId::Skeleton, 0).map_err(wrong)?;
+        let skeleton = Skeleton::new(skeleton, chunks, runs.len() as u32).map_err(wrong)?;
+        Ok(OpenSegment {
+            id: SegmentId(entry.id),
+            base: Ordinal(0),
+            chunk_count: chunks,
+            dead: Arc::new(dead),
+            part,
+            documents: Arc::new(runs),
+            skeleton: Arc::new(skeleton),
+            vectors: None,
+        })
+    }
+
+    fn vectors(
+        &self,
+        entry: &SegmentEntry,
+        known: Option<&OpenSegment>,
+    ) -> Result<Option<(SpaceId, Arc<Part>)>, StoreError> {
+        let Some((space, entry)) = &entry.vectors else {
+            return Ok(None);
+        };
+        let known = known.and_then(|known| known.vectors.as_ref());
+        if let Some(known) = known.filter(|(_, part)| part.header().part == entry.id) {
+            return Ok(Some(known.clone()));
+        }
+        Ok(Some((SpaceId(*space), self.part(entry)?)))
+    }
+
+    fn space(&self, manifest: &ManifestRecord) -> Result<Option<ActiveSpace>, StoreError> {
+        let Some(id) = manifest.active_space else {
+            return Ok(None);
+        };
+        let key = id.to_be_bytes();
+        let record: SpaceRecord =
+            read(self.rows, Table::Spaces, &key)?.ok_or_else(|| missing(Table::Spaces, &key))?;
+        let projection = record
+            .projection
+            .as_ref()
+            .map(|entry| self.part(entry))
+            .transpose()?;
+        Ok(Some(ActiveSpace {
+            id: SpaceId(id),
+            record,
+            projection,
+        }))
+    }
+
+    fn tombstones(&self, entry: &SegmentEntry) -> Result<RoaringBitmap, StoreError> {
+        let key = entry.id.to_be_bytes();
+        let Some(value) = self.rows.get(Table::Tombstones, &key)? else {
+            return Ok(RoaringBitmap::new());
+        };
+        let dead = RoaringBitmap::deserialize_from(&value[..])
+            .map_err(|why| crate::rows::damaged(Table::Tombstones, &key, &why.to_string()))?;
+        if dead.max().is_some_and(|last| last >= entry.chunk_count) {
+            return Err(crate::rows::damaged(
+                Table::Tombstones,
+                &key,
+                "beyond the segment",
+            ));
+        }
+        Ok(dead)
+    }
+
+    fn part(&self, entry: &PartEntry) -> Result<Arc<Part>, StoreError> {
+        let bytes = match &entry.file {
+            Some(name) => self.dir.open(name).map_err(|error| StoreError::Part {
+                name: name_of(entry),
+                source: error.into(),
+            })?,
+            None => {
+                let key = entry.id.to_be_bytes();
+                let row = self.rows.get(Table::Parts, &key)?;
+                PartBytes::copy(&row.ok_or_else(|| missing(Table::Parts, &key))?)
+            }
+        };
+        let part = open_part(bytes, entry).map_err(|source| StoreError::Part {
+            name: name_of(entry),
+            source,
+        })?;
+        Ok(Arc::new(match &entry.file {
+            Some(name) => part.in_file(Arc::clone(self.dir), name.clone()),
+            None => part,
+        }))
+    }
+}
+
+/// Opens and, up to [`VERIFY_AT_OPEN_LEN_MAX`], verifies a part that must be the listed one.
+pub(crate) fn open_part(bytes: PartBytes, entry: &PartEntry) -> Result<Part, PartError> {
+    let part = Part::new(bytes)?;
+    let header = part.header();
+    if header.part != entry.id {
+        return Err(PartError::AnotherPart {
+            found: header.part,
+            listed: entry.id,
+        });
+    }
+    if header.len <= VERIFY_AT_OPEN_LEN_MAX as u64 {
+        part.verify()?;
+    }
+    Ok(part)
+}
+
+fn name_of(entry: &PartEntry) -> String {
+    entry
+        .file
+        .clone()
+        .unwrap_or_else(|| format!("{} (in loci.redb)", entry.id))
+}
+
+/// The key of a segment's tombstones or of a part.
+pub(crate) fn number_key(id: u64) -> Key {
+    id.to_be_bytes().to_vec()
+}

@@ -1,0 +1,640 @@
+//! One writer's changes, on a map of their own over the open redb transaction.
+//!
+//! Reads see the writer's own changes first, then those of the writers before it in the same
+//! group, then what is committed. Dropping a staging undoes it: redb refuses a savepoint once a
+//! table was opened, hence the map.
+//!
+//! Start reading at [`Staging::put_document`].
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::ControlFlow;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::error::StoreError;
+use crate::ids::{ConceptId, DocumentId, SegmentId, SpaceId};
+use crate::keys::{self, DocumentKey, Key};
+use crate::limits::{CHUNKS_MAX, DOCUMENT_LEN_MAX};
+use crate::records::{ChunkRecord, DocumentRecord, ManifestRecord, SpaceRecord};
+use crate::rows::{Rows, Value, Visit, encode, pack};
+use crate::segment::PartBuilder;
+use crate::snapshot::OpenSegment;
+use crate::tables::Table;
+
+/// What one writer changes.
+pub struct Staging<'g> {
+    base: &'g dyn Rows,
+    segments: &'g [OpenSegment],
+    pub(crate) changes: Changes,
+}
+
+/// The changes of one writer, or of a group.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) rows: BTreeMap<(Table, Key), Option<Vec<u8>>>,
+    pub(crate) bytes: usize,
+    pub(crate) manifest: ManifestRecord,
+    /// Documents that the group's segment must hold.
+    pub(crate) born: BTreeSet<DocumentId>,
+    /// Documents whose chunks in older segments are dead.
+    pub(crate) gone: BTreeSet<DocumentId>,
+    pub(crate) edits: Vec<Edit>,
+}
+
+/// A change of what is listed in the manifest that no document asks for.
+pub enum Edit {
+    /// `draft` takes the place of `old`. Documents that died meanwhile are dead in it too. Nothing
+    /// happens when one of `old` is no longer listed.
+    Merge {
+        /// Segments that are merged.
+        old: Vec<SegmentId>,
+        /// The segment made of them.
+        draft: SegmentDraft,
+    },
+    /// `draft`, where there is one, takes the place of segments that could not be opened.
+    Replace {
+        /// Segments that are given up.
+        old: Vec<SegmentId>,
+        /// The segment rebuilt from rows.
+        draft: Option<SegmentDraft>,
+    },
+    /// The active space cannot be used: there is none from now on.
+    Deactivate,
+    /// What was computed over the whole store cannot be used.
+    DropAnalysis,
+    /// The vectors of these segments are those of the active space now. Others lose theirs unless
+    /// they lie in that space already.
+    Vectors(Vec<(SegmentId, PartBuilder)>),
+    /// A space, with its projection where it has one, is the active one from now on.
+    Activate {
+        /// The space; its `projection` is filled in.
+        space: SpaceId,
+        /// What is known of it.
+        record: Box<SpaceRecord>,
+        /// The projection of text into it.
+        projection: Option<PartBuilder>,
+    },
+    /// What was computed over the whole store.
+    Analysis(PartBuilder),
+}
+
+/// A segment that was built and is not listed yet.
+pub struct SegmentDraft {
+    /// The documents in it, ascending.
+    pub documents: Vec<DocumentId>,
+    /// Skeleton, text, facets, names, mentions, relations.
+    pub base: PartBuilder,
+    /// Its vectors, and the space that they lie in.
+    pub vectors: Option<(SpaceId, PartBuilder)>,
+}
+
+/// A document's rows as they are to be stored.
+#[derive(Debug, Default)]
+pub struct DocumentRows {
+    /// The document. Key fields and metadata are the caller's; counts are filled in.
+    pub record: DocumentRecord,
+    /// The file as it came.
+    pub original: Vec<u8>,
+    /// The text that character positions count in, where it is not the original.
+    pub text: Option<String>,
+    /// Chunks in pre-order; `suffix`, `subtree_end` and `content_hash` are filled in.
+    pub chunks: Vec<ChunkRecord>,
+    /// Vectors of the chunks in the active space, one each or none at all.
+    pub vectors: Vec<Option<Vec<f32>>>,
+}
+
+impl<'g> Staging<'g> {
+    pub(crate) fn new(
+        base: &'g dyn Rows,
+        segments: &'g [OpenSegment],
+        manifest: ManifestRecord,
+    ) -> Staging<'g> {
+        Staging {
+            base,
+            segments,
+            changes: Changes {
+                manifest,
+                ..Changes::default()
+            },
+        }
+    }
+
+    /// The manifest as this writer would leave it.
+    pub fn manifest(&self) -> &ManifestRecord {
+        &self.changes.manifest
+    }
+
+    /// Segments that were committed before this group.
+    pub fn segments(&self) -> &[OpenSegment] {
+        self.segments
+    }
+
+    /// Asks for a change of what the manifest lists.
+    pub fn edit(&mut self, edit: Edit) {
+        self.changes.edits.push(edit);
+    }
+
+    /// Puts a row.
+    pub fn put(&mut self, table: Table, key: Key, payload: Vec<u8>) {
+        self.changes.bytes += key.len() + payload.len();
+        self.changes.rows.insert((table, key), Some(payload));
+    }
+
+    /// Deletes a row, whether it is there or not.
+    pub fn delete(&mut self, table: Table, key: Key) {
+        self.changes.rows.insert((table, key), None);
+    }
+
+    /// Sets or, with `None`, forgets a setting.
+    pub fn set(&mut self, name: &str, json: Option<String>) {
+        match json {
+            Some(json) => self.put(Table::Settings, name.into(), json.into_bytes()),
+            None => self.delete(Table::Settings, name.into()),
+        }
+    }
+
+    /// The id of a concept, given out now when the name is new. `normalised` is not empty.
+    pub fn concept_id(&mut self, normalised: &str) -> Result<ConceptId, StoreError> {
+        if let Some(id) = self.rows().concept_id(normalised)? {
+            return Ok(id);
+        }
+        let id = self.changes.manifest.next_concept;
+        self.changes.manifest.next_concept = id.checked_add(1).ok_or(StoreError::Limit {
+            what: "concepts",
+            limit: id.into(),
+        })?;
+        self.put(
+            Table::ConceptNames,
+            normalised.into(),
+            id.to_le_bytes().into(),
+        );
+        Ok(ConceptId(id))
+    }
+
+    /// A new id for a vector space.
+    pub fn new_space(&mut self) -> SpaceId {
+        let id = self.changes.manifest.next_space;
+        self.changes.manifest.next_space += 1;
+        SpaceId(id)
+    }
+
+    /// Counts concepts and relations that became visible or invisible.
+    pub fn count_graph(&mut self, concepts: i64, relations: i64) {
+        let manifest = &mut self.changes.manifest;
+        manifest.concept_count = manifest.concept_count.saturating_add_signed(concepts);
+        manifest.relation_count = manifest.relation_count.saturating_add_signed(relations);
+    }
+
+    /// Reads, this writer's changes first.
+    pub fn rows(&self) -> &dyn Rows {
+        self
+    }
+
+    /// Stores a document whole, in the place of the one with the same key if there is one.
+    ///
+    /// Chunks whose content an older chunk of the document had keep that chunk's suffix, in order;
+    /// others get a new one. The caller has withdrawn what the older document said of the graph.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] for a tree that is not in pre-order, a range outside of the text, or
+    /// vectors of another number or dimension; [`StoreError::Limit`].
+    pub fn put_document(&mut self, mut rows: DocumentRows) -> Result<DocumentId, StoreError> {
+        check_lengths(&rows)?;
+        let record = &rows.record;
+        let key = DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])?;
+        let text_chars = char_count(&rows)?;
+        set_subtree_ends(&mut rows.chunks)?;
+        check_ranges(&rows.chunks, text_chars)?;
+        hash_contents(&mut rows);
+        let (id, old) = match self.rows().document_id(&key)? {
+            Some(id) => (id, self.remove_rows(id)?),
+            None => (self.new_document(&key)?, Old::default()),
+        };
+        let next_suffix = align(&mut rows.chunks, &old);
+        self.changes.gone.insert(id);
+        self.changes.born.insert(id);
+        rows.record.content_hash = xxh3_128(&rows.original).to_be_bytes();
+        rows.record.chunk_count = rows.chunks.len() as u32;
+        rows.record.next_suffix = next_suffix;
+        rows.record.char_count = text_chars;
+        rows.record.original_len = rows.original.len() as u64;
+        self.put_rows(id, &rows)?;
+        self.count_documents(1, rows.chunks.len() as i64)?;
+        Ok(id)
+    }
+
+    /// Deletes a document's rows; `false` when there is none. The caller has withdrawn what it said
+    /// of the graph.
+    pub fn delete_document(&mut self, key: &DocumentKey) -> Result<bool, StoreError> {
+        let Some(id) = self.rows().document_id(key)? else {
+            return Ok(false);
+        };
+        self.remove_rows(id)?;
+        self.delete(Table::DocumentKeys, key.to_string().into_bytes());
+        self.changes.gone.insert(id);
+        self.changes.born.remove(&id);
+        Ok(true)
+    }
+
+    fn new_document(&mut self, key: &DocumentKey) -> Result<DocumentId, StoreError> {
+        let id = self.changes.manifest.next_document;
+        self.changes.manifest.next_document = id + 1;
+        self.put(
+            Table::DocumentKeys,
+            key.to_string().into_bytes(),
+            id.to_le_bytes().into(),
+        );
+        Ok(DocumentId(id))
+    }
+
+    fn count_documents(&mut self, documents: i64, chunks: i64) -> Result<(), StoreError> {
+        let manifest = &mut self.changes.manifest;
+        manifest.document_count = manifest.document_count.saturating_add_signed(documents);
+        manifest.chunk_count = manifest.chunk_count.saturating_add_signed(chunks);
+        if manifest.chunk_count > CHUNKS_MAX {
+            return Err(StoreError::Limit {
+                what: "the number of chunks",
+                limit: CHUNKS_MAX,
+            });
+        }
+        Ok(())
+    }
+
+    fn put_rows(&mut self, id: DocumentId, rows: &DocumentRows) -> Result<(), StoreError> {
+        self.put(Table::Documents, keys::document(id), encode(&rows.record)?);
+        self.put(Table::Originals, keys::document(id), pack(&rows.original));
+        if let Some(text) = &rows.text {
+            self.put(Table::Texts, keys::document(id), pack(text.as_bytes()));
+        }
+        for (place, chunk) in (0u32..).zip(&rows.chunks) {
+            let row = keys::in_document(id, place);
+            self.put(Table::Chunks, row, encode(chunk)?);
+            let row = keys::in_document(id, chunk.suffix);
+            self.put(Table::ChunkSuffixes, row, place.to_le_bytes().into());
+            self.count_content(chunk.content_hash, 1)?;
+        }
+        self.put_vectors(rows)
+    }
+
+    fn put_vectors(&mut self, rows: &DocumentRows) -> Result<(), StoreError> {
+        if rows.vectors.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let Some(space) = self.changes.manifest.active_space else {
+            return Err(StoreError::Invalid(
+                "vectors were given, but the store has no vector space; create one first".into(),
+            ));
+        };
+        let record = self.rows().space(SpaceId(space))?;
+        let dim = record.map_or(0, |record| record.dim as usize);
+        for (chunk, vector) in rows.chunks.iter().zip(&rows.vectors) {
+            let Some(vector) = vector else { continue };
+            if vector.len() != dim || !vector.iter().all(|x| x.is_finite()) {
+                return Err(StoreError::Invalid(format!(
+                    "a vector of {} numbers where the space has {dim}, all finite",
+                    vector.len()
+                )));
+            }
+            let payload = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+            self.put(
+                Table::Vectors,
+                keys::vector(SpaceId(space), chunk.content_hash),
+                payload,
+            );
+        }
+        Ok(())
+    }
+
+    /// Deletes what a document has, but for its key.
+    fn remove_rows(&mut self, id: DocumentId) -> Result<Old, StoreError> {
+        let mut old = Old::default();
+        if let Some(record) = self.rows().document(id)? {
+            old.next_suffix = record.next_suffix;
+        }
+        let chunks = self.rows().chunks(id)?;
+        for (place, chunk) in (0u32..).zip(&chunks) {
+            old.suffixes
+                .entry(chunk.content_hash)
+                .or_default()
+                .push_back(chunk.suffix);
+            self.delete(Table::Chunks, keys::in_document(id, place));
+            self.delete(Table::ChunkSuffixes, keys::in_document(id, chunk.suffix));
+            self.count_content(chunk.content_hash, -1)?;
+        }
+        for table in [Table::Documents, Table::Originals, Table::Texts] {
+            self.delete(table, keys::document(id));
+        }
+        self.count_documents(-1, -(chunks.len() as i64))?;
+        Ok(old)
+    }
+
+    /// Counts the chunks that have a content; its vectors go with the last one.
+    fn count_content(&mut self, hash: [u8; 16], change: i64) -> Result<(), StoreError> {
+        let count = match self.get(Table::Contents, &hash)? {
+            Some(value) => value
+                .first_chunk()
+                .map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+            None => 0,
+        };
+        let count = count.saturating_add_signed(change);
+        if count > 0 {
+            self.put(Table::Contents, hash.into(), count.to_le_bytes().into());
+            return Ok(());
+        }
+        self.delete(Table::Contents, hash.into());
+        if let Some(space) = self.changes.manifest.active_space {
+            self.delete(Table::Vectors, keys::vector(SpaceId(space), hash));
+        }
+        Ok(())
+    }
+}
+
+impl Rows for Staging<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
+        match self.changes.rows.get(&(table, key.to_vec())) {
+            Some(staged) => Ok(staged.as_deref().map(Value::staged)),
+            None => self.base.get(table, key),
+        }
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: Option<&[u8]>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
+        let low = (table, from.to_vec());
+        let staged = self
+            .changes
+            .rows
+            .range(low..)
+            .map(|((table, key), row)| (table, key, row));
+        let within = |key: &[u8]| to.is_none_or(|to| key < to);
+        let mut staged = staged
+            .take_while(|(of, key, _)| **of == table && within(key))
+            .peekable();
+        let mut ended = false;
+        self.base.scan(table, from, to, &mut |key, payload| {
+            while let Some((_, own, row)) = staged.next_if(|(_, own, _)| own.as_slice() < key) {
+                if let Some(row) = row
+                    && visit(own, row)?.is_break()
+                {
+                    ended = true;
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            let shadow = staged.next_if(|(_, own, _)| own.as_slice() == key);
+            let flow = match shadow {
+                Some((_, _, None)) => ControlFlow::Continue(()),
+                Some((_, own, Some(row))) => visit(own, row)?,
+                None => visit(key, payload)?,
+            };
+            ended = flow.is_break();
+            Ok(flow)
+        })?;
+        if ended {
+            return Ok(());
+        }
+        for (_, own, row) in staged {
+            if let Some(row) = row
+                && visit(own, row)?.is_break()
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an older state of a document leaves to the newer one.
+#[derive(Default)]
+struct Old {
+    next_suffix: u32,
+    suffixes: HashMap<[u8; 16], VecDeque<u32>>,
+}
+
+/// Gives every chunk its suffix; returns the next free one.
+fn align(chunks: &mut [ChunkRecord], old: &Old) -> u32 {
+    let mut free = old.suffixes.clone();
+    let mut next = old.next_suffix;
+    for chunk in chunks {
+        let kept = free
+            .get_mut(&chunk.content_hash)
+            .and_then(VecDeque::pop_front);
+        chunk.suffix = kept.unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        });
+    }
+    next
+}
+
+fn check_lengths(rows: &DocumentRows) -> Result<(), StoreError> {
+    let text = rows.text.as_ref().map_or(0, String::len);
+    if rows.original.len().max(text) as u64 > DOCUMENT_LEN_MAX {
+        return Err(StoreError::Limit {
+            what: "a document",
+            limit: DOCUMENT_LEN_MAX,
+        });
+    }
+    if !rows.vectors.is_empty() && rows.vectors.len() != rows.chunks.len() {
+        return Err(StoreError::Invalid(format!(
+            "{} vectors for {} chunks; give one each or none at all",
+            rows.vectors.len(),
+            rows.chunks.len()
+        )));
+    }
+    Ok(())
+}
+
+fn char_count(rows: &DocumentRows) -> Result<u64, StoreError> {
+    if let Some(text) = &rows.text {
+        return Ok(text.chars().count() as u64);
+    }
+    let text = std::str::from_utf8(&rows.original).map_err(|_| {
+        StoreError::Invalid("the original is not UTF-8, so its text must be given".into())
+    })?;
+    Ok(text.chars().count() as u64)
+}
+
+/// Fills in `subtree_end` from the parents, which must be those of a pre-order.
+fn set_subtree_ends(chunks: &mut [ChunkRecord]) -> Result<(), StoreError> {
+    let mut open: Vec<u32> = Vec::new();
+    for place in 0..chunks.len() as u32 {
+        let parent = chunks[place as usize].parent;
+        while open.last().copied() != parent {
+            let Some(closed) = open.pop() else {
+                return Err(StoreError::Invalid(format!(
+                    "chunk {place}: its parent {parent:?} is not above it in pre-order"
+                )));
+            };
+            chunks[closed as usize].subtree_end = place;
+        }
+        open.push(place);
+    }
+    let end = chunks.len() as u32;
+    for closed in open {
+        chunks[closed as usize].subtree_end = end;
+    }
+    Ok(())
+}
+
+fn check_ranges(chunks: &[ChunkRecord], char_count: u64) -> Result<(), StoreError> {
+    for (place, chunk) in chunks.iter().enumerate() {
+        let (start, end) = chunk.location.chars;
+        if start > end || end > char_count {
+            return Err(StoreError::Invalid(format!(
+                "chunk {place}: characters {start}..{end} of a text of {char_count}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn hash_contents(rows: &mut DocumentRows) {
+    for chunk in &mut rows.chunks {
+        let text = indexed_text(&rows.record, chunk);
+        chunk.content_hash = xxh3_128(text.as_bytes()).to_be_bytes();
+    }
+}
+
+/// What is indexed and embedded of a chunk: the document's title, the headings above it, its text.
+pub fn indexed_text(document: &DocumentRecord, chunk: &ChunkRecord) -> String {
+    let title = document.title.as_deref().filter(|title| {
+        chunk
+            .heading_path
+            .first()
+            .is_none_or(|first| first != title)
+    });
+    let headings = chunk.heading_path.iter().map(String::as_str);
+    let lines: Vec<&str> = title
+        .into_iter()
+        .chain(headings)
+        .chain([&chunk.text[..]])
+        .collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn chunk(parent: Option<u32>, text: &str) -> ChunkRecord {
+        ChunkRecord {
+            parent,
+            text: text.into(),
+            ..ChunkRecord::default()
+        }
+    }
+
+    #[test]
+    fn subtrees_end_where_the_next_sibling_of_an_ancestor_starts() {
+        let parents = [None, Some(0), Some(1), Some(0), None, Some(4)];
+        let mut chunks: Vec<_> = parents.iter().map(|&parent| chunk(parent, "")).collect();
+        set_subtree_ends(&mut chunks).unwrap();
+        let ends: Vec<u32> = chunks.iter().map(|chunk| chunk.subtree_end).collect();
+        assert_eq!(ends, [4, 3, 3, 4, 6, 6]);
+    }
+
+    #[test]
+    fn trees_out_of_order_are_refused() {
+        for parents in [
+            vec![Some(0)],
+            vec![None, Some(2), None],
+            vec![None, None, Some(0)],
+        ] {
+            let mut chunks: Vec<_> = parents.iter().map(|&parent| chunk(parent, "")).collect();
+            assert!(set_subtree_ends(&mut chunks).is_err(), "{parents:?}");
+        }
+    }
+
+    #[test]
+    fn chunks_that_stay_keep_their_suffix() {
+        let mut old = Old {
+            next_suffix: 3,
+            ..Old::default()
+        };
+        for (suffix, hash) in [(0, [7; 16]), (1, [8; 16]), (2, [7; 16])] {
+            old.suffixes.entry(hash).or_default().push_back(suffix);
+        }
+        let mut chunks = vec![chunk(None, ""); 4];
+        for (chunk, hash) in chunks.iter_mut().zip([[9; 16], [7; 16], [7; 16], [7; 16]]) {
+            chunk.content_hash = hash;
+        }
+        assert_eq!(align(&mut chunks, &old), 5);
+        let suffixes: Vec<u32> = chunks.iter().map(|chunk| chunk.suffix).collect();
+        assert_eq!(suffixes, [3, 0, 2, 4]);
+    }
+
+    /// Rows in a map: the plainly right base of a staging.
+    #[derive(Default)]
+    struct MapRows(BTreeMap<(Table, Key), Vec<u8>>);
+
+    impl Rows for MapRows {
+        fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
+            Ok(self
+                .0
+                .get(&(table, key.to_vec()))
+                .map(|row| Value::staged(row)))
+        }
+
+        fn scan(
+            &self,
+            table: Table,
+            from: &[u8],
+            to: Option<&[u8]>,
+            visit: &mut Visit<'_>,
+        ) -> Result<(), StoreError> {
+            for ((of, key), row) in &self.0 {
+                let inside = key.as_slice() >= from && to.is_none_or(|to| key.as_slice() < to);
+                if *of == table && inside && visit(key, row)?.is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_scan_sees_own_changes_over_the_base(
+            base in prop::collection::btree_map(0u8..12, any::<u8>(), 0..12),
+            own in prop::collection::btree_map(0u8..12, any::<Option<u8>>(), 0..12),
+            from in 0u8..12,
+            to in prop::option::of(0u8..12),
+            stop in 1usize..14,
+        ) {
+            let row = |key: u8| (Table::Chunks, vec![key]);
+            let rows = MapRows(base.iter().map(|(&k, &v)| (row(k), vec![v])).collect());
+            let mut staging = Staging::new(&rows, &[], ManifestRecord::default());
+            let mut want = base.clone();
+            for (&key, &value) in &own {
+                match value {
+                    Some(value) => {
+                        staging.put(Table::Chunks, vec![key], vec![value]);
+                        want.insert(key, value);
+                    }
+                    None => {
+                        staging.delete(Table::Chunks, vec![key]);
+                        want.remove(&key);
+                    }
+                }
+            }
+            let want: Vec<(u8, u8)> = want
+                .into_iter()
+                .filter(|&(key, _)| key >= from && to.is_none_or(|to| key < to))
+                .take(stop)
+                .collect();
+            let mut got = Vec::new();
+            let end = to.map(|to| vec![to]);
+            staging.scan(Table::Chunks, &[from], end.as_deref(), &mut |key, row| {
+                got.push((key[0], row[0]));
+                let done = got.len() == stop;
+                Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            }).unwrap();
+            prop_assert_eq!(got, want);
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! The store as its callers see it, with indexes left out: views are bare snapshots.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use loci_storage::build::{SegmentBuilder, SegmentDocument, build_segment};
+use loci_storage::records::{ChunkRecord, DocumentRecord};
+use loci_storage::segment::PartBuilder;
+use loci_storage::snapshot::Place;
+use loci_storage::staging::{DocumentRows, Edit};
+use loci_storage::{
+    ChunkKey, DocumentId, DocumentKey, Rows, Snapshot, SpaceId, Store, StoreError, StoreOptions,
+    Table, Views,
+};
+
+/// Views without indexes.
+struct Bare;
+
+impl Views for Bare {
+    type View = Snapshot;
+
+    fn open(&self, snapshot: Snapshot, _: Option<&Snapshot>) -> Result<Snapshot, StoreError> {
+        Ok(snapshot)
+    }
+
+    fn snapshot<'v>(&self, view: &'v Snapshot) -> &'v Snapshot {
+        view
+    }
+
+    fn builder<'v>(&'v self, _: &'v Snapshot) -> Box<dyn SegmentBuilder + 'v> {
+        Box::new(NoIndex)
+    }
+}
+
+struct NoIndex;
+
+impl SegmentBuilder for NoIndex {
+    fn push(&mut self, _: &dyn Rows, _: &SegmentDocument) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn finish(
+        self: Box<Self>,
+        _: &mut PartBuilder,
+    ) -> Result<Option<(SpaceId, PartBuilder)>, StoreError> {
+        Ok(None)
+    }
+}
+
+fn open(folder: &Path) -> Result<Store<Bare>, StoreError> {
+    Store::open(folder, &StoreOptions::default(), |_| Ok(Bare))
+}
+
+fn key(name: &str) -> DocumentKey {
+    DocumentKey::new("", "", name).unwrap()
+}
+
+/// A document of one section that holds `paragraphs`.
+fn document(name: &str, paragraphs: &[&str]) -> DocumentRows {
+    let text = paragraphs.join("\n");
+    let section = ChunkRecord {
+        text: text.clone(),
+        ..ChunkRecord::default()
+    };
+    let children = paragraphs.iter().map(|text| ChunkRecord {
+        parent: Some(0),
+        text: (*text).to_string(),
+        ..ChunkRecord::default()
+    });
+    DocumentRows {
+        record: DocumentRecord {
+            key: name.into(),
+            ..DocumentRecord::default()
+        },
+        original: text.into_bytes(),
+        chunks: std::iter::once(section).chain(children).collect(),
+        ..DocumentRows::default()
+    }
+}
+
+fn put(store: &Store<Bare>, name: &str, paragraphs: &[&str]) -> DocumentId {
+    let rows = document(name, paragraphs);
+    store
+        .write(move |staging| staging.put_document(rows))
+        .unwrap()
+}
+
+/// What every state of the store must satisfy: rows, counts and segments tell the same.
+fn check(snapshot: &Snapshot) {
+    let rows = snapshot.rows();
+    let manifest = snapshot.manifest();
+    assert_eq!(
+        rows.count(Table::Documents).unwrap(),
+        manifest.document_count
+    );
+    assert_eq!(
+        rows.count(Table::DocumentKeys).unwrap(),
+        manifest.document_count
+    );
+    assert_eq!(rows.count(Table::Chunks).unwrap(), manifest.chunk_count);
+    assert_eq!(
+        rows.count(Table::ChunkSuffixes).unwrap(),
+        manifest.chunk_count
+    );
+    let mut live = Vec::new();
+    for segment in snapshot.segments() {
+        for id in segment.live_documents() {
+            let record = rows.document(id).unwrap().expect("a live run has a row");
+            assert_eq!(segment.live_run(id).unwrap().count, record.chunk_count);
+            live.push(id);
+        }
+    }
+    live.sort();
+    live.dedup();
+    assert_eq!(live.len() as u64, manifest.document_count);
+}
+
+#[test]
+fn a_document_is_read_back_after_reopening() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let id = put(&store, "a.md", &["one", "two"]);
+    check(&store.view());
+    store.close();
+
+    let store = open(folder.path()).unwrap();
+    let view = store.view();
+    check(&view);
+    assert_eq!(view.rows().document_id(&key("a.md")).unwrap(), Some(id));
+    assert_eq!(view.rows().original(id).unwrap().unwrap(), b"one\ntwo");
+    let chunk = ChunkKey {
+        document: key("a.md"),
+        suffix: 2,
+    };
+    let (document, index) = view.rows().find_chunk(&chunk).unwrap().unwrap();
+    assert_eq!(
+        view.rows().chunk(document, index).unwrap().unwrap().text,
+        "two"
+    );
+    let ordinal = view.ordinal(Place { document, index }).unwrap();
+    assert_eq!(view.place(ordinal), Some(Place { document, index }));
+}
+
+#[test]
+fn a_replaced_document_keeps_its_id_and_the_keys_of_unchanged_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let first = put(&store, "a.md", &["one", "two", "three"]);
+    let second = put(&store, "a.md", &["zero", "two", "three"]);
+    assert_eq!(first, second);
+    let view = store.view();
+    check(&view);
+    let suffix_of = |text: &str| {
+        let chunks = view.rows().chunks(first).unwrap();
+        chunks
+            .iter()
+            .find(|chunk| chunk.text == text)
+            .map(|chunk| chunk.suffix)
+    };
+    assert_eq!((suffix_of("two"), suffix_of("three")), (Some(2), Some(3)));
+    assert_eq!(suffix_of("zero"), Some(5), "4 is the new section's");
+    assert_eq!(view.manifest().document_count, 1);
+}
+
+#[test]
+fn a_deleted_document_is_dead_in_its_segment_and_gone_from_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let rows = [document("a.md", &["one"]), document("b.md", &["two"])];
+    store
+        .write(move |staging| {
+            rows.into_iter()
+                .try_for_each(|r| staging.put_document(r).map(drop))
+        })
+        .unwrap();
+    let held = store.view();
+    assert!(
+        store
+            .write(|staging| staging.delete_document(&key("a.md")))
+            .unwrap()
+    );
+    assert!(
+        !store
+            .write(|staging| staging.delete_document(&key("a.md")))
+            .unwrap()
+    );
+    let view = store.view();
+    check(&view);
+    assert_eq!(view.segments()[0].dead.len(), 2);
+    assert_eq!(view.rows().count(Table::Contents).unwrap(), 1);
+    // The view that was held still sees it.
+    check(&held);
+    assert_eq!(held.manifest().document_count, 2);
+    // A segment that is all dead is no longer listed.
+    store
+        .write(|staging| staging.delete_document(&key("b.md")))
+        .unwrap();
+    assert!(store.view().segments().is_empty());
+}
+
+#[test]
+fn a_failing_writer_fails_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(folder.path()).unwrap());
+    let writers: Vec<_> = (0..12)
+        .map(|n| {
+            let store = Arc::clone(&store);
+            std::thread::spawn(move || {
+                store.write(move |staging| {
+                    staging.put_document(document(&format!("{n}.md"), &["text"]))?;
+                    match n % 3 {
+                        0 => Err(StoreError::Invalid("no".into())),
+                        1 => panic!("a writer that panics"),
+                        _ => Ok(()),
+                    }
+                })
+            })
+        })
+        .collect();
+    let results: Vec<_> = writers
+        .into_iter()
+        .map(|writer| writer.join().unwrap())
+        .collect();
+    for (n, result) in results.iter().enumerate() {
+        assert_eq!(result.is_ok(), n % 3 == 2, "{result:?}");
+    }
+    let view = store.view();
+    check(&view);
+    assert_eq!(view.manifest().document_count, 4);
+}
+
+#[test]
+fn a_writer_sees_its_own_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    store
+        .write(|staging| {
+            let id = staging.put_document(document("a.md", &["one"]))?;
+            assert_eq!(staging.rows().document_id(&key("a.md"))?, Some(id));
+            assert_eq!(staging.rows().chunks(id)?.len(), 2);
+            assert!(staging.delete_document(&key("a.md"))?);
+            assert_eq!(staging.rows().document_id(&key("a.md"))?, None);
+            assert!(staging.rows().chunks(id)?.is_empty());
+            Ok(())
+        })
+        .unwrap();
+    check(&store.view());
+    assert!(store.view().segments().is_empty());
+}
+
+#[test]
+fn documents_that_break_a_rule_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let refuse = |rows: DocumentRows| {
+        let result = store.write(move |staging| staging.put_document(rows));
+        assert!(matches!(result, Err(StoreError::Invalid(_))), "{result:?}");
+    };
+    refuse(document("", &["x"]));
+    refuse(DocumentRows {
+        original: vec![0xff],
+        ..document("a", &["x"])
+    });
+    refuse(DocumentRows {
+        vectors: vec![None],
+        ..document("a", &["x"])
+    });
+    refuse(DocumentRows {
+        vectors: vec![None, Some(vec![1.0])],
+        ..document("a", &["x"])
+    });
+    let mut beyond = document("a", &["x"]);
+    beyond.chunks[1].location.chars = (0, 2);
+    refuse(beyond);
+    let mut orphan = document("a", &["x"]);
+    orphan.chunks[0].parent = Some(1);
+    refuse(orphan);
+    check(&store.view());
+}
+
+#[test]
+fn a_second_process_is_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let _store = open(folder.path()).unwrap();
+    assert!(matches!(
+        open(folder.path()),
+        Err(StoreError::Locked { .. })
+    ));
+}
+
+#[test]
+fn a_missing_store_is_not_made_unless_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        create: false,
+        ..StoreOptions::default()
+    };
+    let path = folder.path().join("none");
+    let opened = Store::open(&path, &options, |_| Ok(Bare));
+    assert!(matches!(opened, Err(StoreError::Missing { .. })));
+    assert!(!path.exists());
+}
+
+/// Puts documents that are too large for a row, so that their segment is a file.
+fn put_large(store: &Store<Bare>, count: usize) {
+    let rows: Vec<_> = (0..count)
+        .map(|n| document(&format!("{n}.md"), &vec!["paragraph"; 300]))
+        .collect();
+    store
+        .write(move |staging| {
+            rows.into_iter()
+                .try_for_each(|r| staging.put_document(r).map(drop))
+        })
+        .unwrap();
+}
+
+fn segment_files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder.join("segments")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn damaged_and_vanished_segments_are_rebuilt_from_rows() {
+    for damage in ["flip", "cut", "remove"] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path()).unwrap();
+        put_large(&store, 20);
+        put(&store, "small.md", &["stays"]);
+        store.close();
+        let file = segment_files(folder.path())
+            .pop()
+            .expect("a large segment is a file");
+        let mut bytes = fs::read(&file).unwrap();
+        match damage {
+            "flip" => bytes[5000] ^= 1,
+            "cut" => bytes.truncate(5000),
+            _ => bytes.clear(),
+        }
+        fs::remove_file(&file).unwrap();
+        if damage != "remove" {
+            fs::write(&file, bytes).unwrap();
+        }
+        let store = open(folder.path()).unwrap();
+        assert_eq!(store.repaired().len(), 1, "{damage}");
+        check(&store.view());
+        store.close();
+        let store = open(folder.path()).unwrap();
+        assert!(store.repaired().is_empty(), "{damage}");
+        check(&store.view());
+    }
+}
+
+#[test]
+fn what_a_crash_left_is_cleared_away_and_an_older_database_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    put_large(&store, 20);
+    let generation = store.view().generation();
+    store.close();
+    let segments = folder.path().join("segments");
+    let orphan = segments.join(format!("{:016x}-{:016x}.seg", generation + 1, 7));
+    let unfinished = segments.join(format!("{:016x}-{:016x}.tmp", generation + 1, 8));
+    fs::write(&orphan, b"half").unwrap();
+    fs::write(&unfinished, b"half").unwrap();
+    open(folder.path()).unwrap().close();
+    assert!(!orphan.exists() && !unfinished.exists());
+    assert_eq!(segment_files(folder.path()).len(), 1);
+
+    let newer = segments.join(format!("{:016x}-{:016x}.seg", generation + 2, 9));
+    fs::write(&newer, b"of another time").unwrap();
+    assert!(matches!(
+        open(folder.path()),
+        Err(StoreError::OldCopy { .. })
+    ));
+    assert!(newer.exists());
+}
+
+#[test]
+fn a_merge_drops_what_is_dead_and_keeps_what_died_meanwhile_dead() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    for n in 0..4 {
+        let rows = [
+            document(&format!("{n}.md"), &["text"]),
+            document(&format!("{n}.txt"), &["t"]),
+        ];
+        store
+            .write(move |s| {
+                rows.into_iter()
+                    .try_for_each(|r| s.put_document(r).map(drop))
+            })
+            .unwrap();
+    }
+    store
+        .write(|staging| staging.delete_document(&key("1.md")))
+        .unwrap();
+    let before = store.view();
+    let old: Vec<_> = before.segments().iter().map(|segment| segment.id).collect();
+    let mut documents: Vec<_> = before
+        .segments()
+        .iter()
+        .flat_map(|segment| segment.live_documents())
+        .collect();
+    documents.sort();
+    let draft = build_segment(before.rows(), &documents, Box::new(NoIndex)).unwrap();
+    // Between the build and the switch one document goes and one is replaced.
+    store
+        .write(|staging| staging.delete_document(&key("2.md")))
+        .unwrap();
+    put(&store, "3.md", &["changed"]);
+    let edit = Edit::Merge { old, draft };
+    store
+        .edit(move |staging| {
+            staging.edit(edit);
+            Ok(())
+        })
+        .unwrap();
+    let view = store.view();
+    check(&view);
+    assert_eq!(view.segments().len(), 2);
+    assert_eq!(view.segments()[0].documents.len(), 7);
+    assert_eq!(view.segments()[0].live_documents().count(), 5);
+    check(&before);
+}
+
+#[test]
+fn files_of_merged_segments_go_with_their_last_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    put_large(&store, 20);
+    let held = store.view();
+    let documents: Vec<_> = held.segments()[0].live_documents().collect();
+    let draft = build_segment(held.rows(), &documents, Box::new(NoIndex)).unwrap();
+    let edit = Edit::Merge {
+        old: vec![held.segments()[0].id],
+        draft,
+    };
+    store
+        .edit(move |staging| {
+            staging.edit(edit);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(
+        segment_files(folder.path()).len(),
+        2,
+        "the held view pins the old file"
+    );
+    check(&held);
+    drop(held);
+    assert_eq!(segment_files(folder.path()).len(), 1);
+    check(&store.view());
+}
+
+#[test]
+fn a_flipped_bit_in_the_database_never_gives_a_wrong_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    put(&store, "a.md", &["alpha beta gamma", "delta"]);
+    store.close();
+    let path = folder.path().join("loci.redb");
+    let good = fs::read(&path).unwrap();
+    let at = good
+        .windows(16)
+        .position(|bytes| bytes == b"alpha beta gamma")
+        .unwrap();
+    let mut bytes = good.clone();
+    bytes[at + 3] ^= 4;
+    fs::write(&path, bytes).unwrap();
+    // Whether redb or our checksum notices it, no changed text is read.
+    if let Ok(store) = open(folder.path()) {
+        let view = store.view();
+        let chunks = view.rows().chunks(DocumentId(1));
+        assert!(
+            matches!(
+                chunks,
+                Err(StoreError::DamagedRow {
+                    table: "chunks",
+                    ..
+                })
+            ) || view.rows().original(DocumentId(1)).is_err(),
+        );
+    }
+}
