@@ -1,0 +1,385 @@
+//! The laws of chunking over generated documents, and how small cases are cut.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::tree::{Block, Mark, MarkKind};
+
+/// Builds a document by appending blocks with their markup.
+#[derive(Default)]
+struct Writer {
+    parsed: ParsedDocument,
+}
+
+impl Writer {
+    fn markdown() -> Writer {
+        let parsed = ParsedDocument {
+            file_type: FileType::Markdown,
+            text_is_original: true,
+            ..ParsedDocument::default()
+        };
+        Writer { parsed }
+    }
+
+    fn block(mut self, before: &str, kind: BlockKind, text: &str, after: &str) -> Writer {
+        self.parsed.text.push_str(before);
+        let start = self.parsed.text.len();
+        self.parsed.text.push_str(text);
+        let range = start..self.parsed.text.len();
+        self.parsed.text.push_str(after);
+        let page = self.parsed.blocks.len() as u32 / 5 + 1;
+        let pages = Some((page, page));
+        self.parsed.blocks.push(Block {
+            kind,
+            range,
+            pages,
+            boxes: Vec::new(),
+            marks: Vec::new(),
+        });
+        self
+    }
+
+    fn heading(self, level: u8, text: &str) -> Writer {
+        self.block(
+            &format!("{} ", "#".repeat(level.into())),
+            BlockKind::Heading(level),
+            text,
+            "\n\n",
+        )
+    }
+
+    fn prose(self, text: &str) -> Writer {
+        self.block("", BlockKind::Paragraph, text, "\n\n")
+    }
+
+    fn code(self, text: &str) -> Writer {
+        self.block("```rust\n", BlockKind::Code(None), text, "\n```\n\n")
+    }
+}
+
+/// `n` sentences about `topic`, of eight tokens each.
+fn sentences(topic: &str, n: usize) -> String {
+    (0..n)
+        .map(|i| format!("The {topic} has item {i} here."))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn shape(chunks: &[NewChunk]) -> Vec<(Level, Option<u32>, String)> {
+    chunks
+        .iter()
+        .map(|c| {
+            (
+                c.record.level,
+                c.record.parent,
+                c.record.heading_path.join(" / "),
+            )
+        })
+        .collect()
+}
+
+fn section(parent: Option<u32>, path: &str) -> (Level, Option<u32>, String) {
+    (Level::Section, parent, path.to_owned())
+}
+
+fn passage(parent: u32, path: &str) -> (Level, Option<u32>, String) {
+    (Level::Paragraph, Some(parent), path.to_owned())
+}
+
+#[test]
+fn an_empty_file_has_no_chunks() {
+    assert!(chunk(&ParsedDocument::default(), &ChunkSettings::default()).is_empty());
+    assert!(
+        chunk(
+            &Writer::markdown().prose(" \n").parsed,
+            &ChunkSettings::default()
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_section_that_fits_is_one_parent_with_its_subsections() {
+    let doc = Writer::markdown()
+        .prose("Before.")
+        .heading(1, "Top")
+        .prose("Lead.")
+        .heading(2, "Sub")
+        .prose("Body.");
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    let expected = [
+        section(None, ""),
+        passage(0, ""),
+        section(None, "Top"),
+        passage(2, "Top"),
+    ];
+    assert_eq!(shape(&chunks), expected);
+    assert_eq!(chunks[2].record.text, "# Top\n\nLead.\n\n## Sub\n\nBody.");
+}
+
+#[test]
+fn a_large_section_splits_at_its_subsections() {
+    let doc = Writer::markdown()
+        .heading(1, "Top")
+        .prose(&sentences("lead", 20))
+        .heading(2, "One")
+        .prose(&sentences("one", 90))
+        .heading(2, "Two")
+        .prose(&sentences("two", 90));
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    let sections: Vec<_> = shape(&chunks)
+        .into_iter()
+        .filter(|(level, ..)| *level == Level::Section)
+        .collect();
+    assert_eq!(sections[0], section(None, "Top"));
+    assert_eq!(
+        sections[1..],
+        [section(Some(0), "Top / One"), section(Some(0), "Top / Two")]
+    );
+    assert_eq!(chunks[0].record.subtree_end as usize, chunks.len());
+}
+
+#[test]
+fn a_bare_heading_is_a_parent_whose_text_goes_along_with_the_first_passage() {
+    let doc = Writer::markdown()
+        .heading(1, "Chapter 3: Waves")
+        .heading(2, "3.1 Sound")
+        .prose(&sentences("sound", 80))
+        .heading(2, "3.2 Light")
+        .prose(&sentences("light", 80));
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    assert_eq!(chunks[0].record.text, "# Chapter 3: Waves");
+    assert_eq!(
+        chunks[1].record.heading_path,
+        ["Chapter 3: Waves", "3.1 Sound"]
+    );
+    assert!(
+        chunks[2]
+            .record
+            .text
+            .starts_with("# Chapter 3: Waves\n\n## 3.1 Sound\n\nThe sound")
+    );
+    assert_eq!(chunks[2].record.chapter_number.as_deref(), Some("3"));
+    assert_eq!(chunks[2].record.section_number.as_deref(), Some("3.1"));
+}
+
+#[test]
+fn text_without_headings_is_cut_into_equal_parents() {
+    let mut doc = Writer::default();
+    for i in 0..30 {
+        doc = doc.prose(&sentences(&format!("topic{i}"), 10));
+    }
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    let sizes: Vec<u32> = chunks
+        .iter()
+        .filter(|c| c.record.level == Level::Section)
+        .map(|c| c.record.token_count)
+        .collect();
+    assert!(
+        sizes.len() >= 2 && sizes.iter().all(|&n| n <= 1024 && n > 500),
+        "{sizes:?}"
+    );
+    assert!(
+        chunks
+            .iter()
+            .all(|c| c.record.level != Level::Section || c.record.parent.is_none())
+    );
+}
+
+#[test]
+fn small_sections_join_their_neighbours() {
+    let mut doc = Writer::markdown().heading(1, "Glossary");
+    for i in 0..100 {
+        doc = doc
+            .heading(2, &format!("Term {i}"))
+            .prose(&sentences("term", 3));
+    }
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    let parents = chunks
+        .iter()
+        .filter(|c| c.record.level == Level::Section)
+        .count();
+    assert!((3..=6).contains(&parents), "{parents} parents");
+}
+
+#[test]
+fn neighbours_share_whole_sentences_and_end_where_the_words_change() {
+    let doc = Writer::markdown()
+        .heading(1, "T")
+        .prose(&sentences("kernel scheduler", 20))
+        .prose("Rabbits eat grass. Foxes hunt rabbits at night. Grass feeds rabbits all year. Rabbits fear foxes. Rabbits dig deep burrows below the meadow. Foxes sleep in dens until the evening comes. Foxes sleep.");
+    let settings = ChunkSettings {
+        similarity_min: 0.05,
+        ..ChunkSettings::default()
+    };
+    let chunks = chunk(&doc.parsed, &settings);
+    assert_eq!(chunks.len(), 3);
+    assert!(chunks[1].record.text.ends_with("item 19 here."));
+    assert!(
+        chunks[2]
+            .record
+            .text
+            .starts_with("The kernel scheduler has item")
+    );
+    assert!(chunks[2].record.text.ends_with("Foxes sleep."));
+}
+
+#[test]
+fn code_in_a_document_stays_whole_up_to_the_hard_limit() {
+    let line = "let value = compute(first, second);\n";
+    let doc = Writer::markdown()
+        .prose("Look at this:")
+        .code(&line.repeat(30))
+        .prose("Done now.");
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    let whole = chunks
+        .iter()
+        .find(|c| c.record.level == Level::Paragraph && c.record.text.contains("let"));
+    let whole = &whole.expect("a passage with the code").record;
+    assert!(whole.text.starts_with("Look at this:\n\n```rust\n"));
+    assert_eq!(whole.text.matches("compute").count(), 30);
+    assert_eq!(whole.content_type, ContentType::Code);
+}
+
+fn definition(symbol: &str) -> BlockKind {
+    BlockKind::Definition {
+        symbol: symbol.to_owned(),
+        what: "function".to_owned(),
+    }
+}
+
+#[test]
+fn source_code_is_grouped_by_definitions() {
+    let body = "    self.items.push(value);\n".repeat(20);
+    let mut doc = Writer::default().block("", definition(""), "use std::fmt;", "\n\n");
+    doc.parsed.file_type = FileType::Code;
+    doc.parsed.text_is_original = true;
+    for name in ["Stack::push", "Stack::pop", "Stack::peek", "run"] {
+        doc = doc.block(
+            "",
+            definition(name),
+            &format!("/// Docs.\nfn f() {{\n{body}}}"),
+            "\n\n",
+        );
+    }
+    doc = doc.block("", definition("huge"), &body.repeat(8), "\n");
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    assert!(
+        chunks[1..]
+            .iter()
+            .all(|c| c.record.level == Level::Paragraph || c.record.parent == Some(0))
+    );
+    assert!(
+        chunks.iter().all(
+            |c| c.record.content_type == ContentType::Code && c.record.location.lines.is_some()
+        )
+    );
+    let leaves: Vec<&ChunkRecord> = chunks
+        .iter()
+        .map(|c| &c.record)
+        .filter(|r| r.level == Level::Paragraph)
+        .collect();
+    assert!(leaves.iter().all(|leaf| leaf.token_count <= 512));
+    assert_eq!(leaves[0].key_terms[0], "Stack::push");
+    assert!(
+        leaves
+            .iter()
+            .filter(|leaf| leaf.symbol.as_deref() == Some("huge"))
+            .count()
+            >= 2
+    );
+}
+
+#[test]
+fn marks_become_key_terms() {
+    let mut doc = Writer::markdown().prose("A _borrow checker_ is a program.");
+    doc.parsed.blocks[0].marks.push(Mark {
+        kind: MarkKind::Emphasis,
+        range: 2..18,
+    });
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    assert_eq!(chunks[1].record.key_terms, ["borrow checker"]);
+    assert_eq!(chunks[1].record.chunk_type, ChunkType::Concept);
+}
+
+fn any_block() -> impl Strategy<Value = (u8, String)> {
+    let words = prop::collection::vec("[a-zA-Zé日]{1,12}[.?,]?", 1..60).prop_map(|w| w.join(" "));
+    (0u8..12, words)
+}
+
+prop_compose! {
+    fn any_document()(blocks in prop::collection::vec(any_block(), 0..40), lead in "[a-z\n ]{0,20}") -> ParsedDocument {
+        let mut doc = Writer::markdown();
+        doc.parsed.text.push_str(&lead);
+        for (kind, words) in blocks {
+            doc = match kind {
+                0..=3 => {
+                    let title: String = words.chars().take(30).collect();
+                    doc.heading(kind + 1, title.trim())
+                }
+                4 => doc.code(&words.replace(' ', "\n")),
+                5 => doc.block("- ", BlockKind::ListItem, &words, "\n"),
+                6 => doc.block("", BlockKind::Table, &words.replace(' ', "|"), "\n\n"),
+                _ => doc.prose(&words),
+            };
+        }
+        doc.parsed.text.push_str("\n<!-- end -->");
+        doc.parsed
+    }
+}
+
+fn any_settings() -> impl Strategy<Value = ChunkSettings> {
+    (120u32..400, 16u32..60, 0.0f32..0.5, 0.0f32..0.5).prop_map(
+        |(parent, child, overlap, similarity)| ChunkSettings {
+            parent_tokens: parent,
+            child_tokens: child,
+            code_tokens: child * 2,
+            overlap,
+            similarity_min: similarity,
+            mode: Chunking::Auto,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn every_chunk_tree_keeps_the_laws(parsed in any_document(), settings in any_settings()) {
+        parsed.validate().unwrap();
+        let chunks = chunk(&parsed, &settings);
+        let characters: Vec<char> = parsed.text.chars().collect();
+        let mut covered = vec![false; characters.len()];
+        let mut start = 0;
+        for (i, NewChunk { record, .. }) in chunks.iter().enumerate() {
+            let (from, to) = record.location.chars;
+            let text: String = characters[from as usize..to as usize].iter().collect();
+            prop_assert_eq!(&text, &record.text);
+            prop_assert!(!text.trim().is_empty());
+            prop_assert_eq!(record.token_count, tokens::count(&text));
+            prop_assert!(from >= start || record.level == Level::Paragraph, "sections are in reading order");
+            if record.level == Level::Section {
+                start = from;
+                // A word that had to be cut may count for a little more when put together again.
+                prop_assert!(record.token_count <= settings.parent_tokens + 8, "section of {}", record.token_count);
+                prop_assert!(record.subtree_end as usize > i + 1, "every section has a child");
+            } else {
+                covered[from as usize..to as usize].fill(true);
+                prop_assert!(record.token_count <= settings.hard_tokens() + 8, "passage of {}", record.token_count);
+                prop_assert_eq!(record.subtree_end as usize, i + 1);
+                let parent = &chunks[record.parent.unwrap() as usize].record.location.chars;
+                prop_assert!(parent.0 <= from && to <= parent.1, "a passage lies inside its parent");
+            }
+            if let Some(parent) = record.parent {
+                prop_assert!((parent as usize) < i);
+                prop_assert_eq!(chunks[parent as usize].record.level, Level::Section);
+                prop_assert!(chunks[parent as usize].record.subtree_end >= record.subtree_end, "subtrees are runs");
+                prop_assert!(i < chunks[parent as usize].record.subtree_end as usize);
+            }
+        }
+        for (i, c) in characters.iter().enumerate() {
+            prop_assert!(covered[i] || c.is_whitespace(), "character {i} {c:?} is in no passage");
+        }
+        prop_assert_eq!(chunk(&parsed, &settings), chunks);
+    }
+}

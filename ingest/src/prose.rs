@@ -1,0 +1,372 @@
+//! The words that a reader sees: markup taken off, white space collapsed, words cut and folded.
+//!
+//! Chunks keep their text exactly as the file has it; everything that is *concluded* from a text
+//! (type, key terms, concepts, similarity) is concluded from what this module makes of it.
+
+use locidb::storage::records::FileType;
+
+use crate::lexicon;
+
+/// `text` as a reader sees it. For Markdown, marks of emphasis, links, quotations, lists, headings,
+/// code and HTML are taken off. White space becomes single blanks, also in other formats.
+pub fn visible(text: &str, file_type: FileType) -> String {
+    match file_type {
+        FileType::Markdown => collapse(&unmarked(text)),
+        _ => collapse(text),
+    }
+}
+
+fn collapse(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// Markdown without its markup, line by line.
+fn unmarked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        strip_inline(strip_line_start(line), &mut out);
+        out.push('\n');
+    }
+    strip_comments(&out)
+}
+
+fn strip_line_start(line: &str) -> &str {
+    let mut rest = line.trim_start();
+    while let Some(inner) = rest.strip_prefix('>') {
+        rest = inner.trim_start();
+    }
+    if let Some(inner) = rest
+        .strip_prefix(["-", "*", "+"])
+        .and_then(|r| r.strip_prefix(' '))
+    {
+        return inner.trim_start();
+    }
+    let hashes = rest.bytes().take_while(|&b| b == b'#').count();
+    if (1..=6).contains(&hashes) && rest[hashes..].starts_with(' ') {
+        return rest.trim_start_matches('#').trim().trim_end_matches('#');
+    }
+    if rest.starts_with("```") || rest.starts_with("~~~") {
+        return "";
+    }
+    rest
+}
+
+/// Appends `line` to `out` without emphasis, link targets, tags and back quotes.
+fn strip_inline(line: &str, out: &mut String) {
+    let mut rest = line;
+    let mut previous = ' ';
+    let mut code = false;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let skip = match c {
+            '`' => {
+                code = !code && after.contains('`');
+                1
+            }
+            _ if code => 0,
+            '\\' if after.starts_with(|c: char| c.is_ascii_punctuation()) => {
+                let escaped = after.chars().next().unwrap_or(' ');
+                out.push(escaped);
+                previous = escaped;
+                rest = &after[escaped.len_utf8()..];
+                continue;
+            }
+            '*' => rest.len() - rest.trim_start_matches('*').len(),
+            '_' => emphasis_len(previous, rest),
+            '!' if after.starts_with('[') => 1,
+            '[' => usize::from(link_tail(after).is_some()),
+            ']' => link_target_len(rest),
+            '<' => tag_len(rest),
+            _ => 0,
+        };
+        if skip > 0 {
+            rest = &rest[skip..];
+            continue;
+        }
+        out.push(c);
+        previous = c;
+        rest = after;
+    }
+}
+
+/// Bytes of a run of underscores that marks emphasis; 0 inside a word such as `snake_case`.
+fn emphasis_len(previous: char, rest: &str) -> usize {
+    let run = rest.len() - rest.trim_start_matches('_').len();
+    let next = rest[run..].chars().next().unwrap_or(' ');
+    if previous.is_alphanumeric() && next.is_alphanumeric() {
+        0
+    } else {
+        run
+    }
+}
+
+/// What follows the `]` that closes a bracket, when it makes the bracket a link.
+fn link_tail(after: &str) -> Option<&str> {
+    let close = after.find(']')?;
+    let tail = &after[close + 1..];
+    (tail.starts_with('(') || tail.starts_with('[')).then_some(tail)
+}
+
+/// Bytes of `](target)` or `][name]` at the start of `rest`, else 0.
+fn link_target_len(rest: &str) -> usize {
+    let close = match rest.as_bytes().get(1) {
+        Some(b'(') => ')',
+        Some(b'[') => ']',
+        _ => return 0,
+    };
+    rest[2..].find(close).map_or(0, |n| n + 3)
+}
+
+/// Bytes of an HTML tag or comment at the start of `rest`, else 0.
+fn tag_len(rest: &str) -> usize {
+    let opens = |c: char| c.is_ascii_alphabetic() || c == '/' || c == '!';
+    if !rest[1..].starts_with(opens) || rest.starts_with("<!--") {
+        return 0;
+    }
+    rest.find('>').map_or(0, |n| n + 1)
+}
+
+fn strip_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("<!--") {
+        out.push_str(&rest[..start]);
+        rest = rest[start..]
+            .find("-->")
+            .map_or("", |end| &rest[start + end + 3..]);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A word of a visible text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// As written, without a possessive ending.
+    pub surface: &'a str,
+    /// Lower case, in the singular: what words are compared by.
+    pub folded: String,
+    /// Where it starts in the text, in bytes.
+    pub start: usize,
+    /// Whether anything but one blank parts it from the word before.
+    pub gap_before: bool,
+}
+
+impl Word<'_> {
+    /// Where it ends in the text, in bytes.
+    pub fn end(&self) -> usize {
+        self.start + self.surface.len()
+    }
+
+    /// Whether it starts with a capital letter.
+    pub fn is_capitalised(&self) -> bool {
+        self.surface.starts_with(char::is_uppercase)
+    }
+
+    /// Whether it is all capitals (with digits, or a plural s), two letters or more.
+    pub fn is_acronym(&self) -> bool {
+        let core = self.surface.strip_suffix('s').unwrap_or(self.surface);
+        let letters = core.chars().filter(|c| c.is_alphabetic()).count();
+        letters >= 2
+            && core
+                .chars()
+                .all(|c| c.is_uppercase() || c.is_numeric() || c == '-')
+            && core.starts_with(char::is_uppercase)
+    }
+}
+
+/// The words of `text`, in order. Hyphens, apostrophes, underscores, and full stops or colons
+/// between letters (`std::io`, `e.g`) are part of a word.
+pub fn words(text: &str) -> Vec<Word<'_>> {
+    let mut found = Vec::new();
+    let mut end = 0;
+    let mut rest = text.char_indices().peekable();
+    while let Some((start, c)) = rest.next() {
+        if !is_word_char(c) {
+            continue;
+        }
+        let mut stop = start + c.len_utf8();
+        while let Some(&(at, c)) = rest.peek() {
+            if at >= stop {
+                let Some(more) = continues(&text[at..], c) else {
+                    break;
+                };
+                stop = at + more;
+            }
+            rest.next();
+        }
+        let whole = &text[start..stop];
+        let surface = ["'s", "’s"]
+            .iter()
+            .find_map(|s| whole.strip_suffix(s))
+            .unwrap_or(whole);
+        let between = &text[end..start];
+        let gap_before = between != " ";
+        found.push(Word {
+            surface,
+            folded: fold(surface),
+            start,
+            gap_before,
+        });
+        end = stop;
+    }
+    found
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Bytes at the start of `rest` (whose first character is `c`) that continue a word.
+fn continues(rest: &str, c: char) -> Option<usize> {
+    if is_word_char(c) {
+        return Some(c.len_utf8());
+    }
+    let joint = if rest.starts_with("::") {
+        2
+    } else {
+        c.len_utf8()
+    };
+    let joins = joint == 2 && c == ':' || matches!(c, '\'' | '’' | '-' | '‑' | '.');
+    let next = rest[joint..].chars().next()?;
+    (joins && is_word_char(next)).then_some(joint + next.len_utf8())
+}
+
+/// Lower case and singular: `Smart Pointers` and `smart pointer` fold alike, word by word.
+pub fn fold(word: &str) -> String {
+    singular(&word.to_lowercase())
+}
+
+/// The singular of a lower-case English word, as far as its ending tells.
+fn singular(word: &str) -> String {
+    let ends = |s: &str| word.ends_with(s);
+    let cut = |n: usize| word[..word.len() - n].to_owned();
+    if word.len() < 4 || !ends("s") || !word.is_ascii() || lexicon::is_never_plural(word) {
+        return word.to_owned();
+    }
+    if ends("ies") && word.len() > 4 {
+        return cut(3) + "y";
+    }
+    if ["sses", "shes", "ches", "xes", "zzes"]
+        .iter()
+        .any(|s| ends(s))
+    {
+        return cut(2);
+    }
+    if ["ss", "us", "is", "as", "os"].iter().any(|s| ends(s)) {
+        return word.to_owned();
+    }
+    cut(1)
+}
+
+/// Folded content words of `text`, in order: no function words, no numbers, nothing of one letter.
+pub fn content_words(text: &str) -> Vec<String> {
+    let keep = |w: &Word<'_>| {
+        w.surface.chars().count() > 1
+            && !lexicon::is_stop(&w.surface.to_lowercase())
+            && w.surface.chars().any(char::is_alphabetic)
+    };
+    words(text)
+        .into_iter()
+        .filter(keep)
+        .map(|w| stem(w.folded))
+        .collect()
+}
+
+/// Cuts the commonest endings off a folded word, so that `borrow`, `borrowed` and `borrowing` meet.
+fn stem(word: String) -> String {
+    for ending in ["ing", "ed", "ly"] {
+        if let Some(base) = word.strip_suffix(ending)
+            && base.len() >= 4
+        {
+            return base.to_owned();
+        }
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_is_read_without_its_markup() {
+        let cases: &[(&str, &str)] = &[
+            (
+                "_Ownership_ is a **set** of rules",
+                "Ownership is a set of rules",
+            ),
+            (
+                "a `snake_case` name and snake_case",
+                "a snake_case name and snake_case",
+            ),
+            (
+                "see [“Data Types”][data-types]<!-- ignore --> section",
+                "see “Data Types” section",
+            ),
+            ("a [link](http://x.y/z_1) here", "a link here"),
+            ("> quoted\n> text", "quoted text"),
+            ("- item one", "item one"),
+            ("## The `String` Type", "The String Type"),
+            ("![alt text](img.png)", "alt text"),
+            ("2 \\* 3", "2 * 3"),
+            ("an <b>html</b> tag, 1 < 2", "an html tag, 1 < 2"),
+            ("[not a link]", "[not a link]"),
+            ("`Vec<T>` and `a*b`", "Vec<T> and a*b"),
+        ];
+        for &(text, expected) in cases {
+            assert_eq!(visible(text, FileType::Markdown), expected, "of {text:?}");
+        }
+    }
+
+    #[test]
+    fn other_formats_keep_their_characters() {
+        assert_eq!(visible("a * b\n_c_", FileType::Pdf), "a * b _c_");
+    }
+
+    #[test]
+    fn words_are_cut_and_folded() {
+        let text = "Rust's smart pointers, e.g. std::rc::Rc — don't";
+        let got: Vec<(String, bool)> = words(text)
+            .into_iter()
+            .map(|w| (w.folded, w.gap_before))
+            .collect();
+        let expected = [
+            ("rust", true),
+            ("smart", false),
+            ("pointer", false),
+            ("e.g", true),
+            ("std::rc::rc", true),
+            ("don't", true),
+        ];
+        let expected: Vec<(String, bool)> =
+            expected.iter().map(|&(w, g)| (w.to_owned(), g)).collect();
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn plurals_fold_to_their_singular() {
+        let cases: &[(&str, &str)] = &[
+            ("Pointers", "pointer"),
+            ("copies", "copy"),
+            ("classes", "class"),
+            ("class", "class"),
+            ("boxes", "box"),
+            ("status", "status"),
+            ("analysis", "analysis"),
+            ("matches", "match"),
+            ("bus", "bus"),
+            ("kubernetes", "kubernete"),
+        ];
+        for &(word, expected) in cases {
+            assert_eq!(fold(word), expected);
+        }
+    }
+}
