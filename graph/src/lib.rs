@@ -1,1 +1,57 @@
 //! Concepts, relations and walks over them.
+//!
+//! A concept is one normalised name; a segment knows which of its chunks mention which concepts and
+//! which chunks are evidence for which relation. This crate builds and reads those sections, merges
+//! what documents say of a concept, and walks the graph that all segments of a view form together.
+//! It is pure: builders make bytes, readers borrow bytes, nothing here opens a file.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`normalise`](mod@normalise) | a name as the store compares it; words with their places in a text |
+//! | [`merge`] | contributions of documents folded into the record of a concept or relation |
+//! | [`names`] | the dictionary section: normalised name → concept |
+//! | [`link`](mod@link) | the concepts that a text names, by the longest match |
+//! | [`mentions`] | the section concept → chunks and chunk → concepts |
+//! | [`relations`] | the section of edges with kind, weight and evidence |
+//! | [`pagerank`](mod@pagerank) | PageRank, and the section that holds it |
+//! | [`view`] | the readers of all segments as one graph, without what is dead |
+//! | [`hops`] | traversal of a few hops from several seeds, and the chunks of what it reached |
+//! | [`restart`] | random walk with restart over concept and chunk links |
+//! | [`prerequisites`](mod@prerequisites) | what to learn first, with the cycles among it |
+//!
+//! Invariants:
+//! - what a view answers does not depend on how its documents fell into segments;
+//! - a mention in a dead chunk is invisible, and so is an edge whose evidence is all dead;
+//! - bytes are checked when a reader opens them and read with bounds afterwards: hostile bytes give a
+//!   [`GraphError`] or a wrong answer, never a panic.
+//!
+//! Start reading at [`view::GraphView`].
+
+mod error;
+pub mod hops;
+pub mod link;
+pub mod mentions;
+pub mod merge;
+pub mod names;
+pub mod normalise;
+pub mod pagerank;
+pub mod prerequisites;
+pub mod relations;
+pub mod restart;
+#[cfg(test)]
+mod sample;
+pub mod view;
+mod words;
+
+pub use error::GraphError;
+pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, two_hop};
+pub use link::{Link, link};
+pub use mentions::{MentionsBuilder, MentionsReader};
+pub use merge::Withdrawn;
+pub use names::{NamesBuilder, NamesReader};
+pub use normalise::normalise;
+pub use pagerank::{PageRankOptions, Ranks, RanksBuilder, pagerank};
+pub use prerequisites::{PREREQUISITE_FOR, Prerequisites, prerequisites};
+pub use relations::{Edge, Evidence, Relation, RelationsBuilder, RelationsReader};
+pub use restart::{RestartOptions, restart_walk};
+pub use view::{GraphReader, GraphView, ViewEdge};

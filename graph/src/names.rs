@@ -1,0 +1,362 @@
+//! The names section: a finite state transducer from each normalised name and synonym that a segment
+//! mentions to its concept. [`crate::link()`] walks it over the words of a text.
+//!
+//! ```text
+//! offset  size  field        (integers are little-endian)
+//!      0     4  version      1
+//!      4     4  words_max    words in the longest name; longer matches are not looked for
+//!      8     4  key_count    names and synonyms
+//!     12     4  reserved     zero
+//!     16     -  transducer   of the fst crate, version 3: key = the normalised name in UTF-8,
+//!                            value = concept id · 2 + (1 if a synonym)
+//! ```
+//!
+//! The transducer carries a checksum, which is verified at open. One that was crafted to pass can
+//! make the fst crate panic; such a panic is caught and answered as "no such name".
+//!
+//! Start reading at [`NamesReader::get`].
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fst::raw::{CompiledAddr, Fst, Output};
+use loci_storage::ConceptId;
+
+use crate::GraphError;
+use crate::normalise::{Word, singular, words};
+use crate::words::{Layout, Words, count, extend};
+
+const SECTION: &str = "names";
+const VERSION: u32 = 1;
+const HEADER_LEN: usize = 16;
+
+/// Words of a name that linking looks at; longer names are found by [`NamesReader::get`] only.
+pub const LINK_WORDS_MAX: usize = 12;
+
+/// What a name stands for. The smallest wins where several concepts claim one name: names before
+/// synonyms, then the lowest id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Named {
+    pub(crate) synonym: bool,
+    pub(crate) concept: ConceptId,
+}
+
+impl Named {
+    fn value(self) -> u64 {
+        u64::from(self.concept.0) << 1 | u64::from(self.synonym)
+    }
+
+    fn from_value(value: u64) -> Option<Named> {
+        let concept = ConceptId(u32::try_from(value >> 1).ok()?);
+        Some(Named {
+            synonym: value & 1 == 1,
+            concept,
+        })
+    }
+}
+
+/// Collects the names that a segment mentions.
+#[derive(Debug, Default)]
+pub struct NamesBuilder {
+    names: BTreeMap<String, Named>,
+}
+
+impl NamesBuilder {
+    /// Adds the name of a concept, normalised. An empty name is no concept and is ignored.
+    pub fn push(&mut self, normalised: &str, concept: ConceptId) {
+        self.insert(
+            normalised,
+            Named {
+                synonym: false,
+                concept,
+            },
+        );
+    }
+
+    /// Adds another name of a concept, normalised. Where it is the name of another concept, it loses;
+    /// where it is a synonym of several, the lowest id wins.
+    pub fn push_synonym(&mut self, normalised: &str, concept: ConceptId) {
+        self.insert(
+            normalised,
+            Named {
+                synonym: true,
+                concept,
+            },
+        );
+    }
+
+    fn insert(&mut self, normalised: &str, named: Named) {
+        if normalised.is_empty() {
+            return;
+        }
+        match self.names.entry(normalised.to_owned()) {
+            Entry::Vacant(entry) => {
+                entry.insert(named);
+            }
+            Entry::Occupied(mut entry) => {
+                let kept = named.min(*entry.get());
+                entry.insert(kept);
+            }
+        }
+    }
+
+    /// The section's bytes.
+    pub fn finish(self) -> Vec<u8> {
+        let words_max = self
+            .names
+            .keys()
+            .map(|name| words(name).len())
+            .max()
+            .unwrap_or(0);
+        let mut bytes = Vec::new();
+        extend(
+            &mut bytes,
+            [VERSION, count(words_max), count(self.names.len()), 0],
+        );
+        let values = self.names.iter().map(|(name, named)| (name, named.value()));
+        let transducer = fst::Map::from_iter(values).expect("the keys of a map ascend");
+        bytes.extend(transducer.as_fst().as_bytes());
+        bytes
+    }
+}
+
+/// The bytes of a section after its header.
+struct Tail<B>(B);
+
+impl<B: AsRef<[u8]>> AsRef<[u8]> for Tail<B> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref().get(HEADER_LEN..).unwrap_or_default()
+    }
+}
+
+/// The names of a segment, checked.
+pub struct NamesReader<B> {
+    fst: Fst<Tail<B>>,
+    words_max: usize,
+}
+
+impl<B> fmt::Debug for NamesReader<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamesReader")
+            .field("words_max", &self.words_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How far a walk through the transducer came.
+#[derive(Clone, Copy)]
+struct State {
+    node: CompiledAddr,
+    output: Output,
+}
+
+impl<B: AsRef<[u8]>> NamesReader<B> {
+    /// Checks header and checksum of `bytes`, which may be anything. Costs one pass.
+    pub fn open(bytes: B) -> Result<NamesReader<B>, GraphError> {
+        let malformed = |why| GraphError::Malformed {
+            section: SECTION,
+            why,
+        };
+        let (_, [_, words_max, key_count, _]) =
+            Layout::open::<4>(SECTION, VERSION, bytes.as_ref())?;
+        let tail = Tail(bytes);
+        if !root_is_inside(tail.as_ref()) {
+            return Err(malformed("the transducer has no root"));
+        }
+        let fst = guarded(|| Fst::new(tail).ok().filter(|fst| fst.verify().is_ok()))
+            .ok_or_else(|| malformed("the transducer is damaged"))?;
+        if fst.len() != key_count as usize {
+            return Err(malformed("the transducer has another number of names"));
+        }
+        Ok(NamesReader {
+            fst,
+            words_max: (words_max as usize).min(LINK_WORDS_MAX),
+        })
+    }
+
+    /// How many names and synonyms there are.
+    pub fn len(&self) -> usize {
+        self.fst.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The concept with this normalised name or synonym. Costs one step a byte.
+    pub fn get(&self, normalised: &str) -> Option<ConceptId> {
+        Some(self.named(normalised)?.concept)
+    }
+
+    pub(crate) fn named(&self, normalised: &str) -> Option<Named> {
+        self.accept(self.step(self.start()?, normalised)?)
+    }
+
+    fn start(&self) -> Option<State> {
+        let node = guarded(|| Some(self.fst.root().addr()))?;
+        Some(State {
+            node,
+            output: Output::zero(),
+        })
+    }
+
+    /// Follows the bytes of `text`; `None` when no name goes on like this.
+    fn step(&self, from: State, text: &str) -> Option<State> {
+        guarded(|| {
+            let mut node = self.fst.node(from.node);
+            let mut output = from.output;
+            for &byte in text.as_bytes() {
+                let transition = node.transition(node.find_input(byte)?);
+                output = output.cat(transition.out);
+                node = self.fst.node(transition.addr);
+            }
+            Some(State {
+                node: node.addr(),
+                output,
+            })
+        })
+    }
+
+    /// What is named by the bytes that led here.
+    fn accept(&self, state: State) -> Option<Named> {
+        let value = guarded(|| {
+            let node = self.fst.node(state.node);
+            node.is_final()
+                .then(|| state.output.cat(node.final_output()).value())
+        })?;
+        Named::from_value(value)
+    }
+
+    /// Calls `found` with every name that starts with the first word: the words it takes, whether it
+    /// was written as in the dictionary (else in the plural), and what it stands for.
+    pub(crate) fn prefixes(&self, words: &[Word], mut found: impl FnMut(usize, bool, Named)) {
+        let Some(mut state) = self.start() else {
+            return;
+        };
+        for (index, word) in words.iter().take(self.words_max).enumerate() {
+            let gap = if index == 0 || word.glued { "" } else { " " };
+            let Some(before) = self.step(state, gap) else {
+                return;
+            };
+            let singular = singular(&word.text).and_then(|text| self.step(before, &text));
+            if let Some(named) = singular.and_then(|state| self.accept(state)) {
+                found(index + 1, false, named);
+            }
+            let Some(after) = self.step(before, &word.text) else {
+                return;
+            };
+            if let Some(named) = self.accept(after) {
+                found(index + 1, true, named);
+            }
+            state = after;
+        }
+    }
+}
+
+/// Whether the root's address lies in the transducer: what the fst crate computes with before it checks.
+fn root_is_inside(transducer: &[u8]) -> bool {
+    let Some(at) = transducer
+        .len()
+        .checked_sub(12)
+        .filter(|_| transducer.len() >= 36)
+    else {
+        return false;
+    };
+    let halves = Words::new(transducer, &(at..at + 8));
+    let root = halves
+        .iter()
+        .rev()
+        .fold(0u64, |root, half| root << 32 | u64::from(half));
+    root < transducer.len() as u64
+}
+
+/// Runs `read`; `None` where the fst crate panics over crafted bytes.
+fn guarded<T>(read: impl FnOnce() -> Option<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(read)).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::normalise;
+    use proptest::prelude::*;
+
+    fn build(names: &[(&str, u32)], synonyms: &[(&str, u32)]) -> Vec<u8> {
+        let mut builder = NamesBuilder::default();
+        for &(name, concept) in synonyms {
+            builder.push_synonym(&normalise(name), ConceptId(concept));
+        }
+        for &(name, concept) in names {
+            builder.push(&normalise(name), ConceptId(concept));
+        }
+        builder.finish()
+    }
+
+    fn reader(names: &[(&str, u32)], synonyms: &[(&str, u32)]) -> NamesReader<Vec<u8>> {
+        NamesReader::open(build(names, synonyms)).unwrap()
+    }
+
+    #[test]
+    fn a_synonym_loses_against_a_name_and_against_a_lower_id() {
+        let names = reader(
+            &[("Quantum", 5)],
+            &[("quantum", 1), ("qm", 9), ("qm", 4), ("", 3)],
+        );
+        assert_eq!(names.get("quantum"), Some(ConceptId(5)));
+        assert_eq!(names.get("qm"), Some(ConceptId(4)));
+        assert_eq!(
+            (names.get(""), names.get("q"), names.len()),
+            (None, None, 2)
+        );
+    }
+
+    #[test]
+    fn golden_bytes() {
+        // A change here is a new version, not a new expectation.
+        let bytes = build(&[("a", 0), ("b c", 3)], &[]);
+        assert_eq!(
+            bytes[..16],
+            [1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
+        );
+        assert_eq!(bytes[16..24], [3, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn every_cut_is_noticed() {
+        let bytes = build(&[("neural network", 1), ("brain", 2)], &[("nn", 1)]);
+        for len in 0..bytes.len() {
+            assert!(
+                NamesReader::open(&bytes[..len]).is_err(),
+                "a cut at {len} was not noticed"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_flipped_bit_is_noticed_or_harmless(bit: prop::sample::Index) {
+            let mut bytes = build(&[("neural network", 1), ("brain", 2)], &[("nn", 1)]);
+            let bit = bit.index(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(names) = NamesReader::open(bytes) {
+                prop_assert_eq!(names.get("brain"), Some(ConceptId(2)));
+                crate::link(&[&names], "a neural network in the brain");
+            }
+        }
+
+        #[test]
+        fn crafted_transducers_never_panic(at in 0usize..200, value: u8) {
+            // No checksum stands between these bytes and the walk.
+            let mut bytes = build(&[("neural network", 1), ("brain", 2)], &[("nn", 1)]);
+            let at = 16 + at % (bytes.len() - 32);
+            bytes[at] = value;
+            if let Some(fst) = guarded(|| Fst::new(Tail(bytes)).ok()) {
+                let names = NamesReader { fst, words_max: 12 };
+                crate::link(&[&names], "a neural network in the brain nn");
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Small random graphs for tests, and plain sets of what is true in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use proptest::prelude::*;
+use roaring::RoaringBitmap;
+
+use crate::prerequisites::PREREQUISITE_FOR;
+use crate::{
+    GraphReader, GraphView, MentionsBuilder, NamesBuilder, Ranks, RanksBuilder, RelationsBuilder,
+};
+
+const CONCEPTS: u32 = 10;
+const DOCUMENTS: usize = 5;
+const CHUNKS_PER_DOCUMENT: u32 = 3;
+
+/// Documents with what they say; how they fall into segments is chosen later.
+#[derive(Clone, Debug)]
+pub(crate) struct Corpus {
+    documents: Vec<Document>,
+    dead: BTreeSet<u32>,
+    ranks: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Document {
+    /// (concept, chunk, count)
+    mentions: Vec<(u32, u32, u32)>,
+    /// (source, target, whether a prerequisite, chunk)
+    edges: Vec<(u32, u32, bool, u32)>,
+}
+
+pub(crate) fn any_corpus() -> impl Strategy<Value = Corpus> {
+    let mention = (0..CONCEPTS, 0..CHUNKS_PER_DOCUMENT, 1u32..3);
+    let edge = (
+        0..CONCEPTS,
+        0..CONCEPTS,
+        any::<bool>(),
+        0..CHUNKS_PER_DOCUMENT,
+    );
+    let document = (
+        prop::collection::vec(mention, 0..6),
+        prop::collection::vec(edge, 0..5),
+    )
+        .prop_map(|(mentions, edges)| Document { mentions, edges });
+    let dead = prop::collection::btree_set(0..DOCUMENTS as u32 * CHUNKS_PER_DOCUMENT, 0..5);
+    let ranks = prop::collection::vec(0u8..3, 0..CONCEPTS as usize);
+    (prop::collection::vec(document, DOCUMENTS), dead, ranks).prop_map(
+        |(documents, dead, ranks)| Corpus {
+            documents,
+            dead,
+            ranks,
+        },
+    )
+}
+
+/// After which documents a new segment starts.
+pub(crate) fn any_cuts() -> impl Strategy<Value = Vec<bool>> {
+    prop::collection::vec(any::<bool>(), DOCUMENTS)
+}
+
+struct Segment {
+    base: u32,
+    chunk_count: u32,
+    dead: RoaringBitmap,
+    reader: GraphReader<Vec<u8>>,
+}
+
+fn kind(prerequisite: bool) -> &'static str {
+    if prerequisite {
+        PREREQUISITE_FOR
+    } else {
+        "RELATED_TO"
+    }
+}
+
+impl Corpus {
+    pub(crate) fn concepts() -> impl Iterator<Item = ConceptId> {
+        (0..CONCEPTS).map(ConceptId)
+    }
+
+    pub(crate) fn chunk_count(&self) -> u32 {
+        self.documents.len() as u32 * CHUNKS_PER_DOCUMENT
+    }
+
+    pub(crate) fn rank(&self, concept: ConceptId) -> u8 {
+        self.ranks.get(concept.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// Builds segments that end where `cuts` says and hands over the view of them.
+    pub(crate) fn with_view<T>(
+        &self,
+        cuts: &[bool],
+        read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
+    ) -> T {
+        let mut segments = Vec::new();
+        let mut start = 0;
+        for end in 1..=self.documents.len() {
+            if end == self.documents.len() || cuts[end - 1] {
+                segments.push(self.segment(start, end));
+                start = end;
+            }
+        }
+        let placed: Vec<_> = segments
+            .iter()
+            .map(|segment| Placed {
+                base: Ordinal(segment.base),
+                chunk_count: segment.chunk_count,
+                dead: &segment.dead,
+                reader: &segment.reader,
+            })
+            .collect();
+        let mut ranks = RanksBuilder::default();
+        for (concept, &rank) in (0..).map(ConceptId).zip(&self.ranks) {
+            ranks.push(concept, f32::from(rank));
+        }
+        let ranks = Ranks::open(ranks.finish()).unwrap();
+        read(GraphView {
+            segments: &placed,
+            ranks: Some(&ranks),
+        })
+    }
+
+    fn segment(&self, start: usize, end: usize) -> Segment {
+        let base = start as u32 * CHUNKS_PER_DOCUMENT;
+        let chunk_count = (end - start) as u32 * CHUNKS_PER_DOCUMENT;
+        let mut mentions = MentionsBuilder::default();
+        let mut relations = RelationsBuilder::default();
+        for (place, document) in self.documents[start..end].iter().enumerate() {
+            let local = |chunk: u32| Local(place as u32 * CHUNKS_PER_DOCUMENT + chunk);
+            for &(concept, chunk, count) in &document.mentions {
+                mentions.push(ConceptId(concept), local(chunk), count);
+            }
+            for &(source, target, prerequisite, chunk) in &document.edges {
+                let (source, target) = (ConceptId(source), ConceptId(target));
+                relations.push(source, target, kind(prerequisite), 1.0, &[local(chunk)]);
+            }
+        }
+        let names = NamesBuilder::default().finish();
+        let dead = self
+            .dead
+            .range(base..base + chunk_count)
+            .map(|chunk| chunk - base)
+            .collect();
+        let reader = GraphReader::open(names, mentions.finish(), relations.finish(), chunk_count);
+        Segment {
+            base,
+            chunk_count,
+            dead,
+            reader: reader.unwrap(),
+        }
+    }
+
+    /// What is true in this corpus, whatever the segments.
+    pub(crate) fn facts(&self) -> Facts {
+        let live = (0..self.chunk_count()).filter(|chunk| !self.dead.contains(chunk));
+        let mut facts = Facts {
+            live: live.map(Ordinal).collect(),
+            ..Facts::default()
+        };
+        for (place, document) in self.documents.iter().enumerate() {
+            let ordinal = |chunk: u32| Ordinal(place as u32 * CHUNKS_PER_DOCUMENT + chunk);
+            for &(concept, chunk, count) in &document.mentions {
+                if facts.live.contains(&ordinal(chunk)) {
+                    *facts
+                        .mentions
+                        .entry((ConceptId(concept), ordinal(chunk)))
+                        .or_default() += count;
+                }
+            }
+            for &(source, target, prerequisite, chunk) in &document.edges {
+                if facts.live.contains(&ordinal(chunk)) {
+                    let kind = kind(prerequisite).to_owned();
+                    facts.edges.insert((
+                        ConceptId(source),
+                        ConceptId(target),
+                        kind,
+                        ordinal(chunk),
+                    ));
+                }
+            }
+        }
+        facts
+    }
+}
+
+type Statement = (ConceptId, ConceptId, String, Ordinal);
+
+/// Plain sets of what is alive.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) live: BTreeSet<Ordinal>,
+    pub(crate) mentions: BTreeMap<(ConceptId, Ordinal), u32>,
+    pub(crate) edges: BTreeSet<Statement>,
+}
+
+impl Facts {
+    pub(crate) fn concepts(&self) -> BTreeSet<ConceptId> {
+        let ends = self.edges.iter().flat_map(|edge| [edge.0, edge.1]);
+        self.mentions.keys().map(|key| key.0).chain(ends).collect()
+    }
+
+    pub(crate) fn chunks(&self, concept: ConceptId) -> Vec<(Ordinal, u32)> {
+        let of = self.mentions.iter().filter(|(key, _)| key.0 == concept);
+        of.map(|(key, &count)| (key.1, count)).collect()
+    }
+
+    pub(crate) fn mentioned(&self, chunk: Ordinal) -> Vec<(ConceptId, u32)> {
+        let of = self.mentions.iter().filter(|(key, _)| key.1 == chunk);
+        of.map(|(key, &count)| (key.0, count)).collect()
+    }
+
+    pub(crate) fn neighbours(&self, concept: ConceptId) -> Vec<ConceptId> {
+        let other = |edge: &Statement| match (edge.0 == concept, edge.1 == concept) {
+            (true, false) => Some(edge.1),
+            (false, true) => Some(edge.0),
+            _ => None,
+        };
+        self.edges
+            .iter()
+            .filter_map(other)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    }
+
+    pub(crate) fn statements(&self, concept: ConceptId) -> BTreeSet<Statement> {
+        let of = self
+            .edges
+            .iter()
+            .filter(|edge| edge.0 == concept || edge.1 == concept);
+        of.cloned().collect()
+    }
+
+    /// (prerequisite, what it is for)
+    pub(crate) fn prerequisites(&self) -> BTreeSet<(ConceptId, ConceptId)> {
+        let of = self.edges.iter().filter(|edge| edge.2 == PREREQUISITE_FOR);
+        of.map(|edge| (edge.0, edge.1)).collect()
+    }
+}

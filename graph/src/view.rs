@@ -1,0 +1,331 @@
+//! The sections of all segments of a view as one graph, without what is dead.
+//!
+//! What is alive: a mention while its chunk is; an edge while one of its pieces of evidence is; an edge
+//! without any evidence while its segment has no dead chunk at all (nobody can tell when its reason
+//! is gone, and showing what was deleted is worse than missing an edge until compaction rebuilds the
+//! segment). A concept is visible while it has a live mention or a live edge.
+//!
+//! Start reading at [`GraphView`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loci_storage::{ConceptId, Local, Ordinal, Placed};
+
+use crate::GraphError;
+use crate::link::{Link, link_where, lookup};
+use crate::mentions::MentionsReader;
+use crate::names::NamesReader;
+use crate::pagerank::Ranks;
+use crate::relations::{Edge, Evidence, RelationsReader};
+
+/// The graph sections of one segment.
+#[derive(Debug)]
+pub struct GraphReader<B> {
+    /// Names of the concepts that it mentions.
+    pub names: NamesReader<B>,
+    /// Concepts in chunks.
+    pub mentions: MentionsReader<B>,
+    /// Edges between concepts.
+    pub relations: RelationsReader<B>,
+}
+
+impl<B: AsRef<[u8]>> GraphReader<B> {
+    /// Opens and checks the three sections of a segment with `chunk_count` chunks.
+    pub fn open(names: B, mentions: B, relations: B, chunk_count: u32) -> Result<Self, GraphError> {
+        Ok(GraphReader {
+            names: NamesReader::open(names)?,
+            mentions: MentionsReader::open(mentions, chunk_count)?,
+            relations: RelationsReader::open(relations, chunk_count)?,
+        })
+    }
+}
+
+/// The graph that all segments form together.
+#[derive(Debug)]
+pub struct GraphView<'a, B> {
+    /// The segments, by ascending base.
+    pub segments: &'a [Placed<'a, GraphReader<B>>],
+    /// PageRank; without it all concepts rank alike and ids decide.
+    pub ranks: Option<&'a Ranks<B>>,
+}
+
+impl<B> Clone for GraphView<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for GraphView<'_, B> {}
+
+/// An edge of the view, seen from one of its ends and merged over segments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViewEdge<'a> {
+    /// The other end.
+    pub other: ConceptId,
+    /// Whether the edge points to the other end.
+    pub outgoing: bool,
+    /// What the relation is called.
+    pub kind: &'a str,
+    /// Sum of its weights in the segments where it is alive.
+    pub weight: f32,
+    /// The live chunks that state it, ascending.
+    pub evidence: Vec<Ordinal>,
+}
+
+impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
+    /// PageRank of a concept; 0 without an analysis and for concepts newer than it.
+    pub fn rank(&self, concept: ConceptId) -> f32 {
+        self.ranks.map_or(0.0, |ranks| ranks.get(concept))
+    }
+
+    /// Sorts by falling PageRank, ties by id, and drops repeats.
+    pub fn sort_by_rank(&self, concepts: &mut Vec<ConceptId>) {
+        let mut ranked: Vec<(f32, ConceptId)> = concepts
+            .iter()
+            .map(|&concept| (self.rank(concept), concept))
+            .collect();
+        ranked.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        concepts.clear();
+        concepts.extend(ranked.into_iter().map(|(_, concept)| concept));
+        concepts.dedup();
+    }
+
+    /// The live chunks that mention `concept`, ascending, and how often.
+    pub fn chunks(&self, concept: ConceptId) -> impl Iterator<Item = (Ordinal, u32)> + use<'a, B> {
+        self.segments.iter().flat_map(move |segment| {
+            let chunks = segment.reader.mentions.chunks(concept);
+            chunks
+                .filter(move |&(local, _)| !segment.is_dead(local))
+                .map(move |(local, count)| (segment.ordinal(local), count))
+        })
+    }
+
+    /// How many live chunks mention `concept`.
+    pub fn chunk_count(&self, concept: ConceptId) -> usize {
+        let count = |segment: &Placed<'a, GraphReader<B>>| {
+            let chunks = segment.reader.mentions.chunks(concept);
+            match segment.dead.is_empty() {
+                true => chunks.len(),
+                false => chunks.filter(|&(local, _)| !segment.is_dead(local)).count(),
+            }
+        };
+        self.segments.iter().map(count).sum()
+    }
+
+    /// The concepts that a chunk mentions, ascending, and how often; none when it is dead.
+    pub fn concepts(&self, chunk: Ordinal) -> impl Iterator<Item = (ConceptId, u32)> + use<'a, B> {
+        self.place(chunk)
+            .into_iter()
+            .flat_map(|(segment, local)| segment.reader.mentions.concepts(local))
+    }
+
+    /// The segment and local number of a live chunk.
+    fn place(&self, chunk: Ordinal) -> Option<(&'a Placed<'a, GraphReader<B>>, Local)> {
+        let after = self
+            .segments
+            .partition_point(|segment| segment.base <= chunk);
+        let segment = self.segments.get(after.checked_sub(1)?)?;
+        let local = segment
+            .local(chunk)
+            .filter(|&local| !segment.is_dead(local))?;
+        Some((segment, local))
+    }
+
+    /// Live chunks of the view.
+    pub fn live_chunk_count(&self) -> u64 {
+        let live = |segment: &Placed<'a, GraphReader<B>>| {
+            u64::from(segment.chunk_count).saturating_sub(segment.dead.len())
+        };
+        self.segments.iter().map(live).sum()
+    }
+
+    /// The live edges of `concept`, segment by segment, with the segment.
+    pub(crate) fn live_edges(
+        &self,
+        concept: ConceptId,
+    ) -> impl Iterator<Item = (&'a Placed<'a, GraphReader<B>>, Edge<'a>)> + use<'a, B> {
+        self.segments.iter().flat_map(move |segment| {
+            let edges = segment.reader.relations.edges(concept);
+            edges
+                .filter(move |edge| is_alive(segment, &edge.evidence))
+                .map(move |edge| (segment, edge))
+        })
+    }
+
+    /// The live edges of `concept`, each (other end, direction, kind) once: by falling weight, then by
+    /// other end, outgoing first, kind.
+    pub fn edges(&self, concept: ConceptId) -> Vec<ViewEdge<'a>> {
+        let mut merged: BTreeMap<_, (f64, Vec<Ordinal>)> = BTreeMap::new();
+        for (segment, edge) in self.live_edges(concept) {
+            let entry = merged
+                .entry((edge.other, !edge.outgoing, edge.kind))
+                .or_default();
+            entry.0 += f64::from(edge.weight);
+            let live = edge.evidence.filter(|&local| !segment.is_dead(local));
+            entry.1.extend(live.map(|local| segment.ordinal(local)));
+        }
+        let mut edges: Vec<ViewEdge<'a>> = merged
+            .into_iter()
+            .map(|((other, incoming, kind), (weight, evidence))| ViewEdge {
+                other,
+                outgoing: !incoming,
+                kind,
+                weight: weight as f32,
+                evidence,
+            })
+            .collect();
+        edges.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        edges
+    }
+
+    /// The other ends of the live edges of `concept` in either direction: by falling PageRank, then id,
+    /// each once, without itself.
+    pub fn neighbours(&self, concept: ConceptId) -> Vec<ConceptId> {
+        let mut neighbours: Vec<ConceptId> = self
+            .live_edges(concept)
+            .map(|(_, edge)| edge.other)
+            .collect();
+        neighbours.retain(|&other| other != concept);
+        self.sort_by_rank(&mut neighbours);
+        neighbours
+    }
+
+    /// Whether a live chunk mentions `concept` or a live edge ends there.
+    pub fn is_visible(&self, concept: ConceptId) -> bool {
+        self.chunks(concept).next().is_some() || self.live_edges(concept).next().is_some()
+    }
+
+    /// All visible concepts, ascending. Costs a pass over all sections.
+    pub fn concept_ids(&self) -> BTreeSet<ConceptId> {
+        let known = self.segments.iter().flat_map(|segment| {
+            segment
+                .reader
+                .mentions
+                .concept_ids()
+                .chain(segment.reader.relations.concept_ids())
+        });
+        let known: BTreeSet<ConceptId> = known.collect();
+        known
+            .into_iter()
+            .filter(|&concept| self.is_visible(concept))
+            .collect()
+    }
+
+    /// All live edges with their weight in each segment: what [`crate::pagerank()`] takes. Costs a pass
+    /// over all relations.
+    pub fn weighted_edges(&self) -> Vec<(ConceptId, ConceptId, f32)> {
+        let edges = self.segments.iter().flat_map(|segment| {
+            let relations = segment.reader.relations.relations();
+            relations.filter(move |relation| is_alive(segment, &relation.evidence))
+        });
+        edges
+            .map(|relation| (relation.source, relation.target, relation.weight))
+            .collect()
+    }
+
+    /// The visible concepts that `text` names; see [`crate::link()`].
+    pub fn link(&self, text: &str) -> Vec<Link> {
+        link_where(&self.names(), text, |concept| self.is_visible(concept))
+    }
+
+    /// The visible concept with this normalised name or synonym.
+    pub fn lookup(&self, normalised: &str) -> Option<ConceptId> {
+        lookup(&self.names(), normalised).filter(|&concept| self.is_visible(concept))
+    }
+
+    fn names(&self) -> Vec<&'a NamesReader<B>> {
+        self.segments
+            .iter()
+            .map(|segment| &segment.reader.names)
+            .collect()
+    }
+}
+
+/// Whether an edge with this evidence is alive; the module's opening says when.
+fn is_alive<R>(segment: &Placed<'_, R>, evidence: &Evidence<'_>) -> bool {
+    segment.dead.is_empty() || evidence.clone().any(|local| !segment.is_dead(local))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Corpus, any_corpus, any_cuts};
+    use crate::{MentionsBuilder, NamesBuilder, RelationsBuilder};
+    use proptest::prelude::*;
+    use roaring::RoaringBitmap;
+
+    fn one_segment() -> GraphReader<Vec<u8>> {
+        let mut names = NamesBuilder::default();
+        names.push("wave", ConceptId(1));
+        names.push("wave function", ConceptId(2));
+        let mut mentions = MentionsBuilder::default();
+        mentions.push(ConceptId(1), Local(0), 1);
+        mentions.push(ConceptId(2), Local(1), 1);
+        let mut relations = RelationsBuilder::default();
+        relations.push(ConceptId(3), ConceptId(4), "states", 1.0, &[Local(0)]);
+        relations.push(ConceptId(5), ConceptId(6), "is said to", 1.0, &[]);
+        GraphReader::open(names.finish(), mentions.finish(), relations.finish(), 2).unwrap()
+    }
+
+    #[test]
+    fn what_only_a_dead_chunk_says_is_invisible() {
+        let reader = one_segment();
+        let visible = |dead: &[u32]| {
+            let dead: RoaringBitmap = dead.iter().collect();
+            let segments = [Placed {
+                base: Ordinal(0),
+                chunk_count: 2,
+                dead: &dead,
+                reader: &reader,
+            }];
+            let view = GraphView {
+                segments: &segments,
+                ranks: None,
+            };
+            let ids: Vec<u32> = view.concept_ids().into_iter().map(|id| id.0).collect();
+            (
+                ids,
+                view.link("wave function")
+                    .iter()
+                    .map(|link| link.concept.0)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(visible(&[]), (vec![1, 2, 3, 4, 5, 6], vec![2]));
+        assert_eq!(
+            visible(&[1]),
+            (vec![1, 3, 4], vec![1]),
+            "an edge without evidence goes with any chunk"
+        );
+        assert_eq!(visible(&[0]), (vec![2], vec![2]));
+        assert_eq!(visible(&[0, 1]), (vec![], vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_view_says_what_its_live_chunks_say(corpus in any_corpus(), cuts in any_cuts()) {
+            let facts = corpus.facts();
+            corpus.with_view(&cuts, |view| {
+                assert_eq!(view.concept_ids(), facts.concepts());
+                assert_eq!(view.live_chunk_count(), facts.live.len() as u64);
+                for concept in Corpus::concepts() {
+                    let chunks: Vec<_> = view.chunks(concept).collect();
+                    assert_eq!(chunks, facts.chunks(concept));
+                    assert_eq!(view.chunk_count(concept), chunks.len());
+                    let mut neighbours = view.neighbours(concept);
+                    neighbours.sort();
+                    assert_eq!(neighbours, facts.neighbours(concept));
+                    let evidence: BTreeSet<_> = view.edges(concept).into_iter().flat_map(|edge| {
+                        let ends = if edge.outgoing { (concept, edge.other) } else { (edge.other, concept) };
+                        let kind = edge.kind.to_owned();
+                        edge.evidence.into_iter().map(move |chunk| (ends.0, ends.1, kind.clone(), chunk))
+                    }).collect();
+                    assert_eq!(evidence, facts.statements(concept));
+                }
+                for chunk in (0..corpus.chunk_count() + 2).map(Ordinal) {
+                    assert_eq!(view.concepts(chunk).collect::<Vec<_>>(), facts.mentioned(chunk));
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Arrays of little-endian `u32` inside bytes that may be anything: what all sections here consist of.
+//!
+//! A section is a header of words, then arrays of words one after another. [`Layout`] finds where they
+//! lie, [`Words`] reads one. Nothing is assumed of alignment, and no access can panic.
+
+use std::iter::Copied;
+use std::ops::Range;
+use std::slice;
+
+use crate::GraphError;
+
+/// Bytes of a word.
+const WIDTH: usize = 4;
+
+/// A borrowed array of words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words<'a>(&'a [[u8; WIDTH]]);
+
+/// The words of an array, in order.
+pub(crate) type WordIter<'a> =
+    std::iter::Map<Copied<slice::Iter<'a, [u8; WIDTH]>>, fn([u8; WIDTH]) -> u32>;
+
+impl<'a> Words<'a> {
+    /// The words in `range` of `bytes`; none when the range lies outside.
+    pub(crate) fn new(bytes: &'a [u8], range: &Range<usize>) -> Words<'a> {
+        Words(bytes.get(range.clone()).unwrap_or_default().as_chunks().0)
+    }
+
+    pub(crate) fn len(self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn get(self, index: usize) -> Option<u32> {
+        self.0.get(index).copied().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn iter(self) -> WordIter<'a> {
+        self.0.iter().copied().map(u32::from_le_bytes)
+    }
+
+    /// The words in `range`; none when the range lies outside.
+    pub(crate) fn slice(self, range: Range<usize>) -> Words<'a> {
+        Words(self.0.get(range).unwrap_or_default())
+    }
+
+    /// Where `value` stands among ascending words.
+    pub(crate) fn position_of(self, value: u32) -> Option<usize> {
+        self.0
+            .binary_search_by_key(&value, |&word| u32::from_le_bytes(word))
+            .ok()
+    }
+
+    /// Row `index` of an array that these words are the starts of; empty when there is none.
+    pub(crate) fn row(self, index: usize) -> Range<usize> {
+        match (self.get(index), self.get(index + 1)) {
+            (Some(start), Some(end)) => start as usize..end as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// Whether each word is larger than the one before.
+    pub(crate) fn ascend_strictly(self) -> bool {
+        self.iter().zip(self.iter().skip(1)).all(|(a, b)| a < b)
+    }
+
+    /// Whether these are starts of rows that fill an array of `len`.
+    pub(crate) fn are_starts_of(self, len: usize) -> bool {
+        self.get(0) == Some(0)
+            && self.get(self.len() - 1).map(|last| last as usize) == Some(len)
+            && self.iter().zip(self.iter().skip(1)).all(|(a, b)| a <= b)
+    }
+}
+
+/// Finds the arrays of a section one after another.
+pub(crate) struct Layout {
+    section: &'static str,
+    at: u64,
+    len: u64,
+}
+
+impl Layout {
+    /// Reads a header of `N` words whose first is the version.
+    pub(crate) fn open<const N: usize>(
+        section: &'static str,
+        version: u32,
+        bytes: &[u8],
+    ) -> Result<(Layout, [u32; N]), GraphError> {
+        let len = bytes.len() as u64;
+        let mut layout = Layout {
+            section,
+            at: 0,
+            len,
+        };
+        let range = layout.words(N as u64)?;
+        let words = Words::new(bytes, &range);
+        let header = std::array::from_fn(|index| words.get(index).unwrap_or_default());
+        match header.first() {
+            Some(&found) if found == version => Ok((layout, header)),
+            found => Err(GraphError::Version {
+                section,
+                found: found.copied().unwrap_or_default(),
+                known: version,
+            }),
+        }
+    }
+
+    /// The next `count` words.
+    pub(crate) fn words(&mut self, count: u64) -> Result<Range<usize>, GraphError> {
+        // Counts come from 32-bit fields, so this cannot overflow.
+        self.bytes(count * WIDTH as u64)
+    }
+
+    /// The next `count` bytes.
+    pub(crate) fn bytes(&mut self, count: u64) -> Result<Range<usize>, GraphError> {
+        let start = self.at;
+        self.at += count;
+        if self.at > self.len {
+            return Err(self.wrong_length());
+        }
+        Ok(start as usize..self.at as usize)
+    }
+
+    /// Checks that nothing is left.
+    pub(crate) fn finish(self) -> Result<(), GraphError> {
+        if self.at == self.len {
+            Ok(())
+        } else {
+            Err(self.wrong_length())
+        }
+    }
+
+    fn wrong_length(&self) -> GraphError {
+        GraphError::Length {
+            section: self.section,
+            need: self.at,
+            got: self.len,
+        }
+    }
+}
+
+/// Appends `words` to a section.
+pub(crate) fn extend(bytes: &mut Vec<u8>, words: impl IntoIterator<Item = u32>) {
+    for word in words {
+        bytes.extend(word.to_le_bytes());
+    }
+}
+
+/// A count as the format holds it.
+pub(crate) fn count(len: usize) -> u32 {
+    u32::try_from(len).expect("a segment has under 2^32 mentions, edges and pieces of evidence")
+}
+
+/// The starts of rows with these lengths: one more than there are rows.
+pub(crate) fn starts(lengths: impl IntoIterator<Item = usize>) -> Vec<u32> {
+    let mut at = 0;
+    let ends = lengths.into_iter().map(|len| {
+        at += len;
+        count(at)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
