@@ -1,0 +1,380 @@
+use loci_storage::{Local, Ordinal, Placed, Scored};
+use proptest::prelude::*;
+use roaring::RoaringBitmap;
+
+use super::*;
+
+type Chunk = Vec<String>;
+
+fn section(chunks: &[Chunk]) -> Vec<u8> {
+    let mut builder = TextBuilder::new();
+    for (local, terms) in chunks.iter().enumerate() {
+        builder.push(Local(local as u32), terms).unwrap();
+    }
+    builder.finish()
+}
+
+fn words(text: &str) -> Chunk {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn hits(scored: &[Scored]) -> Vec<u32> {
+    scored.iter().map(|s| s.ordinal.0).collect()
+}
+
+/// Searches `corpus` cut into segments at `cuts`; ordinals are places in the corpus.
+fn search_cut(
+    corpus: &[Chunk],
+    cuts: &[usize],
+    question: &[String],
+    excluded: (Option<&RoaringBitmap>, &RoaringBitmap),
+    k: usize,
+) -> Vec<Scored> {
+    let (filter, deleted) = excluded;
+    let mut bounds: Vec<usize> = cuts.iter().map(|&cut| cut.min(corpus.len())).collect();
+    bounds.extend([0, corpus.len()]);
+    bounds.sort_unstable();
+    let parts: Vec<(usize, &[Chunk])> = bounds
+        .windows(2)
+        .map(|w| (w[0], &corpus[w[0]..w[1]]))
+        .collect();
+    let readers: Vec<_> = parts
+        .iter()
+        .map(|(_, chunks)| TextReader::new(section(chunks)).unwrap())
+        .collect();
+    let dead: Vec<RoaringBitmap> = parts
+        .iter()
+        .map(|&(base, part)| {
+            (0..part.len() as u32)
+                .filter(|&i| deleted.contains(base as u32 + i))
+                .collect()
+        })
+        .collect();
+    let segments: Vec<_> = parts
+        .iter()
+        .zip(readers.iter().zip(&dead))
+        .map(|(&(base, part), (reader, dead))| Placed {
+            base: Ordinal(base as u32),
+            chunk_count: part.len() as u32,
+            dead,
+            reader,
+        })
+        .collect();
+    let mut scratch = TextScratch::new();
+    search(
+        &segments,
+        question,
+        Bm25::default(),
+        filter,
+        k,
+        &mut scratch,
+    )
+    .unwrap()
+}
+
+/// BM25 written down a second time, slowly and in f64.
+fn oracle(corpus: &[Chunk], question: &[String]) -> Vec<f64> {
+    let with_terms: Vec<&Chunk> = corpus.iter().filter(|c| !c.is_empty()).collect();
+    let n = with_terms.len() as f64;
+    let average = with_terms.iter().map(|c| c.len()).sum::<usize>() as f64 / n;
+    let score = |chunk: &Chunk| -> f64 {
+        let length = f64::from(length::decode(length::encode(chunk.len() as u32)));
+        let gain = |term: &String| {
+            let tf = chunk.iter().filter(|t| *t == term).count().min(255) as f64;
+            let df = corpus.iter().filter(|c| c.contains(term)).count() as f64;
+            let idf = (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
+            idf * tf / (tf + f64::from(1.2f32) * (0.25 + 0.75 * length / average))
+        };
+        question
+            .iter()
+            .filter(|term| chunk.contains(term))
+            .map(gain)
+            .sum()
+    };
+    corpus.iter().map(score).collect()
+}
+
+fn any_chunk() -> impl Strategy<Value = Chunk> {
+    prop::collection::vec("[a-h]|[a-c][x-z]", 0..12)
+}
+
+fn any_corpus() -> impl Strategy<Value = Vec<Chunk>> {
+    prop::collection::vec(any_chunk(), 0..40)
+}
+
+#[test]
+fn a_rare_word_beats_a_frequent_one_and_two_beat_one() {
+    let corpus = [
+        words("the cat"),
+        words("the dog"),
+        words("the cat dog"),
+        vec![],
+        words("the"),
+    ];
+    let nothing = RoaringBitmap::new();
+    let cases: &[(&str, &[u32])] = &[
+        ("", &[]),
+        ("absent", &[]),
+        ("the dog", &[1, 2, 4, 0]),
+        ("cat dog", &[2, 0, 1]),
+    ];
+    for (question, expected) in cases {
+        let found = search_cut(&corpus, &[], &words(question), (None, &nothing), 10);
+        assert_eq!(hits(&found), *expected, "{question}");
+    }
+}
+
+#[test]
+fn deleted_and_filtered_chunks_leave_room_for_others() {
+    let corpus = vec![words("cat"); 6];
+    let question = words("cat");
+    let deleted = RoaringBitmap::from([0, 4]);
+    let filter = RoaringBitmap::from([0, 3, 4, 5, 99]);
+    let all = search_cut(&corpus, &[3], &question, (None, &deleted), 3);
+    assert_eq!(hits(&all), [1, 2, 3]);
+    let some = search_cut(&corpus, &[3], &question, (Some(&filter), &deleted), 3);
+    assert_eq!(hits(&some), [3, 5]);
+}
+
+#[test]
+fn postings_cross_windows_of_64k() {
+    let mut builder = TextBuilder::new();
+    for local in [0, 65_535, 65_536, 200_000] {
+        builder.push(Local(local), ["a"]).unwrap();
+    }
+    let reader = TextReader::new(builder.finish()).unwrap();
+    let term = reader.term("a").unwrap().unwrap();
+    let locals: Vec<u32> = reader.postings(term).map(|p| p.unwrap().local.0).collect();
+    assert_eq!(locals, [0, 65_535, 65_536, 200_000]);
+
+    let dead = RoaringBitmap::from([65_535]);
+    let placed = Placed {
+        base: Ordinal(7),
+        chunk_count: 200_001,
+        dead: &dead,
+        reader: &reader,
+    };
+    let mut scratch = TextScratch::new();
+    let found = search(&[placed], &["a"], Bm25::default(), None, 9, &mut scratch).unwrap();
+    assert_eq!(hits(&found), [7, 65_543, 200_007]);
+
+    let short = Placed {
+        chunk_count: 200_000,
+        ..placed
+    };
+    let refused = search(&[short], &["a"], Bm25::default(), None, 9, &mut scratch);
+    assert!(matches!(refused, Err(TextError::Malformed(_))));
+}
+
+#[test]
+fn frequent_terms_saturate() {
+    let reader = TextReader::new(section(&[vec!["a".to_owned(); 300]])).unwrap();
+    let term = reader.term("a").unwrap().unwrap();
+    let posting = reader.postings(term).next().unwrap().unwrap();
+    assert_eq!(
+        (posting.tf, posting.length_code),
+        (255, length::encode(300))
+    );
+    assert_eq!((reader.chunk_count(), reader.total_length()), (1, 300));
+}
+
+#[test]
+fn what_breaks_a_rule_is_refused() {
+    let mut builder = TextBuilder::new();
+    builder.push(Local(3), ["a"]).unwrap();
+    assert!(matches!(
+        builder.push(Local(3), ["a"]),
+        Err(TextError::Order { local: 3, last: 3 })
+    ));
+    let long = "x".repeat(TERM_BYTES_MAX + 1);
+    assert!(matches!(
+        builder.push(Local(4), ["b", &long]),
+        Err(TextError::TermLength(257))
+    ));
+    assert!(matches!(
+        builder.push(Local(4), [""]),
+        Err(TextError::TermLength(0))
+    ));
+    let reader = TextReader::new(builder.finish()).unwrap();
+    assert_eq!((reader.term_count(), reader.local_end()), (1, 4));
+
+    for params in [
+        Bm25 { k1: -1.0, b: 0.5 },
+        Bm25 {
+            k1: 1.0,
+            b: f32::NAN,
+        },
+    ] {
+        assert!(matches!(
+            Scorer::new(params, Statistics::default()),
+            Err(TextError::Parameters { .. })
+        ));
+    }
+}
+
+#[test]
+fn terms_come_sorted_with_their_chunks() {
+    let corpus = [words("b a b"), words("c"), words("a")];
+    let reader = TextReader::new(section(&corpus)).unwrap();
+    let mut seen = Vec::new();
+    reader
+        .for_each_term(|text, term| {
+            seen.push((text.to_owned(), term.df, reader.postings(term).count()));
+            Ok(())
+        })
+        .unwrap();
+    let owned = |s: &str, n: usize| (s.to_owned(), n as u32, n);
+    assert_eq!(seen, [owned("a", 2), owned("b", 1), owned("c", 1)]);
+    assert_eq!((reader.df("b").unwrap(), reader.df("x").unwrap()), (1, 0));
+}
+
+#[test]
+fn texts_are_analysed_and_counted_together() {
+    let mut builder = TextBuilder::new();
+    let mut analyzer = crate::analysis::Analyzer::new();
+    builder
+        .push_texts(Local(0), &mut analyzer, &["Cats", "A cat runs"])
+        .unwrap();
+    let reader = TextReader::new(builder.finish()).unwrap();
+    let posting = reader
+        .postings(reader.term("cat").unwrap().unwrap())
+        .next()
+        .unwrap()
+        .unwrap();
+    assert_eq!((posting.tf, reader.total_length()), (2, 4));
+}
+
+/// A change here is a new format version, not a new expectation.
+#[test]
+fn bytes_are_those_of_version_1() {
+    let bytes = section(&[words("b a b")]);
+    let head = [
+        1, 0, 1, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,
+    ];
+    assert_eq!(bytes[..24], head);
+    let postings = [
+        0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 3,
+    ];
+    assert_eq!(bytes[bytes.len() - 24..], postings);
+    let entries = &bytes[bytes.len() - 56..bytes.len() - 24];
+    assert_eq!(
+        entries[..16],
+        [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
+    );
+    assert_eq!(
+        entries[16..],
+        [12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
+    );
+}
+
+/// Uses every reading function; only the absence of a panic is asked.
+fn exercise(bytes: Vec<u8>) {
+    let Ok(reader) = TextReader::new(bytes) else {
+        return;
+    };
+    let _ = reader.for_each_term(|_, term| {
+        reader.postings(term).take(1000).for_each(drop);
+        Ok(())
+    });
+    let dead = RoaringBitmap::new();
+    let placed = Placed {
+        base: Ordinal(0),
+        chunk_count: 50,
+        dead: &dead,
+        reader: &reader,
+    };
+    let mut scratch = TextScratch::new();
+    let question = ["a", "b", "ax", "by", "h"];
+    let _ = search(&[placed], &question, Bm25::default(), None, 5, &mut scratch);
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    let bytes = section(&[words("a b c"), words("b c d")]);
+    for len in 0..bytes.len() {
+        assert!(TextReader::new(&bytes[..len]).is_err(), "{len}");
+    }
+    TextReader::new(&bytes[..]).unwrap();
+}
+
+proptest! {
+    #[test]
+    fn finds_what_scoring_every_chunk_finds(corpus in any_corpus(), question in any_chunk(), k in 0usize..50) {
+        let found = search_cut(&corpus, &[], &question, (None, &RoaringBitmap::new()), k);
+        let scores = oracle(&corpus, &question);
+        let mut best: Vec<f64> = scores.iter().copied().filter(|&s| s > 0.0).collect();
+        best.sort_by(|a, b| b.total_cmp(a));
+        best.truncate(k);
+        prop_assert_eq!(found.len(), best.len());
+        for (hit, best) in found.iter().zip(best) {
+            let own = scores[hit.ordinal.0 as usize];
+            prop_assert!((f64::from(hit.score) - own).abs() < 1e-5 * own);
+            prop_assert!((f64::from(hit.score) - best).abs() < 1e-5 * best);
+        }
+        for pair in found.windows(2) {
+            let tie = pair[0].score == pair[1].score && pair[0].ordinal < pair[1].ordinal;
+            prop_assert!(pair[0].score > pair[1].score || tie);
+        }
+    }
+
+    #[test]
+    fn scores_do_not_depend_on_how_chunks_fell_into_segments(
+        corpus in any_corpus(),
+        question in any_chunk(),
+        cuts in prop::collection::vec(0usize..40, 0..5),
+        deleted in prop::collection::btree_set(0u32..40, 0..10),
+        filter in prop::option::of(prop::collection::btree_set(0u32..45, 0..40)),
+        k in 0usize..20,
+    ) {
+        let deleted: RoaringBitmap = deleted.into_iter().collect();
+        let filter: Option<RoaringBitmap> = filter.map(|set| set.into_iter().collect());
+        let excluded = (filter.as_ref(), &deleted);
+        let whole = search_cut(&corpus, &[], &question, excluded, k);
+        prop_assert_eq!(search_cut(&corpus, &cuts, &question, excluded, k), whole.clone());
+
+        // Excluding inside the search is the same as finding all and dropping the excluded.
+        let mut all = search_cut(&corpus, &cuts, &question, (None, &RoaringBitmap::new()), 1000);
+        all.retain(|hit| !deleted.contains(hit.ordinal.0));
+        all.retain(|hit| filter.as_ref().is_none_or(|f| f.contains(hit.ordinal.0)));
+        all.truncate(k);
+        prop_assert_eq!(all, whole);
+    }
+
+    #[test]
+    fn a_stored_chunk_scores_as_an_imagined_one(corpus in any_corpus(), question in any_chunk()) {
+        let reader = TextReader::new(section(&corpus)).unwrap();
+        let dead = RoaringBitmap::new();
+        let chunk_count = corpus.len() as u32;
+        let segments = [Placed { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader }];
+        let params = Bm25::default();
+        let found = search(&segments, &question, params, None, 50, &mut TextScratch::new()).unwrap();
+        let weights = weights(&segments, &question).unwrap();
+        let scorer = Scorer::new(params, statistics(&segments)).unwrap();
+        for hit in found {
+            let chunk = &corpus[hit.ordinal.0 as usize];
+            let tf = |term: &str| chunk.iter().filter(|t| *t == term).count() as u32;
+            let terms = weights.iter().map(|&(term, weight)| (weight, tf(term)));
+            prop_assert_eq!(scorer.score_chunk(terms, chunk.len() as u32), hit.score);
+        }
+    }
+
+    #[test]
+    fn altered_bytes_never_panic(
+        corpus in any_corpus(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let mut bytes = section(&corpus);
+        for (place, value) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = value;
+        }
+        exercise(bytes);
+    }
+
+    #[test]
+    fn any_bytes_at_all_never_panic(tail in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut bytes = vec![1, 0, 1, 0];
+        bytes.extend(tail);
+        exercise(bytes);
+    }
+}

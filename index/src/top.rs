@@ -1,0 +1,116 @@
+//! The best `k` of many scored chunks, in one reusable heap.
+//!
+//! Invariant: better is a higher score, and of equal scores the lower ordinal. That is a total
+//! order, so the best `k` do not depend on the order in which chunks come.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use loci_storage::{Ordinal, Scored};
+
+/// Greater is better.
+#[derive(Clone, Copy, Debug)]
+struct Ranked(Scored);
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = self.0.score.total_cmp(&other.0.score);
+        by_score.then(other.0.ordinal.cmp(&self.0.ordinal))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ranked {}
+
+/// Keeps the best `k` of what is pushed.
+#[derive(Debug, Default)]
+pub(crate) struct Top {
+    k: usize,
+    /// The worst of the kept is on top.
+    heap: BinaryHeap<Reverse<Ranked>>,
+}
+
+impl Top {
+    /// Forgets everything and will keep `k`.
+    pub(crate) fn reset(&mut self, k: usize) {
+        self.k = k;
+        self.heap.clear();
+    }
+
+    /// Whether a chunk with these would be kept. Scores are not NaN.
+    pub(crate) fn admits(&self, score: f32, ordinal: Ordinal) -> bool {
+        if self.heap.len() < self.k {
+            return true;
+        }
+        let candidate = Ranked(Scored { ordinal, score });
+        self.heap
+            .peek()
+            .is_some_and(|Reverse(worst)| candidate > *worst)
+    }
+
+    /// Keeps the chunk if it is among the best `k` so far.
+    pub(crate) fn push(&mut self, score: f32, ordinal: Ordinal) {
+        if !self.admits(score, ordinal) {
+            return;
+        }
+        if self.heap.len() == self.k {
+            self.heap.pop();
+        }
+        self.heap.push(Reverse(Ranked(Scored { ordinal, score })));
+    }
+
+    /// Empties the heap: best first, ties by ascending ordinal.
+    pub(crate) fn drain(&mut self) -> Vec<Scored> {
+        let mut ranked: Vec<Ranked> = self.heap.drain().map(|Reverse(ranked)| ranked).collect();
+        ranked.sort_unstable_by_key(|&ranked| Reverse(ranked));
+        ranked.into_iter().map(|Ranked(scored)| scored).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sorted(scores: &[u8], k: usize) -> Vec<(u32, f32)> {
+        let mut all: Vec<(u32, f32)> = scores
+            .iter()
+            .enumerate()
+            .map(|(i, &s)| (i as u32, f32::from(s)))
+            .collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        all.truncate(k);
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn keeps_what_sorting_everything_keeps(
+            scores in prop::collection::vec(0u8..8, 0..60), k in 0usize..70, flip in any::<bool>(),
+        ) {
+            let mut top = Top::default();
+            top.reset(k);
+            let mut order: Vec<usize> = (0..scores.len()).collect();
+            if flip {
+                order.reverse();
+            }
+            for i in order {
+                top.push(f32::from(scores[i]), Ordinal(i as u32));
+            }
+            let got: Vec<_> = top.drain().iter().map(|s| (s.ordinal.0, s.score)).collect();
+            prop_assert_eq!(got, sorted(&scores, k));
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Vectors one after another: written once, read in place.
+
+use std::borrow::Cow;
+
+use loci_storage::Local;
+
+use super::metric::check_dim;
+use super::{DIM_MAX, Metric, VectorError};
+use crate::bytes::{slice, u16_at, u32_at};
+
+const VERSION: u16 = 1;
+const HEADER_LEN: usize = 16;
+const ALIGNMENT: usize = 64;
+
+const CUT: VectorError = VectorError::Malformed("it is shorter than its header says");
+
+/// Collects the vectors of a segment's chunks.
+#[derive(Debug)]
+pub struct FlatBuilder {
+    dim: usize,
+    metric: Metric,
+    locals: Vec<u32>,
+    vectors: Vec<u8>,
+}
+
+impl FlatBuilder {
+    /// A builder without vectors.
+    ///
+    /// # Errors
+    /// [`VectorError::Dimensions`] unless `dim` is in 1..=[`DIM_MAX`].
+    pub fn new(dim: usize, metric: Metric) -> Result<Self, VectorError> {
+        check_dim(dim)?;
+        Ok(FlatBuilder {
+            dim,
+            metric,
+            locals: Vec::new(),
+            vectors: Vec::new(),
+        })
+    }
+
+    /// Adds the vector `[dim]` of a chunk. Chunks may be left out.
+    ///
+    /// # Errors
+    /// [`VectorError::Order`] unless locals ascend, and those of [`Metric::prepare`]. Nothing is
+    /// kept then.
+    pub fn push(&mut self, Local(local): Local, vector: &[f32]) -> Result<(), VectorError> {
+        if let Some(&last) = self.locals.last().filter(|&&last| last >= local) {
+            return Err(VectorError::Order { local, last });
+        }
+        let prepared = self.metric.prepare(vector, self.dim)?;
+        self.locals.push(local);
+        self.vectors
+            .extend(prepared.iter().flat_map(|x| x.to_le_bytes()));
+        Ok(())
+    }
+
+    /// The bytes of the section.
+    pub fn finish(self) -> Vec<u8> {
+        let count = self.locals.len() as u32;
+        let local_end = self.locals.last().map_or(0, |&last| last.saturating_add(1));
+        let dense = local_end == count;
+        let listed: &[u32] = if dense { &[] } else { &self.locals };
+
+        let mut out =
+            Vec::with_capacity(HEADER_LEN + listed.len() * 4 + ALIGNMENT + self.vectors.len());
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&[self.metric as u8, u8::from(dense)]);
+        out.extend_from_slice(&(self.dim as u32).to_le_bytes());
+        out.extend_from_slice(&count.to_le_bytes());
+        out.extend_from_slice(&local_end.to_le_bytes());
+        out.extend(listed.iter().flat_map(|local| local.to_le_bytes()));
+        out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+        out.extend_from_slice(&self.vectors);
+        out
+    }
+}
+
+/// A vector section over any bytes: a map in production, a `Vec` in a test.
+#[derive(Debug)]
+pub struct FlatReader<B> {
+    bytes: B,
+    metric: Metric,
+    dim: usize,
+    count: u32,
+    local_end: u32,
+    dense: bool,
+    vectors_start: usize,
+}
+
+impl<B: AsRef<[u8]>> FlatReader<B> {
+    /// Checks the header, all lengths and all locals. Cost: 4 bytes a vector, none when dense.
+    ///
+    /// # Errors
+    /// [`VectorError::Version`], [`VectorError::Malformed`].
+    pub fn new(bytes: B) -> Result<Self, VectorError> {
+        let head = bytes.as_ref();
+        let version = u16_at(head, 0).ok_or(CUT)?;
+        if version != VERSION {
+            return Err(VectorError::Version {
+                found: version,
+                known: VERSION,
+            });
+        }
+        let &[_, _, metric, dense, ..] = head else {
+            return Err(CUT);
+        };
+        let metric = Metric::from_number(metric).ok_or(VectorError::Malformed("unknown metric"))?;
+        let dim = u32_at(head, 4).ok_or(CUT)? as usize;
+        if dense > 1 || check_dim(dim).is_err() {
+            return Err(VectorError::Malformed(
+                "a flag or a dimension that cannot be",
+            ));
+        }
+        let count = u32_at(head, 8).ok_or(CUT)?;
+        let local_end = u32_at(head, 12).ok_or(CUT)?;
+        let listed = if dense == 1 { 0 } else { count as usize * 4 };
+        let vectors_start = (HEADER_LEN + listed).next_multiple_of(ALIGNMENT);
+        let reader = FlatReader {
+            bytes,
+            metric,
+            dim,
+            count,
+            local_end,
+            dense: dense == 1,
+            vectors_start,
+        };
+        reader.check()?;
+        Ok(reader)
+    }
+
+    fn check(&self) -> Result<(), VectorError> {
+        let len = self.vectors_start as u64 + u64::from(self.count) * self.row_len() as u64;
+        if self.bytes.as_ref().len() as u64 != len {
+            return Err(VectorError::Malformed(
+                "its parts do not add up to its length",
+            ));
+        }
+        let end = self.listed().try_fold(0, |end, local| {
+            (local >= end).then(|| local.checked_add(1)).flatten()
+        });
+        let end = if self.dense { Some(self.count) } else { end };
+        if end != Some(self.local_end) {
+            return Err(VectorError::Malformed("locals do not ascend to their end"));
+        }
+        Ok(())
+    }
+
+    /// Numbers in every vector: 1..=[`DIM_MAX`].
+    pub fn dim(&self) -> usize {
+        debug_assert!(self.dim <= DIM_MAX);
+        self.dim
+    }
+
+    /// What nearness means here.
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// Vectors, those of deleted chunks included.
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether no chunk has a vector.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// 1 + the greatest local number of a chunk with a vector; 0 when there is none.
+    pub fn local_end(&self) -> u32 {
+        self.local_end
+    }
+
+    /// The vector `[dim]` of a chunk as it is stored: of length 1 for cosine. Borrowed where the
+    /// bytes lie aligned. Cost: a binary search, or nothing when dense.
+    pub fn vector(&self, local: Local) -> Option<Cow<'_, [f32]>> {
+        self.row(self.place(local)?)
+    }
+
+    /// Chunks with a vector, ascending.
+    pub fn locals(&self) -> impl Iterator<Item = Local> {
+        let dense = 0..if self.dense { self.count } else { 0 };
+        dense.chain(self.listed()).map(Local)
+    }
+
+    /// Which vector is the chunk's.
+    pub(super) fn place(&self, Local(local): Local) -> Option<usize> {
+        if self.dense {
+            return (local < self.count).then_some(local as usize);
+        }
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.listed_at(middle)?.cmp(&local) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// The vector at a place below `len`.
+    pub(super) fn row(&self, place: usize) -> Option<Cow<'_, [f32]>> {
+        let start = self.vectors_start as u64 + place as u64 * self.row_len() as u64;
+        Some(floats(slice(
+            self.bytes.as_ref(),
+            start,
+            self.row_len() as u64,
+        )?))
+    }
+
+    fn row_len(&self) -> usize {
+        self.dim * size_of::<f32>()
+    }
+
+    fn listed(&self) -> impl Iterator<Item = u32> {
+        let count = if self.dense { 0 } else { self.len() };
+        (0..count).map_while(|place| self.listed_at(place))
+    }
+
+    fn listed_at(&self, place: usize) -> Option<u32> {
+        u32_at(self.bytes.as_ref(), HEADER_LEN + place * 4)
+    }
+}
+
+/// Little-endian floats, in place where alignment and machine allow it.
+fn floats(bytes: &[u8]) -> Cow<'_, [f32]> {
+    if cfg!(target_endian = "little")
+        && let Ok(floats) = bytemuck::try_cast_slice(bytes)
+    {
+        return Cow::Borrowed(floats);
+    }
+    let (numbers, _) = bytes.as_chunks();
+    Cow::Owned(
+        numbers
+            .iter()
+            .map(|&number| f32::from_le_bytes(number))
+            .collect(),
+    )
+}

@@ -1,0 +1,87 @@
+//! Nearness: the vectors of one space that a segment's chunks have.
+//!
+//! Today a segment keeps them flat and a search scans them all, exactly: right for small segments,
+//! and the oracle for whatever answers faster.
+//!
+//! ```text
+//! offset  size  field       (integers are little-endian, at no particular alignment)
+//!      0     2  version     1
+//!      2     1  metric      0 cosine, 1 dot, 2 squared L2
+//!      3     1  dense       1: the vectors are those of locals 0, 1, 2 …; 0: locals are listed
+//!      4     4  dim         1..=8192
+//!      8     4  count       vectors
+//!     12     4  local end   1 + the greatest local number; 0 when there is none
+//!     16   4·c  locals      ascending; absent when dense
+//!      -     -  padding     zeros up to a multiple of 64
+//!      -     -  vectors     count · dim f32; of length 1 for cosine
+//! ```
+//!
+//! Start reading at [`search`] or [`FlatBuilder::push`].
+
+mod flat;
+mod metric;
+mod search;
+
+pub use flat::{FlatBuilder, FlatReader};
+pub use metric::Metric;
+pub use search::search;
+
+/// Numbers that a vector has at most.
+pub const DIM_MAX: usize = 8192;
+
+/// Length that a vector has at most, so that no score overflows.
+pub const MAGNITUDE_MAX: f64 = 1e15;
+
+/// Why vectors cannot be indexed or searched. Every variant tells its reader what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VectorError {
+    /// A newer release wrote the section. Upgrade, or rebuild the segment from rows.
+    #[error("vector section version {found}; this build reads version {known}")]
+    Version {
+        /// What the section says.
+        found: u16,
+        /// What this build knows.
+        known: u16,
+    },
+    /// The bytes break the format. Rebuild the segment from rows, and suspect the disk.
+    #[error("malformed vector section: {0}")]
+    Malformed(&'static str),
+    /// No space can have this many dimensions. Choose 1..=[`DIM_MAX`].
+    #[error("{0} dimensions; 1 to {DIM_MAX} are possible")]
+    Dimensions(usize),
+    /// The vector is of another space. Embed with the model of this one.
+    #[error("a vector of {got} numbers in a space of {expected}")]
+    Dimension {
+        /// Numbers in the vector.
+        got: usize,
+        /// Numbers in every vector of the space.
+        expected: usize,
+    },
+    /// A number is NaN or infinite. Suspect the embedder.
+    #[error("number {at} of the vector is not finite")]
+    NotFinite {
+        /// Its place, from 0.
+        at: usize,
+    },
+    /// The vector has no direction, so no angle to others. Leave its chunk without a vector.
+    #[error("a vector of length zero has no cosine")]
+    Zero,
+    /// The vector is longer than [`MAGNITUDE_MAX`]. Scale the space.
+    #[error("a vector of length {0:e}; up to {MAGNITUDE_MAX:e} is possible")]
+    TooLong(f64),
+    /// A chunk was pushed that is not after the one before it. Push in ascending order.
+    #[error("chunk {local} pushed after chunk {last}")]
+    Order {
+        /// The chunk.
+        local: u32,
+        /// The one before it.
+        last: u32,
+    },
+    /// Segments of one search measure nearness differently. Search one space at a time.
+    #[error("segments with metrics {0:?} and {1:?} in one search")]
+    Mixed(Metric, Metric),
+}
+
+#[cfg(test)]
+mod tests;
