@@ -1,1 +1,15 @@
 //! Embedders: the trait and the built-in latent semantic analysis.
+//!
+//! A store turns every chunk and every question into a vector through one small trait,
+//! [`Embedder`]. [`lsa`] is the one that is built in: it learns from the store's own rows, needs no
+//! network and no model file, and gives the same vectors for the same rows on every run.
+//!
+//! What always holds: this crate depends on nothing of ours. It knows no index and no store; the
+//! tokeniser is handed in, and what it learns leaves as plain bytes.
+//!
+//! Start reading at [`Embedder`], then at [`lsa::Fitter`].
+
+mod embedder;
+pub mod lsa;
+
+pub use embedder::{EmbedError, Embedder};
