@@ -1,0 +1,293 @@
+//! How much vectors count beside text, found without labels.
+//!
+//! Known-item questions are made from the store's own passages: hide one sentence of a passage, ask
+//! with it, and see at which share the passage without it is found best. What is measured here is
+//! what searches do: lists go through the same [`Accumulator`] and [`Mixture`].
+//!
+//! **A fitted space must not have seen the hidden sentences.** A space fitted on the whole corpus
+//! remembers which passage a rare word came from and finds nearly everything; then a share of 1 is
+//! chosen where 0 is best. So the built-in embedder is fitted once more, on the passages with their
+//! sentences hidden, and that fit answers the questions. A model from elsewhere has seen nothing
+//! of the corpus and needs no second fit.
+//!
+//! Start reading at [`calibrate`].
+
+use loci_storage::{Ordinal, Scored};
+
+use crate::fuse::{Accumulator, Arms, Fusion, Mixture};
+
+/// Shares that are tried.
+pub const SHARES: [f32; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+/// Questions below which nothing is concluded.
+pub const QUESTIONS_MIN: usize = 30;
+
+/// Questions that are worth asking: more cost time and change little.
+pub const QUESTIONS_WANTED: usize = 400;
+
+/// Standard errors by which vectors must help before they get any share.
+pub const MARGIN_ERRORS: f64 = 2.0;
+
+/// Ranks beyond this one count as not found.
+const DEPTH: usize = 10;
+
+/// One question whose answer is known: what both arms found for a hidden sentence.
+///
+/// The lists are those of a search among the store's passages, with the target's scores those of
+/// the passage without the sentence; [`rescored`] puts them in their place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownItem {
+    /// The passage that the sentence was taken from.
+    pub target: Ordinal,
+    /// What text found, best first.
+    pub text: Vec<Scored>,
+    /// What vectors found, best first.
+    pub vector: Vec<Scored>,
+}
+
+/// What was measured, and what follows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// The share to use, one of [`SHARES`].
+    pub share: f32,
+    /// Questions that were asked.
+    pub questions: usize,
+    /// What each share finds, in the order of [`SHARES`].
+    pub figures: Vec<ShareFigure>,
+}
+
+/// What one share finds, means over all questions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShareFigure {
+    /// The share of vectors.
+    pub share: f32,
+    /// Mean reciprocal rank of the target among the best ten: what is maximised.
+    pub mrr: f32,
+    /// Mean nDCG at 10 of the target.
+    pub ndcg: f32,
+}
+
+/// The share of vectors that finds the targets best.
+///
+/// 0 unless the best share beats text alone by [`MARGIN_ERRORS`] standard errors of the paired
+/// difference; else the smallest share that is within one standard error of the best (Breiman et
+/// al., "Classification and Regression Trees", 1984, section 3.4.3): text needs no model and is
+/// never stale, so vectors must earn their part. `None` for fewer than [`QUESTIONS_MIN`] questions.
+pub fn calibrate(questions: &[KnownItem]) -> Option<Calibration> {
+    if questions.len() < QUESTIONS_MIN {
+        return None;
+    }
+    let mut scratch = Accumulator::default();
+    // [share][question]: place of the target, from 1.
+    let ranks: Vec<Vec<Option<usize>>> = SHARES
+        .iter()
+        .map(|&share| {
+            questions
+                .iter()
+                .map(|item| item.rank(share, &mut scratch))
+                .collect()
+        })
+        .collect();
+    let figures = SHARES
+        .iter()
+        .zip(&ranks)
+        .map(|(&share, ranks)| ShareFigure {
+            share,
+            mrr: mean(ranks.iter().map(|rank| reciprocal(*rank))) as f32,
+            ndcg: mean(ranks.iter().map(|rank| discounted(*rank))) as f32,
+        });
+    let figures: Vec<ShareFigure> = figures.collect();
+    let share = SHARES[choose(&ranks)];
+    Some(Calibration {
+        share,
+        questions: questions.len(),
+        figures,
+    })
+}
+
+/// `list` with the target's score changed to `score`, or without it.
+pub fn rescored(list: &[Scored], target: Ordinal, score: Option<f32>) -> Vec<Scored> {
+    let mut changed: Vec<Scored> = list
+        .iter()
+        .copied()
+        .filter(|hit| hit.ordinal != target)
+        .collect();
+    if let Some(score) = score {
+        let before = |hit: &Scored| {
+            hit.score
+                .total_cmp(&score)
+                .reverse()
+                .then(hit.ordinal.cmp(&target))
+                .is_lt()
+        };
+        let at = changed.partition_point(before);
+        changed.insert(
+            at,
+            Scored {
+                ordinal: target,
+                score,
+            },
+        );
+    }
+    changed
+}
+
+impl KnownItem {
+    fn rank(&self, share: f32, scratch: &mut Accumulator) -> Option<usize> {
+        let mixture = Mixture {
+            vector_share: share,
+            ..Mixture::default()
+        };
+        let arms = Arms {
+            text: &self.text,
+            vector: &self.vector,
+            graph: &[],
+        };
+        let hits = scratch.fuse(&Fusion::Mixture(mixture), arms);
+        let place = hits
+            .iter()
+            .take(DEPTH)
+            .position(|hit| hit.ordinal == self.target);
+        place.map(|place| place + 1)
+    }
+}
+
+/// Index of the share to use.
+fn choose(ranks: &[Vec<Option<usize>>]) -> usize {
+    let gain = |of: usize, over: usize| {
+        let pairs = ranks[of].iter().zip(&ranks[over]);
+        gain_and_error(pairs.map(|(a, b)| reciprocal(*a) - reciprocal(*b)))
+    };
+    let better = |best: usize, next: usize| if gain(next, best).0 > 0.0 { next } else { best };
+    let best = (1..ranks.len()).fold(0, better);
+    let (gained, error) = gain(best, 0);
+    if gained <= MARGIN_ERRORS * error {
+        return 0;
+    }
+    let as_good = |&share: &usize| {
+        let (lost, error) = gain(best, share);
+        lost <= error
+    };
+    (1..best).find(as_good).unwrap_or(best)
+}
+
+/// Mean and its standard error.
+fn gain_and_error(differences: impl Iterator<Item = f64>) -> (f64, f64) {
+    let differences: Vec<f64> = differences.collect();
+    let count = differences.len() as f64;
+    let mean = mean(differences.iter().copied());
+    let squares: f64 = differences.iter().map(|d| (d - mean) * (d - mean)).sum();
+    (mean, (squares / (count - 1.0)).sqrt() / count.sqrt())
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    values.sum::<f64>() / count
+}
+
+fn reciprocal(rank: Option<usize>) -> f64 {
+    rank.map_or(0.0, |rank| 1.0 / rank as f64)
+}
+
+fn discounted(rank: Option<usize>) -> f64 {
+    rank.map_or(0.0, |rank| 1.0 / (rank as f64 + 1.0).log2())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TARGET: Ordinal = Ordinal(7);
+
+    /// Ten passages; the target stands at `place` from 0, and scores fall by a tenth.
+    fn list(place: usize) -> Vec<Scored> {
+        let others = [0, 1, 2, 3, 4, 5, 6, 8, 9].map(Ordinal);
+        let mut order = others.to_vec();
+        order.insert(place, TARGET);
+        let score = |i: usize| 1.0 - i as f32 / 10.0;
+        order
+            .iter()
+            .enumerate()
+            .map(|(i, &ordinal)| Scored {
+                ordinal,
+                score: score(i),
+            })
+            .collect()
+    }
+
+    fn questions(places: impl Fn(usize) -> (usize, usize)) -> Vec<KnownItem> {
+        let item = |i: usize| {
+            let (text, vector) = places(i);
+            KnownItem {
+                target: TARGET,
+                text: list(text),
+                vector: list(vector),
+            }
+        };
+        (0..100).map(item).collect()
+    }
+
+    #[test]
+    fn vectors_that_never_help_get_nothing() {
+        let got = calibrate(&questions(|i| (i % 3, 5 + i % 4))).unwrap();
+        assert_eq!(got.share, 0.0);
+        assert_eq!(got.questions, 100);
+        assert!(got.figures[0].mrr > got.figures[10].mrr);
+    }
+
+    #[test]
+    fn a_gain_within_the_noise_gets_nothing() {
+        let got = calibrate(&questions(|i| if i == 0 { (3, 0) } else { (1, 1) })).unwrap();
+        assert!(got.figures[10].mrr > got.figures[0].mrr);
+        assert_eq!(got.share, 0.0);
+    }
+
+    #[test]
+    fn vectors_that_find_more_get_the_smallest_share_that_is_as_good() {
+        let got = calibrate(&questions(|i| (2 + i % 3, 0))).unwrap();
+        let best = got
+            .figures
+            .iter()
+            .map(|figure| figure.mrr)
+            .fold(0.0, f32::max);
+        let chosen = got
+            .figures
+            .iter()
+            .find(|figure| figure.share == got.share)
+            .unwrap();
+        assert_eq!(chosen.mrr, best);
+        assert!(got.share > 0.5 && got.share < 1.0, "{got:?}");
+    }
+
+    #[test]
+    fn few_questions_conclude_nothing() {
+        assert_eq!(calibrate(&questions(|_| (3, 0))[..QUESTIONS_MIN - 1]), None);
+    }
+
+    #[test]
+    fn figures_at_the_ends_are_those_of_one_arm() {
+        let got = calibrate(&questions(|_| (3, 1))).unwrap();
+        assert_eq!((got.figures[0].mrr, got.figures[10].mrr), (0.25, 0.5));
+        assert!((f64::from(got.figures[0].ndcg) - 1.0 / 5f64.log2()).abs() < 1e-6);
+    }
+
+    proptest! {
+        #[test]
+        fn a_rescored_list_is_in_order(
+            scores in prop::collection::vec(0u8..5, 0..10), target in 0u32..10, score in prop::option::of(0u8..5),
+        ) {
+            let mut hits: Vec<Scored> = (0u32..).zip(&scores)
+                .map(|(i, &score)| Scored { ordinal: Ordinal(i), score: f32::from(score) }).collect();
+            let order = |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
+            hits.sort_by(order);
+            let got = rescored(&hits, Ordinal(target), score.map(f32::from));
+            let mut want = hits.clone();
+            want.retain(|hit| hit.ordinal.0 != target);
+            want.extend(score.map(|score| Scored { ordinal: Ordinal(target), score: f32::from(score) }));
+            want.sort_by(order);
+            prop_assert_eq!(got, want);
+        }
+    }
+}

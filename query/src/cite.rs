@@ -1,0 +1,309 @@
+//! Where a chunk stands: in words for a reader, in numbers for a program.
+//!
+//! Start reading at [`cite`].
+
+use std::fmt::Write;
+
+use loci_storage::records::{ChunkRecord, DocumentRecord, Location, PageBox};
+use loci_storage::{ChunkKey, DocumentKey};
+use serde::{Deserialize, Serialize};
+
+/// Where a hit stands in its document. Absent parts are left out of the JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Citation {
+    /// For a reader: `Page 42, 3.2 Wave Functions`. Never empty.
+    pub label: String,
+    /// Document's title, then the headings above, outermost first.
+    pub path: Vec<String>,
+    /// The page, from 1, where it stands on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<u32>,
+    /// First and last page, where it stands on several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<(u32, u32)>,
+    /// The slide, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slide: Option<u32>,
+    /// Start and end as `00:01:20–00:01:45`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+    /// First and last line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<(u32, u32)>,
+    /// Characters `start..end` of the document's text.
+    pub chars: (u64, u64),
+    /// Boxes on pages, in 0..1 units from the top left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boxes: Vec<PageBox>,
+    /// Where to open it: `/note/{document}/chunk/{chunk}`, percent-encoded.
+    pub link: String,
+}
+
+/// The citation of `chunk` in `document`.
+///
+/// The label names the place (page, slide, time or lines, the first of these that is known) and the
+/// section; where neither is known, the document.
+pub fn cite(document: &DocumentRecord, chunk: &ChunkRecord) -> Citation {
+    let location = &chunk.location;
+    let one_page = location
+        .pages
+        .filter(|(first, last)| first == last)
+        .map(|(page, _)| page);
+    Citation {
+        label: label(document, chunk),
+        path: path(document, chunk),
+        page: one_page,
+        pages: location.pages.filter(|_| one_page.is_none()),
+        slide: location.slide,
+        timestamp: location.time_ms.map(|(start, end)| timestamp(start, end)),
+        lines: location.lines,
+        chars: location.chars,
+        boxes: location.boxes.clone(),
+        link: link(&chunk_key(document, chunk.suffix)),
+    }
+}
+
+/// The public key of a document's chunk.
+pub fn chunk_key(document: &DocumentRecord, suffix: u32) -> ChunkKey {
+    let document = DocumentKey {
+        user: document.user.clone(),
+        collection: document.collection.clone(),
+        key: document.key.clone(),
+    };
+    ChunkKey { document, suffix }
+}
+
+/// Where to open a chunk, as a path of the server.
+pub fn link(chunk: &ChunkKey) -> String {
+    let (document, chunk) = (chunk.document.to_string(), chunk.to_string());
+    format!(
+        "/note/{}/chunk/{}",
+        percent_encoded(&document),
+        percent_encoded(&chunk)
+    )
+}
+
+fn label(document: &DocumentRecord, chunk: &ChunkRecord) -> String {
+    match (place(&chunk.location), section(chunk)) {
+        (Some(place), Some(section)) => format!("{place}, {section}"),
+        (Some(place), None) if chunk.location.pages.is_some() => place,
+        (Some(place), None) => format!("{place}, {}", name(document)),
+        (None, Some(section)) => section,
+        (None, None) => name(document).to_owned(),
+    }
+}
+
+fn place(location: &Location) -> Option<String> {
+    if let Some((first, last)) = location.pages {
+        return Some(span("Page", first, last));
+    }
+    if let Some(slide) = location.slide {
+        return Some(format!("Slide {slide}"));
+    }
+    if let Some((start, end)) = location.time_ms {
+        return Some(timestamp(start, end));
+    }
+    location
+        .lines
+        .map(|(first, last)| span("Line", first, last))
+}
+
+fn span(what: &str, first: u32, last: u32) -> String {
+    if first == last {
+        format!("{what} {first}")
+    } else {
+        format!("{what}s {first}–{last}")
+    }
+}
+
+fn timestamp(start_ms: u64, end_ms: u64) -> String {
+    format!("{}–{}", clock(start_ms), clock(end_ms))
+}
+
+fn clock(ms: u64) -> String {
+    let seconds = ms / 1000;
+    format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+/// `3.2 Wave Functions`: number and title, where they are known and not said twice.
+fn section(chunk: &ChunkRecord) -> Option<String> {
+    let told = |text: &Option<String>| {
+        text.as_deref()
+            .map(str::trim)
+            .filter(|t| !t.is_empty())
+            .map(str::to_owned)
+    };
+    let title = told(&chunk.section_title)
+        .or_else(|| {
+            chunk
+                .heading_path
+                .last()
+                .map(|heading| heading.trim().to_owned())
+        })
+        .or_else(|| told(&chunk.chapter_title))
+        .or_else(|| told(&chunk.symbol))
+        .filter(|title| !title.is_empty());
+    match (told(&chunk.section_number), title) {
+        (Some(number), Some(title)) if title.starts_with(&number) => Some(title),
+        (Some(number), Some(title)) => Some(format!("{number} {title}")),
+        (Some(number), None) => Some(format!("Section {number}")),
+        (None, title) => title,
+    }
+}
+
+fn path(document: &DocumentRecord, chunk: &ChunkRecord) -> Vec<String> {
+    let mut path = vec![name(document).to_owned()];
+    for heading in &chunk.heading_path {
+        if path.last() != Some(heading) {
+            path.push(heading.clone());
+        }
+    }
+    path
+}
+
+/// What a reader calls the document: its title, else its file, else its key.
+pub(crate) fn name(document: &DocumentRecord) -> &str {
+    let names = [&document.title, &document.filename];
+    let told = names
+        .into_iter()
+        .filter_map(|name| name.as_deref())
+        .find(|name| !name.trim().is_empty());
+    told.unwrap_or(&document.key)
+}
+
+/// Everything but unreserved characters as `%XX` (RFC 3986, section 2.3).
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            write!(encoded, "%{byte:02X}").expect("writing to a string does not fail");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document() -> DocumentRecord {
+        DocumentRecord {
+            key: "a/b c.pdf".into(),
+            title: Some("Waves".into()),
+            ..Default::default()
+        }
+    }
+
+    fn located(location: Location, title: Option<&str>) -> ChunkRecord {
+        ChunkRecord {
+            location,
+            section_title: title.map(str::to_owned),
+            ..ChunkRecord::default()
+        }
+    }
+
+    #[test]
+    fn labels_say_where_a_chunk_stands() {
+        let pages = |first, last| Location {
+            pages: Some((first, last)),
+            ..Location::default()
+        };
+        let lines = |first, last| Location {
+            lines: Some((first, last)),
+            ..Location::default()
+        };
+        let slide = Location {
+            slide: Some(7),
+            ..Location::default()
+        };
+        let time = Location {
+            time_ms: Some((80_999, 3_705_000)),
+            ..Location::default()
+        };
+        let cases = [
+            (
+                pages(42, 42),
+                Some("Wave Functions"),
+                "Page 42, Wave Functions",
+            ),
+            (pages(42, 43), None, "Pages 42–43"),
+            (slide, Some("Spin"), "Slide 7, Spin"),
+            (time, None, "00:01:20–01:01:45, Waves"),
+            (lines(10, 20), None, "Lines 10–20, Waves"),
+            (lines(3, 3), Some("push"), "Line 3, push"),
+            (Location::default(), Some("Spin"), "Spin"),
+            (Location::default(), None, "Waves"),
+        ];
+        for (location, title, want) in cases {
+            assert_eq!(cite(&document(), &located(location, title)).label, want);
+        }
+    }
+
+    #[test]
+    fn a_section_number_is_said_once() {
+        let numbered = |number: &str, title: &str| ChunkRecord {
+            section_number: Some(number.into()),
+            ..located(
+                Location {
+                    pages: Some((42, 42)),
+                    ..Location::default()
+                },
+                Some(title),
+            )
+        };
+        for chunk in [
+            numbered("3.2", "Wave Functions"),
+            numbered("3.2", "3.2 Wave Functions"),
+        ] {
+            assert_eq!(
+                cite(&document(), &chunk).label,
+                "Page 42, 3.2 Wave Functions"
+            );
+        }
+    }
+
+    #[test]
+    fn json_has_the_shape_of_the_contract() {
+        let location = Location {
+            chars: (5, 9),
+            pages: Some((1, 2)),
+            boxes: vec![PageBox {
+                page: 1,
+                x0: 0.0,
+                y0: 0.5,
+                x1: 1.0,
+                y1: 0.75,
+            }],
+            ..Location::default()
+        };
+        let mut chunk = located(location, None);
+        chunk.suffix = 3;
+        chunk.heading_path = vec!["Waves".into(), "Spin".into()];
+        let json = serde_json::to_string(&cite(&document(), &chunk)).unwrap();
+        assert_eq!(
+            json,
+            "{\"label\":\"Pages 1–2, Spin\",\"path\":[\"Waves\",\"Spin\"],\"pages\":[1,2],\
+             \"chars\":[5,9],\"boxes\":[{\"page\":1,\"x0\":0.0,\"y0\":0.5,\"x1\":1.0,\"y1\":0.75}],\
+             \"link\":\"/note/a%2Fb%20c.pdf/chunk/a%2Fb%20c.pdf%233\"}"
+        );
+        let bare = cite(
+            &DocumentRecord {
+                key: "k".into(),
+                ..Default::default()
+            },
+            &ChunkRecord::default(),
+        );
+        let json = serde_json::to_string(&bare).unwrap();
+        assert_eq!(
+            json,
+            r#"{"label":"k","path":["k"],"chars":[0,0],"link":"/note/k/chunk/k%230"}"#
+        );
+    }
+}

@@ -1,0 +1,488 @@
+//! Hits assembled into one text, for a reader or a model.
+//!
+//! Grouped by document, the best document first; within it sections in reading order. The words of
+//! the hits come first: only when all that fit are in, sections are filled up to their whole text,
+//! best hit first. Text that one chunk shares with another is shown once.
+//!
+//! Always true: the text never costs more tokens than the budget.
+//!
+//! Start reading at [`assemble`].
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+/// A context: the text, and what it is made of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Context {
+    /// What `text` costs, by the estimate that was asked for.
+    pub tokens: usize,
+    /// Headed by documents and sections; `[3]` in a heading names the hits that it answers.
+    pub text: String,
+    /// The sections, in the order of the text.
+    pub sections: Vec<ContextSection>,
+}
+
+/// One section of a context.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ContextSection {
+    /// The document's public key.
+    pub document: String,
+    /// What a reader calls the document.
+    pub title: String,
+    /// The section's public key.
+    pub chunk: String,
+    /// Where it stands.
+    pub label: String,
+    /// What is shown of it; `…` stands for what is left out.
+    pub text: String,
+    /// Ranks of the hits in it, best first.
+    pub hits: Vec<u32>,
+    /// Characters of `text` that are the hits' own, ascending.
+    pub highlights: Vec<(u64, u64)>,
+}
+
+/// A hit, as the assembly needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage<'a> {
+    /// Its rank, from 1.
+    pub rank: u32,
+    /// The document's public key.
+    pub document: &'a str,
+    /// What a reader calls the document.
+    pub title: &'a str,
+    /// The hit itself.
+    pub own: Extent<'a>,
+    /// What it climbs to: its section, or in `full-doc` mode the document. `None` for a hit that
+    /// stands alone.
+    pub section: Option<Extent<'a>>,
+}
+
+/// A run of a document.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent<'a> {
+    /// The chunk's public key.
+    pub chunk: &'a str,
+    /// Characters `start..end` of the document's text.
+    pub chars: (u64, u64),
+    /// Exactly that text.
+    pub text: &'a str,
+    /// Where it stands.
+    pub label: &'a str,
+}
+
+/// Assembles `hits`, best first, into a text of at most `budget` tokens.
+///
+/// `tokens` estimates what a text costs; a longer text must not cost less. When not even the best
+/// hit fits, its beginning is shown, cut between words.
+///
+/// Costs two estimates of the whole text a hit.
+pub fn assemble(hits: &[Passage<'_>], budget: usize, tokens: &dyn Fn(&str) -> usize) -> Context {
+    let mut plan = Plan::default();
+    let fits = |plan: &Plan| tokens(&plan.render(hits).text) <= budget;
+    for hit in 0..hits.len() {
+        plan.improve(fits, |plan| plan.show(hits, hit));
+    }
+    for hit in 0..hits.len() {
+        plan.improve(fits, |plan| plan.fill(hits, hit));
+    }
+    let mut context = plan.render(hits);
+    if plan.groups.is_empty() && !hits.is_empty() {
+        context = beginning(&hits[0], |context| tokens(&context.text) <= budget);
+    }
+    context.tokens = tokens(&context.text);
+    context
+}
+
+/// Which hits are shown, and how.
+#[derive(Clone, Default)]
+struct Plan {
+    groups: Vec<Group>,
+}
+
+/// One section: all of it, or what the hits in it show.
+#[derive(Clone)]
+struct Group {
+    /// The hit whose section it is.
+    first: usize,
+    whole: bool,
+    /// Hits in it, best first.
+    hits: Vec<usize>,
+}
+
+impl Plan {
+    /// Keeps a change when the text still fits.
+    fn improve(&mut self, fits: impl Fn(&Plan) -> bool, change: impl FnOnce(&mut Plan)) {
+        let mut changed = self.clone();
+        change(&mut changed);
+        if fits(&changed) {
+            *self = changed;
+        }
+    }
+
+    /// Shows a hit's own words in its section.
+    fn show(&mut self, hits: &[Passage<'_>], hit: usize) {
+        let of = |group: &Group| {
+            (
+                hits[group.first].document,
+                section(&hits[group.first]).chars,
+            )
+        };
+        let shown = |group: &Group| {
+            of(group).0 == hits[hit].document
+                && shown_extents(group, hits)
+                    .any(|extent| within(hits[hit].own.chars, extent.chars))
+        };
+        let own = (hits[hit].document, section(&hits[hit]).chars);
+        let at = self.groups.iter().position(shown);
+        let at = at.or_else(|| self.groups.iter().position(|group| of(group) == own));
+        let at = at.unwrap_or(self.groups.len());
+        if at == self.groups.len() {
+            self.groups.push(Group {
+                first: hit,
+                whole: false,
+                hits: Vec::new(),
+            });
+        }
+        self.groups[at].hits.push(hit);
+        self.absorb(hits, at, hits[hit].own.chars);
+    }
+
+    /// Shows the whole section of a hit that is shown.
+    fn fill(&mut self, hits: &[Passage<'_>], hit: usize) {
+        let Some(at) = self
+            .groups
+            .iter()
+            .position(|group| group.hits.contains(&hit))
+        else {
+            return;
+        };
+        let group = &mut self.groups[at];
+        group.whole = true;
+        let chars = section(&hits[group.first]).chars;
+        self.absorb(hits, at, chars);
+    }
+
+    /// Takes the groups of the same document whose section lies in `chars` into group `at`.
+    fn absorb(&mut self, hits: &[Passage<'_>], at: usize, chars: (u64, u64)) {
+        let document = hits[self.groups[at].first].document;
+        let mut taken: Vec<usize> = Vec::new();
+        let mut place = 0;
+        self.groups.retain(|group| {
+            let first = &hits[group.first];
+            let inside = first.document == document && within(section(first).chars, chars);
+            let keep = place == at || !inside;
+            if !keep {
+                taken.extend(&group.hits);
+            }
+            place += 1;
+            keep
+        });
+        // Groups before `at` may be gone; its own hits are still the same, and in one group only.
+        if let Some(group) = self.groups.iter_mut().find(|group| {
+            hits[group.first].document == document
+                && shown_extents(group, hits).any(|e| e.chars == chars)
+        }) {
+            group.hits.extend(taken);
+            group.hits.sort_unstable();
+        }
+    }
+
+    fn render(&self, hits: &[Passage<'_>]) -> Context {
+        let mut groups: Vec<&Group> = self.groups.iter().collect();
+        let best = |group: &Group| {
+            let document = hits[group.first].document;
+            hits.iter().position(|hit| hit.document == document)
+        };
+        groups.sort_by_key(|group| (best(group), section(&hits[group.first]).chars));
+        let sections = groups.iter().map(|group| group.render(hits)).collect();
+        headed(sections)
+    }
+}
+
+impl Group {
+    fn render(&self, hits: &[Passage<'_>]) -> ContextSection {
+        let mut extents: Vec<Extent<'_>> = shown_extents(self, hits).collect();
+        extents.sort_by_key(|extent| (extent.chars.0, std::cmp::Reverse(extent.chars.1)));
+        let mut section = begun(&hits[self.first]);
+        section.hits = self.hits.iter().map(|&hit| hits[hit].rank).collect();
+        let (mut end, mut len) = (None, 0u64);
+        let mut starts: Vec<((u64, u64), u64)> = Vec::new(); // (characters shown, where in `text`)
+        for extent in extents {
+            if starts.iter().any(|&(shown, _)| within(extent.chars, shown)) {
+                continue;
+            }
+            let gap = if end == Some(extent.chars.0) {
+                ""
+            } else {
+                "\n…\n"
+            };
+            let gap = if end.is_some() { gap } else { "" };
+            len += gap.chars().count() as u64;
+            starts.push((extent.chars, len));
+            section.text.push_str(gap);
+            section.text.push_str(extent.text);
+            len += extent.text.chars().count() as u64;
+            end = Some(extent.chars.1);
+        }
+        let own = self.hits.iter().map(|&hit| hits[hit].own.chars);
+        let placed = own.filter_map(|own| {
+            let &(shown, at) = starts.iter().find(|&&(shown, _)| within(own, shown))?;
+            Some((at + own.0 - shown.0, at + own.1 - shown.0))
+        });
+        section.highlights = placed.collect();
+        section.highlights.sort_unstable();
+        section.highlights.dedup();
+        section
+    }
+}
+
+/// What a group shows: its section, or its hits.
+fn shown_extents<'p>(
+    group: &'p Group,
+    hits: &'p [Passage<'p>],
+) -> impl Iterator<Item = Extent<'p>> + 'p {
+    let whole = group.whole.then(|| section(&hits[group.first]));
+    let parts = group
+        .hits
+        .iter()
+        .filter(|_| !group.whole)
+        .map(|&hit| hits[hit].own);
+    whole.into_iter().chain(parts)
+}
+
+fn section<'a>(hit: &Passage<'a>) -> Extent<'a> {
+    hit.section.unwrap_or(hit.own)
+}
+
+fn within(inner: (u64, u64), outer: (u64, u64)) -> bool {
+    outer.0 <= inner.0 && inner.1 <= outer.1
+}
+
+fn begun(hit: &Passage<'_>) -> ContextSection {
+    let extent = section(hit);
+    ContextSection {
+        document: hit.document.to_owned(),
+        title: hit.title.to_owned(),
+        chunk: extent.chunk.to_owned(),
+        label: extent.label.to_owned(),
+        ..ContextSection::default()
+    }
+}
+
+/// The sections as one text, under headings.
+fn headed(sections: Vec<ContextSection>) -> Context {
+    let mut text = String::new();
+    let mut document = None;
+    for section in &sections {
+        if document != Some(&section.document) {
+            document = Some(&section.document);
+            let gap = if text.is_empty() { "" } else { "\n\n" };
+            write!(text, "{gap}# {}", section.title).expect("writing to a string does not fail");
+        }
+        write!(text, "\n\n## {}", section.label).expect("writing to a string does not fail");
+        for rank in &section.hits {
+            write!(text, " [{rank}]").expect("writing to a string does not fail");
+        }
+        text.push('\n');
+        text.push_str(section.text.trim_end());
+    }
+    Context {
+        tokens: 0,
+        text,
+        sections,
+    }
+}
+
+/// The longest beginning of a hit that fits, cut between words; empty when not one word fits.
+fn beginning(hit: &Passage<'_>, fits: impl Fn(&Context) -> bool) -> Context {
+    let text = hit.own.text;
+    let cuts: Vec<usize> = text
+        .char_indices()
+        .filter(|&(at, c)| c.is_whitespace() && !text[..at].trim().is_empty())
+        .map(|(at, _)| at)
+        .collect();
+    let cut = |at: usize| {
+        let mut section = begun(hit);
+        section.hits = vec![hit.rank];
+        section.text = format!("{}…", text[..at].trim_end());
+        section.highlights = vec![(0, section.text.chars().count() as u64 - 1)];
+        headed(vec![section])
+    };
+    let fitting = cuts.partition_point(|&at| fits(&cut(at)));
+    match fitting.checked_sub(1) {
+        Some(last) => cut(cuts[last]),
+        None => Context::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "One a. Two b. Three c. Four d. Five e. Six f.";
+
+    fn words(text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+
+    fn extent(chunk: &'static str, chars: (u64, u64)) -> Extent<'static> {
+        Extent {
+            chunk,
+            chars,
+            text: &TEXT[chars.0 as usize..chars.1 as usize],
+            label: chunk,
+        }
+    }
+
+    fn hit(rank: u32, own: (u64, u64), section: Option<(u64, u64)>) -> Passage<'static> {
+        let section = section.map(|chars| extent("section", chars));
+        Passage {
+            rank,
+            document: "d",
+            title: "Doc",
+            own: extent("own", own),
+            section,
+        }
+    }
+
+    #[test]
+    fn sections_are_shown_whole_when_they_fit_with_the_hits_marked() {
+        let hits = [
+            hit(1, (7, 14), Some((0, 23))),
+            hit(2, (0, 7), Some((0, 23))),
+        ];
+        let context = assemble(&hits, 100, &words);
+        assert_eq!(
+            context.text,
+            "# Doc\n\n## section [1] [2]\nOne a. Two b. Three c."
+        );
+        assert_eq!(context.sections.len(), 1);
+        assert_eq!(context.sections[0].highlights, [(0, 7), (7, 14)]);
+        assert_eq!(context.tokens, words(&context.text));
+    }
+
+    #[test]
+    fn hits_come_before_what_surrounds_them() {
+        let hits = [
+            hit(1, (0, 7), Some((0, 23))),
+            hit(2, (39, 45), Some((23, 45))),
+        ];
+        let context = assemble(&hits, 12, &words);
+        let shown: Vec<&str> = context
+            .sections
+            .iter()
+            .map(|section| &section.text[..])
+            .collect();
+        assert_eq!(shown, ["One a. ", "Six f."]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_marked() {
+        let hits = [
+            hit(1, (0, 7), Some((0, 45))),
+            hit(2, (39, 45), Some((0, 45))),
+        ];
+        let context = assemble(&hits, 11, &words);
+        assert_eq!(context.sections[0].text, "One a. \n…\nSix f.");
+        assert_eq!(context.sections[0].highlights, [(0, 7), (10, 16)]);
+    }
+
+    #[test]
+    fn shared_text_is_shown_once() {
+        // A sentence in a paragraph that is itself a hit, in a section that is one too.
+        let hits = [
+            hit(1, (7, 14), Some((0, 23))),
+            hit(2, (0, 23), Some((0, 45))),
+            hit(3, (0, 45), None),
+        ];
+        let context = assemble(&hits, 100, &words);
+        assert_eq!(context.sections.len(), 1);
+        assert_eq!(context.sections[0].text, TEXT);
+        assert_eq!(context.sections[0].hits, [1, 2, 3]);
+    }
+
+    #[test]
+    fn documents_stand_by_their_best_hit() {
+        let other = Passage {
+            document: "e",
+            title: "Other",
+            ..hit(1, (0, 7), None)
+        };
+        let context = assemble(
+            &[other, hit(2, (23, 31), None), hit(3, (0, 7), None)],
+            100,
+            &words,
+        );
+        let order: Vec<(&str, u32)> = context
+            .sections
+            .iter()
+            .map(|s| (&s.document[..], s.hits[0]))
+            .collect();
+        assert_eq!(order, [("e", 1), ("d", 3), ("d", 2)]);
+    }
+
+    #[test]
+    fn the_beginning_is_shown_when_nothing_fits_whole() {
+        let context = assemble(&[hit(1, (0, 45), None)], 9, &words);
+        assert_eq!(context.sections[0].text, "One a. Two b.…");
+        assert_eq!(
+            assemble(&[hit(1, (0, 45), None)], 3, &words),
+            Context::default()
+        );
+        assert_eq!(assemble(&[], 100, &words), Context::default());
+    }
+
+    fn any_hits() -> impl Strategy<Value = Vec<Passage<'static>>> {
+        let range = || (0u64..45, 1u64..46).prop_map(|(a, b)| (a.min(b - 1), b.max(a + 1)));
+        let one = (range(), prop::option::of(range()), prop::bool::ANY);
+        prop::collection::vec(one, 0..8).prop_map(|hits| {
+            let one = |(rank, (own, section, other)): (usize, ((u64, u64), Option<_>, bool))| {
+                let around =
+                    section.map(|(start, end): (u64, u64)| (start.min(own.0), end.max(own.1)));
+                let document = if other { "e" } else { "d" };
+                Passage {
+                    document,
+                    ..hit(rank as u32 + 1, own, around)
+                }
+            };
+            hits.into_iter().enumerate().map(one).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_budget_holds_and_nothing_is_said_that_the_document_does_not_say(
+            hits in any_hits(), budget in 0usize..80,
+        ) {
+            let context = assemble(&hits, budget, &words);
+            prop_assert!(context.tokens <= budget);
+            prop_assert_eq!(context.tokens, words(&context.text));
+            let mut ranks: Vec<u32> = context.sections.iter().flat_map(|s| s.hits.clone()).collect();
+            ranks.sort_unstable();
+            let all = ranks.len();
+            ranks.dedup();
+            prop_assert_eq!(ranks.len(), all, "a hit stands twice");
+            for section in &context.sections {
+                for piece in section.text.split('…') {
+                    prop_assert!(TEXT.contains(piece.trim()), "{:?}", piece);
+                }
+                let chars: Vec<char> = section.text.chars().collect();
+                for &(start, end) in &section.highlights {
+                    let marked: String = chars[start as usize..end as usize].iter().collect();
+                    let own = |hit: &Passage<'_>| hit.own.text.starts_with(marked.trim_end());
+                    prop_assert!(hits.iter().any(own), "{:?}", marked);
+                }
+            }
+        }
+
+        #[test]
+        fn with_room_for_all_every_hit_is_shown(hits in any_hits()) {
+            let context = assemble(&hits, usize::MAX, &words);
+            let shown: usize = context.sections.iter().map(|section| section.hits.len()).sum();
+            prop_assert_eq!(shown, hits.len());
+        }
+    }
+}

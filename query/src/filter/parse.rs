@@ -1,0 +1,408 @@
+//! From text to [`Expr`], by recursive descent of bounded depth.
+
+use super::fields::{self, FieldKind, META};
+use super::scan::{self, Token, TokenKind};
+use super::{Comparison, DEPTH_MAX, Expr, FILTER_LEN_MAX, FacetValue, Test};
+
+/// Why a filter cannot be understood. Nothing was searched; mend it at the column.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {problem}")]
+pub struct FilterError {
+    /// Where, in characters from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What is wrong with a filter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Something else should stand here.
+    #[error("expected {what}, found {found}")]
+    Expected {
+        /// What should stand here.
+        what: &'static str,
+        /// What stands here.
+        found: String,
+    },
+    /// No field has this name. Free metadata is written `meta.KEY`.
+    #[error("no field is called {name:?}{}", suggestion(*nearest))]
+    UnknownField {
+        /// The name.
+        name: String,
+        /// The known name most like it.
+        nearest: Option<&'static str>,
+    },
+    /// The field never has this value.
+    #[error("{field} is never {value:?}; it can be {expected}")]
+    Value {
+        /// The field.
+        field: String,
+        /// What was written.
+        value: String,
+        /// What its values look like.
+        expected: String,
+    },
+    /// Only numbers have an order. For text there are `=`, `in (…)` and `prefix`.
+    #[error("{field} is text, which has no order here; use prefix, = or in (…)")]
+    NoOrder {
+        /// The field.
+        field: String,
+    },
+    /// Only text has a beginning.
+    #[error("{field} is not text; prefix is for text")]
+    NoPrefix {
+        /// The field.
+        field: String,
+    },
+    /// The ends are in the wrong order.
+    #[error("the range is empty: its ends are in the wrong order")]
+    EmptyRange,
+    /// A parenthesis, bracket or quotation has no end.
+    #[error("{what} is not closed")]
+    NotClosed {
+        /// What was opened.
+        what: &'static str,
+    },
+    /// Write it with fewer parentheses, or ask in two searches.
+    #[error("parentheses and `not` nest more than {DEPTH_MAX} deep")]
+    TooDeep,
+    /// Shorten it.
+    #[error("a filter may have {FILTER_LEN_MAX} bytes; this one has {len}")]
+    TooLong {
+        /// Its bytes.
+        len: usize,
+    },
+}
+
+fn suggestion(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
+}
+
+pub(super) fn parse(text: &str) -> Result<Expr, FilterError> {
+    if text.len() > FILTER_LEN_MAX {
+        return Err(FilterError {
+            column: 1,
+            problem: Problem::TooLong { len: text.len() },
+        });
+    }
+    let tokens = scan::scan(text)?;
+    let mut parser = Parser {
+        tokens: &tokens,
+        at: 0,
+        depth: 0,
+    };
+    let expr = parser.expression()?;
+    match parser.peek().kind {
+        TokenKind::End => Ok(expr),
+        _ => Err(parser.expected("`and`, `or` or the end")),
+    }
+}
+
+struct Parser<'t> {
+    tokens: &'t [Token],
+    at: usize,
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn expression(&mut self) -> Result<Expr, FilterError> {
+        let mut parts = vec![self.term()?];
+        while self.take_word("or") {
+            parts.push(self.term()?);
+        }
+        Ok(single(parts, Expr::Or))
+    }
+
+    fn term(&mut self) -> Result<Expr, FilterError> {
+        let mut parts = vec![self.factor()?];
+        while self.take_word("and") {
+            parts.push(self.factor()?);
+        }
+        Ok(single(parts, Expr::And))
+    }
+
+    fn factor(&mut self) -> Result<Expr, FilterError> {
+        let start = self.peek();
+        if self.depth == DEPTH_MAX {
+            return Err(error(start, Problem::TooDeep));
+        }
+        self.depth += 1;
+        let expr = if self.take_word("not") {
+            Expr::Not(Box::new(self.factor()?))
+        } else if self.take_mark("(") {
+            let inner = self.expression()?;
+            self.close(")", start, "the parenthesis")?;
+            inner
+        } else {
+            Expr::Is(self.comparison()?)
+        };
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn comparison(&mut self) -> Result<Comparison, FilterError> {
+        let (name, kind) = self.field()?;
+        let operator = self.peek();
+        let field = FieldOf { name: &name, kind };
+        let test = match &operator.kind {
+            TokenKind::Mark(mark @ ("=" | "!=" | "<" | "<=" | ">" | ">=")) => {
+                self.at += 1;
+                self.order(mark, operator, field)?
+            }
+            TokenKind::Word(word) if word.eq_ignore_ascii_case("in") => {
+                self.at += 1;
+                self.among(field, operator)?
+            }
+            TokenKind::Word(word) if word.eq_ignore_ascii_case("has") => {
+                self.at += 1;
+                match self.at_value() {
+                    true => Test::Has(self.value(field)?),
+                    false => Test::Exists,
+                }
+            }
+            TokenKind::Word(word) if word.eq_ignore_ascii_case("prefix") => {
+                self.at += 1;
+                self.prefix(field, operator)?
+            }
+            _ => return Err(self.expected("= != < <= > >= in has or prefix")),
+        };
+        Ok(Comparison { field: name, test })
+    }
+
+    fn field(&mut self) -> Result<(String, FieldKind), FilterError> {
+        let token = self.peek();
+        let TokenKind::Word(word) = &token.kind else {
+            return Err(self.expected("a field, `not` or `(`"));
+        };
+        if scan::is_own(word) {
+            return Err(self.expected("a field, `not` or `(`"));
+        }
+        self.at += 1;
+        let mut name = word.clone();
+        if word == META
+            && let Token {
+                glued: true,
+                kind: TokenKind::Quoted(key),
+                ..
+            } = self.peek()
+        {
+            self.at += 1;
+            name.push_str(key);
+        }
+        fields::lookup(&name).ok_or_else(|| {
+            let nearest = fields::nearest(&name);
+            error(token, Problem::UnknownField { name, nearest })
+        })
+    }
+
+    fn order(
+        &mut self,
+        mark: &str,
+        operator: &Token,
+        field: FieldOf<'_>,
+    ) -> Result<Test, FilterError> {
+        if mark == "=" {
+            return Ok(Test::Equal(self.value(field)?));
+        }
+        if mark == "!=" {
+            return Ok(Test::NotEqual(self.value(field)?));
+        }
+        let number = self.number(field, operator)?;
+        Ok(match mark {
+            "<" => Test::Below(number),
+            "<=" => Test::AtMost(number),
+            ">" => Test::Above(number),
+            _ => Test::AtLeast(number),
+        })
+    }
+
+    fn among(&mut self, field: FieldOf<'_>, operator: &Token) -> Result<Test, FilterError> {
+        let start = self.peek();
+        for (open, close, what) in [("(", ")", "the parenthesis"), ("[", "]", "the bracket")] {
+            if self.take_mark(open) {
+                let mut values = vec![self.value(field)?];
+                while self.take_mark(",") {
+                    values.push(self.value(field)?);
+                }
+                self.close(close, start, what)?;
+                return Ok(Test::OneOf(values));
+            }
+        }
+        if !self.at_value() {
+            return Err(self.expected("a range low..high or a list (a, b, …)"));
+        }
+        let low = self.number(field, operator)?;
+        if !self.take_mark("..") {
+            return Err(self.expected("`..` and the range's end"));
+        }
+        let high = self.number(field, operator)?;
+        if low > high {
+            return Err(error(start, Problem::EmptyRange));
+        }
+        Ok(Test::Between(low, high))
+    }
+
+    fn prefix(&mut self, field: FieldOf<'_>, operator: &Token) -> Result<Test, FilterError> {
+        if matches!(
+            field.kind,
+            FieldKind::Number | FieldKind::Flag | FieldKind::Share
+        ) {
+            return Err(error(
+                operator,
+                Problem::NoPrefix {
+                    field: field.name.to_owned(),
+                },
+            ));
+        }
+        let (_, text) = self.text()?;
+        Ok(Test::Prefix(text.to_owned()))
+    }
+
+    /// A value that fits the field.
+    fn value(&mut self, field: FieldOf<'_>) -> Result<FacetValue, FilterError> {
+        let (token, text) = self.text()?;
+        field.value(text).map_err(|problem| error(token, problem))
+    }
+
+    /// A value that has an order.
+    fn number(&mut self, field: FieldOf<'_>, operator: &Token) -> Result<i64, FilterError> {
+        if matches!(
+            field.kind,
+            FieldKind::Text | FieldKind::OneOf(_) | FieldKind::Flag
+        ) {
+            return Err(error(
+                operator,
+                Problem::NoOrder {
+                    field: field.name.to_owned(),
+                },
+            ));
+        }
+        let (token, text) = self.text()?;
+        field.number(text).map_err(|problem| error(token, problem))
+    }
+
+    fn text(&mut self) -> Result<(&'t Token, &'t str), FilterError> {
+        if !self.at_value() {
+            return Err(self.expected("a value"));
+        }
+        let token = self.peek();
+        self.at += 1;
+        match &token.kind {
+            TokenKind::Word(text) | TokenKind::Quoted(text) => Ok((token, text)),
+            _ => unreachable!("at_value said that a value stands here"),
+        }
+    }
+
+    fn at_value(&self) -> bool {
+        match &self.peek().kind {
+            TokenKind::Word(word) => !scan::is_own(word),
+            TokenKind::Quoted(_) => true,
+            TokenKind::Mark(_) | TokenKind::End => false,
+        }
+    }
+
+    /// The piece that comes next; at the end, the end for ever.
+    fn peek(&self) -> &'t Token {
+        &self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    fn take_word(&mut self, own: &str) -> bool {
+        let taken =
+            matches!(&self.peek().kind, TokenKind::Word(word) if word.eq_ignore_ascii_case(own));
+        self.at += usize::from(taken);
+        taken
+    }
+
+    fn take_mark(&mut self, mark: &str) -> bool {
+        let taken = matches!(self.peek().kind, TokenKind::Mark(found) if found == mark);
+        self.at += usize::from(taken);
+        taken
+    }
+
+    fn close(&mut self, mark: &str, opened: &Token, what: &'static str) -> Result<(), FilterError> {
+        if self.take_mark(mark) {
+            return Ok(());
+        }
+        match self.peek().kind {
+            TokenKind::End => Err(error(opened, Problem::NotClosed { what })),
+            _ if mark == "]" => Err(self.expected("`,` or `]`")),
+            _ => Err(self.expected("`)`, or a word or `,` that goes on")),
+        }
+    }
+
+    fn expected(&self, what: &'static str) -> FilterError {
+        let token = self.peek();
+        let found = match &token.kind {
+            TokenKind::Word(word) => format!("`{word}`"),
+            TokenKind::Quoted(text) => format!("{text:?}"),
+            TokenKind::Mark(mark) => format!("`{mark}`"),
+            TokenKind::End => "the end".to_owned(),
+        };
+        error(token, Problem::Expected { what, found })
+    }
+}
+
+/// A field while its comparison is read.
+#[derive(Clone, Copy)]
+struct FieldOf<'a> {
+    name: &'a str,
+    kind: FieldKind,
+}
+
+impl FieldOf<'_> {
+    fn value(self, text: &str) -> Result<FacetValue, Problem> {
+        match self.kind {
+            FieldKind::Text | FieldKind::Free => Ok(FacetValue::Text(text.to_owned())),
+            FieldKind::Number | FieldKind::Share => self.number(text).map(FacetValue::Integer),
+            FieldKind::OneOf(names) => {
+                let name = names.iter().find(|name| name.eq_ignore_ascii_case(text));
+                let name = name.ok_or_else(|| self.unlike(text, names.join(", ")))?;
+                Ok(FacetValue::Text((*name).to_owned()))
+            }
+            FieldKind::Flag => match &text.to_ascii_lowercase()[..] {
+                "true" | "yes" | "1" => Ok(FacetValue::Text("true".to_owned())),
+                "false" | "no" | "0" => Ok(FacetValue::Text("false".to_owned())),
+                _ => Err(self.unlike(text, "true or false".to_owned())),
+            },
+        }
+    }
+
+    fn number(self, text: &str) -> Result<i64, Problem> {
+        if self.kind != FieldKind::Share {
+            return text
+                .parse()
+                .map_err(|_| self.unlike(text, "a whole number".to_owned()));
+        }
+        let share: Option<f64> = text
+            .parse()
+            .ok()
+            .filter(|share| (0.0..=1.0).contains(share));
+        let share = share.ok_or_else(|| self.unlike(text, "a number from 0 to 1".to_owned()))?;
+        Ok((share * 1000.0).round() as i64)
+    }
+
+    fn unlike(self, value: &str, expected: String) -> Problem {
+        Problem::Value {
+            field: self.name.to_owned(),
+            value: value.to_owned(),
+            expected,
+        }
+    }
+}
+
+/// The only part, or all of them joined.
+fn single(mut parts: Vec<Expr>, join: fn(Vec<Expr>) -> Expr) -> Expr {
+    match parts.len() {
+        1 => parts.remove(0),
+        _ => join(parts),
+    }
+}
+
+fn error(token: &Token, problem: Problem) -> FilterError {
+    FilterError {
+        column: token.column,
+        problem,
+    }
+}

@@ -1,0 +1,367 @@
+//! Several ranked lists made one.
+//!
+//! Three rules: reciprocal ranks, weighted sums of normalised scores, and the mixture of both that
+//! searches use by default. `docs/decisions/0001-fusion.md` says what was measured and why.
+//!
+//! Always true: a list that is empty, or whose weight is 0, changes nothing; equal inputs give
+//! equal outputs, to the bit; ties go by ascending ordinal.
+//!
+//! Start reading at [`Fusion`], then [`Accumulator::fuse`].
+
+use loci_storage::{Ordinal, Scored};
+use serde::{Deserialize, Serialize};
+
+/// Hits that each arm should bring for a search of `k`: fewer cost quality, more gain none.
+///
+/// Text that only the hundredth vector hit confirms still moves up; measured flat from 50 to 200.
+pub const fn candidates_for(k: usize) -> usize {
+    if k > 50 { 2 * k } else { 100 }
+}
+
+/// How the lists of three arms become one. Plain data: it is stored and printed as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "rule")]
+pub enum Fusion {
+    /// Shares of normalised scores for text and vector, reciprocal ranks for the graph.
+    Mixture(Mixture),
+    /// Reciprocal ranks for all three.
+    Rrf(RankWeights),
+    /// Normalised scores for all three.
+    Scores(ScoreWeights),
+}
+
+impl Default for Fusion {
+    fn default() -> Self {
+        Fusion::Mixture(Mixture::default())
+    }
+}
+
+/// The default rule's numbers.
+///
+/// A chunk's score is `(1 - v) · text + v · vector + g · 61 / (60 + graph rank)`, where `text` and
+/// `vector` are its scores from 0 to 1 of the list's best, 0 where the list lacks it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mixture {
+    /// `v`, in 0..=1: how much vectors count beside text. Calibration sets it per vector space.
+    /// Where one of the two arms finds nothing, the other has the whole.
+    pub vector_share: f32,
+    /// `g` where the graph is trusted fully, ≥ 0.
+    pub graph_weight: f32,
+    /// The concentration of a graph list, in 0..=1, from which it is trusted fully; below, its
+    /// weight falls in proportion. 0 trusts every list.
+    ///
+    /// Concentration is the best score as a share of all: a walk from a rare name ends in few
+    /// chunks and knows something, one from common words ends everywhere and knows nothing.
+    pub graph_trust: f32,
+}
+
+impl Default for Mixture {
+    /// 70 parts vector to 30 text, half a share of graph, trusted from a concentration of ½.
+    fn default() -> Self {
+        Mixture {
+            vector_share: 0.7,
+            graph_weight: 0.5,
+            graph_trust: 0.5,
+        }
+    }
+}
+
+/// Weights of reciprocal ranks: a chunk's score is the sum of `weight / (k + rank)`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RankWeights {
+    /// ≥ 1; larger flattens the head.
+    pub k: f32,
+    /// Weight of the text arm.
+    pub text: f32,
+    /// Weight of the vector arm.
+    pub vector: f32,
+    /// Weight of the graph arm.
+    pub graph: f32,
+}
+
+impl Default for RankWeights {
+    /// `k` 60, all arms alike.
+    fn default() -> Self {
+        RankWeights {
+            k: RRF_K,
+            text: 1.0,
+            vector: 1.0,
+            graph: 1.0,
+        }
+    }
+}
+
+/// Weights of normalised scores: a chunk's score is the sum of `weight · score`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScoreWeights {
+    /// Weight of the text arm.
+    pub text: f32,
+    /// Weight of the vector arm.
+    pub vector: f32,
+    /// Weight of the graph arm.
+    pub graph: f32,
+}
+
+/// The `k` of reciprocal ranks.
+pub const RRF_K: f32 = 60.0;
+
+/// What the arms found: each best first and without repeats; empty where an arm is absent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arms<'a> {
+    /// By words.
+    pub text: &'a [Scored],
+    /// By nearness.
+    pub vector: &'a [Scored],
+    /// By concepts.
+    pub graph: &'a [Scored],
+}
+
+/// What one arm says of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// Its place in the arm's list, from 1.
+    pub rank: u32,
+    /// The arm's own score.
+    pub score: f32,
+}
+
+/// A chunk with its score and where that came from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fused {
+    /// The chunk.
+    pub ordinal: Ordinal,
+    /// Its score: no unit, comparable only within one list.
+    pub score: f32,
+    /// What the text arm says, where it found the chunk and counted.
+    pub text: Option<Found>,
+    /// What the vector arm says.
+    pub vector: Option<Found>,
+    /// What the graph arm says.
+    pub graph: Option<Found>,
+}
+
+/// The scratch of one fusion at a time. Reused, it allocates nothing in the steady state.
+#[derive(Debug, Default)]
+pub struct Accumulator {
+    hits: Vec<Fused>,
+    /// Open addressing by ordinal: places in `hits`, or [`FREE`]. Its length is a power of two, at
+    /// least twice the hits.
+    places: Vec<u32>,
+}
+
+const FREE: u32 = u32::MAX;
+
+/// Which field of [`Fused`] an arm fills.
+#[derive(Clone, Copy)]
+enum Arm {
+    Text,
+    Vector,
+    Graph,
+}
+
+impl Accumulator {
+    /// Fuses what the arms found by `fusion`.
+    ///
+    /// Returns every chunk of the arms that count once, best first, ties by ascending ordinal. A
+    /// repeat within one list counts where it stands first; a score that is not finite counts as
+    /// the list's worst.
+    ///
+    /// Costs one pass over the lists and a sort of the chunks: some microseconds for three lists of
+    /// a hundred.
+    pub fn fuse(&mut self, fusion: &Fusion, arms: Arms<'_>) -> &[Fused] {
+        let lists = [
+            (Arm::Text, arms.text),
+            (Arm::Vector, arms.vector),
+            (Arm::Graph, arms.graph),
+        ];
+        self.clear(lists.iter().map(|(_, list)| list.len()).sum());
+        for (arm, list) in lists {
+            match *fusion {
+                Fusion::Mixture(mixture) => self.add_mixed(arm, list, &mixture, &arms),
+                Fusion::Rrf(RankWeights {
+                    k,
+                    text,
+                    vector,
+                    graph,
+                }) => {
+                    let weight = arm.pick(text, vector, graph);
+                    self.add(arm, list, weight, |rank, _| 1.0 / (k + rank));
+                }
+                Fusion::Scores(ScoreWeights {
+                    text,
+                    vector,
+                    graph,
+                }) => {
+                    let scale = Scale::of(list);
+                    self.add(arm, list, arm.pick(text, vector, graph), |_, score| {
+                        scale.at(score)
+                    });
+                }
+            }
+        }
+        self.hits
+            .sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal)));
+        &self.hits
+    }
+
+    fn add_mixed(&mut self, arm: Arm, list: &[Scored], mixture: &Mixture, arms: &Arms<'_>) {
+        let vector = match (arms.text.is_empty(), arms.vector.is_empty()) {
+            (_, true) => 0.0,
+            (true, false) => 1.0,
+            (false, false) => mixture.vector_share.clamp(0.0, 1.0),
+        };
+        let scale = Scale::of(list);
+        match arm {
+            Arm::Text => self.add(arm, list, 1.0 - vector, |_, score| scale.at(score)),
+            Arm::Vector => self.add(arm, list, vector, |_, score| scale.at(score)),
+            Arm::Graph => {
+                let weight = mixture.graph_weight * scale.trust(list, mixture.graph_trust);
+                self.add(arm, list, weight, |rank, _| (RRF_K + 1.0) / (RRF_K + rank));
+            }
+        }
+    }
+
+    /// Adds `weight · gain(rank, score)` for every chunk of `list`; nothing where the weight is not
+    /// positive.
+    fn add(&mut self, arm: Arm, list: &[Scored], weight: f32, gain: impl Fn(f32, f32) -> f32) {
+        if weight.is_nan() || weight <= 0.0 {
+            return;
+        }
+        for (rank, hit) in (1u32..).zip(list) {
+            let fused = self.entry(hit.ordinal);
+            let found = match arm {
+                Arm::Text => &mut fused.text,
+                Arm::Vector => &mut fused.vector,
+                Arm::Graph => &mut fused.graph,
+            };
+            if found.is_none() {
+                *found = Some(Found {
+                    rank,
+                    score: hit.score,
+                });
+                fused.score += weight * gain(rank as f32, hit.score);
+            }
+        }
+    }
+
+    fn clear(&mut self, hits_max: usize) {
+        self.hits.clear();
+        let len = (2 * hits_max).next_power_of_two().max(self.places.len());
+        self.places.clear();
+        self.places.resize(len, FREE);
+    }
+
+    fn entry(&mut self, ordinal: Ordinal) -> &mut Fused {
+        let mask = self.places.len() - 1;
+        // Neighbours in reading order are often found together; the multiplication parts them.
+        let mut slot = (ordinal.0.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
+        loop {
+            let place = self.places[slot] as usize;
+            if place == FREE as usize {
+                self.places[slot] = self.hits.len() as u32;
+                self.hits.push(Fused {
+                    ordinal,
+                    score: 0.0,
+                    text: None,
+                    vector: None,
+                    graph: None,
+                });
+                return self.hits.last_mut().expect("it was just pushed");
+            }
+            if self.hits[place].ordinal == ordinal {
+                return &mut self.hits[place];
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+}
+
+impl Arm {
+    fn pick(self, text: f32, vector: f32, graph: f32) -> f32 {
+        match self {
+            Arm::Text => text,
+            Arm::Vector => vector,
+            Arm::Graph => graph,
+        }
+    }
+}
+
+/// How a list's scores become 0..=1: the best is 1; 0 is 0, or the worst where that is below 0.
+#[derive(Clone, Copy)]
+struct Scale {
+    floor: f64,
+    range: f64, // in f64: a difference of two f32 is always finite
+}
+
+impl Scale {
+    fn of(list: &[Scored]) -> Scale {
+        let scores = list
+            .iter()
+            .map(|hit| f64::from(hit.score))
+            .filter(|score| score.is_finite());
+        let (floor, best) = scores.fold((0.0f64, f64::NEG_INFINITY), |(floor, best), score| {
+            (floor.min(score), best.max(score))
+        });
+        Scale {
+            floor,
+            range: best - floor,
+        }
+    }
+
+    /// All scores alike: all are best.
+    fn at(self, score: f32) -> f32 {
+        if !score.is_finite() {
+            0.0
+        } else if self.range > 0.0 {
+            ((f64::from(score) - self.floor) / self.range) as f32
+        } else {
+            1.0
+        }
+    }
+
+    /// How far a list is trusted whose full trust starts at this concentration, in 0..=1.
+    fn trust(self, list: &[Scored], full: f32) -> f32 {
+        let sum: f32 = list.iter().map(|hit| self.at(hit.score)).sum();
+        let concentration = 1.0 / sum.max(1.0);
+        if full > concentration {
+            concentration / full
+        } else {
+            1.0
+        }
+    }
+}
+
+/// Fuses ranked lists by reciprocal rank: `score(c) = Σ weight / (k + rank of c in list)`.
+///
+/// `lists`: each best first and without repeats; ranks count from 1. A chunk that a list lacks
+/// gains nothing from it. `k`: ≥ 1; larger flattens the head (60 in the paper). `weights`: one a
+/// list, ≥ 0; lists beyond its end weigh 1.
+///
+/// Returns every chunk once, best first, ties by ascending ordinal, so equal inputs give equal
+/// outputs. Scores have no unit and compare only within one call.
+///
+/// Source: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion", SIGIR 2009.
+pub fn rrf(lists: &[&[Ordinal]], k: f32, weights: &[f32]) -> Vec<Scored> {
+    let ranked = lists.iter().enumerate().flat_map(|(list, chunks)| {
+        let weight = weights.get(list).copied().unwrap_or(1.0);
+        (1u32..)
+            .zip(*chunks)
+            .map(move |(rank, &chunk)| (chunk, weight / (k + rank as f32)))
+    });
+    let mut fused: Vec<Scored> = ranked
+        .map(|(ordinal, score)| Scored { ordinal, score })
+        .collect();
+    fused.sort_by_key(|hit| hit.ordinal); // stable: sums are taken in the order of the lists
+    fused.dedup_by(|hit, kept| {
+        let same = hit.ordinal == kept.ordinal;
+        kept.score += if same { hit.score } else { 0.0 };
+        same
+    });
+    fused.sort_by(|a, b| b.score.total_cmp(&a.score)); // stable: ties stay by ordinal
+    fused
+}
+
+#[cfg(test)]
+mod tests;

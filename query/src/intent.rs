@@ -1,0 +1,251 @@
+//! What kind of chunk a question is after.
+//!
+//! "What is force?" wants a definition, "show me an example of momentum" a worked one, "calculate the
+//! net force" an exercise with its solution. Rules over the first words, no model; questions that
+//! no rule knows are mixed, and then nothing is preferred.
+//!
+//! Start reading at [`intent`].
+
+use std::fmt;
+
+use loci_storage::records::ChunkType;
+use serde::{Deserialize, Serialize};
+
+/// What kind of chunk a question is after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Intent {
+    /// A definition or explanation.
+    Concept,
+    /// A worked example.
+    Example,
+    /// An exercise, or how to solve one.
+    Question,
+    /// Anything.
+    #[default]
+    Mixed,
+}
+
+impl Intent {
+    /// The name that JSON uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Intent::Concept => "concept",
+            Intent::Example => "example",
+            Intent::Question => "question",
+            Intent::Mixed => "mixed",
+        }
+    }
+
+    /// The chunk type that answers, and the one that supports it; each is to have half of the hits.
+    /// `None` where all types are equal.
+    pub const fn chunk_types(self) -> Option<(ChunkType, ChunkType)> {
+        match self {
+            Intent::Concept => Some((ChunkType::Concept, ChunkType::Example)),
+            Intent::Example => Some((ChunkType::Example, ChunkType::Concept)),
+            Intent::Question => Some((ChunkType::Question, ChunkType::Example)),
+            Intent::Mixed => None,
+        }
+    }
+}
+
+impl fmt::Display for Intent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Phrases that tell wherever they stand; before all others, because "what is an example of" asks
+/// for an example.
+const EXAMPLE_ANYWHERE: &[&str] = &[
+    "example",
+    "examples",
+    "worked problem",
+    "sample problem",
+    "for instance",
+    "illustration of",
+    "illustrate",
+    "illustrates",
+    "use case",
+    "use cases",
+];
+
+const EXAMPLE_FIRST: &[&str] = &["demonstrate", "demonstrates", "show me", "show how"];
+
+const QUESTION_FIRST: &[&str] = &[
+    "calculate",
+    "compute",
+    "solve",
+    "prove",
+    "derive",
+    "evaluate",
+    "find the",
+    "find a",
+    "determine",
+    "estimate",
+    "how do i",
+    "how do we",
+    "how do you",
+    "how can i",
+    "how can we",
+    "how would i",
+    "how would you",
+    "how to",
+    "how should i",
+];
+
+const QUESTION_ANYWHERE: &[&str] = &[
+    "exercise",
+    "exercises",
+    "practice problem",
+    "practice problems",
+    "practice question",
+    "practice questions",
+    "quiz me",
+    "test me",
+    "homework",
+];
+
+const CONCEPT_FIRST: &[&str] = &[
+    "what is",
+    "what are",
+    "what was",
+    "what were",
+    "what does",
+    "what do",
+    "what's",
+    "whats",
+    "explain",
+    "define",
+    "describe",
+    "definition of",
+    "meaning of",
+    "state the",
+    "why is",
+    "why are",
+    "why does",
+    "why do",
+    "introduce",
+    "tell me about",
+];
+
+const CONCEPT_ANYWHERE: &[&str] = &["definition", "what is meant by", "the meaning of"];
+
+/// Politeness before the question proper.
+const COURTESIES: &[&str] = &[
+    "please",
+    "can you",
+    "could you",
+    "would you",
+    "will you",
+    "kindly",
+    "i want to know",
+    "i would like to know",
+    "tell me",
+    "help me",
+    "and",
+    "so",
+    "then",
+];
+
+/// The intent of `question`, by its wording.
+///
+/// Source of the classes and of what each prefers: the patterns of tutoring systems over textbook
+/// chunks ("What is…", "Show me an example…", "How do I solve…").
+pub fn intent(question: &str) -> Intent {
+    let words = words(question);
+    let asked = without_courtesies(&words);
+    let anywhere = |phrases: &[&str]| phrases.iter().any(|phrase| contains(&words, phrase));
+    let first = |phrases: &[&str]| phrases.iter().any(|phrase| starts(asked, phrase));
+    let concept_first = first(CONCEPT_FIRST);
+    if anywhere(EXAMPLE_ANYWHERE) || first(EXAMPLE_FIRST) {
+        Intent::Example
+    } else if first(QUESTION_FIRST) || (!concept_first && anywhere(QUESTION_ANYWHERE)) {
+        Intent::Question
+    } else if concept_first || anywhere(CONCEPT_ANYWHERE) {
+        Intent::Concept
+    } else {
+        Intent::Mixed
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '’';
+    let words = text.split(apart).filter(|word| !word.is_empty());
+    words
+        .map(|word| word.to_lowercase().replace('’', "'"))
+        .collect()
+}
+
+fn without_courtesies(words: &[String]) -> &[String] {
+    let known = |phrase: &&&str| starts(words, phrase) && words.len() > phrase.split(' ').count();
+    // "tell me about" asks, "tell me" alone is polite.
+    if starts(words, "tell me about") {
+        return words;
+    }
+    match COURTESIES.iter().find(known) {
+        Some(phrase) => without_courtesies(&words[phrase.split(' ').count()..]),
+        None => words,
+    }
+}
+
+fn starts(words: &[String], phrase: &str) -> bool {
+    let mut words = words.iter();
+    phrase
+        .split(' ')
+        .all(|wanted| words.next().is_some_and(|word| word == wanted))
+}
+
+fn contains(words: &[String], phrase: &str) -> bool {
+    (0..words.len()).any(|at| starts(&words[at..], phrase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_known_by_their_wording() {
+        let cases = [
+            ("What is Newton's second law?", Intent::Concept),
+            ("what’s a mutex", Intent::Concept),
+            ("Explain borrow checking", Intent::Concept),
+            ("Could you please define entropy?", Intent::Concept),
+            ("Tell me about wave functions", Intent::Concept),
+            ("Show me an example of momentum", Intent::Example),
+            ("What is an example of a closure?", Intent::Example),
+            ("Demonstrate how a ring buffer wraps", Intent::Example),
+            (
+                "How do I solve projectile motion problems?",
+                Intent::Question,
+            ),
+            ("How do I calculate net force?", Intent::Question),
+            ("Calculate the area under the curve", Intent::Question),
+            ("practice problems on matrices", Intent::Question),
+            ("What is the exercise of power?", Intent::Concept),
+            (
+                "Are Christopher Nolan and Sathish Kalathil both film directors?",
+                Intent::Mixed,
+            ),
+            ("Who solves disputes between states?", Intent::Mixed),
+            ("snapshot isolation", Intent::Mixed),
+            ("please", Intent::Mixed),
+            ("", Intent::Mixed),
+        ];
+        for (question, want) in cases {
+            assert_eq!(intent(question), want, "{question}");
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_json() {
+        for intent in [
+            Intent::Concept,
+            Intent::Example,
+            Intent::Question,
+            Intent::Mixed,
+        ] {
+            assert_eq!(serde_json::to_value(intent).unwrap(), intent.name());
+        }
+    }
+}
