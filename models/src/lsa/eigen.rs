@@ -250,22 +250,21 @@ pub(super) mod tests {
                 sine * row[p] + cosine * row[q],
             );
         }
-        for k in 0..a.len() {
-            let (x, y) = (a[p][k], a[q][k]);
-            (a[p][k], a[q][k]) = (cosine * x - sine * y, sine * x + cosine * y);
+        let (head, tail) = a.split_at_mut(q);
+        for (x, y) in head[p].iter_mut().zip(&mut tail[0]) {
+            (*x, *y) = (cosine * *x - sine * *y, sine * *x + cosine * *y);
         }
     }
 
     fn any_symmetric() -> impl Strategy<Value = Vec<Vec<f64>>> {
         (1_usize..12).prop_flat_map(|size| {
             let number = prop_oneof![1 => Just(0.0), 3 => -2.0..2.0];
-            prop::collection::vec(prop::collection::vec(number, size), size).prop_map(|mut rows| {
-                for i in 0..rows.len() {
-                    for j in 0..i {
-                        rows[i][j] = rows[j][i];
-                    }
-                }
-                rows
+            let square = prop::collection::vec(prop::collection::vec(number, size), size);
+            square.prop_map(move |a| {
+                let number = |i: usize, j: usize| a[i.min(j)][i.max(j)];
+                (0..size)
+                    .map(|i| (0..size).map(|j| number(i, j)).collect())
+                    .collect()
             })
         })
     }
@@ -300,7 +299,8 @@ pub(super) mod tests {
 
     #[test]
     fn special_matrices_settle() {
-        let cases: &[(&str, Vec<Vec<f64>>, &[f64])] = &[
+        type Case<'a> = (&'a str, Vec<Vec<f64>>, &'a [f64]);
+        let cases: &[Case<'_>] = &[
             ("nothing but zeros", vec![vec![0.0; 3]; 3], &[0.0, 0.0, 0.0]),
             ("all ones", vec![vec![1.0; 4]; 4], &[4.0, 0.0, 0.0, 0.0]),
             ("one number", vec![vec![-3.0]], &[-3.0]),

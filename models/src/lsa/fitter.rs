@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::counts::{Counts, Terms};
-use super::projection::{Parts, Projection, log_tf};
+use super::layout::Parts;
+use super::projection::{Projection, log_tf};
 use super::sparse::Sparse;
 use super::svd::Spectrum;
 
@@ -446,7 +447,8 @@ mod tests {
     #[test]
     fn small_and_odd_corpora_give_few_dimensions_or_a_reason() {
         let long = vec!["word"; 70_000];
-        let cases: Vec<(&str, Vec<Vec<&str>>, Result<usize, FitError>)> = vec![
+        type Case<'a> = (&'a str, Vec<Vec<&'a str>>, Result<usize, FitError>);
+        let cases: Vec<Case<'_>> = vec![
             ("no row", vec![], Err(FitError::NoTerms)),
             (
                 "rows without terms",
