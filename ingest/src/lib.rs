@@ -3,7 +3,9 @@
 pub mod chunk;
 pub mod classify;
 mod lexicon;
+pub mod parse;
 pub mod prose;
+pub mod runner;
 pub mod sentences;
 pub mod terms;
 pub mod tokens;

@@ -1,0 +1,73 @@
+//! What the nodes of a Python file are.
+
+use tree_sitter::Node;
+
+use super::{Container, Grammar, Place, Role, field, text};
+
+#[derive(Debug)]
+pub(super) struct Python;
+
+impl Grammar for Python {
+    fn language(&self) -> tree_sitter::Language {
+        tree_sitter_python::LANGUAGE.into()
+    }
+
+    fn separator(&self) -> &'static str {
+        "."
+    }
+
+    fn role<'tree>(&self, node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+        match node.kind() {
+            "comment" => Role::Lead,
+            "import_statement" | "import_from_statement" | "future_import_statement" => {
+                Role::Loose("imports")
+            }
+            "decorated_definition" => match node.child_by_field_name("definition") {
+                Some(inner) => definition(inner, source, place),
+                None => Role::Loose("other"),
+            },
+            "expression_statement" => statement(node, source, place),
+            _ => definition(node, source, place),
+        }
+    }
+}
+
+fn definition<'tree>(node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+    let name = field(node, "name", source);
+    match (node.kind(), node.child_by_field_name("body")) {
+        ("function_definition", _) => Role::Item {
+            what: if place.in_type { "method" } else { "function" },
+            name,
+        },
+        ("class_definition", Some(body)) => Role::Container(Container {
+            what: "class",
+            scope: name.clone(),
+            name,
+            body,
+            is_type: true,
+        }),
+        ("class_definition", None) => Role::Item {
+            what: "class",
+            name,
+        },
+        _ => Role::Loose("other"),
+    }
+}
+
+/// A string that comes first documents the file; names in capitals are constants.
+fn statement<'tree>(node: Node<'tree>, source: &str, place: Place) -> Role<'tree> {
+    let Some(inner) = node.named_child(0) else {
+        return Role::Loose("other");
+    };
+    match inner.kind() {
+        "string" | "concatenated_string" if place.is_first => Role::ModuleDoc,
+        "assignment" => {
+            let left = inner.child_by_field_name("left");
+            let name = left.map_or("", |left| text(left, source));
+            let is_constant = name.chars().any(|c| c.is_ascii_uppercase())
+                && !name.chars().any(|c| c.is_lowercase());
+            Role::Loose(if is_constant { "const" } else { "other" })
+        }
+        _ => Role::Loose("other"),
+    }
+}

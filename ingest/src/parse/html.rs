@@ -1,0 +1,81 @@
+//! HTML: what a reader of the page sees, without the site around it.
+//!
+//! The text is new: blocks joined by an empty line, white space collapsed, `pre` kept as it is,
+//! table rows as lines whose cells are joined by ` | `. Scripts, styles, menus, footers and hidden
+//! elements are left out; reading keeps to `<main>` or the only `<article>` where that holds the
+//! bulk of the page, and takes everything visible where all of it looks like decoration.
+//!
+//! The tree is walked with a cursor, never by recursion, and its depth is bounded before it is
+//! built ([`depth`]), because building costs length × depth.
+//!
+//! Start reading at [`main_content`]; the walk is in [`extract`].
+
+use locidb::storage::records::FileType;
+use scraper::{ElementRef, Html};
+
+use super::decode::decode;
+use super::{Limits, ParseError};
+use crate::tree::ParsedDocument;
+use extract::{Content, Keep, extract};
+
+mod depth;
+mod extract;
+mod inline;
+mod meta;
+
+/// A `<main>` with this many bytes of text is believed without a look at the rest.
+const MAIN_BYTES_MIN: usize = 250;
+/// A shorter one is believed when the whole page has at most this many times its text.
+const MAIN_SHARE: usize = 4;
+
+pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
+    let decoded = decode(bytes, limits)?;
+    let source = &decoded.text[decoded.start..];
+    limits.check_depth(depth::estimate(source))?;
+    let page = Html::parse_document(source);
+    let content = main_content(&page, limits)?;
+    let mut document = ParsedDocument {
+        file_type: FileType::Html,
+        text: content.text,
+        blocks: content.blocks,
+        ..ParsedDocument::default()
+    };
+    meta::apply(&page, &mut document);
+    Ok(document)
+}
+
+fn main_content(page: &Html, limits: &Limits) -> Result<Content, ParseError> {
+    let whole = page.root_element();
+    let main = match main_element(whole) {
+        Some(main) => extract(main, Keep::Content, limits)?,
+        None => Content::default(),
+    };
+    if main.text.len() >= MAIN_BYTES_MIN {
+        return Ok(main);
+    }
+    let body = extract(whole, Keep::Content, limits)?;
+    if !main.text.is_empty() && body.text.len() <= MAIN_SHARE * main.text.len() {
+        return Ok(main);
+    }
+    if !body.text.is_empty() {
+        return Ok(body);
+    }
+    extract(whole, Keep::Everything, limits)
+}
+
+/// The first `<main>`, else the only `<article>`.
+fn main_element(whole: ElementRef<'_>) -> Option<ElementRef<'_>> {
+    let main = whole
+        .descendent_elements()
+        .find(|element| element.value().name() == "main" || element.attr("role") == Some("main"));
+    main.or_else(|| {
+        let mut articles = whole
+            .descendent_elements()
+            .filter(|element| element.value().name() == "article");
+        let first = articles.next()?;
+        articles.next().is_none().then_some(first)
+    })
+}
+
+#[cfg(test)]
+mod tests;

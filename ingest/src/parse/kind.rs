@@ -1,0 +1,322 @@
+//! What a file is, by its name and its first bytes.
+//!
+//! Bytes that name their format (`%PDF-`, PNG, …) outweigh the extension; the extension outweighs
+//! a look at the text. A zip archive is only told apart by extension or by the names of its first
+//! entries.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Markdown.
+    Markdown,
+    /// Plain text.
+    Text,
+    /// HTML.
+    Html,
+    /// PDF.
+    Pdf,
+    /// Source code.
+    Code(Language),
+    /// PowerPoint slides. Not read yet.
+    Pptx,
+    /// A Word document. Not read yet.
+    Docx,
+    /// An EPUB book. Not read yet.
+    Epub,
+    /// LaTeX source. Not read yet.
+    Latex,
+    /// A JATS article. Not read yet.
+    Jats,
+    /// A chat transcript as JSON. Not read yet.
+    Chat,
+    /// SubRip or WebVTT subtitles. Not read yet.
+    Subtitles,
+    /// A picture. Not read yet.
+    Image,
+}
+
+/// A programming language. [`Language::Rust`] and [`Language::Python`] are read; the others are
+/// recognised only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Language {
+    Rust,
+    Python,
+    C,
+    Cpp,
+    CSharp,
+    Go,
+    Java,
+    JavaScript,
+    Kotlin,
+    Php,
+    Ruby,
+    Scala,
+    Shell,
+    Swift,
+    TypeScript,
+}
+
+/// Extension (lower case) to kind. The first extension of a kind is the usual one.
+const EXTENSIONS: &[(&str, Kind)] = &[
+    ("md", Kind::Markdown),
+    ("markdown", Kind::Markdown),
+    ("mdown", Kind::Markdown),
+    ("mkd", Kind::Markdown),
+    ("txt", Kind::Text),
+    ("text", Kind::Text),
+    ("log", Kind::Text),
+    ("html", Kind::Html),
+    ("htm", Kind::Html),
+    ("xhtml", Kind::Html),
+    ("pdf", Kind::Pdf),
+    ("rs", Kind::Code(Language::Rust)),
+    ("py", Kind::Code(Language::Python)),
+    ("pyi", Kind::Code(Language::Python)),
+    ("c", Kind::Code(Language::C)),
+    ("h", Kind::Code(Language::C)),
+    ("cc", Kind::Code(Language::Cpp)),
+    ("cpp", Kind::Code(Language::Cpp)),
+    ("cxx", Kind::Code(Language::Cpp)),
+    ("hpp", Kind::Code(Language::Cpp)),
+    ("cs", Kind::Code(Language::CSharp)),
+    ("go", Kind::Code(Language::Go)),
+    ("java", Kind::Code(Language::Java)),
+    ("js", Kind::Code(Language::JavaScript)),
+    ("mjs", Kind::Code(Language::JavaScript)),
+    ("jsx", Kind::Code(Language::JavaScript)),
+    ("kt", Kind::Code(Language::Kotlin)),
+    ("php", Kind::Code(Language::Php)),
+    ("rb", Kind::Code(Language::Ruby)),
+    ("scala", Kind::Code(Language::Scala)),
+    ("sh", Kind::Code(Language::Shell)),
+    ("swift", Kind::Code(Language::Swift)),
+    ("ts", Kind::Code(Language::TypeScript)),
+    ("tsx", Kind::Code(Language::TypeScript)),
+    ("pptx", Kind::Pptx),
+    ("docx", Kind::Docx),
+    ("epub", Kind::Epub),
+    ("tex", Kind::Latex),
+    ("latex", Kind::Latex),
+    ("nxml", Kind::Jats),
+    ("jsonl", Kind::Chat),
+    ("srt", Kind::Subtitles),
+    ("vtt", Kind::Subtitles),
+    ("png", Kind::Image),
+    ("jpg", Kind::Image),
+    ("jpeg", Kind::Image),
+    ("gif", Kind::Image),
+    ("webp", Kind::Image),
+    ("bmp", Kind::Image),
+    ("tif", Kind::Image),
+    ("tiff", Kind::Image),
+];
+
+/// First bytes that only one kind has.
+const MAGIC: &[(&[u8], Kind)] = &[
+    (b"\x89PNG\r\n\x1a\n", Kind::Image),
+    (b"\xff\xd8\xff", Kind::Image),
+    (b"GIF87a", Kind::Image),
+    (b"GIF89a", Kind::Image),
+    (b"II*\0", Kind::Image),
+    (b"MM\0*", Kind::Image),
+    (b"WEBVTT", Kind::Subtitles),
+];
+
+/// Names that tell what a zip archive is when one of them stands near its start.
+const ZIP_ENTRIES: &[(&str, Kind)] = &[
+    ("application/epub+zip", Kind::Epub),
+    ("word/", Kind::Docx),
+    ("ppt/", Kind::Pptx),
+];
+
+/// How far into a file its PDF signature may stand (the format's own appendix says 1,024).
+const PDF_SIGNATURE_WITHIN: usize = 1024;
+
+/// Tells a file's kind, or `None` when it is nothing that this crate reads or plans to read.
+///
+/// `path`: only its last part matters. `head`: the first bytes; 4 KiB are plenty, fewer do.
+/// A file without an extension is text when its head is valid UTF-8 without zero bytes.
+pub fn detect(path: &Path, head: &[u8]) -> Option<Kind> {
+    let extension = path
+        .extension()
+        .and_then(|e| e.to_str())
+        .map(str::to_ascii_lowercase);
+    by_magic(head, extension.as_deref())
+        .or_else(|| by_extension(extension.as_deref()?, head))
+        .or_else(|| match extension {
+            None => by_text(head),
+            Some(_) => None,
+        })
+}
+
+fn by_magic(head: &[u8], extension: Option<&str>) -> Option<Kind> {
+    if contains(&head[..head.len().min(PDF_SIGNATURE_WITHIN)], b"%PDF-")
+        && matches!(extension, None | Some("pdf"))
+        || head.starts_with(b"%PDF-")
+    {
+        return Some(Kind::Pdf);
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        let entry = ZIP_ENTRIES
+            .iter()
+            .find(|(name, _)| contains(head, name.as_bytes()));
+        return entry.map(|&(_, kind)| kind).or_else(|| {
+            let kind = by_extension(extension?, &[])?;
+            matches!(kind, Kind::Pptx | Kind::Docx | Kind::Epub).then_some(kind)
+        });
+    }
+    if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
+        return Some(Kind::Image);
+    }
+    MAGIC
+        .iter()
+        .find(|(magic, _)| head.starts_with(magic))
+        .map(|&(_, kind)| kind)
+}
+
+fn by_extension(extension: &str, head: &[u8]) -> Option<Kind> {
+    match extension {
+        "xml" => (contains(head, b"<article") || contains(head, b"JATS")).then_some(Kind::Jats),
+        "json" => {
+            let keys: [&[u8]; 3] = [b"\"role\"", b"\"messages\"", b"\"conversations\""];
+            keys.iter()
+                .any(|key| contains(head, key))
+                .then_some(Kind::Chat)
+        }
+        _ => EXTENSIONS
+            .iter()
+            .find(|(e, _)| *e == extension)
+            .map(|&(_, kind)| kind),
+    }
+}
+
+fn by_text(head: &[u8]) -> Option<Kind> {
+    if head.is_empty() || head.contains(&0) {
+        return None;
+    }
+    // The head may have been cut inside a character.
+    let valid = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    let start = valid.trim_start_matches('\u{feff}').trim_start();
+    let opening = start.get(..15).unwrap_or(start).to_ascii_lowercase();
+    let html = opening.starts_with("<!doctype html") || opening.starts_with("<html");
+    Some(if html { Kind::Html } else { Kind::Text })
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|w| w == needle)
+}
+
+impl Kind {
+    /// The kind that a command line names: `pdf`, `html`, `markdown`, `text`, a language such as
+    /// `rust`, or any usual extension. `auto` and `code` name no kind: use [`detect`].
+    pub fn from_name(name: &str) -> Option<Kind> {
+        let name = name.to_ascii_lowercase();
+        let named = match name.as_str() {
+            "latex" => Kind::Latex,
+            "jats" => Kind::Jats,
+            "chat" => Kind::Chat,
+            "subtitles" => Kind::Subtitles,
+            "image" => Kind::Image,
+            _ => {
+                let language = Language::ALL.iter().find(|l| l.name() == name);
+                return language
+                    .map(|&l| Kind::Code(l))
+                    .or_else(|| by_extension(&name, &[]));
+            }
+        };
+        Some(named)
+    }
+
+    /// Whether [`super::parse`] reads it.
+    pub fn is_supported(self) -> bool {
+        match self {
+            Kind::Markdown | Kind::Text | Kind::Html | Kind::Pdf => true,
+            Kind::Code(language) => matches!(language, Language::Rust | Language::Python),
+            _ => false,
+        }
+    }
+
+    /// A short name; [`Kind::from_name`] reads it back.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Markdown => "markdown",
+            Kind::Text => "text",
+            Kind::Html => "html",
+            Kind::Pdf => "pdf",
+            Kind::Code(language) => language.name(),
+            Kind::Pptx => "pptx",
+            Kind::Docx => "docx",
+            Kind::Epub => "epub",
+            Kind::Latex => "latex",
+            Kind::Jats => "jats",
+            Kind::Chat => "chat",
+            Kind::Subtitles => "subtitles",
+            Kind::Image => "image",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Code(language) => write!(f, "{} source", language.name()),
+            _ => f.write_str(self.name()),
+        }
+    }
+}
+
+impl Language {
+    /// Every language.
+    pub const ALL: &[Language] = &[
+        Language::Rust,
+        Language::Python,
+        Language::C,
+        Language::Cpp,
+        Language::CSharp,
+        Language::Go,
+        Language::Java,
+        Language::JavaScript,
+        Language::Kotlin,
+        Language::Php,
+        Language::Ruby,
+        Language::Scala,
+        Language::Shell,
+        Language::Swift,
+        Language::TypeScript,
+    ];
+
+    /// Its name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Language::Rust => "rust",
+            Language::Python => "python",
+            Language::C => "c",
+            Language::Cpp => "cpp",
+            Language::CSharp => "csharp",
+            Language::Go => "go",
+            Language::Java => "java",
+            Language::JavaScript => "javascript",
+            Language::Kotlin => "kotlin",
+            Language::Php => "php",
+            Language::Ruby => "ruby",
+            Language::Scala => "scala",
+            Language::Shell => "shell",
+            Language::Swift => "swift",
+            Language::TypeScript => "typescript",
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Where parsers put their blocks: it keeps count of what [`Limits`] bounds.
+
+use std::ops::Range;
+
+use super::bounds::within;
+use super::{Limits, ParseError};
+use crate::tree::{Block, BlockKind, Mark};
+
+/// Blocks in reading order, within limits.
+pub(super) struct Blocks<'a> {
+    limits: &'a Limits,
+    blocks: Vec<Block>,
+    mark_count: usize,
+}
+
+/// Marks allowed per block allowed.
+const MARKS_PER_BLOCK: usize = 4;
+
+impl<'a> Blocks<'a> {
+    pub(super) fn new(limits: &'a Limits) -> Self {
+        Blocks {
+            limits,
+            blocks: Vec::new(),
+            mark_count: 0,
+        }
+    }
+
+    /// Adds a block without pages.
+    pub(super) fn push(
+        &mut self,
+        kind: BlockKind,
+        range: Range<usize>,
+        marks: Vec<Mark>,
+    ) -> Result<(), ParseError> {
+        self.push_block(Block {
+            kind,
+            range,
+            pages: None,
+            boxes: Vec::new(),
+            marks,
+        })
+    }
+
+    pub(super) fn push_block(&mut self, block: Block) -> Result<(), ParseError> {
+        let marks_max = self.limits.blocks_max.saturating_mul(MARKS_PER_BLOCK);
+        self.mark_count += block.marks.len();
+        within("blocks", self.blocks.len() + 1, self.limits.blocks_max)?;
+        within("marks", self.mark_count, marks_max)?;
+        self.blocks.push(block);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Vec<Block> {
+        self.blocks
+    }
+
+    /// The blocks, moved `by` bytes to the right.
+    pub(super) fn finish_shifted(mut self, by: usize) -> Vec<Block> {
+        if by > 0 {
+            for block in &mut self.blocks {
+                shift(&mut block.range, by);
+                block.marks.iter_mut().for_each(|m| shift(&mut m.range, by));
+            }
+        }
+        self.blocks
+    }
+}
+
+fn shift(range: &mut Range<usize>, by: usize) {
+    *range = range.start + by..range.end + by;
+}
+
+/// `range` without the white space at both ends of what it covers.
+pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+    let slice = &text[range.clone()];
+    let start = range.start + (slice.len() - slice.trim_start().len());
+    start..start + slice.trim().len()
+}
+
+/// `range` without the white space at the end of what it covers.
+pub(super) fn trimmed_end(text: &str, range: Range<usize>) -> Range<usize> {
+    range.start..range.start + text[range.clone()].trim_end().len()
+}

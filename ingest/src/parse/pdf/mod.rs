@@ -1,0 +1,164 @@
+//! PDF: glyph runs on pages to blocks of text.
+//!
+//! A PDF says where glyphs stand and rarely what they are, so structure is inferred, in steps:
+//!
+//! ```text
+//! page      runs of glyphs in one font, in points from the page's top left corner
+//! layout    runs to lines; columns are found and read one after the other
+//! furniture running headers, footers, page numbers and margin line numbers go
+//! paragraph lines to drafts: prose, list items, code, tables, captions
+//! heading   which drafts are headings, by the outline, else by type size, weight and numbering
+//! assemble  drafts to text: hyphens at line ends go, a box per page, marks by font
+//! info      title and authors
+//! ```
+//!
+//! The text is new; blocks are joined by an empty line. Positions on pages are in 0..1 from the top
+//! left corner of the visible page.
+//!
+//! Reading glyphs is a foreign crate's work (pdf_oxide), which may panic on a damaged file: see
+//! [`crate::runner`].
+
+use locidb::storage::records::FileType;
+use pdf_oxide::PdfDocument;
+use pdf_oxide::error::Error as PdfError;
+
+use super::{Kind, Limits, ParseError};
+use crate::tree::ParsedDocument;
+use layout::Line;
+
+mod assemble;
+mod furniture;
+mod heading;
+mod info;
+mod layout;
+mod page;
+mod paragraph;
+
+/// How many pages are looked at to tell a scan from an empty file.
+const PAGES_PROBED: usize = 8;
+
+pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
+    let file = PdfDocument::from_bytes(bytes.to_vec()).map_err(refusal)?;
+    if !file.is_authenticated() {
+        return Err(ParseError::Encrypted);
+    }
+    let page_count = file.page_count().map_err(refusal)?;
+    limits.check_pages(page_count)?;
+    let (lines, unreadable) = read_lines(&file, page_count, limits)?;
+    if lines.is_empty() {
+        return Err(without_text(&file, page_count, unreadable));
+    }
+    let facts = Facts::of(&lines);
+    let mut drafts = paragraph::drafts(lines, &facts);
+    heading::mark(&mut drafts, &heading::outline(&file), &facts);
+    let mut document = ParsedDocument {
+        file_type: FileType::Pdf,
+        ..ParsedDocument::default()
+    };
+    info::apply(&file, &drafts, &facts, &mut document);
+    let pages = page_count.to_string();
+    document.metadata.push(("pages".to_owned(), pages));
+    if unreadable > 0 {
+        let count = unreadable.to_string();
+        document
+            .metadata
+            .push(("pages_unreadable".to_owned(), count));
+    }
+    assemble::write(&drafts, limits, &mut document)?;
+    Ok(document)
+}
+
+/// All lines in reading order without furniture, and how many pages could not be read.
+fn read_lines(
+    file: &PdfDocument,
+    page_count: usize,
+    limits: &Limits,
+) -> Result<(Vec<Line>, usize), ParseError> {
+    let (mut pages, mut unreadable, mut text_len) = (Vec::new(), 0, 0_usize);
+    for index in 0..page_count {
+        let Ok(mut page) = page::read(file, index) else {
+            unreadable += 1;
+            continue;
+        };
+        text_len = text_len.saturating_add(page.text_len());
+        limits.check_text(text_len)?;
+        furniture::drop_line_numbers(&mut page);
+        pages.push(layout::lines(&page));
+    }
+    furniture::drop_running_lines(&mut pages);
+    Ok((pages.into_iter().flatten().collect(), unreadable))
+}
+
+fn refusal(error: PdfError) -> ParseError {
+    match error {
+        PdfError::EncryptedPdf => ParseError::Encrypted,
+        error => ParseError::Malformed {
+            kind: Kind::Pdf,
+            reason: error.to_string(),
+        },
+    }
+}
+
+fn without_text(file: &PdfDocument, page_count: usize, unreadable: usize) -> ParseError {
+    if unreadable > 0 && unreadable == page_count {
+        return ParseError::Malformed {
+            kind: Kind::Pdf,
+            reason: "none of its pages can be read".to_owned(),
+        };
+    }
+    let has_pictures = (0..page_count.min(PAGES_PROBED)).any(|index| {
+        let pictures = file.page_image_handles(index);
+        pictures.is_ok_and(|pictures| !pictures.is_empty())
+    });
+    match has_pictures {
+        true => ParseError::Scanned {
+            pages: page_count as u64,
+        },
+        false => ParseError::Empty,
+    }
+}
+
+/// What is usual in this document.
+#[derive(Debug)]
+struct Facts {
+    /// Type size of most of the text, in points.
+    body_size: f32,
+    /// Distance between baselines within a paragraph, in type sizes.
+    leading: f32,
+}
+
+impl Facts {
+    fn of(lines: &[Line]) -> Facts {
+        let sizes = lines.iter().map(|line| (line.size, line.char_count()));
+        let body_size = mode(sizes, 4.0).unwrap_or(10.0);
+        let leads = lines.windows(2).filter_map(|pair| {
+            let distance = (pair[1].base - pair[0].base) / pair[0].size;
+            let is_usual = pair[0].flow == pair[1].flow && (0.8..2.5).contains(&distance);
+            let weight = pair[1].char_count();
+            (is_usual && is_near(pair[0].size, pair[1].size)).then_some((distance, weight))
+        });
+        Facts {
+            body_size,
+            leading: mode(leads, 20.0).unwrap_or(1.2),
+        }
+    }
+}
+
+/// Whether two type sizes are one and the same but for rounding.
+fn is_near(a: f32, b: f32) -> bool {
+    (a - b).abs() <= 0.06 * a.max(b)
+}
+
+/// The value with the most weight, when values are rounded to `1 / steps`.
+fn mode(values: impl Iterator<Item = (f32, usize)>, steps: f32) -> Option<f32> {
+    let mut weights = std::collections::BTreeMap::<i64, usize>::new();
+    for (value, weight) in values {
+        *weights.entry((value * steps).round() as i64).or_default() += weight;
+    }
+    // Of equal weights the smallest value: the order of a BTreeMap, and a strict comparison.
+    let best = weights.iter().rev().max_by_key(|(_, weight)| **weight)?;
+    Some(*best.0 as f32 / steps)
+}
+
+#[cfg(test)]
+mod tests;

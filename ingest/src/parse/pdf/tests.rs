@@ -1,0 +1,343 @@
+use super::*;
+use crate::parse::{Kind, parse_within};
+use crate::runner::{InProcess, ParseRunner};
+use crate::tree::{Block, BlockKind, MarkKind};
+
+/// One page's content stream, written line by line.
+#[derive(Default)]
+struct Sheet(String);
+
+impl Sheet {
+    /// Text at `x`, `y` points from the bottom left corner. Fonts: `R` roman, `B` bold, `C` Courier.
+    fn put(mut self, font: &str, size: f32, x: f32, y: f32, text: &str) -> Sheet {
+        let text = text
+            .replace('\\', "\\\\")
+            .replace('(', "\\(")
+            .replace(')', "\\)");
+        self.0 += &format!("BT /{font} {size} Tf {x} {y} Td ({text}) Tj ET\n");
+        self
+    }
+
+    /// Lines of prose, 12 points apart.
+    fn prose(mut self, x: f32, mut y: f32, lines: &[&str]) -> Sheet {
+        for line in lines {
+            self = self.put("R", 10.0, x, y, line);
+            y -= 12.0;
+        }
+        self
+    }
+}
+
+/// A file of 612 × 792 points a page. `outline`: titles with their page, from 0.
+fn file(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
+    let font = |name| format!("<< /Type /Font /Subtype /Type1 /BaseFont /{name} >>");
+    let pages: Vec<String> = (0..sheets.len())
+        .map(|i| format!("{} 0 R", 10 + 2 * i))
+        .collect();
+    let first = 10 + 2 * sheets.len();
+    let last = first + outline.len() - usize::from(!outline.is_empty());
+    let mut objects = vec![
+        (
+            1,
+            "<< /Type /Catalog /Pages 2 0 R /Outlines 7 0 R >>".to_owned(),
+        ),
+        (
+            2,
+            format!(
+                "<< /Type /Pages /Count {} /Kids [{}] >>",
+                sheets.len(),
+                pages.join(" ")
+            ),
+        ),
+        (3, font("Times-Roman")),
+        (4, font("Times-Bold")),
+        (5, font("Courier")),
+        (6, format!("<< {info} >>")),
+    ];
+    objects.push(match outline.is_empty() {
+        true => (7, "<< /Type /Outlines /Count 0 >>".to_owned()),
+        false => (
+            7,
+            format!("<< /Type /Outlines /First {first} 0 R /Last {last} 0 R >>"),
+        ),
+    });
+    for (i, Sheet(content)) in sheets.iter().enumerate() {
+        let fonts = "<< /Font << /R 3 0 R /B 4 0 R /C 5 0 R >> >>";
+        let page = format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources {fonts} /Contents {} 0 R >>",
+            11 + 2 * i
+        );
+        objects.push((10 + 2 * i, page));
+        let length = content.len();
+        objects.push((
+            11 + 2 * i,
+            format!("<< /Length {length} >>\nstream\n{content}\nendstream"),
+        ));
+    }
+    for (i, (title, page)) in outline.iter().enumerate() {
+        let next = match i + 1 < outline.len() {
+            true => format!("/Next {} 0 R", first + i + 1),
+            false => String::new(),
+        };
+        let page = 10 + 2 * page;
+        objects.push((
+            first + i,
+            format!("<< /Title ({title}) /Dest [{page} 0 R /Fit] {next} >>"),
+        ));
+    }
+    write(&objects)
+}
+
+fn write(objects: &[(usize, String)]) -> Vec<u8> {
+    let mut bytes = "%PDF-1.4\n".to_owned();
+    let size = objects
+        .iter()
+        .map(|(number, _)| number + 1)
+        .max()
+        .unwrap_or(1);
+    let mut places = vec![0; size];
+    for (number, body) in objects {
+        places[*number] = bytes.len();
+        bytes += &format!("{number} 0 obj\n{body}\nendobj\n");
+    }
+    let start = bytes.len();
+    bytes += &format!("xref\n0 {size}\n0000000000 65535 f \n");
+    for place in &places[1..] {
+        let in_use = if *place > 0 { 'n' } else { 'f' };
+        bytes += &format!("{place:010} 00000 {in_use} \n");
+    }
+    bytes += &format!(
+        "trailer\n<< /Size {size} /Root 1 0 R /Info 6 0 R >>\nstartxref\n{start}\n%%EOF\n"
+    );
+    bytes.into_bytes()
+}
+
+/// Three pages: a running header, page numbers, numbered headings, a paragraph over a page break,
+/// divided words, code, a list, a table, and a page in two columns.
+fn ducks(outline: &[(&str, usize)]) -> Vec<u8> {
+    let framed = |number: usize| {
+        let footer = number.to_string();
+        Sheet::default()
+            .put("R", 8.0, 72.0, 760.0, "Notes on Ducks, draft")
+            .put("R", 8.0, 300.0, 30.0, &footer)
+    };
+    let first = framed(1)
+        .put("B", 20.0, 200.0, 700.0, "Notes on Ducks")
+        .put("B", 14.0, 72.0, 660.0, "1 Introduction")
+        .prose(72.0, 630.0, &[
+            "Ducks are birds that live on the water of lakes and rivers in most parts of the world we know,",
+            "and a well-known one is the mallard. They swim and dive for food, and some of them can dabble",
+            "at the surface, which makes for an inter-",
+            "esting sight. The end of the sentence is here.",
+        ])
+        .prose(72.0, 560.0, &[
+            "A second paragraph begins here after a gap and goes on for a while, until the page is full and",
+            "the sentence must be continued on the page that comes after this one, where it is said that",
+        ]);
+    let second = framed(2)
+        .prose(72.0, 720.0, &["ducks fly south. That was all."])
+        .put("B", 12.0, 72.0, 690.0, "1.1 Feeding")
+        .prose(72.0, 665.0, &["This program feeds them:"])
+        .put("C", 9.0, 90.0, 645.0, "def feed(duck):")
+        .put("C", 9.0, 111.6, 634.0, "duck.eat(1)")
+        .put("C", 9.0, 111.6, 623.0, "return duck")
+        .prose(72.0, 600.0, &["- bread is bad", "- peas are good"])
+        .put("R", 10.0, 72.0, 560.0, "Name")
+        .put("R", 10.0, 250.0, 560.0, "Eats")
+        .put("R", 10.0, 400.0, 560.0, "Flies")
+        .put("R", 10.0, 72.0, 548.0, "Mallard")
+        .put("R", 10.0, 250.0, 548.0, "plants")
+        .put("R", 10.0, 400.0, 548.0, "yes")
+        .put("R", 10.0, 72.0, 536.0, "Steamer")
+        .put("R", 10.0, 250.0, 536.0, "fish")
+        .put("R", 10.0, 400.0, 536.0, "no")
+        .put("R", 10.0, 72.0, 510.0, "Table 1: What ducks do.");
+    let left = ["left column text runs along to its own edge one"; 10];
+    let right = ["right column text runs along to its own edge on"; 10];
+    let third = framed(3)
+        .put("B", 14.0, 72.0, 700.0, "2 Flight")
+        .prose(72.0, 670.0, &left)
+        .prose(330.0, 670.0, &right)
+        .put("R", 10.0, 72.0, 400.0, "Ducks ")
+        .put("B", 10.0, 100.0, 400.0, "moult")
+        .put("R", 10.0, 126.0, 400.0, " once a year.");
+    file(
+        &[first, second, third],
+        outline,
+        "/Title (draft.tex) /Author (Ann Lee, Bo Ek)",
+    )
+}
+
+fn read(bytes: &[u8]) -> ParsedDocument {
+    parse_within(Kind::Pdf, bytes, None, &Limits::default()).unwrap()
+}
+
+fn text<'a>(document: &'a ParsedDocument, block: &Block) -> &'a str {
+    &document.text[block.range.clone()]
+}
+
+fn headings(document: &ParsedDocument) -> Vec<(u8, &str)> {
+    let level = |block: &Block| match block.kind {
+        BlockKind::Heading(level) => Some(level),
+        _ => None,
+    };
+    let blocks = document.blocks.iter();
+    blocks
+        .filter_map(|b| Some((level(b)?, text(document, b))))
+        .collect()
+}
+
+#[test]
+fn structure_is_found_without_an_outline() {
+    let document = read(&ducks(&[]));
+    assert_eq!(document.title.as_deref(), Some("Notes on Ducks"));
+    assert_eq!(document.authors, ["Ann Lee", "Bo Ek"]);
+    assert_eq!(
+        headings(&document),
+        [
+            (1, "Notes on Ducks"),
+            (2, "1 Introduction"),
+            (3, "1.1 Feeding"),
+            (2, "2 Flight"),
+        ]
+    );
+    assert!(
+        !document.text.contains("draft"),
+        "the running header stayed"
+    );
+    let find = |part: &str| {
+        let found = document
+            .blocks
+            .iter()
+            .find(|b| text(&document, b).contains(part));
+        found.unwrap_or_else(|| panic!("{part:?} is not in {}", document.text))
+    };
+    assert!(
+        text(&document, find("well-known one"))
+            .ends_with("an interesting sight. The end of the sentence is here.")
+    );
+    let over = find("A second paragraph");
+    assert_eq!(over.pages, Some((1, 2)));
+    assert!(text(&document, over).ends_with("it is said that ducks fly south. That was all."));
+    assert_eq!(
+        over.boxes.iter().map(|b| b.page).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    let code = find("def feed");
+    assert_eq!(code.kind, BlockKind::Code(None));
+    assert_eq!(
+        text(&document, code),
+        "def feed(duck):\n    duck.eat(1)\n    return duck"
+    );
+    assert_eq!(find("peas").kind, BlockKind::ListItem);
+    let table = find("Mallard");
+    assert_eq!(table.kind, BlockKind::Table);
+    assert_eq!(
+        text(&document, table),
+        "Name | Eats | Flies\nMallard | plants | yes\nSteamer | fish | no"
+    );
+    assert_eq!(find("Table 1").kind, BlockKind::Caption);
+    let moult = find("moult");
+    let mark = &moult.marks[0];
+    assert_eq!(
+        (mark.kind, &document.text[mark.range.clone()]),
+        (MarkKind::Strong, "moult")
+    );
+}
+
+#[test]
+fn columns_are_read_one_after_the_other() {
+    let document = read(&ducks(&[]));
+    let (left, right) = (
+        document.text.rfind("left column"),
+        document.text.find("right column"),
+    );
+    assert!(left < right, "{}", document.text);
+}
+
+#[test]
+fn boxes_lie_on_the_page_from_its_top_left_corner() {
+    let document = read(&ducks(&[]));
+    for page_box in document.blocks.iter().flat_map(|block| &block.boxes) {
+        let is_inside = |v: f32| (0.0..=1.0).contains(&v);
+        let corners = [page_box.x0, page_box.y0, page_box.x1, page_box.y1];
+        assert!(corners.into_iter().all(is_inside), "{page_box:?}");
+        assert!(
+            page_box.x0 < page_box.x1 && page_box.y0 < page_box.y1,
+            "{page_box:?}"
+        );
+    }
+    // Baseline 700 of 792 points from below, in type of 20 points.
+    let title = document.blocks[0].boxes[0];
+    assert!((title.y0 - (92.0 - 16.0) / 792.0).abs() < 0.01, "{title:?}");
+    assert!((title.x0 - 200.0 / 612.0).abs() < 0.01, "{title:?}");
+}
+
+#[test]
+fn an_outline_decides_what_is_a_heading() {
+    let outline = [("Introduction", 0), ("1.1 Feeding", 1), ("Flight", 2)];
+    let document = read(&ducks(&outline));
+    assert_eq!(
+        headings(&document),
+        [(1, "1 Introduction"), (1, "1.1 Feeding"), (1, "2 Flight")]
+    );
+}
+
+#[test]
+fn files_without_text_say_what_to_do() {
+    let blank = file(&[Sheet::default()], &[], "");
+    let scan = {
+        let image = "q 100 0 0 100 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID x EI Q";
+        file(&[Sheet(image.to_owned())], &[], "")
+    };
+    let locked = {
+        let entry = "/Encrypt << /Filter /Standard /V 5 /R 6 /O (x) /U (y) /P -4 >> /ID [(a) (b)]";
+        let bytes = String::from_utf8(ducks(&[])).unwrap();
+        bytes
+            .replace("/Root 1 0 R", &format!("/Root 1 0 R {entry}"))
+            .into_bytes()
+    };
+    let parse = |bytes: &[u8]| parse_within(Kind::Pdf, bytes, None, &Limits::default());
+    assert_eq!(parse(&blank), Err(ParseError::Empty));
+    assert_eq!(parse(&scan), Err(ParseError::Scanned { pages: 1 }));
+    assert_eq!(parse(&locked), Err(ParseError::Encrypted));
+    assert!(matches!(
+        parse(b"not a pdf"),
+        Err(ParseError::Malformed { .. })
+    ));
+    assert!(matches!(parse(b""), Err(ParseError::Malformed { .. })));
+}
+
+#[test]
+fn limits_hold() {
+    let bytes = ducks(&[]);
+    for limits in [
+        Limits {
+            pages_max: 2,
+            ..Limits::default()
+        },
+        Limits {
+            text_max: 500,
+            ..Limits::default()
+        },
+        Limits {
+            blocks_max: 5,
+            ..Limits::default()
+        },
+    ] {
+        let error = parse_within(Kind::Pdf, &bytes, None, &limits).unwrap_err();
+        assert!(matches!(error, ParseError::TooLarge { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn damaged_files_give_an_answer() {
+    let bytes = ducks(&[("Introduction", 0)]);
+    let runner = InProcess::default();
+    for cut in (0..bytes.len()).step_by(bytes.len() / 24) {
+        let _ = runner.parse(Kind::Pdf, &bytes[..cut], None);
+        let mut flipped = bytes.clone();
+        flipped[cut] ^= 0x11;
+        let _ = runner.parse(Kind::Pdf, &flipped, None);
+    }
+}

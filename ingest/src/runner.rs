@@ -1,0 +1,399 @@
+//! Who runs the parsers: this process, or a child that may die instead of it.
+//!
+//! Parsers are bounded (see [`Limits`]), yet one of them stands on a large foreign crate, and a
+//! file may come from a stranger. [`InProcess`] turns a panic into an error, and cannot help
+//! against an endless loop, an exhausted stack or memory. [`ChildProcess`] can: it sends the file
+//! to a program that calls [`child_main`], and stops it when its time is over.
+//!
+//! ```text
+//! to the child's stdin      one line of JSON {kind, filename, limits}, then the file's bytes
+//! from the child's stdout   JSON: {"Ok": ParsedDocument} or {"Err": ParseError}
+//! ```
+//!
+//! Always true: a document that comes back has passed [`ParsedDocument::validate`] in this process.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::parse::{Kind, Limits, ParseError, parse_within};
+use crate::tree::ParsedDocument;
+
+/// The environment variable that carries [`ChildProcess::memory_max`] to the child, in bytes. The
+/// program sets its own limit from it before it calls [`child_main`].
+pub const MEMORY_ENV: &str = "LOCI_PARSE_MEMORY_MAX";
+
+/// Stack of the thread that parses: foreign parsers recurse.
+const STACK_BYTES: usize = 32 << 20;
+/// Most bytes of the request line; a path is at most 4 KiB, and JSON may escape each byte.
+const REQUEST_BYTES_MAX: u64 = 64 << 10;
+/// Most bytes that a child may answer, per byte of text that the limits allow, and beyond it.
+const ANSWER_BYTES_PER_TEXT_BYTE: u64 = 6;
+const ANSWER_BYTES_BASE: u64 = 1 << 20;
+/// How often a child that has closed its output is looked after.
+const REAP_EVERY: Duration = Duration::from_millis(2);
+
+/// Runs parsers.
+///
+/// Two implementations earn the trait: [`InProcess`] for library users who trust their files, and
+/// [`ChildProcess`] for `loci`.
+pub trait ParseRunner: Send + Sync {
+    /// Parses `bytes` as `kind`. Never panics; the document has been validated.
+    ///
+    /// # Errors
+    /// What the parser answers, or how it failed. See [`ParseError`].
+    fn parse(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+        filename: Option<&str>,
+    ) -> Result<ParsedDocument, ParseError>;
+}
+
+/// Parses in this process, on a thread of its own. A panic becomes [`ParseError::Panicked`].
+#[derive(Clone, Debug, Default)]
+pub struct InProcess {
+    /// What a parser may spend.
+    pub limits: Limits,
+}
+
+impl ParseRunner for InProcess {
+    fn parse(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+        filename: Option<&str>,
+    ) -> Result<ParsedDocument, ParseError> {
+        guarded(|| parse_within(kind, bytes, filename, &self.limits))
+    }
+}
+
+/// Runs `parse` on a thread with a large stack; its panic becomes an error.
+fn guarded(
+    parse: impl FnOnce() -> Result<ParsedDocument, ParseError> + Send,
+) -> Result<ParsedDocument, ParseError> {
+    thread::scope(|scope| {
+        let worker = thread::Builder::new()
+            .name("parse".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, parse);
+        match worker {
+            Ok(worker) => worker.join().unwrap_or_else(|panic| {
+                let message = panic
+                    .downcast_ref::<&str>()
+                    .map(|message| (*message).to_owned())
+                    .or_else(|| panic.downcast_ref::<String>().cloned());
+                Err(ParseError::Panicked {
+                    message: message.unwrap_or_else(|| "no message".to_owned()),
+                })
+            }),
+            Err(error) => Err(runner_error("no thread", &error)),
+        }
+    })
+}
+
+/// Parses in a child process that is stopped when it takes too long.
+///
+/// The child gets an empty environment but for [`MEMORY_ENV`]: it handles hostile bytes and needs
+/// no secrets.
+#[derive(Clone, Debug)]
+pub struct ChildProcess {
+    /// The program; as a rule the running one itself.
+    pub program: PathBuf,
+    /// Arguments that make it call [`child_main`].
+    pub args: Vec<String>,
+    /// How long one file may take.
+    pub timeout: Duration,
+    /// Bytes of memory that the child may use. The child sets the limit itself.
+    pub memory_max: u64,
+    /// What a parser may spend.
+    pub limits: Limits,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Request {
+    kind: Kind,
+    filename: Option<String>,
+    limits: Limits,
+}
+
+impl ParseRunner for ChildProcess {
+    fn parse(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+        filename: Option<&str>,
+    ) -> Result<ParsedDocument, ParseError> {
+        let request = Request {
+            kind,
+            filename: filename.map(str::to_owned),
+            limits: self.limits.clone(),
+        };
+        let answer = self.ask(&request, bytes)?;
+        let document: Result<ParsedDocument, ParseError> = serde_json::from_slice(&answer)
+            .map_err(|error| runner_error("the answer is not what a parser says", &error))?;
+        let document = document?;
+        document
+            .validate()
+            .map_err(|reason| ParseError::Invalid { reason })?;
+        Ok(document)
+    }
+}
+
+impl ChildProcess {
+    /// Everything that a child answers to the request. The child is gone when this returns.
+    fn ask(&self, request: &Request, bytes: &[u8]) -> Result<Vec<u8>, ParseError> {
+        let mut head = serde_json::to_vec(request)
+            .map_err(|error| runner_error("the request cannot be written", &error))?;
+        head.push(b'\n');
+        let child = Command::new(&self.program)
+            .args(&self.args)
+            .env_clear()
+            .env(MEMORY_ENV, self.memory_max.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| runner_error("it does not start", &error))?;
+        let mut child = Reaped(child);
+        self.converse(&mut child.0, &head, bytes)
+    }
+
+    /// Writes and reads at the same time, so that neither side waits for the other's full pipe.
+    fn converse(
+        &self,
+        child: &mut Child,
+        head: &[u8],
+        bytes: &[u8],
+    ) -> Result<Vec<u8>, ParseError> {
+        let deadline = Instant::now() + self.timeout;
+        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(ParseError::Runner {
+                reason: "it has no pipes".to_owned(),
+            });
+        };
+        let answer_max = self.answer_max();
+        let (sender, answers) = channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                // A child that refuses a file early stops reading; what it says then counts.
+                let _ = input.write_all(head).and_then(|()| input.write_all(bytes));
+            });
+            scope.spawn(move || send_all(output, answer_max, &sender));
+            let answer = answers.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+            let outcome = match answer {
+                Ok(Ok(answer)) if answer.len() as u64 > answer_max => Err(ParseError::TooLarge {
+                    what: "bytes of parser output".to_owned(),
+                    got: answer.len() as u64,
+                    most: answer_max,
+                }),
+                Ok(Ok(answer)) => self.exit(child, deadline).map(|()| answer),
+                Ok(Err(error)) => Err(runner_error("its answer cannot be read", &error)),
+                Err(RecvTimeoutError::Timeout) => Err(self.timed_out()),
+                Err(RecvTimeoutError::Disconnected) => Err(ParseError::Runner {
+                    reason: "the reading thread died".to_owned(),
+                }),
+            };
+            // Ends the threads too: a dead child's pipes are closed.
+            if outcome.is_err() {
+                let _ = child.kill();
+            }
+            outcome
+        })
+    }
+
+    /// Waits for the child, whose output has ended.
+    fn exit(&self, child: &mut Child, deadline: Instant) -> Result<(), ParseError> {
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => {
+                    return Err(ParseError::Crashed {
+                        status: status.to_string(),
+                    });
+                }
+                Ok(None) if Instant::now() >= deadline => return Err(self.timed_out()),
+                Ok(None) => thread::sleep(REAP_EVERY),
+                Err(error) => return Err(runner_error("it cannot be waited for", &error)),
+            }
+        }
+    }
+
+    fn answer_max(&self) -> u64 {
+        let text = self.limits.text_max as u64;
+        text.saturating_mul(ANSWER_BYTES_PER_TEXT_BYTE)
+            .saturating_add(ANSWER_BYTES_BASE)
+    }
+
+    fn timed_out(&self) -> ParseError {
+        ParseError::TimedOut {
+            seconds: self.timeout.as_secs(),
+        }
+    }
+}
+
+/// A child that does not outlive its owner.
+struct Reaped(Child);
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        // Both fail only when the child is gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Sends all that `output` holds, and stops one byte past `most`.
+fn send_all(output: impl Read, most: u64, to: &Sender<io::Result<Vec<u8>>>) {
+    let mut answer = Vec::new();
+    let read = output.take(most.saturating_add(1)).read_to_end(&mut answer);
+    // Nobody waits any more when the time was over.
+    let _ = to.send(read.map(|_| answer));
+}
+
+fn runner_error(what: &str, error: &dyn std::error::Error) -> ParseError {
+    ParseError::Runner {
+        reason: format!("{what}: {error}"),
+    }
+}
+
+/// The child's side: reads one request and its file, parses, and writes the answer.
+///
+/// A panic of a parser is an answer, too. The caller has set its memory limit before, and exits
+/// with success when this returns `Ok`.
+///
+/// # Errors
+/// When the request is not one, or a pipe breaks.
+pub fn child_main(stdin: impl Read, mut stdout: impl Write) -> io::Result<()> {
+    let mut input = BufReader::new(stdin);
+    let mut head = Vec::new();
+    (&mut input)
+        .take(REQUEST_BYTES_MAX)
+        .read_until(b'\n', &mut head)?;
+    let request: Request = serde_json::from_slice(&head)?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed is enough to be refused.
+    let bytes_max = (request.limits.bytes_max as u64).saturating_add(1);
+    input.take(bytes_max).read_to_end(&mut bytes)?;
+    let filename = request.filename.as_deref();
+    let answer = guarded(|| parse_within(request.kind, &bytes, filename, &request.limits));
+    serde_json::to_writer(&mut stdout, &answer)?;
+    stdout.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn child(script: &str, timeout_ms: u64) -> ChildProcess {
+        ChildProcess {
+            program: "/bin/sh".into(),
+            args: vec!["-c".to_owned(), script.to_owned()],
+            timeout: Duration::from_millis(timeout_ms),
+            memory_max: 1 << 30,
+            limits: Limits::default(),
+        }
+    }
+
+    fn ask(runner: &ChildProcess, bytes: &[u8]) -> Result<ParsedDocument, ParseError> {
+        runner.parse(Kind::Text, bytes, Some("a.txt"))
+    }
+
+    #[test]
+    fn a_child_answers_what_this_process_would() {
+        for bytes in [b"One.\n\nTwo.".as_slice(), b"\0", b""] {
+            let mut output = Vec::new();
+            let request = Request {
+                kind: Kind::Text,
+                filename: None,
+                limits: Limits::default(),
+            };
+            let mut input = serde_json::to_vec(&request).unwrap();
+            input.push(b'\n');
+            input.extend_from_slice(bytes);
+            child_main(input.as_slice(), &mut output).unwrap();
+            let got: Result<ParsedDocument, ParseError> = serde_json::from_slice(&output).unwrap();
+            assert_eq!(got, InProcess::default().parse(Kind::Text, bytes, None));
+        }
+    }
+
+    #[test]
+    fn a_broken_request_is_an_error() {
+        for input in [b"".as_slice(), b"{}", b"{}\nx", b"\xff\n", &[b'x'; 100_000]] {
+            assert!(child_main(input, Vec::new()).is_err());
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let got = guarded(|| panic!("boom {}", 1));
+        let message = "boom 1".to_owned();
+        assert_eq!(got, Err(ParseError::Panicked { message }));
+    }
+
+    #[test]
+    fn whatever_a_child_does_becomes_a_typed_error() {
+        let overlapping = r#"cat >/dev/null; echo '{"Ok":{"file_type":"Text","title":null,"authors":[],"year":null,"metadata":[],"text":"a","text_is_original":true,"blocks":[{"kind":"Paragraph","range":{"start":0,"end":9},"pages":null,"boxes":[],"marks":[]}]}}'"#;
+        let large = vec![b'x'; 1 << 20];
+        type Check = fn(&ParseError) -> bool;
+        let cases: &[(&str, &str, Check)] = &[
+            ("dies", "kill -9 $$", |e| {
+                matches!(e, ParseError::Crashed { .. })
+            }),
+            ("fails", "cat >/dev/null; exit 3", |e| {
+                matches!(e, ParseError::Crashed { .. })
+            }),
+            ("hangs", "exec sleep 60", |e| {
+                matches!(e, ParseError::TimedOut { .. })
+            }),
+            ("closes and hangs", "exec >&-; exec sleep 60", |e| {
+                matches!(e, ParseError::TimedOut { .. })
+            }),
+            ("talks without end", "exec cat /dev/zero", |e| {
+                matches!(e, ParseError::TooLarge { .. } | ParseError::TimedOut { .. })
+            }),
+            ("babbles", "cat >/dev/null; echo hello", |e| {
+                matches!(e, ParseError::Runner { .. })
+            }),
+            ("lies", overlapping, |e| {
+                matches!(e, ParseError::Invalid { .. })
+            }),
+            ("never reads", "echo '{\"Err\":\"Empty\"}'", |e| {
+                matches!(e, ParseError::Empty)
+            }),
+        ];
+        for (name, script, is_right) in cases {
+            let mut runner = child(script, 1_500);
+            runner.limits.text_max = 1 << 10;
+            let error = ask(&runner, &large).unwrap_err();
+            assert!(is_right(&error), "{name}: {error:?}");
+        }
+        let missing = ChildProcess {
+            program: "/nonexistent/loci".into(),
+            ..child("", 1_000)
+        };
+        assert!(matches!(
+            ask(&missing, b"x"),
+            Err(ParseError::Runner { .. })
+        ));
+    }
+
+    #[test]
+    fn a_large_file_passes_both_pipes() {
+        // Echoes the file while it is still being written: both pipes fill up.
+        let runner = child(
+            "head -n 1 >/dev/null; printf '{\"Err\":{\"Runner\":{\"reason\":\"'; cat; printf '\"}}}'",
+            10_000,
+        );
+        let bytes = vec![b'y'; 4 << 20];
+        match ask(&runner, &bytes) {
+            Err(ParseError::Runner { reason }) => assert!(reason.len() > 1 << 20),
+            other => panic!("{other:?}"),
+        }
+    }
+}
