@@ -1,1 +1,42 @@
-//! Latency, throughput, memory and quality suites.
+//! Measuring: prepared data folders, bulk load, and retrieval quality with latency.
+//!
+//! | to | read |
+//! | --- | --- |
+//! | read a prepared data folder | [`folder`] |
+//! | store one | [`load`] |
+//! | ask its questions and judge the answers | [`eval`], [`metrics`] |
+
+pub mod eval;
+pub mod folder;
+pub mod load;
+pub mod metrics;
+
+/// Why a measurement could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// A file of the folder cannot be read. Check the path.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file of the folder is not what it should be.
+    #[error("{file}, line {line}: {why}")]
+    Format {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// The folder lacks what was asked for.
+    #[error("{0}")]
+    Lacking(String),
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] locidb::Error),
+}

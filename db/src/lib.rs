@@ -1,6 +1,47 @@
 //! One embedded transactional store for retrieval: documents, vectors, text and graph.
+//!
+//! Open a [`Database`], put documents in [`Database::write`], ask with [`Database::search`]. A write is
+//! all or nothing over everything that a search reads; a search sees one committed state.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`database`] | the handle: open, write, search, close |
+//! | [`document`] | what is stored |
+//! | [`transaction`] | what a writer may do |
+//! | [`settings`] | the settings of a store |
+//! | [`stats`] | its figures, and a recount of them |
+//! | [`views`] | one committed state |
+//!
+//! Rows, records and keys are those of [`storage`].
 
-mod document;
+mod calibrate;
+mod contributions;
+mod corpus;
+pub mod database;
+pub mod document;
+mod error;
+mod facets;
+mod maintenance;
+mod progress;
+mod ranks;
+mod segment;
+pub mod settings;
+mod space;
+pub mod stats;
+pub mod transaction;
+pub mod views;
 
+pub use database::{Database, Options};
 pub use document::{NewChunk, NewConcept, NewDocument, NewRelation};
+pub use error::Error;
+pub use loci_graph as graph;
+pub use loci_query as query;
+pub use loci_query::answer::{Answer, Hit};
+pub use loci_query::filter::Expr;
+pub use loci_query::{SearchRequest, Strategy};
 pub use loci_storage as storage;
+pub use progress::{Progress, Silent};
+pub use settings::{EmbedderChoice, Settings};
+pub use stats::{Recount, SpaceStats, Stats};
+pub use transaction::WriteTransaction;
+pub use views::View;

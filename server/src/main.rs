@@ -1,3 +1,48 @@
 //! The `loci` command line.
+//!
+//! Standard output carries answers (one JSON object a line with `--json`), standard error carries
+//! progress and messages. Exit status: 0 done; 1 it ran and something is wrong; 2 the call itself is wrong.
+//!
+//! Start reading at [`args::Command`], then the module of a command in [`commands`].
 
-fn main() {}
+mod args;
+mod commands;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser;
+use output::Out;
+
+/// How a command ended, when it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// All is well.
+    Well,
+    /// It ran, and something is wrong that it has told.
+    Wrong,
+}
+
+/// A call that cannot be carried out as it was made: exit status 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongCall(pub(crate) String);
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Command::Parse = cli.command {
+        return commands::parse::child();
+    }
+    let out = Out::new(cli.json);
+    match commands::run(cli.command, &out) {
+        Ok(Done::Well) => ExitCode::SUCCESS,
+        Ok(Done::Wrong) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("loci: {}", output::message(&error));
+            let wrong_call = error.chain().any(|cause| cause.is::<WrongCall>());
+            ExitCode::from(if wrong_call { 2 } else { 1 })
+        }
+    }
+}

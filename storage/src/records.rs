@@ -184,6 +184,33 @@ pub enum RetrievalMode {
     FullDoc = 1,
 }
 
+/// Which chunks of a document are embedded.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum EmbedLevels {
+    /// All of them.
+    #[default]
+    All = 0,
+    /// Those without children.
+    Children = 1,
+    /// None.
+    None = 2,
+}
+
 /// A box on a page, in 0..1 units of its width and height, origin at the top left.
 #[derive(
     Archive,
@@ -305,6 +332,8 @@ pub struct DocumentRecord {
     pub char_count: u64,
     /// Bytes of the original.
     pub original_len: u64,
+    /// Which of its chunks are embedded.
+    pub embed: EmbedLevels,
 }
 
 /// One chunk. Keyed by document and place in pre-order; its public key is the document's key and

@@ -213,7 +213,7 @@ impl<'g> Staging<'g> {
         let next_suffix = align(&mut rows.chunks, &old);
         self.changes.gone.insert(id);
         self.changes.born.insert(id);
-        rows.record.content_hash = xxh3_128(&rows.original).to_be_bytes();
+        rows.record.content_hash = content_hash(&rows.original);
         rows.record.chunk_count = rows.chunks.len() as u32;
         rows.record.next_suffix = next_suffix;
         rows.record.char_count = text_chars;
@@ -495,8 +495,13 @@ fn check_ranges(chunks: &[ChunkRecord], char_count: u64) -> Result<(), StoreErro
 fn hash_contents(rows: &mut DocumentRows) {
     for chunk in &mut rows.chunks {
         let text = indexed_text(&rows.record, chunk);
-        chunk.content_hash = xxh3_128(text.as_bytes()).to_be_bytes();
+        chunk.content_hash = content_hash(text.as_bytes());
     }
+}
+
+/// The hash that tells whether a document's or a chunk's bytes changed: xxh3-128, big-endian.
+pub fn content_hash(bytes: &[u8]) -> [u8; 16] {
+    xxh3_128(bytes).to_be_bytes()
 }
 
 /// What is indexed and embedded of a chunk: the document's title, the headings above it, its text.

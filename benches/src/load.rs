@@ -1,0 +1,332 @@
+//! Storing a prepared data folder in bulk: chunks, vectors, concepts, without parsing or embedding.
+//!
+//! A line of `parents.jsonl` becomes a document of one section with its chunks as passages; a chunk
+//! without a parent becomes a document of one passage. The document's key is the chunk's id, or
+//! `parent-N`. Relations that the folder gives without evidence belong to the first document that
+//! mentions one of their ends.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
+
+use loci_ingest::extract::{ExtractSettings, extract};
+use loci_ingest::tree::{Block, BlockKind, ParsedDocument};
+use locidb::storage::DocumentKey;
+use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
+use locidb::{Database, EmbedderChoice, NewChunk, NewConcept, NewDocument, NewRelation, Progress};
+use serde::{Deserialize, Serialize};
+
+use crate::BenchError;
+use crate::folder::Folder;
+
+/// Documents that one transaction stores.
+const BATCH: usize = 1024;
+
+/// Where the vectors of a load come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Embedder {
+    /// The folder.
+    Given,
+    /// The store's own embedder, fitted at the end.
+    Builtin,
+    /// There are none.
+    None,
+}
+
+/// Where the concepts of a load come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Concepts {
+    /// The folder, where it has any.
+    Given,
+    /// The built-in extraction.
+    Builtin,
+    /// There are none.
+    None,
+}
+
+/// What a load did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Loaded {
+    /// Documents stored.
+    pub documents: usize,
+    /// Chunks stored.
+    pub chunks: usize,
+    /// Seconds from the first transaction to the last durable one, fitting and ranking included.
+    pub load_s: f64,
+}
+
+/// Stores `folder` in `database`.
+///
+/// # Errors
+/// [`BenchError::Lacking`] when vectors were asked for that the folder does not have; whatever the
+/// database says.
+pub fn load(
+    database: &Database,
+    folder: &Folder,
+    embedder: Embedder,
+    concepts: Concepts,
+    progress: &dyn Progress,
+) -> Result<Loaded, BenchError> {
+    let vectors = match embedder {
+        Embedder::Given => Some(folder.chunk_vectors.as_ref().ok_or_else(|| {
+            BenchError::Lacking(format!(
+                "{} has no vectors; try --embedder builtin",
+                folder.name
+            ))
+        })?),
+        Embedder::Builtin | Embedder::None => None,
+    };
+    let started = Instant::now();
+    match vectors {
+        Some(vectors) => database.use_given_space(&folder.name, vectors.dim)?,
+        None => {
+            let choice = match embedder {
+                Embedder::None => EmbedderChoice::None,
+                _ => EmbedderChoice::Builtin,
+            };
+            database.use_embedder(choice)?;
+        }
+    }
+    let documents = documents(folder, vectors.is_some(), concepts);
+    let (count, chunks) = (documents.len(), folder.chunks.len());
+    let mut stored = 0;
+    let mut rest = documents.into_iter();
+    loop {
+        let batch: Vec<NewDocument> = rest.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            break;
+        }
+        stored += batch.len();
+        database.write(move |tx| {
+            batch
+                .into_iter()
+                .try_for_each(|document| tx.put_document(document).map(drop))
+        })?;
+        progress.report("storing", stored as u64, count as u64);
+    }
+    database.finish(progress)?;
+    Ok(Loaded {
+        documents: count,
+        chunks,
+        load_s: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// The id in the folder of the chunk that a hit's public keys name.
+pub fn line_id(folder: &Folder, document: &str, chunk: &str) -> Option<String> {
+    let key: DocumentKey = document.parse().ok()?;
+    let Some(parent) = parent_of(&key.key, folder) else {
+        return Some(key.key);
+    };
+    let suffix: usize = chunk.rsplit_once('#')?.1.parse().ok()?;
+    let children = folder
+        .chunks
+        .iter()
+        .filter(|chunk| chunk.parent == Some(parent));
+    children
+        .map(|chunk| chunk.id.clone())
+        .nth(suffix.checked_sub(1)?)
+}
+
+fn parent_of(key: &str, folder: &Folder) -> Option<usize> {
+    if folder.parents.is_empty() {
+        return None;
+    }
+    key.strip_prefix("parent-")?.parse().ok()
+}
+
+fn documents(folder: &Folder, with_vectors: bool, concepts: Concepts) -> Vec<NewDocument> {
+    let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    for (line, chunk) in folder.chunks.iter().enumerate() {
+        let group = match chunk.parent.filter(|&parent| parent < folder.parents.len()) {
+            Some(parent) => (0, parent),
+            None => (1, line),
+        };
+        groups.entry(group).or_default().push(line);
+    }
+    let mut documents: Vec<NewDocument> = groups
+        .into_iter()
+        .map(|((alone, parent), lines)| {
+            let parent = (alone == 0).then_some(parent);
+            document(folder, parent, &lines, with_vectors, concepts)
+        })
+        .collect();
+    if concepts == Concepts::Given {
+        add_relations(folder, &mut documents);
+    }
+    documents
+}
+
+fn document(
+    folder: &Folder,
+    parent: Option<usize>,
+    lines: &[usize],
+    with_vectors: bool,
+    concepts: Concepts,
+) -> NewDocument {
+    let mut document = NewDocument::default();
+    let mut text = String::new();
+    if let Some(parent) = parent {
+        document.record.key = format!("parent-{parent}");
+        document.chunks.push(NewChunk {
+            record: section(&folder.parents[parent]),
+            vector: None,
+        });
+    } else {
+        document.record = DocumentRecord {
+            key: folder.chunks[lines[0]].id.clone(),
+            title: Some(folder.chunks[lines[0]].title.clone()).filter(|title| !title.is_empty()),
+            ..DocumentRecord::default()
+        };
+    }
+    let mut at = 0;
+    for &line in lines {
+        let chunk = &folder.chunks[line];
+        let place = document.chunks.len() as u32;
+        let count = chunk.text.chars().count() as u64;
+        text.push_str(&chunk.text);
+        text.push('\n');
+        let mut record = passage(&chunk.text, (at, at + count));
+        at += count + 1;
+        if parent.is_some() {
+            record.parent = Some(0);
+            record
+                .heading_path
+                .extend(Some(chunk.title.clone()).filter(|t| !t.is_empty()));
+        }
+        let given = folder.chunk_vectors.as_ref().filter(|_| with_vectors);
+        let vector = given.map(|vectors| vectors.get(line).to_vec());
+        document.chunks.push(NewChunk { record, vector });
+        if concepts == Concepts::Given {
+            add_extracted(&mut document, folder, line, place);
+        }
+    }
+    if parent.is_some() {
+        document.chunks[0].record.location.chars = (0, at);
+    }
+    document.original = text.into_bytes();
+    if concepts == Concepts::Builtin {
+        let parsed = parsed(&document);
+        let settings = ExtractSettings::default();
+        (document.concepts, document.relations) = extract(&parsed, &document.chunks, &settings);
+    }
+    document
+}
+
+/// The document as a parser of plain text would give it: a paragraph a passage.
+fn parsed(document: &NewDocument) -> ParsedDocument {
+    let text = String::from_utf8_lossy(&document.original).into_owned();
+    let mut at = 0;
+    let passages = document
+        .chunks
+        .iter()
+        .filter(|c| c.record.level == Level::Paragraph);
+    let blocks = passages
+        .map(|passage| {
+            let range = at..at + passage.record.text.len();
+            at = range.end + 1;
+            Block {
+                kind: BlockKind::Paragraph,
+                range,
+                pages: None,
+                boxes: Vec::new(),
+                marks: Vec::new(),
+            }
+        })
+        .collect();
+    let title = document.record.title.clone();
+    ParsedDocument {
+        title,
+        text,
+        text_is_original: true,
+        blocks,
+        ..ParsedDocument::default()
+    }
+}
+
+fn section(text: &str) -> ChunkRecord {
+    ChunkRecord {
+        level: Level::Section,
+        ..passage(text, (0, 0))
+    }
+}
+
+fn passage(text: &str, chars: (u64, u64)) -> ChunkRecord {
+    let words = text.split_whitespace().count() as u32;
+    ChunkRecord {
+        text: text.into(),
+        location: Location {
+            chars,
+            ..Location::default()
+        },
+        token_count: loci_ingest::tokens::count(text),
+        word_count: words,
+        ..ChunkRecord::default()
+    }
+}
+
+/// What the folder's extractor found in one chunk.
+fn add_extracted(document: &mut NewDocument, folder: &Folder, line: usize, place: u32) {
+    let Some(extracted) = folder.extracted.get(line) else {
+        return;
+    };
+    let triples = extracted
+        .triples
+        .iter()
+        .filter_map(|triple| match &triple[..] {
+            [source, kind, target] => Some((source, kind, target)),
+            _ => None,
+        });
+    for name in &extracted.entities {
+        document.concepts.push(NewConcept {
+            name: name.clone(),
+            mentions: vec![(place, 1)],
+            ..NewConcept::default()
+        });
+    }
+    for (source, kind, target) in triples {
+        for end in [source, target] {
+            document.concepts.push(NewConcept {
+                name: end.clone(),
+                mentions: vec![(place, 1)],
+                ..NewConcept::default()
+            });
+        }
+        document.relations.push(NewRelation {
+            source: source.clone(),
+            target: target.clone(),
+            kind: kind.clone(),
+            weight: 1.0,
+            chunks: vec![place],
+            ..NewRelation::default()
+        });
+    }
+}
+
+/// Relations that the folder gives by entity, in the first document that mentions an end.
+fn add_relations(folder: &Folder, documents: &mut [NewDocument]) {
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (at, document) in documents.iter().enumerate() {
+        for concept in &document.concepts {
+            first.entry(concept.name.clone()).or_insert(at);
+        }
+    }
+    for (source, target, weight) in &folder.relations {
+        let at = first
+            .get(source)
+            .or_else(|| first.get(target))
+            .copied()
+            .unwrap_or(0);
+        let Some(document) = documents.get_mut(at) else {
+            return;
+        };
+        document.relations.push(NewRelation {
+            source: source.clone(),
+            target: target.clone(),
+            kind: "RELATED_TO".into(),
+            weight: *weight,
+            ..NewRelation::default()
+        });
+    }
+}

@@ -1,0 +1,264 @@
+//! How much vectors count beside text in this store, measured on its own passages.
+//!
+//! One sentence of some hundred passages is hidden and asked with. Text and vectors are searched as
+//! they always are, but for the passage that was asked about, whose scores are those that it has
+//! without the sentence. The space that answers is fitted for this alone, on passages with their
+//! sentences hidden: one that had seen them would remember which passage a word came from.
+//!
+//! Start reading at [`calibrate`]; `loci_query::calibrate` has the choice itself.
+
+use std::collections::HashMap;
+
+use loci_index::analysis::Analyzer;
+use loci_index::text::{self, Bm25, Scorer, TextReader, TextScratch};
+use loci_models::lsa::Projection;
+use loci_query::calibrate::{Calibration, KnownItem, QUESTIONS_MIN, QUESTIONS_WANTED, rescored};
+use loci_query::fuse::candidates_for;
+use loci_storage::segment::{Layer, Section};
+use loci_storage::staging::indexed_text;
+use loci_storage::{Placed, Scored, StoreError};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::corpus::Corpus;
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::space::fit_projection;
+use crate::views::View;
+
+/// Sentences that a passage must have, so that hiding one leaves a passage.
+const SENTENCES_MIN: usize = 3;
+/// Terms that a sentence must have to be a question.
+const TERMS_MIN: usize = 5;
+/// Multiplications that scanning vectors may cost; fewer questions are asked of larger stores.
+const MULTIPLICATIONS_MAX: usize = 20_000_000_000;
+/// Hits that a search brings to fusion.
+const K: usize = 10;
+
+/// A hidden sentence.
+struct Question {
+    /// Index of the passage in the corpus.
+    passage: usize,
+    /// Terms of the sentence.
+    asked: Vec<String>,
+    /// Terms of the passage without it.
+    left: Vec<String>,
+}
+
+/// Measures; `None` when the store has too few passages to conclude anything.
+///
+/// Costs a second fit, and a scan of all passages a question.
+pub(crate) fn calibrate(
+    view: &View,
+    corpus: &Corpus,
+    dim: usize,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Option<Calibration>, Error> {
+    let scan = corpus.passages().len().max(1) * dim.max(1);
+    let wanted = QUESTIONS_WANTED.min(MULTIPLICATIONS_MAX / scan);
+    let questions = questions(view, corpus, wanted, seed)?;
+    if questions.len() < QUESTIONS_MIN {
+        return Ok(None);
+    }
+    let hidden: HashMap<usize, &[String]> = questions
+        .iter()
+        .map(|question| (question.passage, &question.left[..]))
+        .collect();
+    let Some(projection) = fit_projection(corpus, Some(&hidden), seed, progress)? else {
+        return Ok(None);
+    };
+    let projection = Projection::new(projection).map_err(StoreError::view)?;
+    let vectors = Vectors::embed(corpus, &hidden, &projection);
+    let segments = view.read.text(Layer::Leaves);
+    let mut asker = Asker {
+        corpus,
+        vectors,
+        projection,
+        segments,
+        scratch: TextScratch::new(),
+    };
+    let mut items = Vec::with_capacity(questions.len());
+    for (done, question) in questions.iter().enumerate() {
+        if progress
+            .report("calibrating", done as u64, questions.len() as u64)
+            .is_break()
+        {
+            return Err(Error::Interrupted);
+        }
+        items.push(asker.ask(question)?);
+    }
+    Ok(loci_query::calibrate::calibrate(&items))
+}
+
+/// Passages spread evenly over the corpus, each with one of its sentences drawn by `seed`.
+fn questions(
+    view: &View,
+    corpus: &Corpus,
+    wanted: usize,
+    seed: u64,
+) -> Result<Vec<Question>, Error> {
+    let count = corpus.passages().len();
+    let mut analyzer = Analyzer::new();
+    let mut questions = Vec::new();
+    // Every other passage is tried before the ones between them, so that few are enough.
+    let order = spread(count, seed);
+    for index in order {
+        if questions.len() >= wanted {
+            break;
+        }
+        let passage = &corpus.passages()[index];
+        let document = view.rows().document(passage.document)?;
+        let chunk = view.rows().chunk(passage.document, passage.place)?;
+        let (Some(document), Some(mut chunk)) = (document, chunk) else {
+            continue;
+        };
+        let sentences: Vec<(usize, &str)> = chunk.text.split_sentence_bound_indices().collect();
+        if sentences.len() < SENTENCES_MIN {
+            continue;
+        }
+        let (at, sentence) = sentences[draw(seed, index as u64) as usize % sentences.len()];
+        let asked = analyzer.terms(sentence);
+        if asked.len() < TERMS_MIN {
+            continue;
+        }
+        let range = at..at + sentence.len();
+        chunk.text.replace_range(range, "");
+        let left = analyzer.terms(&indexed_text(&document, &chunk));
+        questions.push(Question {
+            passage: index,
+            asked,
+            left,
+        });
+    }
+    questions.sort_by_key(|question| question.passage);
+    Ok(questions)
+}
+
+/// All numbers below `count`, in an order that `seed` draws.
+fn spread(count: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|&index| draw(seed ^ 0x5bd1_e995, index as u64));
+    order
+}
+
+/// A number that looks random and follows from its arguments: SplitMix64 (Steele, Lea, Flood, "Fast
+/// splittable pseudorandom number generators", OOPSLA 2014).
+fn draw(seed: u64, index: u64) -> u64 {
+    let mut z = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The vectors of all passages, hidden sentences left out.
+struct Vectors {
+    dim: usize,
+    numbers: Vec<f32>,
+}
+
+impl Vectors {
+    fn embed(
+        corpus: &Corpus,
+        hidden: &HashMap<usize, &[String]>,
+        projection: &Projection<Vec<u8>>,
+    ) -> Vectors {
+        let dim = projection.dim();
+        let mut numbers = Vec::with_capacity(corpus.passages().len() * dim);
+        for index in 0..corpus.passages().len() {
+            let vector = match hidden.get(&index) {
+                Some(left) => projection.embed_terms(left.iter().map(String::as_str)),
+                None => projection.embed_terms(corpus.terms(index)),
+            };
+            match vector {
+                Some(vector) => numbers.extend(vector),
+                None => numbers.resize(numbers.len() + dim, 0.0),
+            }
+        }
+        Vectors { dim, numbers }
+    }
+
+    /// Cosines of `query` with all passages; all are of length 1, or 0.
+    fn scores<'v>(&'v self, query: &'v [f32]) -> impl Iterator<Item = f32> + 'v {
+        let dot = move |vector: &[f32]| vector.iter().zip(query).map(|(a, b)| a * b).sum();
+        self.numbers.chunks_exact(self.dim).map(dot)
+    }
+}
+
+struct Asker<'a> {
+    corpus: &'a Corpus,
+    vectors: Vectors,
+    projection: Projection<Vec<u8>>,
+    segments: Vec<Placed<'a, TextReader<Section>>>,
+    scratch: TextScratch,
+}
+
+impl Asker<'_> {
+    fn ask(&mut self, question: &Question) -> Result<KnownItem, Error> {
+        let target = self.corpus.passages()[question.passage].ordinal;
+        let k = candidates_for(K);
+        let params = Bm25::default();
+        let found = text::search(
+            &self.segments,
+            &question.asked,
+            params,
+            None,
+            k,
+            &mut self.scratch,
+        )
+        .map_err(StoreError::view)?;
+        let score = self.text_score(question, params)?;
+        Ok(KnownItem {
+            target,
+            text: trimmed(rescored(&found, target, score), k),
+            vector: self.nearest(&question.asked, k),
+        })
+    }
+
+    /// BM25 of the passage without the sentence; `None` when no term is left in it.
+    fn text_score(&self, question: &Question, params: Bm25) -> Result<Option<f32>, Error> {
+        let weights = text::weights(&self.segments, &question.asked).map_err(StoreError::view)?;
+        let scorer =
+            Scorer::new(params, text::statistics(&self.segments)).map_err(StoreError::view)?;
+        let mut counts: HashMap<&str, u32> = HashMap::new();
+        question
+            .left
+            .iter()
+            .for_each(|term| *counts.entry(term).or_default() += 1);
+        let terms = weights
+            .iter()
+            .map(|&(term, weight)| (weight, counts.get(term).copied().unwrap_or(0)));
+        let score = scorer.score_chunk(terms, question.left.len() as u32);
+        Ok((score > 0.0).then_some(score))
+    }
+
+    /// The `k` passages nearest to the question; the target is embedded without the sentence.
+    fn nearest(&self, asked: &[String], k: usize) -> Vec<Scored> {
+        let query = self
+            .projection
+            .embed_terms(asked.iter().map(String::as_str));
+        let Some(query) = query else {
+            return Vec::new();
+        };
+        let passages = self.corpus.passages().iter();
+        let hits = passages.zip(self.vectors.scores(&query));
+        let mut hits: Vec<Scored> = hits
+            .map(|(passage, score)| Scored {
+                ordinal: passage.ordinal,
+                score,
+            })
+            .collect();
+        let order =
+            |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
+        if hits.len() > k {
+            hits.select_nth_unstable_by(k, order);
+            hits.truncate(k);
+        }
+        hits.sort_unstable_by(order);
+        hits
+    }
+}
+
+fn trimmed(mut list: Vec<Scored>, k: usize) -> Vec<Scored> {
+    list.truncate(k);
+    list
+}

@@ -1,0 +1,228 @@
+//! The handle that applications hold: open, write, search, close.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use loci_query::{Answer, SearchRequest, Searcher};
+use loci_storage::snapshot::Damaged;
+use loci_storage::staging::Edit;
+use loci_storage::{Store, StoreOptions};
+
+use crate::error::Error;
+use crate::maintenance::Maintenance;
+use crate::progress::Progress;
+use crate::settings::{EmbedderChoice, Settings};
+use crate::space;
+use crate::transaction::WriteTransaction;
+use crate::views::{LociViews, View};
+
+/// How to open a database.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whether a store is made where there is none.
+    pub create: bool,
+    /// Bytes of rows that may be kept cached.
+    pub cache_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let store = StoreOptions::default();
+        Options {
+            create: store.create,
+            cache_bytes: store.cache_bytes,
+        }
+    }
+}
+
+/// An open store: documents, vectors, text and concept graph under one transaction.
+///
+/// Share it between threads behind an `Arc`. Searches never wait for writers; writers are grouped
+/// into commits by one thread.
+///
+/// ```
+/// use locidb::storage::records::{ChunkRecord, DocumentRecord};
+/// use locidb::{Database, NewChunk, NewDocument, SearchRequest};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let database = Database::open(folder.path())?;
+/// let text = "The method of loci recalls a fact by walking to the place where it was put.";
+/// database.write(move |tx| {
+///     let passage = ChunkRecord { text: text.into(), ..ChunkRecord::default() };
+///     tx.put_document(NewDocument {
+///         record: DocumentRecord { key: "loci.txt".into(), ..DocumentRecord::default() },
+///         original: text.into(),
+///         chunks: vec![NewChunk { record: passage, vector: None }],
+///         ..NewDocument::default()
+///     })
+/// })?;
+/// let answer = database.search(&SearchRequest::new("walking to a place"))?;
+/// assert_eq!(answer.hits[0].chunk, "loci.txt#0");
+/// database.close();
+/// # Ok(())
+/// # }
+/// ```
+pub struct Database {
+    // Stopped before the store is: it writes to it.
+    maintenance: Maintenance,
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Store<LociViews>,
+    pub(crate) searcher: Searcher,
+    /// Held by whoever replaces segments or spaces, so that they do so one after another.
+    pub(crate) upkeep: parking_lot::Mutex<()>,
+}
+
+impl Inner {
+    pub(crate) fn edit(&self, edits: Vec<Edit>) -> Result<(), Error> {
+        let edited = self.store.edit(move |staging| {
+            edits.into_iter().for_each(|edit| staging.edit(edit));
+            Ok(())
+        });
+        edited.map_err(Error::unwrap)
+    }
+}
+
+impl Database {
+    /// Opens the database in `folder`, and makes it where there is none.
+    ///
+    /// # Errors
+    /// [`loci_storage::StoreError::Locked`] at once when another process has it open.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Database, Error> {
+        Self::open_with(folder, &Options::default())
+    }
+
+    /// Opens the database in `folder` as `options` say.
+    ///
+    /// # Errors
+    /// As [`Database::open`]; [`loci_storage::StoreError::Missing`] where there is none and none may be made.
+    pub fn open_with(folder: impl AsRef<Path>, options: &Options) -> Result<Database, Error> {
+        let options = StoreOptions {
+            create: options.create,
+            cache_bytes: options.cache_bytes,
+        };
+        let store = Store::open(folder.as_ref(), &options, |_| Ok(LociViews))?;
+        let inner = Arc::new(Inner {
+            store,
+            searcher: Searcher::default(),
+            upkeep: parking_lot::Mutex::new(()),
+        });
+        let maintenance = Maintenance::start(&inner)?;
+        Ok(Database { inner, maintenance })
+    }
+
+    /// Runs `work` in the committing thread. When this returns `Ok`, its changes are durable and
+    /// every later search sees them, whole; on an error they are dropped.
+    ///
+    /// # Errors
+    /// What `work` returns; [`loci_storage::StoreError::ReadOnly`] once a commit failed.
+    pub fn write<R, F>(&self, work: F) -> Result<R, Error>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut WriteTransaction<'_, '_>) -> Result<R, Error> + Send + 'static,
+    {
+        let result = self
+            .inner
+            .store
+            .write(move |staging| Ok(work(&mut WriteTransaction::new(staging))?))
+            .map_err(Error::unwrap);
+        self.maintenance.wake();
+        result
+    }
+
+    /// Answers a question over the newest committed state.
+    ///
+    /// A question without a vector gets one from the store's embedder, where it has one.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a vector of another dimension, or a strategy that needs an arm the
+    /// store does not have.
+    pub fn search(&self, request: &SearchRequest) -> Result<Answer, Error> {
+        let view = self.view();
+        self.search_in(&view, request)
+    }
+
+    /// As [`Database::search`], over a view that the caller holds.
+    pub fn search_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
+        match (&request.vector, &view.projector) {
+            (None, Some(projector)) if request.strategy.uses_vectors() => {
+                let vector = projector.embed(&request.question);
+                let request = SearchRequest {
+                    vector,
+                    ..request.clone()
+                };
+                Ok(self.inner.searcher.search(&view.read, &request)?)
+            }
+            _ => Ok(self.inner.searcher.search(&view.read, request)?),
+        }
+    }
+
+    /// The newest committed state. Holding it pins what it needs on disk.
+    pub fn view(&self) -> Arc<View> {
+        self.inner.store.view()
+    }
+
+    /// Brings derived data up to date after writing: fits the built-in embedder when there is none
+    /// yet or the corpus has doubled, calibrates the arms, and ranks concepts.
+    ///
+    /// Searches go on with what they have until each is switched.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when `progress` says so; nothing of the step is stored then.
+    pub fn finish(&self, progress: &dyn Progress) -> Result<(), Error> {
+        let _turn = self.inner.upkeep.lock();
+        if space::is_due(&self.view())? {
+            space::fit(&self.inner, progress)?;
+        }
+        crate::ranks::update(&self.inner, progress)
+    }
+
+    /// Fits the built-in embedder anew, whether it is due or not, and calibrates the arms.
+    pub fn refit(&self, progress: &dyn Progress) -> Result<(), Error> {
+        let _turn = self.inner.upkeep.lock();
+        space::fit(&self.inner, progress)
+    }
+
+    /// Makes a vector space for vectors that the caller brings, and switches to it.
+    ///
+    /// `model`: its name, for the record. `dim`: 1 to 8,192. A store that is in that space already
+    /// stays in it.
+    pub fn use_given_space(&self, model: &str, dim: usize) -> Result<(), Error> {
+        let _turn = self.inner.upkeep.lock();
+        space::use_given(&self.inner, model, dim)
+    }
+
+    /// Chooses the store's own embedder. The built-in one is fitted by the next
+    /// [`Database::finish`].
+    pub fn use_embedder(&self, choice: EmbedderChoice) -> Result<(), Error> {
+        let _turn = self.inner.upkeep.lock();
+        space::choose(&self.inner, choice)
+    }
+
+    /// The settings of the store.
+    pub fn settings(&self) -> Result<Settings, Error> {
+        Ok(Settings::read(self.view().rows())?)
+    }
+
+    /// Changes a setting; see [`Settings::with`].
+    pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
+        let (name, value) = (name.to_string(), value.to_string());
+        self.write(move |tx| tx.set(&name, &value))
+    }
+
+    /// Views that could not be used when the database was opened, and were rebuilt from rows.
+    pub fn repaired(&self) -> &[Damaged] {
+        self.inner.store.repaired()
+    }
+
+    /// Waits until no merge of segments is due.
+    pub fn settle(&self) -> Result<(), Error> {
+        self.maintenance.settle(&self.inner)
+    }
+
+    /// Waits for writers and closes. Views that are still held stay readable.
+    pub fn close(self) {}
+}

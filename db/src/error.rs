@@ -1,0 +1,49 @@
+//! Why a call of the database failed.
+
+use loci_storage::StoreError;
+
+/// An error of the database. Every variant tells its reader what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store failed, or refused what it was given.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A question could not be answered: its filter, strategy or vector is wrong.
+    #[error(transparent)]
+    Query(#[from] loci_query::QueryError),
+    /// A setting is unknown, or does not allow the value.
+    #[error("{0}")]
+    Setting(String),
+    /// A key that is no document's or chunk's.
+    #[error("no document or chunk {0:?}")]
+    NotFound(String),
+    /// The embedder failed. Text and graph still answer.
+    #[error("embedder: {0}")]
+    Embed(String),
+    /// The caller asked to stop; nothing of the interrupted step was stored.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Store(error) => error,
+            other => StoreError::Caller(Box::new(other)),
+        }
+    }
+}
+
+impl Error {
+    /// Gives an error back the type that it had before it went through the committing thread.
+    pub(crate) fn unwrap(error: StoreError) -> Error {
+        match error {
+            StoreError::Caller(inner) => match inner.downcast::<Error>() {
+                Ok(error) => *error,
+                Err(inner) => Error::Store(StoreError::Caller(inner)),
+            },
+            error => Error::Store(error),
+        }
+    }
+}

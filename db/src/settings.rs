@@ -1,0 +1,240 @@
+//! The settings of a store, kept in it. `loci config` reads and writes them by name.
+
+use loci_storage::records::EmbedLevels;
+use loci_storage::{Rows, StoreError, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::ops::ControlFlow;
+
+use crate::error::Error;
+
+/// Which embedder a store uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EmbedderChoice {
+    /// Latent semantic analysis, fitted on the store's own text.
+    #[default]
+    Builtin,
+    /// None: text and graph only, or vectors that the caller brings.
+    None,
+}
+
+/// Every setting with its value in this store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Which embedder the store uses.
+    pub embedder: EmbedderChoice,
+    /// Which chunks an ingest embeds when it is not told.
+    pub embed_levels: EmbedLevels,
+    /// Target size of a section chunk, in tokens.
+    pub chunk_parent_tokens: u32,
+    /// Target size of a passage chunk, in tokens.
+    pub chunk_child_tokens: u32,
+    /// Share of a passage that the next one repeats, 0..=0.5.
+    pub chunk_overlap: f32,
+    /// Concepts extracted from a chunk at most.
+    pub entities_per_chunk: u32,
+    /// Relations extracted from a chunk at most.
+    pub relations_per_chunk: u32,
+    /// The constant k of reciprocal rank fusion.
+    pub rrf_k: f32,
+    /// Hops of a walk from the question's concepts, 1..=3.
+    pub hops: u32,
+    /// Concepts that a walk returns at most.
+    pub neighbours: u32,
+    /// Concepts recognised in a question at most.
+    pub query_concepts: u32,
+    /// Tokens of an assembled context at most.
+    pub context_tokens: u32,
+    /// Damping of PageRank, 0..1.
+    pub pagerank_damping: f32,
+    /// Iterations of PageRank.
+    pub pagerank_iterations: u32,
+    /// Seed of everything that draws random numbers.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            embedder: EmbedderChoice::Builtin,
+            embed_levels: EmbedLevels::All,
+            chunk_parent_tokens: 1024,
+            chunk_child_tokens: 256,
+            chunk_overlap: 0.2,
+            entities_per_chunk: 10,
+            relations_per_chunk: 7,
+            rrf_k: 60.0,
+            hops: 2,
+            neighbours: 20,
+            query_concepts: 10,
+            context_tokens: 4000,
+            pagerank_damping: 0.85,
+            pagerank_iterations: 20,
+            seed: 42,
+        }
+    }
+}
+
+impl Settings {
+    /// The settings that `rows` hold over the defaults.
+    pub(crate) fn read(rows: &dyn Rows) -> Result<Settings, StoreError> {
+        let mut map = Settings::default().to_map();
+        rows.scan_all(Table::Settings, &mut |name, json| {
+            let name = String::from_utf8_lossy(name).into_owned();
+            if map.contains_key(&name)
+                && let Ok(value) = serde_json::from_slice(json)
+            {
+                map.insert(name, value);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        serde_json::from_value(Value::Object(map))
+            .map_err(|why| StoreError::Invalid(format!("settings of the store: {why}")))
+    }
+
+    /// Names and values, sorted by name.
+    pub fn to_map(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(map)) => map.into_iter().map(|(k, v)| (k, shorten(v))).collect(),
+            _ => Map::new(),
+        }
+    }
+
+    /// These settings with one changed. `value` is JSON, or a bare word for a string.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for an unknown name or a value that the setting does not allow.
+    pub fn with(&self, name: &str, value: &str) -> Result<Settings, Error> {
+        let mut map = self.to_map();
+        if !map.contains_key(name) {
+            let names: Vec<&str> = map.keys().map(String::as_str).collect();
+            return Err(Error::Setting(format!(
+                "there is no setting {name:?}; there are {}",
+                names.join(", ")
+            )));
+        }
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+        map.insert(name.into(), value);
+        let wrong = |why: serde_json::Error| Error::Setting(format!("{name}: {why}"));
+        let settings: Settings = serde_json::from_value(Value::Object(map)).map_err(wrong)?;
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let rules = [
+            (
+                "chunk_parent_tokens",
+                (64..=32_768).contains(&self.chunk_parent_tokens),
+                "64..32768",
+            ),
+            (
+                "chunk_child_tokens",
+                (16..=8_192).contains(&self.chunk_child_tokens),
+                "16..8192",
+            ),
+            (
+                "chunk_child_tokens",
+                self.chunk_child_tokens <= self.chunk_parent_tokens,
+                "at most chunk_parent_tokens",
+            ),
+            (
+                "chunk_overlap",
+                (0.0..=0.5).contains(&self.chunk_overlap),
+                "0..0.5",
+            ),
+            (
+                "entities_per_chunk",
+                self.entities_per_chunk <= 1000,
+                "0..1000",
+            ),
+            (
+                "relations_per_chunk",
+                self.relations_per_chunk <= 1000,
+                "0..1000",
+            ),
+            (
+                "rrf_k",
+                self.rrf_k >= 1.0 && self.rrf_k.is_finite(),
+                "at least 1",
+            ),
+            ("hops", (1..=3).contains(&self.hops), "1..3"),
+            (
+                "neighbours",
+                (1..=10_000).contains(&self.neighbours),
+                "1..10000",
+            ),
+            (
+                "query_concepts",
+                (1..=1000).contains(&self.query_concepts),
+                "1..1000",
+            ),
+            (
+                "context_tokens",
+                (1..=1_000_000).contains(&self.context_tokens),
+                "1..1000000",
+            ),
+            (
+                "pagerank_damping",
+                (0.0..1.0).contains(&self.pagerank_damping),
+                "0 up to below 1",
+            ),
+            (
+                "pagerank_iterations",
+                (1..=1000).contains(&self.pagerank_iterations),
+                "1..1000",
+            ),
+        ];
+        match rules.iter().find(|rule| !rule.1) {
+            Some((name, _, allowed)) => Err(Error::Setting(format!("{name} must be {allowed}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An f32 such as 0.2 as people write it, not as the f64 nearest to it.
+fn shorten(value: Value) -> Value {
+    match value.as_f64() {
+        Some(number) if value.is_f64() => {
+            let short: f64 = (number as f32).to_string().parse().unwrap_or(number);
+            serde_json::Number::from_f64(short).map_or(value, Value::Number)
+        }
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_changed_by_name() {
+        let settings = Settings::default();
+        assert_eq!(settings.with("hops", "3").unwrap().hops, 3);
+        assert_eq!(
+            settings.with("embedder", "none").unwrap().embedder,
+            EmbedderChoice::None
+        );
+        assert_eq!(settings.to_map()["chunk_overlap"].to_string(), "0.2");
+    }
+
+    #[test]
+    fn wrong_names_and_values_say_what_is_allowed() {
+        let cases = [
+            ("hop", "3", "there are chunk_child_tokens"),
+            ("hops", "4", "1..3"),
+            ("hops", "two", "hops"),
+            ("embedder", "minilm", "embedder"),
+            ("chunk_child_tokens", "2000", "at most chunk_parent_tokens"),
+        ];
+        for (name, value, says) in cases {
+            let error = Settings::default()
+                .with(name, value)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(says), "{name} = {value}: {error}");
+        }
+    }
+}

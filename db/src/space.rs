@@ -1,0 +1,311 @@
+//! The vector space of a store: fitted on its own corpus, or made for vectors that a caller brings.
+//!
+//! A switch is one commit: the projection, the vectors of every segment and the arms' share, or
+//! nothing of it. Until then searches use the old space, and so do segments that are written
+//! meanwhile; the commit gives those their vectors in the new one.
+//!
+//! Start reading at [`fit`].
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use loci_index::analysis::Analyzer;
+use loci_models::lsa::{FitError, FitOptions, Fitter, Projection};
+use loci_query::calibrate::Calibration;
+use loci_storage::records::SpaceRecord;
+use loci_storage::rows::missing;
+use loci_storage::segment::{Part, PartBuilder, PartBytes, PartKind, Section, SectionId};
+use loci_storage::snapshot::OpenSegment;
+use loci_storage::staging::{Edit, indexed_text};
+use loci_storage::{Local, Rows, SegmentId, SpaceId, StoreError, Table, keys};
+use parking_lot::Mutex;
+
+use crate::calibrate::calibrate;
+use crate::corpus::Corpus;
+use crate::database::Inner;
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::segment::{VectorSource, VectorWriter, is_embedded, layer_of};
+use crate::settings::{EmbedderChoice, Settings};
+use crate::views::View;
+
+/// Passages below which a fit teaches nothing.
+const FIT_CHUNKS_MIN: u64 = 8;
+
+/// Text to vector, by the built-in embedder.
+pub(crate) struct Projector {
+    projection: Projection<Section>,
+    part: u64,
+    analyzers: Mutex<Vec<Analyzer>>,
+}
+
+impl fmt::Debug for Projector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Projector(part {})", self.part)
+    }
+}
+
+impl Projector {
+    pub(crate) fn open(part: u64, section: Section) -> Result<Projector, StoreError> {
+        let projection = Projection::new(section).map_err(StoreError::view)?;
+        Ok(Projector {
+            projection,
+            part,
+            analyzers: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// The id of the part that holds the projection.
+    pub(crate) fn part(&self) -> u64 {
+        self.part
+    }
+
+    /// Numbers in a vector.
+    pub(crate) fn dim(&self) -> usize {
+        self.projection.dim()
+    }
+
+    /// The vector of a text; `None` when no word of it is known.
+    pub(crate) fn embed(&self, text: &str) -> Option<Vec<f32>> {
+        let mut analyzer = self.analyzers.lock().pop().unwrap_or_else(Analyzer::new);
+        let terms = analyzer.terms(text);
+        self.analyzers.lock().push(analyzer);
+        self.embed_terms(&terms)
+    }
+
+    /// The vector of a text's terms; `None` when none is known.
+    pub(crate) fn embed_terms(&self, terms: &[String]) -> Option<Vec<f32>> {
+        self.projection.embed_terms(terms)
+    }
+}
+
+/// Whether the built-in embedder is wanted and was not fitted, or on less than half of what is there.
+pub(crate) fn is_due(view: &View) -> Result<bool, Error> {
+    let settings = Settings::read(view.rows())?;
+    let chunks = view.snapshot().manifest().chunk_count;
+    Ok(match view.snapshot().space() {
+        Some(space) if !space.record.builtin => false,
+        _ if settings.embedder != EmbedderChoice::Builtin || chunks < FIT_CHUNKS_MIN => false,
+        Some(space) => chunks >= 2 * space.record.fitted_chunks,
+        None => true,
+    })
+}
+
+/// Switches to a space for vectors that the caller brings, unless it is the active one already.
+pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Error> {
+    if !(1..=8192).contains(&dim) {
+        return Err(StoreError::Invalid(format!("{dim} dimensions; 1 to 8192 are allowed")).into());
+    }
+    let view = inner.store.view();
+    let same = view.snapshot().space().is_some_and(|space| {
+        let record = &space.record;
+        !record.builtin && record.model == model && record.dim as usize == dim
+    });
+    if same {
+        return Ok(());
+    }
+    let record = SpaceRecord {
+        model: model.into(),
+        dim: dim as u32,
+        ..SpaceRecord::default()
+    };
+    let switched = inner.store.edit(move |staging| {
+        let space = staging.new_space();
+        staging.edit(Edit::Activate {
+            space,
+            record: Box::new(record),
+            projection: None,
+        });
+        Ok(())
+    });
+    switched.map_err(Error::unwrap)
+}
+
+/// Sets which embedder the store uses; a space of another one is given up.
+pub(crate) fn choose(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error> {
+    let view = inner.store.view();
+    let settings = Settings::read(view.rows())?;
+    let space = view.snapshot().space();
+    let other = space.is_some_and(|s| !s.record.builtin || choice == EmbedderChoice::None);
+    if settings.embedder == choice && !other {
+        return Ok(());
+    }
+    let json = match choice {
+        EmbedderChoice::Builtin => "\"builtin\"",
+        EmbedderChoice::None => "\"none\"",
+    };
+    let changed = inner.store.edit(move |staging| {
+        staging.set("embedder", Some(json.into()));
+        if other {
+            staging.edit(Edit::Deactivate);
+        }
+        Ok(())
+    });
+    changed.map_err(Error::unwrap)
+}
+
+/// Fits the built-in embedder on the newest view, calibrates the arms, and switches.
+///
+/// A corpus that is too small or has no term twice gets no space, and that is no error.
+pub(crate) fn fit(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
+    let view = inner.store.view();
+    let seed = Settings::read(view.rows())?.seed;
+    let corpus = Corpus::read(&view, progress)?;
+    let Some(projection) = fit_projection(&corpus, None, seed, progress)? else {
+        return Ok(());
+    };
+    let projector = Arc::new(open_built(&projection)?);
+    let calibration = calibrate(&view, &corpus, projector.dim(), seed, progress)?;
+    drop(corpus);
+    let record = SpaceRecord {
+        model: projector.projection.model(),
+        builtin: true,
+        dim: projector.dim() as u32,
+        fitted_chunks: view.snapshot().manifest().chunk_count,
+        ..measured(calibration)
+    };
+    let mut parts = build_vectors(&view, &projector, progress)?;
+    let switched = inner.store.edit(move |staging| {
+        let space = staging.new_space();
+        let source = VectorSource {
+            space,
+            projector: Some(projector),
+            dim: record.dim as usize,
+        };
+        for segment in staging.segments() {
+            if !parts.iter().any(|(id, _)| *id == segment.id) {
+                parts.push((segment.id, vectors_of(staging.rows(), segment, &source)?));
+            }
+        }
+        let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
+        part.push(SectionId::Projection, 0, projection);
+        let (record, projection) = (Box::new(record), Some(part));
+        staging.edit(Edit::Activate {
+            space,
+            record,
+            projection,
+        });
+        staging.edit(Edit::Vectors(parts));
+        Ok(())
+    });
+    switched.map_err(Error::unwrap)
+}
+
+/// What a calibration found, as the space keeps it. A store too small to measure anything lets
+/// text and vectors count alike.
+fn measured(calibration: Option<Calibration>) -> SpaceRecord {
+    let Some(calibration) = calibration else {
+        return SpaceRecord {
+            vector_share: Some(0.5),
+            ..SpaceRecord::default()
+        };
+    };
+    SpaceRecord {
+        vector_share: Some(calibration.share),
+        calibration: calibration
+            .figures
+            .iter()
+            .map(|f| (f.share, f.mrr))
+            .collect(),
+        calibration_questions: calibration.questions as u32,
+        ..SpaceRecord::default()
+    }
+}
+
+/// The bytes of a projection fitted on `corpus`; the passages in `hidden` have the terms given there
+/// instead of their own. `None` when the corpus is too small.
+pub(crate) fn fit_projection(
+    corpus: &Corpus,
+    hidden: Option<&HashMap<usize, &[String]>>,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut fitter = Fitter::new();
+    for index in 0..corpus.passages().len() {
+        let pushed = match hidden.and_then(|hidden| hidden.get(&index)) {
+            Some(left) => fitter.push(*left),
+            None => fitter.push(corpus.terms(index)),
+        };
+        pushed.map_err(|error| Error::Embed(error.to_string()))?;
+    }
+    let options = FitOptions {
+        seed,
+        ..FitOptions::default()
+    };
+    let step = if hidden.is_some() {
+        "fitting a check"
+    } else {
+        "fitting"
+    };
+    match fitter.fit(&options, |share| {
+        progress.report(step, (share * 100.0) as u64, 100)
+    }) {
+        Ok(fitted) => Ok(Some(fitted.into_bytes())),
+        Err(FitError::Cancelled) => Err(Error::Interrupted),
+        Err(FitError::NoTerms) => Ok(None),
+        Err(error) => Err(Error::Embed(error.to_string())),
+    }
+}
+
+/// Opens a projection that is not listed yet.
+fn open_built(bytes: &[u8]) -> Result<Projector, Error> {
+    let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
+    part.push(SectionId::Projection, 0, bytes.to_vec());
+    let part = Part::new(PartBytes::copy(&part.finish(0, 0))).map_err(StoreError::view)?;
+    let section = Arc::new(part)
+        .section(SectionId::Projection, 0)
+        .map_err(StoreError::view)?;
+    Ok(Projector::open(0, section)?)
+}
+
+/// The vectors of every segment of `view` in a space that is not active yet.
+fn build_vectors(
+    view: &View,
+    projector: &Arc<Projector>,
+    progress: &dyn Progress,
+) -> Result<Vec<(SegmentId, PartBuilder)>, Error> {
+    // The space's id is given out in the commit; what is written does not depend on it.
+    let source = VectorSource {
+        space: SpaceId(0),
+        dim: projector.dim(),
+        projector: Some(Arc::clone(projector)),
+    };
+    let segments = view.snapshot().segments();
+    let mut built = Vec::with_capacity(segments.len());
+    for (done, segment) in segments.iter().enumerate() {
+        if progress
+            .report("embedding", done as u64, segments.len() as u64)
+            .is_break()
+        {
+            return Err(Error::Interrupted);
+        }
+        built.push((segment.id, vectors_of(view.rows(), segment, &source)?));
+    }
+    Ok(built)
+}
+
+/// The vectors of one segment.
+fn vectors_of(
+    rows: &dyn Rows,
+    segment: &OpenSegment,
+    source: &VectorSource,
+) -> Result<PartBuilder, StoreError> {
+    let mut writer = VectorWriter::new(source.clone())?;
+    let mut analyzer = Analyzer::new();
+    for id in segment.live_documents() {
+        let document = rows.document(id)?;
+        let document = document.ok_or_else(|| missing(Table::Documents, &keys::document(id)))?;
+        let Some(run) = segment.documents.find(id) else {
+            continue;
+        };
+        for (place, chunk) in (0u32..).zip(&rows.chunks(id)?) {
+            let layer = layer_of(place, chunk);
+            if is_embedded(document.embed, layer) {
+                let terms = analyzer.terms(&indexed_text(&document, chunk));
+                writer.push(rows, Local(run.first.0 + place), layer, chunk, &terms)?;
+            }
+        }
+    }
+    Ok(writer.finish(segment.chunk_count, segment.documents.len() as u32))
+}

@@ -1,0 +1,165 @@
+//! What is in a database, in figures.
+
+use std::collections::BTreeSet;
+
+use loci_storage::Table;
+use loci_storage::records::SpaceRecord;
+use loci_storage::snapshot::OpenSegment;
+use serde::Serialize;
+
+use crate::contributions;
+use crate::database::Database;
+use crate::error::Error;
+
+/// Figures of one committed state.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stats {
+    /// Counts commits.
+    pub generation: u64,
+    /// Documents.
+    pub documents: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Concepts that some document speaks of.
+    pub concepts: u64,
+    /// Relations that some document states.
+    pub relations: u64,
+    /// Live segments.
+    pub segments: usize,
+    /// Chunks in segments that are dead and wait for a merge.
+    pub dead_chunks: u64,
+    /// Bytes of segments, in files and in rows.
+    pub segment_bytes: u64,
+    /// Whether concepts are ranked.
+    pub ranked: bool,
+    /// The vector space that searches use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub space: Option<SpaceStats>,
+}
+
+/// Figures of a vector space.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SpaceStats {
+    /// Counts spaces.
+    pub version: u32,
+    /// Name and version of the model.
+    pub model: String,
+    /// Numbers in a vector.
+    pub dim: u32,
+    /// Passages that it was fitted on.
+    pub fitted_chunks: u64,
+    /// The vector arm's share beside text, where calibration measured one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vector_share: Option<f32>,
+    /// Known-item questions that calibration asked.
+    pub calibration_questions: u32,
+    /// (share, mean reciprocal rank) that calibration measured.
+    pub calibration: Vec<(f32, f32)>,
+}
+
+impl SpaceStats {
+    fn new(version: u32, record: &SpaceRecord) -> SpaceStats {
+        SpaceStats {
+            version,
+            model: record.model.clone(),
+            dim: record.dim,
+            fitted_chunks: record.fitted_chunks,
+            vector_share: record.vector_share,
+            calibration_questions: record.calibration_questions,
+            calibration: record.calibration.clone(),
+        }
+    }
+}
+
+/// Counts made from the rows and segments themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recount {
+    /// Rows of documents.
+    pub documents: u64,
+    /// Rows of chunks.
+    pub chunks: u64,
+    /// Concepts with a contribution.
+    pub concepts: u64,
+    /// Relations with a contribution.
+    pub relations: u64,
+    /// Documents that are alive in a segment.
+    pub documents_in_segments: u64,
+    /// Chunks that are alive in a segment.
+    pub chunks_in_segments: u64,
+}
+
+impl Recount {
+    /// What `stats` says otherwise, in words; empty when all agrees.
+    pub fn differences(&self, stats: &Stats) -> Vec<String> {
+        let pairs = [
+            ("documents", stats.documents, self.documents),
+            ("chunks", stats.chunks, self.chunks),
+            ("concepts", stats.concepts, self.concepts),
+            ("relations", stats.relations, self.relations),
+            (
+                "documents in segments",
+                stats.documents,
+                self.documents_in_segments,
+            ),
+            ("chunks in segments", stats.chunks, self.chunks_in_segments),
+        ];
+        let differ = pairs.iter().filter(|(_, said, counted)| said != counted);
+        differ
+            .map(|(what, said, counted)| format!("{what}: {said} said, {counted} there"))
+            .collect()
+    }
+}
+
+impl Database {
+    /// Figures of the newest committed state. Costs nothing that grows with the store.
+    pub fn stats(&self) -> Stats {
+        let view = self.view();
+        let snapshot = view.snapshot();
+        let manifest = snapshot.manifest();
+        let parts = manifest.segments.iter().flat_map(|entry| {
+            [
+                Some(&entry.base),
+                entry.vectors.as_ref().map(|(_, part)| part),
+            ]
+        });
+        let dead = snapshot
+            .segments()
+            .iter()
+            .map(|segment| segment.dead.len())
+            .sum();
+        Stats {
+            generation: manifest.generation,
+            documents: manifest.document_count,
+            chunks: manifest.chunk_count,
+            concepts: manifest.concept_count,
+            relations: manifest.relation_count,
+            segments: manifest.segments.len(),
+            dead_chunks: dead,
+            segment_bytes: parts.flatten().map(|part| part.len).sum(),
+            ranked: manifest.analysis.is_some(),
+            space: snapshot
+                .space()
+                .map(|space| SpaceStats::new(space.id.0, &space.record)),
+        }
+    }
+
+    /// Counts everything from rows and segments. Costs a pass over the tables.
+    pub fn recount(&self) -> Result<(Stats, Recount), Error> {
+        let stats = self.stats();
+        let view = self.view();
+        let rows = view.rows();
+        let (concepts, relations) = contributions::recount(rows)?;
+        let segments = view.snapshot().segments().iter();
+        let in_segments: BTreeSet<_> = segments.flat_map(OpenSegment::live_documents).collect();
+        let live = |segment: &OpenSegment| u64::from(segment.chunk_count) - segment.dead.len();
+        let counted = Recount {
+            documents: rows.count(Table::Documents)?,
+            chunks: rows.count(Table::Chunks)?,
+            concepts,
+            relations,
+            documents_in_segments: in_segments.len() as u64,
+            chunks_in_segments: view.snapshot().segments().iter().map(live).sum(),
+        };
+        Ok((stats, counted))
+    }
+}

@@ -1,0 +1,113 @@
+//! What the store publishes after each commit: the indexes of a snapshot, and the projection of
+//! its vector space.
+
+use std::sync::Arc;
+
+use loci_query::ReadView;
+use loci_storage::build::{SegmentBuilder, SegmentDocument};
+use loci_storage::segment::{PartBuilder, SectionId};
+use loci_storage::snapshot::Snapshot;
+use loci_storage::{Rows, SpaceId, StoreError, Views};
+
+use crate::segment::{SegmentWriter, VectorSource};
+use crate::space::Projector;
+
+/// One committed state, ready to be searched.
+#[derive(Debug)]
+pub struct View {
+    pub(crate) read: ReadView,
+    pub(crate) projector: Option<Arc<Projector>>,
+}
+
+impl View {
+    /// What searches read.
+    pub fn read(&self) -> &ReadView {
+        &self.read
+    }
+
+    /// Rows, manifest and segments.
+    pub fn snapshot(&self) -> &Snapshot {
+        self.read.snapshot()
+    }
+
+    pub(crate) fn rows(&self) -> &dyn Rows {
+        self.snapshot().rows()
+    }
+
+    /// Where the vectors of new segments come from.
+    pub(crate) fn vector_source(&self) -> Option<VectorSource> {
+        let space = self.snapshot().space()?;
+        if space.record.builtin && self.projector.is_none() {
+            return None;
+        }
+        Some(VectorSource {
+            space: space.id,
+            dim: space.record.dim as usize,
+            projector: self.projector.clone(),
+        })
+    }
+}
+
+/// Makes [`View`]s.
+pub(crate) struct LociViews;
+
+impl Views for LociViews {
+    type View = View;
+
+    fn open(&self, snapshot: Snapshot, previous: Option<&View>) -> Result<View, StoreError> {
+        let projector = projector(&snapshot, previous)?;
+        let read = ReadView::open(snapshot, previous.map(|view| &view.read))?;
+        Ok(View { read, projector })
+    }
+
+    fn snapshot<'v>(&self, view: &'v View) -> &'v Snapshot {
+        view.snapshot()
+    }
+
+    fn builder<'v>(&'v self, view: &'v View) -> Box<dyn SegmentBuilder + 'v> {
+        match SegmentWriter::new(view.vector_source()) {
+            Ok(writer) => Box::new(writer),
+            Err(error) => Box::new(Failed(Some(error))),
+        }
+    }
+}
+
+/// Opens the projection of the active space, or shares it.
+fn projector(
+    snapshot: &Snapshot,
+    previous: Option<&View>,
+) -> Result<Option<Arc<Projector>>, StoreError> {
+    let Some(space) = snapshot.space() else {
+        return Ok(None);
+    };
+    let Some(part) = &space.projection else {
+        return Ok(None);
+    };
+    let known = previous.and_then(|view| view.projector.as_ref());
+    if let Some(known) = known.filter(|known| known.part() == part.header().part) {
+        return Ok(Some(Arc::clone(known)));
+    }
+    let section = part
+        .section(SectionId::Projection, 0)
+        .map_err(StoreError::view)?;
+    Ok(Some(Arc::new(Projector::open(
+        part.header().part,
+        section,
+    )?)))
+}
+
+/// A builder that could not be made: it tells why when it is asked to build.
+struct Failed(Option<StoreError>);
+
+impl SegmentBuilder for Failed {
+    fn push(&mut self, _: &dyn Rows, _: &SegmentDocument) -> Result<(), StoreError> {
+        Err(self.0.take().unwrap_or(StoreError::Closed))
+    }
+
+    fn finish(
+        self: Box<Self>,
+        _: &mut PartBuilder,
+    ) -> Result<Option<(SpaceId, PartBuilder)>, StoreError> {
+        Err(self.0.unwrap_or(StoreError::Closed))
+    }
+}

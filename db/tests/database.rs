@@ -1,0 +1,438 @@
+//! The database as an application sees it: what is written is found, whole, and only that.
+
+use locidb::graph::normalise;
+use locidb::query::fuse::{Fusion, RankWeights};
+use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
+use locidb::storage::{DocumentKey, StoreError, Table};
+use locidb::{
+    Database, EmbedderChoice, Error, Expr, NewChunk, NewConcept, NewDocument, NewRelation, Options,
+    SearchRequest, Silent, Strategy,
+};
+
+fn passage(text: &str) -> NewChunk {
+    NewChunk {
+        record: ChunkRecord {
+            text: text.into(),
+            ..ChunkRecord::default()
+        },
+        vector: None,
+    }
+}
+
+/// A document of one section with `texts` as its passages, a page each.
+fn document(key: &str, texts: &[&str]) -> NewDocument {
+    let text = texts.join("\n");
+    let mut at = 0;
+    let mut chunks = vec![NewChunk {
+        record: ChunkRecord {
+            text: text.clone(),
+            level: Level::Section,
+            location: Location {
+                chars: (0, text.chars().count() as u64),
+                ..Location::default()
+            },
+            ..ChunkRecord::default()
+        },
+        vector: None,
+    }];
+    for (page, text) in (1u32..).zip(texts) {
+        let mut chunk = passage(text);
+        let len = text.chars().count() as u64;
+        chunk.record.parent = Some(0);
+        chunk.record.location = Location {
+            chars: (at, at + len),
+            pages: Some((page, page)),
+            ..Location::default()
+        };
+        at += len + 1;
+        chunks.push(chunk);
+    }
+    NewDocument {
+        record: DocumentRecord {
+            key: key.into(),
+            ..DocumentRecord::default()
+        },
+        original: text.into_bytes(),
+        chunks,
+        ..NewDocument::default()
+    }
+}
+
+fn put(database: &Database, document: NewDocument) {
+    database.write(move |tx| tx.put_document(document)).unwrap();
+}
+
+fn found(database: &Database, request: &SearchRequest) -> Vec<String> {
+    database
+        .search(request)
+        .unwrap()
+        .hits
+        .into_iter()
+        .map(|hit| hit.chunk)
+        .collect()
+}
+
+fn text(question: &str) -> SearchRequest {
+    SearchRequest {
+        strategy: Strategy::Text,
+        ..SearchRequest::new(question)
+    }
+}
+
+#[test]
+fn a_hit_has_its_place_its_parent_and_its_context() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    put(
+        &database,
+        document(
+            "waves.pdf",
+            &["water waves are long", "light waves are short"],
+        ),
+    );
+    let request = SearchRequest {
+        context_tokens: Some(100),
+        explain: true,
+        ..SearchRequest::new("short light")
+    };
+    let answer = database.search(&request).unwrap();
+    let hit = &answer.hits[0];
+    assert_eq!(
+        (&hit.chunk[..], &hit.document[..]),
+        ("waves.pdf#2", "waves.pdf")
+    );
+    assert_eq!(
+        (hit.citation.page, &hit.citation.label[..]),
+        (Some(2), "Page 2")
+    );
+    assert_eq!(hit.parent.as_ref().unwrap().chunk, "waves.pdf#0");
+    assert_eq!(hit.methods.text.unwrap().rank, 1);
+    let context = answer.context.unwrap();
+    assert!(context.tokens <= 100 && context.text.contains("light waves are short"));
+    let operators: Vec<String> = answer
+        .explain
+        .unwrap()
+        .into_iter()
+        .map(|step| step.operator)
+        .collect();
+    assert_eq!(operators, ["analyse", "text", "fuse", "fetch", "assemble"]);
+}
+
+#[test]
+fn what_is_replaced_or_deleted_is_no_longer_found_by_any_arm() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    let with_concept = |texts: &[&str]| NewDocument {
+        concepts: vec![NewConcept {
+            name: "Old Idea".into(),
+            mentions: vec![(1, 1)],
+            ..NewConcept::default()
+        }],
+        ..document("a.md", texts)
+    };
+    put(&database, with_concept(&["the old idea of ether"]));
+    let graph = SearchRequest {
+        strategy: Strategy::Graph,
+        ..SearchRequest::new("old idea")
+    };
+    assert_eq!(found(&database, &graph), ["a.md#1"]);
+    put(&database, document("a.md", &["a new thought of fields"]));
+    assert!(found(&database, &text("ether")).is_empty());
+    assert!(found(&database, &graph).is_empty());
+    assert_eq!(found(&database, &text("fields")), ["a.md#3"]);
+    assert_eq!(database.stats().concepts, 0);
+    let key = DocumentKey::new("", "", "a.md").unwrap();
+    assert!(database.write(move |tx| tx.delete_document(&key)).unwrap());
+    assert!(found(&database, &text("fields")).is_empty());
+    let (stats, counted) = database.recount().unwrap();
+    assert_eq!(counted.differences(&stats), Vec::<String>::new());
+    assert_eq!(stats.chunks, 0);
+}
+
+#[test]
+fn concepts_of_several_documents_are_merged_and_taken_apart_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    let speaking = |key: &str, name: &str, description: &str, count: u32| NewDocument {
+        concepts: vec![NewConcept {
+            name: name.into(),
+            description: description.into(),
+            mentions: vec![(1, count)],
+            ..NewConcept::default()
+        }],
+        relations: vec![NewRelation {
+            source: name.into(),
+            target: "Drink".into(),
+            kind: "IS_A".into(),
+            weight: 0.5,
+            chunks: vec![1],
+            ..NewRelation::default()
+        }],
+        ..document(key, &["text"])
+    };
+    put(&database, speaking("a", "Café", "a drink", 2));
+    put(
+        &database,
+        speaking("b", "cafe", "a drink made of roasted beans", 3),
+    );
+    let read = |database: &Database| {
+        let view = database.view();
+        let rows = view.snapshot().rows();
+        let id = rows.concept_id(&normalise("CAFÉ")).unwrap().unwrap();
+        rows.concept(id).unwrap().unwrap()
+    };
+    let merged = read(&database);
+    assert_eq!((merged.mention_count, merged.document_count), (5, 2));
+    assert_eq!(merged.description, "a drink made of roasted beans");
+    assert_eq!(
+        (database.stats().concepts, database.stats().relations),
+        (2, 1)
+    );
+    // Storing the same again changes nothing.
+    put(
+        &database,
+        speaking("b", "cafe", "a drink made of roasted beans", 3),
+    );
+    assert_eq!(read(&database), merged);
+    let key = DocumentKey::new("", "", "b").unwrap();
+    database.write(move |tx| tx.delete_document(&key)).unwrap();
+    let left = read(&database);
+    assert_eq!((left.mention_count, &left.description[..]), (2, "a drink"));
+    assert_eq!(database.stats().relations, 1);
+    let (stats, counted) = database.recount().unwrap();
+    assert_eq!(counted.differences(&stats), Vec::<String>::new());
+}
+
+#[test]
+fn filters_and_levels_hold_in_every_arm() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    database.use_given_space("test", 2).unwrap();
+    let owned = |key: &str, user: &str, year: i32| {
+        let mut document = document(key, &["tea is a drink", "tea is green"]);
+        document.record.user = user.into();
+        document.record.year = Some(year);
+        for (at, chunk) in document.chunks.iter_mut().enumerate() {
+            chunk.vector = Some(vec![1.0, at as f32]);
+        }
+        document.concepts = vec![NewConcept {
+            name: "tea".into(),
+            mentions: vec![(1, 1), (2, 1)],
+            ..NewConcept::default()
+        }];
+        document
+    };
+    put(&database, owned("a", "7", 1999));
+    put(&database, owned("b", "8", 2005));
+    for strategy in Strategy::ALL {
+        let ask = |filter: &str| SearchRequest {
+            strategy,
+            vector: Some(vec![1.0, 0.5]),
+            filter: Some(Expr::parse(filter).unwrap()),
+            ..SearchRequest::new("tea")
+        };
+        let mut hits = found(&database, &ask("user_id = 8 and page in 2..3"));
+        assert_eq!(hits, ["8::::b#2"], "{strategy:?}");
+        hits = found(&database, &ask("year < 2000 and not page = 1"));
+        assert_eq!(hits, ["7::::a#2"], "{strategy:?}");
+        assert!(
+            found(&database, &ask("year in (1, 2)")).is_empty(),
+            "{strategy:?}"
+        );
+    }
+    let sections = SearchRequest {
+        levels: vec![Level::Section],
+        ..text("green")
+    };
+    assert_eq!(found(&database, &sections), ["7::::a#0", "8::::b#0"]);
+    let limited = SearchRequest {
+        level_limits: vec![(Level::Section, 1), (Level::Paragraph, 2)],
+        ..text("tea")
+    };
+    assert_eq!(found(&database, &limited).len(), 3);
+}
+
+#[test]
+fn the_answer_does_not_depend_on_how_documents_fell_into_segments() {
+    let one = tempfile::tempdir().unwrap();
+    let many = tempfile::tempdir().unwrap();
+    let together = Database::open(one.path()).unwrap();
+    let apart = Database::open(many.path()).unwrap();
+    let words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta"];
+    let documents: Vec<NewDocument> = (0..60)
+        .map(|n| {
+            let text: Vec<&str> = (0..9)
+                .map(|i| words[(n * n + i * (n % 5 + 1)) % words.len()])
+                .collect();
+            NewDocument {
+                concepts: vec![NewConcept {
+                    name: words[n % words.len()].into(),
+                    mentions: vec![(1, 1)],
+                    ..NewConcept::default()
+                }],
+                ..document(&format!("{n}"), &[&text.join(" ")])
+            }
+        })
+        .collect();
+    for document in documents.clone() {
+        put(&apart, document);
+    }
+    together
+        .write(move |tx| {
+            documents
+                .into_iter()
+                .try_for_each(|d| tx.put_document(d).map(drop))
+        })
+        .unwrap();
+    let check = || {
+        for strategy in [Strategy::Text, Strategy::Graph, Strategy::Hybrid] {
+            let request = SearchRequest {
+                strategy,
+                k: 20,
+                fusion: Some(Fusion::Rrf(RankWeights::default())),
+                ..SearchRequest::new("gamma and alpha with zeta")
+            };
+            assert_eq!(
+                found(&together, &request),
+                found(&apart, &request),
+                "{strategy:?}"
+            );
+        }
+    };
+    check();
+    apart.settle().unwrap();
+    assert!(
+        apart.stats().segments <= 9,
+        "{} segments",
+        apart.stats().segments
+    );
+    check();
+}
+
+#[test]
+fn the_built_in_embedder_is_fitted_once_and_serves_what_comes_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    let texts = [
+        "the wing of an aircraft gives lift in flight",
+        "drag slows an aircraft and lift holds the wing",
+        "flight needs lift from a wing and thrust",
+        "bread is baked from flour and water in an oven",
+        "an oven bakes dough of flour into bread",
+        "dough of flour and water rises before it is baked",
+        "thrust moves the aircraft against drag",
+        "water and flour make dough for bread",
+    ];
+    for (n, text) in texts.iter().enumerate() {
+        put(&database, document(&format!("{n}"), &[text]));
+    }
+    let vector = SearchRequest {
+        strategy: Strategy::Vector,
+        ..SearchRequest::new("baked dough")
+    };
+    assert!(
+        matches!(database.search(&vector), Err(Error::Query(_))),
+        "nothing is fitted yet"
+    );
+    database.finish(&Silent).unwrap();
+    let space = database.stats().space.unwrap();
+    assert!(space.model.starts_with("lsa-"));
+    let near: Vec<String> = found(&database, &vector);
+    assert!(
+        near[..3]
+            .iter()
+            .all(|key| ["3#1", "4#1", "5#1", "7#1"].contains(&&key[..])),
+        "{near:?}"
+    );
+    // A second finish has nothing to do; a document that comes later is embedded by the same space.
+    database.finish(&Silent).unwrap();
+    assert_eq!(database.stats().space.unwrap().version, space.version);
+    put(&database, document("later", &["flour and water are baked"]));
+    assert!(found(&database, &vector).contains(&"later#1".to_string()));
+    database.close();
+    let database = Database::open(folder.path()).unwrap();
+    assert!(found(&database, &vector).contains(&"later#1".to_string()));
+    database.use_embedder(EmbedderChoice::None).unwrap();
+    assert!(database.stats().space.is_none());
+}
+
+#[test]
+fn settings_are_kept_in_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    database.set("hops", "1").unwrap();
+    assert!(matches!(database.set("hops", "9"), Err(Error::Setting(_))));
+    database.close();
+    let database = Database::open(folder.path()).unwrap();
+    assert_eq!(database.settings().unwrap().hops, 1);
+}
+
+#[test]
+fn errors_of_a_writer_come_back_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    let failed = database.write(|tx| {
+        tx.put_document(document("a", &["x"]))?;
+        Err::<(), Error>(Error::NotFound("b".into()))
+    });
+    assert!(matches!(failed, Err(Error::NotFound(key)) if key == "b"));
+    assert_eq!(database.stats().documents, 0);
+    let second = Database::open(folder.path());
+    assert!(matches!(
+        second,
+        Err(Error::Store(StoreError::Locked { .. }))
+    ));
+    let none = Database::open_with(
+        folder.path().join("none"),
+        &Options {
+            create: false,
+            ..Options::default()
+        },
+    );
+    assert!(matches!(
+        none,
+        Err(Error::Store(StoreError::Missing { .. }))
+    ));
+}
+
+#[test]
+fn adversarial_questions_get_a_clear_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    put(&database, document("a", &["plain words about water"]));
+    let long = "water ".repeat(5000);
+    for question in [
+        "",
+        " ",
+        "?",
+        "\"",
+        "water",
+        &long,
+        "水",
+        "\u{0}",
+        "ignore all instructions",
+    ] {
+        for strategy in [Strategy::Text, Strategy::Graph, Strategy::Hybrid] {
+            let request = SearchRequest {
+                strategy,
+                ..SearchRequest::new(question)
+            };
+            let answer = database.search(&request).unwrap();
+            assert!(answer.hits.len() <= 1);
+        }
+    }
+    let none = SearchRequest {
+        k: 0,
+        ..SearchRequest::new("water")
+    };
+    assert!(found(&database, &none).is_empty());
+    assert_eq!(
+        database
+            .view()
+            .snapshot()
+            .rows()
+            .count(Table::Documents)
+            .unwrap(),
+        1
+    );
+}

@@ -1,0 +1,219 @@
+//! Running the arms of a search: by words, by nearness, by concepts, each over the same filter.
+//!
+//! Always true of what an arm returns: live chunks that the filter allows, best first, ties by
+//! ascending ordinal, without repeats.
+//!
+//! Start reading at [`Run::text`], [`Run::vector`], [`Run::graph`].
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use loci_graph::{
+    GraphView, HopOptions, Link, Reached, RestartOptions, chunks_of, restart_walk, two_hop,
+};
+use loci_index::facets::{self, Predicate};
+use loci_index::text::{self, Bm25, TextScratch};
+use loci_index::vector;
+use loci_storage::segment::{Layer, Section};
+use loci_storage::{ConceptId, Scored};
+use roaring::RoaringBitmap;
+
+use crate::answer::ExplainStep;
+use crate::error::QueryError;
+use crate::filter::{Comparison, Expr, FacetValue, Test, evaluate};
+use crate::request::SearchRequest;
+use crate::view::ReadView;
+
+/// What the arms share: the view, the layers to search, the filter, and the trace.
+pub(crate) struct Run<'v> {
+    pub(crate) view: &'v ReadView,
+    pub(crate) layers: &'static [Layer],
+    pub(crate) filter: Option<RoaringBitmap>,
+    pub(crate) trace: Trace,
+}
+
+/// What each operator did.
+#[derive(Default)]
+pub(crate) struct Trace {
+    pub(crate) steps: Vec<ExplainStep>,
+}
+
+impl Trace {
+    /// Runs one operator and notes how many candidates it gave and how long it took.
+    pub(crate) fn step<T>(
+        &mut self,
+        operator: &str,
+        run: impl FnOnce() -> Result<T, QueryError>,
+        candidates: impl FnOnce(&T) -> u64,
+    ) -> Result<T, QueryError> {
+        let started = Instant::now();
+        let result = run()?;
+        self.steps.push(ExplainStep {
+            operator: operator.into(),
+            candidates: candidates(&result),
+            took_us: started.elapsed().as_micros() as u64,
+            detail: None,
+        });
+        Ok(result)
+    }
+}
+
+/// What the graph arm found.
+#[derive(Default)]
+pub(crate) struct GraphFound {
+    pub(crate) chunks: Vec<Scored>,
+    pub(crate) reached: Vec<Reached>,
+}
+
+impl<'v> Run<'v> {
+    /// Resolves levels and filter of a request.
+    pub(crate) fn new(view: &'v ReadView, request: &SearchRequest) -> Result<Run<'v>, QueryError> {
+        let limited = request.level_limits.iter().map(|(level, _)| *level);
+        let levels: Vec<&str> = request
+            .levels
+            .iter()
+            .copied()
+            .chain(limited)
+            .map(|level| level.name())
+            .collect();
+        let layers: &[Layer] = if levels.is_empty() {
+            &[Layer::Leaves]
+        } else {
+            &Layer::ALL
+        };
+        let mut run = Run {
+            view,
+            layers,
+            filter: None,
+            trace: Trace::default(),
+        };
+        let of_levels = (!levels.is_empty()).then(|| level_in(&levels));
+        let whole = match (of_levels, request.filter.clone()) {
+            (Some(levels), Some(filter)) => Some(Expr::And(vec![levels, filter])),
+            (levels, filter) => levels.or(filter),
+        };
+        if let Some(expr) = whole {
+            let mut trace = std::mem::take(&mut run.trace);
+            let filter = trace.step("filter", || run.allowed(&expr), RoaringBitmap::len)?;
+            (run.trace, run.filter) = (trace, Some(filter));
+        }
+        Ok(run)
+    }
+
+    /// The live chunks that satisfy `expr`.
+    fn allowed(&self, expr: &Expr) -> Result<RoaringBitmap, QueryError> {
+        let segments = self.view.facets();
+        let select = |field: &str, predicate: &Predicate| {
+            Ok::<_, QueryError>(facets::select(&segments, field, predicate)?)
+        };
+        evaluate(expr, &select, &self.view.live())
+    }
+
+    /// The `k` best chunks by words.
+    pub(crate) fn text(
+        &mut self,
+        terms: &[String],
+        k: usize,
+        scratch: &mut TextScratch,
+    ) -> Result<Vec<Scored>, QueryError> {
+        let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let run = || {
+            let mut lists = Vec::with_capacity(layers.len());
+            for &layer in layers {
+                let segments = view.text(layer);
+                lists.push(text::search(
+                    &segments,
+                    terms,
+                    Bm25::default(),
+                    filter,
+                    k,
+                    scratch,
+                )?);
+            }
+            Ok(merged(lists, k))
+        };
+        self.trace.step("text", run, |hits| hits.len() as u64)
+    }
+
+    /// The `k` chunks nearest to `query`.
+    pub(crate) fn vector(&mut self, query: &[f32], k: usize) -> Result<Vec<Scored>, QueryError> {
+        let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let run = || {
+            let mut lists = Vec::with_capacity(layers.len());
+            for &layer in layers {
+                lists.push(vector::search(&view.vectors(layer), query, filter, k)?);
+            }
+            Ok(merged(lists, k))
+        };
+        self.trace.step("vector", run, |hits| hits.len() as u64)
+    }
+
+    /// The `k` chunks where a walk from the question's concepts most likely ends, then, where the
+    /// walk found fewer, chunks of the concepts within some hops.
+    pub(crate) fn graph(
+        &mut self,
+        graph: GraphView<'_, Section>,
+        links: &[Link],
+        hops: HopOptions,
+        k: usize,
+    ) -> Result<GraphFound, QueryError> {
+        if links.is_empty() {
+            return Ok(GraphFound::default());
+        }
+        let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let run = || {
+            let seeds: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
+            // Rarer still than the walk's own start: measured in docs/decisions/0001-fusion.md.
+            let weight = |seed| 1.0 / graph.chunk_count(seed).max(1) as f32;
+            let weighed: Vec<_> = seeds.iter().map(|&seed| (seed, weight(seed))).collect();
+            let mut chunks = restart_walk(graph, &weighed, RestartOptions::default(), filter, k);
+            let walk = two_hop(graph, &seeds, hops);
+            if chunks.len() < k {
+                append(&mut chunks, chunks_of(graph, &walk.reached, filter, k), k);
+            }
+            chunks.retain(|hit| view.is_searched(hit.ordinal, layers));
+            Ok(GraphFound {
+                chunks,
+                reached: walk.reached,
+            })
+        };
+        self.trace
+            .step("graph", run, |found| found.chunks.len() as u64)
+    }
+}
+
+/// Chunks of concepts behind those of the walk; scores go on falling.
+fn append(chunks: &mut Vec<Scored>, more: Vec<loci_graph::ConceptHit>, k: usize) {
+    let known: HashSet<_> = chunks.iter().map(|hit| hit.ordinal).collect();
+    let floor = chunks.last().map_or(1.0, |hit| hit.score);
+    let more = more.into_iter().map(|found| found.hit);
+    let more = more.filter(|hit| !known.contains(&hit.ordinal));
+    chunks.extend(more.map(|hit| Scored {
+        score: hit.score * floor,
+        ..hit
+    }));
+    chunks.truncate(k);
+}
+
+/// Lists of several layers as one.
+fn merged(mut lists: Vec<Vec<Scored>>, k: usize) -> Vec<Scored> {
+    if lists.len() == 1 {
+        return lists.pop().unwrap_or_default();
+    }
+    let mut all: Vec<Scored> = lists.into_iter().flatten().collect();
+    all.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal)));
+    all.truncate(k);
+    all
+}
+
+/// The chunks of any of these levels.
+fn level_in(levels: &[&str]) -> Expr {
+    let values = levels
+        .iter()
+        .map(|level| FacetValue::Text((*level).into()))
+        .collect();
+    Expr::Is(Comparison {
+        field: "level".into(),
+        test: Test::OneOf(values),
+    })
+}

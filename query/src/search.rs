@@ -1,0 +1,486 @@
+//! One question over one view: analyse, filter, run the arms, fuse, fetch, climb, cite, assemble.
+//!
+//! Always true: everything in an answer is of one generation; redb is read only for the chunks
+//! that are returned, their parents and the concepts that are named.
+//!
+//! Start reading at [`Searcher::search`].
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Instant;
+
+use loci_graph::{GraphView, HopOptions, Link, Reached};
+use loci_index::analysis::Analyzer;
+use loci_index::text::TextScratch;
+use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
+use loci_storage::rows::missing;
+use loci_storage::segment::Section;
+use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, StoreError, Table, keys};
+use parking_lot::Mutex;
+
+use crate::answer::{Answer, ConceptHit, ConceptSource, Hit, Methods, ParentHit, RelationHit};
+use crate::arms::{GraphFound, Run};
+use crate::cite::{chunk_key, cite, name};
+use crate::context::{Context, Extent, Passage, assemble};
+use crate::error::QueryError;
+use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture, candidates_for};
+use crate::intent::intent;
+use crate::request::{SearchRequest, Strategy};
+use crate::tokens;
+use crate::view::ReadView;
+
+/// Words of a question that are analysed; the rest of a longer one is left out.
+const QUESTION_TERMS_MAX: usize = 1024;
+/// Relations that an answer names at most.
+const RELATIONS_MAX: usize = 20;
+
+/// Answers questions. Holds scratch that is used again; share one between threads.
+#[derive(Default)]
+pub struct Searcher {
+    pool: Mutex<Vec<Scratch>>,
+}
+
+impl fmt::Debug for Searcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Searcher")
+    }
+}
+
+#[derive(Default)]
+struct Scratch {
+    analyzer: Analyzer,
+    text: TextScratch,
+    fused: Accumulator,
+}
+
+impl Searcher {
+    /// Answers `request` over `view`.
+    ///
+    /// # Errors
+    /// [`QueryError::NoVector`] when the vector strategy has no vector to go by;
+    /// [`QueryError::Vector`] for one of another dimension or with a number that is not finite.
+    pub fn search(&self, view: &ReadView, request: &SearchRequest) -> Result<Answer, QueryError> {
+        let mut scratch = self.pool.lock().pop().unwrap_or_default();
+        let answer = answer(view, request, &mut scratch);
+        self.pool.lock().push(scratch);
+        answer
+    }
+}
+
+fn answer(
+    view: &ReadView,
+    request: &SearchRequest,
+    scratch: &mut Scratch,
+) -> Result<Answer, QueryError> {
+    let started = Instant::now();
+    let mut run = Run::new(view, request)?;
+    let segments = view.graph_segments();
+    let graph = view.graph(&segments);
+    let analysed = analyse(&mut run, graph, request, scratch)?;
+    let candidates = candidates_for(request.k);
+    let strategy = request.strategy;
+
+    let text = match strategy {
+        Strategy::Text | Strategy::Hybrid => {
+            run.text(&analysed.terms, candidates, &mut scratch.text)?
+        }
+        Strategy::Vector | Strategy::Graph => Vec::new(),
+    };
+    let vector = match (strategy.uses_vectors(), &request.vector) {
+        (true, Some(query)) => run.vector(query, candidates)?,
+        (true, None) if strategy == Strategy::Vector => return Err(no_vector(view)),
+        _ => Vec::new(),
+    };
+    let found = match strategy {
+        Strategy::Graph | Strategy::Hybrid => {
+            let hops = HopOptions {
+                hops: request.hops,
+                limit: request.neighbours,
+                ..HopOptions::default()
+            };
+            run.graph(graph, &analysed.links, hops, candidates)?
+        }
+        Strategy::Text | Strategy::Vector => GraphFound::default(),
+    };
+
+    let arms = Arms {
+        text: &text,
+        vector: &vector,
+        graph: &found.chunks,
+    };
+    let fusion = fusion(view, request);
+    let accumulator = &mut scratch.fused;
+    let count = |hits: &Vec<Fused>| hits.len() as u64;
+    let fused = run.trace.step(
+        "fuse",
+        || Ok(accumulator.fuse(&fusion, arms).to_vec()),
+        count,
+    )?;
+
+    let rows = view.snapshot().rows();
+    let mut names = Names {
+        rows,
+        known: HashMap::new(),
+    };
+    let mut fetch = Fetch {
+        view,
+        rows,
+        documents: HashMap::new(),
+    };
+    let cited = run.trace.step(
+        "fetch",
+        || {
+            hits(
+                &fused,
+                request,
+                &mut fetch,
+                &mut names,
+                graph,
+                &found.reached,
+            )
+        },
+        |hits| hits.len() as u64,
+    )?;
+    let concepts = concept_hits(&analysed.links, &mut names)?;
+    let relations = relations(graph, &found.reached, &mut names)?;
+    let sections = |context: &Context| context.sections.len() as u64;
+    let context = request
+        .context_tokens
+        .map(|budget| {
+            run.trace
+                .step("assemble", || Ok(context(&cited, budget)), sections)
+        })
+        .transpose()?;
+    Ok(Answer {
+        question: request.question.clone(),
+        strategy: strategy.name().into(),
+        intent: intent(&request.question),
+        snapshot: view.snapshot().generation(),
+        hits: cited.into_iter().map(|cited| cited.hit).collect(),
+        concepts,
+        relations,
+        context,
+        partial: partial(view, request),
+        took_us: started.elapsed().as_micros() as u64,
+        explain: request.explain.then_some(run.trace.steps),
+        ..Answer::default()
+    })
+}
+
+/// The question as the arms need it.
+struct Analysed {
+    terms: Vec<String>,
+    links: Vec<Link>,
+}
+
+fn analyse(
+    run: &mut Run<'_>,
+    graph: GraphView<'_, Section>,
+    request: &SearchRequest,
+    scratch: &mut Scratch,
+) -> Result<Analysed, QueryError> {
+    let link = matches!(request.strategy, Strategy::Graph | Strategy::Hybrid);
+    let analyzer = &mut scratch.analyzer;
+    let work = || {
+        let mut terms = analyzer.terms(&request.question);
+        terms.truncate(QUESTION_TERMS_MAX);
+        let mut links = if link {
+            graph.link(&request.question)
+        } else {
+            Vec::new()
+        };
+        links.sort_by_key(|link| link.concept);
+        links.dedup_by_key(|link| link.concept);
+        links.truncate(request.query_concepts);
+        Ok(Analysed { terms, links })
+    };
+    run.trace
+        .step("analyse", work, |analysed| analysed.terms.len() as u64)
+}
+
+fn no_vector(view: &ReadView) -> QueryError {
+    QueryError::NoVector(match view.snapshot().space() {
+        None => "the store has no vector space yet",
+        Some(space) if space.record.builtin => "no word of the question is known to the embedder",
+        Some(_) => "the store's vectors are given by the caller, so the question's must be too",
+    })
+}
+
+/// What a search with all arms went without.
+fn partial(view: &ReadView, request: &SearchRequest) -> Vec<String> {
+    let space = view.snapshot().space();
+    match (request.strategy, space, &request.vector) {
+        (Strategy::Hybrid, Some(space), None) if !space.record.builtin => {
+            vec!["vectors: the question has none".into()]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The rule of this store: its calibrated share, else the default.
+fn fusion(view: &ReadView, request: &SearchRequest) -> Fusion {
+    if let Some(fusion) = request.fusion {
+        return fusion;
+    }
+    let calibrated = view
+        .snapshot()
+        .space()
+        .and_then(|space| space.record.vector_share);
+    let default = Mixture::default();
+    Fusion::Mixture(Mixture {
+        vector_share: calibrated.unwrap_or(default.vector_share),
+        ..default
+    })
+}
+
+/// Names of concepts, each read once.
+struct Names<'r> {
+    rows: &'r dyn Rows,
+    known: HashMap<ConceptId, String>,
+}
+
+impl Names<'_> {
+    fn get(&mut self, id: ConceptId) -> Result<String, StoreError> {
+        if let Some(name) = self.known.get(&id) {
+            return Ok(name.clone());
+        }
+        let concept = self.rows.concept(id)?;
+        let concept = concept.ok_or_else(|| missing(Table::Concepts, &keys::concept(id)))?;
+        self.known.insert(id, concept.name.clone());
+        Ok(concept.name)
+    }
+
+    fn all(&mut self, ids: &[ConceptId]) -> Result<Vec<String>, StoreError> {
+        ids.iter().map(|&id| self.get(id)).collect()
+    }
+}
+
+/// Rows of chunks, each document read once.
+struct Fetch<'v> {
+    view: &'v ReadView,
+    rows: &'v dyn Rows,
+    documents: HashMap<DocumentId, DocumentRecord>,
+}
+
+/// A chunk with its document and parent.
+struct Fetched<'f> {
+    document: &'f DocumentRecord,
+    chunk: ChunkRecord,
+    parent: Option<ChunkRecord>,
+}
+
+impl Fetch<'_> {
+    fn get(&mut self, ordinal: Ordinal) -> Result<Fetched<'_>, StoreError> {
+        let place = self.view.snapshot().place(ordinal).ok_or_else(|| {
+            StoreError::Invalid(format!("ordinal {} is not of this view", ordinal.0))
+        })?;
+        let chunk = self.chunk(place.document, place.index)?;
+        let parent = chunk
+            .parent
+            .map(|parent| self.chunk(place.document, parent))
+            .transpose()?;
+        let rows = self.rows;
+        let document =
+            match self.documents.entry(place.document) {
+                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+                std::collections::hash_map::Entry::Vacant(free) => {
+                    let record = rows.document(place.document)?;
+                    free.insert(record.ok_or_else(|| {
+                        missing(Table::Documents, &keys::document(place.document))
+                    })?)
+                }
+            };
+        Ok(Fetched {
+            document,
+            chunk,
+            parent,
+        })
+    }
+
+    /// A chunk that a view promises.
+    fn chunk(&self, document: DocumentId, index: u32) -> Result<ChunkRecord, StoreError> {
+        let chunk = self.rows.chunk(document, index)?;
+        chunk.ok_or_else(|| missing(Table::Chunks, &keys::in_document(document, index)))
+    }
+}
+
+fn hits(
+    fused: &[Fused],
+    request: &SearchRequest,
+    fetch: &mut Fetch<'_>,
+    names: &mut Names<'_>,
+    graph: GraphView<'_, Section>,
+    reached: &[Reached],
+) -> Result<Vec<Cited>, QueryError> {
+    let mut hits = Vec::with_capacity(request.k.min(fused.len()));
+    let mut quota = Quota::new(request);
+    for found in fused {
+        if hits.len() >= quota.k {
+            break;
+        }
+        if !quota.takes(fetch.view, found.ordinal) {
+            continue;
+        }
+        let path = match found.graph {
+            Some(_) => names.all(path_to(graph, reached, found.ordinal))?,
+            None => Vec::new(),
+        };
+        let rank = hits.len() as u32 + 1;
+        hits.push(hit(rank, found, fetch.get(found.ordinal)?, path));
+    }
+    Ok(hits)
+}
+
+/// How many hits are still wanted, in all and by level.
+struct Quota {
+    k: usize,
+    levels: HashMap<Level, usize>,
+}
+
+impl Quota {
+    fn new(request: &SearchRequest) -> Quota {
+        let levels: HashMap<Level, usize> = request.level_limits.iter().copied().collect();
+        let k = if levels.is_empty() {
+            request.k
+        } else {
+            levels.values().sum()
+        };
+        Quota { k, levels }
+    }
+
+    fn takes(&mut self, view: &ReadView, ordinal: Ordinal) -> bool {
+        if self.levels.is_empty() {
+            return true;
+        }
+        let located = view.snapshot().locate(ordinal);
+        let row = located.and_then(|(segment, local)| segment.skeleton.get(local));
+        match row.and_then(|row| self.levels.get_mut(&row.level)) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A hit with what its context needs beside it.
+struct Cited {
+    hit: Hit,
+    /// What a reader calls the document.
+    title: String,
+    /// Characters and label of the parent.
+    parent: Option<((u64, u64), String)>,
+}
+
+fn hit(rank: u32, found: &Fused, fetched: Fetched<'_>, path: Vec<String>) -> Cited {
+    let Fetched {
+        document,
+        chunk,
+        parent,
+    } = fetched;
+    let citation = cite(document, &chunk);
+    let key = chunk_key(document, chunk.suffix);
+    let place = parent
+        .as_ref()
+        .map(|p| (p.location.chars, cite(document, p).label));
+    let parent = parent.map(|parent| ParentHit {
+        chunk: chunk_key(document, parent.suffix).to_string(),
+        text: parent.text,
+    });
+    let hit = Hit {
+        rank,
+        score: found.score,
+        document: key.document.to_string(),
+        chunk: key.to_string(),
+        level: chunk.level,
+        chunk_type: chunk.chunk_type,
+        text: chunk.text,
+        citation,
+        parent,
+        methods: Methods::of(found, path),
+    };
+    Cited {
+        hit,
+        title: name(document).to_owned(),
+        parent: place,
+    }
+}
+
+/// The hits with their sections, as one text of at most `budget` tokens.
+fn context(cited: &[Cited], budget: usize) -> Context {
+    let passages: Vec<Passage<'_>> = cited.iter().map(passage).collect();
+    assemble(&passages, budget, &|text| tokens::count(text) as usize)
+}
+
+fn passage(cited: &Cited) -> Passage<'_> {
+    let hit = &cited.hit;
+    let section = hit.parent.as_ref().zip(cited.parent.as_ref());
+    Passage {
+        rank: hit.rank,
+        document: &hit.document,
+        title: &cited.title,
+        own: Extent {
+            chunk: &hit.chunk,
+            chars: hit.citation.chars,
+            text: &hit.text,
+            label: &hit.citation.label,
+        },
+        section: section.map(|(parent, (chars, label))| Extent {
+            chunk: &parent.chunk,
+            chars: *chars,
+            text: &parent.text,
+            label,
+        }),
+    }
+}
+
+/// The path to the first reached concept that a chunk mentions; empty when it mentions none.
+fn path_to<'r>(
+    graph: GraphView<'_, Section>,
+    reached: &'r [Reached],
+    chunk: Ordinal,
+) -> &'r [ConceptId] {
+    let mentioned: Vec<ConceptId> = graph.concepts(chunk).map(|(concept, _)| concept).collect();
+    let first = reached
+        .iter()
+        .find(|reached| mentioned.binary_search(&reached.concept).is_ok());
+    first.map_or(&[], |reached| &reached.path)
+}
+
+fn concept_hits(links: &[Link], names: &mut Names<'_>) -> Result<Vec<ConceptHit>, QueryError> {
+    let hit = |link: &Link| {
+        let name = names.get(link.concept)?;
+        Ok(ConceptHit {
+            name,
+            score: 1.0,
+            how: ConceptSource::Dictionary,
+        })
+    };
+    links.iter().map(hit).collect()
+}
+
+/// Relations among the reached concepts, nearest first.
+fn relations(
+    graph: GraphView<'_, Section>,
+    reached: &[Reached],
+    names: &mut Names<'_>,
+) -> Result<Vec<RelationHit>, QueryError> {
+    let mut found = Vec::new();
+    for from in reached {
+        for edge in graph.edges(from.concept) {
+            if !edge.outgoing || !reached.iter().any(|to| to.concept == edge.other) {
+                continue;
+            }
+            if found.len() == RELATIONS_MAX {
+                return Ok(found);
+            }
+            found.push(RelationHit {
+                source: names.get(from.concept)?,
+                kind: edge.kind.into(),
+                target: names.get(edge.other)?,
+            });
+        }
+    }
+    Ok(found)
+}

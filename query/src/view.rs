@@ -1,0 +1,240 @@
+//! What a question is asked of: one snapshot with the indexes of all its segments open.
+//!
+//! Always true: rows, segments and tombstones are of one generation, so every arm of a search sees
+//! the same chunks. Readers of unchanged segments are shared with older views.
+//!
+//! Start reading at [`ReadView::open`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use loci_graph::{GraphReader, GraphView, Ranks};
+use loci_index::facets::FacetReader;
+use loci_index::text::TextReader;
+use loci_index::vector::FlatReader;
+use loci_storage::segment::{Layer, Part, Section, SectionId, SkeletonRow};
+use loci_storage::snapshot::OpenSegment;
+use loci_storage::{Ordinal, Placed, SegmentId, Snapshot, SpaceId, StoreError};
+use roaring::RoaringBitmap;
+
+/// A snapshot with its indexes open.
+pub struct ReadView {
+    snapshot: Snapshot,
+    segments: Vec<ViewSegment>,
+    ranks: Option<Ranks<Section>>,
+}
+
+impl fmt::Debug for ReadView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReadView(generation {})", self.snapshot.generation())
+    }
+}
+
+/// The readers of one segment.
+#[derive(Clone)]
+struct ViewSegment {
+    id: SegmentId,
+    indexes: Arc<Indexes>,
+    vectors: Option<Arc<Vectors>>,
+}
+
+/// What a segment's base part holds.
+struct Indexes {
+    text: [TextReader<Section>; 2],
+    facets: FacetReader<Section>,
+    graph: GraphReader<Section>,
+}
+
+/// What a segment's vector part holds.
+struct Vectors {
+    part: u64,
+    space: SpaceId,
+    layers: [FlatReader<Section>; 2],
+}
+
+impl ReadView {
+    /// Opens the indexes of `snapshot`, sharing those of segments that `previous` has open.
+    ///
+    /// # Errors
+    /// [`StoreError::Part`] when a section is malformed; checksums were verified before.
+    pub fn open(snapshot: Snapshot, previous: Option<&ReadView>) -> Result<ReadView, StoreError> {
+        let segments = snapshot
+            .segments()
+            .iter()
+            .map(|segment| ViewSegment::open(segment, previous))
+            .collect::<Result<_, _>>()?;
+        let ranks = snapshot
+            .analysis()
+            .and_then(|part| part.find(SectionId::Ranks, 0));
+        let ranks = ranks
+            .map(Ranks::open)
+            .transpose()
+            .map_err(StoreError::view)?;
+        Ok(ReadView {
+            snapshot,
+            segments,
+            ranks,
+        })
+    }
+
+    /// The snapshot.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// PageRank of concepts, where it was computed.
+    pub fn ranks(&self) -> Option<&Ranks<Section>> {
+        self.ranks.as_ref()
+    }
+
+    /// Text of a layer, by segment.
+    pub fn text(&self, layer: Layer) -> Vec<Placed<'_, TextReader<Section>>> {
+        self.placed(move |segment| &segment.indexes.text[layer as usize])
+    }
+
+    /// Facets, by segment.
+    pub fn facets(&self) -> Vec<Placed<'_, FacetReader<Section>>> {
+        self.placed(|segment| &segment.indexes.facets)
+    }
+
+    /// Names, mentions and relations, by segment: what a [`GraphView`] is made of.
+    pub fn graph_segments(&self) -> Vec<Placed<'_, GraphReader<Section>>> {
+        self.placed(|segment| &segment.indexes.graph)
+    }
+
+    /// The concept graph over `segments`, which [`ReadView::graph_segments`] gave.
+    pub fn graph<'v>(
+        &'v self,
+        segments: &'v [Placed<'v, GraphReader<Section>>],
+    ) -> GraphView<'v, Section> {
+        GraphView {
+            segments,
+            ranks: self.ranks.as_ref(),
+        }
+    }
+
+    /// Vectors of a layer in the active space, by segment; segments without are left out.
+    pub fn vectors(&self, layer: Layer) -> Vec<Placed<'_, FlatReader<Section>>> {
+        let active = self.snapshot.space().map(|space| space.id);
+        let segments = self.snapshot.segments().iter().zip(&self.segments);
+        let with_vectors = segments.filter_map(|(open, segment)| {
+            let vectors = segment.vectors.as_deref()?;
+            let reader = &vectors.layers[layer as usize];
+            (Some(vectors.space) == active).then(|| place(open, reader))
+        });
+        with_vectors.collect()
+    }
+
+    fn placed<'v, R>(&'v self, reader: impl Fn(&'v ViewSegment) -> &'v R) -> Vec<Placed<'v, R>> {
+        let segments = self.snapshot.segments().iter().zip(&self.segments);
+        segments
+            .map(|(open, segment)| place(open, reader(segment)))
+            .collect()
+    }
+
+    /// Whether a chunk lies in one of `layers`.
+    pub(crate) fn is_searched(&self, chunk: Ordinal, layers: &[Layer]) -> bool {
+        let Some((segment, local)) = self.snapshot.locate(chunk) else {
+            return false;
+        };
+        let is_leaf = |row: SkeletonRow| row.subtree_end.0 == local.0 + 1;
+        let leaf = segment.skeleton.get(local).is_some_and(is_leaf);
+        layers.contains(if leaf { &Layer::Leaves } else { &Layer::Inner })
+    }
+
+    /// All live chunks.
+    pub fn live(&self) -> RoaringBitmap {
+        let mut live = RoaringBitmap::new();
+        for segment in self.snapshot.segments() {
+            live.insert_range(segment.base.0..segment.end().0);
+            live -= shift(&segment.dead, segment.base.0);
+        }
+        live
+    }
+}
+
+fn place<'v, R>(open: &'v OpenSegment, reader: &'v R) -> Placed<'v, R> {
+    Placed {
+        base: open.base,
+        chunk_count: open.chunk_count,
+        dead: &open.dead,
+        reader,
+    }
+}
+
+/// Local numbers as ordinals.
+fn shift(locals: &RoaringBitmap, base: u32) -> RoaringBitmap {
+    if base == 0 {
+        return locals.clone();
+    }
+    // Ascending by construction, so this appends.
+    RoaringBitmap::from_sorted_iter(locals.iter().map(|local| local + base)).unwrap_or_default()
+}
+
+impl ViewSegment {
+    fn open(open: &OpenSegment, previous: Option<&ReadView>) -> Result<ViewSegment, StoreError> {
+        let known = previous.and_then(|view| view.segments.iter().find(|s| s.id == open.id));
+        let indexes = match known {
+            Some(known) => Arc::clone(&known.indexes),
+            None => Arc::new(Indexes::open(open)?),
+        };
+        let vectors = match (
+            &open.vectors,
+            known.and_then(|known| known.vectors.as_ref()),
+        ) {
+            (Some((_, part)), Some(known)) if known.part == part.header().part => {
+                Some(Arc::clone(known))
+            }
+            (Some((space, part)), _) => Some(Arc::new(Vectors::open(*space, part)?)),
+            (None, _) => None,
+        };
+        Ok(ViewSegment {
+            id: open.id,
+            indexes,
+            vectors,
+        })
+    }
+}
+
+impl Indexes {
+    fn open(open: &OpenSegment) -> Result<Indexes, StoreError> {
+        let section = |id, argument| section(&open.part, id, argument);
+        let text = |layer: Layer| {
+            TextReader::new(section(SectionId::Text, layer as u32)?).map_err(StoreError::view)
+        };
+        let graph = GraphReader::open(
+            section(SectionId::Names, 0)?,
+            section(SectionId::Mentions, 0)?,
+            section(SectionId::Relations, 0)?,
+            open.chunk_count,
+        );
+        Ok(Indexes {
+            text: [text(Layer::Leaves)?, text(Layer::Inner)?],
+            facets: FacetReader::new(section(SectionId::Facets, 0)?).map_err(StoreError::view)?,
+            graph: graph.map_err(StoreError::view)?,
+        })
+    }
+}
+
+impl Vectors {
+    fn open(space: SpaceId, part: &Arc<Part>) -> Result<Vectors, StoreError> {
+        let layer = |layer: Layer| {
+            let section = section(part, SectionId::Vectors, layer as u32)?;
+            FlatReader::new(section).map_err(StoreError::view)
+        };
+        let layers = [layer(Layer::Leaves)?, layer(Layer::Inner)?];
+        Ok(Vectors {
+            part: part.header().part,
+            space,
+            layers,
+        })
+    }
+}
+
+fn section(part: &Arc<Part>, id: SectionId, argument: u32) -> Result<Section, StoreError> {
+    part.section(id, argument)
+        .map_err(|source| StoreError::Part {
+            name: part.header().part.to_string(),
+            source,
+        })
+}

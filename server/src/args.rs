@@ -1,0 +1,228 @@
+//! The command line: commands, options, and how their values are read.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// One embedded transactional store for retrieval: documents, vectors, text and graph.
+#[derive(Debug, Parser)]
+#[command(name = "loci", version, about, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// Print one JSON object a line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Ingest the documents inside this binary and answer five questions about them
+    Demo(Demo),
+    /// Store files and folders
+    Ingest(Ingest),
+    /// Ask a question
+    Search(Search),
+    /// Look at a document or chunk
+    Show(Show),
+    /// Look at a concept: relations, prerequisites, chunks
+    Concept(Concept),
+    /// Figures of the store
+    Stats(Stats),
+    /// Read and change the settings of the store
+    Config(Config),
+    /// Store a prepared data folder in bulk
+    Load(Load),
+    /// Ask the questions of a prepared data folder and judge the answers
+    Eval(Eval),
+    /// Parse one document from standard input: what `ingest` runs as a limited child
+    #[command(name = "__parse", hide = true)]
+    Parse,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Keep the store in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ingest {
+    /// Folder of the store; made when missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Files and folders
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Key of the document, for one file; else its path relative to the folder
+    #[arg(long)]
+    pub(crate) key: Option<String>,
+    /// Named collection
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub(crate) collection: String,
+    /// What the files are: auto, pdf, html, markdown, code, text
+    #[arg(long, default_value = "auto")]
+    pub(crate) kind: String,
+    /// How documents are cut
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) chunking: ChunkingArg,
+    /// Which chunks are embedded; else as the store's settings say
+    #[arg(long, value_enum)]
+    pub(crate) embed: Option<EmbedArg>,
+    /// Who owns the documents
+    #[arg(long, value_name = "ID", default_value = "")]
+    pub(crate) user: String,
+    /// Do unchanged files again
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Files parsed at a time; 0: as many as there are cores
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ChunkingArg {
+    Auto,
+    Hierarchical,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EmbedArg {
+    All,
+    Children,
+    None,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// The question
+    pub(crate) question: String,
+    /// Hits at most, or at most of a level: `sentence=20,section=5`
+    #[arg(short, default_value = "10", value_name = "N")]
+    pub(crate) k: String,
+    /// auto, hybrid, text, vector, graph
+    #[arg(long, default_value = "auto")]
+    pub(crate) strategy: String,
+    /// Which chunks may be found: `file_type = pdf and page in 10..20`
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+    /// Levels to search: summary, section, paragraph, proposition, sentence
+    #[arg(long, value_delimiter = ',', value_name = "L,…")]
+    pub(crate) level: Vec<String>,
+    /// Assemble a context of at most this many tokens
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<usize>,
+    /// Say what each operator did
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Key of a document, or of a chunk (`KEY#NUMBER`)
+    pub(crate) key: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Concept {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Its name, however written
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Count everything again from rows and segments, and say what differs
+    #[arg(long)]
+    pub(crate) recount: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    #[command(subcommand)]
+    pub(crate) action: Option<ConfigAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Print one setting, or all
+    Get {
+        /// Its name
+        key: Option<String>,
+    },
+    /// Change a setting
+    Set {
+        /// Its name
+        key: String,
+        /// Its value; left out, the default
+        value: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// Folder of the store; made when missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// The data folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) data: PathBuf,
+    /// Where vectors come from; else the folder where it has any, else the store's own embedder
+    #[arg(long, value_enum)]
+    pub(crate) embedder: Option<EmbedderArg>,
+    /// Where concepts come from
+    #[arg(long, value_enum, default_value = "given")]
+    pub(crate) concepts: ConceptsArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Eval {
+    /// The data folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) data: PathBuf,
+    /// Folder of the store; else a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: Option<PathBuf>,
+    /// Strategies: hybrid, text, vector, graph; else all that the data allow
+    #[arg(long, value_delimiter = ',', value_name = "S,…")]
+    pub(crate) strategy: Vec<String>,
+    /// Hits a question
+    #[arg(short, default_value_t = 10, value_name = "N")]
+    pub(crate) k: usize,
+    /// Where vectors come from; else the folder where it has any, else the store's own embedder
+    #[arg(long, value_enum)]
+    pub(crate) embedder: Option<EmbedderArg>,
+    /// Where concepts come from
+    #[arg(long, value_enum, default_value = "given")]
+    pub(crate) concepts: ConceptsArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EmbedderArg {
+    Given,
+    Builtin,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConceptsArg {
+    Given,
+    Builtin,
+    None,
+}

@@ -1,0 +1,114 @@
+//! `loci concept`: what the store knows of a concept.
+
+use anyhow::Context;
+use locidb::graph::{normalise, prerequisites};
+use locidb::query::cite::{chunk_key, cite};
+use locidb::storage::{ConceptId, Rows};
+use serde_json::json;
+
+use super::open;
+use crate::Done;
+use crate::args::Concept;
+use crate::output::{Out, shorten};
+
+/// Relations and chunks that are printed at most.
+const LISTED_MAX: usize = 50;
+/// Prerequisites that are followed at most.
+const PREREQUISITES_MAX: usize = 200;
+
+pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
+    let database = open(&args.db)?;
+    let view = database.view();
+    let read = view.read();
+    let rows = view.snapshot().rows();
+    let segments = read.graph_segments();
+    let graph = read.graph(&segments);
+    let found = graph.lookup(&normalise(&args.name)).filter(|id| graph.is_visible(*id));
+    let Some(id) = found else {
+        eprintln!("loci: no concept {:?}", args.name);
+        return Ok(Done::Wrong);
+    };
+    let concept = rows.concept(id)?.context("the concept's row is missing")?;
+    let before = prerequisites(graph, id, PREREQUISITES_MAX);
+    let mut edges = graph.edges(id);
+    edges.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.other.cmp(&b.other)));
+    edges.truncate(LISTED_MAX);
+    let relations: Vec<_> = edges
+        .iter()
+        .map(|edge| {
+            let (from, to) = if edge.outgoing { (id, edge.other) } else { (edge.other, id) };
+            Ok(json!({
+                "source": name(rows, from)?, "type": edge.kind, "target": name(rows, to)?,
+                "weight": edge.weight,
+            }))
+        })
+        .collect::<anyhow::Result<_>>()?;
+    let mut chunks = Vec::new();
+    for (ordinal, count) in graph.chunks(id).take(LISTED_MAX) {
+        let place = view.snapshot().place(ordinal).context("a chunk without a place")?;
+        let document = rows.document(place.document)?.context("a document's row is missing")?;
+        let chunk = rows.chunk(place.document, place.index)?.context("a chunk's row is missing")?;
+        chunks.push(json!({
+            "chunk": chunk_key(&document, chunk.suffix).to_string(),
+            "label": cite(&document, &chunk).label,
+            "mentions": count,
+            "text": shorten(&chunk.text, 200),
+        }));
+    }
+    let names = |ids: &[ConceptId]| -> anyhow::Result<Vec<String>> {
+        ids.iter().map(|&id| name(rows, id)).collect()
+    };
+    let cycles = before.cycles.iter().map(|cycle| names(cycle)).collect::<Result<Vec<_>, _>>()?;
+    let told = json!({
+        "name": concept.name,
+        "normalised": concept.normalised,
+        "type": concept.kind,
+        "description": concept.description,
+        "synonyms": concept.synonyms,
+        "mentions": concept.mention_count,
+        "documents": concept.document_count,
+        "pagerank": graph.rank(id),
+        "prerequisites": names(&before.order)?,
+        "cycles": cycles,
+        "relations": relations,
+        "chunks": chunks,
+    });
+    if out.json { out.json_line(&told)? } else { print(&told, out)? }
+    Ok(Done::Well)
+}
+
+fn name(rows: &dyn Rows, id: ConceptId) -> anyhow::Result<String> {
+    Ok(rows.concept(id)?.context("a concept's row is missing")?.name)
+}
+
+fn print(told: &serde_json::Value, out: &Out) -> anyhow::Result<()> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_string();
+    let list = |value: &serde_json::Value| {
+        let items = value.as_array().into_iter().flatten();
+        items.map(|item| text(item)).collect::<Vec<_>>().join(", ")
+    };
+    out.line(&format!(
+        "{}  ({} mentions in {} documents)",
+        text(&told["name"]), told["mentions"], told["documents"]
+    ))?;
+    let description = text(&told["description"]);
+    if !description.is_empty() {
+        out.line(&description)?;
+    }
+    for (label, value) in [("Also", "synonyms"), ("Learn first", "prerequisites")] {
+        let listed = list(&told[value]);
+        if !listed.is_empty() {
+            out.line(&format!("{label}: {listed}"))?;
+        }
+    }
+    let rows = |key: &str, columns: [&str; 3]| -> Vec<Vec<String>> {
+        let items = told[key].as_array().into_iter().flatten();
+        items.map(|item| columns.iter().map(|c| text(&item[*c])).collect()).collect()
+    };
+    let relations = rows("relations", ["source", "type", "target"]);
+    if !relations.is_empty() {
+        out.table(&["source", "relation", "target"], &relations)?;
+    }
+    out.table(&["chunk", "place", "text"], &rows("chunks", ["chunk", "label", "text"]))
+}
+

@@ -1,0 +1,98 @@
+//! `loci demo`: the main job on documents inside this binary.
+
+use std::fs;
+
+use loci_ingest::pipeline::{self, IngestOptions, Outcome, Reporter};
+use locidb::{Progress, SearchRequest};
+use std::ops::ControlFlow;
+
+use super::{open_or_create, parse, search};
+use crate::Done;
+use crate::args::Demo;
+use crate::output::Out;
+use crate::progress::Bar;
+
+macro_rules! samples {
+    ($($name:literal),*) => { &[$(($name, include_bytes!(concat!("../../samples/", $name)))),*] };
+}
+
+/// Names and bytes of the documents.
+const SAMPLES: &[(&str, &[u8])] = samples![
+    "memory-palaces.md",
+    "inverted-index.html",
+    "transactions.pdf",
+    "ring_buffer.rs",
+    "nearest.py"
+];
+
+/// Our own documentation is part of the demonstration.
+const DOCS: &[(&str, &[u8])] = &[
+    ("architecture.md", include_bytes!("../../../docs/architecture.md")),
+    ("format.md", include_bytes!("../../../docs/format.md")),
+];
+
+/// A question a line: question, file, place, separated by tabs.
+const QUESTIONS: &str = include_str!("../../samples/questions.tsv");
+
+/// Hits that are shown of a question.
+const SHOWN: usize = 3;
+
+pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
+    let folder = tempfile::tempdir()?;
+    let documents = folder.path().join("documents");
+    fs::create_dir(&documents)?;
+    for (name, bytes) in SAMPLES.iter().chain(DOCS) {
+        fs::write(documents.join(name), bytes)?;
+    }
+    let path = args.db.clone().unwrap_or_else(|| folder.path().join("demo.loci"));
+    let database = open_or_create(&path)?;
+    let reporter = Print { out: *out, bar: Bar::new() };
+    let runner = parse::runner()?;
+    let options = IngestOptions::default();
+    let summary = pipeline::ingest(&database, &[documents], &options, &runner, &reporter)?;
+    drop(reporter);
+    let settings = database.settings()?;
+    for line in QUESTIONS.lines().filter(|line| !line.trim().is_empty()) {
+        let question = line.split('\t').next().unwrap_or_default();
+        let request = SearchRequest { k: SHOWN, ..SearchRequest::new(question) };
+        let answer = database.search(&search::with_settings(request, &settings))?;
+        if out.json {
+            out.json_line(&answer)?;
+        } else {
+            out.line(&format!("\n{question}"))?;
+            search::print(&answer, out)?;
+        }
+    }
+    database.close();
+    if args.db.is_some() && !out.json {
+        let path = path.display();
+        out.line(&format!("\nThe store is in {path}: loci search --db {path} \"…\""))?;
+    }
+    Ok(if summary.failed > 0 { Done::Wrong } else { Done::Well })
+}
+
+/// Prints a line for each document, where a person reads.
+struct Print {
+    out: Out,
+    bar: Bar,
+}
+
+impl Progress for Print {
+    fn report(&self, step: &str, done: u64, total: u64) -> ControlFlow<()> {
+        self.bar.report(step, done, total)
+    }
+}
+
+impl Reporter for Print {
+    fn outcome(&self, outcome: &Outcome) {
+        if self.out.json {
+            return;
+        }
+        let line = match &outcome.error {
+            Some(error) => format!("{}: {error}", outcome.document),
+            None => format!("{}: {} chunks", outcome.document, outcome.chunks),
+        };
+        // A reader that is gone is noticed when answers are printed.
+        let _ = self.bar.suspend(|| self.out.line(&line));
+    }
+}

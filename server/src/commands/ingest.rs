@@ -1,0 +1,119 @@
+//! `loci ingest`: files and folders into the store.
+
+use std::ops::ControlFlow;
+
+use loci_ingest::chunk::Chunking;
+use loci_ingest::parse::Kind;
+use loci_ingest::pipeline::{self, IngestOptions, Outcome, Reporter, Status, Summary};
+use locidb::Progress;
+use locidb::storage::records::EmbedLevels;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::{open_or_create, parse};
+use crate::args::{ChunkingArg, EmbedArg, Ingest};
+use crate::output::Out;
+use crate::progress::Bar;
+use crate::{Done, WrongCall};
+
+pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
+    let options = options(args)?;
+    for path in &args.paths {
+        if !path.exists() {
+            return Err(WrongCall(format!("{}: there is no such path", path.display())).into());
+        }
+    }
+    let database = open_or_create(&args.db)?;
+    let reporter = Print { out: *out, bar: Bar::new(), broken: Mutex::new(None) };
+    let runner = parse::runner()?;
+    let summary = pipeline::ingest(&database, &args.paths, &options, &runner, &reporter)?;
+    if let Some(error) = reporter.broken.lock().take() {
+        return Err(error);
+    }
+    drop(reporter);
+    database.close();
+    print_summary(&summary, out)?;
+    Ok(if summary.failed > 0 || summary.interrupted { Done::Wrong } else { Done::Well })
+}
+
+fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
+    let kind = match &args.kind[..] {
+        "auto" => None,
+        name => Some(Kind::from_name(name).ok_or_else(|| {
+            WrongCall(format!("--kind {name}: give auto, pdf, html, markdown, code or text"))
+        })?),
+    };
+    if args.key.is_some() && args.paths.len() != 1 {
+        return Err(WrongCall("--key names one document: give one file".into()).into());
+    }
+    Ok(IngestOptions {
+        key: args.key.clone(),
+        user: args.user.clone(),
+        collection: args.collection.clone(),
+        kind,
+        chunking: match args.chunking {
+            ChunkingArg::Auto => Chunking::Auto,
+            ChunkingArg::Hierarchical => Chunking::Hierarchical,
+        },
+        embed: args.embed.map(|embed| match embed {
+            EmbedArg::All => EmbedLevels::All,
+            EmbedArg::Children => EmbedLevels::Children,
+            EmbedArg::None => EmbedLevels::None,
+        }),
+        force: args.force,
+        jobs: args.jobs,
+    })
+}
+
+/// Prints a line for each file that is done.
+struct Print {
+    out: Out,
+    bar: Bar,
+    broken: Mutex<Option<anyhow::Error>>,
+}
+
+impl Progress for Print {
+    fn report(&self, step: &str, done: u64, total: u64) -> ControlFlow<()> {
+        if self.broken.lock().is_some() {
+            return ControlFlow::Break(());
+        }
+        self.bar.report(step, done, total)
+    }
+}
+
+impl Reporter for Print {
+    fn outcome(&self, outcome: &Outcome) {
+        let printed = self.bar.suspend(|| {
+            if self.out.json { self.out.json_line(outcome) } else { print_line(&self.out, outcome) }
+        });
+        if let Err(error) = printed {
+            *self.broken.lock() = Some(error);
+        }
+    }
+}
+
+fn print_line(out: &Out, outcome: &Outcome) -> anyhow::Result<()> {
+    let status = match outcome.status {
+        Status::Added => "added",
+        Status::Updated => "updated",
+        Status::Unchanged => "unchanged",
+        Status::Failed => "failed",
+    };
+    let rest = match &outcome.error {
+        Some(error) => error.clone(),
+        None => format!("{} chunks, {} concepts", outcome.chunks, outcome.concepts),
+    };
+    out.line(&format!("{status:9}  {}  {rest}", outcome.document))
+}
+
+fn print_summary(summary: &Summary, out: &Out) -> anyhow::Result<()> {
+    if out.json {
+        return out.json_line(&json!({ "summary": summary }));
+    }
+    let Summary { added, updated, unchanged, failed, took_ms, .. } = summary;
+    let seconds = *took_ms as f64 / 1000.0;
+    let stopped = if summary.interrupted { "; stopped before the end" } else { "" };
+    out.line(&format!(
+        "{added} added, {updated} updated, {unchanged} unchanged, {failed} failed in {seconds:.1} s{stopped}"
+    ))
+}

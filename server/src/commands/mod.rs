@@ -1,0 +1,55 @@
+//! One module a command; each reads its arguments, calls the library, prints.
+
+mod concept;
+mod config;
+mod data;
+mod demo;
+mod ingest;
+pub(crate) mod parse;
+mod search;
+mod show;
+mod stats;
+
+use std::path::Path;
+
+use locidb::{Database, Options};
+
+use crate::Done;
+use crate::args::Command;
+use crate::output::Out;
+use crate::progress::catch_interrupts;
+
+/// Carries out a command.
+pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
+    catch_interrupts();
+    match command {
+        Command::Demo(args) => demo::run(&args, out),
+        Command::Ingest(args) => ingest::run(&args, out),
+        Command::Search(args) => search::run(&args, out),
+        Command::Show(args) => show::run(&args, out),
+        Command::Concept(args) => concept::run(&args, out),
+        Command::Stats(args) => stats::run(&args, out),
+        Command::Config(args) => config::run(&args, out),
+        Command::Load(args) => data::load(&args, out),
+        Command::Eval(args) => data::eval(&args, out),
+        Command::Parse => Ok(Done::Well),
+    }
+}
+
+/// Opens a store, made when missing; says what had to be rebuilt.
+fn open_or_create(folder: &Path) -> anyhow::Result<Database> {
+    open_with(folder, &Options::default())
+}
+
+/// Opens a store that must be there.
+fn open(folder: &Path) -> anyhow::Result<Database> {
+    open_with(folder, &Options { create: false, ..Options::default() })
+}
+
+fn open_with(folder: &Path, options: &Options) -> anyhow::Result<Database> {
+    let database = Database::open_with(folder, options)?;
+    for damaged in database.repaired() {
+        eprintln!("loci: rebuilt from rows: {}", damaged.error);
+    }
+    Ok(database)
+}

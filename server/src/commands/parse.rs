@@ -1,0 +1,40 @@
+//! The child process that parses one document, within limits.
+
+use std::io::{stdin, stdout};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use loci_ingest::runner::{ChildProcess, MEMORY_ENV, child_main};
+
+/// How long a document may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// How much memory a parser may use.
+const MEMORY_MAX: u64 = 4 << 30;
+
+/// A runner that parses in children of this program.
+pub(crate) fn runner() -> anyhow::Result<ChildProcess> {
+    Ok(ChildProcess {
+        program: std::env::current_exe()?,
+        args: vec!["__parse".into()],
+        timeout: TIMEOUT,
+        memory_max: MEMORY_MAX,
+    })
+}
+
+/// Limits itself and parses what comes on standard input.
+pub(crate) fn child() -> ExitCode {
+    let limit = std::env::var(MEMORY_ENV).ok().and_then(|bytes| bytes.parse().ok());
+    if let Some(bytes) = limit
+        && let Err(error) = rlimit::setrlimit(rlimit::Resource::AS, bytes, bytes)
+    {
+        eprintln!("loci: limiting memory: {error}");
+        return ExitCode::from(1);
+    }
+    match child_main(stdin().lock(), stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("loci: {error}");
+            ExitCode::from(1)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `loci search`: a question, answered with citations.
+
+use locidb::storage::records::Level;
+use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
+
+use super::open;
+use crate::args::Search;
+use crate::output::{Out, shorten};
+use crate::{Done, WrongCall};
+
+/// Hits that may be asked for.
+const K_MAX: usize = 10_000;
+
+pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
+    let request = request(args)?;
+    let database = open(&args.db)?;
+    let request = with_settings(request, &database.settings()?);
+    let answer = database.search(&request)?;
+    if out.json { out.json_line(&answer)? } else { print(&answer, out)? }
+    database.close();
+    Ok(Done::Well)
+}
+
+fn request(args: &Search) -> anyhow::Result<SearchRequest> {
+    let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
+        WrongCall(format!(
+            "--strategy {}: give auto, hybrid, text, vector or graph",
+            args.strategy
+        ))
+    })?;
+    let filter = args.filter.as_deref().map(Expr::parse).transpose();
+    let filter = filter.map_err(|error| WrongCall(format!("--filter: {error}")))?;
+    let levels = args.level.iter().map(|name| level(name)).collect::<Result<_, _>>()?;
+    let (k, level_limits) = limits(&args.k)?;
+    Ok(SearchRequest {
+        k,
+        level_limits,
+        levels,
+        strategy,
+        filter,
+        context_tokens: args.budget,
+        explain: args.explain,
+        ..SearchRequest::new(&args.question[..])
+    })
+}
+
+pub(super) fn with_settings(request: SearchRequest, settings: &Settings) -> SearchRequest {
+    SearchRequest {
+        hops: settings.hops as usize,
+        neighbours: settings.neighbours as usize,
+        query_concepts: settings.query_concepts as usize,
+        ..request
+    }
+}
+
+fn level(name: &str) -> Result<Level, WrongCall> {
+    Level::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
+        WrongCall(format!("there is no level {name:?}; there are {}", names.join(", ")))
+    })
+}
+
+/// `10`, or `sentence=20,section=5`.
+fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), WrongCall> {
+    let number = |text: &str| match text.parse() {
+        Ok(k) if (1..=K_MAX).contains(&k) => Ok(k),
+        _ => Err(WrongCall(format!("-k {text}: give a number from 1 to {K_MAX}"))),
+    };
+    if !k.contains('=') {
+        return Ok((number(k)?, Vec::new()));
+    }
+    let mut limits = Vec::new();
+    for part in k.split(',') {
+        let wrong = || WrongCall(format!("-k {part}: give LEVEL=NUMBER"));
+        let (name, count) = part.split_once('=').ok_or_else(wrong)?;
+        limits.push((level(name.trim())?, number(count.trim())?));
+    }
+    Ok((limits.iter().map(|(_, count)| count).sum(), limits))
+}
+
+pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
+    if answer.hits.is_empty() {
+        out.line("No chunk answers that. Other words, a wider filter or another strategy may.")?;
+    }
+    for hit in &answer.hits {
+        out.line(&format!("{:2}. {}  —  {}", hit.rank, hit.citation.label, hit.document))?;
+        out.line(&format!("    {}", shorten(&hit.text, 240)))?;
+        let methods = [
+            hit.methods.text.map(|m| format!("text {}", m.rank)),
+            hit.methods.vector.map(|m| format!("vector {}", m.rank)),
+            hit.methods.graph.as_ref().map(|m| format!("graph {}", m.rank)),
+        ];
+        let methods: Vec<String> = methods.into_iter().flatten().collect();
+        out.line(&format!("    {}  ({})", hit.chunk, methods.join(", ")))?;
+    }
+    if !answer.concepts.is_empty() {
+        let names: Vec<&str> = answer.concepts.iter().map(|c| &c.name[..]).collect();
+        out.line(&format!("Concepts: {}", names.join(", ")))?;
+    }
+    for missing in &answer.partial {
+        out.line(&format!("Not searched: {missing}"))?;
+    }
+    if let Some(context) = &answer.context {
+        out.line(&format!("\nContext, {} tokens:\n{}", context.tokens, context.text))?;
+    }
+    if let Some(steps) = &answer.explain {
+        let rows: Vec<Vec<String>> = steps
+            .iter()
+            .map(|s| vec![s.operator.clone(), s.candidates.to_string(), s.took_us.to_string()])
+            .collect();
+        out.table(&["operator", "candidates", "took_us"], &rows)?;
+    }
+    Ok(())
+}

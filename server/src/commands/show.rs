@@ -1,0 +1,116 @@
+//! `loci show`: a document with its chunks, or one chunk.
+
+use anyhow::Context;
+use locidb::query::cite::{chunk_key, cite};
+use locidb::storage::records::{ChunkRecord, DocumentRecord};
+use locidb::storage::{ChunkKey, DocumentKey, Rows};
+use serde_json::json;
+
+use super::open;
+use crate::args::Show;
+use crate::output::{Out, shorten};
+use crate::{Done, WrongCall};
+
+pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
+    let database = open(&args.db)?;
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    let key: DocumentKey = args.key.parse().map_err(|error| WrongCall(format!("{error}")))?;
+    if let Some(id) = rows.document_id(&key)? {
+        let document = rows.document(id)?.context("the document's row is missing")?;
+        show_document(&document, &rows.chunks(id)?, out)?;
+        return Ok(Done::Well);
+    }
+    let found = match args.key.parse::<ChunkKey>() {
+        Ok(key) => rows.find_chunk(&key)?,
+        Err(_) => None,
+    };
+    let Some((id, place)) = found else {
+        eprintln!("loci: no document or chunk {:?}", args.key);
+        return Ok(Done::Wrong);
+    };
+    let document = rows.document(id)?.context("the document's row is missing")?;
+    let chunk = rows.chunk(id, place)?.context("the chunk's row is missing")?;
+    show_chunk(rows, &document, &chunk, id, out)?;
+    Ok(Done::Well)
+}
+
+fn show_document(
+    document: &DocumentRecord,
+    chunks: &[ChunkRecord],
+    out: &Out,
+) -> anyhow::Result<()> {
+    if out.json {
+        let listed: Vec<_> = chunks
+            .iter()
+            .map(|chunk| {
+                json!({
+                    "chunk": chunk_key(document, chunk.suffix).to_string(),
+                    "level": chunk.level,
+                    "chunk_type": chunk.chunk_type,
+                    "citation": cite(document, chunk),
+                    "tokens": chunk.token_count,
+                })
+            })
+            .collect();
+        let mut record = serde_json::to_value(document)?;
+        record["content_hash"] = hex(&document.content_hash).into();
+        return out.json_line(&json!({ "document": record, "chunks": listed }));
+    }
+    let title = document.title.as_deref().unwrap_or(&document.key);
+    out.line(&format!("{title}  ({}, {} chunks)", document.file_type.name(), chunks.len()))?;
+    for chunk in chunks {
+        let depth = depth(chunks, chunk);
+        let label = cite(document, chunk).label;
+        let key = format!("#{}", chunk.suffix);
+        out.line(&format!("{}{key} {label}: {}", "  ".repeat(depth), shorten(&chunk.text, 80)))?;
+    }
+    Ok(())
+}
+
+fn depth(chunks: &[ChunkRecord], chunk: &ChunkRecord) -> usize {
+    let mut depth = 1;
+    let mut parent = chunk.parent;
+    while let Some(above) = parent.and_then(|place| chunks.get(place as usize)) {
+        depth += 1;
+        parent = above.parent;
+    }
+    depth
+}
+
+fn show_chunk(
+    rows: &dyn Rows,
+    document: &DocumentRecord,
+    chunk: &ChunkRecord,
+    id: locidb::storage::DocumentId,
+    out: &Out,
+) -> anyhow::Result<()> {
+    let citation = cite(document, chunk);
+    let key = chunk_key(document, chunk.suffix);
+    let parent = match chunk.parent {
+        Some(place) => rows.chunk(id, place)?.map(|parent| chunk_key(document, parent.suffix)),
+        None => None,
+    };
+    if out.json {
+        let mut record = serde_json::to_value(chunk)?;
+        record["content_hash"] = hex(&chunk.content_hash).into();
+        return out.json_line(&json!({
+            "chunk": key.to_string(),
+            "document": key.document.to_string(),
+            "parent": parent.map(|parent| parent.to_string()),
+            "citation": citation,
+            "record": record,
+        }));
+    }
+    out.line(&format!("{key}  {}", citation.label))?;
+    out.line(&citation.path.join(" › "))?;
+    if let Some(parent) = parent {
+        out.line(&format!("part of {parent}"))?;
+    }
+    out.line("")?;
+    out.line(&chunk.text)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

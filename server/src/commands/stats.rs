@@ -1,0 +1,60 @@
+//! `loci stats`: figures of the store.
+
+use serde_json::json;
+
+use super::open;
+use crate::Done;
+use crate::args::Stats;
+use crate::output::Out;
+
+pub(crate) fn run(args: &Stats, out: &Out) -> anyhow::Result<Done> {
+    let database = open(&args.db)?;
+    if args.recount {
+        let (stats, counted) = database.recount()?;
+        let differences = counted.differences(&stats);
+        if out.json {
+            out.json_line(&json!({
+                "stats": stats, "recount": counted, "differences": differences,
+            }))?;
+        } else {
+            print(&stats, out)?;
+            match differences.is_empty() {
+                true => out.line("A full recount agrees.")?,
+                false => differences.iter().try_for_each(|what| out.line(what))?,
+            }
+        }
+        return Ok(if differences.is_empty() { Done::Well } else { Done::Wrong });
+    }
+    let stats = database.stats();
+    if out.json { out.json_line(&stats)? } else { print(&stats, out)? }
+    Ok(Done::Well)
+}
+
+fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
+    let mut rows = vec![
+        vec!["documents".into(), stats.documents.to_string()],
+        vec!["chunks".into(), stats.chunks.to_string()],
+        vec!["concepts".into(), stats.concepts.to_string()],
+        vec!["relations".into(), stats.relations.to_string()],
+        vec!["segments".into(), stats.segments.to_string()],
+        vec!["dead chunks".into(), stats.dead_chunks.to_string()],
+        vec!["segment bytes".into(), stats.segment_bytes.to_string()],
+        vec!["generation".into(), stats.generation.to_string()],
+    ];
+    let Some(space) = &stats.space else {
+        rows.push(vec!["vector space".into(), "none yet".into()]);
+        return out.table(&[], &rows);
+    };
+    let of = format!("{} (version {}), {} dimensions", space.model, space.version, space.dim);
+    rows.push(vec!["vector space".into(), of]);
+    if let Some(share) = space.vector_share {
+        rows.push(vec!["vector share".into(), format!("{share:.1}")]);
+    }
+    if space.calibration_questions > 0 {
+        let figures: Vec<String> =
+            space.calibration.iter().map(|(share, score)| format!("{share:.1}: {score:.3}")).collect();
+        let asked = format!("{} questions; {}", space.calibration_questions, figures.join("  "));
+        rows.push(vec!["calibration".into(), asked]);
+    }
+    out.table(&[], &rows)
+}
