@@ -74,14 +74,14 @@ impl<'a> Column<'a> {
     /// The chunks that `predicate` wants.
     pub(super) fn select(&self, predicate: &Predicate) -> Result<RoaringBitmap, FacetError> {
         match predicate {
-            Predicate::Equal(value) => self.chunks_at(&[self.equal(value)?]),
+            Predicate::Equal(value) => self.chunks_in(self.equal(value)?),
             Predicate::In(values) => {
                 let places: Result<Vec<_>, _> = values.iter().map(|v| self.equal(v)).collect();
                 self.chunks_at(&places?)
             }
-            Predicate::Range { low, high } => self.chunks_at(&[self.between(low, high)?]),
-            Predicate::Prefix(prefix) => self.chunks_at(&[self.starting(prefix)?]),
-            Predicate::Has => self.chunks_at(&[0..self.len]),
+            Predicate::Range { low, high } => self.chunks_in(self.between(low, high)?),
+            Predicate::Prefix(prefix) => self.chunks_in(self.starting(prefix)?),
+            Predicate::Has => self.chunks_in(0..self.len),
         }
     }
 
@@ -190,6 +190,11 @@ impl<'a> Column<'a> {
 
     fn text(&self, place: u32) -> Result<&'a [u8], FacetError> {
         piece(self.values, self.len, place)
+    }
+
+    /// The chunks that have a value in a range of places.
+    fn chunks_in(&self, places: Range<u32>) -> Result<RoaringBitmap, FacetError> {
+        self.chunks_at(std::slice::from_ref(&places))
     }
 
     /// The chunks that have a value at one of `places`.
