@@ -33,12 +33,12 @@ pub struct RestartOptions {
 }
 
 impl Default for RestartOptions {
-    /// 3 steps (concept → chunk → concept → chunk), restart 0.5, 2,048 chunks or concepts.
+    /// 3 steps (concept → chunk → concept → chunk), restart 0.5, 256 chunks or concepts.
     fn default() -> RestartOptions {
         RestartOptions {
             steps: 3,
             restart: 0.5,
-            frontier: 2048,
+            frontier: 256,
         }
     }
 }
