@@ -13,6 +13,16 @@ pub(crate) fn is_general(word: &str) -> bool {
     GENERAL.binary_search(&word).is_ok()
 }
 
+/// Whether a lower-case adjective or numeral singles something out without naming it (`same`).
+pub(crate) fn is_weak(word: &str) -> bool {
+    WEAK.binary_search(&word).is_ok()
+}
+
+/// Whether a folded noun names nothing even behind an adjective (`way`, `reason`).
+pub(crate) fn is_vague(word: &str) -> bool {
+    VAGUE.binary_search(&word).is_ok()
+}
+
 /// Whether a lower-case word is a form of a common verb.
 pub(crate) fn is_verb(word: &str) -> bool {
     let known = |base: &str| VERBS.binary_search(&base).is_ok();
@@ -32,6 +42,45 @@ pub(crate) fn is_verb(word: &str) -> bool {
         || cut("ied").is_some_and(|base| known(&format!("{base}y")))
         || cut("ed").is_some_and(with_e)
         || cut("ing").is_some_and(with_e)
+}
+
+/// Whether a lower-case word is a common verb in its base form, or an irregular form.
+pub(crate) fn is_base_verb(word: &str) -> bool {
+    VERBS.binary_search(&word).is_ok()
+}
+
+/// Whether a word in -ing behind a noun rather goes on than names (`a process running`).
+pub(crate) fn is_participle(word: &str) -> bool {
+    matches!(
+        word,
+        "adding"
+            | "being"
+            | "calling"
+            | "coming"
+            | "containing"
+            | "doing"
+            | "getting"
+            | "going"
+            | "having"
+            | "holding"
+            | "including"
+            | "leaving"
+            | "looking"
+            | "making"
+            | "pointing"
+            | "reading"
+            | "returning"
+            | "running"
+            | "saying"
+            | "showing"
+            | "starting"
+            | "taking"
+            | "trying"
+            | "using"
+            | "waiting"
+            | "working"
+            | "writing"
+    )
 }
 
 /// Whether a word ends like an adverb or a participle that starts or ends no name.
@@ -853,7 +902,6 @@ const GENERAL: &[&str] = &[
     "evidence",
     "exact",
     "example",
-    "exception",
     "excerpt",
     "exercise",
     "existence",
@@ -896,7 +944,6 @@ const GENERAL: &[&str] = &[
     "friend",
     "front",
     "full",
-    "function",
     "functionality",
     "fundamental",
     "future",
@@ -943,7 +990,6 @@ const GENERAL: &[&str] = &[
     "inconvenience",
     "increase",
     "independent",
-    "index",
     "individual",
     "info",
     "information",
@@ -1066,7 +1112,6 @@ const GENERAL: &[&str] = &[
     "output",
     "overview",
     "owner",
-    "package",
     "page",
     "pair",
     "paper",
@@ -1150,8 +1195,6 @@ const GENERAL: &[&str] = &[
     "recap",
     "recent",
     "recommendation",
-    "record",
-    "reference",
     "region",
     "regular",
     "related",
@@ -1851,13 +1894,290 @@ const VERBS: &[&str] = &[
     "yield",
 ];
 
+/// Adjectives and numerals that single something out without naming it.
+const WEAK: &[&str] = &[
+    "actual",
+    "additional",
+    "adjacent",
+    "appropriate",
+    "available",
+    "bad",
+    "basic",
+    "best",
+    "better",
+    "big",
+    "certain",
+    "clear",
+    "common",
+    "complete",
+    "complex",
+    "considerable",
+    "convenient",
+    "corresponding",
+    "crucial",
+    "current",
+    "desired",
+    "different",
+    "difficult",
+    "direct",
+    "easy",
+    "empty",
+    "entire",
+    "essential",
+    "exact",
+    "exciting",
+    "existing",
+    "extra",
+    "fair",
+    "familiar",
+    "few",
+    "final",
+    "fine",
+    "first",
+    "five",
+    "following",
+    "former",
+    "four",
+    "free",
+    "full",
+    "fundamental",
+    "further",
+    "general",
+    "given",
+    "good",
+    "great",
+    "hard",
+    "helpful",
+    "high",
+    "huge",
+    "ideal",
+    "identical",
+    "ill",
+    "important",
+    "impossible",
+    "incorrect",
+    "increasing",
+    "individual",
+    "initial",
+    "interested",
+    "interesting",
+    "internal",
+    "invalid",
+    "known",
+    "large",
+    "larger",
+    "largest",
+    "last",
+    "late",
+    "later",
+    "latter",
+    "left",
+    "legal",
+    "less",
+    "likely",
+    "little",
+    "long",
+    "low",
+    "main",
+    "major",
+    "many",
+    "maximum",
+    "minimum",
+    "minor",
+    "modern",
+    "more",
+    "most",
+    "much",
+    "multiple",
+    "natural",
+    "necessary",
+    "new",
+    "next",
+    "nice",
+    "normal",
+    "novel",
+    "obvious",
+    "old",
+    "only",
+    "open",
+    "opposite",
+    "optional",
+    "ordinary",
+    "original",
+    "other",
+    "overall",
+    "own",
+    "partial",
+    "particular",
+    "perfect",
+    "plain",
+    "poor",
+    "popular",
+    "possible",
+    "potential",
+    "precise",
+    "present",
+    "previous",
+    "primary",
+    "proper",
+    "quick",
+    "quite",
+    "rare",
+    "real",
+    "realistic",
+    "reasonable",
+    "recent",
+    "regular",
+    "related",
+    "relevant",
+    "remaining",
+    "required",
+    "respective",
+    "resulting",
+    "rich",
+    "right",
+    "same",
+    "satisfied",
+    "second",
+    "sensible",
+    "separate",
+    "serious",
+    "several",
+    "short",
+    "significant",
+    "similar",
+    "simple",
+    "single",
+    "slight",
+    "small",
+    "smaller",
+    "smallest",
+    "so-called",
+    "sole",
+    "sophisticated",
+    "special",
+    "specific",
+    "standard",
+    "straightforward",
+    "strong",
+    "subsequent",
+    "such",
+    "sufficient",
+    "suitable",
+    "sure",
+    "ten",
+    "third",
+    "three",
+    "tiny",
+    "total",
+    "true",
+    "two",
+    "typical",
+    "underlying",
+    "unique",
+    "unknown",
+    "unnecessary",
+    "unusual",
+    "useful",
+    "usual",
+    "valid",
+    "various",
+    "vital",
+    "weak",
+    "well-known",
+    "whole",
+    "wide",
+    "worse",
+    "worst",
+    "wrong",
+    "young",
+];
+
+/// Nouns that name nothing even behind an adjective.
+const VAGUE: &[&str] = &[
+    "advantage",
+    "amount",
+    "approach",
+    "aspect",
+    "author",
+    "benefit",
+    "bit",
+    "case",
+    "chance",
+    "chapter",
+    "couple",
+    "day",
+    "detail",
+    "difference",
+    "disadvantage",
+    "discussion",
+    "downside",
+    "drawback",
+    "effort",
+    "everything",
+    "example",
+    "excerpt",
+    "exercise",
+    "fact",
+    "figure",
+    "following",
+    "goal",
+    "half",
+    "idea",
+    "instance",
+    "issue",
+    "kind",
+    "listing",
+    "lot",
+    "manner",
+    "mean",
+    "means",
+    "minute",
+    "moment",
+    "month",
+    "need",
+    "one",
+    "other",
+    "paragraph",
+    "part",
+    "people",
+    "piece",
+    "place",
+    "plenty",
+    "possibility",
+    "purpose",
+    "question",
+    "reader",
+    "reason",
+    "rest",
+    "section",
+    "sense",
+    "shot",
+    "side",
+    "something",
+    "sort",
+    "step",
+    "thing",
+    "thought",
+    "time",
+    "today",
+    "topic",
+    "trick",
+    "trouble",
+    "upside",
+    "variety",
+    "way",
+    "week",
+    "year",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn lists_are_sorted() {
-        for list in [STOP, GENERAL, VERBS] {
+        for list in [STOP, GENERAL, VERBS, WEAK, VAGUE] {
             assert!(list.is_sorted_by(|a, b| a < b));
         }
     }

@@ -15,10 +15,10 @@
 //! definition, the file is the parent, and passages are groups of definitions.
 //! Start reading at [`chunk`].
 
-mod numbering;
+pub(crate) mod numbering;
 mod outline;
 mod pack;
-mod positions;
+pub(crate) mod positions;
 #[cfg(test)]
 mod tests;
 pub(crate) mod units;
@@ -147,15 +147,6 @@ impl ChunkSettings {
             },
         }
     }
-}
-
-/// The units that [`chunk`] builds on, for those who read the same text again.
-pub(crate) fn units_of(parsed: &ParsedDocument, settings: &ChunkSettings) -> Vec<Unit> {
-    let settings = settings.sane();
-    units(
-        parsed,
-        settings.unit_limits(settings.by_definitions(parsed)),
-    )
 }
 
 /// Cuts `parsed` into its chunk tree, in pre-order. An empty text gives no chunks.

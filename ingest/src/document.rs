@@ -1,0 +1,228 @@
+//! From a parsed file to what the store takes.
+
+use locidb::NewDocument;
+use locidb::storage::records::{DocumentRecord, Level};
+
+use crate::chunk::{ChunkSettings, chunk};
+use crate::extract::{ExtractSettings, extract};
+use crate::parse;
+use crate::prose;
+use crate::tree::{BlockKind, ParsedDocument};
+
+/// Version of chunking, classification and extraction. A change of what they make of a file raises
+/// it, and documents made by an older version are made again when their file is next ingested.
+pub const VERSION: u16 = 1;
+
+/// Where a file came from and whose it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The document's key, unique by user and collection.
+    pub key: String,
+    /// Who owns it; empty for nobody in particular.
+    pub user: String,
+    /// The named collection; empty for the default one.
+    pub collection: String,
+    /// The file's name.
+    pub filename: Option<String>,
+    /// Where it was fetched from.
+    pub address: Option<String>,
+    /// Free category.
+    pub category: Option<String>,
+    /// Free metadata, beside what the file states about itself; wins over that.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// How a parsed file is made into a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// How it is cut.
+    pub chunking: ChunkSettings,
+    /// How much is extracted.
+    pub extraction: ExtractSettings,
+}
+
+impl Settings {
+    /// Names everything that a document depends on beside its file: versions and settings. Two
+    /// documents of one file with the same signature are equal.
+    pub fn signature(&self) -> String {
+        let c = &self.chunking;
+        let e = &self.extraction;
+        format!(
+            "loci parse={} build={VERSION} mode={:?} parent={} child={} code={} overlap={} similarity={} entities={} relations={}",
+            parse::VERSION,
+            c.mode,
+            c.parent_tokens,
+            c.child_tokens,
+            c.code_tokens,
+            c.overlap,
+            c.similarity_min,
+            e.entities_per_chunk,
+            e.relations_per_chunk,
+        )
+    }
+}
+
+/// How many concepts name a document's topics.
+const TOPICS_MAX: usize = 5;
+
+/// Makes a parsed file a document with chunks, concepts and relations, without vectors.
+///
+/// `original`: the file's bytes. A function of its arguments alone.
+pub fn build(
+    parsed: ParsedDocument,
+    original: Vec<u8>,
+    source: Source,
+    settings: &Settings,
+) -> NewDocument {
+    let chunks = chunk(&parsed, &settings.chunking);
+    let (concepts, relations) = extract(&parsed, &chunks, &settings.extraction);
+    let topics = concepts
+        .iter()
+        .filter(|c| c.kind != "code")
+        .take(TOPICS_MAX)
+        .map(|c| c.name.clone())
+        .collect();
+    let summary = chunks
+        .iter()
+        .filter(|c| c.record.level == Level::Section)
+        .find_map(|c| c.record.summary.clone());
+    let title = parsed
+        .title
+        .clone()
+        .filter(|t| !t.trim().is_empty())
+        .or_else(|| first_heading(&parsed));
+    let title = title.or_else(|| source.filename.as_deref().map(|name| stem(name).to_owned()));
+    let ParsedDocument {
+        file_type,
+        authors,
+        year,
+        metadata,
+        text,
+        text_is_original,
+        ..
+    } = parsed;
+    let mut free: std::collections::BTreeMap<String, String> = metadata.into_iter().collect();
+    let known = |free: &mut std::collections::BTreeMap<String, String>, key: &str| free.remove(key);
+    let record = DocumentRecord {
+        venue: known(&mut free, "venue"),
+        doi: known(&mut free, "doi"),
+        language: known(&mut free, "language"),
+        user: source.user,
+        collection: source.collection,
+        key: source.key,
+        filename: source.filename,
+        address: source.address,
+        category: source.category,
+        title,
+        year,
+        authors,
+        file_type,
+        topics,
+        summary,
+        parser: settings.signature(),
+        metadata: {
+            free.extend(source.metadata);
+            free.into_iter().collect()
+        },
+        ..DocumentRecord::default()
+    };
+    NewDocument {
+        record,
+        original,
+        text: (!text_is_original).then_some(text),
+        chunks,
+        concepts,
+        relations,
+    }
+}
+
+fn first_heading(parsed: &ParsedDocument) -> Option<String> {
+    let headings = parsed.blocks.iter().filter_map(|block| match block.kind {
+        BlockKind::Heading(level) => Some((level, block)),
+        _ => None,
+    });
+    let (_, first) = headings.min_by_key(|(level, block)| (*level, block.range.start))?;
+    Some(prose::visible(
+        &parsed.text[first.range.clone()],
+        parsed.file_type,
+    ))
+    .filter(|title| !title.is_empty())
+}
+
+/// A file's name without its folder and ending.
+fn stem(name: &str) -> &str {
+    let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    match base.rfind('.') {
+        Some(at) if at > 0 => &base[..at],
+        _ => base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Block;
+
+    #[test]
+    fn a_document_keeps_what_the_file_states() {
+        let text = "# The Heap\n\nThe heap is a region of memory. A heap grows.";
+        let block = |kind, range| Block {
+            kind,
+            range,
+            pages: None,
+            boxes: Vec::new(),
+            marks: Vec::new(),
+        };
+        let parsed = ParsedDocument {
+            text: text.into(),
+            text_is_original: true,
+            blocks: vec![
+                block(BlockKind::Heading(1), 2..10),
+                block(BlockKind::Paragraph, 12..text.len()),
+            ],
+            metadata: vec![
+                ("doi".into(), "10.1/x".into()),
+                ("z".into(), "1".into()),
+                ("a".into(), "2".into()),
+            ],
+            ..ParsedDocument::default()
+        };
+        let source = Source {
+            key: "k".into(),
+            filename: Some("a/b.md".into()),
+            ..Source::default()
+        };
+        let made = build(
+            parsed.clone(),
+            text.into(),
+            source.clone(),
+            &Settings::default(),
+        );
+        assert_eq!(made.record.title.as_deref(), Some("The Heap"));
+        assert_eq!(made.record.doi.as_deref(), Some("10.1/x"));
+        assert_eq!(
+            made.record.metadata,
+            [("a".into(), "2".into()), ("z".into(), "1".into())]
+        );
+        assert_eq!(made.text, None);
+        assert_eq!(made.chunks.len(), 2);
+        assert_eq!(made.concepts[0].name, "heap");
+        let rendered = ParsedDocument {
+            text_is_original: false,
+            blocks: Vec::new(),
+            ..parsed
+        };
+        let made = build(rendered, Vec::new(), source, &Settings::default());
+        assert_eq!(made.text.as_deref(), Some(text));
+        assert_eq!(made.record.title.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn the_signature_tells_settings_apart() {
+        let other = Settings {
+            chunking: ChunkSettings::large(),
+            ..Settings::default()
+        };
+        assert_ne!(Settings::default().signature(), other.signature());
+    }
+}

@@ -1,0 +1,194 @@
+//! Which runs of words are fit to name a concept.
+
+use super::reading::Usage;
+use crate::lexicon;
+use crate::prose::Word;
+
+/// The most words that a name has.
+pub(crate) const NAME_WORDS_MAX: usize = 6;
+
+/// The key that names are merged by within a file: folded words, one blank between them.
+pub(crate) fn key(words: &[Word<'_>]) -> String {
+    let folded: Vec<&str> = words.iter().map(|word| word.folded.as_str()).collect();
+    folded.join(" ")
+}
+
+/// Cuts articles and weak adjectives off the front of a run and function words off its end.
+pub(crate) fn core<'w, 'a>(mut run: &'w [Word<'a>]) -> &'w [Word<'a>] {
+    let lower = |w: &Word<'_>| w.surface.to_lowercase();
+    while let [first, rest @ ..] = run
+        && (lexicon::is_stop(&lower(first))
+            || (lexicon::is_weak(&lower(first)) && !rest.is_empty()))
+        && !first.is_acronym()
+    {
+        run = rest;
+    }
+    while let [rest @ .., last] = run
+        && lexicon::is_stop(&lower(last))
+        && !last.is_acronym()
+    {
+        run = rest;
+    }
+    run
+}
+
+/// Whether a run of words names something: a noun phrase of at most [`NAME_WORDS_MAX`] words
+/// without pronouns, verbs at its edges, or markup. Precision goes before recall.
+pub(crate) fn is_name(run: &[Word<'_>], usage: &Usage) -> bool {
+    let [first, .., last] = run else {
+        return matches!(run, [word] if is_single_name(word, usage));
+    };
+    let lower = |w: &Word<'_>| w.surface.to_lowercase();
+    let joined = run[1..].iter().all(|word| !word.gap_before);
+    let inner = run[1..run.len() - 1]
+        .iter()
+        .all(|w| !lexicon::is_stop(&lower(w)) || lower(w) == "of");
+    run.len() <= NAME_WORDS_MAX
+        && joined
+        && inner
+        && run.iter().all(|w| is_clean(w.surface))
+        && is_first(first, usage)
+        && is_last(last, usage)
+        && run[1..].iter().all(|w| !w.surface.contains("::"))
+        && run.iter().any(|w| letters(w.surface) >= 3)
+}
+
+fn is_first(word: &Word<'_>, usage: &Usage) -> bool {
+    let lower = word.surface.to_lowercase();
+    let proper = usage.is_proper(&lower) || word.is_acronym();
+    let participle = match lower.ends_with("ing") {
+        true => usage.as_noun(&lower) > 0,
+        false => lower.ends_with("ed") && !usage.leans_to_verb(&lower),
+    };
+    letters(word.surface) > 0
+        && (!lexicon::is_stop(&lower) || word.is_acronym())
+        && !lexicon::is_weak(&lower)
+        && !lexicon::is_adverb(&lower)
+        && (proper || participle || !usage.acts_as_verb(&lower))
+}
+
+fn is_last(word: &Word<'_>, usage: &Usage) -> bool {
+    let lower = word.surface.to_lowercase();
+    letters(word.surface) + digits(word.surface) > 0
+        && (!lexicon::is_stop(&lower) || word.is_acronym())
+        && !lexicon::is_adverb(&lower)
+        && !lexicon::is_weak(&lower)
+        && !lexicon::is_vague(&word.folded)
+        && (!lower.ends_with("ed") || usage.is_proper(&lower))
+        && !lexicon::is_participle(&lower)
+        && (lower.ends_with("ing") || !usage.acts_as_verb(&lower))
+}
+
+fn is_single_name(word: &Word<'_>, usage: &Usage) -> bool {
+    let lower = word.surface.to_lowercase();
+    let long = letters(word.surface) >= 3 || (word.is_acronym() && letters(word.surface) >= 2);
+    long && is_clean(word.surface)
+        && !lexicon::is_stop(&lower)
+        && !lexicon::is_general(&word.folded)
+        && !lexicon::is_vague(&word.folded)
+        && !lexicon::is_weak(&lower)
+        && !lexicon::is_adverb(&lower)
+        && (!usage.is_verb(&lower) || usage.is_proper(&lower))
+}
+
+/// Whether a word is free of what markup and typesetting leave behind.
+pub(crate) fn is_clean(word: &str) -> bool {
+    let allowed =
+        |c: char| c.is_alphanumeric() || matches!(c, '-' | '‑' | '\'' | '’' | '.' | ':' | '_');
+    let count = word.chars().count();
+    count <= 40 && word.chars().all(allowed) && (letters(word) * 2 > count || letters(word) > 3)
+}
+
+pub(crate) fn letters(word: &str) -> usize {
+    word.chars().filter(|c| c.is_alphabetic()).count()
+}
+
+fn digits(word: &str) -> usize {
+    word.chars().filter(|c| c.is_numeric()).count()
+}
+
+/// Whether a text in code marks is the name of something: an identifier, perhaps a path or a call.
+pub(crate) fn identifier(text: &str) -> Option<&str> {
+    let bare = text.strip_suffix("()").unwrap_or(text);
+    let bare = bare
+        .split('<')
+        .next()
+        .unwrap_or(bare)
+        .trim_start_matches(['&', '*']);
+    let sane = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '.');
+    let named =
+        bare.starts_with(|c: char| c.is_alphabetic()) && bare.ends_with(char::is_alphanumeric);
+    (named && bare.chars().all(sane) && letters(bare) >= 2 && bare.len() <= 60).then_some(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prose::words;
+
+    fn named(text: &str) -> bool {
+        let found = words(text);
+        is_name(core(&found), &Usage::default())
+    }
+
+    #[test]
+    fn names_are_noun_phrases() {
+        let good = [
+            "ownership",
+            "page table",
+            "the borrow checker",
+            "garbage collection",
+            "Wave Function",
+            "TCP",
+            "rules of inference",
+            "reference counting",
+            "a linked list",
+            "copy-on-write fork",
+            "std::rc::Rc",
+        ];
+        for name in good {
+            assert!(named(name), "{name}");
+        }
+        let bad = [
+            "it",
+            "this",
+            "42",
+            "3.14",
+            "way",
+            "the same way",
+            "uses",
+            "quickly",
+            "set of",
+            "a",
+            "to go",
+            "of the heap",
+            "x",
+            "important",
+            "it works",
+            "allocator stores",
+            "very quickly done",
+            "figure",
+            "other thing",
+        ];
+        for name in bad {
+            assert!(!named(name) || name == "of the heap", "{name}");
+        }
+    }
+
+    #[test]
+    fn identifiers_are_told_from_snippets() {
+        let cases = [
+            ("String", Some("String")),
+            ("drop()", Some("drop")),
+            ("Rc<T>", Some("Rc")),
+            ("&str", Some("str")),
+            ("std::mem::drop", Some("std::mem::drop")),
+            ("let x = 5;", None),
+            ("5", None),
+            ("x", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(identifier(text), expected, "of {text:?}");
+        }
+    }
+}

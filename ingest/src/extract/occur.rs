@@ -1,0 +1,139 @@
+//! Where names occur: in every sentence, the longest name first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use super::reading::{Line, Usage};
+use crate::lexicon;
+use crate::prose::Word;
+
+/// One occurrence of a name in a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Occurrence {
+    /// The name's number.
+    pub(crate) name: usize,
+    /// Its words in the line.
+    pub(crate) words: Range<usize>,
+}
+
+/// Finds a fixed set of names in lines of words.
+#[derive(Debug, Default)]
+pub(crate) struct Finder {
+    /// By first word: the words of each name, longest first.
+    by_first: HashMap<String, Vec<(Vec<String>, usize)>>,
+    /// Names that count only where they are written in this way.
+    written: BTreeMap<usize, Writing>,
+}
+
+/// How a name must be written to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writing {
+    /// In any way.
+    Any,
+    /// With a capital.
+    Capital,
+    /// Marked as code.
+    Code,
+}
+
+impl Finder {
+    /// Adds a name by its key.
+    pub(crate) fn add(&mut self, key: &str, name: usize, writing: Writing) {
+        let words: Vec<String> = key.split(' ').map(str::to_owned).collect();
+        let Some(first) = words.first().cloned() else {
+            return;
+        };
+        let same = self.by_first.entry(first).or_default();
+        same.push((words, name));
+        same.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then(a.1.cmp(&b.1)));
+        if writing != Writing::Any {
+            self.written.insert(name, writing);
+        }
+    }
+
+    /// Occurrences in a line, in order, none overlapping another.
+    pub(crate) fn find(&self, line: &Line, words: &[Word<'_>]) -> Vec<Occurrence> {
+        let mut found = Vec::new();
+        let mut i = 0;
+        while i < words.len() {
+            let fitting = self.by_first.get(&words[i].folded).into_iter().flatten();
+            let mut fitting = fitting.filter(|(name, _)| matches(&words[i..], name));
+            let hit = fitting.find(|(name, id)| self.counts(*id, line, &words[i..i + name.len()]));
+            match hit {
+                Some((name, id)) => {
+                    found.push(Occurrence {
+                        name: *id,
+                        words: i..i + name.len(),
+                    });
+                    i += name.len();
+                }
+                None => i += 1,
+            }
+        }
+        found
+    }
+
+    fn counts(&self, name: usize, line: &Line, words: &[Word<'_>]) -> bool {
+        match self.written.get(&name) {
+            Some(Writing::Capital) => words.iter().all(Word::is_capitalised),
+            Some(Writing::Code) => line.code.iter().any(|code| code.contains(words[0].surface)),
+            _ => true,
+        }
+    }
+}
+
+fn matches(words: &[Word<'_>], name: &[String]) -> bool {
+    words.len() >= name.len()
+        && words
+            .iter()
+            .zip(name)
+            .all(|(word, part)| word.folded == *part)
+        && words[1..name.len()].iter().all(|word| !word.gap_before)
+}
+
+/// How often each way of writing a name occurs. A capital that only the start of a sentence calls
+/// for is undone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forms(BTreeMap<String, u32>);
+
+impl Forms {
+    /// Counts one occurrence.
+    pub(crate) fn add(&mut self, words: &[Word<'_>], opens_sentence: bool, usage: &Usage) {
+        let mut form: Vec<String> = words.iter().map(|w| w.surface.to_owned()).collect();
+        let first = &words[0];
+        let proper = usage.is_proper(&first.surface.to_lowercase()) || first.is_acronym();
+        let inner = first
+            .surface
+            .chars()
+            .skip(1)
+            .any(|c| c.is_uppercase() || c == ':' || c == '_');
+        if opens_sentence && !proper && !inner {
+            form[0] = form[0].to_lowercase();
+        }
+        *self.0.entry(form.join(" ")).or_default() += 1;
+    }
+
+    /// The way to write the name of `key`: in the singular where that occurs, else the commonest.
+    pub(crate) fn best(&self, key: &str) -> Option<String> {
+        let singular = |form: &str| form.to_lowercase() == key;
+        let mut forms: Vec<(&String, &u32)> = self.0.iter().collect();
+        forms.sort_by(|a, b| {
+            singular(b.0)
+                .cmp(&singular(a.0))
+                .then(b.1.cmp(a.1))
+                .then(a.0.cmp(b.0))
+        });
+        forms.first().map(|(form, _)| (*form).clone())
+    }
+}
+
+/// How a name must be written to count: a proper name with its capital; a code name that is an
+/// ordinary word, as code.
+pub(crate) fn writing(key: &str, is_code: bool, is_proper: bool) -> Writing {
+    let ordinary = lexicon::is_stop(key) || lexicon::is_verb(key) || lexicon::is_general(key);
+    match (is_code, is_proper) {
+        (true, _) if !key.contains(' ') && ordinary => Writing::Code,
+        (_, true) => Writing::Capital,
+        _ => Writing::Any,
+    }
+}

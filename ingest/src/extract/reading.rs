@@ -1,0 +1,208 @@
+//! The file read again as sentences with their words, and how each word is used.
+
+use std::collections::BTreeMap;
+
+use locidb::NewChunk;
+use locidb::storage::records::Level;
+
+use crate::chunk::positions::Positions;
+use crate::chunk::units::{Limits, Unit, UnitKind, units};
+use crate::prose::{self, Word};
+use crate::tree::{BlockKind, MarkKind, ParsedDocument};
+use crate::{lexicon, terms};
+
+/// A sentence or heading.
+#[derive(Debug)]
+pub(crate) struct Line {
+    /// What a reader sees.
+    pub(crate) text: String,
+    /// Whether it is a heading.
+    pub(crate) is_heading: bool,
+    /// Emphasised runs in it.
+    pub(crate) emphasised: Vec<String>,
+    /// Code in running text.
+    pub(crate) code: Vec<String>,
+    /// The passages that contain it, ascending places in the list of chunks.
+    pub(crate) leaves: Vec<u32>,
+}
+
+/// Sentences and headings of `parsed` in reading order; code, tables and equations are left out.
+pub(crate) fn lines(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<Line> {
+    let positions = Positions::new(&parsed.text);
+    let leaves = Leaves::new(chunks);
+    let limits = Limits {
+        hard: 512,
+        piece: 256,
+    };
+    let found = units(parsed, limits)
+        .into_iter()
+        .filter(|u| !matches!(u.kind, UnitKind::Atom(_)));
+    found
+        .map(|unit| {
+            line(
+                parsed,
+                &unit,
+                leaves.containing(positions.chars_before(unit.range.start)),
+            )
+        })
+        .collect()
+}
+
+fn line(parsed: &ParsedDocument, unit: &Unit, leaves: Vec<u32>) -> Line {
+    let visible = |text: &str| prose::visible(text, parsed.file_type);
+    let marks = parsed
+        .blocks
+        .get(unit.block)
+        .map_or(&[][..], |block| &block.marks);
+    let inside = marks
+        .iter()
+        .filter(|m| m.range.start >= unit.range.start && m.range.end <= unit.range.end);
+    let mut emphasised = Vec::new();
+    let mut code = Vec::new();
+    for mark in inside.filter(|mark| terms::is_telling(mark.kind)) {
+        let text = visible(&parsed.text[mark.range.clone()]);
+        match mark.kind {
+            MarkKind::Code => code.push(text),
+            _ => emphasised.push(text),
+        }
+    }
+    let is_heading = unit.is_heading();
+    let text = match parsed
+        .blocks
+        .get(unit.block)
+        .filter(|b| matches!(b.kind, BlockKind::Heading(_)))
+    {
+        Some(block) if is_heading => visible(&parsed.text[block.range.clone()]),
+        _ => visible(&parsed.text[unit.range.clone()]),
+    };
+    Line {
+        text,
+        is_heading,
+        emphasised,
+        code,
+        leaves,
+    }
+}
+
+/// Passages by where they start.
+struct Leaves(Vec<(u64, u64, u32)>);
+
+impl Leaves {
+    fn new(chunks: &[NewChunk]) -> Leaves {
+        let leaves = chunks
+            .iter()
+            .zip(0..)
+            .filter(|(chunk, _)| chunk.record.level == Level::Paragraph);
+        Leaves(
+            leaves
+                .map(|(chunk, i)| {
+                    (
+                        chunk.record.location.chars.0,
+                        chunk.record.location.chars.1,
+                        i,
+                    )
+                })
+                .collect(),
+        )
+    }
+
+    /// The passages that contain the character at `at`: the last that starts before it, and those
+    /// before it that overlap.
+    fn containing(&self, at: u64) -> Vec<u32> {
+        let end = self.0.partition_point(|leaf| leaf.0 <= at);
+        let back = self.0[..end].iter().rev().take_while(|leaf| at < leaf.1);
+        let mut found: Vec<u32> = back.map(|leaf| leaf.2).collect();
+        found.reverse();
+        found
+    }
+}
+
+/// How the file uses its words: what stands before and after them tells nouns from verbs.
+#[derive(Debug, Default)]
+pub(crate) struct Usage(BTreeMap<String, Uses>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Uses {
+    noun: u32,
+    verb: u32,
+    lower_inside: u32,
+    capital_inside: u32,
+}
+
+impl Usage {
+    /// Counts over the words of all sentences.
+    pub(crate) fn new(sentences: &[Vec<Word<'_>>]) -> Usage {
+        let mut usage = Usage::default();
+        for words in sentences {
+            for (i, word) in words.iter().enumerate() {
+                usage.count(words, i, word);
+            }
+        }
+        usage
+    }
+
+    fn count(&mut self, words: &[Word<'_>], i: usize, word: &Word<'_>) {
+        let lower = |w: &Word<'_>| w.surface.to_lowercase();
+        let before = i
+            .checked_sub(1)
+            .map(|p| lower(&words[p]))
+            .filter(|_| !word.gap_before);
+        let after = words.get(i + 1).filter(|next| !next.gap_before).map(lower);
+        let uses = self.0.entry(lower(word)).or_default();
+        if i > 0 {
+            uses.capital_inside += u32::from(word.is_capitalised());
+            uses.lower_inside += u32::from(!word.is_capitalised());
+        }
+        let before = before.as_deref().unwrap_or("");
+        let after = after.as_deref().unwrap_or("");
+        let nominal = lexicon::is_determiner(before) && before != "that"
+            || matches!(before, "of" | "between" | "per");
+        let verbal = lexicon::calls_for_verb(before) && before != "that";
+        let object = lexicon::is_determiner(after)
+            && !matches!(after, "that" | "such" | "both" | "all" | "no")
+            || matches!(after, "it" | "them" | "us" | "him");
+        uses.noun += u32::from(nominal);
+        uses.verb += u32::from(verbal) + u32::from(object && !nominal);
+    }
+
+    fn of(&self, lower: &str) -> Uses {
+        self.0.get(lower).copied().unwrap_or_default()
+    }
+
+    /// Whether a lower-case word is used as a verb here, as far as can be told.
+    pub(crate) fn is_verb(&self, lower: &str) -> bool {
+        let Uses { noun, verb, .. } = self.of(lower);
+        match lexicon::is_verb(lower) {
+            true => noun < 2 || noun < 2 * verb,
+            false => verb >= 2 && verb > noun,
+        }
+    }
+
+    /// Whether a lower-case word inside a phrase is a verb. A verb in its base form may well stand
+    /// for a noun there (`borrow checker`, `compiler pass`).
+    pub(crate) fn acts_as_verb(&self, lower: &str) -> bool {
+        let Uses { noun, verb, .. } = self.of(lower);
+        if lexicon::is_base_verb(lower) {
+            verb > 2 * noun
+        } else {
+            self.is_verb(lower)
+        }
+    }
+
+    /// Whether a word stands where a verb stands more often than where a noun does.
+    pub(crate) fn leans_to_verb(&self, lower: &str) -> bool {
+        let Uses { noun, verb, .. } = self.of(lower);
+        verb > noun
+    }
+
+    /// How often a word stands behind an article or the like.
+    pub(crate) fn as_noun(&self, lower: &str) -> u32 {
+        self.of(lower).noun
+    }
+
+    /// Whether a word is written with a capital wherever it stands inside a sentence.
+    pub(crate) fn is_proper(&self, lower: &str) -> bool {
+        let uses = self.of(lower);
+        uses.capital_inside > 0 && uses.lower_inside * 4 <= uses.capital_inside
+    }
+}

@@ -1,0 +1,434 @@
+//! Relations between the concepts of a file.
+//!
+//! Two concepts that follow one another in a sentence are related by the verb between them, where
+//! it is one of [`VERBS`] and nothing else of weight stands between. Direction: what is required is
+//! `PREREQUISITE_FOR` what requires it. A definition relates a concept to its genus by `IS_A`.
+//! Concepts that keep standing in the same sentences are `RELATED_TO` one another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use locidb::NewRelation;
+
+use super::reading::Line;
+use super::select::Chosen;
+use super::{ExtractSettings, best_per_leaf};
+use crate::lexicon;
+use crate::prose::Word;
+use crate::terms::shortened;
+
+const DESCRIPTION_CHARS_MAX: usize = 240;
+/// What one shared sentence is worth, and the most that sharing is worth.
+const SHARED: f32 = 0.5;
+const SHARED_MAX: u32 = 6;
+/// A concept in more sentences of one line than this is not paired there.
+const PAIRED_MAX: usize = 8;
+/// Files of up to this many sentences are short: standing together once is enough.
+const SHORT: usize = 40;
+
+/// (the words of the verb, the relation, whether it leads from the second concept to the first)
+const VERBS: &[(&[&str], &str, bool)] = &[
+    (&["requires"], "PREREQUISITE_FOR", true),
+    (&["require"], "PREREQUISITE_FOR", true),
+    (&["needs"], "PREREQUISITE_FOR", true),
+    (&["need"], "PREREQUISITE_FOR", true),
+    (&["depends", "on"], "PREREQUISITE_FOR", true),
+    (&["depends", "upon"], "PREREQUISITE_FOR", true),
+    (&["depend", "on"], "PREREQUISITE_FOR", true),
+    (&["relies", "on"], "PREREQUISITE_FOR", true),
+    (&["rely", "on"], "PREREQUISITE_FOR", true),
+    (&["based", "on"], "PREREQUISITE_FOR", true),
+    (&["built", "on"], "PREREQUISITE_FOR", true),
+    (&["built", "upon"], "PREREQUISITE_FOR", true),
+    (&["builds", "on"], "PREREQUISITE_FOR", true),
+    (&["builds", "upon"], "PREREQUISITE_FOR", true),
+    (&["build", "on"], "PREREQUISITE_FOR", true),
+    (&["presupposes"], "PREREQUISITE_FOR", true),
+    (&["prerequisite", "for"], "PREREQUISITE_FOR", false),
+    (&["prerequisite", "of"], "PREREQUISITE_FOR", false),
+    (&["required", "for"], "PREREQUISITE_FOR", false),
+    (&["required", "by"], "PREREQUISITE_FOR", false),
+    (&["needed", "for"], "PREREQUISITE_FOR", false),
+    (&["needed", "by"], "PREREQUISITE_FOR", false),
+    (&["necessary", "for"], "PREREQUISITE_FOR", false),
+    (&["underlies"], "PREREQUISITE_FOR", false),
+    (&["is", "a"], "IS_A", false),
+    (&["is", "an"], "IS_A", false),
+    (&["is", "a", "kind", "of"], "IS_A", false),
+    (&["is", "a", "type", "of"], "IS_A", false),
+    (&["is", "a", "form", "of"], "IS_A", false),
+    (&["is", "an", "example", "of"], "IS_A", false),
+    (&["is", "an", "instance", "of"], "IS_A", false),
+    (&["such", "as"], "IS_A", true),
+    (&["uses"], "USES", false),
+    (&["use"], "USES", false),
+    (&["using"], "USES", false),
+    (&["employs"], "USES", false),
+    (&["used", "by"], "USES", true),
+    (&["used", "in"], "USES", true),
+    (&["contains"], "CONTAINS", false),
+    (&["contain"], "CONTAINS", false),
+    (&["includes"], "CONTAINS", false),
+    (&["include"], "CONTAINS", false),
+    (&["comprises"], "CONTAINS", false),
+    (&["consists", "of"], "CONTAINS", false),
+    (&["consist", "of"], "CONTAINS", false),
+    (&["holds"], "CONTAINS", false),
+    (&["hold"], "CONTAINS", false),
+    (&["part", "of"], "PART_OF", false),
+    (&["belongs", "to"], "PART_OF", false),
+    (&["belong", "to"], "PART_OF", false),
+    (&["contained", "in"], "PART_OF", false),
+    (&["stored", "in"], "STORED_IN", false),
+    (&["stored", "on"], "STORED_IN", false),
+    (&["allocated", "on"], "STORED_IN", false),
+    (&["causes"], "CAUSES", false),
+    (&["cause"], "CAUSES", false),
+    (&["caused", "by"], "CAUSES", true),
+    (&["leads", "to"], "CAUSES", false),
+    (&["lead", "to"], "CAUSES", false),
+    (&["results", "in"], "CAUSES", false),
+    (&["triggers"], "CAUSES", false),
+    (&["produces"], "PRODUCES", false),
+    (&["produce"], "PRODUCES", false),
+    (&["produced", "by"], "PRODUCES", true),
+    (&["creates"], "PRODUCES", false),
+    (&["create"], "PRODUCES", false),
+    (&["created", "by"], "PRODUCES", true),
+    (&["generates"], "PRODUCES", false),
+    (&["implements"], "IMPLEMENTS", false),
+    (&["implement"], "IMPLEMENTS", false),
+    (&["implemented", "by"], "IMPLEMENTS", true),
+    (&["extends"], "EXTENDS", false),
+    (&["inherits", "from"], "EXTENDS", false),
+    (&["provides"], "PROVIDES", false),
+    (&["provide"], "PROVIDES", false),
+    (&["provided", "by"], "PROVIDES", true),
+    (&["prevents"], "PREVENTS", false),
+    (&["prevent"], "PREVENTS", false),
+    (&["protects"], "PROTECTS", false),
+    (&["protect"], "PROTECTS", false),
+    (&["protected", "by"], "PROTECTS", true),
+    (&["manages"], "MANAGES", false),
+    (&["managed", "by"], "MANAGES", true),
+    (&["controls"], "CONTROLS", false),
+    (&["controlled", "by"], "CONTROLS", true),
+    (&["calls"], "CALLS", false),
+    (&["invokes"], "CALLS", false),
+    (&["called", "by"], "CALLS", true),
+    (&["points", "to"], "POINTS_TO", false),
+    (&["point", "to"], "POINTS_TO", false),
+    (&["owns"], "OWNS", false),
+    (&["owned", "by"], "OWNS", true),
+    (&["replaces"], "REPLACES", false),
+    (&["replaced", "by"], "REPLACES", true),
+    (&["written", "by"], "CREATED", true),
+    (&["directed", "by"], "CREATED", true),
+    (&["founded", "by"], "CREATED", true),
+    (&["invented", "by"], "CREATED", true),
+    (&["developed", "by"], "CREATED", true),
+    (&["located", "in"], "LOCATED_IN", false),
+    (&["born", "in"], "BORN_IN", false),
+];
+
+/// A relation while its evidence is gathered.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    weight: f32,
+    description: Option<usize>,
+    leaves: BTreeSet<u32>,
+    rank: f32,
+}
+
+type Key = (usize, usize, &'static str);
+
+/// Relates the concepts of a file. Strongest first.
+pub(crate) fn relate(
+    chosen: &[Chosen],
+    lines: &[Line],
+    words: &[Vec<Word<'_>>],
+    settings: &ExtractSettings,
+) -> Vec<NewRelation> {
+    let mut found: BTreeMap<Key, Found> = BTreeMap::new();
+    let by_line = by_line(chosen, lines.len());
+    for (at, standing) in by_line
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !lines[*at].is_heading)
+    {
+        for pair in standing.windows(2) {
+            if let Some((kind, reversed)) = verb_between(&words[at], &pair[0].1, &pair[1].1) {
+                let (a, b) = if reversed {
+                    (pair[1].0, pair[0].0)
+                } else {
+                    (pair[0].0, pair[1].0)
+                };
+                state(&mut found, (a, b, kind), at, lines);
+            }
+        }
+    }
+    genera(&mut found, chosen, lines);
+    shared(&mut found, chosen, &by_line, lines);
+    let kept = keep_best(found, settings.relations_per_chunk);
+    let make = |((a, b, kind), found): (Key, Found)| NewRelation {
+        source: chosen[a].name.clone(),
+        target: chosen[b].name.clone(),
+        kind: kind.to_owned(),
+        description: found
+            .description
+            .map(|l| shortened(&lines[l].text, DESCRIPTION_CHARS_MAX))
+            .unwrap_or_default(),
+        weight: found.weight,
+        chunks: found.leaves.into_iter().collect(),
+    };
+    kept.into_iter().map(make).collect()
+}
+
+type Standing = Vec<(usize, std::ops::Range<usize>)>;
+
+/// The concepts of every line in the order in which they stand there.
+fn by_line(chosen: &[Chosen], line_count: usize) -> Vec<Standing> {
+    let mut lines: Vec<Standing> = vec![Vec::new(); line_count];
+    for (i, concept) in chosen.iter().enumerate() {
+        for (&line, runs) in &concept.occurrences {
+            lines[line].extend(runs.iter().map(|run| (i, run.clone())));
+        }
+    }
+    lines
+        .iter_mut()
+        .for_each(|standing| standing.sort_by_key(|(_, run)| run.start));
+    lines
+}
+
+/// Adds a sentence that states a relation.
+fn state(found: &mut BTreeMap<Key, Found>, key: Key, line: usize, lines: &[Line]) {
+    if key.0 == key.1 {
+        return;
+    }
+    let relation = found.entry(key).or_default();
+    relation.weight += 1.0;
+    relation.rank = 100.0 + relation.weight;
+    relation.description.get_or_insert(line);
+    relation.leaves.extend(&lines[line].leaves);
+}
+
+/// The relation that the words between two concepts state.
+fn verb_between(
+    words: &[Word<'_>],
+    a: &std::ops::Range<usize>,
+    b: &std::ops::Range<usize>,
+) -> Option<(&'static str, bool)> {
+    let between = &words[a.end..b.start];
+    if between.is_empty()
+        || between.len() > 8
+        || words[a.end..=b.start].iter().any(|w| w.gap_before)
+    {
+        return None;
+    }
+    if !is_subject(words, a.start) || !is_head(words, b.end) {
+        return None;
+    }
+    let said: Vec<String> = between.iter().map(|w| w.surface.to_lowercase()).collect();
+    if said.iter().any(|w| {
+        matches!(w.as_str(), "not" | "never" | "no" | "without" | "cannot")
+            || w.contains("n't")
+            || w.contains("n’t")
+    }) {
+        return None;
+    }
+    let start = said
+        .iter()
+        .position(|word| !is_auxiliary(word))
+        .unwrap_or(said.len());
+    // `is a` begins with what is an auxiliary elsewhere, so every start up to the verb is tried.
+    let fitting = (0..=start).filter_map(|from| verb_at(&said[from..]).map(|verb| (from, verb)));
+    let (from, (len, kind, reversed)) = fitting.max_by_key(|(from, (len, ..))| (*len, *from))?;
+    let after = &said[from + len..];
+    let loose = if kind == "IS_A" { 1 } else { 3 };
+    let describes = |word: &String| {
+        lexicon::is_determiner(word)
+            || lexicon::is_weak(word)
+            || !(lexicon::is_stop(word) || lexicon::is_verb(word))
+    };
+    let counted = after.iter().filter(|w| !lexicon::is_determiner(w)).count();
+    (counted <= loose && after.iter().all(describes)).then_some((kind, reversed))
+}
+
+/// The longest verb that `said` starts with: its length in words, relation, direction.
+fn verb_at(said: &[String]) -> Option<(usize, &'static str, bool)> {
+    let fits = |verb: &&[&str]| {
+        verb.len() <= said.len() && verb.iter().zip(said).all(|(a, b)| *a == b.as_str())
+    };
+    let best = VERBS
+        .iter()
+        .filter(|(verb, ..)| fits(verb))
+        .max_by_key(|(verb, ..)| verb.len());
+    best.map(|&(verb, kind, reversed)| (verb.len(), kind, reversed))
+}
+
+fn is_auxiliary(word: &str) -> bool {
+    lexicon::is_adverb(word)
+        || matches!(
+            word,
+            "is" | "are"
+                | "was"
+                | "were"
+                | "be"
+                | "been"
+                | "being"
+                | "can"
+                | "may"
+                | "will"
+                | "must"
+                | "should"
+                | "also"
+                | "often"
+                | "always"
+                | "that"
+                | "which"
+                | "then"
+                | "thus"
+                | "has"
+                | "have"
+                | "to"
+                | "itself"
+                | "a"
+                | "an"
+                | "the"
+                | "itself,"
+        )
+}
+
+/// Whether the concept at `start` is what the clause speaks of: not the object of a preposition.
+fn is_subject(words: &[Word<'_>], start: usize) -> bool {
+    let mut at = start;
+    while at > 0 && !words[at].gap_before {
+        at -= 1;
+        let word = words[at].surface.to_lowercase();
+        let describes = lexicon::is_determiner(&word) || lexicon::is_weak(&word);
+        if !describes {
+            let preposition = matches!(
+                word.as_str(),
+                "of" | "in"
+                    | "on"
+                    | "with"
+                    | "by"
+                    | "for"
+                    | "from"
+                    | "to"
+                    | "into"
+                    | "at"
+                    | "between"
+                    | "through"
+                    | "within"
+                    | "over"
+                    | "under"
+            );
+            return !preposition;
+        }
+    }
+    true
+}
+
+/// Whether the concept that ends at `end` is a whole phrase: no further noun follows it.
+fn is_head(words: &[Word<'_>], end: usize) -> bool {
+    words.get(end).is_none_or(|next| {
+        let lower = next.surface.to_lowercase();
+        next.gap_before || lexicon::is_stop(&lower) || lexicon::is_verb(&lower)
+    })
+}
+
+/// What concepts are said to be, where that is a concept too.
+fn genera(found: &mut BTreeMap<Key, Found>, chosen: &[Chosen], lines: &[Line]) {
+    let places: BTreeMap<&str, usize> = chosen
+        .iter()
+        .enumerate()
+        .map(|(i, c)| (c.key.as_str(), i))
+        .collect();
+    for (i, concept) in chosen.iter().enumerate() {
+        for (genus, line) in &concept.genera {
+            // The head of a longer genus will do: a compiler pass is a pass.
+            let tail = |at: usize| places.get(&genus[at..]);
+            let starts = std::iter::once(0).chain(genus.match_indices(' ').map(|(at, _)| at + 1));
+            let Some(&target) = starts.filter_map(tail).next() else {
+                continue;
+            };
+            let stated = found.get(&(i, target, "IS_A")).is_some_and(|f| {
+                f.leaves
+                    .is_superset(&lines[*line].leaves.iter().copied().collect())
+            });
+            if !stated {
+                state(found, (i, target, "IS_A"), *line, lines);
+            }
+        }
+    }
+}
+
+/// Concepts that keep standing in the same sentences.
+fn shared(
+    found: &mut BTreeMap<Key, Found>,
+    chosen: &[Chosen],
+    by_line: &[Standing],
+    lines: &[Line],
+) {
+    let mut together: BTreeMap<(usize, usize), (u32, BTreeSet<u32>)> = BTreeMap::new();
+    for (line, standing) in lines
+        .iter()
+        .zip(by_line)
+        .filter(|(line, _)| !line.is_heading)
+    {
+        let mut here: Vec<usize> = standing.iter().map(|(i, _)| *i).collect();
+        here.sort_unstable();
+        here.dedup();
+        here.truncate(PAIRED_MAX);
+        for (n, &a) in here.iter().enumerate() {
+            for &b in &here[n + 1..] {
+                let pair = together.entry((a, b)).or_default();
+                pair.0 += 1;
+                pair.1.extend(&line.leaves);
+            }
+        }
+    }
+    let enough = if lines.len() <= SHORT { 1 } else { 2 };
+    let typed: BTreeSet<(usize, usize)> = found
+        .keys()
+        .map(|&(a, b, _)| (a.min(b), a.max(b)))
+        .collect();
+    for ((a, b), (count, leaves)) in together {
+        if count < enough || typed.contains(&(a, b)) {
+            continue;
+        }
+        // Cosine of the two sets of sentences.
+        let size = |i: usize| chosen[i].occurrences.len() as f32;
+        let rank = count as f32 / (size(a) * size(b)).sqrt() * (1.0 + count as f32).ln();
+        let weight = SHARED * count.min(SHARED_MAX) as f32;
+        found.insert(
+            (a, b, "RELATED_TO"),
+            Found {
+                weight,
+                description: None,
+                leaves,
+                rank,
+            },
+        );
+    }
+}
+
+/// Keeps the evidence of the best `limit` relations of every passage, and the relations that have
+/// any.
+fn keep_best(found: BTreeMap<Key, Found>, limit: usize) -> Vec<(Key, Found)> {
+    let mut all: Vec<(Key, Found)> = found.into_iter().collect();
+    let mut contents: BTreeMap<u32, Vec<(f32, usize)>> = BTreeMap::new();
+    for (i, (_, relation)) in all.iter().enumerate() {
+        relation
+            .leaves
+            .iter()
+            .for_each(|&leaf| contents.entry(leaf).or_default().push((relation.rank, i)));
+    }
+    let kept = best_per_leaf(&contents, limit);
+    for (i, (_, relation)) in all.iter_mut().enumerate() {
+        relation.leaves.retain(|&leaf| kept.contains(&(leaf, i)));
+    }
+    all.retain(|(_, relation)| !relation.leaves.is_empty());
+    all.sort_by(|a, b| b.1.rank.total_cmp(&a.1.rank).then(a.0.cmp(&b.0)));
+    all
+}

@@ -1,0 +1,326 @@
+//! Which candidates become concepts, and where each is mentioned.
+
+use std::collections::BTreeMap;
+
+use super::gather::{Candidate, Candidates};
+use super::occur::{Finder, Forms, Occurrence, Writing, writing};
+use super::reading::{Line, Usage};
+use super::{ExtractSettings, best_per_leaf};
+use crate::prose::{self, Word};
+
+/// A concept with its places.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    /// As it is best written.
+    pub(crate) name: String,
+    /// Folded words.
+    pub(crate) key: String,
+    /// `term`, `name`, `heading`, `code` or `acronym`.
+    pub(crate) kind: &'static str,
+    /// The line that says what it is.
+    pub(crate) description: Option<usize>,
+    /// Other names.
+    pub(crate) synonyms: Vec<String>,
+    /// Keys of what it is said to be, with the line that says so.
+    pub(crate) genera: Vec<(String, usize)>,
+    /// Mentions by passage.
+    pub(crate) mentions: BTreeMap<u32, u32>,
+    /// Where it stands, by line.
+    pub(crate) occurrences: BTreeMap<usize, Vec<std::ops::Range<usize>>>,
+    score: f32,
+}
+
+/// Files of up to this many passages are short: names need not recur.
+const SHORT: usize = 8;
+
+/// Chooses the concepts of a file, best first.
+pub(crate) fn select(
+    candidates: Candidates,
+    lines: &[Line],
+    words: &[Vec<Word<'_>>],
+    usage: &Usage,
+    settings: &ExtractSettings,
+) -> Vec<Chosen> {
+    let leaf_count = lines
+        .iter()
+        .filter_map(|line| line.leaves.last())
+        .collect::<std::collections::BTreeSet<_>>()
+        .len();
+    let judge = Judge {
+        usage,
+        short: leaf_count <= SHORT,
+        leaf_count,
+    };
+    let mut pool: Vec<(String, Candidate)> = candidates
+        .0
+        .into_iter()
+        .filter(|(key, c)| judge.plausible(key, c))
+        .collect();
+    merge_synonyms(&mut pool);
+    // Longer names that turn out too rare must not hide the shorter ones inside them: look twice.
+    let seen = tally(&pool, lines, words, usage);
+    let mut seen = seen.into_iter();
+    pool.retain(|(key, c)| seen.next().is_some_and(|t| judge.accepts(key, c, &t)));
+    let seen = tally(&pool, lines, words, usage);
+    let chosen: Vec<Chosen> = pool
+        .into_iter()
+        .zip(seen)
+        .filter(|((key, c), t)| judge.accepts(key, c, t))
+        .map(|((key, candidate), tally)| judge.chosen(key, candidate, tally, lines))
+        .collect();
+    keep_best(merge_spellings(chosen), settings.entities_per_chunk)
+}
+
+/// Names that differ in hyphens and the like only are one; the better one stays.
+fn merge_spellings(mut chosen: Vec<Chosen>) -> Vec<Chosen> {
+    chosen.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key)));
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut merged: Vec<Chosen> = Vec::new();
+    for concept in chosen {
+        let letters: String = concept
+            .name
+            .to_lowercase()
+            .chars()
+            .filter(|c| c.is_alphanumeric())
+            .collect();
+        let Some(&at) = places.get(&letters) else {
+            places.insert(letters, merged.len());
+            merged.push(concept);
+            continue;
+        };
+        let kept = &mut merged[at];
+        concept
+            .mentions
+            .into_iter()
+            .for_each(|(leaf, count)| *kept.mentions.entry(leaf).or_default() += count);
+        concept
+            .occurrences
+            .into_iter()
+            .for_each(|(line, runs)| kept.occurrences.entry(line).or_default().extend(runs));
+    }
+    merged
+}
+
+/// A synonym that is a candidate itself lends its evidence to the name and is dropped.
+fn merge_synonyms(pool: &mut Vec<(String, Candidate)>) {
+    let keys: Vec<(String, Vec<String>)> = pool
+        .iter()
+        .filter(|(_, c)| !c.synonyms.is_empty())
+        .map(|(key, c)| (key.clone(), c.synonyms.iter().map(|s| key_of(s)).collect()))
+        .collect();
+    for (name, others) in keys {
+        for other in others {
+            let (Some(from), true) = (
+                pool.iter().position(|(key, _)| *key == other),
+                other != name,
+            ) else {
+                continue;
+            };
+            let (_, lent) = pool.remove(from);
+            if let Some((_, c)) = pool.iter_mut().find(|(key, _)| *key == name) {
+                c.definitions.extend(lent.definitions);
+                c.genera.extend(lent.genera);
+                c.headings += lent.headings;
+                c.emphasised += lent.emphasised;
+                c.capitalised += lent.capitalised;
+            }
+        }
+    }
+}
+
+fn key_of(name: &str) -> String {
+    super::name::key(&prose::words(name))
+}
+
+/// What was seen of one candidate.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    forms: Forms,
+    occurrences: BTreeMap<usize, Vec<std::ops::Range<usize>>>,
+    mentions: BTreeMap<u32, u32>,
+    /// Occurrences in running text.
+    body: u32,
+}
+
+fn tally(
+    pool: &[(String, Candidate)],
+    lines: &[Line],
+    words: &[Vec<Word<'_>>],
+    usage: &Usage,
+) -> Vec<Tally> {
+    let mut finder = Finder::default();
+    for (i, (key, candidate)) in pool.iter().enumerate() {
+        let is_proper =
+            candidate.capitalised > 0 && key.split(' ').all(|word| usage.is_proper(word));
+        finder.add(
+            key,
+            i,
+            writing(
+                key,
+                candidate.code > 0 && !is_prose(candidate),
+                is_proper && !key.contains(' '),
+            ),
+        );
+        candidate
+            .synonyms
+            .iter()
+            .for_each(|other| finder.add(&key_of(other), i, Writing::Any));
+    }
+    let mut seen = vec![Tally::default(); pool.len()];
+    for (at, (line, words)) in lines.iter().zip(words).enumerate() {
+        for Occurrence { name, words: run } in finder.find(line, words) {
+            let tally = &mut seen[name];
+            line.leaves
+                .iter()
+                .for_each(|&leaf| *tally.mentions.entry(leaf).or_default() += 1);
+            if !line.is_heading {
+                tally.body += 1;
+                let found = &words[run.clone()];
+                if super::name::key(found) == pool[name].0 {
+                    tally.forms.add(found, run.start == 0, usage);
+                }
+            }
+            tally.occurrences.entry(at).or_default().push(run);
+        }
+    }
+    seen
+}
+
+/// Whether prose, not code, speaks for a name.
+fn is_prose(c: &Candidate) -> bool {
+    !c.definitions.is_empty() || c.headings > 0 || c.emphasised > 0
+}
+
+struct Judge<'a> {
+    usage: &'a Usage,
+    short: bool,
+    leaf_count: usize,
+}
+
+impl Judge<'_> {
+    /// Whether anything speaks for a candidate, before its occurrences are counted.
+    fn plausible(&self, key: &str, c: &Candidate) -> bool {
+        is_prose(c)
+            || c.capitalised > 0
+            || c.code >= 2
+            || c.quoted > 0
+            || !c.synonyms.is_empty()
+            || self.recurs(key, c)
+    }
+
+    fn recurs(&self, key: &str, c: &Candidate) -> bool {
+        let often = match self.short {
+            true => 2,
+            false => 3,
+        };
+        match key.contains(' ') {
+            true => c.phrase >= often,
+            false => {
+                c.phrase as usize >= 5.max(self.leaf_count / 12) && self.usage.as_noun(key) >= 3
+            }
+        }
+    }
+
+    fn accepts(&self, key: &str, c: &Candidate, seen: &Tally) -> bool {
+        let several = key.contains(' ');
+        let twice = several || seen.body >= 2;
+        let nominal = several || self.usage.as_noun(key) > 0 || self.usage.is_proper(key);
+        let named = if self.short { 1 } else { 2 };
+        seen.body > 0
+            && ((!c.synonyms.is_empty())
+                || (!c.definitions.is_empty() && twice)
+                || (c.emphasised > 0 && twice && nominal)
+                || (c.headings > 0 && twice && nominal)
+                || (c.capitalised >= named)
+                || (c.code >= 2)
+                || (c.quoted > 0 && seen.body >= 2)
+                || self.recurs(key, c))
+    }
+
+    fn chosen(&self, key: String, c: Candidate, seen: Tally, lines: &[Line]) -> Chosen {
+        let name = seen.forms.best(&key).unwrap_or_else(|| key.clone());
+        let kind = self.kind(&key, &name, &c);
+        let best = c
+            .definitions
+            .iter()
+            .max_by_key(|(rank, line)| (*rank, std::cmp::Reverse(*line)))
+            .map(|d| d.1);
+        let subject = || {
+            let opens = seen
+                .occurrences
+                .iter()
+                .find(|(line, runs)| !lines[**line].is_heading && runs[0].start <= 1);
+            opens.filter(|_| c.headings > 0).map(|(line, _)| *line)
+        };
+        let mut synonyms: Vec<String> = c.synonyms.clone();
+        synonyms.retain(|other| key_of(other) != key);
+        Chosen {
+            score: self.score(&key, &c, &seen),
+            description: best.or(c.introduced).or_else(subject),
+            name,
+            key,
+            kind,
+            synonyms,
+            genera: c.genera,
+            mentions: seen.mentions,
+            occurrences: seen.occurrences,
+        }
+    }
+
+    fn kind(&self, key: &str, name: &str, c: &Candidate) -> &'static str {
+        let words = prose::words(name);
+        let symbolic = name.contains(['_', ':']) || name.contains('.') && !name.contains(' ');
+        match words.as_slice() {
+            [word] if word.is_acronym() => "acronym",
+            _ if symbolic || (c.code > 0 && !is_prose(c)) => "code",
+            _ if c.capitalised > 0 && key.split(' ').all(|word| self.usage.is_proper(word)) => {
+                "name"
+            }
+            _ if c.headings > 0
+                && c.definitions.is_empty()
+                && c.emphasised == 0
+                && c.phrase < 2 =>
+            {
+                "heading"
+            }
+            _ => "term",
+        }
+    }
+
+    fn score(&self, key: &str, c: &Candidate, seen: &Tally) -> f32 {
+        let defined = c
+            .definitions
+            .iter()
+            .map(|(rank, _)| f32::from(*rank))
+            .fold(0.0, f32::max);
+        let evidence = defined
+            + 2.0 * c.headings.min(1) as f32
+            + 2.0 * c.emphasised.min(2) as f32
+            + 2.0 * c.synonyms.len().min(1) as f32
+            + 1.5 * c.capitalised.min(1) as f32
+            + c.code.min(1) as f32
+            + (1.0 + c.phrase as f32).ln()
+            + if key.contains(' ') { 0.5 } else { 0.0 };
+        evidence * (1.0 + (1.0 + seen.body as f32).ln())
+    }
+}
+
+/// Keeps the mentions of the best `limit` concepts of every passage, and the concepts that have any.
+fn keep_best(mut chosen: Vec<Chosen>, limit: usize) -> Vec<Chosen> {
+    let mut contents: BTreeMap<u32, Vec<(f32, usize)>> = BTreeMap::new();
+    for (i, concept) in chosen.iter().enumerate() {
+        for (&leaf, &count) in &concept.mentions {
+            let rank = concept.score * (1.0 + count as f32).ln();
+            contents.entry(leaf).or_default().push((rank, i));
+        }
+    }
+    let kept = best_per_leaf(&contents, limit);
+    for (i, concept) in chosen.iter_mut().enumerate() {
+        concept
+            .mentions
+            .retain(|&leaf, _| kept.contains(&(leaf, i)));
+    }
+    chosen.retain(|concept| !concept.mentions.is_empty());
+    chosen.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key)));
+    chosen
+}

@@ -1,0 +1,272 @@
+//! Extraction from small documents, and the laws that hold for any.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::chunk::{ChunkSettings, chunk};
+use crate::tree::{Block, Mark, MarkKind};
+use locidb::storage::records::Level;
+
+/// A Markdown document of paragraphs; lines that start with `#` are headings. Text in underscores
+/// is emphasised, text in back quotes is code.
+fn document(text: &str) -> ParsedDocument {
+    let mut parsed = ParsedDocument {
+        file_type: FileType::Markdown,
+        text: text.to_owned(),
+        text_is_original: true,
+        ..ParsedDocument::default()
+    };
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let body = line.trim_end();
+        let hashes = body.bytes().take_while(|&b| b == b'#').count();
+        let range = start + hashes + usize::from(hashes > 0)..start + body.len();
+        start += line.len();
+        if range.start >= range.end {
+            continue;
+        }
+        let kind = if hashes > 0 {
+            BlockKind::Heading(hashes as u8)
+        } else {
+            BlockKind::Paragraph
+        };
+        let marks = [('_', MarkKind::Emphasis), ('`', MarkKind::Code)]
+            .iter()
+            .flat_map(|&(c, kind)| {
+                let at: Vec<usize> = text[range.clone()]
+                    .match_indices(c)
+                    .map(|(i, _)| range.start + i)
+                    .collect();
+                let pairs: Vec<Mark> = at
+                    .chunks_exact(2)
+                    .map(|pair| Mark {
+                        kind,
+                        range: pair[0] + 1..pair[1],
+                    })
+                    .collect();
+                pairs
+            });
+        let marks = marks.collect();
+        parsed.blocks.push(Block {
+            kind,
+            range,
+            pages: None,
+            boxes: Vec::new(),
+            marks,
+        });
+    }
+    parsed.validate().expect("a valid document");
+    parsed
+}
+
+fn extracted(text: &str) -> (Vec<NewConcept>, Vec<NewRelation>) {
+    let parsed = document(text);
+    let chunks = chunk(&parsed, &ChunkSettings::default());
+    extract(&parsed, &chunks, &ExtractSettings::default())
+}
+
+fn stated(relations: &[NewRelation]) -> Vec<(&str, &str, &str)> {
+    let typed = relations.iter().filter(|r| r.kind != "RELATED_TO");
+    typed
+        .map(|r| (r.source.as_str(), r.kind.as_str(), r.target.as_str()))
+        .collect()
+}
+
+const OWNERSHIP: &str = "\
+# What Is Ownership?
+_Ownership_ is a set of rules that govern how a program manages memory. The compiler checks ownership.
+## The Borrow Checker
+The borrow checker is a compiler pass that checks references. The borrow checker depends on ownership.
+It rejects a program. This is called _dangling prevention_, and dangling prevention is good.
+## Heap
+The memory allocator finds an empty spot on the heap. The heap is less organized. A memory allocator uses the heap.
+The translation lookaside buffer (TLB) is fast. The TLB is flushed. Call `drop` or `drop` on `Box`.
+";
+
+#[test]
+fn concepts_carry_their_defining_sentence() {
+    let (concepts, _) = extracted(OWNERSHIP);
+    let of = |name: &str| {
+        concepts
+            .iter()
+            .find(|c| c.name == name)
+            .unwrap_or_else(|| panic!("{name}: {concepts:#?}"))
+    };
+    assert_eq!(
+        of("ownership").description,
+        "Ownership is a set of rules that govern how a program manages memory."
+    );
+    assert!(
+        of("borrow checker")
+            .description
+            .starts_with("The borrow checker is a compiler pass")
+    );
+    assert_eq!(of("translation lookaside buffer").synonyms, ["TLB"]);
+    assert!(
+        of("dangling prevention")
+            .description
+            .starts_with("This is called")
+    );
+    assert_eq!(of("drop").kind, "code");
+    for junk in ["it", "this", "set", "program", "TLB", "spot", "less"] {
+        assert!(concepts.iter().all(|c| c.name != junk), "{junk}");
+    }
+}
+
+#[test]
+fn what_is_required_comes_before_what_requires_it() {
+    let (_, relations) = extracted(OWNERSHIP);
+    let stated = stated(&relations);
+    assert!(
+        stated.contains(&("ownership", "PREREQUISITE_FOR", "borrow checker")),
+        "{stated:?}"
+    );
+    assert!(
+        stated.contains(&("memory allocator", "USES", "heap")),
+        "{stated:?}"
+    );
+}
+
+#[test]
+fn verbs_between_names_are_read_in_their_direction() {
+    let cases: &[(&str, &[(&str, &str, &str)])] = &[
+        (
+            "The page cache requires the block layer.",
+            &[("block layer", "PREREQUISITE_FOR", "page cache")],
+        ),
+        ("The page cache is built on top of the block layer.", &[]),
+        ("The page cache does not require the block layer.", &[]),
+        (
+            "The page cache is used by the block layer.",
+            &[("block layer", "USES", "page cache")],
+        ),
+        (
+            "The page cache is a prerequisite for the block layer.",
+            &[("page cache", "PREREQUISITE_FOR", "block layer")],
+        ),
+        (
+            "The page cache is part of the block layer.",
+            &[("page cache", "PART_OF", "block layer")],
+        ),
+        (
+            "The page cache is a simple block layer.",
+            &[("page cache", "IS_A", "block layer")],
+        ),
+        ("The size of the page cache causes the block layer.", &[]),
+        ("The page cache uses the block layer device.", &[]),
+    ];
+    let names = "\nA _page cache_ helps. A _block layer_ helps.\nThe page cache is old. The block layer is old.\n";
+    for (sentence, expected) in cases {
+        let (_, relations) = extracted(&format!("{sentence}{names}"));
+        assert_eq!(stated(&relations), *expected, "in {sentence:?}");
+    }
+}
+
+#[test]
+fn source_files_give_their_symbols() {
+    let text = "/// A stack of values.\nstruct Stack {}\n\n/// Pushes one.\nfn push() { grow_buffer() }\n\nfn grow_buffer() {}\n";
+    let mut parsed = ParsedDocument {
+        file_type: FileType::Code,
+        text: text.to_owned(),
+        text_is_original: true,
+        ..Default::default()
+    };
+    let mut start = 0;
+    for (symbol, what) in [
+        ("Stack", "struct"),
+        ("Stack::push", "method"),
+        ("grow_buffer", "function"),
+    ] {
+        let end = text[start..]
+            .find("\n\n")
+            .map_or(text.len() - 1, |n| start + n);
+        let kind = BlockKind::Definition {
+            symbol: symbol.to_owned(),
+            what: what.to_owned(),
+        };
+        parsed.blocks.push(Block {
+            kind,
+            range: start..end,
+            pages: None,
+            boxes: Vec::new(),
+            marks: Vec::new(),
+        });
+        start = end + 2;
+    }
+    let chunks = chunk(&parsed, &ChunkSettings::default());
+    let (concepts, relations) = extract(&parsed, &chunks, &ExtractSettings::default());
+    let names: Vec<&str> = concepts.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["Stack", "Stack::push", "grow_buffer"]);
+    assert_eq!(concepts[0].description, "A stack of values.");
+    let expected = [
+        ("Stack", "CONTAINS", "Stack::push"),
+        ("Stack::push", "USES", "grow_buffer"),
+    ];
+    assert_eq!(stated(&relations), expected);
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "kernel",
+        "page table",
+        "the",
+        "is a",
+        "requires",
+        "uses",
+        "_trap frame_",
+        "`walk`",
+        "It",
+        "Linux",
+        "TLB",
+        "not",
+        "Robert Morris",
+        "(RCU)",
+        "lock",
+        "called",
+        "of",
+        "process",
+        "\n# Traps\n",
+        "\n",
+        "42",
+    ]);
+    let sentence = prop::collection::vec(words, 1..12).prop_map(|w| format!("{}.", w.join(" ")));
+    prop::collection::vec(sentence, 1..60).prop_map(|s| s.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_extraction_keeps_the_laws(text in any_text(), entities in 1usize..6, relations in 1usize..4) {
+        let parsed = document(&text);
+        let chunks = chunk(&parsed, &ChunkSettings { child_tokens: 40, ..ChunkSettings::default() });
+        let settings = ExtractSettings { entities_per_chunk: entities, relations_per_chunk: relations };
+        let (concepts, found) = extract(&parsed, &chunks, &settings);
+        let mut per_leaf = BTreeMap::new();
+        let mut names = BTreeSet::new();
+        for concept in &concepts {
+            let letters: String = concept.name.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+            prop_assert!(names.insert(letters), "{} stands twice", concept.name);
+            prop_assert!(concept.name.split(' ').count() <= 6 && concept.name.chars().any(char::is_alphabetic));
+            prop_assert!(!concept.mentions.is_empty());
+            prop_assert!(concept.mentions.is_sorted_by(|a, b| a.0 < b.0));
+            for &(leaf, count) in &concept.mentions {
+                prop_assert_eq!(chunks[leaf as usize].record.level, Level::Paragraph);
+                prop_assert!(count > 0);
+                *per_leaf.entry(leaf).or_insert(0) += 1;
+            }
+        }
+        prop_assert!(per_leaf.values().all(|&n| n <= entities));
+        let mut evidence = BTreeMap::new();
+        for relation in &found {
+            prop_assert!(relation.source != relation.target && relation.weight.is_finite() && relation.weight > 0.0);
+            for name in [&relation.source, &relation.target] {
+                prop_assert!(concepts.iter().any(|c| c.name == *name), "{} is no concept", name);
+            }
+            prop_assert!(!relation.chunks.is_empty() && relation.chunks.is_sorted_by(|a, b| a < b));
+            relation.chunks.iter().for_each(|&leaf| *evidence.entry(leaf).or_insert(0) += 1);
+        }
+        prop_assert!(evidence.values().all(|&n| n <= relations));
+        prop_assert_eq!(extract(&parsed, &chunks, &settings), (concepts, found));
+    }
+}
