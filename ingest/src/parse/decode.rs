@@ -78,7 +78,8 @@ mod tests {
     #[test]
     fn few_broken_bytes_are_replaced_and_many_are_refused() {
         let mostly = [b"word ".repeat(100), b"caf\xe9".to_vec()].concat();
-        let cases: &[(&str, &[u8], Option<(&str, usize, bool)>)] = &[
+        type Want = Option<(&'static str, usize, bool)>;
+        let cases: &[(&str, &[u8], Want)] = &[
             ("plain", b"a\r\nb", Some(("a\r\nb", 0, true))),
             (
                 "byte order mark",

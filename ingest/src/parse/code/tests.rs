@@ -27,13 +27,18 @@ fn label(kind: &BlockKind) -> String {
 
 /// The law of this module: all text lies in a block.
 fn assert_covers_all_lines(document: &ParsedDocument) {
+    let is_blank = |text: &str| text.trim_matches('\u{feff}').trim().is_empty();
     let mut end = 0;
-    let blocks = document.blocks.iter().map(|block| block.range.clone());
-    for range in blocks.chain([document.text.len()..document.text.len()]) {
-        let between = document.text[end..range.start].trim_start_matches('\u{feff}');
-        assert!(between.trim().is_empty(), "lost {between:?}");
-        end = range.end;
+    for block in &document.blocks {
+        let between = &document.text[end..block.range.start];
+        assert!(is_blank(between), "lost {between:?}");
+        end = block.range.end;
     }
+    assert!(
+        is_blank(&document.text[end..]),
+        "lost {:?}",
+        &document.text[end..]
+    );
 }
 
 #[test]

@@ -47,6 +47,7 @@ const DECORATION_CLASSES: &[&str] = &[
     "navbox",
     "mw-editsection",
     "mw-jump-link",
+    "after-portlet",
     "noprint",
     "printfooter",
     "catlinks",
@@ -168,6 +169,8 @@ struct Walk<'a> {
     /// How many open elements deep the closed block is; 0 outside of one.
     closed_depth: usize,
     row: Row,
+    /// Open `header` elements.
+    header_depth: usize,
 }
 
 /// The table row that is being read.
@@ -188,6 +191,7 @@ impl<'a> Walk<'a> {
             roles: Vec::new(),
             closed_depth: 0,
             row: Row::default(),
+            header_depth: 0,
         }
     }
 
@@ -219,6 +223,7 @@ impl<'a> Walk<'a> {
         if let Some(kind) = mark_of(element.value()) {
             self.inline.open(kind);
         }
+        self.header_depth += usize::from(name == "header");
         if self.closed_depth > 0 {
             self.closed_depth += 1;
             self.enter_closed(name);
@@ -269,6 +274,7 @@ impl<'a> Walk<'a> {
         if mark_of(element).is_some() {
             self.inline.close();
         }
+        self.header_depth -= usize::from(name == "header");
         if self.closed_depth > 1 {
             self.closed_depth -= 1;
             return self.leave_closed(name);
@@ -318,7 +324,8 @@ impl<'a> Walk<'a> {
                 || value.attr("aria-hidden") == Some("true")
                 || value.attr("role").is_some_and(|r| DECORATION_ROLES.contains(&r))
                 || value.classes().any(|c| DECORATION_CLASSES.contains(&c))
-                // A header that holds the page's title is no mere banner.
+                // A header that holds the page's title is no mere banner, but its lists are menus.
+                || (matches!(name, "ul" | "ol") && self.header_depth > 0)
                 || (name == "header" && !has_descendant(element, &["h1"])))
     }
 

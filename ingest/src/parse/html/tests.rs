@@ -81,7 +81,7 @@ fn a_page_becomes_its_visible_blocks() {
             &[(Paragraph, "a")],
         ),
         (
-            "<header><h1>t</h1></header>a",
+            "<header><h1>t</h1><ul><li>m</ul></header>a",
             &[(Heading(1), "t"), (Paragraph, "a")],
         ),
         ("<nav>only this</nav>", &[(Paragraph, "only this")]),

@@ -8,12 +8,15 @@ use locidb::storage::records::PageBox;
 use super::layout::{Gap, Line, MONO_WIDTH};
 use super::page::Style;
 use super::paragraph::{Draft, Sort};
-use crate::parse::output::Blocks;
+use crate::parse::output::{Blocks, trimmed};
 use crate::parse::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
 
 /// Deepest indent of code that is kept, in glyphs.
 const CODE_INDENT_MAX: usize = 80;
+
+/// As many dots as are kept of those that lead to a page number.
+const LEADER: &str = ". . . ";
 
 /// Appends all drafts to the document's text and blocks.
 pub(super) fn write(
@@ -191,11 +194,13 @@ impl Writer {
         let from = self.text.len();
         let mut is_space = is_at_start;
         for c in text.chars() {
-            // Runs of spaces are alignment, which the text does not keep.
-            if c != ' ' || !is_space {
+            // Runs of spaces and of dots that lead to a page number are alignment, which the text
+            // does not keep.
+            let is_leader = c == '.' && self.text.ends_with(LEADER);
+            if !is_leader && (c != ' ' || !is_space) {
                 self.text.push(c);
+                is_space = c == ' ';
             }
-            is_space = c == ' ';
         }
         let range = from..self.text.len();
         match self.styled.last_mut() {
@@ -239,27 +244,32 @@ impl Writer {
     /// Bold, slanted and monospaced runs, unless the whole block is such.
     fn marks(&self, block: &Range<usize>) -> Vec<Mark> {
         let mut marks = Vec::new();
-        let sorts: [(MarkKind, fn(&Style) -> bool); 3] = [
-            (MarkKind::Strong, |style| style.is_bold),
-            (MarkKind::Emphasis, |style| style.is_italic),
-            (MarkKind::Code, |style| style.is_mono),
-        ];
-        for (kind, is_such) in sorts {
-            let runs = self.styled.chunk_by(|a, b| is_such(&a.1) && is_such(&b.1));
-            for run in runs.filter(|run| is_such(&run[0].1)) {
-                let range =
-                    run[0].0.start.max(block.start)..run[run.len() - 1].0.end.min(block.end);
-                if range.start >= range.end || range == *block {
-                    continue;
-                }
-                let range = crate::parse::output::trimmed(&self.text, range);
-                if self.text[range.clone()].contains(char::is_alphanumeric) {
-                    marks.push(Mark { kind, range });
-                }
-            }
-        }
+        self.mark_runs(block, MarkKind::Strong, |s| s.is_bold, &mut marks);
+        self.mark_runs(block, MarkKind::Emphasis, |s| s.is_italic, &mut marks);
+        self.mark_runs(block, MarkKind::Code, |s| s.is_mono, &mut marks);
         marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
         marks
+    }
+
+    fn mark_runs(
+        &self,
+        block: &Range<usize>,
+        kind: MarkKind,
+        is_such: impl Fn(Style) -> bool,
+        marks: &mut Vec<Mark>,
+    ) {
+        let runs = self.styled.chunk_by(|a, b| is_such(a.1) && is_such(b.1));
+        for run in runs.filter(|run| is_such(run[0].1)) {
+            let end = run[run.len() - 1].0.end.min(block.end);
+            let range = run[0].0.start.max(block.start)..end;
+            if range.start >= range.end || range == *block {
+                continue;
+            }
+            let range = trimmed(&self.text, range);
+            if self.text[range.clone()].contains(char::is_alphanumeric) {
+                marks.push(Mark { kind, range });
+            }
+        }
     }
 }
 

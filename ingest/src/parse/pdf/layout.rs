@@ -50,6 +50,7 @@ pub(super) struct Line {
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) gap: Gap,
+    pub(super) x0: f32,
     pub(super) style: Style,
     pub(super) text: String,
 }
@@ -357,6 +358,7 @@ fn line(page: &Page, mut runs: Vec<Run>, flow: (u32, usize), column: (f32, f32))
         line.bottom = line.bottom.max(run.bottom());
         line.pieces.push(Piece {
             gap,
+            x0: run.x0,
             style: run.style,
             text: run.text,
         });

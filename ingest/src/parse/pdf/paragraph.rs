@@ -21,8 +21,12 @@ const INDENT: f32 = 0.7;
 const SHORT_SHARE: f32 = 0.12;
 /// Lines with wide gaps that make a table.
 const TABLE_LINES_MIN: usize = 3;
+/// How far cells of one column may begin apart, in points.
+const ALIGNED: f32 = 2.0;
 /// Drafts that may stand between two halves of a sentence.
-const FLOATS_MAX: usize = 4;
+const FLOATS_MAX: usize = 8;
+/// Longest label in a figure, in characters.
+const LABEL_CHARS_MAX: usize = 40;
 
 /// Lines that belong together.
 #[derive(Clone, Debug)]
@@ -60,20 +64,29 @@ impl Draft {
 
 /// Groups lines, which are in reading order.
 pub(super) fn drafts(lines: Vec<Line>, facts: &Facts) -> Vec<Draft> {
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut grouping = Grouping {
+        facts,
+        drafts: Vec::new(),
+        current: 0,
+    };
     // Lines with wide gaps wait until it is known whether they are enough for a table.
     let mut waiting: Vec<Line> = Vec::new();
-    for line in lines {
-        let is_next_row = is_tabular(&line) && waiting.last().is_none_or(|l| is_below(l, &line));
-        if !is_next_row {
-            flush_table(&mut waiting, &mut drafts, facts);
+    for mut line in lines {
+        if waiting.last().is_some_and(|last| !is_below(last, &line)) {
+            grouping.settle(&mut waiting);
         }
-        match is_tabular(&line) {
-            true => waiting.push(line),
-            false => add(line, &mut drafts, facts),
+        if let Some(last) = waiting.last() {
+            align_cells(&mut line, last);
+        }
+        if is_tabular(&line) {
+            waiting.push(line);
+        } else {
+            grouping.settle(&mut waiting);
+            grouping.add(line);
         }
     }
-    flush_table(&mut waiting, &mut drafts, facts);
+    grouping.settle(&mut waiting);
+    let mut drafts = grouping.drafts;
     for draft in &mut drafts {
         if draft.sort == Sort::Code && !reads_as_code(draft) {
             draft.sort = Sort::Prose;
@@ -89,35 +102,92 @@ fn is_tabular(line: &Line) -> bool {
     line.cell_count() > 1 && !is_list_item(&line.text()) && !is_code(line)
 }
 
+/// A long cell leaves a narrow gap after it; the next cell tells itself by where it begins.
+fn align_cells(line: &mut Line, above: &Line) {
+    let columns: Vec<f32> = above
+        .pieces
+        .iter()
+        .filter(|p| p.gap == Gap::Cell)
+        .map(|p| p.x0)
+        .collect();
+    for piece in line.pieces.iter_mut().filter(|p| p.gap == Gap::Space) {
+        if columns.iter().any(|x| (x - piece.x0).abs() <= ALIGNED) {
+            piece.gap = Gap::Cell;
+        }
+    }
+}
+
 /// Whether `next` stands below `line` in the same column, no more than two lines down.
 fn is_below(line: &Line, next: &Line) -> bool {
     let distance = next.base - line.base;
     line.flow == next.flow && distance > 0.0 && distance < CODE_LEADING * line.size
 }
 
-fn flush_table(waiting: &mut Vec<Line>, drafts: &mut Vec<Draft>, facts: &Facts) {
-    let lines = std::mem::take(waiting);
-    if lines.len() >= TABLE_LINES_MIN {
-        drafts.push(Draft {
-            sort: Sort::Table,
-            lines,
-        });
-        return;
-    }
-    for line in lines {
-        add(line, drafts, facts);
-    }
+/// Drafts while they grow.
+struct Grouping<'a> {
+    facts: &'a Facts,
+    drafts: Vec<Draft>,
+    /// The draft that took the last line. Not always the last one: see [`Grouping::home`].
+    current: usize,
 }
 
-/// Puts a line where it belongs.
-fn add(line: Line, drafts: &mut Vec<Draft>, facts: &Facts) {
-    let home = home(&line, drafts, facts);
-    match home.and_then(|index| drafts.get_mut(index)) {
-        Some(draft) => draft.lines.push(line),
-        None => drafts.push(Draft {
-            sort: sort_of(&line),
-            lines: vec![line],
-        }),
+impl Grouping<'_> {
+    /// Puts a line where it belongs.
+    fn add(&mut self, line: Line) {
+        match self.home(&line) {
+            Some(index) => {
+                self.drafts[index].lines.push(line);
+                self.current = index;
+            }
+            None => self.push(Draft {
+                sort: sort_of(&line),
+                lines: vec![line],
+            }),
+        }
+    }
+
+    fn push(&mut self, draft: Draft) {
+        self.drafts.push(draft);
+        self.current = self.drafts.len() - 1;
+    }
+
+    /// The draft that `line` goes on from.
+    fn home(&self, line: &Line) -> Option<usize> {
+        let (drafts, facts) = (&self.drafts, self.facts);
+        let current = drafts.get(self.current)?;
+        let is_next = current.last().flow == line.flow && current.last().base < line.base;
+        if is_next && goes_on(current, line, facts) {
+            return Some(self.current);
+        }
+        if is_next && !is_float(current, facts) {
+            return None;
+        }
+        // Reading jumped to another column or page, or past a figure there: look for the sentence
+        // that was left open.
+        let (back, open) = drafts
+            .iter()
+            .rev()
+            .enumerate()
+            .take(FLOATS_MAX)
+            .find(|(_, draft)| !is_float(draft, facts) || goes_on_elsewhere(draft, line))?;
+        // Past something else only words that cannot begin a sentence go on from one.
+        let is_sure = back == 0 || line.text().starts_with(char::is_lowercase);
+        (is_sure && goes_on_elsewhere(open, line)).then_some(drafts.len() - 1 - back)
+    }
+
+    /// Writes the lines that wait to be a table, as one if they are enough.
+    fn settle(&mut self, waiting: &mut Vec<Line>) {
+        let lines = std::mem::take(waiting);
+        if lines.len() >= TABLE_LINES_MIN {
+            self.push(Draft {
+                sort: Sort::Table,
+                lines,
+            });
+            return;
+        }
+        for line in lines {
+            self.add(line);
+        }
     }
 }
 
@@ -131,31 +201,22 @@ fn sort_of(line: &Line) -> Sort {
     }
 }
 
-/// The draft that `line` goes on from, by its place in `drafts`.
-fn home(line: &Line, drafts: &[Draft], facts: &Facts) -> Option<usize> {
-    let last = drafts.last()?;
-    if last.last().flow == line.flow && last.last().base < line.base {
-        return goes_on(last, line, facts).then_some(drafts.len() - 1);
-    }
-    // Reading jumped to another column or page: look for the sentence that was left open.
-    let is_float = |draft: &Draft| {
-        matches!(draft.sort, Sort::Caption | Sort::Table | Sort::Code)
-            || is_caption(&draft.first().text())
-            || draft.first().size < 0.9 * facts.body_size
-    };
-    let (back, open) = drafts
-        .iter()
-        .rev()
-        .enumerate()
-        .take(FLOATS_MAX)
-        .find(|(_, draft)| !is_float(draft) || goes_on_elsewhere(draft, line))?;
-    goes_on_elsewhere(open, line).then_some(drafts.len() - 1 - back)
+/// Whether a draft may stand in the middle of a sentence: a figure's label or caption, a footnote,
+/// a table.
+fn is_float(draft: &Draft, facts: &Facts) -> bool {
+    matches!(draft.sort, Sort::Caption | Sort::Table | Sort::Code)
+        || draft.first().size < 0.9 * facts.body_size
+        || is_caption(&draft.first().text())
+        || draft.text().chars().count() <= LABEL_CHARS_MAX
 }
 
 /// Whether `line`, in another column or on another page, takes up the sentence that `draft` leaves
 /// open.
 fn goes_on_elsewhere(draft: &Draft, line: &Line) -> bool {
     let last = draft.last();
+    if last.flow == line.flow {
+        return false;
+    }
     match draft.sort {
         Sort::Prose | Sort::ListItem => {
             let text = line.text();
