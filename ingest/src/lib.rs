@@ -2,11 +2,15 @@
 
 pub mod chunk;
 pub mod classify;
+pub mod document;
+pub mod extract;
 mod lexicon;
 pub mod parse;
+pub mod pipeline;
 pub mod prose;
 pub mod runner;
 pub mod sentences;
 pub mod terms;
-pub mod tokens;
 pub mod tree;
+
+pub use locidb::query::tokens;

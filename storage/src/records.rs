@@ -493,7 +493,7 @@ pub struct ConceptRecord {
     pub name: String,
     /// The normalised name: unique in the store.
     pub normalised: String,
-    /// Its type: the most frequent among contributions, or empty.
+    /// Its type: the first in byte order among contributions, or empty.
     pub kind: String,
     /// The longest description, or empty.
     pub description: String,

@@ -1,0 +1,66 @@
+//! Any bytes are a section or a typed error; what opens is searched without a panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use loci_graph::{MentionsReader, NamesReader, Ranks, RelationsReader, link};
+use loci_index::facets::{FacetReader, Predicate};
+use loci_index::text::{self, Bm25, TextReader, TextScratch};
+use loci_index::vector::{self, FlatReader};
+use loci_models::lsa::Projection;
+use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use roaring::RoaringBitmap;
+
+const CHUNKS: u32 = 64;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&kind, bytes)) = bytes.split_first() else { return };
+    let dead = RoaringBitmap::new();
+    let base = Ordinal(0);
+    match kind % 8 {
+        0 => {
+            if let Ok(reader) = TextReader::new(bytes) {
+                let placed = [Placed { base, chunk_count: CHUNKS, dead: &dead, reader: &reader }];
+                let mut scratch = TextScratch::new();
+                let _ = text::search(&placed, &["a", "water"], Bm25::default(), None, 10, &mut scratch);
+            }
+        }
+        1 => {
+            if let Ok(reader) = FlatReader::new(bytes) {
+                let placed = [Placed { base, chunk_count: CHUNKS, dead: &dead, reader: &reader }];
+                let _ = vector::search(&placed, &[1.0, 0.5], None, 10);
+            }
+        }
+        2 => {
+            if let Ok(reader) = FacetReader::new(bytes) {
+                let _ = reader.select("page", &Predicate::Has);
+                let _ = reader.fields();
+            }
+        }
+        3 => {
+            if let Ok(reader) = NamesReader::open(bytes) {
+                let _ = link(&[&reader], "water and the method of loci");
+            }
+        }
+        4 => {
+            if let Ok(reader) = MentionsReader::open(bytes, CHUNKS) {
+                reader.chunks(ConceptId(1)).for_each(drop);
+                reader.concepts(Local(1)).for_each(drop);
+            }
+        }
+        5 => {
+            if let Ok(reader) = RelationsReader::open(bytes, CHUNKS) {
+                reader.edges(ConceptId(1)).for_each(|edge| edge.evidence.for_each(drop));
+            }
+        }
+        6 => {
+            if let Ok(reader) = Ranks::open(bytes) {
+                let _ = reader.get(ConceptId(1));
+            }
+        }
+        _ => {
+            if let Ok(projection) = Projection::new(bytes) {
+                let _ = projection.embed_terms(["water", "a"]);
+            }
+        }
+    }
+});

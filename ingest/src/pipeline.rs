@@ -1,0 +1,537 @@
+//! Files and folders into a database: found, parsed in parallel, stored in order.
+//!
+//! Always true: a document is stored whole or not at all, and a file that fails leaves what was
+//! stored of it before as it was. The order of commits follows the sorted paths, whatever the number
+//! of jobs. Stopped at any moment and started again, it goes on where it was: what is stored
+//! unchanged is skipped.
+//!
+//! Start reading at [`ingest`].
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Instant;
+
+use locidb::storage::records::EmbedLevels;
+use locidb::storage::staging::content_hash;
+use locidb::storage::{DocumentKey, Table};
+use locidb::{Database, NewDocument, Progress, Settings};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::chunk::{ChunkSettings, Chunking};
+use crate::document::{self, Source, build};
+use crate::extract::ExtractSettings;
+use crate::parse::{Kind, detect};
+use crate::runner::ParseRunner;
+
+/// Files that one transaction stores at most.
+const BATCH_FILES: usize = 64;
+/// Bytes of files that one transaction stores, one file excepted.
+const BATCH_BYTES: u64 = 16 << 20;
+/// A file larger than this is refused unread.
+const FILE_LEN_MAX: u64 = 1 << 30;
+
+/// What to make of the files.
+#[derive(Clone, Debug, Default)]
+pub struct IngestOptions {
+    /// The key of the one document; `None`: its path relative to the ingested folder.
+    pub key: Option<String>,
+    /// Who owns the documents; empty for nobody in particular.
+    pub user: String,
+    /// The named collection; empty for the default one.
+    pub collection: String,
+    /// What every file is; `None`: by name and first bytes.
+    pub kind: Option<Kind>,
+    /// How documents are cut.
+    pub chunking: Chunking,
+    /// Which chunks are embedded; `None`: as the store's settings say.
+    pub embed: Option<EmbedLevels>,
+    /// Whether unchanged documents are done again.
+    pub force: bool,
+    /// Files parsed at a time; 0: as many as there are cores.
+    pub jobs: usize,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It is stored now.
+    Added,
+    /// It took the place of an older state.
+    Updated,
+    /// It was stored already.
+    Unchanged,
+    /// It is not stored; an older state of it is as it was.
+    Failed,
+}
+
+/// One file's line.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// Its path, as given or found.
+    pub path: String,
+    /// The document's public key.
+    pub document: String,
+    /// What became of it.
+    pub status: Status,
+    /// Its chunks.
+    pub chunks: u64,
+    /// Concepts that it speaks of.
+    pub concepts: u64,
+    /// Learning items made from it.
+    pub items: u64,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Milliseconds that parsing and chunking took.
+    pub took_ms: u64,
+}
+
+/// What became of all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Files that are stored now.
+    pub added: u64,
+    /// Files that took the place of an older state.
+    pub updated: u64,
+    /// Files that were stored already.
+    pub unchanged: u64,
+    /// Files that are not stored.
+    pub failed: u64,
+    /// Chunks of all that are stored.
+    pub chunks: u64,
+    /// Whether the caller stopped it before the end.
+    pub interrupted: bool,
+    /// Milliseconds from first to last.
+    pub took_ms: u64,
+}
+
+/// Told what happens. [`Progress::report`] may stop the ingest between files.
+pub trait Reporter: Progress {
+    /// A file is done, and durably so.
+    fn outcome(&self, outcome: &Outcome);
+}
+
+/// Why an ingest could not begin or go on. What was stored stays.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IngestError {
+    /// A path that was given is not there.
+    #[error("{}: {source}", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// One key was given for several files. Give one file, or no key.
+    #[error("--key names one document, but {0} files were found")]
+    OneKey(usize),
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] locidb::Error),
+}
+
+/// Stores files and the files in folders, which are walked without hidden ones.
+///
+/// # Errors
+/// [`IngestError`]; a file that fails is reported as an outcome and does not stop the others.
+pub fn ingest(
+    database: &Database,
+    paths: &[PathBuf],
+    options: &IngestOptions,
+    runner: &dyn ParseRunner,
+    reporter: &(dyn Reporter + Sync),
+) -> Result<Summary, IngestError> {
+    let started = Instant::now();
+    let files = find(paths, options)?;
+    let worker = Worker::new(database, options, runner)?;
+    let mut summary = Summary::default();
+    let (sender, receiver) = sync_channel(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| prepare_all(&worker, &files, sender));
+        store_all(
+            database,
+            &receiver,
+            files.len() as u64,
+            reporter,
+            &mut summary,
+        )
+        // Dropping the receiver stops the other thread at its next batch.
+    })?;
+    if !summary.interrupted && summary.added + summary.updated > 0 {
+        match database.finish(reporter) {
+            Err(locidb::Error::Interrupted) => summary.interrupted = true,
+            other => other?,
+        }
+    }
+    summary.took_ms = started.elapsed().as_millis() as u64;
+    Ok(summary)
+}
+
+/// A file to store.
+struct Found {
+    path: PathBuf,
+    key: String,
+    len: u64,
+    /// Why it cannot be, known before it is read.
+    refused: Option<String>,
+}
+
+fn find(paths: &[PathBuf], options: &IngestOptions) -> Result<Vec<Found>, IngestError> {
+    let mut files = Vec::new();
+    for path in paths {
+        let failed = |source| IngestError::Path {
+            path: path.clone(),
+            source,
+        };
+        let metadata = fs::metadata(path).map_err(failed)?;
+        if metadata.is_dir() {
+            walk(path, &mut files);
+        } else {
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            let key = name.to_string_lossy().into_owned();
+            files.push(Found {
+                path: path.clone(),
+                key,
+                len: metadata.len(),
+                refused: None,
+            });
+        }
+    }
+    if let Some(key) = &options.key {
+        match &mut files[..] {
+            [one] => one.key.clone_from(key),
+            _ => return Err(IngestError::OneKey(files.len())),
+        }
+    }
+    refuse_repeats(&mut files);
+    Ok(files)
+}
+
+fn walk(folder: &Path, files: &mut Vec<Found>) {
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .hidden(true)
+        .sort_by_file_path(Path::cmp)
+        .build();
+    for entry in walk {
+        let found = match entry {
+            Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
+                let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+                let parts = relative
+                    .components()
+                    .map(|part| part.as_os_str().to_string_lossy());
+                let key = parts.collect::<Vec<_>>().join("/");
+                let len = entry.metadata().map_or(0, |metadata| metadata.len());
+                Found {
+                    path: entry.into_path(),
+                    key,
+                    len,
+                    refused: None,
+                }
+            }
+            Ok(_) => continue,
+            Err(error) => Found {
+                path: folder.to_path_buf(),
+                key: String::new(),
+                len: 0,
+                refused: Some(error.to_string()),
+            },
+        };
+        files.push(found);
+    }
+}
+
+/// Two files that would be one document are an error, not a race.
+fn refuse_repeats(files: &mut [Found]) {
+    let mut first: HashMap<String, PathBuf> = HashMap::new();
+    for file in files.iter_mut().filter(|file| file.refused.is_none()) {
+        if let Some(other) = first.get(&file.key) {
+            file.refused = Some(format!(
+                "its key {} is that of {} too; ingest their common folder, or use --collection",
+                file.key,
+                other.display()
+            ));
+        } else {
+            first.insert(file.key.clone(), file.path.clone());
+        }
+    }
+}
+
+/// A file made ready to be stored.
+struct Prepared {
+    outcome: Outcome,
+    document: Option<Box<NewDocument>>,
+}
+
+struct Worker<'w> {
+    database: &'w Database,
+    options: &'w IngestOptions,
+    runner: &'w dyn ParseRunner,
+    settings: document::Settings,
+    /// What `settings` are called in a document's record.
+    parser: String,
+    embed: EmbedLevels,
+}
+
+impl<'w> Worker<'w> {
+    fn new(
+        database: &'w Database,
+        options: &'w IngestOptions,
+        runner: &'w dyn ParseRunner,
+    ) -> Result<Self, locidb::Error> {
+        let of_store = database.settings()?;
+        let settings = build_settings(&of_store, options);
+        let parser = settings.signature();
+        let embed = options.embed.unwrap_or(of_store.embed_levels);
+        Ok(Worker {
+            database,
+            options,
+            runner,
+            settings,
+            parser,
+            embed,
+        })
+    }
+}
+
+fn build_settings(settings: &Settings, options: &IngestOptions) -> document::Settings {
+    document::Settings {
+        chunking: ChunkSettings {
+            parent_tokens: settings.chunk_parent_tokens,
+            child_tokens: settings.chunk_child_tokens,
+            overlap: settings.chunk_overlap,
+            mode: options.chunking,
+            ..ChunkSettings::default()
+        },
+        extraction: ExtractSettings {
+            entities_per_chunk: settings.entities_per_chunk as usize,
+            relations_per_chunk: settings.relations_per_chunk as usize,
+            ..ExtractSettings::default()
+        },
+    }
+}
+
+fn prepare_all(worker: &Worker<'_>, files: &[Found], sender: SyncSender<Vec<Prepared>>) {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(worker.options.jobs)
+        .build();
+    for batch in batches(files) {
+        let prepared = match &pool {
+            Ok(pool) => {
+                pool.install(|| batch.par_iter().map(|file| worker.prepare(file)).collect())
+            }
+            Err(_) => batch.iter().map(|file| worker.prepare(file)).collect(),
+        };
+        if sender.send(prepared).is_err() {
+            return;
+        }
+    }
+}
+
+/// Runs of files that one transaction stores.
+fn batches(files: &[Found]) -> impl Iterator<Item = &[Found]> {
+    let mut rest = files;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |file: &&Found| {
+            bytes += file.len;
+            bytes <= BATCH_BYTES
+        };
+        let count = rest.iter().take(BATCH_FILES).take_while(fits).count();
+        let (batch, after) = rest.split_at(count.max(1).min(rest.len()));
+        rest = after;
+        (!batch.is_empty()).then_some(batch)
+    })
+}
+
+impl Worker<'_> {
+    fn prepare(&self, file: &Found) -> Prepared {
+        let started = Instant::now();
+        let mut outcome = Outcome {
+            path: file.path.display().to_string(),
+            document: file.key.clone(),
+            status: Status::Failed,
+            chunks: 0,
+            concepts: 0,
+            items: 0,
+            error: None,
+            took_ms: 0,
+        };
+        let document = match self.read(file, &mut outcome) {
+            Ok(document) => document,
+            Err(error) => {
+                outcome.status = Status::Failed;
+                outcome.error = Some(error);
+                None
+            }
+        };
+        if let Some(document) = &document {
+            outcome.chunks = document.chunks.len() as u64;
+            outcome.concepts = document.concepts.len() as u64;
+        }
+        outcome.took_ms = started.elapsed().as_millis() as u64;
+        Prepared { outcome, document }
+    }
+
+    fn read(
+        &self,
+        file: &Found,
+        outcome: &mut Outcome,
+    ) -> Result<Option<Box<NewDocument>>, String> {
+        if let Some(why) = &file.refused {
+            return Err(why.clone());
+        }
+        let (user, collection) = (&self.options.user[..], &self.options.collection[..]);
+        let key = DocumentKey::new(user, collection, &file.key[..]);
+        let key = key.map_err(|error| error.to_string())?;
+        outcome.document = key.to_string();
+        if file.len > FILE_LEN_MAX {
+            return Err(format!(
+                "{} bytes; at most {FILE_LEN_MAX} are read",
+                file.len
+            ));
+        }
+        let bytes = fs::read(&file.path).map_err(|error| error.to_string())?;
+        if self
+            .is_stored(&key, &bytes, outcome)
+            .map_err(|error| error.to_string())?
+        {
+            return Ok(None);
+        }
+        let kind = self.options.kind.or_else(|| detect(&file.path, &bytes));
+        let kind = kind.ok_or("what kind of file this is cannot be told; give --kind")?;
+        let name = file
+            .path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let parsed = self.runner.parse(kind, &bytes, name.as_deref());
+        let parsed = parsed.map_err(|error| error.to_string())?;
+        let source = Source {
+            key: key.key,
+            user: key.user,
+            collection: key.collection,
+            filename: name,
+            ..Source::default()
+        };
+        let mut document = build(parsed, bytes, source, &self.settings);
+        if document.chunks.is_empty() {
+            return Err("there is no text in it".into());
+        }
+        document.record.embed = self.embed;
+        Ok(Some(Box::new(document)))
+    }
+
+    /// Whether the same bytes are stored, made by the same parser; says so in the outcome.
+    fn is_stored(
+        &self,
+        key: &DocumentKey,
+        bytes: &[u8],
+        outcome: &mut Outcome,
+    ) -> Result<bool, locidb::Error> {
+        let view = self.database.view();
+        let rows = view.snapshot().rows();
+        outcome.status = Status::Added;
+        let Some(id) = rows.document_id(key)? else {
+            return Ok(false);
+        };
+        outcome.status = Status::Updated;
+        let Some(record) = rows.document(id)? else {
+            return Ok(false);
+        };
+        let same = record.content_hash == content_hash(bytes)
+            && record.parser == self.parser
+            && record.embed == self.embed;
+        if !same || self.options.force {
+            return Ok(false);
+        }
+        outcome.status = Status::Unchanged;
+        outcome.chunks = record.chunk_count.into();
+        rows.scan_document(Table::ConceptContributions, id, &mut |_, _| {
+            outcome.concepts += 1;
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        Ok(true)
+    }
+}
+
+fn store_all(
+    database: &Database,
+    receiver: &Receiver<Vec<Prepared>>,
+    total: u64,
+    reporter: &dyn Reporter,
+    summary: &mut Summary,
+) -> Result<(), IngestError> {
+    let mut done = 0;
+    while let Ok(batch) = receiver.recv() {
+        for outcome in store_batch(database, batch)? {
+            reporter.outcome(&outcome);
+            summary.add(&outcome);
+            done += 1;
+        }
+        if reporter.report("storing", done, total).is_break() {
+            summary.interrupted = true;
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Stores a batch in one transaction, or, when one of its documents is refused, each in its own.
+fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>, IngestError> {
+    let mut outcomes: Vec<Outcome> = batch.iter().map(|p| p.outcome.clone()).collect();
+    let documents: Vec<(usize, NewDocument)> = batch
+        .into_iter()
+        .enumerate()
+        .filter_map(|(at, prepared)| Some((at, *prepared.document?)))
+        .collect();
+    if documents.is_empty() {
+        return Ok(outcomes);
+    }
+    let all: Vec<NewDocument> = documents
+        .iter()
+        .map(|(_, document)| document.clone())
+        .collect();
+    let together = database.write(move |tx| {
+        all.into_iter()
+            .try_for_each(|document| tx.put_document(document).map(drop))
+    });
+    match together {
+        Ok(()) => return Ok(outcomes),
+        Err(error) if !is_refusal(&error) => return Err(error.into()),
+        Err(_) => {}
+    }
+    for (at, document) in documents {
+        match database.write(move |tx| tx.put_document(document)) {
+            Ok(_) => {}
+            Err(error) if is_refusal(&error) => {
+                outcomes[at].status = Status::Failed;
+                outcomes[at].error = Some(error.to_string());
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Whether the store is sound and only this document was refused.
+fn is_refusal(error: &locidb::Error) -> bool {
+    use locidb::storage::StoreError::{Invalid, Limit};
+    matches!(error, locidb::Error::Store(Invalid(_) | Limit { .. }))
+}
+
+impl Summary {
+    fn add(&mut self, outcome: &Outcome) {
+        match outcome.status {
+            Status::Added => self.added += 1,
+            Status::Updated => self.updated += 1,
+            Status::Unchanged => self.unchanged += 1,
+            Status::Failed => self.failed += 1,
+        }
+        self.chunks += outcome.chunks;
+    }
+}
