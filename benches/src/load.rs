@@ -103,7 +103,9 @@ pub fn load(
                 .into_iter()
                 .try_for_each(|document| tx.put_document(document).map(drop))
         })?;
-        progress.report("storing", stored as u64, count as u64);
+        if progress.report("storing", stored as u64, count as u64).is_break() {
+            return Err(locidb::Error::Interrupted.into());
+        }
     }
     database.finish(progress)?;
     Ok(Loaded {

@@ -43,7 +43,7 @@ fn strip_line_start(line: &str) -> &str {
         rest = inner.trim_start();
     }
     if let Some(inner) = rest
-        .strip_prefix(["-", "*", "+"])
+        .strip_prefix(['-', '*', '+'])
         .and_then(|r| r.strip_prefix(' '))
     {
         return inner.trim_start();

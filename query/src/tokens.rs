@@ -1,6 +1,6 @@
 //! How many tokens a text has, estimated without a tokeniser.
 //!
-//! Every size in this crate (targets, limits, `token_count`) is in these units, so chunking needs
+//! Every size of chunks and budgets (targets, limits, `token_count`) is in these units, so chunking needs
 //! no model and stays a function of the file alone.
 //!
 //! ```text

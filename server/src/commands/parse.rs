@@ -4,6 +4,7 @@ use std::io::{stdin, stdout};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use loci_ingest::parse::Limits;
 use loci_ingest::runner::{ChildProcess, MEMORY_ENV, child_main};
 
 /// How long a document may take.
@@ -18,6 +19,7 @@ pub(crate) fn runner() -> anyhow::Result<ChildProcess> {
         args: vec!["__parse".into()],
         timeout: TIMEOUT,
         memory_max: MEMORY_MAX,
+        limits: Limits::default(),
     })
 }
 
