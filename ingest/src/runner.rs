@@ -289,6 +289,7 @@ pub fn child_main(stdin: impl Read, mut stdout: impl Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::{Block, BlockKind};
 
     fn child(script: &str, timeout_ms: u64) -> ChildProcess {
         ChildProcess {
@@ -338,7 +339,19 @@ mod tests {
 
     #[test]
     fn whatever_a_child_does_becomes_a_typed_error() {
-        let overlapping = r#"cat >/dev/null; echo '{"Ok":{"file_type":"Text","title":null,"authors":[],"year":null,"metadata":[],"text":"a","text_is_original":true,"blocks":[{"kind":"Paragraph","range":{"start":0,"end":9},"pages":null,"boxes":[],"marks":[]}]}}'"#;
+        let outside = Block {
+            kind: BlockKind::Paragraph,
+            range: 0..9,
+            pages: None,
+            boxes: Vec::new(),
+            marks: Vec::new(),
+        };
+        let lie = ParsedDocument {
+            blocks: vec![outside],
+            ..ParsedDocument::default()
+        };
+        let lie = serde_json::to_string(&Ok::<_, ParseError>(lie)).unwrap();
+        let lies = format!("cat >/dev/null; echo '{lie}'");
         let large = vec![b'x'; 1 << 20];
         type Check = fn(&ParseError) -> bool;
         let cases: &[(&str, &str, Check)] = &[
@@ -360,9 +373,7 @@ mod tests {
             ("babbles", "cat >/dev/null; echo hello", |e| {
                 matches!(e, ParseError::Runner { .. })
             }),
-            ("lies", overlapping, |e| {
-                matches!(e, ParseError::Invalid { .. })
-            }),
+            ("lies", &lies, |e| matches!(e, ParseError::Invalid { .. })),
             ("never reads", "echo '{\"Err\":\"Empty\"}'", |e| {
                 matches!(e, ParseError::Empty)
             }),

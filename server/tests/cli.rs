@@ -61,9 +61,9 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
     let answer = &json(0, &["search", "--db", &db, asked, "--explain", "--budget", "300"])[0];
     let best = &answer["hits"][0];
     assert_eq!(best["document"], "transactions.pdf");
-    assert_eq!(best["citation"]["page"], 5);
+    assert_eq!(best["citation"]["pages"], serde_json::json!([5, 6]));
     let label = best["citation"]["label"].as_str().unwrap();
-    assert!(label.starts_with("Page 5, 4.3"), "{label}");
+    assert_eq!(label, "Pages 5–6, 4.3 When the flush reports an error");
     assert!(best["parent"]["text"].as_str().unwrap().len() >= best["text"].as_str().unwrap().len());
     assert!(answer["context"]["tokens"].as_u64().unwrap() <= 300);
     assert!(answer["explain"].as_array().unwrap().iter().any(|s| s["operator"] == "vector"));
@@ -104,7 +104,7 @@ fn what_is_not_supported_is_said_and_nothing_of_it_is_stored() {
         .collect();
     assert_eq!(failed, ["broken.pdf", "empty.md", "slides.pptx"]);
     let error = lines[3]["error"].as_str().unwrap();
-    assert!(error.contains("not yet supported"), "{error}");
+    assert!(error.contains("not supported yet"), "{error}");
     assert_eq!(json(0, &["stats", "--db", &db])[0]["documents"], 1);
 }
 
@@ -124,7 +124,8 @@ fn a_changed_file_is_updated_and_a_vanished_word_is_no_longer_found() {
     let gone = &json(0, &["search", "--db", &db, "heron", "--strategy", "text"])[0];
     assert_eq!(gone["hits"], Value::Array(Vec::new()));
     let flies = &json(0, &["search", "--db", &db, "flies", "--strategy", "text"])[0]["hits"][0];
-    assert_eq!(flies["citation"]["path"], serde_json::json!(["Note", "Later"]));
+    assert_eq!(flies["citation"]["path"], serde_json::json!(["Note"]));
+    assert_eq!(flies["citation"]["lines"], serde_json::json!([1, 7]));
 }
 
 #[test]
