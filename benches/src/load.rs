@@ -103,7 +103,10 @@ pub fn load(
                 .into_iter()
                 .try_for_each(|document| tx.put_document(document).map(drop))
         })?;
-        if progress.report("storing", stored as u64, count as u64).is_break() {
+        if progress
+            .report("storing", stored as u64, count as u64)
+            .is_break()
+        {
             return Err(locidb::Error::Interrupted.into());
         }
     }

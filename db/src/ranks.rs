@@ -29,7 +29,6 @@ pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error
     let options = PageRankOptions {
         damping: settings.pagerank_damping.into(),
         iterations: settings.pagerank_iterations as usize,
-        ..PageRankOptions::default()
     };
     let mut ranks = RanksBuilder::default();
     for (concept, rank) in pagerank(graph.concept_ids(), &edges, options) {

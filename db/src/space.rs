@@ -68,7 +68,7 @@ impl Projector {
 
     /// The vector of a text; `None` when no word of it is known.
     pub(crate) fn embed(&self, text: &str) -> Option<Vec<f32>> {
-        let mut analyzer = self.analyzers.lock().pop().unwrap_or_else(Analyzer::new);
+        let mut analyzer = self.analyzers.lock().pop().unwrap_or_default();
         let terms = analyzer.terms(text);
         self.analyzers.lock().push(analyzer);
         self.embed_terms(&terms)

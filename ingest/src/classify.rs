@@ -9,10 +9,14 @@ use locidb::storage::records::ChunkType;
 
 /// What the heading says outright.
 const HEADING: f32 = 3.0;
+/// What the heading lets expect.
+const HINT: f32 = 0.5;
 /// How the first sentence opens.
 const OPENING: f32 = 2.0;
 /// All sentences carry a cue.
 const DENSITY: f32 = 3.0;
+/// What a question mark is worth beside other cues: many a text asks what it goes on to answer.
+const ASKING: f32 = 0.6;
 /// Less evidence than this is none.
 const ENOUGH: f32 = 1.0;
 
@@ -21,7 +25,11 @@ const ENOUGH: f32 = 1.0;
 pub fn classify(heading: Option<&str>, sentences: &[String]) -> ChunkType {
     let mut score = Score::default();
     if let Some(heading) = heading {
-        score.add(heading_cue(&heading.to_lowercase()), HEADING);
+        let heading = heading.to_lowercase();
+        score.add(heading_cue(&heading), HEADING);
+        if heading.starts_with("what is ") || heading.starts_with("what are ") {
+            score.add(ChunkType::Concept, HINT);
+        }
     }
     let lower: Vec<String> = sentences.iter().map(|s| s.to_lowercase()).collect();
     if let Some(first) = lower.first() {
@@ -30,7 +38,8 @@ pub fn classify(heading: Option<&str>, sentences: &[String]) -> ChunkType {
     // Of two or three sentences one may be chance.
     let share = DENSITY / lower.len().max(3) as f32;
     for sentence in &lower {
-        score.add(sentence_cue(sentence), share);
+        let weight = if asks(sentence) { ASKING } else { 1.0 };
+        score.add(sentence_cue(sentence), share * weight);
     }
     score.best()
 }
@@ -108,11 +117,7 @@ fn heading_cue(heading: &str) -> ChunkType {
         "principles",
         "axioms",
     ];
-    if has(&concept)
-        || heading.starts_with("what is ")
-        || heading.starts_with("what are ")
-        || heading.contains("key idea")
-    {
+    if has(&concept) || heading.contains("key idea") {
         return ChunkType::Concept;
     }
     ChunkType::Other

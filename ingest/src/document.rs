@@ -1,10 +1,10 @@
 //! From a parsed file to what the store takes.
 
-use locidb::NewDocument;
-use locidb::storage::records::{DocumentRecord, Level};
+use locidb::storage::records::{DocumentRecord, FileType, Level};
+use locidb::{NewChunk, NewDocument};
 
 use crate::chunk::{ChunkSettings, chunk};
-use crate::extract::{ExtractSettings, extract};
+use crate::extract::{ExtractSettings, documentation, extract};
 use crate::parse;
 use crate::prose;
 use crate::tree::{BlockKind, ParsedDocument};
@@ -82,10 +82,7 @@ pub fn build(
         .take(TOPICS_MAX)
         .map(|c| c.name.clone())
         .collect();
-    let summary = chunks
-        .iter()
-        .filter(|c| c.record.level == Level::Section)
-        .find_map(|c| c.record.summary.clone());
+    let summary = summary(&parsed, &chunks);
     let title = parsed
         .title
         .clone()
@@ -134,6 +131,19 @@ pub fn build(
         concepts,
         relations,
     }
+}
+
+/// What the file says of itself first: the comment that opens a source file, else the summary of
+/// the first section that has one.
+fn summary(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Option<String> {
+    if parsed.file_type == FileType::Code {
+        return documentation(&parsed.text);
+    }
+    let mut sections = chunks
+        .iter()
+        .map(|c| &c.record)
+        .filter(|r| r.level == Level::Section);
+    sections.find_map(|record| record.summary.clone())
 }
 
 fn first_heading(parsed: &ParsedDocument) -> Option<String> {

@@ -117,6 +117,53 @@ pub(crate) fn is_never_plural(word: &str) -> bool {
     )
 }
 
+/// Whether a lower-case word belongs to the apparatus of a text: references, dates, files.
+pub(crate) fn is_apparatus(word: &str) -> bool {
+    matches!(
+        word,
+        "retrieved"
+            | "archived"
+            | "accessed"
+            | "isbn"
+            | "issn"
+            | "doi"
+            | "pmid"
+            | "oclc"
+            | "jstor"
+            | "url"
+            | "http"
+            | "https"
+            | "www"
+            | "pdf"
+            | "html"
+            | "january"
+            | "february"
+            | "march"
+            | "april"
+            | "june"
+            | "july"
+            | "august"
+            | "september"
+            | "october"
+            | "november"
+            | "december"
+            | "monday"
+            | "tuesday"
+            | "wednesday"
+            | "thursday"
+            | "friday"
+            | "saturday"
+            | "sunday"
+            | "et"
+            | "al"
+            | "ibid"
+            | "pp"
+            | "vol"
+            | "eds"
+            | "edn"
+    )
+}
+
 /// Whether a lower-case word points at something before or after a noun (`the`, `this`, `its`).
 pub(crate) fn is_determiner(word: &str) -> bool {
     matches!(
@@ -462,7 +509,6 @@ const STOP: &[&str] = &[
     "neither",
     "never",
     "nevertheless",
-    "new",
     "next",
     "nine",
     "no",

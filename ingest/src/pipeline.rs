@@ -29,7 +29,7 @@ use crate::runner::ParseRunner;
 /// Files that one transaction stores at most.
 const BATCH_FILES: usize = 64;
 /// Bytes of files that one transaction stores, one file excepted.
-const BATCH_BYTES: u64 = 16 << 20;
+const BATCH_BYTES: u64 = 1 << 20;
 /// A file larger than this is refused unread.
 const FILE_LEN_MAX: u64 = 1 << 30;
 
@@ -311,7 +311,6 @@ fn build_settings(settings: &Settings, options: &IngestOptions) -> document::Set
         extraction: ExtractSettings {
             entities_per_chunk: settings.entities_per_chunk as usize,
             relations_per_chunk: settings.relations_per_chunk as usize,
-            ..ExtractSettings::default()
         },
     }
 }

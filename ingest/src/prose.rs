@@ -27,14 +27,12 @@ fn collapse(text: &str) -> String {
     out
 }
 
-/// Markdown without its markup, line by line.
+/// Markdown without its markup.
 fn unmarked(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(strip_line_start).collect();
     let mut out = String::with_capacity(text.len());
-    for line in text.lines() {
-        strip_inline(strip_line_start(line), &mut out);
-        out.push('\n');
-    }
-    strip_comments(&out)
+    strip_inline(&strip_comments(&lines.join("\n")), &mut out);
+    out
 }
 
 fn strip_line_start(line: &str) -> &str {
@@ -58,9 +56,9 @@ fn strip_line_start(line: &str) -> &str {
     rest
 }
 
-/// Appends `line` to `out` without emphasis, link targets, tags and back quotes.
-fn strip_inline(line: &str, out: &mut String) {
-    let mut rest = line;
+/// Appends `text` to `out` without emphasis, link targets, tags and back quotes.
+fn strip_inline(text: &str, out: &mut String) {
+    let mut rest = text;
     let mut previous = ' ';
     let mut code = false;
     while let Some(c) = rest.chars().next() {
@@ -124,14 +122,19 @@ fn link_target_len(rest: &str) -> usize {
     rest[2..].find(close).map_or(0, |n| n + 3)
 }
 
-/// Bytes of an HTML tag or comment at the start of `rest`, else 0.
+/// Bytes of an HTML tag at the start of `rest`, else 0.
 fn tag_len(rest: &str) -> usize {
     let opens = |c: char| c.is_ascii_alphabetic() || c == '/' || c == '!';
-    if !rest[1..].starts_with(opens) || rest.starts_with("<!--") {
+    if !rest[1..].starts_with(opens) {
         return 0;
     }
-    rest.find('>').map_or(0, |n| n + 1)
+    rest.find('>')
+        .filter(|&n| n <= TAG_LEN_MAX)
+        .map_or(0, |n| n + 1)
 }
+
+/// Longer runs between angle brackets are no tags, in bytes.
+const TAG_LEN_MAX: usize = 1000;
 
 fn strip_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -157,6 +160,8 @@ pub struct Word<'a> {
     pub start: usize,
     /// Whether anything but one blank parts it from the word before.
     pub gap_before: bool,
+    /// Whether it had a possessive ending.
+    pub is_possessive: bool,
 }
 
 impl Word<'_> {
@@ -214,6 +219,7 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
             folded: fold(surface),
             start,
             gap_before,
+            is_possessive: surface.len() < whole.len(),
         });
         end = stop;
     }
@@ -241,6 +247,13 @@ fn continues(rest: &str, c: char) -> Option<usize> {
 
 /// Lower case and singular: `Smart Pointers` and `smart pointer` fold alike, word by word.
 pub fn fold(word: &str) -> String {
+    // The plural of an acronym: `CPUs`.
+    let initials = word
+        .strip_suffix('s')
+        .filter(|core| core.len() > 1 && core.chars().all(char::is_uppercase));
+    if let Some(initials) = initials {
+        return initials.to_lowercase();
+    }
     singular(&word.to_lowercase())
 }
 
@@ -320,6 +333,7 @@ mod tests {
             ("an <b>html</b> tag, 1 < 2", "an html tag, 1 < 2"),
             ("[not a link]", "[not a link]"),
             ("`Vec<T>` and `a*b`", "Vec<T> and a*b"),
+            ("an <img\nalt=\"x\"\n/> image", "an image"),
         ];
         for &(text, expected) in cases {
             assert_eq!(visible(text, FileType::Markdown), expected, "of {text:?}");
@@ -364,6 +378,7 @@ mod tests {
             ("matches", "match"),
             ("bus", "bus"),
             ("kubernetes", "kubernete"),
+            ("CPUs", "cpu"),
         ];
         for &(word, expected) in cases {
             assert_eq!(fold(word), expected);

@@ -129,8 +129,8 @@ fn is_abbreviated(before: &str, next: char) -> bool {
     let (first, second) = (letters.next(), letters.next());
     let alone = word.len() == before.trim().len();
     match (first, second) {
-        // A full stop of its own, as in `. . .`.
-        (None, _) => true,
+        // A full stop of its own, as in `. . .`; but `_markup_.`
+        (None, _) => before.is_empty() || before.ends_with(char::is_whitespace),
         // An initial: `J. Smith`; but `vitamin C. The`.
         (Some(c), None) if c.is_uppercase() => next.is_uppercase() && !ends_with_noun(before, word),
         // A number that opens a list item or heading: `3. Then`.
@@ -238,6 +238,10 @@ mod tests {
             (
                 "これは本です。あれもです。",
                 &["これは本です。", "あれもです。"],
+            ),
+            (
+                "It is _out (LIFO)_. Think.",
+                &["It is _out (LIFO)_.", "Think."],
             ),
             ("Wait . . . Go.", &["Wait . . . Go."]),
             (

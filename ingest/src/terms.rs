@@ -151,8 +151,13 @@ pub(crate) fn capitalised<'w, 'a>(words: &'w [Word<'a>]) -> Vec<&'w [Word<'a>]> 
         let start = i;
         let named =
             |w: &Word<'_>| w.is_capitalised() && !lexicon::is_stop(&w.surface.to_lowercase());
-        while i < words.len() && named(&words[i]) && (i == start || !words[i].gap_before) {
-            i += 1;
+        let follows = |i: usize| words.get(i).is_some_and(|w| !w.gap_before && named(w));
+        while i < words.len() && (i == start && named(&words[i]) || i > start && follows(i)) {
+            // `University of Oregon` is one name.
+            let joined = words
+                .get(i + 1)
+                .is_some_and(|w| !w.gap_before && w.surface == "of");
+            i += if joined && follows(i + 2) { 2 } else { 1 };
         }
         let run = &words[start..i];
         let only_first = start == 0 && run.len() == 1 && !run[0].is_acronym();
@@ -382,7 +387,8 @@ impl Weights {
         let mut best: Option<(f32, usize)> = None;
         for (i, words) in words.iter().enumerate() {
             let content: Vec<&Word<'_>> = words.iter().filter(|w| is_content(w)).collect();
-            if !(6..=45).contains(&words.len()) || content.len() < 3 || leans_on_others(words) {
+            let fit = (6..=45).contains(&words.len()) && content.len() >= 3;
+            if !fit || leans_on_others(words) || is_list(&sentences[i], words) {
                 continue;
             }
             let total: f32 = content
@@ -411,6 +417,15 @@ fn is_content(word: &Word<'_>) -> bool {
         && !lexicon::is_stop(&lower)
         && !lexicon::is_verb(&lower)
         && !lexicon::is_adverb(&lower)
+}
+
+/// Whether a sentence is a line of a table, of contents or of references rather than prose.
+fn is_list(sentence: &str, words: &[Word<'_>]) -> bool {
+    let numbers = words
+        .iter()
+        .filter(|w| !w.surface.contains(char::is_alphabetic))
+        .count();
+    sentence.contains(". . ") || sentence.contains("```") || numbers * 6 > words.len()
 }
 
 /// Whether a sentence starts with a word that points back.

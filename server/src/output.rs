@@ -34,7 +34,9 @@ impl Out {
     /// Prints rows under a header.
     pub(crate) fn table(&self, header: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
         let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table
+            .load_style(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
         if !header.is_empty() {
             table.set_header(header);
         }
@@ -84,7 +86,9 @@ mod tests {
 
     #[test]
     fn causes_that_say_the_same_are_said_once() {
-        let error = anyhow::anyhow!("disk full").context("writing: disk full").context("ingest");
+        let error = anyhow::anyhow!("disk full")
+            .context("writing: disk full")
+            .context("ingest");
         assert_eq!(message(&error), "ingest: writing: disk full");
     }
 }

@@ -29,8 +29,11 @@ pub(crate) struct Bar {
 
 impl Bar {
     pub(crate) fn new() -> Bar {
-        let target =
-            if is_watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let target = if is_watched() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         let bar = ProgressBar::with_draw_target(Some(0), target);
         if let Ok(style) = ProgressStyle::with_template("{msg:16} {bar:32} {pos}/{len} {elapsed}") {
             bar.set_style(style);
@@ -57,6 +60,10 @@ impl Progress for Bar {
         }
         self.bar.set_length(total);
         self.bar.set_position(done);
-        if STOP.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if STOP.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }

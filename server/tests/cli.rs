@@ -8,7 +8,11 @@ use assert_cmd::Command;
 use serde_json::Value;
 
 fn loci(args: &[&str]) -> Output {
-    Command::cargo_bin("loci").unwrap().args(args).output().unwrap()
+    Command::cargo_bin("loci")
+        .unwrap()
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 /// Runs, expects this exit status, and reads standard output as JSON lines.
@@ -17,7 +21,9 @@ fn json(status: i32, args: &[&str]) -> Vec<Value> {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(status), "{args:?}: {errors}");
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn samples() -> String {
@@ -28,11 +34,19 @@ fn samples() -> String {
 fn documents(folder: &Path) -> String {
     let path = folder.join("documents");
     fs::create_dir_all(path.join("code")).unwrap();
-    for name in ["memory-palaces.md", "inverted-index.html", "transactions.pdf"] {
+    for name in [
+        "memory-palaces.md",
+        "inverted-index.html",
+        "transactions.pdf",
+    ] {
         fs::copy(format!("{}/{name}", samples()), path.join(name)).unwrap();
     }
     for name in ["ring_buffer.rs", "nearest.py"] {
-        fs::copy(format!("{}/{name}", samples()), path.join("code").join(name)).unwrap();
+        fs::copy(
+            format!("{}/{name}", samples()),
+            path.join("code").join(name),
+        )
+        .unwrap();
     }
     path.display().to_string()
 }
@@ -58,7 +72,10 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
     assert_eq!(again[0]["chunks"], lines[0]["chunks"]);
 
     let asked = "The disk reported a problem when I flushed the file. May I simply try again?";
-    let answer = &json(0, &["search", "--db", &db, asked, "--explain", "--budget", "300"])[0];
+    let answer = &json(
+        0,
+        &["search", "--db", &db, asked, "--explain", "--budget", "300"],
+    )[0];
     let best = &answer["hits"][0];
     assert_eq!(best["document"], "transactions.pdf");
     assert_eq!(best["citation"]["pages"], serde_json::json!([5, 6]));
@@ -66,7 +83,13 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
     assert_eq!(label, "Pages 5–6, 4.3 When the flush reports an error");
     assert!(best["parent"]["text"].as_str().unwrap().len() >= best["text"].as_str().unwrap().len());
     assert!(answer["context"]["tokens"].as_u64().unwrap() <= 300);
-    assert!(answer["explain"].as_array().unwrap().iter().any(|s| s["operator"] == "vector"));
+    assert!(
+        answer["explain"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|s| s["operator"] == "vector")
+    );
 
     let chunk = best["chunk"].as_str().unwrap();
     let shown = &json(0, &["show", "--db", &db, chunk])[0];
@@ -79,7 +102,10 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
     let only = &json(0, &["search", "--db", &db, "search", "--filter", filter])[0];
     let hits = only["hits"].as_array().unwrap();
     assert!(!hits.is_empty());
-    assert!(hits.iter().all(|hit| hit["document"].as_str().unwrap().starts_with("code/")));
+    assert!(
+        hits.iter()
+            .all(|hit| hit["document"].as_str().unwrap().starts_with("code/"))
+    );
 
     let stats = &json(0, &["stats", "--db", &db, "--recount"])[0];
     assert_eq!(stats["differences"], Value::Array(Vec::new()));
@@ -92,7 +118,11 @@ fn what_is_not_supported_is_said_and_nothing_of_it_is_stored() {
     let db = db(folder.path());
     let files = folder.path().join("files");
     fs::create_dir(&files).unwrap();
-    fs::write(files.join("good.md"), "# Title\n\nSome text about rivers.\n").unwrap();
+    fs::write(
+        files.join("good.md"),
+        "# Title\n\nSome text about rivers.\n",
+    )
+    .unwrap();
     fs::write(files.join("slides.pptx"), b"PK\x03\x04 not read").unwrap();
     fs::write(files.join("broken.pdf"), b"%PDF-1.4\nnothing of it is true").unwrap();
     fs::write(files.join("empty.md"), "").unwrap();
@@ -114,12 +144,44 @@ fn a_changed_file_is_updated_and_a_vanished_word_is_no_longer_found() {
     let db = db(folder.path());
     let file = folder.path().join("note.md");
     let path = file.to_str().unwrap();
-    fs::write(&file, "# Note\n\nThe heron stands in the reeds.\n\n## Later\n\nIt flies.\n").unwrap();
-    json(0, &["ingest", "--db", &db, path, "--key", "my-note", "--collection", "birds"]);
+    fs::write(
+        &file,
+        "# Note\n\nThe heron stands in the reeds.\n\n## Later\n\nIt flies.\n",
+    )
+    .unwrap();
+    json(
+        0,
+        &[
+            "ingest",
+            "--db",
+            &db,
+            path,
+            "--key",
+            "my-note",
+            "--collection",
+            "birds",
+        ],
+    );
     let before = &json(0, &["search", "--db", &db, "heron", "--strategy", "text"])[0]["hits"][0];
     assert_eq!(before["document"], "birds::my-note");
-    fs::write(&file, "# Note\n\nThe egret stands in the reeds.\n\n## Later\n\nIt flies.\n").unwrap();
-    let lines = json(0, &["ingest", "--db", &db, path, "--key", "my-note", "--collection", "birds"]);
+    fs::write(
+        &file,
+        "# Note\n\nThe egret stands in the reeds.\n\n## Later\n\nIt flies.\n",
+    )
+    .unwrap();
+    let lines = json(
+        0,
+        &[
+            "ingest",
+            "--db",
+            &db,
+            path,
+            "--key",
+            "my-note",
+            "--collection",
+            "birds",
+        ],
+    );
     assert_eq!(lines[0]["status"], "updated");
     let gone = &json(0, &["search", "--db", &db, "heron", "--strategy", "text"])[0];
     assert_eq!(gone["hits"], Value::Array(Vec::new()));
@@ -136,13 +198,29 @@ fn wrong_calls_exit_with_2_and_say_what_is_right() {
     fs::write(&file, "# A\n\nText.\n").unwrap();
     json(0, &["ingest", "--db", &db, file.to_str().unwrap()]);
     let cases: &[(&[&str], &str)] = &[
-        (&["search", "--db", &db, "x", "--filter", "page ="], "column"),
+        (
+            &["search", "--db", &db, "x", "--filter", "page ="],
+            "column",
+        ),
         (&["search", "--db", &db, "x", "--filter", "pge = 3"], "page"),
-        (&["search", "--db", &db, "x", "--strategy", "magic"], "hybrid"),
+        (
+            &["search", "--db", &db, "x", "--strategy", "magic"],
+            "hybrid",
+        ),
         (&["search", "--db", &db, "x", "-k", "0"], "1 to"),
         (&["search", "--db", &db, "x", "--level", "word"], "sentence"),
         (&["ingest", "--db", &db, "/no/such/path"], "no such path"),
-        (&["ingest", "--db", &db, file.to_str().unwrap(), "--kind", "mp3"], "--kind"),
+        (
+            &[
+                "ingest",
+                "--db",
+                &db,
+                file.to_str().unwrap(),
+                "--kind",
+                "mp3",
+            ],
+            "--kind",
+        ),
         (&["config", "--db", &db, "set", "hops", "9"], "1..3"),
         (&["config", "--db", &db, "get", "hop"], "hops"),
         (&["frobnicate"], "frobnicate"),
@@ -182,8 +260,14 @@ fn settings_are_read_and_changed_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let db = db(folder.path());
     let all = json(0, &["config", "--db", &db]);
-    assert!(all.iter().any(|line| line["key"] == "chunk_child_tokens" && line["value"] == 256));
-    json(0, &["config", "--db", &db, "set", "chunk_child_tokens", "128"]);
+    assert!(
+        all.iter()
+            .any(|line| line["key"] == "chunk_child_tokens" && line["value"] == 256)
+    );
+    json(
+        0,
+        &["config", "--db", &db, "set", "chunk_child_tokens", "128"],
+    );
     let one = json(0, &["config", "--db", &db, "get", "chunk_child_tokens"]);
     assert_eq!(one[0]["value"], 128);
     json(0, &["config", "--db", &db, "set", "chunk_child_tokens"]);
@@ -215,7 +299,10 @@ fn data_folder(folder: &Path) -> String {
         r#"{"id":"c3","title":"Camel","text":"A camel crosses sand."}"#,
     ];
     fs::write(path.join("corpus.jsonl"), chunks.join("\n")).unwrap();
-    let queries = [r#"{"id":"q1","text":"salt water"}"#, r#"{"id":"q2","text":"Who walks in the Desert?"}"#];
+    let queries = [
+        r#"{"id":"q1","text":"salt water"}"#,
+        r#"{"id":"q2","text":"Who walks in the Desert?"}"#,
+    ];
     fs::write(path.join("queries.jsonl"), queries.join("\n")).unwrap();
     fs::write(path.join("qrels.tsv"), "q1\tc1\t1\nq2\tc3\t1\n").unwrap();
     let concepts = [
@@ -224,8 +311,17 @@ fn data_folder(folder: &Path) -> String {
         r#"{"id":"c3","entities":["Camel","Sand"]}"#,
     ];
     fs::write(path.join("concepts.jsonl"), concepts.join("\n")).unwrap();
-    let floats = |rows: &[[f32; 2]]| rows.iter().flatten().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    fs::write(path.join("corpus.f32"), floats(&[[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])).unwrap();
+    let floats = |rows: &[[f32; 2]]| {
+        rows.iter()
+            .flatten()
+            .flat_map(|x| x.to_le_bytes())
+            .collect::<Vec<u8>>()
+    };
+    fs::write(
+        path.join("corpus.f32"),
+        floats(&[[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]),
+    )
+    .unwrap();
     fs::write(path.join("queries.f32"), floats(&[[1.0, 0.0], [0.6, 0.8]])).unwrap();
     path.display().to_string()
 }
@@ -243,9 +339,15 @@ fn a_data_folder_is_loaded_asked_and_judged() {
     assert_eq!(by_name("hybrid")["recall@2"], 1.0);
     assert_eq!(by_name("text")["queries"], 2);
     let db = db(folder.path());
-    json(0, &["load", "--db", &db, "--data", &data, "--embedder", "none"]);
+    json(
+        0,
+        &["load", "--db", &db, "--data", &data, "--embedder", "none"],
+    );
     let stats = &json(0, &["stats", "--db", &db, "--recount"])[0]["stats"];
-    assert_eq!((&stats["documents"], &stats["relations"]), (&Value::from(3), &Value::from(1)));
+    assert_eq!(
+        (&stats["documents"], &stats["relations"]),
+        (&Value::from(3), &Value::from(1))
+    );
     let concept = &json(0, &["concept", "--db", &db, "sand"])[0];
     assert_eq!(concept["relations"][0]["type"], "is covered by");
 }

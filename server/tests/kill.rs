@@ -16,7 +16,11 @@ fn write_files(folder: &Path, count: usize) {
         let text = format!(
             "# Note {n}\n\nThe *lock {}* guards the *table {}*. It requires the lock {}.\n\n\
              ## Detail\n\nA row of table {} holds the number {}. Readers wait for nobody.\n",
-            n % 17, n % 23, (n + 1) % 17, n % 23, n * n,
+            n % 17,
+            n % 23,
+            (n + 1) % 17,
+            n % 23,
+            n * n,
         );
         fs::write(folder.join(format!("{n:05}.md")), text).unwrap();
     }
@@ -24,23 +28,45 @@ fn write_files(folder: &Path, count: usize) {
 
 fn spawn(db: &Path, files: &Path) -> Child {
     let mut command = Command::new(LOCI);
-    command.args(["ingest", "--json", "--db"]).arg(db).arg(files);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    command
+        .args(["ingest", "--json", "--db"])
+        .arg(db)
+        .arg(files);
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 fn last_line(args: &[&str], db: &Path, rest: &[&Path]) -> (i32, Value) {
-    let output =
-        Command::new(LOCI).args(args).arg("--db").arg(db).args(rest).output().unwrap();
+    let output = Command::new(LOCI)
+        .args(args)
+        .arg("--db")
+        .arg(db)
+        .args(rest)
+        .output()
+        .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    let line = text.lines().last().unwrap_or_else(|| panic!("{args:?}: {errors}"));
-    (output.status.code().unwrap(), serde_json::from_str(line).unwrap())
+    let line = text
+        .lines()
+        .last()
+        .unwrap_or_else(|| panic!("{args:?}: {errors}"));
+    (
+        output.status.code().unwrap(),
+        serde_json::from_str(line).unwrap(),
+    )
 }
 
 /// Documents in the store; panics unless a full recount agrees with what it says of itself.
 fn documents(db: &Path) -> u64 {
     let (status, stats) = last_line(&["stats", "--recount", "--json"], db, &[]);
-    assert_eq!((status, &stats["differences"]), (0, &Value::Array(Vec::new())), "{stats}");
+    assert_eq!(
+        (status, &stats["differences"]),
+        (0, &Value::Array(Vec::new())),
+        "{stats}"
+    );
     stats["stats"]["documents"].as_u64().unwrap()
 }
 
@@ -58,13 +84,19 @@ fn kill_rounds(files: &Path, count: u64, rounds: u32, step: Duration) {
             continue;
         }
         let now = documents(&db);
-        assert!(now >= before, "round {round}: {now} documents after {before}");
+        assert!(
+            now >= before,
+            "round {round}: {now} documents after {before}"
+        );
         before = now;
     }
     let (status, summary) = last_line(&["ingest", "--json"], &db, &[files]);
     let summary = &summary["summary"];
     assert_eq!(status, 0, "{summary}");
-    let done = ["added", "unchanged"].iter().map(|key| summary[key].as_u64().unwrap()).sum::<u64>();
+    let done = ["added", "unchanged"]
+        .iter()
+        .map(|key| summary[key].as_u64().unwrap())
+        .sum::<u64>();
     assert_eq!(done, count, "{summary}");
     assert!(summary["unchanged"].as_u64().unwrap() >= before);
     assert_eq!(documents(&db), count);

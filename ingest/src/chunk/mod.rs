@@ -371,6 +371,8 @@ impl Maker<'_> {
         for unit in &self.units[run] {
             let text = &self.parsed.text[unit.range.clone()];
             match unit.kind {
+                // Comments of a source file are read by what they document, not as prose.
+                UnitKind::Sentence if self.parsed.file_type == FileType::Code => {}
                 UnitKind::Sentence => passage
                     .sentences
                     .push(prose::visible(text, self.parsed.file_type)),

@@ -65,7 +65,9 @@ impl Outline {
             if let UnitKind::Heading(level) = unit.kind {
                 let level = u16::from(level).max(1);
                 while open.len() > 1 && sections[open[open.len() - 1]].level >= level {
-                    open.pop().map(|section| sections[section].end = i);
+                    if let Some(section) = open.pop() {
+                        sections[section].end = i;
+                    }
                 }
                 let parent = open[open.len() - 1];
                 if sections[parent].children.is_empty() {

@@ -36,29 +36,55 @@ pub(crate) fn extract(
     let symbols = symbols(parsed, chunks);
     let mut mentions = mentions(&symbols, chunks);
     limit_mentions(&symbols, &mut mentions, settings.entities_per_chunk);
-    let concepts = symbols
-        .iter()
-        .zip(&mentions)
-        .filter(|(_, mentions)| !mentions.is_empty());
-    let concepts: Vec<NewConcept> = concepts
-        .map(|(symbol, mentions)| NewConcept {
-            name: symbol.name.to_owned(),
-            kind: symbol.what.to_owned(),
-            description: symbol
-                .texts
-                .iter()
-                .find_map(|text| documentation(text))
-                .unwrap_or_default(),
-            synonyms: Vec::new(),
-            mentions: mentions
-                .iter()
-                .map(|(&leaf, &count)| (leaf, count))
-                .collect(),
-        })
-        .collect();
+    // Types first, then by how often they are named.
+    let total = |i: usize| mentions[i].values().sum::<u32>();
+    let mut order: Vec<usize> = (0..symbols.len()).filter(|&i| total(i) > 0).collect();
+    order.sort_by_key(|&i| (!is_type(symbols[i].what), std::cmp::Reverse(total(i)), i));
+    let make = |i: usize| NewConcept {
+        name: symbols[i].name.to_owned(),
+        kind: symbols[i].what.to_owned(),
+        description: symbols[i]
+            .texts
+            .iter()
+            .find_map(|text| documentation(text))
+            .unwrap_or_default(),
+        synonyms: Vec::new(),
+        mentions: mentions[i]
+            .iter()
+            .map(|(&leaf, &count)| (leaf, count))
+            .collect(),
+    };
+    let concepts = order.into_iter().map(make).collect();
     let relations = relations(&symbols, &mentions, settings.relations_per_chunk);
     (concepts, relations)
 }
+
+/// Methods that every type has and that say nothing of one.
+const TRIVIAL: &[&str] = &[
+    "fmt",
+    "clone",
+    "drop",
+    "default",
+    "from",
+    "into",
+    "eq",
+    "ne",
+    "cmp",
+    "hash",
+    "deref",
+    "deref_mut",
+    "as_ref",
+    "as_mut",
+    "next",
+    "index",
+    "new",
+    "__init__",
+    "__repr__",
+    "__str__",
+    "__eq__",
+    "__hash__",
+    "__len__",
+];
 
 /// Kinds of definitions that are worth a concept.
 fn is_worth(symbol: &str, what: &str) -> bool {
@@ -71,6 +97,13 @@ fn is_worth(symbol: &str, what: &str) -> bool {
         .chain(symbol.split('.'))
         .any(|part| matches!(part, "test" | "tests"));
     named && !symbol.is_empty() && !of_tests && symbol.chars().any(char::is_alphabetic)
+}
+
+fn is_type(what: &str) -> bool {
+    matches!(
+        what,
+        "class" | "struct" | "enum" | "trait" | "union" | "type"
+    )
 }
 
 fn symbols<'a>(parsed: &'a ParsedDocument, chunks: &[NewChunk]) -> Vec<Symbol<'a>> {
@@ -112,9 +145,20 @@ fn symbols<'a>(parsed: &'a ParsedDocument, chunks: &[NewChunk]) -> Vec<Symbol<'a
             || lexicon::is_verb(name)
             || lexicon::is_general(name)
     };
+    // Implementations of foreign types, and what every type has, say little.
+    let types: BTreeSet<&str> = symbols
+        .values()
+        .filter(|s| is_type(s.what))
+        .map(|s| s.name)
+        .collect();
+    let telling = |s: &Symbol<'_>| {
+        s.owner
+            .is_none_or(|owner| types.contains(owner) && !TRIVIAL.contains(&s.bare))
+            && !TRIVIAL.contains(&s.name)
+    };
     order
         .into_iter()
-        .filter_map(|name| symbols.remove(name))
+        .filter_map(|name| symbols.remove(name).filter(telling))
         .map(|symbol| Symbol {
             distinctive: bare_names[symbol.bare] == 1 && !ordinary(symbol.bare),
             ..symbol
@@ -137,14 +181,27 @@ fn leaves_of(parsed: &ParsedDocument, block: &Block, chunks: &[NewChunk]) -> Vec
         .collect()
 }
 
-/// Identifiers of `text`, with how often each occurs.
+/// Identifiers of `text`, with how often each occurs. Plain words, such as `offset`, count only
+/// where they are called.
 fn identifiers(text: &str) -> BTreeMap<&str, u32> {
     let mut found = BTreeMap::new();
-    let parts = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    parts
-        .filter(|part| !part.is_empty())
-        .for_each(|part| *found.entry(part).or_default() += 1);
+    let mut rest = text;
+    while let Some(start) = rest.find(is_identifier_char) {
+        let end = rest[start..]
+            .find(|c| !is_identifier_char(c))
+            .map_or(rest.len(), |n| start + n);
+        let identifier = &rest[start..end];
+        let plain = !identifier.contains('_') && identifier.chars().all(|c| c.is_lowercase());
+        if !plain || rest[end..].starts_with('(') {
+            *found.entry(identifier).or_default() += 1;
+        }
+        rest = &rest[end..];
+    }
     found
+}
+
+fn is_identifier_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 fn mentions(symbols: &[Symbol<'_>], chunks: &[NewChunk]) -> Vec<BTreeMap<u32, u32>> {
@@ -262,7 +319,7 @@ fn relations(
 }
 
 /// The first sentence of the comment or string that documents a definition.
-fn documentation(text: &str) -> Option<String> {
+pub(crate) fn documentation(text: &str) -> Option<String> {
     let comment = leading_comment(text);
     let told = if comment.is_empty() {
         doc_string(text)?
@@ -300,7 +357,7 @@ fn doc_string(text: &str) -> Option<String> {
         .filter_map(|q| text.find(q).map(|at| (*q, at)))
         .min_by_key(|f| f.1)?;
     let before = text[..open].trim_end();
-    let opens_body = before.ends_with(':') || before.ends_with(":\n    r");
+    let opens_body = before.is_empty() || before.ends_with(':');
     let inner = &text[open + 3..];
     let lines: Vec<&str> = inner[..inner.find(quote)?].lines().map(str::trim).collect();
     opens_body.then(|| lines.join("\n"))

@@ -57,7 +57,13 @@ fn stated(words: &[Word<'_>], usage: &Usage) -> Option<Definition> {
         return None;
     }
     let genus = genus(words, after, usage);
-    let unclear = words.get(after).is_none_or(|word| word.gap_before);
+    let unclear = words.get(after).is_none_or(|word| {
+        word.gap_before
+            || matches!(
+                lower(word).as_str(),
+                "same" | "case" | "only" | "right" | "wrong" | "bit" | "lot"
+            )
+    });
     (!unclear).then_some(Definition {
         subject,
         genus,
@@ -99,10 +105,7 @@ fn subject(words: &[Word<'_>], verb: usize) -> Option<Range<usize>> {
         return None;
     }
     let mut start = comma;
-    if matches!(
-        lower(&words[start]).as_str(),
-        "a" | "an" | "the" | "each" | "every" | "any"
-    ) {
+    if matches!(lower(&words[start]).as_str(), "a" | "an" | "the") {
         start += 1;
     }
     (start < verb && !lexicon::is_stop(&lower(&words[start]))

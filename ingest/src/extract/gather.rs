@@ -52,6 +52,9 @@ impl Candidates {
             all.heading(title, usage);
         }
         for (i, (line, words)) in lines.iter().zip(words).enumerate() {
+            if line.is_apparatus {
+                continue;
+            }
             if line.is_heading {
                 all.heading(&line.text, usage);
                 continue;
@@ -122,9 +125,10 @@ impl Candidates {
             } else {
                 run
             };
-            let proper = run
-                .iter()
-                .all(|w| usage.is_proper(&w.surface.to_lowercase()) || w.is_acronym());
+            let is_proper =
+                |w: &Word<'_>| usage.is_proper(&w.surface.to_lowercase()) || w.is_acronym();
+            let proper =
+                run.last().is_some_and(is_proper) && (run.len() > 1 || run.iter().all(is_proper));
             if !run.is_empty()
                 && proper
                 && is_name(run, usage)

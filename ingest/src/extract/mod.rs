@@ -30,6 +30,7 @@ use locidb::{NewChunk, NewConcept, NewRelation};
 use crate::prose;
 use crate::terms::shortened;
 use crate::tree::{BlockKind, ParsedDocument};
+pub(crate) use code::documentation;
 use gather::Candidates;
 use reading::Usage;
 use select::Chosen;

@@ -18,7 +18,7 @@ pub(crate) fn core<'w, 'a>(mut run: &'w [Word<'a>]) -> &'w [Word<'a>] {
     let lower = |w: &Word<'_>| w.surface.to_lowercase();
     while let [first, rest @ ..] = run
         && (lexicon::is_stop(&lower(first))
-            || (lexicon::is_weak(&lower(first)) && !rest.is_empty()))
+            || (lexicon::is_weak(&lower(first)) && !rest.is_empty() && !is_titled(run)))
         && !first.is_acronym()
     {
         run = rest;
@@ -30,6 +30,11 @@ pub(crate) fn core<'w, 'a>(mut run: &'w [Word<'a>]) -> &'w [Word<'a>] {
         run = rest;
     }
     run
+}
+
+/// Whether the first two words are both capitalised, as in `New York`.
+fn is_titled(run: &[Word<'_>]) -> bool {
+    run.len() > 1 && run[..2].iter().all(Word::is_capitalised)
 }
 
 /// Whether a run of words names something: a noun phrase of at most [`NAME_WORDS_MAX`] words
@@ -46,11 +51,17 @@ pub(crate) fn is_name(run: &[Word<'_>], usage: &Usage) -> bool {
     run.len() <= NAME_WORDS_MAX
         && joined
         && inner
-        && run.iter().all(|w| is_clean(w.surface))
+        && run.iter().all(is_fit)
         && is_first(first, usage)
         && is_last(last, usage)
         && run[1..].iter().all(|w| !w.surface.contains("::"))
         && run.iter().any(|w| letters(w.surface) >= 3)
+}
+
+/// Whether a word may stand anywhere in a name: no debris, no apparatus, no lone small letter.
+fn is_fit(word: &Word<'_>) -> bool {
+    let lone = word.surface.chars().count() == 1 && word.surface.starts_with(char::is_lowercase);
+    is_clean(word.surface) && !lone && !lexicon::is_apparatus(&word.surface.to_lowercase())
 }
 
 fn is_first(word: &Word<'_>, usage: &Usage) -> bool {
@@ -62,7 +73,7 @@ fn is_first(word: &Word<'_>, usage: &Usage) -> bool {
     };
     letters(word.surface) > 0
         && (!lexicon::is_stop(&lower) || word.is_acronym())
-        && !lexicon::is_weak(&lower)
+        && (!lexicon::is_weak(&lower) || word.is_capitalised())
         && !lexicon::is_adverb(&lower)
         && (proper || participle || !usage.acts_as_verb(&lower))
 }
@@ -81,8 +92,10 @@ fn is_last(word: &Word<'_>, usage: &Usage) -> bool {
 
 fn is_single_name(word: &Word<'_>, usage: &Usage) -> bool {
     let lower = word.surface.to_lowercase();
-    let long = letters(word.surface) >= 3 || (word.is_acronym() && letters(word.surface) >= 2);
-    long && is_clean(word.surface)
+    let (letters, digits) = (letters(word.surface), digits(word.surface));
+    let long = letters >= 3 || (letters == 2 && (word.is_acronym() || digits > 0));
+    long && is_fit(word)
+        && !(lower.ends_with("ed") && lower.len() > 5 && !usage.is_proper(&lower))
         && !lexicon::is_stop(&lower)
         && !lexicon::is_general(&word.folded)
         && !lexicon::is_vague(&word.folded)

@@ -123,14 +123,32 @@ impl Forms {
                 .then(b.1.cmp(a.1))
                 .then(a.0.cmp(b.0))
         });
-        forms.first().map(|(form, _)| (*form).clone())
+        forms.first().map(|(form, _)| in_singular(form, key))
+    }
+}
+
+/// A form whose last word is an ordinary plural, with that word as the key has it.
+fn in_singular(form: &str, key: &str) -> String {
+    let (head, last) = form
+        .rsplit_once(' ')
+        .map_or(("", form), |(head, last)| (head, last));
+    let folded = key.rsplit(' ').next().unwrap_or(key);
+    let ordinary = last.chars().all(|c| c.is_ascii_lowercase()) && last.len() > folded.len();
+    match (ordinary, head.is_empty()) {
+        (false, _) => form.to_owned(),
+        (true, true) => folded.to_owned(),
+        (true, false) => format!("{head} {folded}"),
     }
 }
 
 /// How a name must be written to count: a proper name with its capital; a code name that is an
 /// ordinary word, as code.
 pub(crate) fn writing(key: &str, is_code: bool, is_proper: bool) -> Writing {
-    let ordinary = lexicon::is_stop(key) || lexicon::is_verb(key) || lexicon::is_general(key);
+    let ordinary = lexicon::is_stop(key)
+        || lexicon::is_verb(key)
+        || lexicon::is_general(key)
+        || lexicon::is_weak(key)
+        || key.ends_with("ed");
     match (is_code, is_proper) {
         (true, _) if !key.contains(' ') && ordinary => Writing::Code,
         (_, true) => Writing::Capital,

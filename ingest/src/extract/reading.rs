@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use locidb::NewChunk;
 use locidb::storage::records::Level;
 
+use crate::chunk::numbering;
 use crate::chunk::positions::Positions;
 use crate::chunk::units::{Limits, Unit, UnitKind, units};
 use crate::prose::{self, Word};
@@ -18,6 +19,8 @@ pub(crate) struct Line {
     pub(crate) text: String,
     /// Whether it is a heading.
     pub(crate) is_heading: bool,
+    /// Whether it belongs to a list of contents or references, which names much and says little.
+    pub(crate) is_apparatus: bool,
     /// Emphasised runs in it.
     pub(crate) emphasised: Vec<String>,
     /// Code in running text.
@@ -37,15 +40,49 @@ pub(crate) fn lines(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<Line> {
     let found = units(parsed, limits)
         .into_iter()
         .filter(|u| !matches!(u.kind, UnitKind::Atom(_)));
+    let mut listing = false;
     found
         .map(|unit| {
-            line(
-                parsed,
-                &unit,
-                leaves.containing(positions.chars_before(unit.range.start)),
-            )
+            let leaves = leaves.containing(positions.chars_before(unit.range.start));
+            let mut line = line(parsed, &unit, leaves);
+            if line.is_heading {
+                listing = is_listing(&line.text);
+            }
+            line.is_apparatus = listing || is_reference(&line.text);
+            line
         })
         .collect()
+}
+
+/// Whether a heading opens a list of contents, references or the like.
+fn is_listing(heading: &str) -> bool {
+    let title = numbering::parse(heading).title.to_lowercase();
+    let first = title.split_whitespace().next().unwrap_or("");
+    let alone = matches!(
+        first,
+        "references"
+            | "bibliography"
+            | "notes"
+            | "citations"
+            | "footnotes"
+            | "contents"
+            | "index"
+            | "sources"
+    );
+    let named = [
+        "table of contents",
+        "further reading",
+        "external links",
+        "see also",
+        "works cited",
+        "general sources",
+    ];
+    (alone && title.split_whitespace().count() <= 3) || named.contains(&title.as_str())
+}
+
+/// Whether a line is one of a table of contents, or a note of references.
+fn is_reference(text: &str) -> bool {
+    text.contains(". . .") || text.contains(".....") || text.starts_with('^')
 }
 
 fn line(parsed: &ParsedDocument, unit: &Unit, leaves: Vec<u32>) -> Line {
@@ -76,12 +113,19 @@ fn line(parsed: &ParsedDocument, unit: &Unit, leaves: Vec<u32>) -> Line {
         _ => visible(&parsed.text[unit.range.clone()]),
     };
     Line {
-        text,
+        text: calm(text),
         is_heading,
+        is_apparatus: false,
         emphasised,
         code,
         leaves,
     }
+}
+
+/// A text of several words in capitals only, in small letters; any other as it is.
+fn calm(text: String) -> String {
+    let shouts = text.contains(' ') && !text.chars().any(char::is_lowercase);
+    if shouts { text.to_lowercase() } else { text }
 }
 
 /// Passages by where they start.

@@ -155,7 +155,8 @@ pub(crate) fn relate(
         .enumerate()
         .filter(|(at, _)| !lines[*at].is_heading)
     {
-        for pair in standing.windows(2) {
+        let asks = lines[at].text.ends_with('?') || lines[at].is_apparatus;
+        for pair in standing.windows(2).filter(|_| !asks) {
             if let Some((kind, reversed)) = verb_between(&words[at], &pair[0].1, &pair[1].1) {
                 let (a, b) = if reversed {
                     (pair[1].0, pair[0].0)
@@ -224,7 +225,7 @@ fn verb_between(
     {
         return None;
     }
-    if !is_subject(words, a.start) || !is_head(words, b.end) {
+    if !is_subject(words, a.start) || !is_head(words, b) || words[a.end - 1].is_possessive {
         return None;
     }
     let said: Vec<String> = between.iter().map(|w| w.surface.to_lowercase()).collect();
@@ -244,8 +245,17 @@ fn verb_between(
     let (from, (len, kind, reversed)) = fitting.max_by_key(|(from, (len, ..))| (*len, *from))?;
     let after = &said[from + len..];
     let loose = if kind == "IS_A" { 1 } else { 3 };
+    let next = words
+        .get(b.end)
+        .map(|w| w.surface.to_lowercase())
+        .unwrap_or_default();
+    // `causes the shell to stop` and `prevents a user from reading` say something else.
+    let goes_on = matches!(kind, "CAUSES" | "PREVENTS") && matches!(next.as_str(), "to" | "from");
+    if goes_on || (kind == "IS_A" && is_conditional(words, a.start)) {
+        return None;
+    }
     let describes = |word: &String| {
-        lexicon::is_determiner(word)
+        lexicon::is_determiner(word) && word != "that"
             || lexicon::is_weak(word)
             || !(lexicon::is_stop(word) || lexicon::is_verb(word))
     };
@@ -329,12 +339,28 @@ fn is_subject(words: &[Word<'_>], start: usize) -> bool {
     true
 }
 
-/// Whether the concept that ends at `end` is a whole phrase: no further noun follows it.
-fn is_head(words: &[Word<'_>], end: usize) -> bool {
-    words.get(end).is_none_or(|next| {
+/// Whether the concept `run` is a whole phrase: no further noun follows it, and it owns none.
+fn is_head(words: &[Word<'_>], run: &std::ops::Range<usize>) -> bool {
+    let follows = words.get(run.end).is_none_or(|next| {
         let lower = next.surface.to_lowercase();
-        next.gap_before || lexicon::is_stop(&lower) || lexicon::is_verb(&lower)
-    })
+        let verb = lexicon::is_verb(&lower) && !lexicon::is_base_verb(&lower);
+        next.gap_before || lexicon::is_stop(&lower) || verb
+    });
+    follows && !words[run.end - 1].is_possessive
+}
+
+/// Whether what precedes the clause of the word at `start` makes it a condition.
+fn is_conditional(words: &[Word<'_>], start: usize) -> bool {
+    let clause = (1..=start)
+        .rev()
+        .find(|&i| words[i].gap_before)
+        .unwrap_or(0);
+    let conditions = [
+        "if", "when", "whether", "unless", "while", "suppose", "although", "though",
+    ];
+    words[clause..start]
+        .iter()
+        .any(|w| conditions.contains(&w.surface.to_lowercase().as_str()))
 }
 
 /// What concepts are said to be, where that is a concept too.

@@ -6,6 +6,7 @@ use super::gather::{Candidate, Candidates};
 use super::occur::{Finder, Forms, Occurrence, Writing, writing};
 use super::reading::{Line, Usage};
 use super::{ExtractSettings, best_per_leaf};
+use crate::lexicon;
 use crate::prose::{self, Word};
 
 /// A concept with its places.
@@ -32,6 +33,9 @@ pub(crate) struct Chosen {
 
 /// Files of up to this many passages are short: names need not recur.
 const SHORT: usize = 8;
+
+/// A sentence of fewer words describes nothing.
+const TELLING_WORDS: usize = 6;
 
 /// Chooses the concepts of a file, best first.
 pub(crate) fn select(
@@ -66,7 +70,7 @@ pub(crate) fn select(
         .into_iter()
         .zip(seen)
         .filter(|((key, c), t)| judge.accepts(key, c, t))
-        .map(|((key, candidate), tally)| judge.chosen(key, candidate, tally, lines))
+        .map(|((key, candidate), tally)| judge.chosen(key, candidate, tally, lines, words))
         .collect();
     keep_best(merge_spellings(chosen), settings.entities_per_chunk)
 }
@@ -155,11 +159,7 @@ fn tally(
         finder.add(
             key,
             i,
-            writing(
-                key,
-                candidate.code > 0 && !is_prose(candidate),
-                is_proper && !key.contains(' '),
-            ),
+            writing(key, is_code(candidate), is_proper && !key.contains(' ')),
         );
         candidate
             .synonyms
@@ -184,6 +184,27 @@ fn tally(
         }
     }
     seen
+}
+
+/// Whether a name is one of code: marked so, and no word of the text's own.
+fn is_code(c: &Candidate) -> bool {
+    c.code > 0 && !is_prose(c) && c.code * 2 > c.phrase
+}
+
+/// Whether the words of a sentence open with the name at `run`, an article aside, and go on with
+/// something other than a further noun.
+fn opens(words: &[Word<'_>], run: &std::ops::Range<usize>) -> bool {
+    let article =
+        run.start == 1 && matches!(words[0].surface.to_lowercase().as_str(), "a" | "an" | "the");
+    let next = words
+        .get(run.end)
+        .filter(|next| !next.gap_before)
+        .map(|w| w.surface.to_lowercase());
+    (run.start == 0 || article)
+        && next.is_some_and(|w| {
+            lexicon::is_stop(&w) || (lexicon::is_verb(&w) && !lexicon::is_base_verb(&w))
+        })
+        && !words[run.end - 1].is_possessive
 }
 
 /// Whether prose, not code, speaks for a name.
@@ -213,8 +234,10 @@ impl Judge<'_> {
             true => 2,
             false => 3,
         };
+        let verbal = key.ends_with("ing") || key.ends_with("ed");
         match key.contains(' ') {
             true => c.phrase >= often,
+            false if verbal => false,
             false => {
                 c.phrase as usize >= 5.max(self.leaf_count / 12) && self.usage.as_noun(key) >= 3
             }
@@ -237,26 +260,39 @@ impl Judge<'_> {
                 || self.recurs(key, c))
     }
 
-    fn chosen(&self, key: String, c: Candidate, seen: Tally, lines: &[Line]) -> Chosen {
+    fn chosen(
+        &self,
+        key: String,
+        c: Candidate,
+        seen: Tally,
+        lines: &[Line],
+        words: &[Vec<Word<'_>>],
+    ) -> Chosen {
         let name = seen.forms.best(&key).unwrap_or_else(|| key.clone());
         let kind = self.kind(&key, &name, &c);
         let best = c
             .definitions
             .iter()
+            .filter(|(_, line)| words[*line].len() >= 5)
             .max_by_key(|(rank, line)| (*rank, std::cmp::Reverse(*line)))
             .map(|d| d.1);
+        let told = |line: &usize| words[*line].len() >= TELLING_WORDS;
+        let introduced = c.introduced.filter(told);
         let subject = || {
-            let opens = seen
+            let mut body = seen
                 .occurrences
                 .iter()
-                .find(|(line, runs)| !lines[**line].is_heading && runs[0].start <= 1);
-            opens.filter(|_| c.headings > 0).map(|(line, _)| *line)
+                .filter(|(line, _)| !lines[**line].is_heading);
+            body.find(|(line, runs)| told(line) && opens(&words[**line], &runs[0]))
+                .map(|(line, _)| *line)
         };
         let mut synonyms: Vec<String> = c.synonyms.clone();
         synonyms.retain(|other| key_of(other) != key);
         Chosen {
             score: self.score(&key, &c, &seen),
-            description: best.or(c.introduced).or_else(subject),
+            description: best
+                .or(introduced)
+                .or_else(|| subject().filter(|_| c.headings > 0)),
             name,
             key,
             kind,
@@ -272,7 +308,7 @@ impl Judge<'_> {
         let symbolic = name.contains(['_', ':']) || name.contains('.') && !name.contains(' ');
         match words.as_slice() {
             [word] if word.is_acronym() => "acronym",
-            _ if symbolic || (c.code > 0 && !is_prose(c)) => "code",
+            _ if symbolic || is_code(c) => "code",
             _ if c.capitalised > 0 && key.split(' ').all(|word| self.usage.is_proper(word)) => {
                 "name"
             }

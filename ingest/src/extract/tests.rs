@@ -196,7 +196,7 @@ fn source_files_give_their_symbols() {
     let chunks = chunk(&parsed, &ChunkSettings::default());
     let (concepts, relations) = extract(&parsed, &chunks, &ExtractSettings::default());
     let names: Vec<&str> = concepts.iter().map(|c| c.name.as_str()).collect();
-    assert_eq!(names, ["Stack", "Stack::push", "grow_buffer"]);
+    assert_eq!(names, ["Stack", "grow_buffer", "Stack::push"]);
     assert_eq!(concepts[0].description, "A stack of values.");
     let expected = [
         ("Stack", "CONTAINS", "Stack::push"),

@@ -23,7 +23,9 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
     let rows = view.snapshot().rows();
     let segments = read.graph_segments();
     let graph = read.graph(&segments);
-    let found = graph.lookup(&normalise(&args.name)).filter(|id| graph.is_visible(*id));
+    let found = graph
+        .lookup(&normalise(&args.name))
+        .filter(|id| graph.is_visible(*id));
     let Some(id) = found else {
         eprintln!("loci: no concept {:?}", args.name);
         return Ok(Done::Wrong);
@@ -36,7 +38,11 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
     let relations: Vec<_> = edges
         .iter()
         .map(|edge| {
-            let (from, to) = if edge.outgoing { (id, edge.other) } else { (edge.other, id) };
+            let (from, to) = if edge.outgoing {
+                (id, edge.other)
+            } else {
+                (edge.other, id)
+            };
             Ok(json!({
                 "source": name(rows, from)?, "type": edge.kind, "target": name(rows, to)?,
                 "weight": edge.weight,
@@ -45,9 +51,16 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         .collect::<anyhow::Result<_>>()?;
     let mut chunks = Vec::new();
     for (ordinal, count) in graph.chunks(id).take(LISTED_MAX) {
-        let place = view.snapshot().place(ordinal).context("a chunk without a place")?;
-        let document = rows.document(place.document)?.context("a document's row is missing")?;
-        let chunk = rows.chunk(place.document, place.index)?.context("a chunk's row is missing")?;
+        let place = view
+            .snapshot()
+            .place(ordinal)
+            .context("a chunk without a place")?;
+        let document = rows
+            .document(place.document)?
+            .context("a document's row is missing")?;
+        let chunk = rows
+            .chunk(place.document, place.index)?
+            .context("a chunk's row is missing")?;
         chunks.push(json!({
             "chunk": chunk_key(&document, chunk.suffix).to_string(),
             "label": cite(&document, &chunk).label,
@@ -58,7 +71,11 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
     let names = |ids: &[ConceptId]| -> anyhow::Result<Vec<String>> {
         ids.iter().map(|&id| name(rows, id)).collect()
     };
-    let cycles = before.cycles.iter().map(|cycle| names(cycle)).collect::<Result<Vec<_>, _>>()?;
+    let cycles = before
+        .cycles
+        .iter()
+        .map(|cycle| names(cycle))
+        .collect::<Result<Vec<_>, _>>()?;
     let told = json!({
         "name": concept.name,
         "normalised": concept.normalised,
@@ -73,23 +90,32 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         "relations": relations,
         "chunks": chunks,
     });
-    if out.json { out.json_line(&told)? } else { print(&told, out)? }
+    if out.json {
+        out.json_line(&told)?
+    } else {
+        print(&told, out)?
+    }
     Ok(Done::Well)
 }
 
 fn name(rows: &dyn Rows, id: ConceptId) -> anyhow::Result<String> {
-    Ok(rows.concept(id)?.context("a concept's row is missing")?.name)
+    Ok(rows
+        .concept(id)?
+        .context("a concept's row is missing")?
+        .name)
 }
 
 fn print(told: &serde_json::Value, out: &Out) -> anyhow::Result<()> {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_string();
     let list = |value: &serde_json::Value| {
         let items = value.as_array().into_iter().flatten();
-        items.map(|item| text(item)).collect::<Vec<_>>().join(", ")
+        items.map(text).collect::<Vec<_>>().join(", ")
     };
     out.line(&format!(
         "{}  ({} mentions in {} documents)",
-        text(&told["name"]), told["mentions"], told["documents"]
+        text(&told["name"]),
+        told["mentions"],
+        told["documents"]
     ))?;
     let description = text(&told["description"]);
     if !description.is_empty() {
@@ -103,12 +129,16 @@ fn print(told: &serde_json::Value, out: &Out) -> anyhow::Result<()> {
     }
     let rows = |key: &str, columns: [&str; 3]| -> Vec<Vec<String>> {
         let items = told[key].as_array().into_iter().flatten();
-        items.map(|item| columns.iter().map(|c| text(&item[*c])).collect()).collect()
+        items
+            .map(|item| columns.iter().map(|c| text(&item[*c])).collect())
+            .collect()
     };
     let relations = rows("relations", ["source", "type", "target"]);
     if !relations.is_empty() {
         out.table(&["source", "relation", "target"], &relations)?;
     }
-    out.table(&["chunk", "place", "text"], &rows("chunks", ["chunk", "label", "text"]))
+    out.table(
+        &["chunk", "place", "text"],
+        &rows("chunks", ["chunk", "label", "text"]),
+    )
 }
-

@@ -29,7 +29,9 @@ pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
                     defaults.get(key).ok_or_else(|| unknown(key))?.to_string()
                 }
             };
-            database.set(key, &value).map_err(|error| WrongCall(error.to_string()))?;
+            database
+                .set(key, &value)
+                .map_err(|error| WrongCall(error.to_string()))?;
             print(key, &database.settings()?.to_map()[key], out)?;
         }
     }
@@ -38,7 +40,10 @@ pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
 
 fn unknown(key: &str) -> WrongCall {
     let names: Vec<String> = Settings::default().to_map().keys().cloned().collect();
-    WrongCall(format!("there is no setting {key:?}; there are {}", names.join(", ")))
+    WrongCall(format!(
+        "there is no setting {key:?}; there are {}",
+        names.join(", ")
+    ))
 }
 
 fn print(name: &str, value: &serde_json::Value, out: &Out) -> anyhow::Result<()> {

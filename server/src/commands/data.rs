@@ -55,8 +55,17 @@ pub(crate) fn eval(args: &Eval, out: &Out) -> anyhow::Result<Done> {
         rows.push(row(&evaluation));
     }
     if !out.json {
-        let header =
-            ["strategy", "queries", "recall@2", "recall@5", "recall@10", "ndcg@10", "mrr@10", "p50_us", "p99_us"];
+        let header = [
+            "strategy",
+            "queries",
+            "recall@2",
+            "recall@5",
+            "recall@10",
+            "ndcg@10",
+            "mrr@10",
+            "p50_us",
+            "p99_us",
+        ];
         out.table(&header, &rows)?;
     }
     database.close();
@@ -88,7 +97,11 @@ fn strategies(
     folder: &Folder,
 ) -> Result<Vec<Strategy>, WrongCall> {
     let named = |name: &String| {
-        let unknown = || WrongCall(format!("--strategy {name}: give hybrid, text, vector or graph"));
+        let unknown = || {
+            WrongCall(format!(
+                "--strategy {name}: give hybrid, text, vector or graph"
+            ))
+        };
         Strategy::from_name(name).ok_or_else(unknown)
     };
     if !args.strategy.is_empty() {
@@ -105,7 +118,11 @@ fn strategies(
         (Strategy::Graph, graph),
         (Strategy::Hybrid, true),
     ];
-    Ok(all.into_iter().filter(|(_, possible)| *possible).map(|(strategy, _)| strategy).collect())
+    Ok(all
+        .into_iter()
+        .filter(|(_, possible)| *possible)
+        .map(|(strategy, _)| strategy)
+        .collect())
 }
 
 fn row(e: &Evaluation) -> Vec<String> {

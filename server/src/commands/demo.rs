@@ -27,7 +27,10 @@ const SAMPLES: &[(&str, &[u8])] = samples![
 
 /// Our own documentation is part of the demonstration.
 const DOCS: &[(&str, &[u8])] = &[
-    ("architecture.md", include_bytes!("../../../docs/architecture.md")),
+    (
+        "architecture.md",
+        include_bytes!("../../../docs/architecture.md"),
+    ),
     ("format.md", include_bytes!("../../../docs/format.md")),
 ];
 
@@ -44,9 +47,15 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
     for (name, bytes) in SAMPLES.iter().chain(DOCS) {
         fs::write(documents.join(name), bytes)?;
     }
-    let path = args.db.clone().unwrap_or_else(|| folder.path().join("demo.loci"));
+    let path = args
+        .db
+        .clone()
+        .unwrap_or_else(|| folder.path().join("demo.loci"));
     let database = open_or_create(&path)?;
-    let reporter = Print { out: *out, bar: Bar::new() };
+    let reporter = Print {
+        out: *out,
+        bar: Bar::new(),
+    };
     let runner = parse::runner()?;
     let options = IngestOptions::default();
     let summary = pipeline::ingest(&database, &[documents], &options, &runner, &reporter)?;
@@ -54,7 +63,10 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
     let settings = database.settings()?;
     for line in QUESTIONS.lines().filter(|line| !line.trim().is_empty()) {
         let question = line.split('\t').next().unwrap_or_default();
-        let request = SearchRequest { k: SHOWN, ..SearchRequest::new(question) };
+        let request = SearchRequest {
+            k: SHOWN,
+            ..SearchRequest::new(question)
+        };
         let answer = database.search(&search::with_settings(request, &settings))?;
         if out.json {
             out.json_line(&answer)?;
@@ -66,9 +78,15 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
     database.close();
     if args.db.is_some() && !out.json {
         let path = path.display();
-        out.line(&format!("\nThe store is in {path}: loci search --db {path} \"…\""))?;
+        out.line(&format!(
+            "\nThe store is in {path}: loci search --db {path} \"…\""
+        ))?;
     }
-    Ok(if summary.failed > 0 { Done::Wrong } else { Done::Well })
+    Ok(if summary.failed > 0 {
+        Done::Wrong
+    } else {
+        Done::Well
+    })
 }
 
 /// Prints a line for each document, where a person reads.

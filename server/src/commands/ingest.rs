@@ -24,7 +24,11 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
         }
     }
     let database = open_or_create(&args.db)?;
-    let reporter = Print { out: *out, bar: Bar::new(), broken: Mutex::new(None) };
+    let reporter = Print {
+        out: *out,
+        bar: Bar::new(),
+        broken: Mutex::new(None),
+    };
     let runner = parse::runner()?;
     let summary = pipeline::ingest(&database, &args.paths, &options, &runner, &reporter)?;
     if let Some(error) = reporter.broken.lock().take() {
@@ -33,14 +37,20 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
     drop(reporter);
     database.close();
     print_summary(&summary, out)?;
-    Ok(if summary.failed > 0 || summary.interrupted { Done::Wrong } else { Done::Well })
+    Ok(if summary.failed > 0 || summary.interrupted {
+        Done::Wrong
+    } else {
+        Done::Well
+    })
 }
 
 fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
     let kind = match &args.kind[..] {
         "auto" => None,
         name => Some(Kind::from_name(name).ok_or_else(|| {
-            WrongCall(format!("--kind {name}: give auto, pdf, html, markdown, code or text"))
+            WrongCall(format!(
+                "--kind {name}: give auto, pdf, html, markdown, code or text"
+            ))
         })?),
     };
     if args.key.is_some() && args.paths.len() != 1 {
@@ -84,7 +94,11 @@ impl Progress for Print {
 impl Reporter for Print {
     fn outcome(&self, outcome: &Outcome) {
         let printed = self.bar.suspend(|| {
-            if self.out.json { self.out.json_line(outcome) } else { print_line(&self.out, outcome) }
+            if self.out.json {
+                self.out.json_line(outcome)
+            } else {
+                print_line(&self.out, outcome)
+            }
         });
         if let Err(error) = printed {
             *self.broken.lock() = Some(error);
@@ -110,9 +124,20 @@ fn print_summary(summary: &Summary, out: &Out) -> anyhow::Result<()> {
     if out.json {
         return out.json_line(&json!({ "summary": summary }));
     }
-    let Summary { added, updated, unchanged, failed, took_ms, .. } = summary;
+    let Summary {
+        added,
+        updated,
+        unchanged,
+        failed,
+        took_ms,
+        ..
+    } = summary;
     let seconds = *took_ms as f64 / 1000.0;
-    let stopped = if summary.interrupted { "; stopped before the end" } else { "" };
+    let stopped = if summary.interrupted {
+        "; stopped before the end"
+    } else {
+        ""
+    };
     out.line(&format!(
         "{added} added, {updated} updated, {unchanged} unchanged, {failed} failed in {seconds:.1} s{stopped}"
     ))

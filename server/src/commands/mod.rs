@@ -43,7 +43,13 @@ fn open_or_create(folder: &Path) -> anyhow::Result<Database> {
 
 /// Opens a store that must be there.
 fn open(folder: &Path) -> anyhow::Result<Database> {
-    open_with(folder, &Options { create: false, ..Options::default() })
+    open_with(
+        folder,
+        &Options {
+            create: false,
+            ..Options::default()
+        },
+    )
 }
 
 fn open_with(folder: &Path, options: &Options) -> anyhow::Result<Database> {

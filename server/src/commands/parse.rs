@@ -25,7 +25,9 @@ pub(crate) fn runner() -> anyhow::Result<ChildProcess> {
 
 /// Limits itself and parses what comes on standard input.
 pub(crate) fn child() -> ExitCode {
-    let limit = std::env::var(MEMORY_ENV).ok().and_then(|bytes| bytes.parse().ok());
+    let limit = std::env::var(MEMORY_ENV)
+        .ok()
+        .and_then(|bytes| bytes.parse().ok());
     if let Some(bytes) = limit
         && let Err(error) = rlimit::setrlimit(rlimit::Resource::AS, bytes, bytes)
     {

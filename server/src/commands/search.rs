@@ -16,7 +16,11 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
     let request = with_settings(request, &database.settings()?);
     let answer = database.search(&request)?;
-    if out.json { out.json_line(&answer)? } else { print(&answer, out)? }
+    if out.json {
+        out.json_line(&answer)?
+    } else {
+        print(&answer, out)?
+    }
     database.close();
     Ok(Done::Well)
 }
@@ -30,7 +34,11 @@ fn request(args: &Search) -> anyhow::Result<SearchRequest> {
     })?;
     let filter = args.filter.as_deref().map(Expr::parse).transpose();
     let filter = filter.map_err(|error| WrongCall(format!("--filter: {error}")))?;
-    let levels = args.level.iter().map(|name| level(name)).collect::<Result<_, _>>()?;
+    let levels = args
+        .level
+        .iter()
+        .map(|name| level(name))
+        .collect::<Result<_, _>>()?;
     let (k, level_limits) = limits(&args.k)?;
     Ok(SearchRequest {
         k,
@@ -56,7 +64,10 @@ pub(super) fn with_settings(request: SearchRequest, settings: &Settings) -> Sear
 fn level(name: &str) -> Result<Level, WrongCall> {
     Level::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
-        WrongCall(format!("there is no level {name:?}; there are {}", names.join(", ")))
+        WrongCall(format!(
+            "there is no level {name:?}; there are {}",
+            names.join(", ")
+        ))
     })
 }
 
@@ -64,7 +75,9 @@ fn level(name: &str) -> Result<Level, WrongCall> {
 fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), WrongCall> {
     let number = |text: &str| match text.parse() {
         Ok(k) if (1..=K_MAX).contains(&k) => Ok(k),
-        _ => Err(WrongCall(format!("-k {text}: give a number from 1 to {K_MAX}"))),
+        _ => Err(WrongCall(format!(
+            "-k {text}: give a number from 1 to {K_MAX}"
+        ))),
     };
     if !k.contains('=') {
         return Ok((number(k)?, Vec::new()));
@@ -83,12 +96,18 @@ pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
         out.line("No chunk answers that. Other words, a wider filter or another strategy may.")?;
     }
     for hit in &answer.hits {
-        out.line(&format!("{:2}. {}  —  {}", hit.rank, hit.citation.label, hit.document))?;
+        out.line(&format!(
+            "{:2}. {}  —  {}",
+            hit.rank, hit.citation.label, hit.document
+        ))?;
         out.line(&format!("    {}", shorten(&hit.text, 240)))?;
         let methods = [
             hit.methods.text.map(|m| format!("text {}", m.rank)),
             hit.methods.vector.map(|m| format!("vector {}", m.rank)),
-            hit.methods.graph.as_ref().map(|m| format!("graph {}", m.rank)),
+            hit.methods
+                .graph
+                .as_ref()
+                .map(|m| format!("graph {}", m.rank)),
         ];
         let methods: Vec<String> = methods.into_iter().flatten().collect();
         out.line(&format!("    {}  ({})", hit.chunk, methods.join(", ")))?;
@@ -101,12 +120,21 @@ pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
         out.line(&format!("Not searched: {missing}"))?;
     }
     if let Some(context) = &answer.context {
-        out.line(&format!("\nContext, {} tokens:\n{}", context.tokens, context.text))?;
+        out.line(&format!(
+            "\nContext, {} tokens:\n{}",
+            context.tokens, context.text
+        ))?;
     }
     if let Some(steps) = &answer.explain {
         let rows: Vec<Vec<String>> = steps
             .iter()
-            .map(|s| vec![s.operator.clone(), s.candidates.to_string(), s.took_us.to_string()])
+            .map(|s| {
+                vec![
+                    s.operator.clone(),
+                    s.candidates.to_string(),
+                    s.took_us.to_string(),
+                ]
+            })
             .collect();
         out.table(&["operator", "candidates", "took_us"], &rows)?;
     }

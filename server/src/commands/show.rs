@@ -15,9 +15,14 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
     let view = database.view();
     let rows = view.snapshot().rows();
-    let key: DocumentKey = args.key.parse().map_err(|error| WrongCall(format!("{error}")))?;
+    let key: DocumentKey = args
+        .key
+        .parse()
+        .map_err(|error| WrongCall(format!("{error}")))?;
     if let Some(id) = rows.document_id(&key)? {
-        let document = rows.document(id)?.context("the document's row is missing")?;
+        let document = rows
+            .document(id)?
+            .context("the document's row is missing")?;
         show_document(&document, &rows.chunks(id)?, out)?;
         return Ok(Done::Well);
     }
@@ -29,8 +34,12 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
         eprintln!("loci: no document or chunk {:?}", args.key);
         return Ok(Done::Wrong);
     };
-    let document = rows.document(id)?.context("the document's row is missing")?;
-    let chunk = rows.chunk(id, place)?.context("the chunk's row is missing")?;
+    let document = rows
+        .document(id)?
+        .context("the document's row is missing")?;
+    let chunk = rows
+        .chunk(id, place)?
+        .context("the chunk's row is missing")?;
     show_chunk(rows, &document, &chunk, id, out)?;
     Ok(Done::Well)
 }
@@ -58,12 +67,20 @@ fn show_document(
         return out.json_line(&json!({ "document": record, "chunks": listed }));
     }
     let title = document.title.as_deref().unwrap_or(&document.key);
-    out.line(&format!("{title}  ({}, {} chunks)", document.file_type.name(), chunks.len()))?;
+    out.line(&format!(
+        "{title}  ({}, {} chunks)",
+        document.file_type.name(),
+        chunks.len()
+    ))?;
     for chunk in chunks {
         let depth = depth(chunks, chunk);
         let label = cite(document, chunk).label;
         let key = format!("#{}", chunk.suffix);
-        out.line(&format!("{}{key} {label}: {}", "  ".repeat(depth), shorten(&chunk.text, 80)))?;
+        out.line(&format!(
+            "{}{key} {label}: {}",
+            "  ".repeat(depth),
+            shorten(&chunk.text, 80)
+        ))?;
     }
     Ok(())
 }
@@ -88,7 +105,9 @@ fn show_chunk(
     let citation = cite(document, chunk);
     let key = chunk_key(document, chunk.suffix);
     let parent = match chunk.parent {
-        Some(place) => rows.chunk(id, place)?.map(|parent| chunk_key(document, parent.suffix)),
+        Some(place) => rows
+            .chunk(id, place)?
+            .map(|parent| chunk_key(document, parent.suffix)),
         None => None,
     };
     if out.json {

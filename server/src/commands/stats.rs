@@ -23,10 +23,18 @@ pub(crate) fn run(args: &Stats, out: &Out) -> anyhow::Result<Done> {
                 false => differences.iter().try_for_each(|what| out.line(what))?,
             }
         }
-        return Ok(if differences.is_empty() { Done::Well } else { Done::Wrong });
+        return Ok(if differences.is_empty() {
+            Done::Well
+        } else {
+            Done::Wrong
+        });
     }
     let stats = database.stats();
-    if out.json { out.json_line(&stats)? } else { print(&stats, out)? }
+    if out.json {
+        out.json_line(&stats)?
+    } else {
+        print(&stats, out)?
+    }
     Ok(Done::Well)
 }
 
@@ -45,15 +53,25 @@ fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
         rows.push(vec!["vector space".into(), "none yet".into()]);
         return out.table(&[], &rows);
     };
-    let of = format!("{} (version {}), {} dimensions", space.model, space.version, space.dim);
+    let of = format!(
+        "{} (version {}), {} dimensions",
+        space.model, space.version, space.dim
+    );
     rows.push(vec!["vector space".into(), of]);
     if let Some(share) = space.vector_share {
         rows.push(vec!["vector share".into(), format!("{share:.1}")]);
     }
     if space.calibration_questions > 0 {
-        let figures: Vec<String> =
-            space.calibration.iter().map(|(share, score)| format!("{share:.1}: {score:.3}")).collect();
-        let asked = format!("{} questions; {}", space.calibration_questions, figures.join("  "));
+        let figures: Vec<String> = space
+            .calibration
+            .iter()
+            .map(|(share, score)| format!("{share:.1}: {score:.3}"))
+            .collect();
+        let asked = format!(
+            "{} questions; {}",
+            space.calibration_questions,
+            figures.join("  ")
+        );
         rows.push(vec!["calibration".into(), asked]);
     }
     out.table(&[], &rows)
