@@ -90,6 +90,24 @@ pub(crate) fn is_adverb(word: &str) -> bool {
         && !matches!(word, "family" | "assembly" | "anomaly" | "supply" | "reply")
 }
 
+/// The singular of plurals in s that no rule gives.
+pub(crate) fn irregular_singular(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "analyses" => "analysis",
+        "appendices" => "appendix",
+        "axes" => "axis",
+        "bases" => "basis",
+        "caches" => "cache",
+        "hypotheses" => "hypothesis",
+        "indices" => "index",
+        "matrices" => "matrix",
+        "theses" => "thesis",
+        "vertices" => "vertex",
+        "vortices" => "vortex",
+        _ => return None,
+    })
+}
+
 /// Words in s that are no plurals.
 pub(crate) fn is_never_plural(word: &str) -> bool {
     matches!(

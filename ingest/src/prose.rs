@@ -264,6 +264,9 @@ fn singular(word: &str) -> String {
     if word.len() < 4 || !ends("s") || !word.is_ascii() || lexicon::is_never_plural(word) {
         return word.to_owned();
     }
+    if let Some(singular) = lexicon::irregular_singular(word) {
+        return singular.to_owned();
+    }
     if ends("ies") && word.len() > 4 {
         return cut(3) + "y";
     }
@@ -376,6 +379,7 @@ mod tests {
             ("status", "status"),
             ("analysis", "analysis"),
             ("matches", "match"),
+            ("vertices", "vertex"),
             ("bus", "bus"),
             ("kubernetes", "kubernete"),
             ("CPUs", "cpu"),

@@ -387,7 +387,8 @@ impl Weights {
         let mut best: Option<(f32, usize)> = None;
         for (i, words) in words.iter().enumerate() {
             let content: Vec<&Word<'_>> = words.iter().filter(|w| is_content(w)).collect();
-            let fit = (6..=45).contains(&words.len()) && content.len() >= 3;
+            let whole = sentences[i].ends_with(['.', '!', '”', '"', ')']);
+            let fit = whole && (6..=45).contains(&words.len()) && content.len() >= 3;
             if !fit || leans_on_others(words) || is_list(&sentences[i], words) {
                 continue;
             }
@@ -396,12 +397,7 @@ impl Weights {
                 .map(|w| (1.0 + self.counts[&w.folded] as f32).ln())
                 .sum();
             let early = 1.0 + 0.5 / (1.0 + i as f32);
-            let whole = if sentences[i].ends_with(['.', '!', '”', '"', ')']) {
-                1.0
-            } else {
-                0.5
-            };
-            let score = total / (content.len() as f32).sqrt() * early * whole;
+            let score = total / (content.len() as f32).sqrt() * early;
             if best.is_none_or(|(most, _)| score > most) {
                 best = Some((score, i));
             }

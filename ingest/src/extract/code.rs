@@ -329,7 +329,7 @@ pub(crate) fn documentation(text: &str) -> Option<String> {
     let paragraph = told
         .split("\n\n")
         .map(str::trim)
-        .find(|part| part.chars().any(char::is_alphabetic))?;
+        .find(|part| part.chars().any(char::is_alphabetic) && !part.starts_with("```"))?;
     let first = sentences::spans(paragraph).into_iter().next()?;
     let sentence: Vec<&str> = paragraph[first].split_whitespace().collect();
     Some(shortened(&sentence.join(" "), DESCRIPTION_CHARS_MAX))
@@ -339,7 +339,7 @@ pub(crate) fn documentation(text: &str) -> Option<String> {
 fn leading_comment(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines().map(str::trim) {
-        let attribute = line.starts_with("#[") || line.starts_with('@') || line.is_empty();
+        let attribute = line.starts_with("#[") || line.starts_with("#!") || line.starts_with('@') || line.is_empty();
         let marks = ["///", "//!", "//", "/**", "/*", "*/", "*", "#"];
         match marks.iter().find_map(|mark| line.strip_prefix(mark)) {
             _ if attribute => continue,

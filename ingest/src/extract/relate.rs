@@ -72,8 +72,8 @@ const VERBS: &[(&[&str], &str, bool)] = &[
     (&["comprises"], "CONTAINS", false),
     (&["consists", "of"], "CONTAINS", false),
     (&["consist", "of"], "CONTAINS", false),
-    (&["holds"], "CONTAINS", false),
-    (&["hold"], "CONTAINS", false),
+    (&["holds"], "HOLDS", false),
+    (&["hold"], "HOLDS", false),
     (&["part", "of"], "PART_OF", false),
     (&["belongs", "to"], "PART_OF", false),
     (&["belong", "to"], "PART_OF", false),
@@ -163,7 +163,10 @@ pub(crate) fn relate(
                 } else {
                     (pair[0].0, pair[1].0)
                 };
-                state(&mut found, (a, b, kind), at, lines);
+                // A proper name is no kind of thing: in `a Julia library` it only describes.
+                if kind != "IS_A" || chosen[b].kind != "name" {
+                    state(&mut found, (a, b, kind), at, lines);
+                }
             }
         }
     }
@@ -375,7 +378,7 @@ fn genera(found: &mut BTreeMap<Key, Found>, chosen: &[Chosen], lines: &[Line]) {
             // The head of a longer genus will do: a compiler pass is a pass.
             let tail = |at: usize| places.get(&genus[at..]);
             let starts = std::iter::once(0).chain(genus.match_indices(' ').map(|(at, _)| at + 1));
-            let Some(&target) = starts.filter_map(tail).next() else {
+            let Some(&target) = starts.filter_map(tail).find(|&&at| chosen[at].kind != "name") else {
                 continue;
             };
             let stated = found.get(&(i, target, "IS_A")).is_some_and(|f| {
