@@ -15,6 +15,7 @@
 //! definition, the file is the parent, and passages are groups of definitions.
 //! Start reading at [`chunk`].
 
+pub(crate) mod marks;
 pub(crate) mod numbering;
 mod outline;
 mod pack;
@@ -30,6 +31,7 @@ use locidb::storage::records::{ChunkRecord, ChunkType, ContentType, FileType, Le
 
 use crate::tree::{BlockKind, ParsedDocument};
 use crate::{classify, prose, terms, tokens};
+use marks::Marks;
 use numbering::place;
 use outline::{Outline, Piece, PieceLimits, plan};
 use pack::{Bags, PackLimits, pack};
@@ -176,12 +178,7 @@ pub fn chunk(parsed: &ParsedDocument, settings: &ChunkSettings) -> Vec<NewChunk>
             .skip(1)
             .for_each(|piece| piece.parent = Some(0));
     }
-    let maker = Maker {
-        parsed,
-        units: &units,
-        outline: &outline,
-        positions: Positions::new(&parsed.text),
-    };
+    let maker = Maker::new(parsed, &units, &outline);
     let mut chunks: Vec<NewChunk> = Vec::new();
     let mut places = Vec::with_capacity(pieces.len());
     for Piece {
@@ -228,12 +225,34 @@ struct Maker<'a> {
     units: &'a [Unit],
     outline: &'a Outline,
     positions: Positions<'a>,
+    marks: Marks<'a>,
+    /// The visible title of every section.
+    titles: Vec<String>,
 }
 
 /// The longest heading that a path quotes, in characters.
 const HEADING_CHARS_MAX: usize = 200;
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
+    fn new(parsed: &'a ParsedDocument, units: &'a [Unit], outline: &'a Outline) -> Maker<'a> {
+        let block = |heading: usize| &parsed.blocks[units[heading].block];
+        let title = |heading: usize| {
+            visible_title(&parsed.text[block(heading).range.clone()], parsed.file_type)
+        };
+        let titles = outline
+            .sections
+            .iter()
+            .map(|s| s.heading.map(title).unwrap_or_default());
+        Maker {
+            parsed,
+            units,
+            outline,
+            positions: Positions::new(&parsed.text),
+            marks: Marks::new(parsed),
+            titles: titles.collect(),
+        }
+    }
+
     fn section(&self, run: Range<usize>, parent: Option<u32>) -> NewChunk {
         let section = self.outline.common(self.units, run.clone());
         self.make(run, section, Level::Section, parent)
@@ -309,28 +328,12 @@ impl Maker<'_> {
     }
 
     fn heading_path(&self, section: usize) -> Vec<String> {
-        let headings = self
+        let titles = self
             .outline
             .path(section)
             .into_iter()
-            .filter_map(|s| self.outline.sections[s].heading);
-        headings
-            .map(|heading| self.title(heading))
-            .filter(|title| !title.is_empty())
-            .collect()
-    }
-
-    /// The visible title of a heading.
-    fn title(&self, heading: usize) -> String {
-        let block = &self.parsed.blocks[self.units[heading].block];
-        let title = prose::visible(
-            &self.parsed.text[block.range.clone()],
-            self.parsed.file_type,
-        );
-        match title.char_indices().nth(HEADING_CHARS_MAX) {
-            Some((end, _)) => title[..end].to_owned(),
-            None => title,
-        }
+            .map(|section| &self.titles[section]);
+        titles.filter(|title| !title.is_empty()).cloned().collect()
     }
 
     /// What most of the tokens are.
@@ -366,7 +369,6 @@ impl Maker<'_> {
 
     fn terms(&self, run: Range<usize>, heading: Option<&str>, token_count: u32) -> Told {
         let mut passage = terms::Passage::default();
-        let mut block = usize::MAX;
         let bounds = self.units[run.start].range.start..self.units[run.end - 1].range.end;
         for unit in &self.units[run] {
             let text = &self.parsed.text[unit.range.clone()];
@@ -379,11 +381,16 @@ impl Maker<'_> {
                 UnitKind::Atom(ContentType::Text) => passage.displayed.push(text.trim().to_owned()),
                 _ => {}
             }
-            if unit.block != block {
-                block = unit.block;
-                self.marks(block, &bounds, &mut passage);
-            }
+            let block = self.parsed.blocks.get(unit.block).map(|block| &block.kind);
+            passage.has_figure |= block == Some(&BlockKind::Caption);
         }
+        let marked = self
+            .marks
+            .inside(bounds)
+            .map(|mark| &self.parsed.text[mark.range.clone()]);
+        passage.marked = marked
+            .map(|text| prose::visible(text, self.parsed.file_type))
+            .collect();
         let chunk_type = match passage.sentences.is_empty() {
             true => ChunkType::Other,
             false => classify::classify(heading, &passage.sentences),
@@ -393,24 +400,15 @@ impl Maker<'_> {
             chunk_type,
         }
     }
+}
 
-    /// Adds the emphasised runs of a block that lie inside `bounds`.
-    fn marks(&self, block: usize, bounds: &Range<usize>, passage: &mut terms::Passage) {
-        let Some(block) = self.parsed.blocks.get(block) else {
-            return;
-        };
-        passage.has_figure |= block.kind == BlockKind::Caption;
-        let inside = block
-            .marks
-            .iter()
-            .filter(|m| m.range.start >= bounds.start && m.range.end <= bounds.end);
-        for mark in inside.filter(|mark| terms::is_telling(mark.kind)) {
-            passage.marked.push(prose::visible(
-                &self.parsed.text[mark.range.clone()],
-                self.parsed.file_type,
-            ));
-        }
-    }
+/// A heading without markup, cut to [`HEADING_CHARS_MAX`].
+fn visible_title(text: &str, file_type: FileType) -> String {
+    let first: String = text.chars().take(4 * HEADING_CHARS_MAX).collect();
+    prose::visible(&first, file_type)
+        .chars()
+        .take(HEADING_CHARS_MAX)
+        .collect()
 }
 
 /// What a passage tells of itself.

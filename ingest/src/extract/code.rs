@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use locidb::storage::records::Level;
 use locidb::{NewChunk, NewConcept, NewRelation};
 
+use super::reading::Leaves;
 use super::{DESCRIPTION_CHARS_MAX, ExtractSettings, best_per_leaf};
+use crate::chunk::positions::Positions;
 use crate::terms::shortened;
-use crate::tree::{Block, BlockKind, ParsedDocument};
+use crate::tree::{BlockKind, ParsedDocument};
 use crate::{lexicon, sentences};
 
 /// Something that the file defines.
@@ -113,6 +115,8 @@ fn symbols<'a>(parsed: &'a ParsedDocument, chunks: &[NewChunk]) -> Vec<Symbol<'a
         }
         _ => None,
     });
+    let positions = Positions::new(&parsed.text);
+    let leaves = Leaves::new(chunks);
     let mut symbols: BTreeMap<&str, Symbol<'a>> = BTreeMap::new();
     let mut order: Vec<&str> = Vec::new();
     for (name, what, block) in defined {
@@ -133,7 +137,10 @@ fn symbols<'a>(parsed: &'a ParsedDocument, chunks: &[NewChunk]) -> Vec<Symbol<'a
             }
         });
         symbol.texts.push(&parsed.text[block.range.clone()]);
-        symbol.leaves.extend(leaves_of(parsed, block, chunks));
+        let (start, end) = (block.range.start, block.range.end);
+        symbol
+            .leaves
+            .extend(leaves.overlapping(positions.chars_before(start), positions.chars_before(end)));
     }
     let mut bare_names: BTreeMap<&str, u32> = BTreeMap::new();
     symbols
@@ -163,21 +170,6 @@ fn symbols<'a>(parsed: &'a ParsedDocument, chunks: &[NewChunk]) -> Vec<Symbol<'a
             distinctive: bare_names[symbol.bare] == 1 && !ordinary(symbol.bare),
             ..symbol
         })
-        .collect()
-}
-
-fn leaves_of(parsed: &ParsedDocument, block: &Block, chunks: &[NewChunk]) -> Vec<u32> {
-    let start = parsed.text[..block.range.start].chars().count() as u64;
-    let end = start + parsed.text[block.range.clone()].chars().count() as u64;
-    let inside = |chunk: &NewChunk| {
-        let (from, to) = chunk.record.location.chars;
-        chunk.record.level == Level::Paragraph && from < end && start < to
-    };
-    chunks
-        .iter()
-        .zip(0..)
-        .filter(|(chunk, _)| inside(chunk))
-        .map(|(_, i)| i)
         .collect()
 }
 
@@ -339,7 +331,10 @@ pub(crate) fn documentation(text: &str) -> Option<String> {
 fn leading_comment(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines().map(str::trim) {
-        let attribute = line.starts_with("#[") || line.starts_with("#!") || line.starts_with('@') || line.is_empty();
+        let attribute = line.starts_with("#[")
+            || line.starts_with("#!")
+            || line.starts_with('@')
+            || line.is_empty();
         let marks = ["///", "//!", "//", "/**", "/*", "*/", "*", "#"];
         match marks.iter().find_map(|mark| line.strip_prefix(mark)) {
             _ if attribute => continue,

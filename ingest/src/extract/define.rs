@@ -27,7 +27,7 @@ pub(crate) struct Definition {
 }
 
 /// How many words of a sentence may stand before the verb that defines.
-const SUBJECT_END_MAX: usize = 10;
+const SUBJECT_END_MAX: usize = 18;
 
 /// The definition that a sentence makes, if it does.
 pub(crate) fn definition(words: &[Word<'_>], usage: &Usage) -> Option<Definition> {
@@ -49,9 +49,6 @@ fn stated(words: &[Word<'_>], usage: &Usage) -> Option<Definition> {
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         defining_verb(&said).map(|(len, rank)| (at, at + len, rank))
     })?;
-    if words[verb].gap_before && !matches!(lower(&words[verb]).as_str(), "defined") {
-        return None;
-    }
     let subject = subject(words, verb)?;
     if !is_name(&words[subject.clone()], usage) {
         return None;
@@ -91,26 +88,29 @@ fn defining_verb(said: &[&str]) -> Option<(usize, u8)> {
     }
 }
 
-/// The words of the subject before `verb`: the whole clause, without an article. None where the
-/// clause holds more than the subject.
+/// The words of the subject before `verb`, without an article: the whole clause, or what stands
+/// before a bracket or an apposition that ends at the verb. None where there is more than that.
 fn subject(words: &[Word<'_>], verb: usize) -> Option<Range<usize>> {
-    let comma = (1..verb).rev().find(|&i| words[i].gap_before).unwrap_or(0);
     let opening = lower(&words[0]);
     // `In Rust, ownership is …`: what stands before the comma is an adverbial.
     let adverbial = matches!(
         opening.as_str(),
         "in" | "for" | "here" | "informally" | "formally" | "technically" | "within" | "under"
     );
-    if comma > 0 && !adverbial {
-        return None;
-    }
-    let mut start = comma;
+    let comma = (1..verb).rev().find(|&i| words[i].gap_before);
+    let (mut start, end) = match (words[verb].gap_before, comma) {
+        (true, _) => (0, (1..=verb).find(|&i| words[i].gap_before)?),
+        (false, None) => (0, verb),
+        (false, Some(comma)) if adverbial => (comma, verb),
+        (false, Some(_)) => return None,
+    };
     if matches!(lower(&words[start]).as_str(), "a" | "an" | "the") {
         start += 1;
     }
-    (start < verb && !lexicon::is_stop(&lower(&words[start]))
-        || words.get(start).is_some_and(Word::is_acronym))
-    .then_some(start..verb)
+    let named = words
+        .get(start)
+        .is_some_and(|w| !lexicon::is_stop(&lower(w)) || w.is_acronym());
+    (start < end && named).then_some(start..end)
 }
 
 /// The name that follows a defining verb: up to the first function word, adjectives that say
@@ -328,6 +328,15 @@ mod tests {
                 "This process is called garbage collection.",
                 Some(("garbage collection", "", 2)),
             ),
+            (
+                "Chaos, also known as Hell, is a dice game.",
+                Some(("Chaos", "dice game", 3)),
+            ),
+            (
+                "Entropy (in bits) is a measure of it.",
+                Some(("Entropy", "", 3)),
+            ),
+            ("In 2009, the airport, a small one, is a ruin.", None),
             ("It is a good day.", None),
             ("This is the reason.", None),
             ("The main problem is the cost.", None),

@@ -95,7 +95,10 @@ fn is_single_name(word: &Word<'_>, usage: &Usage) -> bool {
     let (letters, digits) = (letters(word.surface), digits(word.surface));
     let long = letters >= 3 || (letters == 2 && (word.is_acronym() || digits > 0));
     long && is_fit(word)
-        && !(lower.ends_with("ed") && !lower.ends_with("eed") && lower.len() > 4 && !usage.is_proper(&lower))
+        && !(lower.ends_with("ed")
+            && !lower.ends_with("eed")
+            && lower.len() > 4
+            && !usage.is_proper(&lower))
         && !lexicon::is_stop(&lower)
         && !lexicon::is_general(&word.folded)
         && !lexicon::is_vague(&word.folded)

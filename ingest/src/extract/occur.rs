@@ -107,7 +107,8 @@ impl Forms {
             .chars()
             .skip(1)
             .any(|c| c.is_uppercase() || c == ':' || c == '_');
-        if opens_sentence && !proper && !inner {
+        let titled = words.get(1).is_some_and(Word::is_capitalised);
+        if opens_sentence && !proper && !inner && !titled {
             form[0] = form[0].to_lowercase();
         }
         *self.0.entry(form.join(" ")).or_default() += 1;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use locidb::NewChunk;
 use locidb::storage::records::Level;
 
+use crate::chunk::marks::Marks;
 use crate::chunk::numbering;
 use crate::chunk::positions::Positions;
 use crate::chunk::units::{Limits, Unit, UnitKind, units};
+use crate::lexicon;
 use crate::prose::{self, Word};
 use crate::tree::{BlockKind, MarkKind, ParsedDocument};
-use crate::{lexicon, terms};
 
 /// A sentence or heading.
 #[derive(Debug)]
@@ -40,11 +41,13 @@ pub(crate) fn lines(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<Line> {
     let found = units(parsed, limits)
         .into_iter()
         .filter(|u| !matches!(u.kind, UnitKind::Atom(_)));
+    let marks = Marks::new(parsed);
     let mut listing = false;
     found
         .map(|unit| {
-            let leaves = leaves.containing(positions.chars_before(unit.range.start));
-            let mut line = line(parsed, &unit, leaves);
+            let start = positions.chars_before(unit.range.start);
+            let leaves = leaves.overlapping(start, start + 1);
+            let mut line = line(parsed, &marks, &unit, leaves);
             if line.is_heading {
                 listing = is_listing(&line.text);
             }
@@ -85,39 +88,30 @@ fn is_reference(text: &str) -> bool {
     text.contains(". . .") || text.contains(".....") || text.starts_with('^')
 }
 
-fn line(parsed: &ParsedDocument, unit: &Unit, leaves: Vec<u32>) -> Line {
-    let visible = |text: &str| prose::visible(text, parsed.file_type);
-    let marks = parsed
+fn line(parsed: &ParsedDocument, marks: &Marks<'_>, unit: &Unit, leaves: Vec<u32>) -> Line {
+    let visible = |range: &std::ops::Range<usize>| {
+        prose::visible(&parsed.text[range.clone()], parsed.file_type)
+    };
+    let inside = |code: bool| {
+        let marks = marks
+            .inside(unit.range.clone())
+            .filter(|mark| (mark.kind == MarkKind::Code) == code);
+        marks.map(|mark| visible(&mark.range)).collect()
+    };
+    let heading = parsed
         .blocks
         .get(unit.block)
-        .map_or(&[][..], |block| &block.marks);
-    let inside = marks
-        .iter()
-        .filter(|m| m.range.start >= unit.range.start && m.range.end <= unit.range.end);
-    let mut emphasised = Vec::new();
-    let mut code = Vec::new();
-    for mark in inside.filter(|mark| terms::is_telling(mark.kind)) {
-        let text = visible(&parsed.text[mark.range.clone()]);
-        match mark.kind {
-            MarkKind::Code => code.push(text),
-            _ => emphasised.push(text),
-        }
-    }
-    let is_heading = unit.is_heading();
-    let text = match parsed
-        .blocks
-        .get(unit.block)
-        .filter(|b| matches!(b.kind, BlockKind::Heading(_)))
-    {
-        Some(block) if is_heading => visible(&parsed.text[block.range.clone()]),
-        _ => visible(&parsed.text[unit.range.clone()]),
+        .filter(|b| matches!(b.kind, BlockKind::Heading(_)));
+    let text = match heading.filter(|_| unit.is_heading()) {
+        Some(block) => visible(&(block.range.start..block.range.end.min(unit.range.end))),
+        None => visible(&unit.range),
     };
     Line {
         text: calm(text),
-        is_heading,
+        is_heading: unit.is_heading(),
         is_apparatus: false,
-        emphasised,
-        code,
+        emphasised: inside(false),
+        code: inside(true),
         leaves,
     }
 }
@@ -129,10 +123,10 @@ fn calm(text: String) -> String {
 }
 
 /// Passages by where they start.
-struct Leaves(Vec<(u64, u64, u32)>);
+pub(crate) struct Leaves(Vec<(u64, u64, u32)>);
 
 impl Leaves {
-    fn new(chunks: &[NewChunk]) -> Leaves {
+    pub(crate) fn new(chunks: &[NewChunk]) -> Leaves {
         let leaves = chunks
             .iter()
             .zip(0..)
@@ -150,14 +144,11 @@ impl Leaves {
         )
     }
 
-    /// The passages that contain the character at `at`: the last that starts before it, and those
-    /// before it that overlap.
-    fn containing(&self, at: u64) -> Vec<u32> {
-        let end = self.0.partition_point(|leaf| leaf.0 <= at);
-        let back = self.0[..end].iter().rev().take_while(|leaf| at < leaf.1);
-        let mut found: Vec<u32> = back.map(|leaf| leaf.2).collect();
-        found.reverse();
-        found
+    /// The passages that have a character of `start..end`. Both ends of passages ascend.
+    pub(crate) fn overlapping(&self, start: u64, end: u64) -> Vec<u32> {
+        let first = self.0.partition_point(|leaf| leaf.1 <= start);
+        let reached = self.0[first..].iter().take_while(|leaf| leaf.0 < end);
+        reached.map(|leaf| leaf.2).collect()
     }
 }
 

@@ -378,7 +378,10 @@ fn genera(found: &mut BTreeMap<Key, Found>, chosen: &[Chosen], lines: &[Line]) {
             // The head of a longer genus will do: a compiler pass is a pass.
             let tail = |at: usize| places.get(&genus[at..]);
             let starts = std::iter::once(0).chain(genus.match_indices(' ').map(|(at, _)| at + 1));
-            let Some(&target) = starts.filter_map(tail).find(|&&at| chosen[at].kind != "name") else {
+            let Some(&target) = starts
+                .filter_map(tail)
+                .find(|&&at| chosen[at].kind != "name")
+            else {
                 continue;
             };
             let stated = found.get(&(i, target, "IS_A")).is_some_and(|f| {
@@ -428,7 +431,9 @@ fn shared(
         }
         // Cosine of the two sets of sentences.
         let size = |i: usize| chosen[i].occurrences.len() as f32;
-        let rank = count as f32 / (size(a) * size(b)).sqrt() * (1.0 + count as f32).ln();
+        let close = count as f32 / (size(a) * size(b)).sqrt() * (1.0 + count as f32).ln();
+        // Concepts come best first: what the file is about is what the others are related to.
+        let rank = close * (1.0 + 1.0 / (1.0 + a.min(b) as f32));
         let weight = SHARED * count.min(SHARED_MAX) as f32;
         found.insert(
             (a, b, "RELATED_TO"),

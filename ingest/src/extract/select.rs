@@ -246,7 +246,8 @@ impl Judge<'_> {
 
     fn accepts(&self, key: &str, c: &Candidate, seen: &Tally) -> bool {
         let several = key.contains(' ');
-        let twice = several || seen.body >= 2;
+        let headed = !c.definitions.is_empty() && c.headings > 0;
+        let twice = several || seen.body >= 2 || headed;
         let nominal = several || self.usage.as_noun(key) > 0 || self.usage.is_proper(key);
         let named = if self.short { 1 } else { 2 };
         seen.body > 0
@@ -269,7 +270,7 @@ impl Judge<'_> {
         words: &[Vec<Word<'_>>],
     ) -> Chosen {
         let name = seen.forms.best(&key).unwrap_or_else(|| key.clone());
-        let kind = self.kind(&key, &name, &c);
+        let kind = kind(&name, &c);
         let best = c
             .definitions
             .iter()
@@ -303,26 +304,6 @@ impl Judge<'_> {
         }
     }
 
-    fn kind(&self, key: &str, name: &str, c: &Candidate) -> &'static str {
-        let words = prose::words(name);
-        let symbolic = name.contains(['_', ':']) || name.contains('.') && !name.contains(' ');
-        match words.as_slice() {
-            [word] if word.is_acronym() => "acronym",
-            _ if symbolic || is_code(c) => "code",
-            _ if c.capitalised > 0 && key.split(' ').all(|word| self.usage.is_proper(word)) => {
-                "name"
-            }
-            _ if c.headings > 0
-                && c.definitions.is_empty()
-                && c.emphasised == 0
-                && c.phrase < 2 =>
-            {
-                "heading"
-            }
-            _ => "term",
-        }
-    }
-
     fn score(&self, key: &str, c: &Candidate, seen: &Tally) -> f32 {
         let defined = c
             .definitions
@@ -338,6 +319,27 @@ impl Judge<'_> {
             + (1.0 + c.phrase as f32).ln()
             + if key.contains(' ') { 0.5 } else { 0.0 };
         evidence * (1.0 + (1.0 + seen.body as f32).ln())
+    }
+}
+
+/// What sort of name it is.
+fn kind(name: &str, c: &Candidate) -> &'static str {
+    let words = prose::words(name);
+    let symbolic = name.contains(['_', ':']) || name.contains('.') && !name.contains(' ');
+    match words.as_slice() {
+        [word] if word.is_acronym() => "acronym",
+        _ if symbolic || is_code(c) => "code",
+        _ if c.capitalised > 0
+            && words
+                .iter()
+                .all(|w| w.is_capitalised() || w.surface == "of") =>
+        {
+            "name"
+        }
+        _ if c.headings > 0 && c.definitions.is_empty() && c.emphasised == 0 && c.phrase < 2 => {
+            "heading"
+        }
+        _ => "term",
     }
 }
 
