@@ -74,6 +74,8 @@ pub(crate) struct Inner {
     pub(crate) searcher: Searcher,
     /// Held by whoever replaces segments or spaces, so that they do so one after another.
     pub(crate) upkeep: parking_lot::Mutex<()>,
+    /// Why the last merge in the background failed.
+    pub(crate) merge_error: parking_lot::Mutex<Option<String>>,
 }
 
 impl Inner {
@@ -109,6 +111,7 @@ impl Database {
             store,
             searcher: Searcher::default(),
             upkeep: parking_lot::Mutex::new(()),
+            merge_error: parking_lot::Mutex::new(None),
         });
         let maintenance = Maintenance::start(&inner)?;
         Ok(Database { inner, maintenance })
@@ -218,11 +221,16 @@ impl Database {
         self.inner.store.repaired()
     }
 
+    pub(crate) fn merge_error(&self) -> Option<String> {
+        self.inner.merge_error.lock().clone()
+    }
+
     /// Waits until no merge of segments is due.
     pub fn settle(&self) -> Result<(), Error> {
         self.maintenance.settle(&self.inner)
     }
 
-    /// Waits for writers and closes. Views that are still held stay readable.
+    /// Waits for writers and closes. Views that are still held stay readable, and keep the store
+    /// locked until they are dropped.
     pub fn close(self) {}
 }

@@ -80,9 +80,15 @@ impl Drop for Maintenance {
 fn run(inner: &Weak<Inner>, calls: &Receiver<()>, stop: &AtomicBool) {
     while calls.recv().is_ok() {
         let Some(inner) = inner.upgrade() else { return };
-        // What fails here fails again where someone waits for it; searches go on as they are.
-        while !stop.load(Ordering::Relaxed) && merge_once(&inner).unwrap_or(false) {}
+        while !stop.load(Ordering::Relaxed) && merge_and_note(&inner) {}
     }
+}
+
+/// Merges once. A failure is kept for the figures of the store; searches go on as they are.
+fn merge_and_note(inner: &Inner) -> bool {
+    let merged = merge_once(inner);
+    *inner.merge_error.lock() = merged.as_ref().err().map(ToString::to_string);
+    merged.unwrap_or(false)
 }
 
 /// Merges the lowest tier that has too many segments. Returns whether there was one.

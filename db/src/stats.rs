@@ -1,9 +1,11 @@
 //! What is in a database, in figures.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use loci_storage::Table;
-use loci_storage::records::SpaceRecord;
+use loci_storage::records::{DocumentRecord, SpaceRecord};
+use loci_storage::rows::decode;
 use loci_storage::snapshot::OpenSegment;
 use serde::Serialize;
 
@@ -32,6 +34,9 @@ pub struct Stats {
     pub segment_bytes: u64,
     /// Whether concepts are ranked.
     pub ranked: bool,
+    /// Why the last merge of segments in the background failed; searches are right without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_error: Option<String>,
     /// The vector space that searches use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub space: Option<SpaceStats>,
@@ -82,7 +87,7 @@ pub struct Recount {
     pub concepts: u64,
     /// Relations with a contribution.
     pub relations: u64,
-    /// Documents that are alive in a segment.
+    /// Documents that are alive in a segment, or have no chunk to be found by.
     pub documents_in_segments: u64,
     /// Chunks that are alive in a segment.
     pub chunks_in_segments: u64,
@@ -137,6 +142,7 @@ impl Database {
             dead_chunks: dead,
             segment_bytes: parts.flatten().map(|part| part.len).sum(),
             ranked: manifest.analysis.is_some(),
+            merge_error: self.merge_error(),
             space: snapshot
                 .space()
                 .map(|space| SpaceStats::new(space.id.0, &space.record)),
@@ -152,12 +158,18 @@ impl Database {
         let segments = view.snapshot().segments().iter();
         let in_segments: BTreeSet<_> = segments.flat_map(OpenSegment::live_documents).collect();
         let live = |segment: &OpenSegment| u64::from(segment.chunk_count) - segment.dead.len();
+        let mut without_chunks = 0;
+        rows.scan_all(Table::Documents, &mut |key, payload| {
+            let document: DocumentRecord = decode(Table::Documents, key, payload)?;
+            without_chunks += u64::from(document.chunk_count == 0);
+            Ok(ControlFlow::Continue(()))
+        })?;
         let counted = Recount {
             documents: rows.count(Table::Documents)?,
             chunks: rows.count(Table::Chunks)?,
             concepts,
             relations,
-            documents_in_segments: in_segments.len() as u64,
+            documents_in_segments: in_segments.len() as u64 + without_chunks,
             chunks_in_segments: view.snapshot().segments().iter().map(live).sum(),
         };
         Ok((stats, counted))

@@ -20,7 +20,10 @@ impl Progress for Print {
 
 impl Reporter for Print {
     fn outcome(&self, outcome: &Outcome) {
-        println!("{:?} {}: {} chunks", outcome.status, outcome.document, outcome.chunks);
+        println!(
+            "{:?} {}: {} chunks",
+            outcome.status, outcome.document, outcome.chunks
+        );
     }
 }
 
@@ -31,9 +34,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let database = Database::open("files.loci")?;
     let paths = [PathBuf::from(folder)];
-    ingest(&database, &paths, &IngestOptions::default(), &InProcess::default(), &Print)?;
+    ingest(
+        &database,
+        &paths,
+        &IngestOptions::default(),
+        &InProcess::default(),
+        &Print,
+    )?;
     for hit in database.search(&SearchRequest::new(question))?.hits {
-        println!("{}. {} — {}\n   {}\n", hit.rank, hit.citation.label, hit.chunk, hit.text);
+        println!(
+            "{}. {} — {}\n   {}\n",
+            hit.rank, hit.citation.label, hit.chunk, hit.text
+        );
     }
     database.close();
     Ok(())

@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
@@ -152,6 +153,8 @@ pub fn ingest(
     let mut summary = Summary::default();
     let (sender, receiver) = sync_channel(1);
     std::thread::scope(|scope| {
+        // Owned here, so that its end stops the other thread at its next batch.
+        let receiver = receiver;
         scope.spawn(|| prepare_all(&worker, &files, sender));
         store_all(
             database,
@@ -160,9 +163,8 @@ pub fn ingest(
             reporter,
             &mut summary,
         )
-        // Dropping the receiver stops the other thread at its next batch.
     })?;
-    if !summary.interrupted && summary.added + summary.updated > 0 {
+    if !summary.interrupted {
         match database.finish(reporter) {
             Err(locidb::Error::Interrupted) => summary.interrupted = true,
             other => other?,
@@ -361,7 +363,10 @@ impl Worker<'_> {
             error: None,
             took_ms: 0,
         };
-        let document = match self.read(file, &mut outcome) {
+        // A bug in the rules that cut and read one file must not stop the others.
+        let read = catch_unwind(AssertUnwindSafe(|| self.read(file, &mut outcome)));
+        let read = read.unwrap_or_else(|_| Err("cutting it into chunks panicked".into()));
+        let document = match read {
             Ok(document) => document,
             Err(error) => {
                 outcome.status = Status::Failed;
@@ -509,6 +514,8 @@ fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>
             Ok(_) => {}
             Err(error) if is_refusal(&error) => {
                 outcomes[at].status = Status::Failed;
+                outcomes[at].chunks = 0;
+                outcomes[at].concepts = 0;
                 outcomes[at].error = Some(error.to_string());
             }
             Err(error) => return Err(error.into()),

@@ -15,7 +15,7 @@ use loci_index::text::TextScratch;
 use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
 use loci_storage::rows::missing;
 use loci_storage::segment::Section;
-use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, StoreError, Table, keys};
+use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, Scored, StoreError, Table, keys};
 use parking_lot::Mutex;
 
 use crate::answer::{Answer, ConceptHit, ConceptSource, Hit, Methods, ParentHit, RelationHit};
@@ -88,7 +88,7 @@ fn answer(
     };
     let vector = match (strategy.uses_vectors(), &request.vector) {
         (true, Some(query)) => run.vector(query, candidates)?,
-        (true, None) if strategy == Strategy::Vector => return Err(no_vector(view)),
+        (true, None) if strategy == Strategy::Vector => no_vector(view)?,
         _ => Vec::new(),
     };
     let found = match strategy {
@@ -198,20 +198,27 @@ fn analyse(
         .step("analyse", work, |analysed| analysed.terms.len() as u64)
 }
 
-fn no_vector(view: &ReadView) -> QueryError {
-    QueryError::NoVector(match view.snapshot().space() {
-        None => "the store has no vector space yet",
-        Some(space) if space.record.builtin => "no word of the question is known to the embedder",
-        Some(_) => "the store's vectors are given by the caller, so the question's must be too",
-    })
+/// What the vector arm alone answers to a question without a vector: nothing, when the embedder
+/// knows none of its words.
+fn no_vector(view: &ReadView) -> Result<Vec<Scored>, QueryError> {
+    match view.snapshot().space() {
+        None => Err(QueryError::NoVector("the store has no vector space yet")),
+        Some(space) if space.record.builtin => Ok(Vec::new()),
+        Some(_) => Err(QueryError::NoVector(
+            "the store's vectors are given by the caller, so the question's must be too",
+        )),
+    }
 }
 
 /// What a search with all arms went without.
 fn partial(view: &ReadView, request: &SearchRequest) -> Vec<String> {
     let space = view.snapshot().space();
-    match (request.strategy, space, &request.vector) {
-        (Strategy::Hybrid, Some(space), None) if !space.record.builtin => {
-            vec!["vectors: the question has none".into()]
+    match (space, &request.vector) {
+        (Some(space), None) if request.strategy.uses_vectors() => {
+            vec![match space.record.builtin {
+                true => "vectors: the embedder knows no word of the question".into(),
+                false => "vectors: the question has none".into(),
+            }]
         }
         _ => Vec::new(),
     }

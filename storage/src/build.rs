@@ -46,7 +46,8 @@ pub fn build_segment(
     documents: &[DocumentId],
     mut builder: Box<dyn SegmentBuilder + '_>,
 ) -> Result<SegmentDraft, StoreError> {
-    let (mut runs, mut skeleton) = (DocumentsBuilder::default(), SkeletonBuilder::default());
+    let (mut section, mut skeleton) = (DocumentsBuilder::default(), SkeletonBuilder::default());
+    let mut runs = Vec::with_capacity(documents.len());
     let mut next = 0u32;
     for (index, &id) in (0u32..).zip(documents) {
         let record = rows.document(id)?;
@@ -65,11 +66,13 @@ pub fn build_segment(
                 what: "the chunks of a segment",
                 limit: CHUNKS_MAX,
             })?;
-        runs.push(DocumentRun {
+        let run = DocumentRun {
             document: id,
             first,
             count: record.chunk_count,
-        });
+        };
+        section.push(run);
+        runs.push(run);
         skeleton.push_document(first, index, &chunks);
         builder.push(
             rows,
@@ -82,11 +85,11 @@ pub fn build_segment(
         )?;
     }
     let mut base = PartBuilder::new(PartKind::Segment, next, documents.len() as u32);
-    base.push(SectionId::Documents, 0, runs.finish());
+    base.push(SectionId::Documents, 0, section.finish());
     base.push(SectionId::Skeleton, 0, skeleton.finish());
     let vectors = builder.finish(&mut base)?;
     Ok(SegmentDraft {
-        documents: documents.to_vec(),
+        runs,
         base,
         vectors,
     })

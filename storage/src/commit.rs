@@ -439,37 +439,24 @@ impl<'t> Group<'t> {
             .segments
             .iter()
             .position(|entry| old[0].0 == entry.id);
-        let documents = draft.documents.clone();
+        let runs = draft.runs.clone();
         for &id in old {
             self.unlist(id)?;
         }
         let at = first.unwrap_or(0).min(self.manifest.segments.len());
         let id = self.list(dir, draft, at)?;
         let mut dead = RoaringBitmap::new();
-        let mut first = 0;
-        for document in documents {
-            let count = self.count_of(&sources, document);
-            let alive = sources
-                .iter()
-                .any(|source| source.live_run(document).is_some());
-            if !alive {
-                dead.insert_range(first..first + count);
+        for run in runs {
+            let alive = |source: &&OpenSegment| source.live_run(run.document).is_some();
+            if !sources.iter().any(alive) {
+                dead.insert_range(run.first.0..run.end().0);
             }
-            first += count;
         }
         if dead.is_empty() {
             Ok(())
         } else {
             self.put_tombstones(id, &dead)
         }
-    }
-
-    /// How many chunks a merged document has, dead or alive.
-    fn count_of(&self, sources: &[&OpenSegment], document: DocumentId) -> u32 {
-        let runs = sources
-            .iter()
-            .filter_map(|source| source.documents.find(document));
-        runs.map(|run| run.count).next_back().unwrap_or(0)
     }
 
     fn set_vectors(

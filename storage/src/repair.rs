@@ -10,6 +10,8 @@ use crate::build::build_segment;
 use crate::error::StoreError;
 use crate::ids::{DocumentId, SegmentId};
 use crate::keys;
+use crate::records::DocumentRecord;
+use crate::rows::decode;
 use crate::snapshot::{Damaged, OpenSegment, Snapshot};
 use crate::staging::{Edit, SegmentDraft};
 use crate::store::{Store, Views};
@@ -51,12 +53,13 @@ fn plan(
         };
         edits.push(Edit::Replace { old, draft });
     }
-    if damaged.iter().any(|d| d.segment.is_none() && d.vectors) {
-        edits.push(Edit::Deactivate);
-        return Ok(edits);
-    }
     if damaged.iter().any(|d| d.segment.is_none() && !d.vectors) {
         edits.push(Edit::DropAnalysis);
+    }
+    if damaged.iter().any(|d| d.segment.is_none() && d.vectors) {
+        // No vectors are left to rebuild.
+        edits.push(Edit::Deactivate);
+        return Ok(edits);
     }
     for id in damaged
         .iter()
@@ -76,15 +79,20 @@ fn plan(
     Ok(edits)
 }
 
-/// Documents that have rows and are in no segment that could be opened.
+/// Documents that have chunks and are in no segment that could be opened.
 fn lost_documents(snapshot: &Snapshot) -> Result<Vec<DocumentId>, StoreError> {
     let segments = snapshot.segments().iter();
     let seen: BTreeSet<DocumentId> = segments.flat_map(OpenSegment::live_documents).collect();
     let mut lost = Vec::new();
-    snapshot.rows().scan_all(Table::Documents, &mut |key, _| {
-        let id = keys::u64_at(key, 0).map(DocumentId);
-        lost.extend(id.filter(|id| !seen.contains(id)));
-        Ok(ControlFlow::Continue(()))
-    })?;
+    snapshot
+        .rows()
+        .scan_all(Table::Documents, &mut |key, payload| {
+            let record: DocumentRecord = decode(Table::Documents, key, payload)?;
+            let id = keys::u64_at(key, 0)
+                .filter(|_| record.chunk_count > 0)
+                .map(DocumentId);
+            lost.extend(id.filter(|id| !seen.contains(id)));
+            Ok(ControlFlow::Continue(()))
+        })?;
     Ok(lost)
 }

@@ -14,6 +14,7 @@ use crate::error::StoreError;
 use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};
 use crate::keys::Key;
 use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX};
+use crate::lock::Lock;
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
 use crate::rows::{Rows, Value, Visit, missing, read};
 use crate::segment::{
@@ -31,6 +32,10 @@ pub struct Snapshot {
     segments: Vec<OpenSegment>,
     space: Option<ActiveSpace>,
     analysis: Option<Arc<Part>>,
+    // A read transaction ends with its database.
+    _database: Arc<Database>,
+    // Its pages and files must not be another process's to change while it is read.
+    _lock: Arc<Lock>,
 }
 
 impl fmt::Debug for Snapshot {
@@ -78,9 +83,9 @@ impl OpenSegment {
             .map(|run| run.document)
     }
 
-    /// A document without chunks has none that could be dead: it is alive while its row is.
+    /// All chunks of a document die together.
     fn is_live(&self, run: &DocumentRun) -> bool {
-        run.count == 0 || !self.dead.contains(run.first.0)
+        run.count > 0 && !self.dead.contains(run.first.0)
     }
 
     /// One past the ordinal of its last chunk.
@@ -231,19 +236,24 @@ pub struct Damaged {
 
 /// Opens the newest committed state, sharing the open parts of `previous`.
 pub(crate) fn open(
-    database: &Database,
+    database: &Arc<Database>,
     dir: &Arc<dyn SegmentDir>,
-    previous: Option<&[OpenSegment]>,
+    lock: &Arc<Lock>,
+    previous: Previous<'_>,
 ) -> Result<Opened, StoreError> {
     let tables = Tables::open(database)?;
     let manifest: ManifestRecord =
         read(&tables, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))?;
-    let opener = Opener { rows: &tables, dir };
+    let opener = Opener {
+        rows: &tables,
+        dir,
+        parts: previous.parts,
+    };
     let (mut segments, mut damaged) = (Vec::new(), Vec::new());
     let mut base = 0u64;
     for entry in &manifest.segments {
         let known = previous
-            .unwrap_or_default()
+            .segments
             .iter()
             .find(|known| known.id.0 == entry.id);
         let segment = match opener.segment(entry, known) {
@@ -278,14 +288,26 @@ pub(crate) fn open(
             });
         }
     }
-    let space = opener.space(&manifest).unwrap_or_else(|error| {
-        damaged.push(Damaged {
-            segment: None,
-            vectors: true,
-            error,
-        });
-        None
-    });
+    let mut space = opener.space(&manifest)?;
+    if let Some(found) = &mut space {
+        match found
+            .record
+            .projection
+            .as_ref()
+            .map(|entry| opener.part(entry))
+            .transpose()
+        {
+            Ok(projection) => found.projection = projection,
+            Err(error) => {
+                damaged.push(Damaged {
+                    segment: None,
+                    vectors: true,
+                    error,
+                });
+                space = None;
+            }
+        }
+    }
     let analysis = manifest
         .analysis
         .as_ref()
@@ -305,13 +327,25 @@ pub(crate) fn open(
         segments,
         space,
         analysis,
+        _database: Arc::clone(database),
+        _lock: Arc::clone(lock),
     };
     Ok(Opened { snapshot, damaged })
+}
+
+/// What the newest snapshot has open already.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Previous<'p> {
+    /// Its segments.
+    pub(crate) segments: &'p [OpenSegment],
+    /// Its projection and analysis.
+    pub(crate) parts: &'p [Arc<Part>],
 }
 
 struct Opener<'o> {
     rows: &'o dyn Rows,
     dir: &'o Arc<dyn SegmentDir>,
+    parts: &'o [Arc<Part>],
 }
 
 impl Opener<'_> {
@@ -377,6 +411,7 @@ impl Opener<'_> {
         Ok(Some((SpaceId(*space), self.part(entry)?)))
     }
 
+    /// The active space, without its projection. It is a row: that it is gone is no damaged view.
     fn space(&self, manifest: &ManifestRecord) -> Result<Option<ActiveSpace>, StoreError> {
         let Some(id) = manifest.active_space else {
             return Ok(None);
@@ -384,15 +419,10 @@ impl Opener<'_> {
         let key = id.to_be_bytes();
         let record: SpaceRecord =
             read(self.rows, Table::Spaces, &key)?.ok_or_else(|| missing(Table::Spaces, &key))?;
-        let projection = record
-            .projection
-            .as_ref()
-            .map(|entry| self.part(entry))
-            .transpose()?;
         Ok(Some(ActiveSpace {
             id: SpaceId(id),
             record,
-            projection,
+            projection: None,
         }))
     }
 
@@ -414,6 +444,13 @@ impl Opener<'_> {
     }
 
     fn part(&self, entry: &PartEntry) -> Result<Arc<Part>, StoreError> {
+        if let Some(known) = self
+            .parts
+            .iter()
+            .find(|part| part.header().part == entry.id)
+        {
+            return Ok(Arc::clone(known));
+        }
         let bytes = match &entry.file {
             Some(name) => self.dir.open(name).map_err(|error| StoreError::Part {
                 name: name_of(entry),

@@ -17,7 +17,7 @@ use crate::keys::{self, DocumentKey, Key};
 use crate::limits::{CHUNKS_MAX, DOCUMENT_LEN_MAX};
 use crate::records::{ChunkRecord, DocumentRecord, ManifestRecord, SpaceRecord};
 use crate::rows::{Rows, Value, Visit, encode, pack};
-use crate::segment::PartBuilder;
+use crate::segment::{DocumentRun, PartBuilder};
 use crate::snapshot::OpenSegment;
 use crate::tables::Table;
 
@@ -80,8 +80,8 @@ pub enum Edit {
 
 /// A segment that was built and is not listed yet.
 pub struct SegmentDraft {
-    /// The documents in it, ascending.
-    pub documents: Vec<DocumentId>,
+    /// The documents in it, ascending, with their chunks.
+    pub runs: Vec<DocumentRun>,
     /// Skeleton, text, facets, names, mentions, relations.
     pub base: PartBuilder,
     /// Its vectors, and the space that they lie in.
@@ -206,20 +206,31 @@ impl<'g> Staging<'g> {
         set_subtree_ends(&mut rows.chunks)?;
         check_ranges(&rows.chunks, text_chars)?;
         hash_contents(&mut rows);
+        self.check_vectors(&rows)?;
+        self.check_count(rows.chunks.len())?;
+        // The new chunks are counted before the old ones go, so that what both have keeps its vector.
+        for chunk in &rows.chunks {
+            self.count_content(chunk.content_hash, 1)?;
+        }
         let (id, old) = match self.rows().document_id(&key)? {
             Some(id) => (id, self.remove_rows(id)?),
             None => (self.new_document(&key)?, Old::default()),
         };
         let next_suffix = align(&mut rows.chunks, &old);
         self.changes.gone.insert(id);
-        self.changes.born.insert(id);
+        // Nothing of a document without chunks can be searched: no segment holds it.
+        if rows.chunks.is_empty() {
+            self.changes.born.remove(&id);
+        } else {
+            self.changes.born.insert(id);
+        }
         rows.record.content_hash = content_hash(&rows.original);
         rows.record.chunk_count = rows.chunks.len() as u32;
         rows.record.next_suffix = next_suffix;
         rows.record.char_count = text_chars;
         rows.record.original_len = rows.original.len() as u64;
         self.put_rows(id, &rows)?;
-        self.count_documents(1, rows.chunks.len() as i64)?;
+        self.count_documents(1, rows.chunks.len() as i64);
         Ok(id)
     }
 
@@ -247,17 +258,10 @@ impl<'g> Staging<'g> {
         Ok(DocumentId(id))
     }
 
-    fn count_documents(&mut self, documents: i64, chunks: i64) -> Result<(), StoreError> {
+    fn count_documents(&mut self, documents: i64, chunks: i64) {
         let manifest = &mut self.changes.manifest;
         manifest.document_count = manifest.document_count.saturating_add_signed(documents);
         manifest.chunk_count = manifest.chunk_count.saturating_add_signed(chunks);
-        if manifest.chunk_count > CHUNKS_MAX {
-            return Err(StoreError::Limit {
-                what: "the number of chunks",
-                limit: CHUNKS_MAX,
-            });
-        }
-        Ok(())
     }
 
     fn put_rows(&mut self, id: DocumentId, rows: &DocumentRows) -> Result<(), StoreError> {
@@ -271,12 +275,13 @@ impl<'g> Staging<'g> {
             self.put(Table::Chunks, row, encode(chunk)?);
             let row = keys::in_document(id, chunk.suffix);
             self.put(Table::ChunkSuffixes, row, place.to_le_bytes().into());
-            self.count_content(chunk.content_hash, 1)?;
         }
-        self.put_vectors(rows)
+        self.put_vectors(rows);
+        Ok(())
     }
 
-    fn put_vectors(&mut self, rows: &DocumentRows) -> Result<(), StoreError> {
+    /// Refuses vectors that do not fit the active space, before anything is changed.
+    fn check_vectors(&self, rows: &DocumentRows) -> Result<(), StoreError> {
         if rows.vectors.iter().all(Option::is_none) {
             return Ok(());
         }
@@ -287,22 +292,38 @@ impl<'g> Staging<'g> {
         };
         let record = self.rows().space(SpaceId(space))?;
         let dim = record.map_or(0, |record| record.dim as usize);
-        for (chunk, vector) in rows.chunks.iter().zip(&rows.vectors) {
-            let Some(vector) = vector else { continue };
-            if vector.len() != dim || !vector.iter().all(|x| x.is_finite()) {
-                return Err(StoreError::Invalid(format!(
-                    "a vector of {} numbers where the space has {dim}, all finite",
-                    vector.len()
-                )));
-            }
-            let payload = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
-            self.put(
-                Table::Vectors,
-                keys::vector(SpaceId(space), chunk.content_hash),
-                payload,
-            );
+        let wrong =
+            |vector: &&Vec<f32>| vector.len() != dim || !vector.iter().all(|x| x.is_finite());
+        match rows.vectors.iter().flatten().find(wrong) {
+            Some(vector) => Err(StoreError::Invalid(format!(
+                "a vector of {} numbers where the space has {dim}, all finite",
+                vector.len()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn check_count(&self, more: usize) -> Result<(), StoreError> {
+        if self.changes.manifest.chunk_count + more as u64 > CHUNKS_MAX {
+            return Err(StoreError::Limit {
+                what: "the number of chunks",
+                limit: CHUNKS_MAX,
+            });
         }
         Ok(())
+    }
+
+    fn put_vectors(&mut self, rows: &DocumentRows) {
+        let Some(space) = self.changes.manifest.active_space else {
+            return;
+        };
+        for (chunk, vector) in rows.chunks.iter().zip(&rows.vectors) {
+            if let Some(vector) = vector {
+                let payload = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+                let key = keys::vector(SpaceId(space), chunk.content_hash);
+                self.put(Table::Vectors, key, payload);
+            }
+        }
     }
 
     /// Deletes what a document has, but for its key.
@@ -324,7 +345,7 @@ impl<'g> Staging<'g> {
         for table in [Table::Documents, Table::Originals, Table::Texts] {
             self.delete(table, keys::document(id));
         }
-        self.count_documents(-1, -(chunks.len() as i64))?;
+        self.count_documents(-1, -(chunks.len() as i64));
         Ok(old)
     }
 

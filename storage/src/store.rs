@@ -5,7 +5,7 @@
 //! keeps it for as long as it likes. Start reading at [`Store::open`].
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -25,7 +25,7 @@ use crate::lock::Lock;
 use crate::records::ManifestRecord;
 use crate::rows::{Rows, encode, missing, read};
 use crate::segment::Part;
-use crate::snapshot::{self, Damaged, MANIFEST, OpenSegment, Snapshot, Tables};
+use crate::snapshot::{self, Damaged, MANIFEST, OpenSegment, Previous, Snapshot, Tables};
 use crate::staging::{SegmentDraft, Staging};
 use crate::tables::Table;
 
@@ -84,12 +84,12 @@ pub struct Store<V: Views> {
 struct Shared<V: Views> {
     views: V,
     view: ArcSwap<V::View>,
-    database: Database,
+    database: Arc<Database>,
     dir: Arc<dyn SegmentDir>,
     /// The newest segments, so that the next snapshot shares their open parts.
     segments: Mutex<Listed>,
-    // Dropped last: until then no other process may touch the files.
-    _lock: Lock,
+    // Held by every view too: until the last is gone no other process may touch the files.
+    lock: Arc<Lock>,
 }
 
 #[derive(Clone, Default)]
@@ -145,12 +145,12 @@ impl<V: Views> Store<V> {
             });
         }
         create_folder(folder)?;
-        let lock = Lock::acquire(folder)?;
+        let lock = Arc::new(Lock::acquire(folder)?);
         let dir: Arc<dyn SegmentDir> = Arc::new(FsDir::open(folder.join(SEGMENTS))?);
-        let database = open_database(&path, options)?;
+        let database = Arc::new(open_database(&path, options)?);
         let manifest = init(&database)?;
         clear_orphans(&*dir, &manifest, &Tables::open(&database)?)?;
-        let opened = snapshot::open(&database, &dir, None)?;
+        let opened = snapshot::open(&database, &dir, &lock, Previous::default())?;
         let views = make_views(opened.snapshot.rows())?;
         let listed = Listed::of(&opened.snapshot);
         let view = views.open(opened.snapshot, None)?;
@@ -160,7 +160,7 @@ impl<V: Views> Store<V> {
             database,
             dir,
             segments: Mutex::new(listed),
-            _lock: lock,
+            lock,
         });
         let (sender, jobs) = bounded(QUEUE_LEN_MAX);
         let host = Arc::clone(&shared);
@@ -196,7 +196,8 @@ impl<V: Views> Store<V> {
     }
 
     /// Runs `work` in the committing thread; when this returns, its changes are durable and in the
-    /// newest view, or dropped.
+    /// newest view, or dropped. After [`StoreError::ReadOnly`] which of both is not known until the
+    /// store is opened again.
     ///
     /// Blocks while the queue is full.
     pub fn write<R, F>(&self, work: F) -> Result<R, StoreError>
@@ -239,7 +240,7 @@ impl<V: Views> Store<V> {
     }
 
     /// Waits for the writers in the queue and closes the store. Views that are still held stay
-    /// readable.
+    /// readable, and keep the store locked until they are dropped.
     pub fn close(mut self) {
         self.stop();
     }
@@ -275,7 +276,11 @@ impl<V: Views> Host for Shared<V> {
 
     fn publish(&self) -> Result<(), StoreError> {
         let before = self.segments.lock().clone();
-        let opened = snapshot::open(&self.database, &self.dir, Some(&before.segments))?;
+        let previous = Previous {
+            segments: &before.segments,
+            parts: &before.others,
+        };
+        let opened = snapshot::open(&self.database, &self.dir, &self.lock, previous)?;
         if let Some(damaged) = opened.damaged.into_iter().next() {
             return Err(damaged.error);
         }
@@ -300,18 +305,18 @@ fn retire_missing(before: &Listed, after: &Listed) {
     }
 }
 
+/// Makes the folder with those above it, each durable in the one that holds it.
 fn create_folder(folder: &Path) -> Result<(), StoreError> {
     if folder.is_dir() {
         return Ok(());
     }
-    let made = PathBuf::from(folder);
-    fs::create_dir_all(&made).map_err(StoreError::io(format!("creating {}", made.display())))?;
-    match made.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => {
-            sync_dir(parent).map_err(StoreError::io(format!("syncing {}", parent.display())))
-        }
-        _ => Ok(()),
-    }
+    let above = match folder.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above,
+        _ => Path::new("."),
+    };
+    create_folder(above)?;
+    fs::create_dir(folder).map_err(StoreError::io(format!("creating {}", folder.display())))?;
+    sync_dir(above).map_err(StoreError::io(format!("syncing {}", above.display())))
 }
 
 fn open_database(path: &Path, options: &StoreOptions) -> Result<Database, StoreError> {

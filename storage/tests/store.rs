@@ -483,3 +483,46 @@ fn a_flipped_bit_in_the_database_never_gives_a_wrong_row() {
         );
     }
 }
+
+#[test]
+fn a_document_without_chunks_is_kept_and_hinders_no_merge() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let empty = || DocumentRows {
+        chunks: Vec::new(),
+        ..document("empty", &["text"])
+    };
+    store
+        .write(move |staging| staging.put_document(empty()))
+        .unwrap();
+    assert!(store.view().segments().is_empty());
+    let id = store
+        .view()
+        .rows()
+        .document_id(&key("empty"))
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        store
+            .view()
+            .rows()
+            .document(id)
+            .unwrap()
+            .unwrap()
+            .chunk_count,
+        0
+    );
+    // It gains chunks, loses them, and goes.
+    put(&store, "empty", &["text"]);
+    check(&store.view());
+    store
+        .write(move |staging| staging.put_document(empty()))
+        .unwrap();
+    assert!(store.view().segments().is_empty());
+    assert!(
+        store
+            .write(|staging| staging.delete_document(&key("empty")))
+            .unwrap()
+    );
+    check(&store.view());
+}

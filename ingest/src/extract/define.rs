@@ -280,6 +280,9 @@ mod tests {
     use super::*;
     use crate::prose::words;
 
+    /// Subject, genus and rank.
+    type Shown<'a> = (&'a str, &'a str, u8);
+
     fn shown(text: &str) -> Option<(String, String, u8)> {
         let words = words(text);
         let join = |r: Range<usize>| {
@@ -299,7 +302,7 @@ mod tests {
 
     #[test]
     fn definitions_are_recognised() {
-        let cases: &[(&str, Option<(&str, &str, u8)>)] = &[
+        let cases: &[(&str, Option<Shown<'_>>)] = &[
             (
                 "Ownership is a set of rules that govern memory.",
                 Some(("Ownership", "", 3)),

@@ -90,15 +90,17 @@ fn is_last(word: &Word<'_>, usage: &Usage) -> bool {
         && (lower.ends_with("ing") || !usage.acts_as_verb(&lower))
 }
 
+/// Whether a lower-case word ends like a past participle (`freed`, not `feed`).
+fn is_past(lower: &str) -> bool {
+    lower.ends_with("ed") && !lower.ends_with("eed") && lower.len() > 4
+}
+
 fn is_single_name(word: &Word<'_>, usage: &Usage) -> bool {
     let lower = word.surface.to_lowercase();
     let (letters, digits) = (letters(word.surface), digits(word.surface));
     let long = letters >= 3 || (letters == 2 && (word.is_acronym() || digits > 0));
     long && is_fit(word)
-        && !(lower.ends_with("ed")
-            && !lower.ends_with("eed")
-            && lower.len() > 4
-            && !usage.is_proper(&lower))
+        && (!is_past(&lower) || usage.is_proper(&lower))
         && !lexicon::is_stop(&lower)
         && !lexicon::is_general(&word.folded)
         && !lexicon::is_vague(&word.folded)

@@ -65,7 +65,10 @@ fn extracted(text: &str) -> (Vec<NewConcept>, Vec<NewRelation>) {
     extract(&parsed, &chunks, &ExtractSettings::default())
 }
 
-fn stated(relations: &[NewRelation]) -> Vec<(&str, &str, &str)> {
+/// Source, kind and target.
+type Stated<'a> = (&'a str, &'a str, &'a str);
+
+fn stated(relations: &[NewRelation]) -> Vec<Stated<'_>> {
     let typed = relations.iter().filter(|r| r.kind != "RELATED_TO");
     typed
         .map(|r| (r.source.as_str(), r.kind.as_str(), r.target.as_str()))
@@ -129,7 +132,7 @@ fn what_is_required_comes_before_what_requires_it() {
 
 #[test]
 fn verbs_between_names_are_read_in_their_direction() {
-    let cases: &[(&str, &[(&str, &str, &str)])] = &[
+    let cases: &[(&str, &[Stated<'_>])] = &[
         (
             "The page cache requires the block layer.",
             &[("block layer", "PREREQUISITE_FOR", "page cache")],

@@ -49,6 +49,9 @@ fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
         vec!["segment bytes".into(), stats.segment_bytes.to_string()],
         vec!["generation".into(), stats.generation.to_string()],
     ];
+    if let Some(error) = &stats.merge_error {
+        rows.push(vec!["last merge failed".into(), error.clone()]);
+    }
     let Some(space) = &stats.space else {
         rows.push(vec!["vector space".into(), "none yet".into()]);
         return out.table(&[], &rows);
