@@ -130,7 +130,7 @@ impl Database {
         let result = self
             .inner
             .store
-            .write(move |staging| Ok(work(&mut WriteTransaction::new(staging))?))
+            .write(move |staging| Ok(WriteTransaction::run(staging, work)?))
             .map_err(Error::unwrap);
         self.maintenance.wake();
         result
@@ -212,6 +212,9 @@ impl Database {
 
     /// Changes a setting; see [`Settings::with`].
     pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
+        if name == "embedder" {
+            return self.use_embedder(self.settings()?.with(name, value)?.embedder);
+        }
         let (name, value) = (name.to_string(), value.to_string());
         self.write(move |tx| tx.set(&name, &value))
     }

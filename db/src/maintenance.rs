@@ -11,9 +11,11 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use loci_storage::build::build_segment;
+use loci_storage::limits::VERIFY_AT_OPEN_LEN_MAX;
+use loci_storage::segment::Part;
 use loci_storage::snapshot::{OpenSegment, Snapshot};
 use loci_storage::staging::Edit;
-use loci_storage::{DocumentId, StoreError, Views};
+use loci_storage::{DocumentId, SegmentId, StoreError, Views};
 
 use crate::database::Inner;
 use crate::error::Error;
@@ -78,10 +80,52 @@ impl Drop for Maintenance {
 }
 
 fn run(inner: &Weak<Inner>, calls: &Receiver<()>, stop: &AtomicBool) {
+    if let Some(inner) = inner.upgrade() {
+        verify_large(&inner, stop);
+    }
     while calls.recv().is_ok() {
         let Some(inner) = inner.upgrade() else { return };
         while !stop.load(Ordering::Relaxed) && merge_and_note(&inner) {}
     }
+}
+
+/// Verifies the parts that are too large to be verified when they are opened; a segment with one
+/// that changed is rebuilt from rows.
+fn verify_large(inner: &Inner, stop: &AtomicBool) {
+    let view = inner.store.view();
+    for segment in view.snapshot().segments() {
+        let vectors = segment.vectors.iter().map(|(_, part)| part);
+        let large = |part: &&Arc<Part>| part.header().len > VERIFY_AT_OPEN_LEN_MAX as u64;
+        let damaged = [&segment.part]
+            .into_iter()
+            .chain(vectors)
+            .filter(large)
+            .find_map(|p| p.verify().err());
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(why) = damaged {
+            let rebuilt = rebuild(inner, segment.id);
+            let told = rebuilt.map_or_else(|error| error.to_string(), |()| "rebuilt".into());
+            *inner.merge_error.lock() = Some(format!("segment {}: {why}; {told}", segment.id.0));
+        }
+    }
+}
+
+/// Builds a segment again from rows.
+fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
+    let _turn = inner.upkeep.lock();
+    let view = inner.store.view();
+    let Some(segment) = view.snapshot().segments().iter().find(|s| s.id == id) else {
+        return Ok(());
+    };
+    let documents: Vec<DocumentId> = segment.live_documents().collect();
+    let builder = inner.store.views().builder(&view);
+    let draft = build_segment(view.snapshot().rows(), &documents, builder)?;
+    inner.edit(vec![Edit::Merge {
+        old: vec![id],
+        draft,
+    }])
 }
 
 /// Merges once. A failure is kept for the figures of the store; searches go on as they are.

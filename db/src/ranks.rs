@@ -45,5 +45,5 @@ pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error
 fn is_newest(view: &View) -> bool {
     let snapshot = view.snapshot();
     let ranked = snapshot.analysis().map(|part| part.header().generation);
-    ranked == Some(snapshot.generation())
+    view.read.ranks().is_some() && ranked == Some(snapshot.generation())
 }

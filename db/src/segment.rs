@@ -79,6 +79,9 @@ impl SegmentWriter {
     ) -> Result<(), StoreError> {
         for (id, said) in rows.concept_contributions(document.id)? {
             self.push_name(rows, id)?;
+            for synonym in &said.synonyms {
+                self.names.push_synonym(synonym, id);
+            }
             for (place, count) in said.mentions {
                 self.mentions
                     .push(id, Local(document.first.0 + place), count);
@@ -105,9 +108,6 @@ impl SegmentWriter {
         let concept = rows.concept(id)?;
         let concept = concept.ok_or_else(|| missing(Table::Concepts, &keys::concept(id)))?;
         self.names.push(&concept.normalised, id);
-        for synonym in &concept.synonyms {
-            self.names.push_synonym(synonym, id);
-        }
         Ok(())
     }
 }

@@ -87,6 +87,7 @@ pub(crate) fn is_due(view: &View) -> Result<bool, Error> {
     Ok(match view.snapshot().space() {
         Some(space) if !space.record.builtin => false,
         _ if settings.embedder != EmbedderChoice::Builtin || chunks < FIT_CHUNKS_MIN => false,
+        Some(_) if view.projector.is_none() => true,
         Some(space) => chunks >= 2 * space.record.fitted_chunks,
         None => true,
     })

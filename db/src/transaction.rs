@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use loci_storage::staging::DocumentRows;
-use loci_storage::{DocumentId, DocumentKey, Staging};
+use loci_storage::{DocumentId, DocumentKey, Staging, StoreError};
 
 use crate::contributions::{self, Said};
 use crate::document::NewDocument;
@@ -13,11 +13,36 @@ use crate::settings::Settings;
 /// A write in progress. It sees its own changes; an error drops them all.
 pub struct WriteTransaction<'t, 'g> {
     staging: &'t mut Staging<'g>,
+    /// Whether a step failed half way: then nothing may be stored, whatever the writer returns.
+    failed: bool,
 }
 
 impl<'t, 'g> WriteTransaction<'t, 'g> {
-    pub(crate) fn new(staging: &'t mut Staging<'g>) -> Self {
-        WriteTransaction { staging }
+    /// Runs `work`; an error of a step that it passed over fails the whole write.
+    pub(crate) fn run<R>(
+        staging: &'t mut Staging<'g>,
+        work: impl FnOnce(&mut Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let mut transaction = WriteTransaction {
+            staging,
+            failed: false,
+        };
+        let result = work(&mut transaction)?;
+        if transaction.failed {
+            let why = "a step of the write failed and its error was passed over; nothing is stored";
+            return Err(StoreError::Invalid(why.into()).into());
+        }
+        Ok(result)
+    }
+
+    /// Notes the failure of a step.
+    fn step<R>(
+        &mut self,
+        step: impl FnOnce(&mut Staging<'g>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let result = step(self.staging);
+        self.failed |= result.is_err();
+        result
     }
 
     /// Stores a document whole, in the place of the one with the same user, collection and key.
@@ -26,44 +51,22 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// that only the older document spoke of are invisible afterwards.
     ///
     /// # Errors
-    /// [`loci_storage::StoreError::Invalid`] says which rule the document breaks.
+    /// [`StoreError::Invalid`] says which rule the document breaks.
     pub fn put_document(&mut self, document: NewDocument) -> Result<DocumentId, Error> {
-        let key = key_of(&document)?;
-        let count = document.chunks.len() as u32;
-        let after = Said::new(self.staging, document.concepts, document.relations, count)?;
-        let before = match self.staging.rows().document_id(&key)? {
-            Some(id) => Said::stored(self.staging, id)?,
-            None => Said::default(),
-        };
-        let (chunks, vectors) = document
-            .chunks
-            .into_iter()
-            .map(|chunk| (chunk.record, chunk.vector))
-            .unzip();
-        let mut rows = DocumentRows {
-            record: document.record,
-            original: document.original,
-            text: document.text,
-            chunks,
-            vectors,
-        };
-        if rows.record.ingested_at_ms == 0 {
-            rows.record.ingested_at_ms = now_ms();
-        }
-        let id = self.staging.put_document(rows)?;
-        contributions::replace(self.staging, id, &before, &after)?;
-        Ok(id)
+        self.step(|staging| put_document(staging, document))
     }
 
     /// Deletes a document with its chunks, vectors, mentions and what it said of concepts and
     /// relations; `false` when there is none.
     pub fn delete_document(&mut self, key: &DocumentKey) -> Result<bool, Error> {
-        let Some(id) = self.staging.rows().document_id(key)? else {
-            return Ok(false);
-        };
-        let before = Said::stored(self.staging, id)?;
-        contributions::replace(self.staging, id, &before, &Said::default())?;
-        Ok(self.staging.delete_document(key)?)
+        self.step(|staging| {
+            let Some(id) = staging.rows().document_id(key)? else {
+                return Ok(false);
+            };
+            let before = Said::stored(staging, id)?;
+            contributions::replace(staging, id, &before, &Said::default())?;
+            Ok(staging.delete_document(key)?)
+        })
     }
 
     /// The id of a document, as this writer sees it.
@@ -72,13 +75,50 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     }
 
     /// Changes a setting; see [`Settings::with`].
+    ///
+    /// # Errors
+    /// [`Error::Setting`]; the embedder is changed by [`crate::Database::use_embedder`], which also
+    /// gives up what the other one made.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        if name == "embedder" {
+            return Err(Error::Setting(
+                "change the embedder with use_embedder".into(),
+            ));
+        }
         let settings = Settings::read(self.staging.rows())?.with(name, value)?;
         if let Some(value) = settings.to_map().get(name) {
             self.staging.set(name, Some(value.to_string()));
         }
         Ok(())
     }
+}
+
+fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<DocumentId, Error> {
+    let key = key_of(&document)?;
+    let count = document.chunks.len() as u32;
+    let after = Said::new(staging, document.concepts, document.relations, count)?;
+    let before = match staging.rows().document_id(&key)? {
+        Some(id) => Said::stored(staging, id)?,
+        None => Said::default(),
+    };
+    let (chunks, vectors) = document
+        .chunks
+        .into_iter()
+        .map(|chunk| (chunk.record, chunk.vector))
+        .unzip();
+    let mut rows = DocumentRows {
+        record: document.record,
+        original: document.original,
+        text: document.text,
+        chunks,
+        vectors,
+    };
+    if rows.record.ingested_at_ms == 0 {
+        rows.record.ingested_at_ms = now_ms();
+    }
+    let id = staging.put_document(rows)?;
+    contributions::replace(staging, id, &before, &after)?;
+    Ok(id)
 }
 
 /// The key that a document asks for.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loci_query::ReadView;
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::segment::{PartBuilder, SectionId};
-use loci_storage::snapshot::Snapshot;
+use loci_storage::snapshot::{OpenSegment, Snapshot};
 use loci_storage::{Rows, SpaceId, StoreError, Views};
 
 use crate::segment::{SegmentWriter, VectorSource};
@@ -54,8 +54,13 @@ pub(crate) struct LociViews;
 impl Views for LociViews {
     type View = View;
 
+    fn check(&self, segment: &OpenSegment) -> Result<(), StoreError> {
+        ReadView::check(segment)
+    }
+
     fn open(&self, snapshot: Snapshot, previous: Option<&View>) -> Result<View, StoreError> {
-        let projector = projector(&snapshot, previous)?;
+        // Without it the store answers by text and graph, and the next `finish` fits it anew.
+        let projector = projector(&snapshot, previous).unwrap_or_default();
         let read = ReadView::open(snapshot, previous.map(|view| &view.read))?;
         Ok(View { read, projector })
     }

@@ -436,3 +436,96 @@ fn adversarial_questions_get_a_clear_answer() {
         1
     );
 }
+
+#[test]
+fn an_error_that_a_writer_passes_over_fails_the_whole_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    put(&database, document("a", &["before"]));
+    let written = database.write(|tx| {
+        let bad = NewDocument {
+            chunks: vec![passage("x")],
+            ..document("a", &["after"])
+        };
+        let mut bad = bad;
+        bad.chunks[0].vector = Some(vec![1.0]);
+        let _ = tx.put_document(bad);
+        tx.put_document(document("b", &["other"])).map(drop)
+    });
+    assert!(written.is_err());
+    assert_eq!(found(&database, &text("before")), ["a#1"]);
+    assert!(found(&database, &text("other")).is_empty());
+    let (stats, counted) = database.recount().unwrap();
+    assert_eq!(counted.differences(&stats), Vec::<String>::new());
+}
+
+#[test]
+fn a_vector_stays_with_its_text_when_the_document_is_stored_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    database.use_given_space("test", 2).unwrap();
+    let mut with_vector = document("a", &["same", "goes"]);
+    with_vector.chunks[1].vector = Some(vec![1.0, 0.0]);
+    with_vector.chunks[2].vector = Some(vec![0.0, 1.0]);
+    put(&database, with_vector);
+    put(&database, document("a", &["same", "comes"]));
+    let nearest = SearchRequest {
+        strategy: Strategy::Vector,
+        vector: Some(vec![1.0, 0.0]),
+        ..SearchRequest::new("")
+    };
+    assert_eq!(found(&database, &nearest), ["a#1"]);
+    let view = database.view();
+    assert_eq!(view.snapshot().rows().count(Table::Vectors).unwrap(), 1);
+}
+
+#[test]
+fn a_store_whose_segment_files_are_all_gone_is_rebuilt_and_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    for n in 0..40 {
+        let words = format!("water {n} flows under the bridge {}", n % 7);
+        let texts = vec![&words[..]; 60];
+        put(&database, document(&format!("{n}"), &texts));
+    }
+    database.settle().unwrap();
+    database.finish(&Silent).unwrap();
+    let before = found(&database, &text("bridge 3"));
+    database.close();
+    std::fs::remove_dir_all(folder.path().join("segments")).unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    assert!(!database.repaired().is_empty());
+    assert_eq!(found(&database, &text("bridge 3")), before);
+    let (stats, counted) = database.recount().unwrap();
+    assert_eq!(counted.differences(&stats), Vec::<String>::new());
+    database.finish(&Silent).unwrap();
+    assert!(database.stats().space.is_some());
+    database.close();
+    assert!(Database::open(folder.path()).unwrap().repaired().is_empty());
+}
+
+#[test]
+fn a_view_outlives_its_database_and_keeps_the_store_locked() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    put(&database, document("a", &["held"]));
+    let view = database.view();
+    database.close();
+    let id = view
+        .snapshot()
+        .rows()
+        .document_id(&DocumentKey::new("", "", "a").unwrap());
+    assert!(
+        view.snapshot()
+            .rows()
+            .document(id.unwrap().unwrap())
+            .unwrap()
+            .is_some()
+    );
+    assert!(matches!(
+        Database::open(folder.path()),
+        Err(Error::Store(StoreError::Locked { .. }))
+    ));
+    drop(view);
+    Database::open(folder.path()).unwrap();
+}

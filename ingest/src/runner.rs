@@ -151,7 +151,11 @@ impl ChildProcess {
         let mut head = serde_json::to_vec(request)
             .map_err(|error| runner_error("the request cannot be written", &error))?;
         head.push(b'\n');
-        let child = Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        // An interrupt of the terminal is for the parent, which stops between files.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let child = command
             .args(&self.args)
             .env_clear()
             .env(MEMORY_ENV, self.memory_max.to_string())

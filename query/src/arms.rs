@@ -68,14 +68,7 @@ pub(crate) struct GraphFound {
 impl<'v> Run<'v> {
     /// Resolves levels and filter of a request.
     pub(crate) fn new(view: &'v ReadView, request: &SearchRequest) -> Result<Run<'v>, QueryError> {
-        let limited = request.level_limits.iter().map(|(level, _)| *level);
-        let levels: Vec<&str> = request
-            .levels
-            .iter()
-            .copied()
-            .chain(limited)
-            .map(|level| level.name())
-            .collect();
+        let levels: Vec<&str> = request.levels.iter().map(|level| level.name()).collect();
         let layers: &[Layer] = if levels.is_empty() {
             &[Layer::Leaves]
         } else {
@@ -166,7 +159,11 @@ impl<'v> Run<'v> {
             // Rarer still than the walk's own start: measured in docs/decisions/0001-fusion.md.
             let weight = |seed| 1.0 / graph.chunk_count(seed).max(1) as f32;
             let weighed: Vec<_> = seeds.iter().map(|&seed| (seed, weight(seed))).collect();
-            let mut chunks = restart_walk(graph, &weighed, RestartOptions::default(), filter, k);
+            // Chunks of the layers that are not searched are few: extractors speak of leaves.
+            let mut chunks =
+                restart_walk(graph, &weighed, RestartOptions::default(), filter, 2 * k);
+            chunks.retain(|hit| view.is_searched(hit.ordinal, layers));
+            chunks.truncate(k);
             let walk = two_hop(graph, &seeds, hops);
             if chunks.len() < k {
                 append(&mut chunks, chunks_of(graph, &walk.reached, filter, k), k);

@@ -12,7 +12,7 @@ use std::time::Instant;
 use loci_graph::{GraphView, HopOptions, Link, Reached};
 use loci_index::analysis::Analyzer;
 use loci_index::text::TextScratch;
-use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
+use loci_storage::records::{ChunkRecord, DocumentRecord};
 use loci_storage::rows::missing;
 use loci_storage::segment::Section;
 use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, Scored, StoreError, Table, keys};
@@ -61,10 +61,55 @@ impl Searcher {
     /// [`QueryError::Vector`] for one of another dimension or with a number that is not finite.
     pub fn search(&self, view: &ReadView, request: &SearchRequest) -> Result<Answer, QueryError> {
         let mut scratch = self.pool.lock().pop().unwrap_or_default();
-        let answer = answer(view, request, &mut scratch);
+        let answer = match request.level_limits.is_empty() {
+            true => answer(view, request, &mut scratch),
+            false => answer_by_level(view, request, &mut scratch),
+        };
         self.pool.lock().push(scratch);
         answer
     }
+}
+
+/// Answers level by level, each with its own limit, and ranks what was found by score.
+fn answer_by_level(
+    view: &ReadView,
+    request: &SearchRequest,
+    scratch: &mut Scratch,
+) -> Result<Answer, QueryError> {
+    let started = Instant::now();
+    let mut whole: Option<Answer> = None;
+    for &(level, k) in &request.level_limits {
+        let of_level = SearchRequest {
+            k,
+            levels: vec![level],
+            level_limits: Vec::new(),
+            context_tokens: None,
+            ..request.clone()
+        };
+        let found = answer(view, &of_level, scratch)?;
+        whole = Some(match whole {
+            None => found,
+            Some(mut whole) => {
+                whole.hits.extend(found.hits);
+                whole.explain = whole
+                    .explain
+                    .zip(found.explain)
+                    .map(|(a, b)| [a, b].concat());
+                whole
+            }
+        });
+    }
+    let mut whole = whole.unwrap_or_default();
+    whole.hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+    for (rank, hit) in (1u32..).zip(&mut whole.hits) {
+        hit.rank = rank;
+    }
+    if let Some(budget) = request.context_tokens {
+        let cited: Vec<Cited> = whole.hits.iter().cloned().map(Cited::alone).collect();
+        whole.context = Some(context(&cited, budget));
+    }
+    whole.took_us = started.elapsed().as_micros() as u64;
+    Ok(whole)
 }
 
 fn answer(
@@ -320,14 +365,7 @@ fn hits(
     reached: &[Reached],
 ) -> Result<Vec<Cited>, QueryError> {
     let mut hits = Vec::with_capacity(request.k.min(fused.len()));
-    let mut quota = Quota::new(request);
-    for found in fused {
-        if hits.len() >= quota.k {
-            break;
-        }
-        if !quota.takes(fetch.view, found.ordinal) {
-            continue;
-        }
+    for found in fused.iter().take(request.k) {
         let path = match found.graph {
             Some(_) => names.all(path_to(graph, reached, found.ordinal))?,
             None => Vec::new(),
@@ -338,39 +376,6 @@ fn hits(
     Ok(hits)
 }
 
-/// How many hits are still wanted, in all and by level.
-struct Quota {
-    k: usize,
-    levels: HashMap<Level, usize>,
-}
-
-impl Quota {
-    fn new(request: &SearchRequest) -> Quota {
-        let levels: HashMap<Level, usize> = request.level_limits.iter().copied().collect();
-        let k = if levels.is_empty() {
-            request.k
-        } else {
-            levels.values().sum()
-        };
-        Quota { k, levels }
-    }
-
-    fn takes(&mut self, view: &ReadView, ordinal: Ordinal) -> bool {
-        if self.levels.is_empty() {
-            return true;
-        }
-        let located = view.snapshot().locate(ordinal);
-        let row = located.and_then(|(segment, local)| segment.skeleton.get(local));
-        match row.and_then(|row| self.levels.get_mut(&row.level)) {
-            Some(left) if *left > 0 => {
-                *left -= 1;
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
 /// A hit with what its context needs beside it.
 struct Cited {
     hit: Hit,
@@ -378,6 +383,18 @@ struct Cited {
     title: String,
     /// Characters and label of the parent.
     parent: Option<((u64, u64), String)>,
+}
+
+impl Cited {
+    /// A hit without its section: levels overlap, so each shows its own words only.
+    fn alone(hit: Hit) -> Cited {
+        let title = hit.citation.path.first().cloned().unwrap_or_default();
+        Cited {
+            hit,
+            title,
+            parent: None,
+        }
+    }
 }
 
 fn hit(rank: u32, found: &Fused, fetched: Fetched<'_>, path: Vec<String>) -> Cited {

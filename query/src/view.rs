@@ -66,15 +66,21 @@ impl ReadView {
         let ranks = snapshot
             .analysis()
             .and_then(|part| part.find(SectionId::Ranks, 0));
-        let ranks = ranks
-            .map(Ranks::open)
-            .transpose()
-            .map_err(StoreError::view)?;
+        // Ranks that cannot be read are made anew; until then ids decide.
+        let ranks = ranks.and_then(|section| Ranks::open(section).ok());
         Ok(ReadView {
             snapshot,
             segments,
             ranks,
         })
+    }
+
+    /// Whether the indexes of a segment can be opened.
+    ///
+    /// # Errors
+    /// [`StoreError::Part`] or [`StoreError::View`]: the segment must be rebuilt from rows.
+    pub fn check(segment: &OpenSegment) -> Result<(), StoreError> {
+        ViewSegment::open(segment, None).map(drop)
     }
 
     /// The snapshot.

@@ -23,9 +23,15 @@ impl Out {
         self.line(&line)
     }
 
-    /// Prints a line. A reader that hangs up ends the program quietly.
+    /// Prints a line, or says why it cannot be.
+    pub(crate) fn write(&self, line: &str) -> io::Result<()> {
+        writeln!(io::stdout().lock(), "{line}")
+    }
+
+    /// Prints a line. A reader that hangs up ends the program quietly: not for work that must go on
+    /// without one.
     pub(crate) fn line(&self, line: &str) -> anyhow::Result<()> {
-        match writeln!(io::stdout().lock(), "{line}") {
+        match self.write(line) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
             other => Ok(other?),
         }

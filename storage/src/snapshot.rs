@@ -223,6 +223,33 @@ pub(crate) struct Opened {
     pub(crate) damaged: Vec<Damaged>,
 }
 
+impl Opened {
+    /// Leaves out the segments that `check` refuses.
+    pub(crate) fn set_aside(&mut self, check: impl Fn(&OpenSegment) -> Result<(), StoreError>) {
+        let mut base = 0;
+        for segment in std::mem::take(&mut self.snapshot.segments) {
+            match check(&segment) {
+                Ok(()) => {
+                    let next = base + segment.chunk_count;
+                    self.snapshot.segments.push(OpenSegment {
+                        base: Ordinal(base),
+                        ..segment
+                    });
+                    base = next;
+                }
+                Err(error) => {
+                    let segment = Some(segment.id);
+                    self.damaged.push(Damaged {
+                        segment,
+                        vectors: false,
+                        error,
+                    });
+                }
+            }
+        }
+    }
+}
+
 /// A part that could not be used.
 #[derive(Debug)]
 pub struct Damaged {

@@ -41,6 +41,12 @@ pub trait Views: Send + Sync + 'static {
     /// A snapshot with its indexes open.
     type View: Send + Sync + 'static;
 
+    /// Whether the indexes of a segment can be opened. One that cannot is rebuilt from rows.
+    ///
+    /// # Errors
+    /// Why not.
+    fn check(&self, segment: &OpenSegment) -> Result<(), StoreError>;
+
     /// Opens the indexes of a snapshot, sharing what did not change since `previous`.
     fn open(
         &self,
@@ -150,8 +156,9 @@ impl<V: Views> Store<V> {
         let database = Arc::new(open_database(&path, options)?);
         let manifest = init(&database)?;
         clear_orphans(&*dir, &manifest, &Tables::open(&database)?)?;
-        let opened = snapshot::open(&database, &dir, &lock, Previous::default())?;
+        let mut opened = snapshot::open(&database, &dir, &lock, Previous::default())?;
         let views = make_views(opened.snapshot.rows())?;
+        opened.set_aside(|segment| views.check(segment));
         let listed = Listed::of(&opened.snapshot);
         let view = views.open(opened.snapshot, None)?;
         let shared = Arc::new(Shared {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loci_storage::build::{SegmentBuilder, SegmentDocument, build_segment};
 use loci_storage::records::{ChunkRecord, DocumentRecord};
 use loci_storage::segment::PartBuilder;
-use loci_storage::snapshot::Place;
+use loci_storage::snapshot::{OpenSegment, Place};
 use loci_storage::staging::{DocumentRows, Edit};
 use loci_storage::{
     ChunkKey, DocumentId, DocumentKey, Rows, Snapshot, SpaceId, Store, StoreError, StoreOptions,
@@ -19,6 +19,10 @@ struct Bare;
 
 impl Views for Bare {
     type View = Snapshot;
+
+    fn check(&self, _: &OpenSegment) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     fn open(&self, snapshot: Snapshot, _: Option<&Snapshot>) -> Result<Snapshot, StoreError> {
         Ok(snapshot)

@@ -1,5 +1,6 @@
 //! `loci ingest`: files and folders into the store.
 
+use std::io;
 use std::ops::ControlFlow;
 
 use loci_ingest::chunk::Chunking;
@@ -36,7 +37,11 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
     }
     drop(reporter);
     database.close();
-    print_summary(&summary, out)?;
+    if let Err(error) = out.write(&summary_line(&summary, out.json)?)
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        return Err(error.into());
+    }
     Ok(if summary.failed > 0 || summary.interrupted {
         Done::Wrong
     } else {
@@ -93,20 +98,23 @@ impl Progress for Print {
 
 impl Reporter for Print {
     fn outcome(&self, outcome: &Outcome) {
-        let printed = self.bar.suspend(|| {
-            if self.out.json {
-                self.out.json_line(outcome)
-            } else {
-                print_line(&self.out, outcome)
-            }
-        });
-        if let Err(error) = printed {
-            *self.broken.lock() = Some(error);
+        let line = match self.out.json {
+            true => serde_json::to_string(outcome).map_err(io::Error::other),
+            false => Ok(line_of(outcome)),
+        };
+        let printed = self
+            .bar
+            .suspend(|| line.and_then(|line| self.out.write(&line)));
+        match printed {
+            // What is asked for is to store the files, with or without a reader.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Err(error) => *self.broken.lock() = Some(error.into()),
+            Ok(()) => {}
         }
     }
 }
 
-fn print_line(out: &Out, outcome: &Outcome) -> anyhow::Result<()> {
+fn line_of(outcome: &Outcome) -> String {
     let status = match outcome.status {
         Status::Added => "added",
         Status::Updated => "updated",
@@ -117,12 +125,12 @@ fn print_line(out: &Out, outcome: &Outcome) -> anyhow::Result<()> {
         Some(error) => error.clone(),
         None => format!("{} chunks, {} concepts", outcome.chunks, outcome.concepts),
     };
-    out.line(&format!("{status:9}  {}  {rest}", outcome.document))
+    format!("{status:9}  {}  {rest}", outcome.document)
 }
 
-fn print_summary(summary: &Summary, out: &Out) -> anyhow::Result<()> {
-    if out.json {
-        return out.json_line(&json!({ "summary": summary }));
+fn summary_line(summary: &Summary, json: bool) -> anyhow::Result<String> {
+    if json {
+        return Ok(serde_json::to_string(&json!({ "summary": summary }))?);
     }
     let Summary {
         added,
@@ -138,7 +146,7 @@ fn print_summary(summary: &Summary, out: &Out) -> anyhow::Result<()> {
     } else {
         ""
     };
-    out.line(&format!(
+    Ok(format!(
         "{added} added, {updated} updated, {unchanged} unchanged, {failed} failed in {seconds:.1} s{stopped}"
     ))
 }
