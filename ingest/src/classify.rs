@@ -14,9 +14,9 @@ const HINT: f32 = 0.5;
 /// How the first sentence opens.
 const OPENING: f32 = 2.0;
 /// All sentences carry a cue.
-const DENSITY: f32 = 3.0;
+const DENSITY: f32 = 4.5;
 /// What a question mark is worth beside other cues: many a text asks what it goes on to answer.
-const ASKING: f32 = 0.6;
+const ASKING: f32 = 0.4;
 /// Less evidence than this is none.
 const ENOUGH: f32 = 1.0;
 
@@ -168,7 +168,7 @@ fn sentence_cue(sentence: &str) -> ChunkType {
     if any(EXAMPLE_PHRASES) || opens(&["suppose", "consider", "imagine", "e.g."]) {
         return ChunkType::Example;
     }
-    if any(DEFINING_PHRASES) || defines(sentence) {
+    if any(DEFINING_PHRASES) || gives_name(sentence) || defines(sentence) {
         return ChunkType::Concept;
     }
     ChunkType::Other
@@ -189,6 +189,17 @@ fn after_label(sentence: &str) -> &str {
         true => rest.trim_start_matches('(')[label.len() + 1..].trim_start_matches(['.', ')', ' ']),
         false => rest,
     }
+}
+
+/// Whether something "is called X": a name, not a call of a function.
+fn gives_name(sentence: &str) -> bool {
+    let after = ["is called ", "are called "]
+        .iter()
+        .find_map(|c| sentence.split_once(c).map(|(_, rest)| rest));
+    let next = after.and_then(|rest| rest.split_whitespace().next());
+    next.is_some_and(|word| {
+        word.len() > 1 && !crate::lexicon::is_stop(word) || matches!(word, "a" | "an" | "the")
+    })
 }
 
 /// Whether the sentence has the form "X is a Y", X being short and no pronoun.
@@ -269,8 +280,6 @@ const DEFINING_PHRASES: &[&str] = &[
     "is defined to be",
     "we define",
     "refers to",
-    "is called",
-    "are called",
     "is known as",
     "are known as",
     "key idea",
@@ -364,6 +373,16 @@ mod tests {
                 "A page is mapped. It can be read. It is kept. It is used, for example, by a shell. Later it is freed. \
               The rest stays. Nothing moves. The end is near.",
                 Other,
+            ),
+            (
+                "",
+                "The trap is called from the kernel. It is called via a table. They are called by user code.",
+                Other,
+            ),
+            (
+                "",
+                "Rust moves it here. This is called dangling prevention. The rest is kept.",
+                Concept,
             ),
             ("Memory", "It was a bright day. They walked on.", Other),
         ];

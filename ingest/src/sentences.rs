@@ -32,7 +32,7 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
             _ => None,
         };
         let Some(end) = end else { continue };
-        ticks = Ticks::default();
+        ticks.open = false;
         push_trimmed(text, start..end, &mut spans);
         start = end;
         while chars.next_if(|&(i, _)| i < end).is_some() {}
@@ -45,12 +45,16 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
 #[derive(Default)]
 struct Ticks {
     open: bool,
+    /// Where the paragraph ends that was looked at last.
+    paragraph_end: usize,
 }
 
 impl Ticks {
     fn toggle(&mut self, text: &str, at: usize) {
-        let paragraph_end = text[at..].find("\n\n").map_or(text.len(), |n| at + n);
-        self.open = !self.open && text[at + 1..paragraph_end].contains('`');
+        if self.paragraph_end <= at {
+            self.paragraph_end = text[at..].find("\n\n").map_or(text.len(), |n| at + n);
+        }
+        self.open = !self.open && text[at + 1..self.paragraph_end].contains('`');
     }
 }
 

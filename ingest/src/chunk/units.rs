@@ -236,27 +236,39 @@ pub(crate) fn cut(text: &str, limit: u32) -> Vec<Range<usize>> {
     pieces
 }
 
-/// The longest prefix of at most `limit` tokens, in bytes; one character at least.
+/// The longest prefix of whole words of at most `limit` tokens, in bytes; where the first word is
+/// larger, as many of its characters. Looks no further than it must.
 fn fitting_len(text: &str, limit: u32) -> usize {
-    let mut used = 0;
-    let mut end = 0;
-    for part in text.split_inclusive(char::is_whitespace) {
-        let cost = tokens::count(part);
-        if used + cost > limit {
-            break;
-        }
-        used += cost;
-        end += part.len();
-    }
-    if end > 0 && !text[..end].trim().is_empty() {
-        return end;
-    }
-    // One word is larger than the limit. A character costs at most one token.
+    // No character is worth less than a quarter of a token, but for the start of a word.
+    let word_len_max = 16 * limit as usize + 96;
     let skip = text.len() - text.trim_start().len();
-    text[skip..]
-        .char_indices()
-        .nth(limit.max(1) as usize)
-        .map_or(text.len(), |(at, _)| skip + at)
+    let (mut word, mut used, mut end) = (skip, 0, 0);
+    for (at, c) in text[skip..].char_indices().map(|(at, c)| (skip + at, c)) {
+        if !c.is_whitespace() && at - word <= word_len_max {
+            continue;
+        }
+        used += tokens::count(&text[word..at]);
+        if used > limit || !c.is_whitespace() {
+            return if end > 0 {
+                end
+            } else {
+                characters(text, skip, limit)
+            };
+        }
+        word = at + c.len_utf8();
+        end = word;
+    }
+    match used + tokens::count(&text[word..]) {
+        all if all <= limit => text.len(),
+        _ if end > 0 => end,
+        _ => characters(text, skip, limit),
+    }
+}
+
+/// Where `limit` characters from `skip` on end: a character costs at most one token.
+fn characters(text: &str, skip: usize, limit: u32) -> usize {
+    let cut = text[skip..].char_indices().nth(limit.max(1) as usize);
+    cut.map_or(text.len(), |(at, _)| skip + at)
 }
 
 fn nicer_end(text: &str, start: usize, end: usize) -> usize {
