@@ -317,6 +317,7 @@ pub struct DocumentRecord {
     /// Name and version of the parser and chunker with their settings; a change redoes the document.
     pub parser: String,
     /// xxh3-128 of the original bytes.
+    #[serde(with = "hex")]
     pub content_hash: [u8; 16],
     /// What a hit returns as context.
     pub retrieval_mode: RetrievalMode,
@@ -393,6 +394,7 @@ pub struct ChunkRecord {
     /// Free metadata, sorted by key.
     pub metadata: Vec<(String, String)>,
     /// xxh3-128 of what is embedded and indexed (title, heading path, text): the vectors' key.
+    #[serde(with = "hex")]
     pub content_hash: [u8; 16],
 }
 
@@ -629,6 +631,22 @@ pub struct PartEntry {
     pub len: u64,
     /// The name of its file; `None` when it lies in the table `parts`.
     pub file: Option<String>,
+}
+
+/// A hash in JSON: 32 hexadecimal digits.
+mod hex {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(hash: &[u8; 16], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{:032x}", u128::from_be_bytes(*hash)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 16], D::Error> {
+        let digits = String::deserialize(from)?;
+        let number = u128::from_str_radix(&digits, 16).map_err(D::Error::custom)?;
+        Ok(number.to_be_bytes())
+    }
 }
 
 macro_rules! numbered {

@@ -1,15 +1,42 @@
 //! `loci show`: a document with its chunks, or one chunk.
 
 use anyhow::Context;
-use locidb::query::cite::{chunk_key, cite};
-use locidb::storage::records::{ChunkRecord, DocumentRecord};
+use locidb::query::cite::{Citation, chunk_key, cite};
+use locidb::storage::records::{ChunkRecord, ChunkType, DocumentRecord, Level};
 use locidb::storage::{ChunkKey, DocumentKey, Rows};
-use serde_json::json;
+use serde::Serialize;
 
 use super::open;
 use crate::args::Show;
 use crate::output::{Out, shorten};
 use crate::{Done, WrongCall};
+
+/// A document, as JSON.
+#[derive(Serialize)]
+struct ShownDocument<'d> {
+    document: &'d DocumentRecord,
+    chunks: Vec<ListedChunk>,
+}
+
+/// A chunk of a document, without its text.
+#[derive(Serialize)]
+struct ListedChunk {
+    chunk: String,
+    level: Level,
+    chunk_type: ChunkType,
+    tokens: u32,
+    citation: Citation,
+}
+
+/// A chunk, as JSON.
+#[derive(Serialize)]
+struct ShownChunk<'c> {
+    chunk: String,
+    document: String,
+    parent: Option<String>,
+    citation: Citation,
+    record: &'c ChunkRecord,
+}
 
 pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
@@ -50,21 +77,15 @@ fn show_document(
     out: &Out,
 ) -> anyhow::Result<()> {
     if out.json {
-        let listed: Vec<_> = chunks
-            .iter()
-            .map(|chunk| {
-                json!({
-                    "chunk": chunk_key(document, chunk.suffix).to_string(),
-                    "level": chunk.level,
-                    "chunk_type": chunk.chunk_type,
-                    "citation": cite(document, chunk),
-                    "tokens": chunk.token_count,
-                })
-            })
-            .collect();
-        let mut record = serde_json::to_value(document)?;
-        record["content_hash"] = hex(&document.content_hash).into();
-        return out.json_line(&json!({ "document": record, "chunks": listed }));
+        let listed = |chunk: &ChunkRecord| ListedChunk {
+            chunk: chunk_key(document, chunk.suffix).to_string(),
+            level: chunk.level,
+            chunk_type: chunk.chunk_type,
+            tokens: chunk.token_count,
+            citation: cite(document, chunk),
+        };
+        let chunks = chunks.iter().map(listed).collect();
+        return out.json_line(&ShownDocument { document, chunks });
     }
     let title = document.title.as_deref().unwrap_or(&document.key);
     out.line(&format!(
@@ -111,15 +132,13 @@ fn show_chunk(
         None => None,
     };
     if out.json {
-        let mut record = serde_json::to_value(chunk)?;
-        record["content_hash"] = hex(&chunk.content_hash).into();
-        return out.json_line(&json!({
-            "chunk": key.to_string(),
-            "document": key.document.to_string(),
-            "parent": parent.map(|parent| parent.to_string()),
-            "citation": citation,
-            "record": record,
-        }));
+        return out.json_line(&ShownChunk {
+            chunk: key.to_string(),
+            document: key.document.to_string(),
+            parent: parent.map(|parent| parent.to_string()),
+            citation,
+            record: chunk,
+        });
     }
     out.line(&format!("{key}  {}", citation.label))?;
     out.line(&citation.path.join(" › "))?;
@@ -128,8 +147,4 @@ fn show_chunk(
     }
     out.line("")?;
     out.line(&chunk.text)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
