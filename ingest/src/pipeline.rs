@@ -7,7 +7,7 @@
 //!
 //! Start reading at [`ingest`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -200,10 +200,11 @@ fn find(paths: &[PathBuf], options: &IngestOptions) -> Result<Vec<Found>, Ingest
                 path: path.clone(),
                 key,
                 len: metadata.len(),
-                refused: None,
+                refused: (!metadata.is_file()).then(|| "it is no regular file".into()),
             });
         }
     }
+    drop_repeats(&mut files);
     if let Some(key) = &options.key {
         match &mut files[..] {
             [one] => one.key.clone_from(key),
@@ -246,6 +247,15 @@ fn walk(folder: &Path, files: &mut Vec<Found>) {
         };
         files.push(found);
     }
+}
+
+/// A file that was given or found twice under one key is stored once.
+fn drop_repeats(files: &mut Vec<Found>) {
+    let mut seen = HashSet::new();
+    files.retain(|file| {
+        let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
+        file.refused.is_some() || seen.insert((path, file.key.clone()))
+    });
 }
 
 /// Two files that would be one document are an error, not a race.
@@ -539,5 +549,61 @@ impl Summary {
             Status::Failed => self.failed += 1,
         }
         self.chunks += outcome.chunks;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::runner::InProcess;
+
+    /// Asks to stop once this many batches are stored.
+    struct StopAfter(AtomicU64);
+
+    impl Progress for StopAfter {
+        fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
+            match self.0.fetch_sub(1, Ordering::Relaxed) {
+                0 | 1 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    impl Reporter for StopAfter {
+        fn outcome(&self, _: &Outcome) {}
+    }
+
+    #[test]
+    fn a_stopped_ingest_ends_and_the_next_one_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = folder.path().join("files");
+        fs::create_dir(&files).unwrap();
+        for n in 0..BATCH_FILES * 5 {
+            fs::write(
+                files.join(format!("{n}.md")),
+                format!("# Note {n}\n\nWater.\n"),
+            )
+            .unwrap();
+        }
+        let database = Database::open(folder.path().join("store")).unwrap();
+        let options = IngestOptions::default();
+        let run = |reporter: &StopAfter| {
+            let paths = [files.clone()];
+            ingest(&database, &paths, &options, &InProcess::default(), reporter).unwrap()
+        };
+        let first = run(&StopAfter(AtomicU64::new(1)));
+        assert!(first.interrupted);
+        assert_eq!(first.added, BATCH_FILES as u64);
+        let second = run(&StopAfter(AtomicU64::new(u64::MAX)));
+        assert!(!second.interrupted);
+        assert_eq!(second.unchanged, BATCH_FILES as u64);
+        assert_eq!(second.added, 4 * BATCH_FILES as u64);
+        assert!(
+            database.stats().space.is_some(),
+            "the second run ends what the first began"
+        );
     }
 }

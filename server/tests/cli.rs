@@ -67,7 +67,7 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
     assert_eq!(statuses(&lines), ["added"; 5]);
     assert_eq!(lines[5]["summary"]["added"], 5);
     assert_eq!(lines[0]["document"], "code/nearest.py");
-    let again = json(0, &["ingest", "--db", &db, &documents]);
+    let again = json(0, &["ingest", "--db", &db, &documents, &documents]);
     assert_eq!(statuses(&again), ["unchanged"; 5]);
     assert_eq!(again[0]["chunks"], lines[0]["chunks"]);
 
@@ -259,6 +259,12 @@ fn a_second_process_is_told_at_once() {
 fn settings_are_read_and_changed_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let db = db(folder.path());
+    assert_eq!(
+        loci(&["config", "--db", &db]).status.code(),
+        Some(1),
+        "there is no store yet"
+    );
+    json(0, &["config", "--db", &db, "set", "hops", "2"]);
     let all = json(0, &["config", "--db", &db]);
     assert!(
         all.iter()

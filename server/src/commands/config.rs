@@ -3,13 +3,17 @@
 use locidb::Settings;
 use serde_json::json;
 
-use super::open_or_create;
+use super::{open, open_or_create};
 use crate::args::{Config, ConfigAction};
 use crate::output::Out;
 use crate::{Done, WrongCall};
 
 pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
-    let database = open_or_create(&args.db)?;
+    // Looking must not make a store of a mistyped path; setting may come before the first ingest.
+    let database = match &args.action {
+        Some(ConfigAction::Set { .. }) => open_or_create(&args.db)?,
+        None | Some(ConfigAction::Get { .. }) => open(&args.db)?,
+    };
     match &args.action {
         None | Some(ConfigAction::Get { key: None }) => {
             for (name, value) in database.settings()?.to_map() {
