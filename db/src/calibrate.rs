@@ -87,7 +87,18 @@ pub(crate) fn calibrate(
         }
         items.push(asker.ask(question)?);
     }
-    Ok(loci_query::calibrate::calibrate(&items))
+    Ok(loci_query::calibrate::calibrate(&items).map(|found| shrunk(found, wanted)))
+}
+
+/// The share in proportion to the evidence: a store that has passages for a quarter of the wanted
+/// questions gets a quarter of the share that they chose. With some dozen questions the choice
+/// moves by half with the editing of one document.
+fn shrunk(found: Calibration, wanted: usize) -> Calibration {
+    let evidence = found.questions as f32 / wanted.max(1) as f32;
+    Calibration {
+        share: found.share * evidence.min(1.0),
+        ..found
+    }
 }
 
 /// Passages spread evenly over the corpus, each with one of its sentences drawn by `seed`.

@@ -193,12 +193,12 @@ pub(crate) fn fit(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     switched.map_err(Error::unwrap)
 }
 
-/// What a calibration found, as the space keeps it. A store too small to measure anything lets
-/// text and vectors count alike.
+/// What a calibration found, as the space keeps it. In a store too small to measure anything
+/// vectors count only where text finds nothing.
 fn measured(calibration: Option<Calibration>) -> SpaceRecord {
     let Some(calibration) = calibration else {
         return SpaceRecord {
-            vector_share: Some(0.5),
+            vector_share: Some(0.0),
             ..SpaceRecord::default()
         };
     };

@@ -62,7 +62,7 @@ fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
     );
     rows.push(vec!["vector space".into(), of]);
     if let Some(share) = space.vector_share {
-        rows.push(vec!["vector share".into(), format!("{share:.1}")]);
+        rows.push(vec!["vector share".into(), format!("{share:.2}")]);
     }
     if space.calibration_questions > 0 {
         let figures: Vec<String> = space
