@@ -123,7 +123,7 @@ fn questions(
         let (Some(document), Some(mut chunk)) = (document, chunk) else {
             continue;
         };
-        let sentences: Vec<(usize, &str)> = chunk.text.split_sentence_bound_indices().collect();
+        let sentences = sentences(&chunk.text);
         if sentences.len() < SENTENCES_MIN {
             continue;
         }
@@ -143,6 +143,25 @@ fn questions(
     }
     questions.sort_by_key(|question| question.passage);
     Ok(questions)
+}
+
+/// Sentences with where they start. Beyond Unicode's rule, which wants a capital to follow, a full stop
+/// that stands alone ends one: so do texts that were tokenised and lower-cased write it.
+fn sentences(text: &str) -> Vec<(usize, &str)> {
+    const ALONE: &str = " . ";
+    let mut sentences = Vec::new();
+    for (at, sentence) in text.split_sentence_bound_indices() {
+        let mut start = 0;
+        for (stop, _) in sentence.match_indices(ALONE) {
+            let end = stop + ALONE.len();
+            sentences.push((at + start, &sentence[start..end]));
+            start = end;
+        }
+        if start < sentence.len() {
+            sentences.push((at + start, &sentence[start..]));
+        }
+    }
+    sentences
 }
 
 /// All numbers below `count`, in an order that `seed` draws.
@@ -272,4 +291,27 @@ impl Asker<'_> {
 fn trimmed(mut list: Vec<Scored>, k: usize) -> Vec<Scored> {
     list.truncate(k);
     list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_end_at_capitals_and_at_stops_that_stand_alone() {
+        let cases: &[(&str, &[&str])] = &[
+            ("One is. Two is.", &["One is. ", "Two is."]),
+            ("one is . two is .", &["one is . ", "two is ."]),
+            ("", &[]),
+        ];
+        for (text, want) in cases {
+            let got: Vec<&str> = sentences(text).iter().map(|found| found.1).collect();
+            assert_eq!(got, *want);
+            assert!(
+                sentences(text)
+                    .iter()
+                    .all(|(at, part)| text[*at..].starts_with(part))
+            );
+        }
+    }
 }
