@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loci_query::{Answer, SearchRequest, Searcher};
 use loci_storage::snapshot::Damaged;
 use loci_storage::staging::Edit;
-use loci_storage::{Store, StoreOptions};
+use loci_storage::{Disk, Store, StoreOptions};
 
 use crate::error::Error;
 use crate::maintenance::Maintenance;
@@ -23,6 +23,8 @@ pub struct Options {
     pub create: bool,
     /// Bytes of rows that may be kept cached.
     pub cache_bytes: usize,
+    /// Where its files lie: the file system, unless told otherwise.
+    pub disk: Arc<dyn Disk>,
 }
 
 impl Default for Options {
@@ -31,6 +33,7 @@ impl Default for Options {
         Options {
             create: store.create,
             cache_bytes: store.cache_bytes,
+            disk: store.disk,
         }
     }
 }
@@ -105,6 +108,7 @@ impl Database {
         let options = StoreOptions {
             create: options.create,
             cache_bytes: options.cache_bytes,
+            disk: Arc::clone(&options.disk),
         };
         let store = Store::open(folder.as_ref(), &options, |_| Ok(LociViews))?;
         let inner = Arc::new(Inner {

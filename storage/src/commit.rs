@@ -12,7 +12,6 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 use redb::{Database, ReadableTable, WriteTransaction};
@@ -56,12 +55,7 @@ pub(crate) trait Host {
 }
 
 /// Runs until every sender is gone.
-pub(crate) fn run(
-    host: &dyn Host,
-    database: &Database,
-    dir: &Arc<dyn SegmentDir>,
-    jobs: &Receiver<Job>,
-) {
+pub(crate) fn run(host: &dyn Host, database: &Database, dir: &SegmentDir, jobs: &Receiver<Job>) {
     let mut broken: Option<String> = None;
     let mut held: Option<Job> = None;
     while let Some(job) = held.take().or_else(|| jobs.recv().ok()) {
@@ -97,7 +91,7 @@ fn answer(done: &Sender<Result<u64, StoreError>>, result: Result<u64, StoreError
 fn commit_group(
     host: &dyn Host,
     database: &Database,
-    dir: &Arc<dyn SegmentDir>,
+    dir: &SegmentDir,
     first: Job,
     jobs: &Receiver<Job>,
     held: &mut Option<Job>,
@@ -237,7 +231,7 @@ impl<'t> Group<'t> {
     fn finish(
         mut self,
         host: &dyn Host,
-        dir: &Arc<dyn SegmentDir>,
+        dir: &SegmentDir,
         segments: &[OpenSegment],
     ) -> Result<u64, StoreError> {
         self.manifest.generation += 1;
@@ -287,7 +281,7 @@ impl<'t> Group<'t> {
     /// Lists a segment at a place among the others.
     fn list(
         &mut self,
-        dir: &Arc<dyn SegmentDir>,
+        dir: &SegmentDir,
         draft: SegmentDraft,
         at: usize,
     ) -> Result<SegmentId, StoreError> {
@@ -333,18 +327,14 @@ impl<'t> Group<'t> {
     }
 
     /// Writes a part where its size says: in a row, or in a file of its own.
-    fn place(
-        &mut self,
-        dir: &Arc<dyn SegmentDir>,
-        part: PartBuilder,
-    ) -> Result<PartEntry, StoreError> {
+    fn place(&mut self, dir: &SegmentDir, part: PartBuilder) -> Result<PartEntry, StoreError> {
         let id = self.manifest.next_part;
         self.manifest.next_part += 1;
         let generation = self.manifest.generation;
-        let bytes = part.finish(id, generation);
-        let len = bytes.len() as u64;
-        if bytes.len() <= INLINE_PART_LEN_MAX && self.inlined() + len <= INLINE_PARTS_LEN_MAX {
-            self.put(Table::Parts, &number_key(id), &bytes)?;
+        let part = part.layout(id, generation);
+        let len = part.len as u64;
+        if part.len <= INLINE_PART_LEN_MAX && self.inlined() + len <= INLINE_PARTS_LEN_MAX {
+            self.put(Table::Parts, &number_key(id), &part.to_vec())?;
             return Ok(PartEntry {
                 id,
                 len,
@@ -353,8 +343,10 @@ impl<'t> Group<'t> {
         }
         let random = getrandom::u64().map_err(|why| StoreError::Invalid(why.to_string()))?;
         let name = file_name(generation, random);
-        dir.publish(&name, &bytes)
-            .map_err(StoreError::io(format!("writing {name}")))?;
+        dir.publish(&name, |file| {
+            part.pieces().try_for_each(|piece| file.append(piece))
+        })
+        .map_err(StoreError::io(format!("writing {name}")))?;
         Ok(PartEntry {
             id,
             len,
@@ -380,7 +372,7 @@ impl<'t> Group<'t> {
 
     fn edit(
         &mut self,
-        dir: &Arc<dyn SegmentDir>,
+        dir: &SegmentDir,
         segments: &[OpenSegment],
         edit: Edit,
     ) -> Result<(), StoreError> {
@@ -421,7 +413,7 @@ impl<'t> Group<'t> {
 
     fn merge(
         &mut self,
-        dir: &Arc<dyn SegmentDir>,
+        dir: &SegmentDir,
         segments: &[OpenSegment],
         old: &[SegmentId],
         draft: SegmentDraft,
@@ -461,7 +453,7 @@ impl<'t> Group<'t> {
 
     fn set_vectors(
         &mut self,
-        dir: &Arc<dyn SegmentDir>,
+        dir: &SegmentDir,
         parts: Vec<(SegmentId, PartBuilder)>,
     ) -> Result<(), StoreError> {
         let Some(space) = self.manifest.active_space else {

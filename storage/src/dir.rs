@@ -1,31 +1,24 @@
 //! Where parts too large for a row live. Write once, then read for ever.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::disk::{Disk, NewFile};
 use crate::error::StoreError;
-use crate::map::Map;
 use crate::segment::PartBytes;
 
 const SUFFIX: &str = ".seg";
 const SUFFIX_TMP: &str = ".tmp";
 
-/// A folder of parts. Two implementations earn the trait: [`FsDir`] in production, and one in
-/// memory for tests and fuzzing.
-pub trait SegmentDir: Send + Sync {
-    /// Makes `bytes` durable under `name`: all of them or none, even if the power fails.
-    /// Fails with `AlreadyExists` when the name is taken.
-    fn publish(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
-    /// The bytes that were published under `name`. They outlive [`SegmentDir::remove`].
-    fn open(&self, name: &str) -> io::Result<PartBytes>;
-    /// Forgets the name. Readers that hold the bytes keep them.
-    fn remove(&self, name: &str) -> io::Result<()>;
-    /// All published names, and unfinished ones, which end in `.tmp`.
-    fn list(&self) -> io::Result<Vec<String>>;
+/// The folder of parts.
+#[derive(Clone, Debug)]
+pub(crate) struct SegmentDir {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
 }
 
-/// The name of a part that the commit of `generation` will list.
+/// The name of a part that a commit after `durable` will list.
 pub(crate) fn file_name(generation: u64, random: u64) -> String {
     format!("{generation:016x}-{random:016x}{SUFFIX}")
 }
@@ -41,86 +34,85 @@ pub(crate) fn generation_of(name: &str) -> Option<u64> {
     u64::from_str_radix(generation, 16).ok()
 }
 
-/// A folder of the file system.
-#[derive(Debug)]
-pub(crate) struct FsDir {
-    path: PathBuf,
-}
-
-impl FsDir {
+impl SegmentDir {
     /// Opens the folder, and makes it where it is missing.
-    pub(crate) fn open(path: PathBuf) -> Result<FsDir, StoreError> {
-        if !path.is_dir() {
-            fs::create_dir(&path)
-                .map_err(StoreError::io(format!("creating {}", path.display())))?;
-            if let Some(parent) = path.parent() {
-                sync_dir(parent)
-                    .map_err(StoreError::io(format!("syncing {}", parent.display())))?;
-            }
-        }
-        Ok(FsDir { path })
+    pub(crate) fn open(disk: Arc<dyn Disk>, path: PathBuf) -> Result<SegmentDir, StoreError> {
+        create_folder(&*disk, &path)?;
+        Ok(SegmentDir { disk, path })
     }
-}
 
-impl SegmentDir for FsDir {
-    fn publish(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Makes a part durable under `name`: all of it or nothing, even if the power fails. `write`
+    /// appends its bytes.
+    ///
+    /// Fails with `AlreadyExists` when the name is taken. What a failure leaves is deleted by the
+    /// next open.
+    pub(crate) fn publish(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn NewFile) -> io::Result<()>,
+    ) -> io::Result<()> {
         let path = self.path.join(name);
-        if path.exists() {
+        if self.disk.exists(&path)? {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let unfinished = path.with_extension(&SUFFIX_TMP[1..]);
-        let mut file = File::options()
-            .write(true)
-            .create_new(true)
-            .open(&unfinished)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, &path)?;
-        sync_dir(&self.path)
+        let mut file = self.disk.create(&unfinished)?;
+        write(&mut *file)?;
+        file.sync()?;
+        drop(file);
+        self.disk.rename(&unfinished, &path)?;
+        self.disk.sync_folder(&self.path)
     }
 
-    fn open(&self, name: &str) -> io::Result<PartBytes> {
-        let file = File::open(self.path.join(name))?;
-        if file.metadata()?.len() == 0 {
-            return Ok(PartBytes::copy(&[])); // an empty file cannot be mapped
-        }
-        Ok(PartBytes::Mapped(Map::new(&file)?))
+    /// The bytes that were published under `name`. They outlive [`SegmentDir::remove`].
+    pub(crate) fn open_part(&self, name: &str) -> io::Result<PartBytes> {
+        self.disk.map(&self.path.join(name))
     }
 
-    fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path.join(name))
+    /// Forgets the name. Readers that hold the bytes keep them.
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        self.disk.remove(&self.path.join(name))
     }
 
-    fn list(&self) -> io::Result<Vec<String>> {
-        let names = fs::read_dir(&self.path)?
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let ours = |name: &String| generation_of(name).is_some() || name.ends_with(SUFFIX_TMP);
-        Ok(names.filter(ours).collect())
+    /// All published names, and unfinished ones, which end in `.tmp`.
+    pub(crate) fn list(&self) -> io::Result<Vec<String>> {
+        let mut names = self.disk.names(&self.path)?;
+        names.retain(|name| generation_of(name).is_some() || name.ends_with(SUFFIX_TMP));
+        Ok(names)
     }
 }
 
-/// Makes names in `path` durable.
-pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(path)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
+/// Makes the folder with those above it, each durable in the one that holds it.
+pub(crate) fn create_folder(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
+    let failed = |what: &str| StoreError::io(format!("{what} {}", folder.display()));
+    if disk.exists(folder).map_err(failed("looking for"))? {
+        return Ok(());
+    }
+    let above = match folder.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above,
+        _ => Path::new("."),
+    };
+    create_folder(disk, above)?;
+    disk.create_folder(folder).map_err(failed("creating"))?;
+    disk.sync_folder(above).map_err(failed("syncing above"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::OsDisk;
 
     #[test]
     fn a_published_part_is_read_back_and_its_name_is_not_reused() {
         let folder = tempfile::tempdir().unwrap();
-        let dir = FsDir::open(folder.path().join("segments")).unwrap();
+        let dir = SegmentDir::open(Arc::new(OsDisk), folder.path().join("segments")).unwrap();
         let name = file_name(3, 5);
-        dir.publish(&name, b"bytes").unwrap();
-        let bytes = dir.open(&name).unwrap();
+        dir.publish(&name, |file| file.append(b"bytes")).unwrap();
+        let bytes = dir.open_part(&name).unwrap();
         assert_eq!(
-            dir.publish(&name, b"other").unwrap_err().kind(),
+            dir.publish(&name, |file| file.append(b"other"))
+                .unwrap_err()
+                .kind(),
             io::ErrorKind::AlreadyExists
         );
         assert_eq!(dir.list().unwrap(), [name.as_str()]);

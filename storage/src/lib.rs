@@ -9,6 +9,7 @@
 //! | to | read |
 //! | --- | --- |
 //! | open, write, take views | [`store`] |
+//! | put files elsewhere | [`disk`] |
 //! | change rows | [`staging`] |
 //! | read rows | [`rows`], [`records`], [`keys`] |
 //! | find chunks in a committed state | [`snapshot`], [`segment`], [`placed`] |
@@ -17,6 +18,7 @@
 pub mod build;
 mod commit;
 mod dir;
+pub mod disk;
 mod envelope;
 mod error;
 pub mod ids;
@@ -34,7 +36,7 @@ pub mod staging;
 pub mod store;
 mod tables;
 
-pub use dir::SegmentDir;
+pub use disk::{Disk, OsDisk};
 pub use error::StoreError;
 pub use ids::{ConceptId, DocumentId, Local, Ordinal, SegmentId, SpaceId};
 pub use keys::{ChunkKey, DocumentKey};

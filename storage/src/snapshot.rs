@@ -264,7 +264,7 @@ pub struct Damaged {
 /// Opens the newest committed state, sharing the open parts of `previous`.
 pub(crate) fn open(
     database: &Arc<Database>,
-    dir: &Arc<dyn SegmentDir>,
+    dir: &SegmentDir,
     lock: &Arc<Lock>,
     previous: Previous<'_>,
 ) -> Result<Opened, StoreError> {
@@ -371,7 +371,7 @@ pub(crate) struct Previous<'p> {
 
 struct Opener<'o> {
     rows: &'o dyn Rows,
-    dir: &'o Arc<dyn SegmentDir>,
+    dir: &'o SegmentDir,
     parts: &'o [Arc<Part>],
 }
 
@@ -479,7 +479,7 @@ impl Opener<'_> {
             return Ok(Arc::clone(known));
         }
         let bytes = match &entry.file {
-            Some(name) => self.dir.open(name).map_err(|error| StoreError::Part {
+            Some(name) => self.dir.open_part(name).map_err(|error| StoreError::Part {
                 name: name_of(entry),
                 source: error.into(),
             })?,
@@ -494,7 +494,7 @@ impl Opener<'_> {
             source,
         })?;
         Ok(Arc::new(match &entry.file {
-            Some(name) => part.in_file(Arc::clone(self.dir), name.clone()),
+            Some(name) => part.in_file(self.dir.clone(), name.clone()),
             None => part,
         }))
     }

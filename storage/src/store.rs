@@ -4,7 +4,6 @@
 //! publishes the newest by one atomic pointer swap after each commit, and a reader that holds one
 //! keeps it for as long as it likes. Start reading at [`Store::open`].
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -16,7 +15,8 @@ use redb::Database;
 
 use crate::build::{SegmentBuilder, build_segment};
 use crate::commit::{self, Host, Job};
-use crate::dir::{FsDir, SegmentDir, generation_of, sync_dir};
+use crate::dir::{SegmentDir, create_folder, generation_of};
+use crate::disk::{DatabaseFile, Disk, OsDisk};
 use crate::envelope;
 use crate::error::StoreError;
 use crate::ids::{DocumentId, SpaceId};
@@ -68,6 +68,8 @@ pub struct StoreOptions {
     pub create: bool,
     /// Bytes that redb may keep cached.
     pub cache_bytes: usize,
+    /// Where its files lie.
+    pub disk: Arc<dyn Disk>,
 }
 
 impl Default for StoreOptions {
@@ -75,6 +77,7 @@ impl Default for StoreOptions {
         StoreOptions {
             create: true,
             cache_bytes: 256 << 20,
+            disk: Arc::new(OsDisk),
         }
     }
 }
@@ -91,7 +94,7 @@ struct Shared<V: Views> {
     views: V,
     view: ArcSwap<V::View>,
     database: Arc<Database>,
-    dir: Arc<dyn SegmentDir>,
+    dir: SegmentDir,
     /// The newest segments, so that the next snapshot shares their open parts.
     segments: Mutex<Listed>,
     // Held by every view too: until the last is gone no other process may touch the files.
@@ -145,17 +148,20 @@ impl<V: Views> Store<V> {
         make_views: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
     ) -> Result<Store<V>, StoreError> {
         let path = folder.join(DATABASE);
-        if !path.is_file() && !options.create {
+        let disk = &options.disk;
+        let there = disk.exists(&path);
+        let there = there.map_err(StoreError::io(format!("looking for {}", path.display())))?;
+        if !there && !options.create {
             return Err(StoreError::Missing {
                 path: folder.to_path_buf(),
             });
         }
-        create_folder(folder)?;
-        let lock = Arc::new(Lock::acquire(folder)?);
-        let dir: Arc<dyn SegmentDir> = Arc::new(FsDir::open(folder.join(SEGMENTS))?);
-        let database = Arc::new(open_database(&path, options)?);
+        create_folder(&**disk, folder)?;
+        let lock = Arc::new(Lock::acquire(&**disk, folder)?);
+        let dir = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
+        let database = Arc::new(open_database(folder, &path, options)?);
         let manifest = init(&database)?;
-        clear_orphans(&*dir, &manifest, &Tables::open(&database)?)?;
+        clear_orphans(&dir, &manifest, &Tables::open(&database)?)?;
         let mut opened = snapshot::open(&database, &dir, &lock, Previous::default())?;
         let views = make_views(opened.snapshot.rows())?;
         opened.set_aside(|segment| views.check(segment));
@@ -312,28 +318,21 @@ fn retire_missing(before: &Listed, after: &Listed) {
     }
 }
 
-/// Makes the folder with those above it, each durable in the one that holds it.
-fn create_folder(folder: &Path) -> Result<(), StoreError> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let above = match folder.parent() {
-        Some(above) if !above.as_os_str().is_empty() => above,
-        _ => Path::new("."),
-    };
-    create_folder(above)?;
-    fs::create_dir(folder).map_err(StoreError::io(format!("creating {}", folder.display())))?;
-    sync_dir(above).map_err(StoreError::io(format!("syncing {}", above.display())))
-}
-
-fn open_database(path: &Path, options: &StoreOptions) -> Result<Database, StoreError> {
+fn open_database(
+    folder: &Path,
+    path: &Path,
+    options: &StoreOptions,
+) -> Result<Database, StoreError> {
+    let disk = &options.disk;
+    let file = disk
+        .open(path)
+        .map_err(StoreError::io(format!("opening {}", path.display())))?;
     let database = Database::builder()
         .set_cache_size(options.cache_bytes)
-        .create(path)?;
-    if let Some(folder) = path.parent() {
-        // redb syncs no directory.
-        sync_dir(folder).map_err(StoreError::io(format!("syncing {}", folder.display())))?;
-    }
+        .create_with_backend(DatabaseFile(file))?;
+    // redb syncs no directory.
+    disk.sync_folder(folder)
+        .map_err(StoreError::io(format!("syncing {}", folder.display())))?;
     Ok(database)
 }
 
@@ -393,7 +392,7 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
 
 /// Deletes files that no manifest lists, unless they say that the database is an older copy.
 fn clear_orphans(
-    dir: &dyn SegmentDir,
+    dir: &SegmentDir,
     manifest: &ManifestRecord,
     rows: &dyn Rows,
 ) -> Result<(), StoreError> {

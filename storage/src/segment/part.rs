@@ -52,7 +52,7 @@ pub struct Part {
 
 /// Where a part's file lies.
 struct PartFile {
-    dir: Arc<dyn SegmentDir>,
+    dir: SegmentDir,
     name: String,
     retired: AtomicBool,
 }
@@ -80,7 +80,7 @@ impl Part {
     }
 
     /// Says which file the bytes were opened from.
-    pub(crate) fn in_file(self, dir: Arc<dyn SegmentDir>, name: String) -> Part {
+    pub(crate) fn in_file(self, dir: SegmentDir, name: String) -> Part {
         Part {
             file: Some(PartFile {
                 dir,
@@ -191,7 +191,12 @@ impl PartBuilder {
     }
 
     /// The part's bytes.
-    pub fn finish(mut self, part: u64, generation: u64) -> Vec<u8> {
+    pub fn finish(self, part: u64, generation: u64) -> Vec<u8> {
+        self.layout(part, generation).to_vec()
+    }
+
+    /// Lays the sections out, without copying them.
+    pub(crate) fn layout(mut self, part: u64, generation: u64) -> Layout {
         self.sections
             .sort_by_key(|(id, argument, _)| (*id, *argument));
         let mut at = (Header::LEN + Entry::LEN * self.sections.len()).next_multiple_of(ALIGN);
@@ -217,15 +222,47 @@ impl PartBuilder {
             len: at as u64,
             table_xxh3: xxh3_64(&table),
         };
-        let mut out = Vec::with_capacity(at);
-        out.extend(header.encode());
-        out.extend(table);
-        for (entry, (_, _, bytes)) in entries.iter().zip(&self.sections) {
-            out.resize(entry.offset, 0);
-            out.extend_from_slice(bytes);
+        let mut head = header.encode().to_vec();
+        head.extend(table);
+        Layout {
+            len: at,
+            head,
+            sections: self
+                .sections
+                .into_iter()
+                .map(|(_, _, bytes)| bytes)
+                .collect(),
         }
-        out.resize(at, 0);
-        out
+    }
+}
+
+/// A part's bytes, in the pieces that they lie in.
+pub(crate) struct Layout {
+    /// Bytes of the whole part.
+    pub(crate) len: usize,
+    head: Vec<u8>,
+    sections: Vec<Vec<u8>>,
+}
+
+impl Layout {
+    /// All of it in one buffer.
+    pub(crate) fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.len);
+        self.pieces()
+            .for_each(|piece| bytes.extend_from_slice(piece));
+        bytes
+    }
+
+    /// The pieces, in order: what lies between sections is zeros.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let sections = self.sections.iter().map(Vec::as_slice);
+        [&self.head[..]]
+            .into_iter()
+            .chain(sections)
+            .flat_map(|piece| {
+                let pad = piece.len().next_multiple_of(ALIGN) - piece.len();
+                [piece, &[0; ALIGN][..pad]]
+            })
     }
 }
 

@@ -1,0 +1,248 @@
+//! The seam between a store and the file system: every file operation goes through a [`Disk`].
+//!
+//! [`OsDisk`] is the file system itself. Others keep a store in memory, inject faults, or simulate a
+//! power failure; `benches/torture` has those that the store is tested with.
+//!
+//! What a store relies on: bytes of a file survive a power failure once it was synced, a name once
+//! its folder was synced, and a rename is seen whole or not at all.
+
+use std::fmt;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::Path;
+
+use redb::StorageBackend;
+use redb::backends::FileBackend;
+
+use crate::map::Map;
+use crate::segment::PartBytes;
+
+/// A file system, as far as a store needs one.
+pub trait Disk: fmt::Debug + Send + Sync + 'static {
+    /// Whether there is a file or folder of this name.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Makes one folder; the one above it exists.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// Names of the files in a folder.
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
+    /// Opens a file to be read and written anywhere, and makes it where it is missing.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>>;
+    /// Makes a file that is written once, front to back. Fails when there is one.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>>;
+    /// The bytes of a file that is never changed again. They outlive its name.
+    fn map(&self, path: &Path) -> io::Result<PartBytes>;
+    /// Gives a file another name, in the place of the file that has it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Forgets a name. Whoever has the file open keeps it.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Locks a file, made where it is missing, until the returned value is dropped. `None` at once
+    /// when another process or handle has it.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>>;
+}
+
+/// A file that is read and written anywhere.
+pub trait RandomFile: fmt::Debug + Send + Sync {
+    /// Its length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Cuts it, or lengthens it with zeros.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Fills `out` from `offset` on; fails when the file ends before.
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
+    /// Writes all of `bytes` from `offset` on.
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Makes what was written durable.
+    fn sync(&self) -> io::Result<()>;
+    /// Whether it holds no byte.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+/// A file that is written once, front to back.
+pub trait NewFile: Send {
+    /// Appends `bytes`.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Makes what was written durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A lock that is held until it is dropped.
+pub trait FileLock: fmt::Debug + Send + Sync {}
+
+/// The file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsDisk;
+
+impl Disk for OsDisk {
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists()
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        #[cfg(unix)]
+        File::open(path)?.sync_all()?;
+        #[cfg(not(unix))]
+        let _ = path;
+        Ok(())
+    }
+
+    fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            // A name that is not UTF-8 is none of ours.
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        Ok(names)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        let backend = FileBackend::new(file).map_err(|error| match error {
+            redb::DatabaseError::Storage(redb::StorageError::Io(error)) => error,
+            other => io::Error::other(other),
+        })?;
+        Ok(Box::new(OsFile(backend)))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
+        Ok(Box::new(OsNewFile(File::create_new(path)?)))
+    }
+
+    fn map(&self, path: &Path) -> io::Result<PartBytes> {
+        let file = File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(PartBytes::copy(&[])); // an empty file cannot be mapped
+        }
+        Ok(PartBytes::Mapped(Map::new(&file)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    /// The lock file's identity is checked again after it was locked, as it may have been removed
+    /// and made anew between.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
+        loop {
+            let file = File::options()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            if is_at(&file, path)? {
+                return Ok(Some(Box::new(OsLock { _file: file })));
+            }
+        }
+    }
+}
+
+/// redb's own way to read and write a file at an offset on this platform.
+#[derive(Debug)]
+struct OsFile(FileBackend);
+
+impl RandomFile for OsFile {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write(offset, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+struct OsNewFile(File);
+
+impl NewFile for OsNewFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+}
+
+/// The system drops the lock when the process ends, however it ends.
+#[derive(Debug)]
+struct OsLock {
+    _file: File,
+}
+
+impl FileLock for OsLock {}
+
+/// Whether `path` still names `file`.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let ours = file.metadata()?;
+    match path.metadata() {
+        Ok(there) => Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether `path` still names `file`. An open file cannot be unlinked here.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// A file of a [`Disk`] as redb's storage.
+#[derive(Debug)]
+pub(crate) struct DatabaseFile(pub(crate) Box<dyn RandomFile>);
+
+impl StorageBackend for DatabaseFile {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write(offset, bytes)
+    }
+}
