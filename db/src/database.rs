@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loci_query::{Answer, SearchRequest, Searcher};
 use loci_storage::snapshot::Damaged;
 use loci_storage::staging::Edit;
-use loci_storage::{Disk, Store, StoreOptions};
+use loci_storage::{Disk, Durability, Store, StoreOptions};
 
 use crate::error::Error;
 use crate::maintenance::Maintenance;
@@ -131,13 +131,34 @@ impl Database {
         R: Send + 'static,
         F: FnOnce(&mut WriteTransaction<'_, '_>) -> Result<R, Error> + Send + 'static,
     {
+        self.write_with(Durability::Immediate, work)
+    }
+
+    /// As [`Database::write`], acknowledged as `durability` says: with
+    /// [`Durability::Eventual`] when later searches see the changes, and durable soon after.
+    pub fn write_with<R, F>(&self, durability: Durability, work: F) -> Result<R, Error>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut WriteTransaction<'_, '_>) -> Result<R, Error> + Send + 'static,
+    {
         let result = self
             .inner
             .store
-            .write(move |staging| Ok(WriteTransaction::run(staging, work)?))
+            .write_with(durability, move |staging| {
+                Ok(WriteTransaction::run(staging, work)?)
+            })
             .map_err(Error::unwrap);
         self.maintenance.wake();
         result
+    }
+
+    /// Makes every write that was acknowledged durable.
+    pub fn flush(&self) -> Result<(), Error> {
+        Ok(self.inner.store.flush()?)
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
     }
 
     /// Answers a question over the newest committed state.

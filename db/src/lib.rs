@@ -9,12 +9,14 @@
 //! | [`document`] | what is stored |
 //! | [`transaction`] | what a writer may do |
 //! | [`settings`] | the settings of a store |
+//! | [`compact`] | disk and segments given back |
 //! | [`stats`] | its figures, and a recount of them |
 //! | [`views`] | one committed state |
 //!
 //! Rows, records and keys are those of [`storage`].
 
 mod calibrate;
+pub mod compact;
 mod contributions;
 mod corpus;
 pub mod database;
@@ -31,6 +33,7 @@ pub mod stats;
 pub mod transaction;
 pub mod views;
 
+pub use compact::Compacted;
 pub use database::{Database, Options};
 pub use document::{NewChunk, NewConcept, NewDocument, NewRelation};
 pub use error::Error;
@@ -40,6 +43,7 @@ pub use loci_query::answer::{Answer, Hit};
 pub use loci_query::filter::Expr;
 pub use loci_query::{SearchRequest, Strategy};
 pub use loci_storage as storage;
+pub use loci_storage::{Disk, Durability};
 pub use progress::{Progress, Silent};
 pub use settings::{EmbedderChoice, Settings};
 pub use stats::{Recount, SpaceStats, Stats};

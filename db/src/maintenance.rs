@@ -1,29 +1,18 @@
-//! Merging small segments in the background.
-//!
-//! A segment's tier is the power of 8 that its number of chunks reaches. More than 8 segments of one
-//! tier, or below, are merged into one by rebuilding from rows: outside of the committing thread, from
-//! a snapshot, switched in one short commit that marks what died meanwhile. So a chunk is rebuilt once a
-//! tier, and a store of n chunks has at most 8 segments for each of log8(n) tiers.
+//! The thread that keeps a store tidy: verifies large parts once after opening, merges segments and
+//! deletes what spaces that were given up left behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use loci_storage::build::build_segment;
 use loci_storage::limits::VERIFY_AT_OPEN_LEN_MAX;
 use loci_storage::segment::Part;
-use loci_storage::snapshot::{OpenSegment, Snapshot};
-use loci_storage::staging::Edit;
-use loci_storage::{DocumentId, SegmentId, StoreError, Views};
+use loci_storage::{SegmentId, StoreError};
 
+use crate::compact::{merge, merge_once, sweep_once};
 use crate::database::Inner;
 use crate::error::Error;
-
-/// Segments of one tier that may stand side by side.
-const SEGMENTS_MAX: usize = 8;
-/// Chunks below which a segment is of the lowest tier.
-const TIER_CHUNKS: u32 = 256;
 
 /// The thread that merges.
 pub(crate) struct Maintenance {
@@ -63,7 +52,7 @@ impl Maintenance {
 
     /// Merges here until nothing is due.
     pub(crate) fn settle(&self, inner: &Inner) -> Result<(), Error> {
-        while merge_once(inner)? {}
+        while tidy_once(inner)? {}
         Ok(())
     }
 }
@@ -85,7 +74,7 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>, stop: &AtomicBool) {
     }
     while calls.recv().is_ok() {
         let Some(inner) = inner.upgrade() else { return };
-        while !stop.load(Ordering::Relaxed) && merge_and_note(&inner) {}
+        while !stop.load(Ordering::Relaxed) && tidy_and_note(&inner) {}
     }
 }
 
@@ -119,64 +108,17 @@ fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
     let Some(segment) = view.snapshot().segments().iter().find(|s| s.id == id) else {
         return Ok(());
     };
-    let documents: Vec<DocumentId> = segment.live_documents().collect();
-    let builder = inner.store.views().builder(&view);
-    let draft = build_segment(view.snapshot().rows(), &documents, builder)?;
-    inner.edit(vec![Edit::Merge {
-        old: vec![id],
-        draft,
-    }])
+    merge(inner, &view, &[segment])
 }
 
-/// Merges once. A failure is kept for the figures of the store; searches go on as they are.
-fn merge_and_note(inner: &Inner) -> bool {
-    let merged = merge_once(inner);
-    *inner.merge_error.lock() = merged.as_ref().err().map(ToString::to_string);
-    merged.unwrap_or(false)
+/// Merges and sweeps once. A failure is kept for the figures of the store; searches go on as they
+/// are.
+fn tidy_and_note(inner: &Inner) -> bool {
+    let tidied = tidy_once(inner);
+    *inner.merge_error.lock() = tidied.as_ref().err().map(ToString::to_string);
+    tidied.unwrap_or(false)
 }
 
-/// Merges the lowest tier that has too many segments. Returns whether there was one.
-fn merge_once(inner: &Inner) -> Result<bool, Error> {
-    let _turn = inner.upkeep.lock();
-    let view = inner.store.view();
-    let old = due(view.snapshot());
-    if old.is_empty() {
-        return Ok(false);
-    }
-    let mut documents: Vec<DocumentId> = old
-        .iter()
-        .flat_map(|segment| segment.live_documents())
-        .collect();
-    documents.sort_unstable();
-    let builder = inner.store.views().builder(&view);
-    let draft = build_segment(view.snapshot().rows(), &documents, builder)?;
-    let old = old.iter().map(|segment| segment.id).collect();
-    inner.edit(vec![Edit::Merge { old, draft }])?;
-    Ok(true)
-}
-
-fn tier(segment: &OpenSegment) -> u32 {
-    (segment.chunk_count / TIER_CHUNKS).max(1).ilog(8)
-        + u32::from(segment.chunk_count >= TIER_CHUNKS)
-}
-
-/// The segments to merge into one.
-fn due(snapshot: &Snapshot) -> Vec<&OpenSegment> {
-    let segments = snapshot.segments();
-    let highest = segments.iter().map(tier).max().unwrap_or(0);
-    for limit in 0..=highest {
-        let small: Vec<_> = segments
-            .iter()
-            .filter(|segment| tier(segment) <= limit)
-            .collect();
-        if small
-            .iter()
-            .filter(|segment| tier(segment) == limit)
-            .count()
-            > SEGMENTS_MAX
-        {
-            return small;
-        }
-    }
-    Vec::new()
+fn tidy_once(inner: &Inner) -> Result<bool, Error> {
+    Ok(merge_once(inner)? || sweep_once(inner)?)
 }

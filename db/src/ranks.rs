@@ -36,7 +36,7 @@ pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error
     }
     let mut part = PartBuilder::new(PartKind::Analysis, 0, 0);
     part.push(SectionId::Ranks, 0, ranks.finish());
-    inner.edit(vec![Edit::Analysis(part)])?;
+    inner.edit(vec![Edit::Analysis(part.into())])?;
     let _ = progress.report("ranking concepts", 1, 1);
     Ok(())
 }

@@ -18,7 +18,7 @@ use loci_storage::rows::missing;
 use loci_storage::segment::{Part, PartBuilder, PartBytes, PartKind, Section, SectionId};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::{Edit, indexed_text};
-use loci_storage::{Local, Rows, SegmentId, SpaceId, StoreError, Table, keys};
+use loci_storage::{Local, NewPart, Rows, SegmentId, SpaceId, StoreError, Table, keys};
 use parking_lot::Mutex;
 
 use crate::calibrate::calibrate;
@@ -116,7 +116,6 @@ pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Er
         staging.edit(Edit::Activate {
             space,
             record: Box::new(record),
-            projection: None,
         });
         Ok(())
     });
@@ -176,18 +175,22 @@ pub(crate) fn fit(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
         };
         for segment in staging.segments() {
             if !parts.iter().any(|(id, _)| *id == segment.id) {
-                parts.push((segment.id, vectors_of(staging.rows(), segment, &source)?));
+                parts.push((
+                    segment.id,
+                    vectors_of(staging.rows(), segment, &source)?.into(),
+                ));
             }
         }
         let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
         part.push(SectionId::Projection, 0, projection);
-        let (record, projection) = (Box::new(record), Some(part));
-        staging.edit(Edit::Activate {
+        let (record, projection) = (Box::new(record), Some(part.into()));
+        staging.edit(Edit::Prepare {
             space,
             record,
             projection,
         });
-        staging.edit(Edit::Vectors(parts));
+        staging.edit(Edit::Vectors { space, parts });
+        staging.edit(Edit::Switch);
         Ok(())
     });
     switched.map_err(Error::unwrap)
@@ -265,7 +268,7 @@ fn build_vectors(
     view: &View,
     projector: &Arc<Projector>,
     progress: &dyn Progress,
-) -> Result<Vec<(SegmentId, PartBuilder)>, Error> {
+) -> Result<Vec<(SegmentId, NewPart)>, Error> {
     // The space's id is given out in the commit; what is written does not depend on it.
     let source = VectorSource {
         space: SpaceId(0),
@@ -281,7 +284,10 @@ fn build_vectors(
         {
             return Err(Error::Interrupted);
         }
-        built.push((segment.id, vectors_of(view.rows(), segment, &source)?));
+        built.push((
+            segment.id,
+            vectors_of(view.rows(), segment, &source)?.into(),
+        ));
     }
     Ok(built)
 }

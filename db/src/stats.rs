@@ -32,6 +32,15 @@ pub struct Stats {
     pub dead_chunks: u64,
     /// Bytes of segments, in files and in rows.
     pub segment_bytes: u64,
+    /// Bytes of segments in files of their own.
+    pub segment_file_bytes: u64,
+    /// Bytes of the database's file, which holds the rows.
+    pub database_bytes: u64,
+    /// Views that readers hold although newer ones were published.
+    pub old_views: usize,
+    /// Milliseconds since the oldest of those was superseded: since then it keeps files on disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_view_ms: Option<u64>,
     /// Whether concepts are ranked.
     pub ranked: bool,
     /// Why the last merge of segments in the background failed; searches are right without it.
@@ -121,12 +130,8 @@ impl Database {
         let view = self.view();
         let snapshot = view.snapshot();
         let manifest = snapshot.manifest();
-        let parts = manifest.segments.iter().flat_map(|entry| {
-            [
-                Some(&entry.base),
-                entry.vectors.as_ref().map(|(_, part)| part),
-            ]
-        });
+        let old_views = self.inner().store.old_views();
+        let in_files = manifest.parts().filter(|part| part.file.is_some());
         let dead = snapshot
             .segments()
             .iter()
@@ -140,7 +145,12 @@ impl Database {
             relations: manifest.relation_count,
             segments: manifest.segments.len(),
             dead_chunks: dead,
-            segment_bytes: parts.flatten().map(|part| part.len).sum(),
+            segment_bytes: manifest.parts().map(|part| part.len).sum(),
+            segment_file_bytes: in_files.map(|part| part.len).sum(),
+            // A file whose length cannot be told is told by whatever reads it next.
+            database_bytes: self.inner().store.database_bytes().unwrap_or_default(),
+            old_views: old_views.count,
+            oldest_view_ms: old_views.oldest.map(|age| age.as_millis() as u64),
             ranked: manifest.analysis.is_some(),
             merge_error: self.merge_error(),
             space: snapshot

@@ -2,11 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use loci_storage::records::{ChunkRecord, DocumentRecord};
 use loci_storage::staging::DocumentRows;
-use loci_storage::{DocumentId, DocumentKey, Staging, StoreError};
+use loci_storage::{ChunkKey, DocumentId, DocumentKey, Staging, StoreError};
 
 use crate::contributions::{self, Said};
-use crate::document::NewDocument;
+use crate::document::{NewConcept, NewDocument, NewRelation};
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -66,6 +67,51 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             let before = Said::stored(staging, id)?;
             contributions::replace(staging, id, &before, &Said::default())?;
             Ok(staging.delete_document(key)?)
+        })
+    }
+
+    /// Changes what is known of a document besides its text: year, venue, topics, free metadata and
+    /// the like; `false` when there is none. Key, counts and hashes stay as they are. Chunks keep
+    /// their keys and vectors.
+    ///
+    /// Costs an analysis of the document's text, as searches read metadata in its segment.
+    pub fn patch_document(
+        &mut self,
+        key: &DocumentKey,
+        patch: impl FnOnce(&mut DocumentRecord),
+    ) -> Result<bool, Error> {
+        self.step(|staging| Ok(staging.patch_document(key, patch)?))
+    }
+
+    /// Changes what is known of a chunk besides its text and place; `false` when there is none.
+    /// Costs as much as [`WriteTransaction::patch_document`].
+    pub fn patch_chunk(
+        &mut self,
+        key: &ChunkKey,
+        patch: impl FnOnce(&mut ChunkRecord),
+    ) -> Result<bool, Error> {
+        self.step(|staging| Ok(staging.patch_chunk(key, patch)?))
+    }
+
+    /// Replaces what a document says of concepts and relations; `false` when there is none.
+    /// Mentions and evidence name its chunks by their place in pre-order.
+    pub fn set_graph(
+        &mut self,
+        key: &DocumentKey,
+        concepts: Vec<NewConcept>,
+        relations: Vec<NewRelation>,
+    ) -> Result<bool, Error> {
+        self.step(|staging| {
+            let Some(id) = staging.rows().document_id(key)? else {
+                return Ok(false);
+            };
+            let document = staging.rows().document(id)?;
+            let count = document.map_or(0, |document| document.chunk_count);
+            let after = Said::new(staging, concepts, relations, count)?;
+            let before = Said::stored(staging, id)?;
+            contributions::replace(staging, id, &before, &after)?;
+            staging.index_again(id, count);
+            Ok(true)
         })
     }
 

@@ -7,12 +7,12 @@ use crate::error::StoreError;
 use crate::ids::{DocumentId, Local, SpaceId};
 use crate::keys;
 use crate::limits::CHUNKS_MAX;
+use crate::parts::NewPart;
 use crate::records::{ChunkRecord, DocumentRecord};
 use crate::rows::{Rows, missing};
 use crate::segment::{
     DocumentRun, DocumentsBuilder, PartBuilder, PartKind, SectionId, SkeletonBuilder,
 };
-use crate::staging::SegmentDraft;
 use crate::tables::Table;
 
 /// A document as a segment holds it.
@@ -38,6 +38,19 @@ pub trait SegmentBuilder {
         self: Box<Self>,
         part: &mut PartBuilder,
     ) -> Result<Option<(SpaceId, PartBuilder)>, StoreError>;
+}
+
+/// A segment that was built and is not listed yet.
+#[derive(Debug)]
+pub struct SegmentDraft {
+    /// The documents in it, ascending, with their chunks.
+    pub runs: Vec<DocumentRun>,
+    /// Its chunks.
+    pub chunk_count: u32,
+    /// Skeleton, text, facets, names, mentions, relations.
+    pub base: NewPart,
+    /// Its vectors, and the space that they lie in.
+    pub vectors: Option<(SpaceId, NewPart)>,
 }
 
 /// Builds the segment of `documents`, which ascend and have rows.
@@ -90,7 +103,8 @@ pub fn build_segment(
     let vectors = builder.finish(&mut base)?;
     Ok(SegmentDraft {
         runs,
-        base,
-        vectors,
+        chunk_count: next,
+        base: base.into(),
+        vectors: vectors.map(|(space, part)| (space, part.into())),
     })
 }

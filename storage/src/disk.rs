@@ -21,6 +21,8 @@ use crate::segment::PartBytes;
 pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Whether there is a file or folder of this name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Length of a file in bytes.
+    fn len(&self, path: &Path) -> io::Result<u64>;
     /// Makes one folder; the one above it exists.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
@@ -78,6 +80,10 @@ pub struct OsDisk;
 impl Disk for OsDisk {
     fn exists(&self, path: &Path) -> io::Result<bool> {
         path.try_exists()
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {

@@ -1,5 +1,7 @@
 //! The limits of the store, in one place.
 
+use std::time::Duration;
+
 /// Chunks in one view, tombstoned ones included: an `Ordinal` is a u32.
 pub const CHUNKS_MAX: u64 = u32::MAX as u64;
 /// Bytes of one part that may lie in a row.
@@ -18,3 +20,11 @@ pub const QUEUE_LEN_MAX: usize = 256;
 pub const GROUP_LEN_MAX: usize = 256;
 /// Bytes of staged rows after which a group commits.
 pub const GROUP_BYTES_MAX: usize = 32 << 20;
+/// How long a write with [`crate::Durability::Eventual`] may wait to be durable.
+pub const EVENTUAL_DELAY_MAX: Duration = Duration::from_millis(200);
+/// Bytes of rows that are copied in one transaction when the database is written anew.
+pub const REWRITE_BYTES_MAX: usize = 8 << 20;
+/// Rows of a dropped vector space that one commit deletes.
+pub const SWEEP_ROWS_MAX: usize = 4096;
+/// Bytes of rows from which the segments of a group are built on all cores.
+pub const PARALLEL_BYTES_MIN: usize = 1 << 20;

@@ -599,6 +599,10 @@ pub struct ManifestRecord {
     pub segments: Vec<SegmentEntry>,
     /// The space that searches use.
     pub active_space: Option<u32>,
+    /// The space that is being built and will be switched to.
+    pub pending_space: Option<u32>,
+    /// Spaces given up, whose vectors are not all deleted yet.
+    pub dropped_spaces: Vec<u32>,
     /// PageRank and what else `analyze` computes.
     pub analysis: Option<PartEntry>,
 }
@@ -618,6 +622,25 @@ pub struct SegmentEntry {
     pub base: PartEntry,
     /// Its vectors, and the space that they lie in.
     pub vectors: Option<(u32, PartEntry)>,
+    /// Its vectors in the space that is being built.
+    pub pending: Option<(u32, PartEntry)>,
+}
+
+impl SegmentEntry {
+    /// All its parts.
+    pub fn parts(&self) -> impl Iterator<Item = &PartEntry> {
+        let spaces = [&self.vectors, &self.pending];
+        let vectors = spaces.into_iter().flatten().map(|(_, part)| part);
+        [&self.base].into_iter().chain(vectors)
+    }
+}
+
+impl ManifestRecord {
+    /// All parts that it lists; projections are listed by their spaces.
+    pub fn parts(&self) -> impl Iterator<Item = &PartEntry> {
+        let segments = self.segments.iter().flat_map(SegmentEntry::parts);
+        segments.chain(&self.analysis)
+    }
 }
 
 /// A part and where it lies.

@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::build::build_segment;
+use crate::build::{SegmentDraft, build_segment};
 use crate::error::StoreError;
 use crate::ids::{DocumentId, SegmentId};
 use crate::keys;
 use crate::records::DocumentRecord;
 use crate::rows::decode;
 use crate::snapshot::{Damaged, OpenSegment, Snapshot};
-use crate::staging::{Edit, SegmentDraft};
+use crate::staging::Edit;
 use crate::store::{Store, Views};
 use crate::tables::Table;
 
@@ -73,7 +73,7 @@ fn plan(
             .collect();
         edits.push(Edit::Merge {
             old: vec![id],
-            draft: build(&documents)?,
+            draft: Some(build(&documents)?),
         });
     }
     Ok(edits)

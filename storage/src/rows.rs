@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::{ControlFlow, Deref};
 
-use redb::AccessGuard;
+use redb::{AccessGuard, ReadableTable};
 use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
 use rkyv::bytecheck::CheckBytes;
 use rkyv::rancor;
@@ -28,7 +28,7 @@ use crate::tables::Table;
 pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, StoreError> + 'v;
 
 /// Access to rows, in a snapshot or in a transaction.
-pub trait Rows {
+pub trait Rows: Sync {
     /// The payload of one row, verified.
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError>;
 
@@ -213,6 +213,28 @@ impl<'r> dyn Rows + 'r {
             .map(Some)
             .map_err(|why| damaged(table, &key, &why))
     }
+}
+
+/// [`Rows::scan`] over a table of redb, committed or in the making.
+pub(crate) fn scan(
+    rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    table: Table,
+    from: &[u8],
+    to: Option<&[u8]>,
+    visit: &mut Visit<'_>,
+) -> Result<(), StoreError> {
+    let found = match to {
+        Some(to) => rows.range::<&[u8]>(from..to)?,
+        None => rows.range::<&[u8]>(from..)?,
+    };
+    for row in found {
+        let (key, row) = row?;
+        let value = Value::verified(table, key.value(), row)?;
+        if visit(key.value(), &value)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// A row's payload, verified.

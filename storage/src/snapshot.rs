@@ -5,8 +5,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
-use redb::{Database, ReadOnlyTable, ReadableDatabase};
+use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata};
 use roaring::RoaringBitmap;
 
 use crate::dir::SegmentDir;
@@ -15,8 +16,9 @@ use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};
 use crate::keys::Key;
 use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX};
 use crate::lock::Lock;
+use crate::publish::{Pin, Pins};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
-use crate::rows::{Rows, Value, Visit, missing, read};
+use crate::rows::{Rows, Value, Visit, missing, read, scan};
 use crate::segment::{
     DocumentRun, Documents, Part, PartBytes, PartError, Section, SectionId, Skeleton,
 };
@@ -30,12 +32,14 @@ pub struct Snapshot {
     tables: Tables,
     manifest: ManifestRecord,
     segments: Vec<OpenSegment>,
-    space: Option<ActiveSpace>,
+    space: Option<OpenSpace>,
+    pending: Option<OpenSpace>,
     analysis: Option<Arc<Part>>,
     // A read transaction ends with its database.
     _database: Arc<Database>,
     // Its pages and files must not be another process's to change while it is read.
     _lock: Arc<Lock>,
+    _pin: Pin<Instant>,
 }
 
 impl fmt::Debug for Snapshot {
@@ -65,6 +69,8 @@ pub struct OpenSegment {
     pub skeleton: Arc<Skeleton<Section>>,
     /// Its vectors, and the space that they lie in.
     pub vectors: Option<(SpaceId, Arc<Part>)>,
+    /// Its vectors in the space that is being built.
+    pub pending: Option<(SpaceId, Arc<Part>)>,
 }
 
 impl OpenSegment {
@@ -94,9 +100,9 @@ impl OpenSegment {
     }
 }
 
-/// The vector space that searches use.
+/// A vector space, open.
 #[derive(Clone, Debug)]
-pub struct ActiveSpace {
+pub struct OpenSpace {
     /// Its id.
     pub id: SpaceId,
     /// What is known of it.
@@ -131,13 +137,22 @@ impl Snapshot {
     }
 
     /// The vector space that searches use.
-    pub fn space(&self) -> Option<&ActiveSpace> {
+    pub fn space(&self) -> Option<&OpenSpace> {
         self.space.as_ref()
+    }
+
+    /// The vector space that is being built.
+    pub fn pending(&self) -> Option<&OpenSpace> {
+        self.pending.as_ref()
     }
 
     /// What `analyze` computed over the whole store.
     pub fn analysis(&self) -> Option<&Arc<Part>> {
         self.analysis.as_ref()
+    }
+
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// The rows.
@@ -189,6 +204,22 @@ impl Tables {
     }
 }
 
+impl Tables {
+    /// One of them.
+    pub(crate) fn of(&self, table: Table) -> &ReadOnlyTable<&'static [u8], &'static [u8]> {
+        &self.0[table.slot()]
+    }
+
+    /// Rows in all of them.
+    pub(crate) fn len(&self) -> Result<u64, StoreError> {
+        let mut rows = 0;
+        for table in &self.0 {
+            rows += table.len()?;
+        }
+        Ok(rows)
+    }
+}
+
 impl Rows for Tables {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
         let row = self.0[table.slot()].get(key)?;
@@ -202,18 +233,7 @@ impl Rows for Tables {
         to: Option<&[u8]>,
         visit: &mut Visit<'_>,
     ) -> Result<(), StoreError> {
-        let rows = match to {
-            Some(to) => self.0[table.slot()].range::<&[u8]>(from..to)?,
-            None => self.0[table.slot()].range::<&[u8]>(from..)?,
-        };
-        for row in rows {
-            let (key, row) = row?;
-            let value = Value::verified(table, key.value(), row)?;
-            if visit(key.value(), &value)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
+        scan(&self.0[table.slot()], table, from, to, visit)
     }
 }
 
@@ -266,6 +286,7 @@ pub(crate) fn open(
     database: &Arc<Database>,
     dir: &SegmentDir,
     lock: &Arc<Lock>,
+    pins: &Arc<Pins<Instant>>,
     previous: Previous<'_>,
 ) -> Result<Opened, StoreError> {
     let tables = Tables::open(database)?;
@@ -294,7 +315,9 @@ pub(crate) fn open(
                 continue;
             }
         };
-        let vectors = opener.vectors(entry, known).unwrap_or_else(|error| {
+        let pending = opener.vectors(entry.pending.as_ref(), known);
+        let vectors = opener.vectors(entry.vectors.as_ref(), known);
+        let vectors = vectors.unwrap_or_else(|error| {
             damaged.push(Damaged {
                 segment: Some(segment.id),
                 vectors: true,
@@ -305,6 +328,8 @@ pub(crate) fn open(
         segments.push(OpenSegment {
             base: Ordinal(base as u32),
             vectors,
+            // What is being built and cannot be used is built again.
+            pending: pending.unwrap_or_default(),
             ..segment
         });
         base += u64::from(entry.chunk_count);
@@ -315,26 +340,17 @@ pub(crate) fn open(
             });
         }
     }
-    let mut space = opener.space(&manifest)?;
-    if let Some(found) = &mut space {
-        match found
-            .record
-            .projection
-            .as_ref()
-            .map(|entry| opener.part(entry))
-            .transpose()
-        {
-            Ok(projection) => found.projection = projection,
-            Err(error) => {
-                damaged.push(Damaged {
-                    segment: None,
-                    vectors: true,
-                    error,
-                });
-                space = None;
-            }
-        }
-    }
+    let space = opener.space(manifest.active_space)?;
+    let space = space.transpose().unwrap_or_else(|error| {
+        damaged.push(Damaged {
+            segment: None,
+            vectors: true,
+            error,
+        });
+        None
+    });
+    let pending = opener.space(manifest.pending_space)?;
+    let pending = pending.transpose().unwrap_or_default();
     let analysis = manifest
         .analysis
         .as_ref()
@@ -353,9 +369,11 @@ pub(crate) fn open(
         manifest,
         segments,
         space,
+        pending,
         analysis,
         _database: Arc::clone(database),
         _lock: Arc::clone(lock),
+        _pin: pins.pin(Instant::now()),
     };
     Ok(Opened { snapshot, damaged })
 }
@@ -420,37 +438,43 @@ impl Opener<'_> {
             documents: Arc::new(runs),
             skeleton: Arc::new(skeleton),
             vectors: None,
+            pending: None,
         })
     }
 
     fn vectors(
         &self,
-        entry: &SegmentEntry,
+        listed: Option<&(u32, PartEntry)>,
         known: Option<&OpenSegment>,
     ) -> Result<Option<(SpaceId, Arc<Part>)>, StoreError> {
-        let Some((space, entry)) = &entry.vectors else {
+        let Some((space, entry)) = listed else {
             return Ok(None);
         };
-        let known = known.and_then(|known| known.vectors.as_ref());
-        if let Some(known) = known.filter(|(_, part)| part.header().part == entry.id) {
+        let mut open = known
+            .into_iter()
+            .flat_map(|known| known.vectors.iter().chain(&known.pending));
+        if let Some(known) = open.find(|(_, part)| part.header().part == entry.id) {
             return Ok(Some(known.clone()));
         }
         Ok(Some((SpaceId(*space), self.part(entry)?)))
     }
 
-    /// The active space, without its projection. It is a row: that it is gone is no damaged view.
-    fn space(&self, manifest: &ManifestRecord) -> Result<Option<ActiveSpace>, StoreError> {
-        let Some(id) = manifest.active_space else {
+    /// A space, or what is wrong with its projection. Its record is a row: that it is gone is no
+    /// damaged view.
+    fn space(&self, id: Option<u32>) -> Result<Option<Result<OpenSpace, StoreError>>, StoreError> {
+        let Some(id) = id else {
             return Ok(None);
         };
         let key = id.to_be_bytes();
         let record: SpaceRecord =
             read(self.rows, Table::Spaces, &key)?.ok_or_else(|| missing(Table::Spaces, &key))?;
-        Ok(Some(ActiveSpace {
+        let projection = record.projection.as_ref();
+        let projection = projection.map(|entry| self.part(entry)).transpose();
+        Ok(Some(projection.map(|projection| OpenSpace {
             id: SpaceId(id),
             record,
-            projection: None,
-        }))
+            projection,
+        })))
     }
 
     fn tombstones(&self, entry: &SegmentEntry) -> Result<RoaringBitmap, StoreError> {

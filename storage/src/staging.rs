@@ -11,13 +11,14 @@ use std::ops::ControlFlow;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::build::SegmentDraft;
 use crate::error::StoreError;
 use crate::ids::{ConceptId, DocumentId, SegmentId, SpaceId};
-use crate::keys::{self, DocumentKey, Key};
-use crate::limits::{CHUNKS_MAX, DOCUMENT_LEN_MAX};
+use crate::keys::{self, ChunkKey, DocumentKey, Key};
+use crate::limits::{CHUNKS_MAX, DOCUMENT_LEN_MAX, SWEEP_ROWS_MAX};
+use crate::parts::NewPart;
 use crate::records::{ChunkRecord, DocumentRecord, ManifestRecord, SpaceRecord};
-use crate::rows::{Rows, Value, Visit, encode, pack};
-use crate::segment::{DocumentRun, PartBuilder};
+use crate::rows::{Rows, Value, Visit, encode, missing, pack};
 use crate::snapshot::OpenSegment;
 use crate::tables::Table;
 
@@ -44,12 +45,12 @@ pub(crate) struct Changes {
 /// A change of what is listed in the manifest that no document asks for.
 pub enum Edit {
     /// `draft` takes the place of `old`. Documents that died meanwhile are dead in it too. Nothing
-    /// happens when one of `old` is no longer listed.
+    /// happens when none of `old` is listed any more, or when the store has switched spaces since.
     Merge {
         /// Segments that are merged.
         old: Vec<SegmentId>,
-        /// The segment made of them.
-        draft: SegmentDraft,
+        /// The segment made of them; `None` when nothing in them is alive.
+        draft: Option<SegmentDraft>,
     },
     /// `draft`, where there is one, takes the place of segments that could not be opened.
     Replace {
@@ -62,30 +63,37 @@ pub enum Edit {
     Deactivate,
     /// What was computed over the whole store cannot be used.
     DropAnalysis,
-    /// The vectors of these segments are those of the active space now. Others lose theirs unless
-    /// they lie in that space already.
-    Vectors(Vec<(SegmentId, PartBuilder)>),
-    /// A space, with its projection where it has one, is the active one from now on.
+    /// A space, without vectors yet, is the active one from now on.
     Activate {
+        /// The space.
+        space: SpaceId,
+        /// What is known of it.
+        record: Box<SpaceRecord>,
+    },
+    /// A space is being built, in the place of the one that was: searches do not use it yet.
+    Prepare {
         /// The space; its `projection` is filled in.
         space: SpaceId,
         /// What is known of it.
         record: Box<SpaceRecord>,
         /// The projection of text into it.
-        projection: Option<PartBuilder>,
+        projection: Option<NewPart>,
     },
+    /// The vectors of these segments in the space that is active or being built. Nothing happens
+    /// to segments that are no longer listed, or when the space is neither.
+    Vectors {
+        /// The space.
+        space: SpaceId,
+        /// A segment's vectors each.
+        parts: Vec<(SegmentId, NewPart)>,
+    },
+    /// The space that is being built is the active one from now on, and the one that was is given
+    /// up with its vectors.
+    Switch,
+    /// The space that is being built is given up.
+    Abandon,
     /// What was computed over the whole store.
-    Analysis(PartBuilder),
-}
-
-/// A segment that was built and is not listed yet.
-pub struct SegmentDraft {
-    /// The documents in it, ascending, with their chunks.
-    pub runs: Vec<DocumentRun>,
-    /// Skeleton, text, facets, names, mentions, relations.
-    pub base: PartBuilder,
-    /// Its vectors, and the space that they lie in.
-    pub vectors: Option<(SpaceId, PartBuilder)>,
+    Analysis(NewPart),
 }
 
 /// A document's rows as they are to be stored.
@@ -247,6 +255,166 @@ impl<'g> Staging<'g> {
         Ok(true)
     }
 
+    /// Changes what is known of a document besides its text; `false` when there is none. What it is
+    /// called and how much it holds is not `patch`'s to change. Its chunks keep keys and vectors;
+    /// costs an analysis of the document's text.
+    pub fn patch_document(
+        &mut self,
+        key: &DocumentKey,
+        patch: impl FnOnce(&mut DocumentRecord),
+    ) -> Result<bool, StoreError> {
+        let Some(id) = self.rows().document_id(key)? else {
+            return Ok(false);
+        };
+        let old = self.rows().document(id)?;
+        let old = old.ok_or_else(|| missing(Table::Documents, &keys::document(id)))?;
+        let mut patched = old.clone();
+        patch(&mut patched);
+        let record = DocumentRecord {
+            user: old.user,
+            collection: old.collection,
+            key: old.key,
+            content_hash: old.content_hash,
+            chunk_count: old.chunk_count,
+            next_suffix: old.next_suffix,
+            char_count: old.char_count,
+            original_len: old.original_len,
+            ..patched
+        };
+        if record.title != old.title {
+            for (place, chunk) in (0u32..).zip(self.rows().chunks(id)?) {
+                self.put_chunk(id, place, &record, chunk)?;
+            }
+        }
+        self.put(Table::Documents, keys::document(id), encode(&record)?);
+        self.index_again(id, record.chunk_count);
+        Ok(true)
+    }
+
+    /// Changes what is known of a chunk besides its text and its place; `false` when there is none.
+    /// It keeps its key and vector; costs an analysis of the document's text.
+    pub fn patch_chunk(
+        &mut self,
+        key: &ChunkKey,
+        patch: impl FnOnce(&mut ChunkRecord),
+    ) -> Result<bool, StoreError> {
+        let Some((id, place)) = self.rows().find_chunk(key)? else {
+            return Ok(false);
+        };
+        let row = keys::in_document(id, place);
+        let old = self.rows().chunk(id, place)?;
+        let old = old.ok_or_else(|| missing(Table::Chunks, &row))?;
+        let record = self.rows().document(id)?;
+        let record = record.ok_or_else(|| missing(Table::Documents, &keys::document(id)))?;
+        let mut patched = old.clone();
+        patch(&mut patched);
+        let chunk = ChunkRecord {
+            suffix: old.suffix,
+            parent: old.parent,
+            subtree_end: old.subtree_end,
+            text: old.text,
+            location: old.location,
+            content_hash: old.content_hash,
+            ..patched
+        };
+        self.put_chunk(id, place, &record, chunk)?;
+        self.index_again(id, record.chunk_count);
+        Ok(true)
+    }
+
+    /// Has the group's segment hold a document again whose rows are there: for what segments say of
+    /// it besides its own rows.
+    pub fn index_again(&mut self, id: DocumentId, chunk_count: u32) {
+        self.changes.gone.insert(id);
+        if chunk_count > 0 {
+            self.changes.born.insert(id);
+        }
+    }
+
+    /// Stores a chunk in the place of the older one there. When what is embedded of it changed, the
+    /// vectors that it had go with it.
+    fn put_chunk(
+        &mut self,
+        id: DocumentId,
+        place: u32,
+        record: &DocumentRecord,
+        mut chunk: ChunkRecord,
+    ) -> Result<(), StoreError> {
+        let old = chunk.content_hash;
+        chunk.content_hash = content_hash(indexed_text(record, &chunk).as_bytes());
+        if chunk.content_hash != old {
+            let manifest = &self.changes.manifest;
+            let spaces = [manifest.active_space, manifest.pending_space];
+            for space in spaces.into_iter().flatten().map(SpaceId) {
+                let vector = self.get(Table::Vectors, &keys::vector(space, old))?;
+                if let Some(vector) = vector.map(|vector| vector.to_vec()) {
+                    let key = keys::vector(space, chunk.content_hash);
+                    self.put(Table::Vectors, key, vector);
+                }
+            }
+            self.count_content(chunk.content_hash, 1)?;
+            self.count_content(old, -1)?;
+        }
+        let row = keys::in_document(id, place);
+        self.put(Table::Chunks, row, encode(&chunk)?);
+        Ok(())
+    }
+
+    /// Deletes some of the vectors of spaces that were given up; `false` when none is left.
+    pub fn sweep(&mut self) -> Result<bool, StoreError> {
+        let Some(&space) = self.changes.manifest.dropped_spaces.first() else {
+            return Ok(false);
+        };
+        let from = space.to_be_bytes();
+        let to = keys::after_prefix(&from);
+        let mut found: Vec<Key> = Vec::new();
+        self.scan(Table::Vectors, &from, to.as_deref(), &mut |key, _| {
+            found.push(key.to_vec());
+            Ok(match found.len() < SWEEP_ROWS_MAX {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            })
+        })?;
+        if found.len() < SWEEP_ROWS_MAX {
+            self.changes.manifest.dropped_spaces.remove(0);
+        }
+        for key in found {
+            self.delete(Table::Vectors, key);
+        }
+        Ok(true)
+    }
+
+    /// Deletes concepts that no document speaks of any more, with their names; they get new numbers
+    /// when they come again. `after`: where to go on. Returns where to go on next, `None` at the end.
+    ///
+    /// Nothing happens while a segment holds dead chunks, which may mention them; so it must be
+    /// called from [`crate::Store::edit`].
+    pub fn sweep_concepts(&mut self, after: &[u8]) -> Result<Option<Key>, StoreError> {
+        if self.segments.iter().any(|segment| !segment.dead.is_empty()) {
+            return Ok(None);
+        }
+        let (mut seen, mut next) = (Vec::new(), None);
+        self.scan(Table::ConceptNames, after, None, &mut |key, id| {
+            if seen.len() == SWEEP_ROWS_MAX {
+                next = Some(key.to_vec());
+                return Ok(ControlFlow::Break(()));
+            }
+            let id = id
+                .first_chunk()
+                .map(|id| ConceptId(u32::from_le_bytes(*id)));
+            seen.extend(id.map(|id| (key.to_vec(), id)));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for (name, id) in seen {
+            let concept = self.rows().concept(id)?;
+            if concept.is_none_or(|concept| concept.document_count == 0) {
+                self.delete(Table::ConceptNames, name);
+                self.delete(Table::Concepts, keys::concept(id));
+            }
+        }
+        Ok(next)
+    }
+
     fn new_document(&mut self, key: &DocumentKey) -> Result<DocumentId, StoreError> {
         let id = self.changes.manifest.next_document;
         self.changes.manifest.next_document = id + 1;
@@ -363,7 +531,11 @@ impl<'g> Staging<'g> {
             return Ok(());
         }
         self.delete(Table::Contents, hash.into());
-        if let Some(space) = self.changes.manifest.active_space {
+        let manifest = &self.changes.manifest;
+        for space in [manifest.active_space, manifest.pending_space]
+            .into_iter()
+            .flatten()
+        {
             self.delete(Table::Vectors, keys::vector(SpaceId(space), hash));
         }
         Ok(())

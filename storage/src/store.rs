@@ -4,29 +4,35 @@
 //! publishes the newest by one atomic pointer swap after each commit, and a reader that holds one
 //! keeps it for as long as it likes. Start reading at [`Store::open`].
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
 use crossbeam_channel::{Sender, bounded};
 use parking_lot::Mutex;
 use redb::Database;
 
-use crate::build::{SegmentBuilder, build_segment};
-use crate::commit::{self, Host, Job};
+use crate::build::{SegmentBuilder, SegmentDraft, build_segment};
+use crate::commit::{self, Durability, Host, Job};
 use crate::dir::{SegmentDir, create_folder, generation_of};
 use crate::disk::{DatabaseFile, Disk, OsDisk};
 use crate::envelope;
 use crate::error::StoreError;
+use crate::failpoint::reach;
 use crate::ids::{DocumentId, SpaceId};
-use crate::limits::QUEUE_LEN_MAX;
+use crate::limits::{PARALLEL_BYTES_MIN, QUEUE_LEN_MAX};
 use crate::lock::Lock;
+use crate::parts::{NewPart, Numbers};
+use crate::publish::{Pins, Published, Unlisted};
 use crate::records::ManifestRecord;
+use crate::rewrite::{NAME_NEW, Rewritten};
 use crate::rows::{Rows, encode, missing, read};
 use crate::segment::Part;
 use crate::snapshot::{self, Damaged, MANIFEST, OpenSegment, Previous, Snapshot, Tables};
-use crate::staging::{SegmentDraft, Staging};
+use crate::staging::Staging;
 use crate::tables::Table;
 
 /// The format that this build reads and writes.
@@ -90,15 +96,45 @@ pub struct Store<V: Views> {
     damaged: Vec<Damaged>,
 }
 
+/// What the committing thread and the callers share.
 struct Shared<V: Views> {
     views: V,
-    view: ArcSwap<V::View>,
-    database: Arc<Database>,
+    view: Published<V::View>,
+    pins: Arc<Pins<Instant>>,
+    database: Mutex<Arc<Database>>,
+    files: Files,
     dir: SegmentDir,
+    numbers: Numbers,
     /// The newest segments, so that the next snapshot shares their open parts.
-    segments: Mutex<Listed>,
+    listed: Mutex<Listed>,
+    unlisted: Mutex<Unlisted<Arc<Part>>>,
     // Held by every view too: until the last is gone no other process may touch the files.
     lock: Arc<Lock>,
+}
+
+/// Where the files lie.
+struct Files {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    cache_bytes: usize,
+}
+
+/// Readers of views that newer ones have taken the place of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OldViews {
+    /// How many such views are held.
+    pub count: usize,
+    /// How long ago the oldest of them was superseded. What it needs stays on disk since then.
+    pub oldest: Option<Duration>,
+}
+
+/// What a rewrite of the database did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseBytes {
+    /// Bytes of the file before.
+    pub before: u64,
+    /// Bytes of the file after.
+    pub after: u64,
 }
 
 #[derive(Clone, Default)]
@@ -110,26 +146,24 @@ struct Listed {
 
 impl Listed {
     fn of(snapshot: &Snapshot) -> Listed {
-        let projection = snapshot.space().and_then(|space| space.projection.clone());
+        let spaces = [snapshot.space(), snapshot.pending()];
+        let projections = spaces.into_iter().flatten();
+        let projections = projections.filter_map(|space| space.projection.clone());
         Listed {
             manifest: snapshot.manifest().clone(),
             segments: snapshot.segments().to_vec(),
-            others: projection
-                .into_iter()
-                .chain(snapshot.analysis().cloned())
-                .collect(),
+            others: projections.chain(snapshot.analysis().cloned()).collect(),
         }
     }
 
     fn parts(&self) -> impl Iterator<Item = &Arc<Part>> {
-        let segments = self.segments.iter();
-        let parts = segments.flat_map(|segment| {
-            [
-                Some(&segment.part),
-                segment.vectors.as_ref().map(|(_, part)| part),
-            ]
+        let segments = self.segments.iter().flat_map(|segment| {
+            let vectors = segment.vectors.iter().chain(&segment.pending);
+            [&segment.part]
+                .into_iter()
+                .chain(vectors.map(|(_, part)| part))
         });
-        parts.flatten().chain(&self.others)
+        segments.chain(&self.others)
     }
 }
 
@@ -159,27 +193,40 @@ impl<V: Views> Store<V> {
         create_folder(&**disk, folder)?;
         let lock = Arc::new(Lock::acquire(&**disk, folder)?);
         let dir = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
-        let database = Arc::new(open_database(folder, &path, options)?);
+        let database = open_database(folder, &path, options)?;
+        reach("opened-database");
         let manifest = init(&database)?;
         clear_orphans(&dir, &manifest, &Tables::open(&database)?)?;
-        let mut opened = snapshot::open(&database, &dir, &lock, Previous::default())?;
+        clear_copy(&**disk, folder)?;
+        reach("cleared-orphans");
+        let (database, pins) = (Arc::new(database), Pins::new());
+        let mut opened = snapshot::open(&database, &dir, &lock, &pins, Previous::default())?;
         let views = make_views(opened.snapshot.rows())?;
         opened.set_aside(|segment| views.check(segment));
         let listed = Listed::of(&opened.snapshot);
         let view = views.open(opened.snapshot, None)?;
+        let files = Files {
+            disk: Arc::clone(disk),
+            folder: folder.to_path_buf(),
+            cache_bytes: options.cache_bytes,
+        };
         let shared = Arc::new(Shared {
             views,
-            view: ArcSwap::from_pointee(view),
-            database,
+            view: Published::new(view),
+            pins,
+            database: Mutex::new(database),
+            files,
             dir,
-            segments: Mutex::new(listed),
+            numbers: Numbers::new(&manifest),
+            listed: Mutex::new(listed),
+            unlisted: Mutex::new(Unlisted::new()),
             lock,
         });
         let (sender, jobs) = bounded(QUEUE_LEN_MAX);
         let host = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("loci-commit".into())
-            .spawn(move || commit::run(&*host, &host.database, &host.dir, &jobs))
+            .spawn(move || commit::run(&*host, &jobs))
             .map_err(StoreError::io("starting the committing thread"))?;
         let mut store = Store {
             shared,
@@ -195,7 +242,7 @@ impl<V: Views> Store<V> {
 
     /// The newest view. Costs one atomic read; holding it pins its files.
     pub fn view(&self) -> Arc<V::View> {
-        self.shared.view.load_full()
+        self.shared.view.pin()
     }
 
     /// What made the views.
@@ -218,7 +265,16 @@ impl<V: Views> Store<V> {
         R: Send + 'static,
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
-        self.send(work, false)
+        self.send(work, Durability::Immediate, false)
+    }
+
+    /// As [`Store::write`], acknowledged as `durability` says.
+    pub fn write_with<R, F>(&self, durability: Durability, work: F) -> Result<R, StoreError>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
+    {
+        self.send(work, durability, false)
     }
 
     /// As [`Store::write`], in a commit of its own: for work that edits what the manifest lists.
@@ -227,29 +283,116 @@ impl<V: Views> Store<V> {
         R: Send + 'static,
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
-        self.send(work, true)
+        self.send(work, Durability::Immediate, true)
     }
 
-    fn send<R, F>(&self, work: F, alone: bool) -> Result<R, StoreError>
+    /// Makes everything that was acknowledged durable.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.write(|_| Ok(()))
+    }
+
+    fn send<R, F>(&self, work: F, durability: Durability, alone: bool) -> Result<R, StoreError>
     where
         R: Send + 'static,
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
         let slot = Arc::new(Mutex::new(None));
-        let (done, wait) = bounded(1);
         let result = Arc::clone(&slot);
-        let job = Job {
+        self.ask(|done| Job::Write {
             work: Box::new(move |staging| {
                 *result.lock() = Some(work(staging)?);
                 Ok(())
             }),
+            durability,
             alone,
             done,
-        };
-        let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
-        sender.send(job).map_err(|_| StoreError::Closed)?;
-        wait.recv().map_err(|_| StoreError::Closed)??;
+        })?;
         slot.lock().take().ok_or(StoreError::Closed)
+    }
+
+    /// Hands a job to the committing thread and waits for its answer.
+    fn ask(
+        &self,
+        job: impl FnOnce(Sender<Result<u64, StoreError>>) -> Job,
+    ) -> Result<u64, StoreError> {
+        let (done, wait) = bounded(1);
+        let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
+        sender.send(job(done)).map_err(|_| StoreError::Closed)?;
+        wait.recv().map_err(|_| StoreError::Closed)?
+    }
+
+    /// Writes the large parts of a segment to files, ahead of the commit that lists them.
+    pub fn prepare(&self, draft: SegmentDraft) -> Result<SegmentDraft, StoreError> {
+        let vectors = draft.vectors;
+        let vectors = vectors
+            .map(|(space, part)| Ok::<_, StoreError>((space, self.prepare_part(part)?)))
+            .transpose()?;
+        Ok(SegmentDraft {
+            base: self.prepare_part(draft.base)?,
+            vectors,
+            ..draft
+        })
+    }
+
+    /// Writes a part to a file, if it is too large for a row, ahead of the commit that lists it.
+    pub fn prepare_part(&self, part: impl Into<NewPart>) -> Result<NewPart, StoreError> {
+        part.into().write(&self.shared.numbers, &self.shared.dir)
+    }
+
+    /// Views that are held although newer ones were published.
+    pub fn old_views(&self) -> OldViews {
+        let held = self.shared.pins.held();
+        OldViews {
+            count: held.count,
+            oldest: held.oldest.map(|at| at.elapsed()),
+        }
+    }
+
+    /// Bytes of the database's file.
+    pub fn database_bytes(&self) -> Result<u64, StoreError> {
+        let files = &self.shared.files;
+        let path = files.folder.join(DATABASE);
+        let len = files.disk.len(&path);
+        len.map_err(StoreError::io(format!("looking at {}", path.display())))
+    }
+
+    /// Writes the database anew, so that what is free inside its file is given back to the disk.
+    /// Readers go on; writers wait only while the rows that changed meanwhile are copied. Needs room
+    /// for a second database file, and a view that is held keeps the old one.
+    ///
+    /// `report` is told (rows copied, rows in all); break ends it, and leaves everything as it was:
+    /// then `None` is returned.
+    pub fn rewrite(
+        &self,
+        report: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Option<DatabaseBytes>, StoreError> {
+        let before = self.database_bytes()?;
+        self.ask(|done| Job::Note { done })?;
+        let copied = self.copy(report);
+        let copy = match copied {
+            Ok(Some(copy)) => Box::new(copy),
+            ended => {
+                if let Some(sender) = &self.sender {
+                    sender.send(Job::Forget).map_err(|_| StoreError::Closed)?;
+                }
+                return ended.map(|_| None);
+            }
+        };
+        reach("rewrite-copied");
+        self.ask(|done| Job::Swap { copy, done })?;
+        let after = self.database_bytes()?;
+        Ok(Some(DatabaseBytes { before, after }))
+    }
+
+    fn copy(
+        &self,
+        report: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Option<Rewritten>, StoreError> {
+        let files = &self.shared.files;
+        let mut copy = Rewritten::create(&files.disk, &files.folder, DATABASE, files.cache_bytes)?;
+        let view = self.view();
+        let tables = self.views().snapshot(&view).tables();
+        Ok(copy.fill(tables, report)?.then_some(copy))
     }
 
     /// Waits for the writers in the queue and closes the store. Views that are still held stay
@@ -274,48 +417,85 @@ impl<V: Views> Drop for Store<V> {
 }
 
 impl<V: Views> Host for Shared<V> {
-    fn segments(&self) -> Vec<OpenSegment> {
-        self.segments.lock().segments.clone()
+    fn database(&self) -> Arc<Database> {
+        Arc::clone(&self.database.lock())
     }
 
-    fn manifest(&self) -> ManifestRecord {
-        self.segments.lock().manifest.clone()
+    fn dir(&self) -> &SegmentDir {
+        &self.dir
     }
 
-    fn build(&self, rows: &dyn Rows, documents: &[DocumentId]) -> Result<SegmentDraft, StoreError> {
-        let view = self.view.load();
-        build_segment(rows, documents, self.views.builder(&view))
+    fn numbers(&self) -> &Numbers {
+        &self.numbers
     }
 
-    fn publish(&self) -> Result<(), StoreError> {
-        let before = self.segments.lock().clone();
+    fn listed(&self) -> (ManifestRecord, Vec<OpenSegment>) {
+        let listed = self.listed.lock();
+        (listed.manifest.clone(), listed.segments.clone())
+    }
+
+    fn build(
+        &self,
+        rows: &dyn Rows,
+        documents: &[DocumentId],
+        bytes: usize,
+    ) -> Result<Vec<SegmentDraft>, StoreError> {
+        let view = self.view.pin();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let shares = cores.min(bytes / PARALLEL_BYTES_MIN).max(1);
+        let build = |share: &[DocumentId]| build_segment(rows, share, self.views.builder(&view));
+        let mut shares = documents.chunks(documents.len().div_ceil(shares));
+        let first = shares.next().unwrap_or_default();
+        std::thread::scope(|scope| {
+            let others: Vec<_> = shares
+                .map(|share| scope.spawn(move || build(share)))
+                .collect();
+            let mut drafts = vec![build(first)?];
+            for other in others {
+                let panicked = |_| StoreError::view("building a segment panicked");
+                drafts.push(other.join().map_err(panicked)??);
+            }
+            Ok(drafts)
+        })
+    }
+
+    fn publish(&self, durable: bool) -> Result<(), StoreError> {
+        let before = self.listed.lock().clone();
         let previous = Previous {
             segments: &before.segments,
             parts: &before.others,
         };
-        let opened = snapshot::open(&self.database, &self.dir, &self.lock, previous)?;
+        let database = self.database();
+        let opened = snapshot::open(&database, &self.dir, &self.lock, &self.pins, previous)?;
         if let Some(damaged) = opened.damaged.into_iter().next() {
             return Err(damaged.error);
         }
         let after = Listed::of(&opened.snapshot);
-        let view = self.views.open(opened.snapshot, Some(&self.view.load()))?;
-        self.view.store(Arc::new(view));
-        retire_missing(&before, &after);
-        *self.segments.lock() = after;
+        let generation = after.manifest.generation;
+        let view = self.views.open(opened.snapshot, Some(&self.view.pin()))?;
+        self.view.publish(view);
+        let omitted = omitted(&before, &after);
+        self.unlisted
+            .lock()
+            .add(omitted, durable, |part| part.retire());
+        *self.listed.lock() = after;
+        if durable {
+            self.numbers.set_durable(generation);
+        }
         Ok(())
+    }
+
+    fn swap(&self, database: Database) -> Result<(), StoreError> {
+        *self.database.lock() = Arc::new(database);
+        self.publish(true)
     }
 }
 
-/// Parts that the newest manifest no longer lists go with their last reader.
-fn retire_missing(before: &Listed, after: &Listed) {
-    let kept: std::collections::HashSet<u64> =
-        after.parts().map(|part| part.header().part).collect();
-    for part in before
-        .parts()
-        .filter(|part| !kept.contains(&part.header().part))
-    {
-        part.retire();
-    }
+/// Parts of `before` that `after` does not list.
+fn omitted(before: &Listed, after: &Listed) -> Vec<Arc<Part>> {
+    let kept: HashSet<u64> = after.parts().map(|part| part.header().part).collect();
+    let gone = |part: &&Arc<Part>| !kept.contains(&part.header().part);
+    before.parts().filter(gone).cloned().collect()
 }
 
 fn open_database(
@@ -403,28 +583,30 @@ fn clear_orphans(
         let (store, segment) = (manifest.generation, segment.clone());
         return Err(StoreError::OldCopy { store, segment });
     }
-    let space = manifest
-        .active_space
-        .map(|id| rows.space(SpaceId(id)))
-        .transpose()?
-        .flatten();
-    let projection = space.and_then(|space| space.projection);
-    let mut listed = vec![projection.as_ref()];
-    for entry in &manifest.segments {
-        listed.extend([
-            Some(&entry.base),
-            entry.vectors.as_ref().map(|(_, part)| part),
-        ]);
-    }
-    listed.push(manifest.analysis.as_ref());
-    let listed: Vec<&str> = listed
+    let mut listed: HashSet<String> = manifest.parts().filter_map(|e| e.file.clone()).collect();
+    for id in [manifest.active_space, manifest.pending_space]
         .into_iter()
         .flatten()
-        .filter_map(|e| e.file.as_deref())
-        .collect();
-    for name in names.iter().filter(|name| !listed.contains(&name.as_str())) {
+    {
+        let space = rows.space(SpaceId(id))?;
+        let projection = space.and_then(|space| space.projection);
+        listed.extend(projection.and_then(|entry| entry.file));
+    }
+    for name in names.iter().filter(|name| !listed.contains(*name)) {
         dir.remove(name)
             .map_err(StoreError::io(format!("removing {name}")))?;
     }
     Ok(())
+}
+
+/// Deletes a copy of the database that a crash left.
+fn clear_copy(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(NAME_NEW);
+    let there = disk.exists(&path);
+    match there {
+        Ok(false) => Ok(()),
+        Ok(true) => disk.remove(&path),
+        Err(error) => Err(error),
+    }
+    .map_err(StoreError::io(format!("removing {}", path.display())))
 }

@@ -413,7 +413,10 @@ fn a_merge_drops_what_is_dead_and_keeps_what_died_meanwhile_dead() {
         .write(|staging| staging.delete_document(&key("2.md")))
         .unwrap();
     put(&store, "3.md", &["changed"]);
-    let edit = Edit::Merge { old, draft };
+    let edit = Edit::Merge {
+        old,
+        draft: Some(draft),
+    };
     store
         .edit(move |staging| {
             staging.edit(edit);
@@ -438,7 +441,7 @@ fn files_of_merged_segments_go_with_their_last_reader() {
     let draft = build_segment(held.rows(), &documents, Box::new(NoIndex)).unwrap();
     let edit = Edit::Merge {
         old: vec![held.segments()[0].id],
-        draft,
+        draft: Some(draft),
     };
     store
         .edit(move |staging| {

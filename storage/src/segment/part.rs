@@ -3,7 +3,6 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -11,6 +10,7 @@ use super::header::{ALIGN, Entry, check, decode_table};
 use super::{Header, PartError, PartKind, SectionId};
 use crate::dir::SegmentDir;
 use crate::map::Map;
+use crate::publish::Reclaim;
 
 /// The bytes of a part: a map of a file, or a buffer that starts on a cache line.
 #[derive(Debug)]
@@ -47,15 +47,10 @@ pub struct Part {
     bytes: PartBytes,
     header: Header,
     sections: Vec<Entry>,
-    file: Option<PartFile>,
+    file: Option<Reclaim<Remove>>,
 }
 
-/// Where a part's file lies.
-struct PartFile {
-    dir: SegmentDir,
-    name: String,
-    retired: AtomicBool,
-}
+type Remove = Box<dyn Fn() + Send + Sync>;
 
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,12 +76,10 @@ impl Part {
 
     /// Says which file the bytes were opened from.
     pub(crate) fn in_file(self, dir: SegmentDir, name: String) -> Part {
+        // What cannot be removed is an orphan that the next open deletes.
+        let remove: Remove = Box::new(move || drop(dir.remove(&name)));
         Part {
-            file: Some(PartFile {
-                dir,
-                name,
-                retired: AtomicBool::new(false),
-            }),
+            file: Some(Reclaim::new(remove)),
             ..self
         }
     }
@@ -95,7 +88,7 @@ impl Part {
     /// reader. A crash before that leaves an orphan, which the next open deletes.
     pub(crate) fn retire(&self) {
         if let Some(file) = &self.file {
-            file.retired.store(true, Ordering::Release);
+            file.retire();
         }
     }
 
@@ -126,15 +119,6 @@ impl Part {
     pub fn section(self: &Arc<Self>, id: SectionId, argument: u32) -> Result<Section, PartError> {
         self.find(id, argument)
             .ok_or(PartError::MissingSection { id, argument })
-    }
-}
-
-impl Drop for PartFile {
-    fn drop(&mut self) {
-        if self.retired.load(Ordering::Acquire) {
-            // What cannot be removed now is an orphan that the next open deletes.
-            let _ = self.dir.remove(&self.name);
-        }
     }
 }
 
@@ -188,6 +172,16 @@ impl PartBuilder {
     /// Documents of the part.
     pub fn document_count(&self) -> u32 {
         self.document_count
+    }
+
+    /// Bytes of the whole part.
+    #[expect(clippy::len_without_is_empty, reason = "a part has a header at least")]
+    pub fn len(&self) -> usize {
+        let head = (Header::LEN + Entry::LEN * self.sections.len()).next_multiple_of(ALIGN);
+        let sections = self.sections.iter();
+        head + sections
+            .map(|(_, _, bytes)| bytes.len().next_multiple_of(ALIGN))
+            .sum::<usize>()
     }
 
     /// The part's bytes.

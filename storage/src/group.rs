@@ -1,0 +1,415 @@
+//! The open transaction of a group of writers: their rows, and what the manifest lists afterwards.
+//!
+//! Always true of what [`Group::finish`] leaves: the manifest lists each live document in one
+//! segment, tombstones cover the dead, and no row belongs to a part that is not listed.
+
+use std::collections::BTreeSet;
+
+use redb::{ReadableTable, WriteTransaction};
+use roaring::RoaringBitmap;
+
+use crate::build::SegmentDraft;
+use crate::commit::Host;
+use crate::envelope;
+use crate::error::StoreError;
+use crate::failpoint::reach;
+use crate::ids::{DocumentId, SegmentId, SpaceId};
+use crate::keys::Key;
+use crate::limits::INLINE_PARTS_LEN_MAX;
+use crate::parts::{NewPart, Place};
+use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
+use crate::rows::{Rows, Value, Visit, encode, read, scan};
+use crate::snapshot::{MANIFEST, OpenSegment, number_key};
+use crate::staging::{Changes, Edit};
+use crate::tables::Table;
+
+type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
+
+/// The open transaction with the changes of the writers so far.
+pub(crate) struct Group<'t> {
+    tables: Vec<WriteTable<'t>>,
+    manifest: ManifestRecord,
+    born: BTreeSet<DocumentId>,
+    gone: BTreeSet<DocumentId>,
+    edits: Vec<Edit>,
+    bytes: usize,
+    /// Told which rows change, while somebody wants to know.
+    noted: Option<&'t mut BTreeSet<(Table, Key)>>,
+}
+
+impl<'t> Group<'t> {
+    pub(crate) fn open(
+        transaction: &'t WriteTransaction,
+        manifest: ManifestRecord,
+        noted: Option<&'t mut BTreeSet<(Table, Key)>>,
+    ) -> Result<Group<'t>, StoreError> {
+        let open = |table: &Table| transaction.open_table(table.definition());
+        let tables = Table::ALL.iter().map(open).collect::<Result<_, _>>()?;
+        let (born, gone) = (BTreeSet::new(), BTreeSet::new());
+        Ok(Group {
+            tables,
+            manifest,
+            born,
+            gone,
+            edits: Vec::new(),
+            bytes: 0,
+            noted,
+        })
+    }
+
+    /// The manifest as the writers so far leave it.
+    pub(crate) fn manifest(&self) -> &ManifestRecord {
+        &self.manifest
+    }
+
+    /// Bytes of rows that they changed.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes the changes of one writer.
+    pub(crate) fn apply(&mut self, changes: Changes) -> Result<(), StoreError> {
+        for ((table, key), row) in changes.rows {
+            match row {
+                Some(payload) => self.put(table, &key, &payload)?,
+                None => self.delete(table, &key)?,
+            }
+        }
+        self.bytes += changes.bytes;
+        self.manifest = changes.manifest;
+        for id in &changes.gone {
+            self.born.remove(id);
+        }
+        self.gone.extend(changes.gone);
+        self.born.extend(changes.born);
+        self.edits.extend(changes.edits);
+        Ok(())
+    }
+
+    fn put(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<(), StoreError> {
+        let value = envelope::seal(table.number(), key, payload);
+        self.note(table, key);
+        self.tables[table.slot()].insert(key, value.as_slice())?;
+        Ok(())
+    }
+
+    fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
+        self.note(table, key);
+        self.tables[table.slot()].remove(key)?;
+        Ok(())
+    }
+
+    fn note(&mut self, table: Table, key: &[u8]) {
+        if let Some(noted) = &mut self.noted {
+            noted.insert((table, key.to_vec()));
+        }
+    }
+
+    /// Tombstones, the new segments, edits, the manifest. Returns the generation.
+    pub(crate) fn finish(
+        mut self,
+        host: &dyn Host,
+        segments: &[OpenSegment],
+    ) -> Result<u64, StoreError> {
+        self.manifest.generation += 1;
+        self.bury(segments)?;
+        if !self.born.is_empty() {
+            let born: Vec<DocumentId> = self.born.iter().copied().collect();
+            let drafts = host.build(&self, &born, self.bytes)?;
+            reach("segment-built");
+            for draft in drafts {
+                let at = self.manifest.segments.len();
+                self.list(host, draft, at)?;
+            }
+        }
+        for edit in std::mem::take(&mut self.edits) {
+            self.edit(host, segments, edit)?;
+        }
+        self.manifest.next_part = host.numbers().next_part();
+        let manifest = encode(&self.manifest)?;
+        self.put(Table::Meta, MANIFEST, &manifest)?;
+        Ok(self.manifest.generation)
+    }
+
+    /// Marks what died in older segments; a segment that is all dead is no longer listed.
+    fn bury(&mut self, segments: &[OpenSegment]) -> Result<(), StoreError> {
+        for segment in segments {
+            let runs = self.gone.iter().filter_map(|&id| segment.live_run(id));
+            let runs: Vec<_> = runs.collect();
+            if runs.is_empty() {
+                continue;
+            }
+            let mut dead = RoaringBitmap::clone(&segment.dead);
+            for run in runs {
+                dead.insert_range(run.first.0..run.end().0);
+            }
+            if dead.len() == u64::from(segment.chunk_count) {
+                self.unlist(segment.id)?;
+            } else {
+                self.put_tombstones(segment.id, &dead)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_tombstones(&mut self, id: SegmentId, dead: &RoaringBitmap) -> Result<(), StoreError> {
+        let mut bytes = Vec::with_capacity(dead.serialized_size());
+        dead.serialize_into(&mut bytes)
+            .map_err(StoreError::io("serialising tombstones"))?;
+        self.put(Table::Tombstones, &number_key(id.0), &bytes)
+    }
+
+    /// Lists a segment at a place among the others.
+    fn list(
+        &mut self,
+        host: &dyn Host,
+        draft: SegmentDraft,
+        at: usize,
+    ) -> Result<SegmentId, StoreError> {
+        let id = self.manifest.next_segment;
+        self.manifest.next_segment += 1;
+        let (chunk_count, document_count) = (draft.chunk_count, draft.runs.len() as u32);
+        let active = self.manifest.active_space;
+        let vectors = draft.vectors.filter(|(space, _)| active == Some(space.0));
+        let base = self.place(host, draft.base)?;
+        let vectors = vectors
+            .map(|(space, part)| Ok::<_, StoreError>((space.0, self.place(host, part)?)))
+            .transpose()?;
+        let entry = SegmentEntry {
+            id,
+            chunk_count,
+            document_count,
+            base,
+            vectors,
+            pending: None,
+        };
+        self.manifest.segments.insert(at, entry);
+        Ok(SegmentId(id))
+    }
+
+    /// Takes a segment off the list, with its rows. Its files go with their last reader.
+    fn unlist(&mut self, id: SegmentId) -> Result<(), StoreError> {
+        let Some(at) = self.position(id) else {
+            return Ok(());
+        };
+        let entry = self.manifest.segments.remove(at);
+        self.delete(Table::Tombstones, &number_key(id.0))?;
+        entry.parts().try_for_each(|part| self.drop_part(part))
+    }
+
+    fn position(&self, id: SegmentId) -> Option<usize> {
+        let mut segments = self.manifest.segments.iter();
+        segments.position(|entry| entry.id == id.0)
+    }
+
+    fn drop_part(&mut self, part: &PartEntry) -> Result<(), StoreError> {
+        match part.file {
+            Some(_) => Ok(()),
+            None => self.delete(Table::Parts, &number_key(part.id)),
+        }
+    }
+
+    /// Writes a part where its size says: in a row, or in a file of its own.
+    fn place(&mut self, host: &dyn Host, part: NewPart) -> Result<PartEntry, StoreError> {
+        let inlined = self.inlined();
+        let fits = |len| inlined + len <= INLINE_PARTS_LEN_MAX;
+        match part.place(host.numbers(), self.manifest.generation, host.dir(), fits)? {
+            Place::File(entry) => Ok(entry),
+            Place::Row(entry, bytes) => {
+                self.put(Table::Parts, &number_key(entry.id), &bytes)?;
+                Ok(entry)
+            }
+        }
+    }
+
+    /// Bytes of all parts that lie in rows, projections aside: there are two of them at most.
+    fn inlined(&self) -> u64 {
+        let parts = self.manifest.parts();
+        parts
+            .filter(|part| part.file.is_none())
+            .map(|part| part.len)
+            .sum()
+    }
+
+    fn edit(
+        &mut self,
+        host: &dyn Host,
+        segments: &[OpenSegment],
+        edit: Edit,
+    ) -> Result<(), StoreError> {
+        match edit {
+            Edit::Merge { old, draft } => self.merge(host, segments, &old, draft),
+            Edit::Replace { old, draft } => {
+                old.into_iter().try_for_each(|id| self.unlist(id))?;
+                let at = self.manifest.segments.len();
+                draft.map_or(Ok(()), |draft| self.list(host, draft, at).map(|_| ()))
+            }
+            Edit::Deactivate => {
+                let active = self.manifest.active_space.take();
+                self.forget_space(active)
+            }
+            Edit::DropAnalysis => self.drop_analysis(),
+            Edit::Activate { space, record } => {
+                let active = self.manifest.active_space.replace(space.0);
+                self.forget_space(active)?;
+                self.put(Table::Spaces, &space.0.to_be_bytes(), &encode(&*record)?)
+            }
+            Edit::Prepare {
+                space,
+                mut record,
+                projection,
+            } => {
+                let pending = self.manifest.pending_space.replace(space.0);
+                self.forget_space(pending)?;
+                record.projection = projection.map(|part| self.place(host, part)).transpose()?;
+                self.put(Table::Spaces, &space.0.to_be_bytes(), &encode(&*record)?)
+            }
+            Edit::Vectors { space, parts } => self.set_vectors(host, space, parts),
+            Edit::Switch => self.switch(),
+            Edit::Abandon => {
+                let pending = self.manifest.pending_space.take();
+                self.forget_space(pending)
+            }
+            Edit::Analysis(part) => {
+                self.drop_analysis()?;
+                self.manifest.analysis = Some(self.place(host, part)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn merge(
+        &mut self,
+        host: &dyn Host,
+        segments: &[OpenSegment],
+        old: &[SegmentId],
+        draft: Option<SegmentDraft>,
+    ) -> Result<(), StoreError> {
+        let first = old.iter().filter_map(|&id| self.position(id)).min();
+        let Some(first) = first.filter(|_| !self.is_stale(old, draft.as_ref())) else {
+            return Ok(());
+        };
+        let sources = segments.iter().filter(|source| old.contains(&source.id));
+        let sources: Vec<&OpenSegment> = sources.collect();
+        old.iter().try_for_each(|&id| self.unlist(id))?;
+        let Some(draft) = draft else { return Ok(()) };
+        let mut dead = RoaringBitmap::new();
+        for run in &draft.runs {
+            let alive = |source: &&OpenSegment| source.live_run(run.document).is_some();
+            if !sources.iter().any(alive) {
+                dead.insert_range(run.first.0..run.end().0);
+            }
+        }
+        if dead.len() == u64::from(draft.chunk_count) {
+            return Ok(());
+        }
+        let at = first.min(self.manifest.segments.len());
+        let id = self.list(host, draft, at)?;
+        if dead.is_empty() {
+            Ok(())
+        } else {
+            self.put_tombstones(id, &dead)
+        }
+    }
+
+    /// Whether what is merged has vectors that the draft lacks: the store has switched spaces since.
+    fn is_stale(&self, old: &[SegmentId], draft: Option<&SegmentDraft>) -> bool {
+        let active = self.manifest.active_space;
+        let Some(draft) = draft.filter(|_| active.is_some()) else {
+            return false;
+        };
+        let drafted = draft.vectors.as_ref().map(|(space, _)| space.0);
+        let mut entries = self.manifest.segments.iter();
+        drafted != active
+            && entries.any(|entry| {
+                let space = entry.vectors.as_ref().map(|(space, _)| *space);
+                old.contains(&SegmentId(entry.id)) && space == active
+            })
+    }
+
+    fn set_vectors(
+        &mut self,
+        host: &dyn Host,
+        space: SpaceId,
+        parts: Vec<(SegmentId, NewPart)>,
+    ) -> Result<(), StoreError> {
+        let active = self.manifest.active_space == Some(space.0);
+        if !active && self.manifest.pending_space != Some(space.0) {
+            return Ok(());
+        }
+        for (segment, part) in parts {
+            let Some(at) = self.position(segment) else {
+                continue;
+            };
+            let entry = self.place(host, part)?;
+            let listed = &mut self.manifest.segments[at];
+            let slot = match active {
+                true => &mut listed.vectors,
+                false => &mut listed.pending,
+            };
+            if let Some((_, old)) = slot.replace((space.0, entry)) {
+                self.drop_part(&old)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self) -> Result<(), StoreError> {
+        let Some(pending) = self.manifest.pending_space.take() else {
+            return Ok(());
+        };
+        let active = self.manifest.active_space.replace(pending);
+        self.forget_space(active)?;
+        for segment in &mut self.manifest.segments {
+            segment.vectors = segment.pending.take();
+        }
+        Ok(())
+    }
+
+    /// Deletes a space that is neither active nor being built any more, with its projection and
+    /// the vectors of segments in it. The rows of its vectors are deleted little by little
+    /// ([`crate::Staging::sweep`]).
+    fn forget_space(&mut self, space: Option<u32>) -> Result<(), StoreError> {
+        let Some(space) = space else { return Ok(()) };
+        let key = space.to_be_bytes();
+        let record: Option<SpaceRecord> = read(self, Table::Spaces, &key)?;
+        if let Some(projection) = record.and_then(|record| record.projection) {
+            self.drop_part(&projection)?;
+        }
+        self.delete(Table::Spaces, &key)?;
+        let mut dropped = Vec::new();
+        for segment in &mut self.manifest.segments {
+            for vectors in [&mut segment.vectors, &mut segment.pending] {
+                dropped.extend(vectors.take_if(|(of, _)| *of == space));
+            }
+        }
+        let mut parts = dropped.iter().map(|(_, part)| part);
+        parts.try_for_each(|part| self.drop_part(part))?;
+        self.manifest.dropped_spaces.push(space);
+        Ok(())
+    }
+
+    fn drop_analysis(&mut self) -> Result<(), StoreError> {
+        match self.manifest.analysis.take() {
+            Some(old) => self.drop_part(&old),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Rows for Group<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
+        let row = self.tables[table.slot()].get(key)?;
+        row.map(|row| Value::verified(table, key, row)).transpose()
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: Option<&[u8]>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
+        scan(&self.tables[table.slot()], table, from, to, visit)
+    }
+}

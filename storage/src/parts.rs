@@ -1,0 +1,176 @@
+//! New parts: numbered, and written to a file when they are too large for a row.
+//!
+//! Writing a large part costs seconds, so whoever builds one may do it ahead of the commit that
+//! lists it ([`NewPart::write`]). A part that was written and is not listed after all is deleted.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::dir::{SegmentDir, file_name};
+use crate::error::StoreError;
+use crate::failpoint::reach;
+use crate::limits::INLINE_PART_LEN_MAX;
+use crate::records::{ManifestRecord, PartEntry};
+use crate::segment::PartBuilder;
+
+/// What numbers parts. Numbers of parts that were never listed are given out again after a restart.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    next_part: AtomicU64,
+    durable_generation: AtomicU64,
+}
+
+impl Numbers {
+    pub(crate) fn new(manifest: &ManifestRecord) -> Numbers {
+        Numbers {
+            next_part: AtomicU64::new(manifest.next_part),
+            durable_generation: AtomicU64::new(manifest.generation),
+        }
+    }
+
+    /// A number that no other part has.
+    pub(crate) fn part(&self) -> u64 {
+        self.next_part.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number that the next part gets.
+    pub(crate) fn next_part(&self) -> u64 {
+        self.next_part.load(Ordering::Relaxed)
+    }
+
+    /// The generation that a crash would leave.
+    pub(crate) fn durable_generation(&self) -> u64 {
+        self.durable_generation.load(Ordering::Acquire)
+    }
+
+    /// Notes that a generation is durable.
+    pub(crate) fn set_durable(&self, generation: u64) {
+        self.durable_generation.store(generation, Ordering::Release);
+    }
+}
+
+/// A part that no manifest lists yet.
+pub struct NewPart(Inner);
+
+enum Inner {
+    Built(PartBuilder),
+    Written(Written),
+}
+
+/// A part's file, deleted again unless it is listed.
+pub(crate) struct Written {
+    entry: PartEntry,
+    dir: SegmentDir,
+    listed: bool,
+}
+
+impl From<PartBuilder> for NewPart {
+    fn from(part: PartBuilder) -> NewPart {
+        NewPart(Inner::Built(part))
+    }
+}
+
+impl fmt::Debug for NewPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Inner::Built(_) => f.write_str("NewPart(built)"),
+            Inner::Written(written) => write!(f, "NewPart({:?})", written.entry.file),
+        }
+    }
+}
+
+/// Where a part goes.
+pub(crate) enum Place {
+    /// It has a file.
+    File(PartEntry),
+    /// Its bytes go to a row.
+    Row(PartEntry, Vec<u8>),
+}
+
+impl NewPart {
+    /// Writes it to a file, unless it is small enough for a row.
+    pub(crate) fn write(self, numbers: &Numbers, dir: &SegmentDir) -> Result<NewPart, StoreError> {
+        let Inner::Built(part) = self.0 else {
+            return Ok(self);
+        };
+        if part.len() <= INLINE_PART_LEN_MAX {
+            return Ok(NewPart(Inner::Built(part)));
+        }
+        let generation = numbers.durable_generation() + 1;
+        let written = write_file(part, numbers, generation, dir)?;
+        Ok(NewPart(Inner::Written(written)))
+    }
+
+    /// Places it for the commit of `generation`: in a row where `inlined` says that there is room.
+    pub(crate) fn place(
+        self,
+        numbers: &Numbers,
+        generation: u64,
+        dir: &SegmentDir,
+        inlined: impl FnOnce(u64) -> bool,
+    ) -> Result<Place, StoreError> {
+        let written = match self.0 {
+            Inner::Written(written) => written,
+            Inner::Built(part)
+                if part.len() <= INLINE_PART_LEN_MAX && inlined(part.len() as u64) =>
+            {
+                let (id, len) = (numbers.part(), part.len() as u64);
+                let file = None;
+                return Ok(Place::Row(
+                    PartEntry { id, len, file },
+                    part.finish(id, generation),
+                ));
+            }
+            Inner::Built(part) => write_file(part, numbers, generation, dir)?,
+        };
+        Ok(Place::File(written.list()))
+    }
+}
+
+/// Writes a part to a file of its own. The file's name tells the generation that is on disk by now,
+/// so that an older copy of the database is known by the files beside it.
+fn write_file(
+    part: PartBuilder,
+    numbers: &Numbers,
+    generation: u64,
+    dir: &SegmentDir,
+) -> Result<Written, StoreError> {
+    let random = getrandom::u64().map_err(|why| StoreError::Invalid(why.to_string()))?;
+    let name = file_name(numbers.durable_generation() + 1, random);
+    let id = numbers.part();
+    let layout = part.layout(id, generation);
+    let len = layout.len as u64;
+    dir.publish(&name, |file| {
+        layout.pieces().try_for_each(|piece| file.append(piece))?;
+        reach("part-written");
+        Ok(())
+    })
+    .map_err(StoreError::io(format!("writing {name}")))?;
+    reach("part-renamed");
+    Ok(Written {
+        entry: PartEntry {
+            id,
+            len,
+            file: Some(name),
+        },
+        dir: dir.clone(),
+        listed: false,
+    })
+}
+
+impl Written {
+    /// From here on a manifest may list it.
+    fn list(mut self) -> PartEntry {
+        self.listed = true;
+        self.entry.clone()
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if let Some(name) = self.entry.file.as_ref().filter(|_| !self.listed) {
+            // What cannot be removed now is an orphan that the next open deletes.
+            let _ = self.dir.remove(name);
+        }
+    }
+}
