@@ -2,8 +2,9 @@
 //!
 //! One sentence of some hundred passages is hidden and asked with. Text and vectors are searched as
 //! they always are, but for the passage that was asked about, whose scores are those that it has
-//! without the sentence. The space that answers is fitted for this alone, on passages with their
-//! sentences hidden: one that had seen them would remember which passage a word came from.
+//! without the sentence. A space of the built-in embedder that answers is fitted for this alone, on
+//! passages with their sentences hidden: one that had seen them would remember which passage a word
+//! came from. A model from outside learns nothing here, so it answers itself.
 //!
 //! Start reading at [`calibrate`]; `loci_query::calibrate` has the choice itself.
 
@@ -11,16 +12,18 @@ use std::collections::HashMap;
 
 use loci_index::analysis::Analyzer;
 use loci_index::text::{self, Bm25, Scorer, TextReader, TextScratch};
+use loci_models::Embedder;
 use loci_models::lsa::Projection;
 use loci_query::calibrate::{Calibration, KnownItem, QUESTIONS_MIN, QUESTIONS_WANTED, rescored};
 use loci_query::fuse::candidates_for;
 use loci_storage::segment::{Layer, Section};
 use loci_storage::staging::indexed_text;
-use loci_storage::{Placed, Scored, StoreError};
+use loci_storage::{Placed, Scored, SpaceId, StoreError};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::corpus::Corpus;
 use crate::error::Error;
+use crate::outside::embed_texts;
 use crate::progress::Progress;
 use crate::space::fit_projection;
 use crate::views::View;
@@ -38,28 +41,92 @@ const K: usize = 10;
 struct Question {
     /// Index of the passage in the corpus.
     passage: usize,
-    /// Terms of the sentence.
+    /// The sentence, and its terms.
+    sentence: String,
     asked: Vec<String>,
-    /// Terms of the passage without it.
+    /// What is embedded of the passage without it, and its terms.
+    rest: String,
     left: Vec<String>,
+}
+
+/// The space that is measured.
+pub(crate) enum Measured<'m> {
+    /// One that the built-in embedder makes, with vectors of this length.
+    Builtin {
+        /// Numbers in a vector.
+        dim: usize,
+    },
+    /// One whose vectors are rows, and the model that they come from.
+    Outside {
+        /// The space.
+        space: SpaceId,
+        /// The model.
+        model: &'m dyn Embedder,
+    },
+}
+
+impl Measured<'_> {
+    fn dim(&self) -> usize {
+        match self {
+            Measured::Builtin { dim } => *dim,
+            Measured::Outside { model, .. } => model.dim(),
+        }
+    }
 }
 
 /// Measures; `None` when the store has too few passages to conclude anything.
 ///
-/// Costs a second fit, and a scan of all passages a question.
+/// Costs a second fit or two embeddings a question, and a scan of all passages a question.
 pub(crate) fn calibrate(
     view: &View,
     corpus: &Corpus,
-    dim: usize,
+    measured: &Measured<'_>,
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Option<Calibration>, Error> {
-    let scan = corpus.passages().len().max(1) * dim.max(1);
+    let scan = corpus.passages().len().max(1) * measured.dim().max(1);
     let wanted = QUESTIONS_WANTED.min(MULTIPLICATIONS_MAX / scan);
     let questions = questions(view, corpus, wanted, seed)?;
     if questions.len() < QUESTIONS_MIN {
         return Ok(None);
     }
+    let embedded = match measured {
+        Measured::Builtin { .. } => embed_builtin(corpus, &questions, seed, progress)?,
+        Measured::Outside { space, model } => {
+            Some(embed_outside(view, corpus, &questions, *space, *model)?)
+        }
+    };
+    let Some((vectors, asked)) = embedded else {
+        return Ok(None);
+    };
+    let mut asker = Asker {
+        corpus,
+        vectors,
+        segments: view.read.text(Layer::Leaves),
+        scratch: TextScratch::new(),
+    };
+    let mut items = Vec::with_capacity(questions.len());
+    for (done, (question, vector)) in questions.iter().zip(&asked).enumerate() {
+        if progress
+            .report("calibrating", done as u64, questions.len() as u64)
+            .is_break()
+        {
+            return Err(Error::Interrupted);
+        }
+        items.push(asker.ask(question, vector.as_deref())?);
+    }
+    Ok(loci_query::calibrate::calibrate(&items).map(|found| shrunk(found, wanted)))
+}
+
+/// Vectors of all passages with sentences hidden, and those of the questions.
+type Embedded = (Vectors, Vec<Option<Vec<f32>>>);
+
+fn embed_builtin(
+    corpus: &Corpus,
+    questions: &[Question],
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Option<Embedded>, Error> {
     let hidden: HashMap<usize, &[String]> = questions
         .iter()
         .map(|question| (question.passage, &question.left[..]))
@@ -69,25 +136,30 @@ pub(crate) fn calibrate(
     };
     let projection = Projection::new(projection).map_err(StoreError::view)?;
     let vectors = Vectors::embed(corpus, &hidden, &projection);
-    let segments = view.read.text(Layer::Leaves);
-    let mut asker = Asker {
-        corpus,
-        vectors,
-        projection,
-        segments,
-        scratch: TextScratch::new(),
-    };
-    let mut items = Vec::with_capacity(questions.len());
-    for (done, question) in questions.iter().enumerate() {
-        if progress
-            .report("calibrating", done as u64, questions.len() as u64)
-            .is_break()
-        {
-            return Err(Error::Interrupted);
-        }
-        items.push(asker.ask(question)?);
+    let asked = questions
+        .iter()
+        .map(|question| projection.embed_terms(question.asked.iter().map(String::as_str)));
+    Ok(Some((vectors, asked.collect())))
+}
+
+fn embed_outside(
+    view: &View,
+    corpus: &Corpus,
+    questions: &[Question],
+    space: SpaceId,
+    model: &dyn Embedder,
+) -> Result<Embedded, Error> {
+    let mut vectors = Vectors::of_rows(view, corpus, space, model.dim())?;
+    let rests: Vec<&str> = questions
+        .iter()
+        .map(|question| &question.rest[..])
+        .collect();
+    for (question, vector) in questions.iter().zip(embed_texts(model, &rests)?) {
+        vectors.set(question.passage, &vector);
     }
-    Ok(loci_query::calibrate::calibrate(&items).map(|found| shrunk(found, wanted)))
+    let sentences: Vec<&str> = questions.iter().map(|q| &q.sentence[..]).collect();
+    let asked = embed_texts(model, &sentences)?;
+    Ok((vectors, asked.into_iter().map(Some).collect()))
 }
 
 /// The share in proportion to the evidence: a store that has passages for a quarter of the wanted
@@ -132,12 +204,15 @@ fn questions(
         if asked.len() < TERMS_MIN {
             continue;
         }
-        let range = at..at + sentence.len();
+        let (sentence, range) = (sentence.to_string(), at..at + sentence.len());
         chunk.text.replace_range(range, "");
-        let left = analyzer.terms(&indexed_text(&document, &chunk));
+        let rest = indexed_text(&document, &chunk);
+        let left = analyzer.terms(&rest);
         questions.push(Question {
             passage: index,
+            sentence,
             asked,
+            rest,
             left,
         });
     }
@@ -207,6 +282,25 @@ impl Vectors {
         Vectors { dim, numbers }
     }
 
+    /// Those that are rows; a passage without one gets zeros.
+    fn of_rows(view: &View, corpus: &Corpus, space: SpaceId, dim: usize) -> Result<Vectors, Error> {
+        let mut numbers = Vec::with_capacity(corpus.passages().len() * dim);
+        for passage in corpus.passages() {
+            let chunk = view.rows().chunk(passage.document, passage.place)?;
+            let vector = match chunk {
+                Some(chunk) => view.rows().vector(space, chunk.content_hash)?,
+                None => None,
+            };
+            let vector = vector.filter(|vector| vector.len() == dim);
+            numbers.extend(vector.unwrap_or_else(|| vec![0.0; dim]));
+        }
+        Ok(Vectors { dim, numbers })
+    }
+
+    fn set(&mut self, passage: usize, vector: &[f32]) {
+        self.numbers[passage * self.dim..][..self.dim].copy_from_slice(vector);
+    }
+
     /// Cosines of `query` with all passages; all are of length 1, or 0.
     fn scores<'v>(&'v self, query: &'v [f32]) -> impl Iterator<Item = f32> + 'v {
         let dot = move |vector: &[f32]| vector.iter().zip(query).map(|(a, b)| a * b).sum();
@@ -217,13 +311,12 @@ impl Vectors {
 struct Asker<'a> {
     corpus: &'a Corpus,
     vectors: Vectors,
-    projection: Projection<Vec<u8>>,
     segments: Vec<Placed<'a, TextReader<Section>>>,
     scratch: TextScratch,
 }
 
 impl Asker<'_> {
-    fn ask(&mut self, question: &Question) -> Result<KnownItem, Error> {
+    fn ask(&mut self, question: &Question, vector: Option<&[f32]>) -> Result<KnownItem, Error> {
         let target = self.corpus.passages()[question.passage].ordinal;
         let k = candidates_for(K);
         let params = Bm25::default();
@@ -240,7 +333,7 @@ impl Asker<'_> {
         Ok(KnownItem {
             target,
             text: trimmed(rescored(&found, target, score), k),
-            vector: self.nearest(&question.asked, k),
+            vector: vector.map_or_else(Vec::new, |vector| self.nearest(vector, k)),
         })
     }
 
@@ -262,15 +355,9 @@ impl Asker<'_> {
     }
 
     /// The `k` passages nearest to the question; the target is embedded without the sentence.
-    fn nearest(&self, asked: &[String], k: usize) -> Vec<Scored> {
-        let query = self
-            .projection
-            .embed_terms(asked.iter().map(String::as_str));
-        let Some(query) = query else {
-            return Vec::new();
-        };
+    fn nearest(&self, query: &[f32], k: usize) -> Vec<Scored> {
         let passages = self.corpus.passages().iter();
-        let hits = passages.zip(self.vectors.scores(&query));
+        let hits = passages.zip(self.vectors.scores(query));
         let mut hits: Vec<Scored> = hits
             .map(|(passage, score)| Scored {
                 ordinal: passage.ordinal,

@@ -27,6 +27,8 @@ use crate::views::View;
 const SEGMENTS_MAX: usize = 8;
 /// Chunks below which a segment is of the lowest tier.
 const TIER_CHUNKS: u32 = 256;
+/// A segment is rebuilt when one in this many of its chunks is dead.
+const DEAD_SHARE: u64 = 4;
 /// Live chunks that one merge brings together at most.
 pub const MERGE_CHUNKS_MAX: u64 = 1 << 18;
 
@@ -191,16 +193,27 @@ fn due(snapshot: &Snapshot) -> Vec<&OpenSegment> {
     let segments = snapshot.segments();
     let highest = segments.iter().map(tier).max().unwrap_or(0);
     for limit in 0..=highest {
-        let small = segments.iter().filter(|segment| tier(segment) <= limit);
-        let small: Vec<&OpenSegment> = small.collect();
-        let of_tier = small.iter().filter(|segment| tier(segment) == limit);
-        let chunks: u64 = small.iter().map(|segment| live(segment)).sum();
-        if of_tier.count() > SEGMENTS_MAX && chunks <= MERGE_CHUNKS_MAX {
-            return small;
+        let of_tier = segments.iter().filter(|segment| tier(segment) == limit);
+        if of_tier.count() > SEGMENTS_MAX {
+            let small = segments.iter().filter(|segment| tier(segment) <= limit);
+            let small = smallest(small.collect());
+            if small.len() > 1 {
+                return small;
+            }
         }
     }
-    let mut much_dead = segments
-        .iter()
-        .filter(|segment| segment.dead.len() * 4 >= u64::from(segment.chunk_count));
-    much_dead.next().into_iter().collect()
+    let much_dead =
+        |segment: &&OpenSegment| segment.dead.len() * DEAD_SHARE >= u64::from(segment.chunk_count);
+    segments.iter().find(much_dead).into_iter().collect()
+}
+
+/// The smallest of `segments`, as many as one merge may bring together.
+fn smallest(mut segments: Vec<&OpenSegment>) -> Vec<&OpenSegment> {
+    segments.sort_by_key(|segment| live(segment));
+    let mut chunks = 0;
+    segments.retain(|segment| {
+        chunks += live(segment);
+        chunks <= MERGE_CHUNKS_MAX
+    });
+    segments
 }

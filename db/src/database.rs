@@ -1,8 +1,10 @@
 //! The handle that applications hold: open, write, search, close.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use loci_models::Embedder;
 use loci_query::{Answer, SearchRequest, Searcher};
 use loci_storage::snapshot::Damaged;
 use loci_storage::staging::Edit;
@@ -10,14 +12,16 @@ use loci_storage::{Disk, Durability, Store, StoreOptions};
 
 use crate::error::Error;
 use crate::maintenance::Maintenance;
+use crate::outside::Outside;
 use crate::progress::Progress;
 use crate::settings::{EmbedderChoice, Settings};
 use crate::space;
+use crate::switch::{self, Target};
 use crate::transaction::WriteTransaction;
 use crate::views::{LociViews, View};
 
 /// How to open a database.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
     /// Whether a store is made where there is none.
     pub create: bool,
@@ -25,6 +29,20 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Where its files lie: the file system, unless told otherwise.
     pub disk: Arc<dyn Disk>,
+    /// The model that the store was switched to by [`Database::switch_embedder`], if it was: it
+    /// embeds questions, and new text when [`Database::finish`] is called.
+    pub embedder: Option<Arc<dyn Embedder>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("create", &self.create)
+            .field("cache_bytes", &self.cache_bytes)
+            .field("disk", &self.disk)
+            .field("embedder", &self.embedder.as_ref().map(|e| e.model()))
+            .finish()
+    }
 }
 
 impl Default for Options {
@@ -34,6 +52,7 @@ impl Default for Options {
             create: store.create,
             cache_bytes: store.cache_bytes,
             disk: store.disk,
+            embedder: None,
         }
     }
 }
@@ -75,8 +94,10 @@ pub struct Database {
 pub(crate) struct Inner {
     pub(crate) store: Store<LociViews>,
     pub(crate) searcher: Searcher,
-    /// Held by whoever replaces segments or spaces, so that they do so one after another.
+    /// Held by whoever merges segments, so that one merge is made at a time.
     pub(crate) upkeep: parking_lot::Mutex<()>,
+    /// Held by whoever changes the vector space.
+    pub(crate) switching: parking_lot::Mutex<()>,
     /// Why the last merge in the background failed.
     pub(crate) merge_error: parking_lot::Mutex<Option<String>>,
 }
@@ -105,16 +126,21 @@ impl Database {
     /// # Errors
     /// As [`Database::open`]; [`loci_storage::StoreError::Missing`] where there is none and none may be made.
     pub fn open_with(folder: impl AsRef<Path>, options: &Options) -> Result<Database, Error> {
+        let views = LociViews::default();
+        if let Some(embedder) = &options.embedder {
+            views.models.add(embedder);
+        }
         let options = StoreOptions {
             create: options.create,
             cache_bytes: options.cache_bytes,
             disk: Arc::clone(&options.disk),
         };
-        let store = Store::open(folder.as_ref(), &options, |_| Ok(LociViews))?;
+        let store = Store::open(folder.as_ref(), &options, |_| Ok(views))?;
         let inner = Arc::new(Inner {
             store,
             searcher: Searcher::default(),
             upkeep: parking_lot::Mutex::new(()),
+            switching: parking_lot::Mutex::new(()),
             merge_error: parking_lot::Mutex::new(None),
         });
         let maintenance = Maintenance::start(&inner)?;
@@ -175,17 +201,17 @@ impl Database {
 
     /// As [`Database::search`], over a view that the caller holds.
     pub fn search_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
-        match (&request.vector, &view.projector) {
-            (None, Some(projector)) if request.strategy.uses_vectors() => {
-                let vector = projector.embed(&request.question);
-                let request = SearchRequest {
-                    vector,
-                    ..request.clone()
-                };
-                Ok(self.inner.searcher.search(&view.read, &request)?)
-            }
-            _ => Ok(self.inner.searcher.search(&view.read, request)?),
-        }
+        let asks = request.vector.is_none() && request.strategy.uses_vectors();
+        let vector = match (&view.projector, &view.outside) {
+            (Some(projector), _) if asks => projector.embed(&request.question),
+            (None, Some(outside)) if asks => outside.embed(&request.question)?,
+            _ => return Ok(self.inner.searcher.search(&view.read, request)?),
+        };
+        let request = SearchRequest {
+            vector,
+            ..request.clone()
+        };
+        Ok(self.inner.searcher.search(&view.read, &request)?)
     }
 
     /// The newest committed state. Holding it pins what it needs on disk.
@@ -201,17 +227,46 @@ impl Database {
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; nothing of the step is stored then.
     pub fn finish(&self, progress: &dyn Progress) -> Result<(), Error> {
-        let _turn = self.inner.upkeep.lock();
-        if space::is_due(&self.view())? {
-            space::fit(&self.inner, progress)?;
+        let _turn = self.inner.switching.lock();
+        let view = self.view();
+        if let Some(outside) = &view.outside {
+            switch::fill(&self.inner, outside, progress)?;
+        } else if space::is_due(&view)? {
+            switch::switch(&self.inner, &Target::Builtin, progress)?;
         }
         crate::ranks::update(&self.inner, progress)
     }
 
-    /// Fits the built-in embedder anew, whether it is due or not, and calibrates the arms.
+    /// Fits the built-in embedder anew, whether it is due or not, calibrates the arms, and switches
+    /// to what was fitted. Searches and writes go on meanwhile. A refit that was interrupted, by a crash
+    /// too, is taken up where it was.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when `progress` says so.
     pub fn refit(&self, progress: &dyn Progress) -> Result<(), Error> {
-        let _turn = self.inner.upkeep.lock();
-        space::fit(&self.inner, progress)
+        let _turn = self.inner.switching.lock();
+        switch::switch(&self.inner, &Target::Builtin, progress)
+    }
+
+    /// Switches to a model from outside: embeds all text that is to be embedded, measures the arms'
+    /// shares, and then, in one commit, lets searches use the new vectors. Searches and writes go on
+    /// meanwhile with what there is. A switch that was interrupted, by a crash too, is taken up where
+    /// it was by calling this again.
+    ///
+    /// Hand the model to [`Options::embedder`] when the store is opened the next time.
+    ///
+    /// # Errors
+    /// [`Error::Embed`] when the model fails; what it has embedded is kept for the next call.
+    /// [`Error::Interrupted`] when `progress` says so.
+    pub fn switch_embedder(
+        &self,
+        embedder: Arc<dyn Embedder>,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let _turn = self.inner.switching.lock();
+        self.inner.store.views().models.add(&embedder);
+        let target = Target::Outside(Outside::new(embedder));
+        switch::switch(&self.inner, &target, progress)
     }
 
     /// Makes a vector space for vectors that the caller brings, and switches to it.
@@ -219,14 +274,14 @@ impl Database {
     /// `model`: its name, for the record. `dim`: 1 to 8,192. A store that is in that space already
     /// stays in it.
     pub fn use_given_space(&self, model: &str, dim: usize) -> Result<(), Error> {
-        let _turn = self.inner.upkeep.lock();
+        let _turn = self.inner.switching.lock();
         space::use_given(&self.inner, model, dim)
     }
 
     /// Chooses the store's own embedder. The built-in one is fitted by the next
     /// [`Database::finish`].
     pub fn use_embedder(&self, choice: EmbedderChoice) -> Result<(), Error> {
-        let _turn = self.inner.upkeep.lock();
+        let _turn = self.inner.switching.lock();
         space::choose(&self.inner, choice)
     }
 

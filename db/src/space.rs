@@ -1,10 +1,5 @@
-//! The vector space of a store: fitted on its own corpus, or made for vectors that a caller brings.
-//!
-//! A switch is one commit: the projection, the vectors of every segment and the arms' share, or
-//! nothing of it. Until then searches use the old space, and so do segments that are written
-//! meanwhile; the commit gives those their vectors in the new one.
-//!
-//! Start reading at [`fit`].
+//! The vector space of a store: fitted on its own corpus, filled by a model from outside, or made for
+//! vectors that a caller brings. [`crate::switch`] changes from one to another.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,10 +13,9 @@ use loci_storage::rows::missing;
 use loci_storage::segment::{Part, PartBuilder, PartBytes, PartKind, Section, SectionId};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::{Edit, indexed_text};
-use loci_storage::{Local, NewPart, Rows, SegmentId, SpaceId, StoreError, Table, keys};
+use loci_storage::{Local, Rows, StoreError, Table, keys};
 use parking_lot::Mutex;
 
-use crate::calibrate::calibrate;
 use crate::corpus::Corpus;
 use crate::database::Inner;
 use crate::error::Error;
@@ -59,6 +53,11 @@ impl Projector {
     /// The id of the part that holds the projection.
     pub(crate) fn part(&self) -> u64 {
         self.part
+    }
+
+    /// Name and version of what it was fitted to.
+    pub(crate) fn model(&self) -> String {
+        self.projection.model()
     }
 
     /// Numbers in a vector.
@@ -113,6 +112,7 @@ pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Er
     };
     let switched = inner.store.edit(move |staging| {
         let space = staging.new_space();
+        staging.edit(Edit::Abandon);
         staging.edit(Edit::Activate {
             space,
             record: Box::new(record),
@@ -135,8 +135,12 @@ pub(crate) fn choose(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error>
         EmbedderChoice::Builtin => "\"builtin\"",
         EmbedderChoice::None => "\"none\"",
     };
+    let abandoned = choice == EmbedderChoice::None;
     let changed = inner.store.edit(move |staging| {
         staging.set("embedder", Some(json.into()));
+        if abandoned {
+            staging.edit(Edit::Abandon);
+        }
         if other {
             staging.edit(Edit::Deactivate);
         }
@@ -145,60 +149,9 @@ pub(crate) fn choose(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error>
     changed.map_err(Error::unwrap)
 }
 
-/// Fits the built-in embedder on the newest view, calibrates the arms, and switches.
-///
-/// A corpus that is too small or has no term twice gets no space, and that is no error.
-pub(crate) fn fit(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
-    let view = inner.store.view();
-    let seed = Settings::read(view.rows())?.seed;
-    let corpus = Corpus::read(&view, progress)?;
-    let Some(projection) = fit_projection(&corpus, None, seed, progress)? else {
-        return Ok(());
-    };
-    let projector = Arc::new(open_built(&projection)?);
-    let calibration = calibrate(&view, &corpus, projector.dim(), seed, progress)?;
-    drop(corpus);
-    let record = SpaceRecord {
-        model: projector.projection.model(),
-        builtin: true,
-        dim: projector.dim() as u32,
-        fitted_chunks: view.snapshot().manifest().chunk_count,
-        ..measured(calibration)
-    };
-    let mut parts = build_vectors(&view, &projector, progress)?;
-    let switched = inner.store.edit(move |staging| {
-        let space = staging.new_space();
-        let source = VectorSource {
-            space,
-            projector: Some(projector),
-            dim: record.dim as usize,
-        };
-        for segment in staging.segments() {
-            if !parts.iter().any(|(id, _)| *id == segment.id) {
-                parts.push((
-                    segment.id,
-                    vectors_of(staging.rows(), segment, &source)?.into(),
-                ));
-            }
-        }
-        let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
-        part.push(SectionId::Projection, 0, projection);
-        let (record, projection) = (Box::new(record), Some(part.into()));
-        staging.edit(Edit::Prepare {
-            space,
-            record,
-            projection,
-        });
-        staging.edit(Edit::Vectors { space, parts });
-        staging.edit(Edit::Switch);
-        Ok(())
-    });
-    switched.map_err(Error::unwrap)
-}
-
 /// What a calibration found, as the space keeps it. In a store too small to measure anything
 /// vectors count only where text finds nothing.
-fn measured(calibration: Option<Calibration>) -> SpaceRecord {
+pub(crate) fn measured(calibration: Option<Calibration>) -> SpaceRecord {
     let Some(calibration) = calibration else {
         return SpaceRecord {
             vector_share: Some(0.0),
@@ -253,7 +206,7 @@ pub(crate) fn fit_projection(
 }
 
 /// Opens a projection that is not listed yet.
-fn open_built(bytes: &[u8]) -> Result<Projector, Error> {
+pub(crate) fn open_built(bytes: &[u8]) -> Result<Projector, Error> {
     let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
     part.push(SectionId::Projection, 0, bytes.to_vec());
     let part = Part::new(PartBytes::copy(&part.finish(0, 0))).map_err(StoreError::view)?;
@@ -263,37 +216,8 @@ fn open_built(bytes: &[u8]) -> Result<Projector, Error> {
     Ok(Projector::open(0, section)?)
 }
 
-/// The vectors of every segment of `view` in a space that is not active yet.
-fn build_vectors(
-    view: &View,
-    projector: &Arc<Projector>,
-    progress: &dyn Progress,
-) -> Result<Vec<(SegmentId, NewPart)>, Error> {
-    // The space's id is given out in the commit; what is written does not depend on it.
-    let source = VectorSource {
-        space: SpaceId(0),
-        dim: projector.dim(),
-        projector: Some(Arc::clone(projector)),
-    };
-    let segments = view.snapshot().segments();
-    let mut built = Vec::with_capacity(segments.len());
-    for (done, segment) in segments.iter().enumerate() {
-        if progress
-            .report("embedding", done as u64, segments.len() as u64)
-            .is_break()
-        {
-            return Err(Error::Interrupted);
-        }
-        built.push((
-            segment.id,
-            vectors_of(view.rows(), segment, &source)?.into(),
-        ));
-    }
-    Ok(built)
-}
-
 /// The vectors of one segment.
-fn vectors_of(
+pub(crate) fn vectors_of(
     rows: &dyn Rows,
     segment: &OpenSegment,
     source: &VectorSource,

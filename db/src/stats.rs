@@ -49,6 +49,20 @@ pub struct Stats {
     /// The vector space that searches use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub space: Option<SpaceStats>,
+    /// The vector space that is being built, to be switched to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_space: Option<PendingStats>,
+}
+
+/// How far a switch of the vector space has come.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PendingStats {
+    /// Name and version of the model.
+    pub model: String,
+    /// Numbers in a vector.
+    pub dim: u32,
+    /// Live segments whose vectors are built.
+    pub segments_built: usize,
 }
 
 /// Figures of a vector space.
@@ -156,6 +170,15 @@ impl Database {
             space: snapshot
                 .space()
                 .map(|space| SpaceStats::new(space.id.0, &space.record)),
+            pending_space: snapshot.pending().map(|space| PendingStats {
+                model: space.record.model.clone(),
+                dim: space.record.dim,
+                segments_built: manifest
+                    .segments
+                    .iter()
+                    .filter(|entry| entry.pending.is_some())
+                    .count(),
+            }),
         }
     }
 

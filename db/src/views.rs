@@ -9,6 +9,7 @@ use loci_storage::segment::{PartBuilder, SectionId};
 use loci_storage::snapshot::{OpenSegment, Snapshot};
 use loci_storage::{Rows, SpaceId, StoreError, Views};
 
+use crate::outside::{Models, Outside};
 use crate::segment::{SegmentWriter, VectorSource};
 use crate::space::Projector;
 
@@ -17,6 +18,8 @@ use crate::space::Projector;
 pub struct View {
     pub(crate) read: ReadView,
     pub(crate) projector: Option<Arc<Projector>>,
+    /// The model from outside that the space was made with, where it was handed to the database.
+    pub(crate) outside: Option<Outside>,
 }
 
 impl View {
@@ -49,7 +52,11 @@ impl View {
 }
 
 /// Makes [`View`]s.
-pub(crate) struct LociViews;
+#[derive(Default)]
+pub(crate) struct LociViews {
+    /// Models from outside that spaces may have been made with.
+    pub(crate) models: Models,
+}
 
 impl Views for LociViews {
     type View = View;
@@ -62,7 +69,13 @@ impl Views for LociViews {
         // Without it the store answers by text and graph, and the next `finish` fits it anew.
         let projector = projector(&snapshot, previous).unwrap_or_default();
         let read = ReadView::open(snapshot, previous.map(|view| &view.read))?;
-        Ok(View { read, projector })
+        let space = read.snapshot().space();
+        let outside = space.and_then(|space| self.models.of(&space.record));
+        Ok(View {
+            read,
+            projector,
+            outside,
+        })
     }
 
     fn snapshot<'v>(&self, view: &'v View) -> &'v Snapshot {

@@ -1,0 +1,82 @@
+//! Models from outside: whatever implements [`Embedder`] and was handed to the database.
+
+use std::fmt;
+use std::sync::Arc;
+
+use loci_models::Embedder;
+use loci_storage::records::SpaceRecord;
+use parking_lot::Mutex;
+
+use crate::error::Error;
+
+/// A model from outside. A space was made with it when it has its name and dimension.
+#[derive(Clone)]
+pub(crate) struct Outside(Arc<dyn Embedder>);
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Outside({})", self.0.model())
+    }
+}
+
+impl Outside {
+    pub(crate) fn new(model: Arc<dyn Embedder>) -> Outside {
+        Outside(model)
+    }
+
+    /// The model.
+    pub(crate) fn model(&self) -> &dyn Embedder {
+        &*self.0
+    }
+
+    /// Whether a space was made with it.
+    pub(crate) fn made(&self, space: &SpaceRecord) -> bool {
+        !space.builtin && space.model == self.0.model() && space.dim as usize == self.0.dim()
+    }
+
+    /// The vector of a question; `None` when the model has nothing to say about it.
+    pub(crate) fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, Error> {
+        let vector = embed_texts(self.model(), &[text])?.pop();
+        Ok(vector.filter(|vector| vector.iter().any(|&x| x != 0.0)))
+    }
+}
+
+/// The models that a database was handed.
+#[derive(Default)]
+pub(crate) struct Models(Mutex<Vec<Outside>>);
+
+impl Models {
+    /// Adds a model, in the place of the one with its name.
+    pub(crate) fn add(&self, model: &Arc<dyn Embedder>) {
+        let mut models = self.0.lock();
+        models.retain(|known| known.0.model() != model.model());
+        models.push(Outside(Arc::clone(model)));
+    }
+
+    /// The model that a space was made with.
+    pub(crate) fn of(&self, space: &SpaceRecord) -> Option<Outside> {
+        let models = self.0.lock();
+        models.iter().find(|model| model.made(space)).cloned()
+    }
+}
+
+/// The vectors of `texts`: as many, of the promised length, finite.
+///
+/// # Errors
+/// [`Error::Embed`] when the model fails or breaks that promise.
+pub(crate) fn embed_texts(model: &dyn Embedder, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
+    let failed = |why: String| Error::Embed(format!("{}: {why}", model.model()));
+    let vectors = model
+        .embed(texts)
+        .map_err(|error| failed(error.to_string()))?;
+    let right =
+        |vector: &Vec<f32>| vector.len() == model.dim() && vector.iter().all(|x| x.is_finite());
+    if vectors.len() == texts.len() && vectors.iter().all(right) {
+        return Ok(vectors);
+    }
+    Err(failed(format!(
+        "{} texts did not get a vector of {} finite numbers each",
+        texts.len(),
+        model.dim()
+    )))
+}

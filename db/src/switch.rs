@@ -1,0 +1,464 @@
+//! Changing the vector space of a live store.
+//!
+//! The new space is built beside the active one, in steps that are each a commit: its record and
+//! projection, rows of vectors that a model from outside computes, the vectors of one segment after
+//! another. Searches and writes use the active space until one last commit switches: projection, vectors
+//! and the arms' share change together, or not at all. After a crash the steps that are committed are
+//! not done again.
+//!
+//! Start reading at [`switch`].
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use loci_storage::failpoint;
+use loci_storage::records::SpaceRecord;
+use loci_storage::rows::{encode, missing, read};
+use loci_storage::segment::{PartBuilder, PartKind, SectionId};
+use loci_storage::snapshot::{OpenSegment, OpenSpace};
+use loci_storage::staging::{Edit, indexed_text};
+use loci_storage::{
+    DocumentId, Durability, NewPart, Rows, SegmentId, SpaceId, Staging, StoreError, Table, keys,
+};
+
+use crate::calibrate::{Measured, calibrate};
+use crate::corpus::Corpus;
+use crate::database::Inner;
+use crate::error::Error;
+use crate::outside::{Outside, embed_texts};
+use crate::progress::Progress;
+use crate::segment::{VectorSource, is_embedded, layer_of};
+use crate::settings::Settings;
+use crate::space::{Projector, fit_projection, measured, open_built, vectors_of};
+use crate::views::View;
+
+/// Texts that a model from outside is given at once.
+const BATCH: usize = 256;
+/// Chunks of segments that came too late to be built ahead, which the switching commit may build.
+const LATE_CHUNKS_MAX: u64 = 2048;
+/// Texts that it may have embedded by a model from outside.
+const LATE_TEXTS_MAX: usize = 32;
+
+/// What a store is switched to.
+pub(crate) enum Target {
+    /// The built-in embedder, fitted on the newest view.
+    Builtin,
+    /// A model from outside.
+    Outside(Outside),
+}
+
+/// A space that is being built.
+struct Pending {
+    source: VectorSource,
+    /// What the arms' share is measured to be; `None` where the record says it already.
+    measured: Option<SpaceRecord>,
+}
+
+/// Builds the space of `target` and switches to it. The caller holds `switching`.
+///
+/// A corpus that is too small for the built-in embedder, or has no term twice, gets no space, and that
+/// is no error.
+pub(crate) fn switch(inner: &Inner, target: &Target, progress: &dyn Progress) -> Result<(), Error> {
+    let resumed = resume(inner, target)?;
+    let source = match resumed {
+        Some(source) => source,
+        None => match target {
+            Target::Builtin => match prepare_builtin(inner, progress)? {
+                Some(source) => source,
+                None => return Ok(()),
+            },
+            Target::Outside(outside) => prepare_outside(inner, outside)?,
+        },
+    };
+    failpoint::reach("space-prepared");
+    let mut pending = Pending {
+        source,
+        measured: None,
+    };
+    loop {
+        let mut view = inner.store.view();
+        let segments: Vec<SegmentId> = view.snapshot().segments().iter().map(|s| s.id).collect();
+        if let Target::Outside(outside) = target {
+            embed_rows(inner, &view, pending.source.space, outside, progress)?;
+            view = inner.store.view();
+            if pending.measured.is_none() {
+                pending.measured = Some(measure(&view, &pending, outside, progress)?);
+            }
+        }
+        build_segments(inner, &view, &segments, &pending.source, progress)?;
+        failpoint::reach("space-built");
+        if try_switch(inner, &pending, target)? {
+            return Ok(());
+        }
+    }
+}
+
+/// The space that an interrupted switch to the same target left, if it is still worth its while.
+fn resume(inner: &Inner, target: &Target) -> Result<Option<VectorSource>, Error> {
+    let view = inner.store.view();
+    let Some(pending) = view.snapshot().pending() else {
+        return Ok(None);
+    };
+    let chunks = view.snapshot().manifest().chunk_count;
+    let fits = match target {
+        Target::Builtin => pending.record.builtin && chunks < 2 * pending.record.fitted_chunks,
+        Target::Outside(outside) => outside.made(&pending.record),
+    };
+    match fits {
+        true => Ok(Some(source_of(pending)?)),
+        false => Ok(None),
+    }
+}
+
+/// Where the vectors of segments in a space come from.
+fn source_of(space: &OpenSpace) -> Result<VectorSource, StoreError> {
+    let projector = match &space.projection {
+        Some(part) => {
+            let section = part
+                .section(SectionId::Projection, 0)
+                .map_err(StoreError::view)?;
+            let number = part.header().part;
+            Some(Arc::new(Projector::open(number, section)?))
+        }
+        None => None,
+    };
+    Ok(VectorSource {
+        space: space.id,
+        dim: space.record.dim as usize,
+        projector,
+    })
+}
+
+/// Fits the built-in embedder, measures the arms' share, and commits both as the space that is being
+/// built. `None` when there is too little to fit on.
+fn prepare_builtin(inner: &Inner, progress: &dyn Progress) -> Result<Option<VectorSource>, Error> {
+    let view = inner.store.view();
+    let seed = Settings::read(view.rows())?.seed;
+    let corpus = Corpus::read(&view, progress)?;
+    let Some(projection) = fit_projection(&corpus, None, seed, progress)? else {
+        return Ok(None);
+    };
+    let projector = Arc::new(open_built(&projection)?);
+    let dim = projector.dim();
+    let calibration = calibrate(&view, &corpus, &Measured::Builtin { dim }, seed, progress)?;
+    let record = SpaceRecord {
+        model: projector.model(),
+        builtin: true,
+        dim: dim as u32,
+        fitted_chunks: view.snapshot().manifest().chunk_count,
+        ..measured(calibration)
+    };
+    let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
+    part.push(SectionId::Projection, 0, projection);
+    let part = inner.store.prepare_part(part)?;
+    let space = prepare(inner, record, Some(part))?;
+    Ok(Some(VectorSource {
+        space,
+        dim,
+        projector: Some(projector),
+    }))
+}
+
+fn prepare_outside(inner: &Inner, outside: &Outside) -> Result<VectorSource, Error> {
+    let (model, dim) = (outside.model().model(), outside.model().dim());
+    if !(1..=8192).contains(&dim) {
+        let why = format!("{model} has {dim} dimensions; 1 to 8192 are allowed");
+        return Err(StoreError::Invalid(why).into());
+    }
+    let record = SpaceRecord {
+        model: model.into(),
+        dim: dim as u32,
+        ..SpaceRecord::default()
+    };
+    Ok(VectorSource {
+        space: prepare(inner, record, None)?,
+        dim,
+        projector: None,
+    })
+}
+
+fn prepare(
+    inner: &Inner,
+    record: SpaceRecord,
+    projection: Option<NewPart>,
+) -> Result<SpaceId, Error> {
+    let prepared = inner.store.edit(move |staging| {
+        let space = staging.new_space();
+        staging.edit(Edit::Prepare {
+            space,
+            record: Box::new(record),
+            projection,
+        });
+        Ok(space)
+    });
+    prepared.map_err(Error::unwrap)
+}
+
+/// Embeds what new text has no vector yet in the active space, which `outside` made, and gives segments
+/// their vectors.
+pub(crate) fn fill(inner: &Inner, outside: &Outside, progress: &dyn Progress) -> Result<(), Error> {
+    let view = inner.store.view();
+    let Some(space) = view.snapshot().space().filter(|s| outside.made(&s.record)) else {
+        return Ok(());
+    };
+    let source = source_of(space)?;
+    let lacking = embed_rows(inner, &view, source.space, outside, progress)?;
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    // A merge from an older view would put segments without these vectors in their place.
+    let _turn = inner.upkeep.lock();
+    let view = inner.store.view();
+    for segment in view.snapshot().segments() {
+        if segment.live_documents().any(|id| lacking.contains(&id)) {
+            put_vectors(inner, &view, segment, &source)?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores a row for every content of `view` that is to be embedded and has no vector in `space`.
+/// Returns the documents that they lie in.
+fn embed_rows(
+    inner: &Inner,
+    view: &View,
+    space: SpaceId,
+    outside: &Outside,
+    progress: &dyn Progress,
+) -> Result<HashSet<DocumentId>, Error> {
+    let mut lacking = HashSet::new();
+    let mut batch: HashMap<[u8; 16], String> = HashMap::new();
+    let (mut done, total) = (0, view.snapshot().manifest().document_count);
+    for id in view
+        .snapshot()
+        .segments()
+        .iter()
+        .flat_map(OpenSegment::live_documents)
+    {
+        let texts = texts_without(view.rows(), id, space)?;
+        if !texts.is_empty() {
+            lacking.insert(id);
+            batch.extend(texts);
+        }
+        done += 1;
+        if batch.len() >= BATCH {
+            if progress.report("embedding", done, total).is_break() {
+                return Err(Error::Interrupted);
+            }
+            store_vectors(inner, space, outside, &mut batch)?;
+        }
+    }
+    store_vectors(inner, space, outside, &mut batch)?;
+    inner.store.flush()?;
+    Ok(lacking)
+}
+
+/// What is to be embedded of a document and has no vector in `space`, by content.
+fn texts_without(
+    rows: &dyn Rows,
+    id: DocumentId,
+    space: SpaceId,
+) -> Result<Vec<([u8; 16], String)>, StoreError> {
+    let document = rows.document(id)?;
+    let document = document.ok_or_else(|| missing(Table::Documents, &keys::document(id)))?;
+    let mut texts = Vec::new();
+    for (place, chunk) in (0u32..).zip(&rows.chunks(id)?) {
+        let key = keys::vector(space, chunk.content_hash);
+        if is_embedded(document.embed, layer_of(place, chunk))
+            && rows.get(Table::Vectors, &key)?.is_none()
+        {
+            texts.push((chunk.content_hash, indexed_text(&document, chunk)));
+        }
+    }
+    Ok(texts)
+}
+
+fn store_vectors(
+    inner: &Inner,
+    space: SpaceId,
+    outside: &Outside,
+    batch: &mut HashMap<[u8; 16], String>,
+) -> Result<(), Error> {
+    let (hashes, texts): (Vec<_>, Vec<String>) = batch.drain().unzip();
+    for (hashes, texts) in hashes.chunks(BATCH).zip(texts.chunks(BATCH)) {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let vectors = embed_texts(outside.model(), &texts)?;
+        let rows: Vec<_> = hashes.iter().copied().zip(vectors).collect();
+        inner
+            .store
+            .write_with(Durability::Eventual, move |staging| {
+                rows.into_iter()
+                    .try_for_each(|(hash, vector)| put_vector(staging, space, hash, &vector))
+            })
+            .map_err(Error::unwrap)?;
+    }
+    Ok(())
+}
+
+/// Stores a vector, unless its content or its space is gone by now.
+fn put_vector(
+    staging: &mut Staging<'_>,
+    space: SpaceId,
+    hash: [u8; 16],
+    vector: &[f32],
+) -> Result<(), StoreError> {
+    let manifest = staging.manifest();
+    let wanted = [manifest.active_space, manifest.pending_space].contains(&Some(space.0));
+    if wanted && staging.rows().get(Table::Contents, &hash)?.is_some() {
+        let payload = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+        staging.put(Table::Vectors, keys::vector(space, hash), payload);
+    }
+    Ok(())
+}
+
+/// The arms' share in a space of a model from outside.
+fn measure(
+    view: &View,
+    pending: &Pending,
+    outside: &Outside,
+    progress: &dyn Progress,
+) -> Result<SpaceRecord, Error> {
+    let seed = Settings::read(view.rows())?.seed;
+    let corpus = Corpus::read(view, progress)?;
+    let of = Measured::Outside {
+        space: pending.source.space,
+        model: outside.model(),
+    };
+    let calibration = calibrate(view, &corpus, &of, seed, progress)?;
+    Ok(measured(calibration))
+}
+
+/// Builds the vectors of those of `segments` that have none in the space, and commits each. Others that
+/// `view` has may hold text that was not embedded yet.
+fn build_segments(
+    inner: &Inner,
+    view: &View,
+    segments: &[SegmentId],
+    source: &VectorSource,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let listed = view.snapshot().segments().iter();
+    let lacking = listed.filter(|s| segments.contains(&s.id) && is_lacking(s, source.space));
+    let lacking: Vec<&OpenSegment> = lacking.collect();
+    for (done, segment) in (0..).zip(&lacking) {
+        let total = lacking.len() as u64;
+        if progress.report("building vectors", done, total).is_break() {
+            return Err(Error::Interrupted);
+        }
+        put_vectors(inner, view, segment, source)?;
+    }
+    Ok(())
+}
+
+fn put_vectors(
+    inner: &Inner,
+    view: &View,
+    segment: &OpenSegment,
+    source: &VectorSource,
+) -> Result<(), Error> {
+    let part = vectors_of(view.rows(), segment, source)?;
+    let part = inner.store.prepare_part(part)?;
+    inner.edit(vec![Edit::Vectors {
+        space: source.space,
+        parts: vec![(segment.id, part)],
+    }])
+}
+
+fn is_lacking(segment: &OpenSegment, space: SpaceId) -> bool {
+    let mut built = segment.vectors.iter().chain(&segment.pending);
+    !built.any(|(of, _)| *of == space)
+}
+
+/// Switches, and builds what came since the segments were built; `false` when that is too much to do
+/// while writers wait.
+fn try_switch(inner: &Inner, pending: &Pending, target: &Target) -> Result<bool, Error> {
+    let source = pending.source.clone();
+    let measured = pending.measured.clone();
+    let outside = match target {
+        Target::Builtin => None,
+        Target::Outside(outside) => Some(outside.clone()),
+    };
+    let switched = inner.store.edit(move |staging| {
+        if staging.manifest().pending_space != Some(source.space.0) {
+            let why = "the space that was being built was given up; start the switch anew";
+            return Err(StoreError::Invalid(why.into()));
+        }
+        let lacking = staging.segments().iter();
+        let lacking: Vec<OpenSegment> = lacking
+            .filter(|segment| is_lacking(segment, source.space))
+            .cloned()
+            .collect();
+        let chunks: u64 = lacking.iter().map(|s| u64::from(s.chunk_count)).sum();
+        if chunks > LATE_CHUNKS_MAX || !embed_late(staging, &lacking, &source, outside.as_ref())? {
+            return Ok(false);
+        }
+        let parts = built_late(staging, &lacking, &source)?;
+        staging.edit(Edit::Vectors {
+            space: source.space,
+            parts,
+        });
+        if let Some(measured) = measured {
+            put_record(staging, source.space, measured)?;
+        }
+        staging.edit(Edit::Switch);
+        Ok(true)
+    });
+    switched.map_err(Error::unwrap)
+}
+
+/// Embeds the texts of segments that came last; `false` when they are too many.
+fn embed_late(
+    staging: &mut Staging<'_>,
+    lacking: &[OpenSegment],
+    source: &VectorSource,
+    outside: Option<&Outside>,
+) -> Result<bool, StoreError> {
+    let Some(outside) = outside else {
+        return Ok(true);
+    };
+    let mut batch = Vec::new();
+    for id in lacking.iter().flat_map(OpenSegment::live_documents) {
+        batch.extend(texts_without(staging.rows(), id, source.space)?);
+    }
+    if batch.len() > LATE_TEXTS_MAX {
+        return Ok(false);
+    }
+    let texts: Vec<&str> = batch.iter().map(|(_, text)| &text[..]).collect();
+    let vectors = embed_texts(outside.model(), &texts)?;
+    for ((hash, _), vector) in batch.iter().zip(&vectors) {
+        put_vector(staging, source.space, *hash, vector)?;
+    }
+    Ok(true)
+}
+
+fn built_late(
+    staging: &Staging<'_>,
+    lacking: &[OpenSegment],
+    source: &VectorSource,
+) -> Result<Vec<(SegmentId, NewPart)>, StoreError> {
+    let built = lacking.iter().map(|segment| {
+        let part = vectors_of(staging.rows(), segment, source)?;
+        Ok((segment.id, part.into()))
+    });
+    built.collect()
+}
+
+/// Completes the record of a space with what was measured since.
+fn put_record(
+    staging: &mut Staging<'_>,
+    space: SpaceId,
+    measured: SpaceRecord,
+) -> Result<(), StoreError> {
+    let key = space.0.to_be_bytes();
+    let record: Option<SpaceRecord> = read(staging.rows(), Table::Spaces, &key)?;
+    let record = record.ok_or_else(|| missing(Table::Spaces, &key))?;
+    let record = SpaceRecord {
+        model: record.model,
+        builtin: record.builtin,
+        dim: record.dim,
+        projection: record.projection,
+        ..measured
+    };
+    staging.put(Table::Spaces, key.to_vec(), encode(&record)?);
+    Ok(())
+}

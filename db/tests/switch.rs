@@ -1,0 +1,253 @@
+//! Changing the vector space of a store that is read and written meanwhile.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loci_storage::DocumentKey;
+use loci_storage::records::{ChunkRecord, DocumentRecord};
+use locidb::{
+    Database, EmbedError, Embedder, EmbedderChoice, Error, NewChunk, NewDocument, Options,
+    Progress, SearchRequest, Silent, Strategy,
+};
+
+/// A model that counts letters: near texts have near vectors, and nothing is random.
+struct Letters {
+    name: &'static str,
+    /// Texts that it was asked for.
+    asked: AtomicUsize,
+    /// Called with each batch.
+    meanwhile: Box<dyn Fn(usize) -> Result<(), EmbedError> + Send + Sync>,
+}
+
+impl Letters {
+    fn new(name: &'static str) -> Letters {
+        Letters::with(name, |_| Ok(()))
+    }
+
+    fn with(
+        name: &'static str,
+        meanwhile: impl Fn(usize) -> Result<(), EmbedError> + Send + Sync + 'static,
+    ) -> Letters {
+        Letters {
+            name,
+            asked: AtomicUsize::new(0),
+            meanwhile: Box::new(meanwhile),
+        }
+    }
+}
+
+impl Embedder for Letters {
+    fn dim(&self) -> usize {
+        26
+    }
+
+    fn model(&self) -> &str {
+        self.name
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let before = self.asked.fetch_add(texts.len(), Ordering::SeqCst);
+        (self.meanwhile)(before)?;
+        Ok(texts.iter().map(|text| letters(text)).collect())
+    }
+}
+
+fn letters(text: &str) -> Vec<f32> {
+    let mut counts = vec![0.0f32; 26];
+    for letter in text.bytes().filter(u8::is_ascii_lowercase) {
+        counts[usize::from(letter - b'a')] += 1.0;
+    }
+    let length = counts.iter().map(|x| x * x).sum::<f32>().sqrt();
+    counts.iter().map(|x| x / length.max(1.0)).collect()
+}
+
+fn put(database: &Database, n: usize) {
+    let words = ["zebra", "quartz", "violin", "harbour", "meadow", "copper"];
+    let text = format!(
+        "{} number {n} lies near the {}.",
+        words[n % 6],
+        words[(n + 1) % 6]
+    );
+    let passage = ChunkRecord {
+        location: loci_storage::records::Location {
+            chars: (0, text.len() as u64),
+            ..Default::default()
+        },
+        text: text.clone(),
+        ..ChunkRecord::default()
+    };
+    let document = NewDocument {
+        record: DocumentRecord {
+            key: format!("{n}"),
+            ..DocumentRecord::default()
+        },
+        original: text.into_bytes(),
+        chunks: vec![NewChunk {
+            record: passage,
+            vector: None,
+        }],
+        ..NewDocument::default()
+    };
+    database.write(move |tx| tx.put_document(document)).unwrap();
+}
+
+fn open(folder: &Path, count: usize) -> Database {
+    let database = Database::open(folder).unwrap();
+    (0..count).for_each(|n| put(&database, n));
+    database
+}
+
+/// Keys of the documents that the vector arm finds.
+fn found(database: &Database) -> Vec<String> {
+    let request = SearchRequest {
+        strategy: Strategy::Vector,
+        k: 1000,
+        ..SearchRequest::new("zebra number")
+    };
+    let answer = database.search(&request).unwrap();
+    let mut keys: Vec<String> = answer.hits.into_iter().map(|hit| hit.document).collect();
+    keys.sort_by_key(|key| key.parse::<usize>().unwrap());
+    keys
+}
+
+fn all(count: usize) -> Vec<String> {
+    (0..count).map(|n| n.to_string()).collect()
+}
+
+fn model_of(database: &Database) -> Option<String> {
+    database.stats().space.map(|space| space.model)
+}
+
+#[test]
+fn a_model_from_outside_answers_once_every_text_is_embedded() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 40);
+    let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
+    database.switch_embedder(model, &Silent).unwrap();
+    assert_eq!(model_of(&database).as_deref(), Some("letters-1"));
+    assert_eq!(database.stats().pending_space, None);
+    assert_eq!(found(&database), all(40));
+}
+
+#[test]
+fn searches_and_writes_go_on_while_a_switch_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Arc::new(open(folder.path(), 40));
+    let first: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
+    database.switch_embedder(first, &Silent).unwrap();
+    let other = Arc::clone(&database);
+    let second = Letters::with("letters-2", move |before| {
+        if before == 0 {
+            // From another thread than the committing one, which a switch never waits for.
+            assert_eq!(model_of(&other).as_deref(), Some("letters-1"));
+            assert_eq!(found(&other), all(40));
+            (40..45).for_each(|n| put(&other, n));
+            let gone = DocumentKey::new("", "", "7").unwrap();
+            assert!(other.write(move |tx| tx.delete_document(&gone)).unwrap());
+        }
+        Ok(())
+    });
+    database.switch_embedder(Arc::new(second), &Silent).unwrap();
+    assert_eq!(model_of(&database).as_deref(), Some("letters-2"));
+    let mut want = all(45);
+    want.remove(7);
+    assert_eq!(found(&database), want);
+}
+
+#[test]
+fn a_switch_that_was_interrupted_embeds_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 600);
+    let failing = Letters::with("letters-1", |before| match before {
+        0 => Ok(()),
+        _ => Err(EmbedError::Unavailable {
+            reason: "down".into(),
+        }),
+    });
+    let failed = database.switch_embedder(Arc::new(failing), &Silent);
+    assert!(matches!(failed, Err(Error::Embed(_))), "{failed:?}");
+    assert_eq!(model_of(&database), None);
+    assert_eq!(database.stats().pending_space.unwrap().model, "letters-1");
+    database.close();
+
+    let database = Database::open(folder.path()).unwrap();
+    let model = Arc::new(Letters::new("letters-1"));
+    let embedder: Arc<dyn Embedder> = model.clone();
+    database.switch_embedder(embedder, &Silent).unwrap();
+    assert_eq!(model_of(&database).as_deref(), Some("letters-1"));
+    assert_eq!(model.asked.load(Ordering::SeqCst), 600 - 256);
+    assert_eq!(found(&database), all(600));
+}
+
+#[test]
+fn the_model_is_handed_over_again_when_the_store_is_opened_and_fills_in_new_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 20);
+    let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
+    database.switch_embedder(model, &Silent).unwrap();
+    database.close();
+
+    let options = Options {
+        embedder: Some(Arc::new(Letters::new("letters-1"))),
+        ..Options::default()
+    };
+    let database = Database::open_with(folder.path(), &options).unwrap();
+    assert_eq!(found(&database), all(20));
+    (20..30).for_each(|n| put(&database, n));
+    database.finish(&Silent).unwrap();
+    assert_eq!(found(&database), all(30));
+}
+
+/// Interrupts when a step is reported.
+struct Until(&'static str);
+
+impl Progress for Until {
+    fn report(&self, step: &str, _: u64, _: u64) -> ControlFlow<()> {
+        match step == self.0 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+#[test]
+fn a_refit_goes_on_where_it_was_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 60);
+    database.finish(&Silent).unwrap();
+    let before = model_of(&database).unwrap();
+    (60..90).for_each(|n| put(&database, n));
+    let interrupted = database.refit(&Until("building vectors"));
+    assert!(matches!(interrupted, Err(Error::Interrupted)));
+    assert_eq!(model_of(&database), Some(before.clone()));
+    let fitted = database.stats().pending_space.unwrap().model;
+    assert_ne!(fitted, before);
+    database.close();
+
+    let database = Database::open(folder.path()).unwrap();
+    // A fit would be interrupted here.
+    database.refit(&Until("fitting")).unwrap();
+    assert_eq!(model_of(&database), Some(fitted));
+    assert_eq!(database.stats().pending_space, None);
+    assert_eq!(found(&database), all(90));
+}
+
+#[test]
+fn a_space_that_was_given_up_leaves_no_rows_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 40);
+    for name in ["letters-1", "letters-2"] {
+        database
+            .switch_embedder(Arc::new(Letters::new(name)), &Silent)
+            .unwrap();
+    }
+    database.use_embedder(EmbedderChoice::None).unwrap();
+    database.settle().unwrap();
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    for table in [loci_storage::Table::Vectors, loci_storage::Table::Spaces] {
+        assert_eq!(rows.count(table).unwrap(), 0, "{table:?}");
+    }
+}
