@@ -31,6 +31,8 @@ mod map;
 mod parts;
 pub mod placed;
 mod publish;
+#[cfg(test)]
+mod publish_tests;
 pub mod records;
 mod repair;
 mod rewrite;

@@ -6,7 +6,7 @@
 //! - [`Pins`] counts each view that is alive, once.
 //!
 //! This file knows the rest of the crate only by [`crate::sync`], so that loom and shuttle run it as
-//! it is (`storage/tests/interleavings.rs`).
+//! it is (`storage/tests/{loom,shuttle}.rs`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -71,8 +71,8 @@ impl<T: Copy + Ord> Pins<T> {
     }
 
     /// Counts a new view. It supersedes, from `now` on, all that were counted before.
-    pub(crate) fn pin(self: &Arc<Self>, now: T) -> Pin<T> {
-        let mut alive = self.alive.lock();
+    pub(crate) fn pin(pins: &Arc<Self>, now: T) -> Pin<T> {
+        let mut alive = pins.alive.lock();
         let number = alive.next;
         alive.next += 1;
         for superseded in alive.views.values_mut() {
@@ -80,7 +80,7 @@ impl<T: Copy + Ord> Pins<T> {
         }
         alive.views.insert(number, None);
         Pin {
-            pins: Arc::clone(self),
+            pins: Arc::clone(pins),
             number,
         }
     }
@@ -160,37 +160,5 @@ impl<P> Unlisted<P> {
         if durable {
             self.waiting.drain(..).for_each(|part| retire(&part));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn views_that_newer_ones_took_the_place_of_are_held_until_they_are_dropped() {
-        let pins = Pins::new();
-        let held = |count, oldest| Held { count, oldest };
-        let first = pins.pin(1);
-        assert_eq!(pins.held(), held(0, None));
-        let second = pins.pin(2);
-        let third = pins.pin(5);
-        assert_eq!(pins.held(), held(2, Some(2)));
-        drop(first);
-        assert_eq!(pins.held(), held(1, Some(5)));
-        drop(second);
-        drop(third);
-        assert_eq!(pins.held(), held(0, None));
-    }
-
-    #[test]
-    fn what_a_manifest_omits_waits_until_it_is_durable() {
-        let retired = std::cell::RefCell::new(Vec::new());
-        let retire = |part: &u8| retired.borrow_mut().push(*part);
-        let mut unlisted = Unlisted::new();
-        unlisted.add([1], false, retire);
-        assert!(retired.borrow().is_empty());
-        unlisted.add([2], true, retire);
-        assert_eq!(*retired.borrow(), [1, 2]);
     }
 }

@@ -373,7 +373,7 @@ pub(crate) fn open(
         analysis,
         _database: Arc::clone(database),
         _lock: Arc::clone(lock),
-        _pin: pins.pin(Instant::now()),
+        _pin: Pins::pin(pins, Instant::now()),
     };
     Ok(Opened { snapshot, damaged })
 }

@@ -1,0 +1,288 @@
+//! Writing with less durability, changing metadata, and compaction of a store that is in use.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loci_storage::records::{ChunkRecord, DocumentRecord, Location};
+use loci_storage::{ChunkKey, DocumentKey, Table};
+use locidb::{
+    Database, Durability, EmbedderChoice, Error, NewChunk, NewConcept, NewDocument, SearchRequest,
+    Silent, Strategy,
+};
+
+fn key(n: usize) -> DocumentKey {
+    DocumentKey::new("", "", n.to_string()).unwrap()
+}
+
+/// A document of one passage with a word of its own, that speaks of a concept of its own.
+fn document(n: usize) -> NewDocument {
+    let text = format!("word{n} is what tells this passage from all others that are stored here");
+    let passage = ChunkRecord {
+        location: Location {
+            chars: (0, text.len() as u64),
+            ..Location::default()
+        },
+        text: text.clone(),
+        ..ChunkRecord::default()
+    };
+    NewDocument {
+        record: DocumentRecord {
+            key: n.to_string(),
+            year: Some(1900 + n as i32 % 100),
+            ..DocumentRecord::default()
+        },
+        original: text.into_bytes(),
+        chunks: vec![NewChunk {
+            record: passage,
+            vector: None,
+        }],
+        concepts: vec![NewConcept {
+            name: format!("Concept {n}"),
+            mentions: vec![(0, 1)],
+            ..NewConcept::default()
+        }],
+        ..NewDocument::default()
+    }
+}
+
+fn open(folder: &Path) -> Database {
+    let database = Database::open(folder).unwrap();
+    database.use_embedder(EmbedderChoice::None).unwrap();
+    database
+}
+
+fn put(database: &Database, n: usize) {
+    database
+        .write(move |tx| tx.put_document(document(n)).map(drop))
+        .unwrap();
+}
+
+fn delete(database: &Database, n: usize) {
+    let gone = database.write(move |tx| tx.delete_document(&key(n)));
+    assert!(gone.unwrap());
+}
+
+fn search(database: &Database, question: &str, filter: Option<&str>) -> BTreeSet<String> {
+    let request = SearchRequest {
+        strategy: Strategy::Text,
+        k: 10_000,
+        filter: filter.map(|filter| filter.parse().unwrap()),
+        ..SearchRequest::new(question)
+    };
+    let answer = database.search(&request).unwrap();
+    answer.hits.into_iter().map(|hit| hit.document).collect()
+}
+
+fn is_sound(database: &Database) {
+    let (stats, counted) = database.recount().unwrap();
+    assert_eq!(counted.differences(&stats), Vec::<String>::new());
+}
+
+#[test]
+fn an_eventual_write_is_seen_at_once_and_there_after_a_flush() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    for n in 0..20 {
+        database
+            .write_with(Durability::Eventual, move |tx| tx.put_document(document(n)))
+            .unwrap();
+        assert_eq!(search(&database, &format!("word{n}"), None).len(), 1);
+    }
+    database.flush().unwrap();
+    database.close();
+    let database = open(folder.path());
+    assert_eq!(search(&database, "passage", None).len(), 20);
+    is_sound(&database);
+}
+
+#[test]
+fn closing_makes_eventual_writes_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    database
+        .write_with(Durability::Eventual, |tx| tx.put_document(document(1)))
+        .unwrap();
+    database.close();
+    let database = open(folder.path());
+    assert_eq!(search(&database, "word1", None).len(), 1);
+}
+
+#[test]
+fn metadata_is_changed_without_losing_keys_or_concepts() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    (0..3).for_each(|n| put(&database, n));
+    let patched = database.write(|tx| {
+        let changed = tx.patch_document(&key(1), |record| {
+            record.year = Some(2024);
+            record.title = Some("A title to find it by".into());
+            record.key = "not to be changed".into();
+            record.chunk_count = 77;
+        })?;
+        let missing = tx.patch_document(&key(9), |_| ())?;
+        Ok((changed, missing))
+    });
+    assert_eq!(patched.unwrap(), (true, false));
+    let found = |filter| search(&database, "passage", Some(filter));
+    assert_eq!(found("year = 2024"), BTreeSet::from(["1".into()]));
+    assert!(found("year = 1901").is_empty());
+    assert_eq!(
+        search(&database, "title", None),
+        BTreeSet::from(["1".into()])
+    );
+    let chunk: ChunkKey = "1#0".parse().unwrap();
+    let place = database.view().snapshot().rows().find_chunk(&chunk);
+    assert!(place.unwrap().is_some());
+    is_sound(&database);
+}
+
+#[test]
+fn a_chunk_is_changed_by_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    put(&database, 1);
+    let chunk: ChunkKey = "1#0".parse().unwrap();
+    let patched = database.write(move |tx| {
+        tx.patch_chunk(&chunk, |chunk| {
+            chunk.metadata = vec![("seen".into(), "yes".into())];
+            chunk.text = "not to be changed".into();
+        })
+    });
+    assert!(patched.unwrap());
+    assert_eq!(
+        search(&database, "word1", Some("meta.seen = \"yes\"")).len(),
+        1
+    );
+    is_sound(&database);
+}
+
+#[test]
+fn what_a_document_says_of_concepts_is_replaced_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    put(&database, 1);
+    let said = vec![NewConcept {
+        name: "Another".into(),
+        mentions: vec![(0, 2)],
+        ..NewConcept::default()
+    }];
+    let replaced = database.write(move |tx| tx.set_graph(&key(1), said, Vec::new()));
+    assert!(replaced.unwrap());
+    assert_eq!(database.stats().concepts, 1);
+    let rows = database.view();
+    let id = rows
+        .snapshot()
+        .rows()
+        .concept_id("another")
+        .unwrap()
+        .unwrap();
+    let concept = rows.snapshot().rows().concept(id).unwrap().unwrap();
+    assert_eq!((concept.document_count, concept.mention_count), (1, 2));
+    is_sound(&database);
+}
+
+#[test]
+fn compaction_gives_back_what_deleted_documents_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    (0..200).for_each(|n| put(&database, n));
+    (0..200)
+        .filter(|n| n % 2 == 0)
+        .for_each(|n| delete(&database, n));
+    let before = database.stats();
+    let compacted = database.compact(&Silent).unwrap();
+    let after = database.stats();
+    assert_eq!((after.segments, after.dead_chunks), (1, 0));
+    assert_eq!(compacted.segments_before, before.segments);
+    assert!(
+        after.database_bytes < before.database_bytes,
+        "{compacted:?}"
+    );
+    assert_eq!(search(&database, "passage", None).len(), 100);
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    assert_eq!(
+        rows.count(Table::Concepts).unwrap(),
+        100,
+        "unspoken concepts are gone"
+    );
+    assert_eq!(rows.count(Table::ConceptNames).unwrap(), 100);
+    is_sound(&database);
+    drop(view);
+    database.close();
+    let database = open(folder.path());
+    assert_eq!(search(&database, "passage", None).len(), 100);
+    put(&database, 0);
+    assert_eq!(search(&database, "word0", None).len(), 1);
+    is_sound(&database);
+}
+
+#[test]
+fn a_store_is_written_and_read_while_it_is_compacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Arc::new(open(folder.path()));
+    (0..300).for_each(|n| put(&database, n));
+    let held = database.view();
+    let done = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (database, done) = (Arc::clone(&database), Arc::clone(&done));
+        std::thread::spawn(move || {
+            let mut n = 300;
+            while !done.load(Ordering::SeqCst) {
+                put(&database, n);
+                delete(&database, n - 300);
+                n += 1;
+            }
+            n
+        })
+    };
+    for _ in 0..3 {
+        database.compact(&Silent).unwrap();
+    }
+    done.store(true, Ordering::SeqCst);
+    let written = writer.join().unwrap();
+    let want: BTreeSet<String> = (written - 300..written).map(|n| n.to_string()).collect();
+    assert_eq!(search(&database, "passage", None), want);
+    is_sound(&database);
+    let request = SearchRequest::new("word0");
+    let answer = database.search_in(&held, &request).unwrap();
+    assert_eq!(
+        answer.hits[0].document, "0",
+        "a view that is held stays as it was"
+    );
+    assert!(database.stats().old_views >= 1);
+    drop(held);
+    assert_eq!(database.stats().old_views, 0);
+    drop(database);
+    let database = open(folder.path());
+    assert_eq!(search(&database, "passage", None), want);
+    is_sound(&database);
+}
+
+#[test]
+fn a_compaction_that_is_interrupted_leaves_the_store_as_it_was() {
+    struct AtCopy;
+    impl locidb::Progress for AtCopy {
+        fn report(&self, step: &str, _: u64, _: u64) -> std::ops::ControlFlow<()> {
+            match step {
+                "copying rows" => std::ops::ControlFlow::Break(()),
+                _ => std::ops::ControlFlow::Continue(()),
+            }
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    (0..50).for_each(|n| put(&database, n));
+    assert!(matches!(database.compact(&AtCopy), Err(Error::Interrupted)));
+    put(&database, 50);
+    assert_eq!(search(&database, "passage", None).len(), 51);
+    let files = std::fs::read_dir(folder.path()).unwrap();
+    let names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    assert!(
+        !names.iter().any(|name| name == "loci.redb.new"),
+        "{names:?}"
+    );
+    is_sound(&database);
+}

@@ -1,0 +1,30 @@
+//! [`crate::publish`] in one thread; loom and shuttle run it in several (`storage/tests`).
+
+use crate::publish::{Held, Pins, Unlisted};
+
+#[test]
+fn views_that_newer_ones_took_the_place_of_are_held_until_they_are_dropped() {
+    let pins = Pins::new();
+    let held = |count, oldest| Held { count, oldest };
+    let first = Pins::pin(&pins, 1);
+    assert_eq!(pins.held(), held(0, None));
+    let second = Pins::pin(&pins, 2);
+    let third = Pins::pin(&pins, 5);
+    assert_eq!(pins.held(), held(2, Some(2)));
+    drop(first);
+    assert_eq!(pins.held(), held(1, Some(5)));
+    drop(second);
+    drop(third);
+    assert_eq!(pins.held(), held(0, None));
+}
+
+#[test]
+fn what_a_manifest_omits_waits_until_it_is_durable() {
+    let retired = std::cell::RefCell::new(Vec::new());
+    let retire = |part: &u8| retired.borrow_mut().push(*part);
+    let mut unlisted = Unlisted::new();
+    unlisted.add([1], false, retire);
+    assert!(retired.borrow().is_empty());
+    unlisted.add([2], true, retire);
+    assert_eq!(*retired.borrow(), [1, 2]);
+}
