@@ -1,6 +1,7 @@
 //! What a caller hands over to be stored: a document with its chunk tree, concepts and relations.
 
-use loci_storage::records::{ChunkRecord, DocumentRecord};
+use loci_storage::ChunkKey;
+use loci_storage::records::{ChunkRecord, Difficulty, DocumentRecord, ItemType, ReviewState};
 
 /// A document to be stored whole: inserted, or put in the place of the one with the same user,
 /// collection and key.
@@ -62,4 +63,29 @@ pub struct NewRelation {
     pub weight: f32,
     /// Places in the document's list of the chunks that are its evidence.
     pub chunks: Vec<u32>,
+}
+
+/// A learning item to be stored, or put in the place of another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewItem {
+    /// What kind of question it puts.
+    pub kind: ItemType,
+    /// What is asked.
+    pub front: String,
+    /// What is the answer.
+    pub back: String,
+    /// Answers to choose from.
+    pub options: Vec<String>,
+    /// How hard it is.
+    pub difficulty: Difficulty,
+    /// The chunk that it is about.
+    pub chunk: Option<ChunkKey>,
+    /// Name of the concept that it is about.
+    pub concept: Option<String>,
+    /// Who owns it; empty for nobody in particular.
+    pub owner: String,
+    /// The item that says the same better.
+    pub merged_into: Option<loci_storage::ItemId>,
+    /// How learning it goes.
+    pub review: Option<ReviewState>,
 }

@@ -15,8 +15,8 @@ pub enum Error {
     /// A setting is unknown, or does not allow the value.
     #[error("{0}")]
     Setting(String),
-    /// A key that is no document's or chunk's.
-    #[error("no document or chunk {0:?}")]
+    /// A key or name that nothing in the store has.
+    #[error("there is no {0:?} in the store")]
     NotFound(String),
     /// The embedder failed. Text and graph still answer.
     #[error("embedder: {0}")]

@@ -37,7 +37,7 @@ pub mod views;
 
 pub use compact::Compacted;
 pub use database::{Database, Options};
-pub use document::{NewChunk, NewConcept, NewDocument, NewRelation};
+pub use document::{NewChunk, NewConcept, NewDocument, NewItem, NewRelation};
 pub use error::Error;
 pub use loci_graph as graph;
 pub use loci_models::{EmbedError, Embedder};

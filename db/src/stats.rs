@@ -26,6 +26,8 @@ pub struct Stats {
     pub concepts: u64,
     /// Relations that some document states.
     pub relations: u64,
+    /// Learning items.
+    pub items: u64,
     /// Live segments.
     pub segments: usize,
     /// Chunks in segments that are dead and wait for a merge.
@@ -110,6 +112,8 @@ pub struct Recount {
     pub concepts: u64,
     /// Relations with a contribution.
     pub relations: u64,
+    /// Rows of learning items.
+    pub items: u64,
     /// Documents that are alive in a segment, or have no chunk to be found by.
     pub documents_in_segments: u64,
     /// Chunks that are alive in a segment.
@@ -124,6 +128,7 @@ impl Recount {
             ("chunks", stats.chunks, self.chunks),
             ("concepts", stats.concepts, self.concepts),
             ("relations", stats.relations, self.relations),
+            ("items", stats.items, self.items),
             (
                 "documents in segments",
                 stats.documents,
@@ -157,6 +162,7 @@ impl Database {
             chunks: manifest.chunk_count,
             concepts: manifest.concept_count,
             relations: manifest.relation_count,
+            items: manifest.item_count,
             segments: manifest.segments.len(),
             dead_chunks: dead,
             segment_bytes: manifest.parts().map(|part| part.len).sum(),
@@ -202,6 +208,7 @@ impl Database {
             chunks: rows.count(Table::Chunks)?,
             concepts,
             relations,
+            items: rows.count(Table::Items)?,
             documents_in_segments: in_segments.len() as u64 + without_chunks,
             chunks_in_segments: view.snapshot().segments().iter().map(live).sum(),
         };

@@ -2,12 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use loci_storage::records::{ChunkRecord, DocumentRecord};
+use loci_storage::records::{ChunkRecord, DocumentRecord, ItemRecord};
 use loci_storage::staging::DocumentRows;
-use loci_storage::{ChunkKey, DocumentId, DocumentKey, Staging, StoreError};
+use loci_storage::{ChunkKey, DocumentId, DocumentKey, ItemId, Staging, StoreError};
 
 use crate::contributions::{self, Said};
-use crate::document::{NewConcept, NewDocument, NewRelation};
+use crate::document::{NewConcept, NewDocument, NewItem, NewRelation};
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -115,6 +115,34 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         })
     }
 
+    /// Stores a learning item.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when the chunk or concept that it is about, or the item that it was merged
+    /// into, is not there.
+    pub fn put_item(&mut self, item: NewItem) -> Result<ItemId, Error> {
+        self.step(|staging| {
+            let record = item_record(staging, item)?;
+            Ok(staging.put_item(&record)?)
+        })
+    }
+
+    /// Stores a learning item in the place of another; `false` when there is none.
+    ///
+    /// # Errors
+    /// As [`WriteTransaction::put_item`].
+    pub fn replace_item(&mut self, id: ItemId, item: NewItem) -> Result<bool, Error> {
+        self.step(|staging| {
+            let record = item_record(staging, item)?;
+            Ok(staging.replace_item(id, &record)?)
+        })
+    }
+
+    /// Deletes a learning item; `false` when there is none.
+    pub fn delete_item(&mut self, id: ItemId) -> Result<bool, Error> {
+        self.step(|staging| Ok(staging.delete_item(id)?))
+    }
+
     /// The id of a document, as this writer sees it.
     pub fn document_id(&self, key: &DocumentKey) -> Result<Option<DocumentId>, Error> {
         Ok(self.staging.rows().document_id(key)?)
@@ -165,6 +193,42 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
     let id = staging.put_document(rows)?;
     contributions::replace(staging, id, &before, &after)?;
     Ok(id)
+}
+
+fn item_record(staging: &Staging<'_>, item: NewItem) -> Result<ItemRecord, Error> {
+    let rows = staging.rows();
+    let chunk = match &item.chunk {
+        Some(key) => {
+            let found = rows.find_chunk(key)?;
+            let (document, _) = found.ok_or_else(|| Error::NotFound(key.to_string()))?;
+            Some((document.0, key.suffix))
+        }
+        None => None,
+    };
+    let concept = match &item.concept {
+        Some(name) => {
+            let found = rows.concept_id(&loci_graph::normalise(name))?;
+            Some(found.ok_or_else(|| Error::NotFound(name.clone()))?.0)
+        }
+        None => None,
+    };
+    if let Some(id) = item.merged_into
+        && rows.item(id)?.is_none()
+    {
+        return Err(Error::NotFound(format!("item {}", id.0)));
+    }
+    Ok(ItemRecord {
+        kind: item.kind,
+        front: item.front,
+        back: item.back,
+        options: item.options,
+        difficulty: item.difficulty,
+        chunk,
+        concept,
+        owner: item.owner,
+        merged_into: item.merged_into.map(|id| id.0),
+        review: item.review,
+    })
 }
 
 /// The key that a document asks for.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loci_storage::records::{ChunkRecord, DocumentRecord, Location};
 use loci_storage::{ChunkKey, DocumentKey, Table};
 use locidb::{
-    Database, Durability, EmbedderChoice, Error, NewChunk, NewConcept, NewDocument, SearchRequest,
-    Silent, Strategy,
+    Database, Durability, EmbedderChoice, Error, NewChunk, NewConcept, NewDocument, NewItem,
+    SearchRequest, Silent, Strategy,
 };
 
 fn key(n: usize) -> DocumentKey {
@@ -284,5 +284,52 @@ fn a_compaction_that_is_interrupted_leaves_the_store_as_it_was() {
         !names.iter().any(|name| name == "loci.redb.new"),
         "{names:?}"
     );
+    is_sound(&database);
+}
+
+#[test]
+fn an_item_follows_its_chunk_and_outlives_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    put(&database, 1);
+    let about = |chunk: Option<&str>, concept: Option<&str>| NewItem {
+        front: "What tells it?".into(),
+        back: "A word".into(),
+        chunk: chunk.map(|key| key.parse().unwrap()),
+        concept: concept.map(Into::into),
+        ..NewItem::default()
+    };
+    let (of_chunk, of_concept) = (about(Some("1#0"), None), about(None, Some("concept 1")));
+    let ids = database
+        .write(move |tx| Ok((tx.put_item(of_chunk)?, tx.put_item(of_concept)?)))
+        .unwrap();
+    let wrong = about(Some("9#0"), None);
+    let refused = database.write(move |tx| tx.put_item(wrong));
+    assert!(matches!(refused, Err(Error::NotFound(_))));
+
+    put(&database, 1);
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    let id = rows.document_id(&key(1)).unwrap().unwrap();
+    assert_eq!(
+        rows.items_of_chunk(id, 0).unwrap(),
+        [ids.0],
+        "the text is the same"
+    );
+
+    delete(&database, 1);
+    database.compact(&Silent).unwrap();
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    let item = rows.item(ids.0).unwrap().unwrap();
+    assert_eq!((item.chunk, &item.front[..]), (None, "What tells it?"));
+    assert!(rows.items_of_chunk(id, 0).unwrap().is_empty());
+    let concept = rows.concept_id("concept 1").unwrap().unwrap();
+    assert_eq!(rows.items_of_concept(concept).unwrap(), [ids.1]);
+    is_sound(&database);
+
+    let gone = database.write(move |tx| Ok((tx.delete_item(ids.0)?, tx.delete_item(ids.0)?)));
+    assert_eq!(gone.unwrap(), (true, false));
+    assert_eq!(database.stats().items, 1);
     is_sound(&database);
 }

@@ -26,3 +26,7 @@ pub struct SegmentId(pub u64);
 /// A vector space: a model with its parameters and the time it was fitted. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpaceId(pub u32);
+
+/// A learning item, for the life of the store. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemId(pub u64);

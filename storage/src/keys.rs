@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::StoreError;
-use crate::ids::{ConceptId, DocumentId, SpaceId};
+use crate::ids::{ConceptId, DocumentId, ItemId, SpaceId};
 use crate::limits::KEY_LEN_MAX;
 
 /// What a document is called outside of the store: unique by user, collection and key.
@@ -140,6 +140,21 @@ pub fn concept(id: ConceptId) -> Key {
 /// Key in `concept_documents`.
 pub fn concept_document(concept: ConceptId, document: DocumentId) -> Key {
     [&concept.0.to_be_bytes()[..], &document.0.to_be_bytes()].concat()
+}
+
+/// Key in `items`.
+pub fn item(id: ItemId) -> Key {
+    id.0.to_be_bytes().to_vec()
+}
+
+/// Key in `chunk_items`: the chunk by its document and suffix.
+pub fn chunk_item(document: DocumentId, suffix: u32, id: ItemId) -> Key {
+    [&in_document(document, suffix)[..], &id.0.to_be_bytes()].concat()
+}
+
+/// Key in `concept_items`.
+pub fn concept_item(concept: ConceptId, id: ItemId) -> Key {
+    [&concept.0.to_be_bytes()[..], &id.0.to_be_bytes()].concat()
 }
 
 /// Key in `relations`.

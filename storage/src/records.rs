@@ -562,6 +562,132 @@ pub struct SpaceRecord {
     pub calibration_questions: u32,
 }
 
+/// What kind of question a learning item puts.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum ItemType {
+    /// A front and a back.
+    #[default]
+    Flashcard = 0,
+    /// A question with options, of which one is right.
+    Mcq = 1,
+    /// A sentence with a gap.
+    Cloze = 2,
+    /// Code with a gap.
+    CodeCompletion = 3,
+    /// A diagram to be labelled.
+    Diagram = 4,
+}
+
+/// How hard a learning item is.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Difficulty {
+    /// One statement is recalled.
+    #[default]
+    Easy = 0,
+    /// One step from what must be known before.
+    Medium = 1,
+    /// Two steps or more.
+    Hard = 2,
+}
+
+/// How often an item was asked, and when it is due again.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct ReviewState {
+    /// Times that it was asked.
+    pub attempts: u32,
+    /// Times that the answer was right.
+    pub correct: u32,
+    /// Milliseconds since 1970 when it was asked last.
+    pub last_ms: u64,
+    /// Milliseconds since 1970 when it is due.
+    pub due_ms: u64,
+    /// Days between the last time and the next.
+    pub interval_days: f32,
+    /// What the interval grows by when the answer is right.
+    pub ease: f32,
+}
+
+/// One learning item. It outlives the chunk that it is about.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct ItemRecord {
+    /// What kind of question it puts.
+    pub kind: ItemType,
+    /// What is asked.
+    pub front: String,
+    /// What is the answer.
+    pub back: String,
+    /// Answers to choose from.
+    pub options: Vec<String>,
+    /// How hard it is.
+    pub difficulty: Difficulty,
+    /// The chunk that it is about, by document id and suffix; `None` once that is gone.
+    pub chunk: Option<(u64, u32)>,
+    /// The concept that it is about, by id.
+    pub concept: Option<u32>,
+    /// Who owns it; empty for nobody in particular.
+    pub owner: String,
+    /// The item that says the same better, by id.
+    pub merged_into: Option<u64>,
+    /// How learning it goes; `None` before the first review.
+    pub review: Option<ReviewState>,
+}
+
 /// Which segments are live: the row that redb's commit switches.
 #[derive(
     Archive,
@@ -587,6 +713,10 @@ pub struct ManifestRecord {
     pub next_part: u64,
     /// The next space id; from 1.
     pub next_space: u32,
+    /// The next item id; from 1.
+    pub next_item: u64,
+    /// Learning items.
+    pub item_count: u64,
     /// Documents.
     pub document_count: u64,
     /// Chunks.

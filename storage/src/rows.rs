@@ -16,11 +16,11 @@ use rkyv::{Archive, Deserialize, Serialize};
 
 use crate::envelope;
 use crate::error::StoreError;
-use crate::ids::{ConceptId, DocumentId, SpaceId};
+use crate::ids::{ConceptId, DocumentId, ItemId, SpaceId};
 use crate::keys::{self, ChunkKey, DocumentKey};
 use crate::records::{
-    ChunkRecord, ConceptContribution, ConceptRecord, DocumentRecord, RelationContribution,
-    SpaceRecord,
+    ChunkRecord, ConceptContribution, ConceptRecord, DocumentRecord, ItemRecord,
+    RelationContribution, SpaceRecord,
 };
 use crate::tables::Table;
 
@@ -144,6 +144,35 @@ impl<'r> dyn Rows + 'r {
         self.scan_document(table, id, &mut |key, payload| {
             let relation = key.get(8..).unwrap_or_default().to_vec();
             found.push((relation, decode(table, key, payload)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// A learning item.
+    pub fn item(&self, id: ItemId) -> Result<Option<ItemRecord>, StoreError> {
+        read(self, Table::Items, &keys::item(id))
+    }
+
+    /// The items that are about a chunk, oldest first.
+    pub fn items_of_chunk(
+        &self,
+        document: DocumentId,
+        suffix: u32,
+    ) -> Result<Vec<ItemId>, StoreError> {
+        self.item_ids(Table::ChunkItems, &keys::in_document(document, suffix))
+    }
+
+    /// The items that are about a concept, oldest first.
+    pub fn items_of_concept(&self, concept: ConceptId) -> Result<Vec<ItemId>, StoreError> {
+        self.item_ids(Table::ConceptItems, &keys::concept(concept))
+    }
+
+    fn item_ids(&self, table: Table, prefix: &[u8]) -> Result<Vec<ItemId>, StoreError> {
+        let mut found = Vec::new();
+        let after = keys::after_prefix(prefix);
+        self.scan(table, prefix, after.as_deref(), &mut |key, _| {
+            found.extend(keys::u64_at(key, prefix.len()).map(ItemId));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(found)

@@ -225,6 +225,15 @@ impl<'g> Staging<'g> {
             None => (self.new_document(&key)?, Old::default()),
         };
         let next_suffix = align(&mut rows.chunks, &old);
+        let kept: BTreeSet<u32> = rows.chunks.iter().map(|chunk| chunk.suffix).collect();
+        for suffix in old
+            .suffixes
+            .values()
+            .flatten()
+            .filter(|s| !kept.contains(s))
+        {
+            self.orphan_items(id, *suffix)?;
+        }
         self.changes.gone.insert(id);
         // Nothing of a document without chunks can be searched: no segment holds it.
         if rows.chunks.is_empty() {
@@ -248,7 +257,10 @@ impl<'g> Staging<'g> {
         let Some(id) = self.rows().document_id(key)? else {
             return Ok(false);
         };
-        self.remove_rows(id)?;
+        let old = self.remove_rows(id)?;
+        for suffix in old.suffixes.into_values().flatten() {
+            self.orphan_items(id, suffix)?;
+        }
         self.delete(Table::DocumentKeys, key.to_string().into_bytes());
         self.changes.gone.insert(id);
         self.changes.born.remove(&id);
@@ -384,7 +396,7 @@ impl<'g> Staging<'g> {
         Ok(true)
     }
 
-    /// Deletes concepts that no document speaks of any more, with their names; they get new numbers
+    /// Deletes concepts that no document and no item is about any more, with their names; they get new numbers
     /// when they come again. `after`: where to go on. Returns where to go on next, `None` at the end.
     ///
     /// Nothing happens while a segment holds dead chunks, which may mention them; so it must be
@@ -407,7 +419,9 @@ impl<'g> Staging<'g> {
         })?;
         for (name, id) in seen {
             let concept = self.rows().concept(id)?;
-            if concept.is_none_or(|concept| concept.document_count == 0) {
+            if concept.is_none_or(|concept| concept.document_count == 0)
+                && self.rows().items_of_concept(id)?.is_empty()
+            {
                 self.delete(Table::ConceptNames, name);
                 self.delete(Table::Concepts, keys::concept(id));
             }

@@ -553,6 +553,7 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
         next_segment: 1,
         next_part: 1,
         next_space: 1,
+        next_item: 1,
         ..ManifestRecord::default()
     };
     {

@@ -45,6 +45,9 @@ tables! {
     18 Parts "parts" "Parts small enough to lie in a row.";
     19 Tombstones "tombstones" "Dead chunks by segment.";
     20 Settings "settings" "Settings by name.";
+    21 Items "items" "Learning items by id.";
+    22 ChunkItems "chunk_items" "Which items are about a chunk.";
+    23 ConceptItems "concept_items" "Which items are about a concept.";
 }
 
 impl Table {
