@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::BenchError;
 use crate::folder::Folder;
 
-/// Documents that one transaction stores.
-const BATCH: usize = 1024;
+/// Documents that one transaction stores: enough for its segments to be built on all cores, and to need
+/// few merges afterwards.
+const BATCH: usize = 8192;
 
 /// Where the vectors of a load come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
