@@ -1,0 +1,574 @@
+//! Comparing one committed state of a store with a model, by all that a reader can see of it.
+//!
+//! | what | compared with |
+//! | --- | --- |
+//! | rows: documents, originals, chunks with their keys, contributions, merged records | the model's, field by field |
+//! | counts of the manifest, live documents and chunks of the segments | the model's |
+//! | text hits of a word | all leaves that have the word; scores, while nothing waits for a merge, with BM25 from its definition |
+//! | vector hits | cosines of all vectors |
+//! | filtered hits | the same, of the documents that satisfy the filter |
+//! | the graph: names, mentions, edges | what the documents say |
+//! | hybrid hits | those of the arms, together |
+//!
+//! Start reading at [`rows`] and [`searches`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, bail, ensure};
+use locidb::graph::GraphView;
+use locidb::query::Searcher;
+use locidb::query::fuse::{Fusion, RankWeights};
+use locidb::storage::records::{Level, RelationRecord};
+use locidb::storage::rows::read;
+use locidb::storage::segment::Section;
+use locidb::storage::snapshot::{OpenSegment, Place};
+use locidb::storage::{ConceptId, DocumentId, Table, keys};
+use locidb::{Answer, Expr, Hit, SearchRequest, Strategy, View};
+
+use crate::documents::{self, CONCEPTS, DOCUMENTS, HEADINGS, TAGS, TITLES, WORDS};
+use crate::model::{Document, Model, space_name};
+use crate::source::Source;
+
+/// More hits than any store here has.
+const ALL: usize = 10_000;
+
+/// One state of a store beside the model of it.
+pub struct Check<'c> {
+    view: &'c View,
+    model: &'c Model,
+    searcher: Searcher,
+    ids: BTreeMap<u8, u64>,
+}
+
+impl<'c> Check<'c> {
+    /// Compares what finds out quickly whether `view` can be the state of `model` at all: which
+    /// documents there are, in which version, and the counts.
+    pub fn new(view: &'c View, model: &'c Model) -> Result<Check<'c>> {
+        let mut check = Check {
+            view,
+            model,
+            searcher: Searcher::default(),
+            ids: BTreeMap::new(),
+        };
+        check.space()?;
+        check.documents()?;
+        check.counts()?;
+        Ok(check)
+    }
+
+    /// Compares everything.
+    pub fn all(&self) -> Result<()> {
+        self.rows()?;
+        self.segments()?;
+        self.graph()?;
+        for word in WORDS.iter().chain(&TITLES).chain(&HEADINGS) {
+            self.word(word)?;
+        }
+        for (&number, document) in &self.model.documents {
+            self.own_words(number, document)?;
+        }
+        let mut source = Source::seeded(1);
+        for _ in 0..3 {
+            self.near(&documents::direction(&mut source), None)?;
+        }
+        for tag in TAGS {
+            self.filtered(tag, 1999)?;
+        }
+        self.level(WORDS[0], Level::Section)?;
+        self.level(HEADINGS[1], Level::Section)?;
+        self.hybrid(WORDS[3], CONCEPTS[1])
+    }
+
+    /// Compares rows and counts, and a few searches that `source` draws.
+    pub fn some(&self, source: &mut Source<'_>) -> Result<()> {
+        self.segments()?;
+        let numbers: Vec<u8> = self.model.documents.keys().copied().collect();
+        if !numbers.is_empty() {
+            let number = *source.pick(&numbers);
+            self.own_words(number, &self.model.documents[&number])?;
+            self.document_rows(number)?;
+        }
+        self.word(source.pick(&WORDS))?;
+        self.word(source.pick(&TITLES))?;
+        self.concept_rows(source.pick(&CONCEPTS))?;
+        self.concept_graph(source.pick(&CONCEPTS))?;
+        match source.below(4) {
+            0 => self.near(&documents::direction(source), None),
+            1 => self.filtered(source.pick(&TAGS), 1990 + source.below(20) as i32),
+            2 => self.level(source.pick(&WORDS), Level::Section),
+            _ => self.hybrid(source.pick(&WORDS), source.pick(&CONCEPTS)),
+        }
+    }
+
+    fn space(&self) -> Result<()> {
+        let space = self.view.snapshot().space();
+        let found = space.map(|space| space.record.model.clone());
+        let expected = self.model.space.map(space_name);
+        ensure!(found == expected, "space {found:?}, expected {expected:?}");
+        Ok(())
+    }
+
+    /// Which documents there are, with the records of those.
+    fn documents(&mut self) -> Result<()> {
+        let rows = self.view.snapshot().rows();
+        for number in 0..DOCUMENTS {
+            let id = rows.document_id(&documents::key(number))?;
+            match (id, self.model.documents.get(&number)) {
+                (None, None) => {}
+                (Some(id), Some(expected)) => {
+                    let found = rows.document(id)?.context("a key without a document")?;
+                    ensure!(
+                        found == expected.record,
+                        "document {number} is {found:?}, expected {:?}",
+                        expected.record
+                    );
+                    self.ids.insert(number, id.0);
+                }
+                (Some(_), None) => bail!("document {number} is there, expected none"),
+                (None, Some(_)) => bail!("document {number} is not there"),
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> Result<()> {
+        let manifest = self.view.snapshot().manifest();
+        let found = [
+            manifest.document_count,
+            manifest.chunk_count,
+            manifest.concept_count,
+            manifest.relation_count,
+        ];
+        let expected = [
+            self.model.documents.len() as u64,
+            self.model.chunk_count(),
+            self.model.concept_names().len() as u64,
+            self.model.relation_names().len() as u64,
+        ];
+        ensure!(
+            found == expected,
+            "documents, chunks, concepts, relations are {found:?}, expected {expected:?}"
+        );
+        Ok(())
+    }
+
+    fn rows(&self) -> Result<()> {
+        let rows = self.view.snapshot().rows();
+        let expected = self.model.documents.len() as u64;
+        for table in [Table::Documents, Table::DocumentKeys, Table::Originals] {
+            let found = rows.count(table)?;
+            ensure!(found == expected, "{found} rows of {}, expected {expected}", table.name());
+        }
+        let chunks = self.model.chunk_count();
+        for table in [Table::Chunks, Table::ChunkSuffixes] {
+            let found = rows.count(table)?;
+            ensure!(found == chunks, "{found} rows of {}, expected {chunks}", table.name());
+        }
+        for &number in self.model.documents.keys() {
+            self.document_rows(number)?;
+        }
+        for name in CONCEPTS {
+            self.concept_rows(name)?;
+        }
+        self.relation_rows()
+    }
+
+    /// Original, chunks, vectors and contributions of one document.
+    fn document_rows(&self, number: u8) -> Result<()> {
+        let rows = self.view.snapshot().rows();
+        let (expected, id) = (&self.model.documents[&number], DocumentId(self.ids[&number]));
+        ensure!(
+            rows.original(id)?.as_ref() == Some(&expected.original),
+            "document {number} has another original"
+        );
+        let chunks = rows.chunks(id)?;
+        ensure!(chunks.len() == expected.chunks.len(), "document {number}: {} chunks", chunks.len());
+        for (place, (found, expected)) in chunks.iter().zip(&expected.chunks).enumerate() {
+            ensure!(
+                found == expected,
+                "document {number}, chunk {place} is {found:?}, expected {expected:?}"
+            );
+        }
+        let space = self.view.snapshot().space().map(|space| space.id);
+        for chunk in &chunks {
+            let found = space.map(|space| rows.vector(space, chunk.content_hash)).transpose()?;
+            ensure!(
+                found.flatten().as_ref() == expected.vectors.get(&chunk.content_hash),
+                "document {number}, chunk #{} has another vector",
+                chunk.suffix
+            );
+        }
+        let concepts = rows.concept_contributions(id)?.len();
+        ensure!(concepts == expected.concepts.len(), "document {number}: {concepts} concepts");
+        let relations = rows.relation_contributions(id)?.len();
+        ensure!(relations == expected.relations.len(), "document {number}: {relations} relations");
+        Ok(())
+    }
+
+    fn concept_rows(&self, name: &str) -> Result<()> {
+        let rows = self.view.snapshot().rows();
+        let expected = self.model.concept(name, &self.ids);
+        let Some(id) = rows.concept_id(name)? else {
+            ensure!(expected.document_count == 0, "concept {name} is not there");
+            return Ok(());
+        };
+        match rows.concept(id)? {
+            Some(found) if found == expected => {}
+            None if expected.document_count == 0 => {}
+            found => bail!("concept {name} is {found:?}, expected {expected:?}"),
+        }
+        for (number, document) in &self.model.documents {
+            let said = rows.concept_contributions(DocumentId(self.ids[number]))?;
+            let found = said.into_iter().find(|(of, _)| *of == id).map(|(_, said)| said);
+            ensure!(
+                found.as_ref() == document.concepts.get(name),
+                "document {number} says of {name}: {found:?}"
+            );
+        }
+        Ok(())
+    }
+
+    fn relation_rows(&self) -> Result<()> {
+        let rows = self.view.snapshot().rows();
+        let names = self.model.relation_names();
+        let found = rows.count(Table::Relations)?;
+        ensure!(found == names.len() as u64, "{found} relations, expected {}", names.len());
+        for name in names {
+            let source = rows.concept_id(&name.0)?.context("a relation without its source")?;
+            let target = rows.concept_id(&name.1)?.context("a relation without its target")?;
+            let key = keys::relation(source, target, &name.2);
+            let found: Option<RelationRecord> = read(rows, Table::Relations, &key)?;
+            let expected = self.model.relation(name);
+            ensure!(
+                found.as_ref() == Some(&expected),
+                "relation {name:?} is {found:?}, expected {expected:?}"
+            );
+        }
+        Ok(())
+    }
+
+    /// Which documents and how many chunks are alive in segments.
+    fn segments(&self) -> Result<()> {
+        let segments = self.view.snapshot().segments();
+        let with_chunks = self.model.documents.iter().filter(|(_, d)| !d.chunks.is_empty());
+        let expected: BTreeSet<u64> = with_chunks.map(|(number, _)| self.ids[number]).collect();
+        let found: Vec<u64> = segments
+            .iter()
+            .flat_map(OpenSegment::live_documents)
+            .map(|id| id.0)
+            .collect();
+        let distinct: BTreeSet<u64> = found.iter().copied().collect();
+        ensure!(
+            distinct == expected && found.len() == distinct.len(),
+            "alive in segments: {found:?}, expected {expected:?}"
+        );
+        let live = |segment: &OpenSegment| u64::from(segment.chunk_count) - segment.dead.len();
+        let live: u64 = segments.iter().map(live).sum();
+        ensure!(live == self.model.chunk_count(), "{live} chunks are alive in segments");
+        Ok(())
+    }
+
+    fn graph(&self) -> Result<()> {
+        CONCEPTS.iter().try_for_each(|name| self.concept_graph(name))
+    }
+
+    /// Name, mentions and outgoing edges of a concept, as the segments have them.
+    fn concept_graph(&self, name: &str) -> Result<()> {
+        let segments = self.view.read().graph_segments();
+        let graph = self.view.read().graph(&segments);
+        let rows = self.view.snapshot().rows();
+        let (mentions, edges) = (self.mentions(name), self.edges(name));
+        let incoming = |d: &Document| d.relations.keys().any(|relation| relation.1 == name);
+        let visible = !mentions.is_empty()
+            || !edges.is_empty()
+            || self.model.documents.values().any(|d| incoming(d));
+        let found = graph.lookup(name);
+        let id = rows.concept_id(name)?;
+        ensure!(
+            found == id.filter(|_| visible),
+            "the name {name} leads to {found:?}; visible: {visible}"
+        );
+        let Some(id) = id else { return Ok(()) };
+        let found = graph
+            .chunks(id)
+            .map(|(ordinal, count)| Ok((self.place(ordinal)?, count)))
+            .collect::<Result<BTreeMap<_, _>>>()?;
+        ensure!(found == mentions, "mentions of {name}: {found:?}, expected {mentions:?}");
+        let found = self.found_edges(graph, id)?;
+        ensure!(found == edges, "edges of {name}: {found:?}, expected {edges:?}");
+        Ok(())
+    }
+
+    /// (document's id, chunk's place) -> mentions there.
+    fn mentions(&self, name: &str) -> BTreeMap<(u64, u32), u32> {
+        let mut mentions = BTreeMap::new();
+        for (number, document) in &self.model.documents {
+            let said = document.concepts.get(name).into_iter();
+            for &(place, count) in said.flat_map(|said| &said.mentions) {
+                mentions.insert((self.ids[number], place), count);
+            }
+        }
+        mentions
+    }
+
+    /// (other end, kind) -> evidence, of outgoing edges.
+    fn edges(&self, name: &str) -> Edges {
+        let mut edges = Edges::new();
+        for (number, document) in &self.model.documents {
+            for ((source, target, kind), said) in &document.relations {
+                if source == name {
+                    let places = said.chunks.iter().map(|&place| (self.ids[number], place));
+                    let evidence = edges.entry((target.clone(), kind.clone())).or_default();
+                    evidence.extend(places);
+                }
+            }
+        }
+        edges
+    }
+
+    fn found_edges(&self, graph: GraphView<'_, Section>, id: ConceptId) -> Result<Edges> {
+        let rows = self.view.snapshot().rows();
+        let mut edges = Edges::new();
+        for edge in graph.edges(id).into_iter().filter(|edge| edge.outgoing) {
+            let other = rows.concept(edge.other)?.context("an edge to no concept")?;
+            let evidence = edge.evidence.iter().map(|&chunk| self.place(chunk));
+            let evidence = evidence.collect::<Result<_>>()?;
+            edges.insert((other.normalised, edge.kind.into()), evidence);
+        }
+        Ok(edges)
+    }
+
+    fn place(&self, ordinal: locidb::storage::Ordinal) -> Result<(u64, u32)> {
+        let place: Option<Place> = self.view.snapshot().place(ordinal);
+        let place = place.context("an ordinal without a place")?;
+        Ok((place.document.0, place.index))
+    }
+
+    /// The leaves that `keep` accepts, by key.
+    fn leaves<'m>(
+        &self,
+        keep: impl Fn(&'m Document, usize) -> bool,
+    ) -> BTreeMap<String, (&'m Document, usize)>
+    where
+        'c: 'm,
+    {
+        let mut leaves = BTreeMap::new();
+        for (&number, document) in &self.model.documents {
+            for place in 0..document.chunks.len() {
+                if document.is_leaf(place) && keep(document, place) {
+                    leaves.insert(document.chunk_key(number, place), (&**document, place));
+                }
+            }
+        }
+        leaves
+    }
+
+    fn search(&self, request: &SearchRequest) -> Result<Answer> {
+        let answer = self.searcher.search(self.view.read(), request);
+        answer.with_context(|| format!("searching {:?} by {}", request.question, request.strategy.name()))
+    }
+
+    /// Hits are as expected: these chunks, with their texts, each once, best first.
+    fn same_hits(
+        &self,
+        hits: &[Hit],
+        expected: &BTreeMap<String, (&Document, usize)>,
+        what: &str,
+    ) -> Result<()> {
+        let found: BTreeSet<&str> = hits.iter().map(|hit| &hit.chunk[..]).collect();
+        let keys: BTreeSet<&str> = expected.keys().map(|key| &key[..]).collect();
+        ensure!(
+            found == keys && found.len() == hits.len(),
+            "{what}: missing {:?}, too many {:?}, {} hits",
+            keys.difference(&found).collect::<Vec<_>>(),
+            found.difference(&keys).collect::<Vec<_>>(),
+            hits.len()
+        );
+        for hit in hits {
+            let (document, place) = expected[&hit.chunk];
+            ensure!(hit.text == document.chunks[place].text, "{what}: {} has another text", hit.chunk);
+        }
+        let falls = hits.windows(2).all(|pair| pair[0].score >= pair[1].score);
+        ensure!(falls, "{what}: hits are not best first");
+        Ok(())
+    }
+
+    /// The word that only this version of a document has.
+    fn own_words(&self, number: u8, document: &Document) -> Result<()> {
+        let first = (0..document.chunks.len()).find_map(|place| {
+            let mut words = document.words(place).into_iter();
+            words.find(|word| word.starts_with("zx"))
+        });
+        self.word(first.as_deref().unwrap_or(TITLES[usize::from(number)]))
+    }
+
+    /// A word finds the leaves that have it, and scores them by the formula.
+    pub fn word(&self, word: &str) -> Result<()> {
+        let request = SearchRequest {
+            strategy: Strategy::Text,
+            k: ALL,
+            ..SearchRequest::new(word)
+        };
+        let has = |document: &Document, place| document.words(place).iter().any(|w| w == word);
+        let expected = self.leaves(has);
+        let hits = self.search(&request)?.hits;
+        self.same_hits(&hits, &expected, word)?;
+        let dead = |segment: &OpenSegment| !segment.dead.is_empty();
+        // Chunks that are dead count in the statistics until a merge, by design.
+        if self.view.snapshot().segments().iter().any(dead) {
+            return Ok(());
+        }
+        let scores = self.scores(word, &expected);
+        for hit in &hits {
+            let found = hit.methods.text.context("a text hit without a text score")?.score;
+            let expected = scores[&hit.chunk];
+            ensure!(
+                (f64::from(found) - expected).abs() <= 1e-4 * expected,
+                "{word} scores {found} in {}, expected {expected}",
+                hit.chunk
+            );
+        }
+        Ok(())
+    }
+
+    /// BM25 from its definition.
+    fn scores(
+        &self,
+        word: &str,
+        with: &BTreeMap<String, (&Document, usize)>,
+    ) -> BTreeMap<String, f64> {
+        let leaves = self.leaves(|_, _| true);
+        let length = |&(document, place): &(&Document, usize)| document.words(place).len() as f64;
+        let average = leaves.values().map(length).sum::<f64>() / leaves.len() as f64;
+        let (count, df) = (leaves.len() as f64, with.len() as f64);
+        let idf = ((count - df + 0.5) / (df + 0.5)).ln_1p();
+        let score = |at: &(&Document, usize)| {
+            let tf = at.0.words(at.1).iter().filter(|w| *w == word).count() as f64;
+            idf * tf / (tf + 1.2 * (0.25 + 0.75 * length(at) / average))
+        };
+        with.iter().map(|(key, at)| (key.clone(), score(at))).collect()
+    }
+
+    /// The chunks nearest to a vector: all that have one, by their cosine.
+    pub fn near(&self, query: &[f32], filter: Option<&Filter<'_>>) -> Result<()> {
+        if self.model.space.is_none() {
+            return Ok(());
+        }
+        let request = SearchRequest {
+            strategy: Strategy::Vector,
+            k: ALL,
+            vector: Some(query.to_vec()),
+            filter: filter.map(Filter::expression).transpose()?,
+            ..SearchRequest::new("")
+        };
+        let keep = |document: &Document, place: usize| {
+            let content = document.chunks[place].content_hash;
+            document.vectors.contains_key(&content) && filter.is_none_or(|f| f.keeps(document))
+        };
+        let expected = self.leaves(keep);
+        let hits = self.search(&request)?.hits;
+        self.same_hits(&hits, &expected, "nearest")?;
+        for hit in &hits {
+            let (document, place) = expected[&hit.chunk];
+            let cosine = cosine(query, &document.vectors[&document.chunks[place].content_hash]);
+            let found = hit.methods.vector.context("a vector hit without a score")?.score;
+            ensure!(
+                (f64::from(found) - cosine).abs() <= 1e-5,
+                "{} is {found} near, expected {cosine}",
+                hit.chunk
+            );
+        }
+        Ok(())
+    }
+
+    /// A filter on metadata, beside text and beside vectors.
+    fn filtered(&self, tag: &str, year: i32) -> Result<()> {
+        let filter = Filter { tag, year };
+        let word = WORDS[(year as usize) % WORDS.len()];
+        let request = SearchRequest {
+            strategy: Strategy::Text,
+            k: ALL,
+            filter: Some(filter.expression()?),
+            ..SearchRequest::new(word)
+        };
+        let keep = |document: &Document, place| {
+            filter.keeps(document) && document.words(place).iter().any(|w| w == word)
+        };
+        let hits = self.search(&request)?.hits;
+        self.same_hits(&hits, &self.leaves(keep), &format!("{word} where {filter:?}"))?;
+        self.near(&documents::direction(&mut Source::seeded(7)), Some(&filter))
+    }
+
+    /// A search of one level finds inner chunks too.
+    fn level(&self, word: &str, level: Level) -> Result<()> {
+        let request = SearchRequest {
+            strategy: Strategy::Text,
+            k: ALL,
+            levels: vec![level],
+            ..SearchRequest::new(word)
+        };
+        let mut expected = BTreeMap::new();
+        for (&number, document) in &self.model.documents {
+            for place in 0..document.chunks.len() {
+                let has = || document.words(place).iter().any(|w| w == word);
+                if document.chunks[place].level == level && has() {
+                    expected.insert(document.chunk_key(number, place), (&**document, place));
+                }
+            }
+        }
+        let hits = self.search(&request)?.hits;
+        self.same_hits(&hits, &expected, &format!("{word} in sections"))
+    }
+
+    /// All arms together find what each finds.
+    fn hybrid(&self, word: &str, concept: &str) -> Result<()> {
+        let vector = self.model.space.map(|_| documents::direction(&mut Source::seeded(3)));
+        let request = |strategy| SearchRequest {
+            strategy,
+            k: ALL,
+            vector: vector.clone(),
+            fusion: Some(Fusion::Rrf(RankWeights::default())),
+            ..SearchRequest::new(format!("{word} {concept}"))
+        };
+        let mut expected = BTreeSet::new();
+        for strategy in [Strategy::Text, Strategy::Vector, Strategy::Graph] {
+            if strategy == Strategy::Vector && vector.is_none() {
+                continue;
+            }
+            let hits = self.search(&request(strategy))?.hits;
+            expected.extend(hits.into_iter().map(|hit| hit.chunk));
+        }
+        let hits = self.search(&request(Strategy::Hybrid))?.hits;
+        let found: BTreeSet<String> = hits.into_iter().map(|hit| hit.chunk).collect();
+        ensure!(found == expected, "all arms find {found:?}, each {expected:?}");
+        Ok(())
+    }
+}
+
+/// (other end, kind) -> (document's id, chunk's place) of the evidence.
+type Edges = BTreeMap<(String, String), BTreeSet<(u64, u32)>>;
+
+/// A filter on metadata.
+#[derive(Debug)]
+pub struct Filter<'f> {
+    tag: &'f str,
+    year: i32,
+}
+
+impl Filter<'_> {
+    fn expression(&self) -> Result<Expr> {
+        Ok(Expr::parse(&format!("meta.tag = {} and year < {}", self.tag, self.year))?)
+    }
+
+    fn keeps(&self, document: &Document) -> bool {
+        let tagged = document.record.metadata.iter().any(|(_, value)| value == self.tag);
+        tagged && document.record.year.is_some_and(|year| year < self.year)
+    }
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+    };
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}

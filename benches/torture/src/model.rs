@@ -1,0 +1,280 @@
+//! What a store must hold, kept in plain maps: the oracle that stores are compared with.
+//!
+//! Nothing here is clever. A model is a value: a write makes a new one, so the states before and
+//! after a commit stand side by side.
+//!
+//! Start reading at [`Model::after`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use locidb::storage::records::{
+    ChunkRecord, ConceptContribution, ConceptRecord, DocumentRecord, RelationContribution,
+    RelationRecord,
+};
+use locidb::storage::staging::{content_hash, indexed_text};
+use locidb::{NewConcept, NewDocument, NewRelation};
+
+use crate::documents;
+use crate::ops::Change;
+
+/// What a store must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model {
+    /// The documents, by number.
+    pub documents: BTreeMap<u8, Arc<Document>>,
+    /// The vector space that is active.
+    pub space: Option<u8>,
+}
+
+/// A document as it must be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// Its record, with everything that the store fills in.
+    pub record: DocumentRecord,
+    /// The file.
+    pub original: Vec<u8>,
+    /// Its chunks, with everything that the store fills in.
+    pub chunks: Vec<ChunkRecord>,
+    /// The vectors of its contents in the active space.
+    pub vectors: BTreeMap<[u8; 16], Vec<f32>>,
+    /// What it says of concepts, by normalised name.
+    pub concepts: BTreeMap<String, ConceptContribution>,
+    /// What it says of relations.
+    pub relations: BTreeMap<RelationName, RelationContribution>,
+}
+
+/// Normalised names of both ends, and the kind.
+pub type RelationName = (String, String, String);
+
+/// The name of a space that callers bring vectors for.
+pub fn space_name(space: u8) -> String {
+    format!("given-{space}")
+}
+
+impl Model {
+    /// This state after a write.
+    pub fn after(&self, changes: &[Change]) -> Model {
+        let mut next = self.clone();
+        for change in changes {
+            next.apply(change);
+        }
+        next
+    }
+
+    /// This state after a switch of the vector space: vectors go with the space they lie in.
+    pub fn in_space(&self, space: Option<u8>) -> Model {
+        if self.space == space {
+            return self.clone();
+        }
+        let documents = self.documents.iter().map(|(&number, document)| {
+            let vectors = BTreeMap::new();
+            let document = Document { vectors, ..Document::clone(document) };
+            (number, Arc::new(document))
+        });
+        Model { documents: documents.collect(), space }
+    }
+
+    fn apply(&mut self, change: &Change) {
+        match *change {
+            Change::Put { document, .. } => {
+                let new = change.document(self.space);
+                let old = self.documents.get(&document);
+                let stored = Document::stored(new, old.map(Arc::as_ref));
+                self.documents.insert(document, Arc::new(stored));
+            }
+            Change::Delete { document } => {
+                self.documents.remove(&document);
+            }
+            Change::Patch { document, .. } => {
+                if let Some(document) = self.documents.get_mut(&document) {
+                    change.patch(&mut Arc::make_mut(document).record);
+                }
+            }
+            Change::Graph { document, .. } => {
+                if let Some(document) = self.documents.get_mut(&document) {
+                    let document = Arc::make_mut(document);
+                    let (concepts, relations) = change.graph(document.chunks.len() as u32);
+                    document.say(concepts, relations);
+                }
+            }
+        }
+    }
+
+    /// How many chunks all documents have.
+    pub fn chunk_count(&self) -> u64 {
+        self.documents.values().map(|d| d.chunks.len() as u64).sum()
+    }
+
+    /// Names of the concepts that some document speaks of.
+    pub fn concept_names(&self) -> BTreeSet<&String> {
+        self.documents.values().flat_map(|d| d.concepts.keys()).collect()
+    }
+
+    /// Names of the relations that some document states.
+    pub fn relation_names(&self) -> BTreeSet<&RelationName> {
+        self.documents.values().flat_map(|d| d.relations.keys()).collect()
+    }
+
+    /// The concept merged from all that is said of it. `ids`: the store's id of each document.
+    pub fn concept(&self, name: &str, ids: &BTreeMap<u8, u64>) -> ConceptRecord {
+        let mut said: Vec<(u64, &ConceptContribution)> = Vec::new();
+        for (number, document) in &self.documents {
+            if let Some(of) = document.concepts.get(name) {
+                said.push((ids[number], of));
+            }
+        }
+        said.sort_by_key(|&(id, _)| id);
+        let all = || said.iter().map(|&(_, of)| of);
+        let synonyms: BTreeSet<String> = all().flat_map(|of| of.synonyms.clone()).collect();
+        let kinds = all().map(|of| &of.kind).filter(|kind| !kind.is_empty());
+        ConceptRecord {
+            name: said.first().map(|(_, of)| of.name.clone()).unwrap_or_default(),
+            normalised: name.into(),
+            kind: kinds.min().cloned().unwrap_or_default(),
+            description: longest(all().map(|of| &of.description)),
+            synonyms: synonyms.into_iter().collect(),
+            mention_count: all().flat_map(|of| &of.mentions).map(|m| u64::from(m.1)).sum(),
+            document_count: said.len() as u64,
+            first_document: said.first().map(|&(id, _)| id),
+        }
+    }
+
+    /// The relation merged from all that is said of it.
+    pub fn relation(&self, name: &RelationName) -> RelationRecord {
+        let said = || self.documents.values().filter_map(|d| d.relations.get(name));
+        RelationRecord {
+            description: longest(said().map(|of| &of.description)),
+            weight_micro: said().map(|of| of.weight_micro).sum(),
+            document_count: said().count() as u64,
+        }
+    }
+}
+
+/// The longest; of equally long ones the first in byte order.
+fn longest<'s>(texts: impl Iterator<Item = &'s String>) -> String {
+    let best = texts.min_by_key(|text| (std::cmp::Reverse(text.len()), text.as_str()));
+    best.cloned().unwrap_or_default()
+}
+
+impl Document {
+    /// The document as it is stored in the place of `old`.
+    fn stored(new: NewDocument, old: Option<&Document>) -> Document {
+        let mut chunks: Vec<ChunkRecord> = new.chunks.iter().map(|c| c.record.clone()).collect();
+        for place in 0..chunks.len() {
+            chunks[place].subtree_end = subtree_end(&chunks, place);
+            let text = indexed_text(&new.record, &chunks[place]);
+            chunks[place].content_hash = content_hash(text.as_bytes());
+        }
+        let next_suffix = give_suffixes(&mut chunks, old);
+        let mut vectors = BTreeMap::new();
+        for (chunk, given) in chunks.iter().zip(&new.chunks) {
+            let kept = old.and_then(|old| old.vectors.get(&chunk.content_hash));
+            if let Some(vector) = given.vector.as_ref() {
+                vectors.insert(chunk.content_hash, vector.clone());
+            } else if let Some(kept) = kept {
+                vectors.entry(chunk.content_hash).or_insert_with(|| kept.clone());
+            }
+        }
+        let record = DocumentRecord {
+            content_hash: content_hash(&new.original),
+            chunk_count: chunks.len() as u32,
+            next_suffix,
+            char_count: new.original.len() as u64, // it is ASCII
+            original_len: new.original.len() as u64,
+            ..new.record
+        };
+        let mut document = Document {
+            record,
+            original: new.original,
+            chunks,
+            vectors,
+            concepts: BTreeMap::new(),
+            relations: BTreeMap::new(),
+        };
+        document.say(new.concepts, new.relations);
+        document
+    }
+
+    /// Replaces what it says of concepts and relations.
+    fn say(&mut self, concepts: Vec<NewConcept>, relations: Vec<NewRelation>) {
+        self.concepts.clear();
+        self.relations.clear();
+        for concept in concepts {
+            let name = concept.name.to_lowercase();
+            let contribution = ConceptContribution {
+                name: concept.name,
+                kind: concept.kind,
+                description: concept.description,
+                synonyms: concept.synonyms,
+                mentions: concept.mentions,
+            };
+            self.concepts.insert(name, contribution);
+        }
+        for relation in relations {
+            self.relate(relation);
+        }
+    }
+
+    fn relate(&mut self, relation: NewRelation) {
+        for end in [&relation.source, &relation.target] {
+            let named = || ConceptContribution {
+                name: end.clone(),
+                ..ConceptContribution::default()
+            };
+            self.concepts.entry(end.clone()).or_insert_with(named);
+        }
+        let name = (relation.source, relation.target, relation.kind);
+        let said = self.relations.entry(name).or_default();
+        if relation.description.len() > said.description.len() {
+            said.description = relation.description;
+        }
+        said.weight_micro += (f64::from(relation.weight) * 1e6) as u64;
+        let chunks: BTreeSet<u32> = said.chunks.drain(..).chain(relation.chunks).collect();
+        said.chunks = chunks.into_iter().collect();
+    }
+
+    /// Whether a chunk has no children.
+    pub fn is_leaf(&self, place: usize) -> bool {
+        self.chunks[place].subtree_end as usize == place + 1
+    }
+
+    /// The words of a chunk as it is indexed: title, headings, text.
+    pub fn words(&self, place: usize) -> Vec<String> {
+        let text = indexed_text(&self.record, &self.chunks[place]);
+        text.split_whitespace().map(ToString::to_string).collect()
+    }
+
+    /// The public key of a chunk.
+    pub fn chunk_key(&self, number: u8, place: usize) -> String {
+        format!("{}#{}", documents::key(number), self.chunks[place].suffix)
+    }
+}
+
+/// One past the last chunk that has `place` among its ancestors.
+fn subtree_end(chunks: &[ChunkRecord], place: usize) -> u32 {
+    let is_below = |mut at: usize| loop {
+        match chunks[at].parent {
+            Some(parent) if parent as usize == place => return true,
+            Some(parent) => at = parent as usize,
+            None => return false,
+        }
+    };
+    let below = (place + 1..chunks.len()).take_while(|&at| is_below(at));
+    (place + 1 + below.count()) as u32
+}
+
+/// Chunks whose content an older one had keep its suffix, in order; others get a new one.
+fn give_suffixes(chunks: &mut [ChunkRecord], old: Option<&Document>) -> u32 {
+    let mut free: BTreeMap<[u8; 16], VecDeque<u32>> = BTreeMap::new();
+    for chunk in old.iter().flat_map(|old| &old.chunks) {
+        free.entry(chunk.content_hash).or_default().push_back(chunk.suffix);
+    }
+    let mut next = old.map_or(0, |old| old.record.next_suffix);
+    for chunk in chunks {
+        let kept = free.get_mut(&chunk.content_hash).and_then(VecDeque::pop_front);
+        chunk.suffix = kept.unwrap_or(next);
+        next += u32::from(kept.is_none());
+    }
+    next
+}
