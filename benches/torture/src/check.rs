@@ -84,7 +84,7 @@ impl<'c> Check<'c> {
         self.segments()?;
         let numbers: Vec<u8> = self.model.documents.keys().copied().collect();
         if !numbers.is_empty() {
-            let number = *source.pick(&numbers);
+            let number = source.pick(&numbers);
             self.own_words(number, &self.model.documents[&number])?;
             self.document_rows(number)?;
         }
@@ -157,12 +157,20 @@ impl<'c> Check<'c> {
         let expected = self.model.documents.len() as u64;
         for table in [Table::Documents, Table::DocumentKeys, Table::Originals] {
             let found = rows.count(table)?;
-            ensure!(found == expected, "{found} rows of {}, expected {expected}", table.name());
+            ensure!(
+                found == expected,
+                "{found} rows of {}, expected {expected}",
+                table.name()
+            );
         }
         let chunks = self.model.chunk_count();
         for table in [Table::Chunks, Table::ChunkSuffixes] {
             let found = rows.count(table)?;
-            ensure!(found == chunks, "{found} rows of {}, expected {chunks}", table.name());
+            ensure!(
+                found == chunks,
+                "{found} rows of {}, expected {chunks}",
+                table.name()
+            );
         }
         for &number in self.model.documents.keys() {
             self.document_rows(number)?;
@@ -176,13 +184,20 @@ impl<'c> Check<'c> {
     /// Original, chunks, vectors and contributions of one document.
     fn document_rows(&self, number: u8) -> Result<()> {
         let rows = self.view.snapshot().rows();
-        let (expected, id) = (&self.model.documents[&number], DocumentId(self.ids[&number]));
+        let (expected, id) = (
+            &self.model.documents[&number],
+            DocumentId(self.ids[&number]),
+        );
         ensure!(
             rows.original(id)?.as_ref() == Some(&expected.original),
             "document {number} has another original"
         );
         let chunks = rows.chunks(id)?;
-        ensure!(chunks.len() == expected.chunks.len(), "document {number}: {} chunks", chunks.len());
+        ensure!(
+            chunks.len() == expected.chunks.len(),
+            "document {number}: {} chunks",
+            chunks.len()
+        );
         for (place, (found, expected)) in chunks.iter().zip(&expected.chunks).enumerate() {
             ensure!(
                 found == expected,
@@ -191,7 +206,9 @@ impl<'c> Check<'c> {
         }
         let space = self.view.snapshot().space().map(|space| space.id);
         for chunk in &chunks {
-            let found = space.map(|space| rows.vector(space, chunk.content_hash)).transpose()?;
+            let found = space
+                .map(|space| rows.vector(space, chunk.content_hash))
+                .transpose()?;
             ensure!(
                 found.flatten().as_ref() == expected.vectors.get(&chunk.content_hash),
                 "document {number}, chunk #{} has another vector",
@@ -199,9 +216,15 @@ impl<'c> Check<'c> {
             );
         }
         let concepts = rows.concept_contributions(id)?.len();
-        ensure!(concepts == expected.concepts.len(), "document {number}: {concepts} concepts");
+        ensure!(
+            concepts == expected.concepts.len(),
+            "document {number}: {concepts} concepts"
+        );
         let relations = rows.relation_contributions(id)?.len();
-        ensure!(relations == expected.relations.len(), "document {number}: {relations} relations");
+        ensure!(
+            relations == expected.relations.len(),
+            "document {number}: {relations} relations"
+        );
         Ok(())
     }
 
@@ -219,7 +242,10 @@ impl<'c> Check<'c> {
         }
         for (number, document) in &self.model.documents {
             let said = rows.concept_contributions(DocumentId(self.ids[number]))?;
-            let found = said.into_iter().find(|(of, _)| *of == id).map(|(_, said)| said);
+            let found = said
+                .into_iter()
+                .find(|(of, _)| *of == id)
+                .map(|(_, said)| said);
             ensure!(
                 found.as_ref() == document.concepts.get(name),
                 "document {number} says of {name}: {found:?}"
@@ -232,10 +258,18 @@ impl<'c> Check<'c> {
         let rows = self.view.snapshot().rows();
         let names = self.model.relation_names();
         let found = rows.count(Table::Relations)?;
-        ensure!(found == names.len() as u64, "{found} relations, expected {}", names.len());
+        ensure!(
+            found == names.len() as u64,
+            "{found} relations, expected {}",
+            names.len()
+        );
         for name in names {
-            let source = rows.concept_id(&name.0)?.context("a relation without its source")?;
-            let target = rows.concept_id(&name.1)?.context("a relation without its target")?;
+            let source = rows
+                .concept_id(&name.0)?
+                .context("a relation without its source")?;
+            let target = rows
+                .concept_id(&name.1)?
+                .context("a relation without its target")?;
             let key = keys::relation(source, target, &name.2);
             let found: Option<RelationRecord> = read(rows, Table::Relations, &key)?;
             let expected = self.model.relation(name);
@@ -250,7 +284,11 @@ impl<'c> Check<'c> {
     /// Which documents and how many chunks are alive in segments.
     fn segments(&self) -> Result<()> {
         let segments = self.view.snapshot().segments();
-        let with_chunks = self.model.documents.iter().filter(|(_, d)| !d.chunks.is_empty());
+        let with_chunks = self
+            .model
+            .documents
+            .iter()
+            .filter(|(_, d)| !d.chunks.is_empty());
         let expected: BTreeSet<u64> = with_chunks.map(|(number, _)| self.ids[number]).collect();
         let found: Vec<u64> = segments
             .iter()
@@ -264,12 +302,17 @@ impl<'c> Check<'c> {
         );
         let live = |segment: &OpenSegment| u64::from(segment.chunk_count) - segment.dead.len();
         let live: u64 = segments.iter().map(live).sum();
-        ensure!(live == self.model.chunk_count(), "{live} chunks are alive in segments");
+        ensure!(
+            live == self.model.chunk_count(),
+            "{live} chunks are alive in segments"
+        );
         Ok(())
     }
 
     fn graph(&self) -> Result<()> {
-        CONCEPTS.iter().try_for_each(|name| self.concept_graph(name))
+        CONCEPTS
+            .iter()
+            .try_for_each(|name| self.concept_graph(name))
     }
 
     /// Name, mentions and outgoing edges of a concept, as the segments have them.
@@ -293,9 +336,15 @@ impl<'c> Check<'c> {
             .chunks(id)
             .map(|(ordinal, count)| Ok((self.place(ordinal)?, count)))
             .collect::<Result<BTreeMap<_, _>>>()?;
-        ensure!(found == mentions, "mentions of {name}: {found:?}, expected {mentions:?}");
+        ensure!(
+            found == mentions,
+            "mentions of {name}: {found:?}, expected {mentions:?}"
+        );
         let found = self.found_edges(graph, id)?;
-        ensure!(found == edges, "edges of {name}: {found:?}, expected {edges:?}");
+        ensure!(
+            found == edges,
+            "edges of {name}: {found:?}, expected {edges:?}"
+        );
         Ok(())
     }
 
@@ -365,7 +414,13 @@ impl<'c> Check<'c> {
 
     fn search(&self, request: &SearchRequest) -> Result<Answer> {
         let answer = self.searcher.search(self.view.read(), request);
-        answer.with_context(|| format!("searching {:?} by {}", request.question, request.strategy.name()))
+        answer.with_context(|| {
+            format!(
+                "searching {:?} by {}",
+                request.question,
+                request.strategy.name()
+            )
+        })
     }
 
     /// Hits are as expected: these chunks, with their texts, each once, best first.
@@ -386,7 +441,11 @@ impl<'c> Check<'c> {
         );
         for hit in hits {
             let (document, place) = expected[&hit.chunk];
-            ensure!(hit.text == document.chunks[place].text, "{what}: {} has another text", hit.chunk);
+            ensure!(
+                hit.text == document.chunks[place].text,
+                "{what}: {} has another text",
+                hit.chunk
+            );
         }
         let falls = hits.windows(2).all(|pair| pair[0].score >= pair[1].score);
         ensure!(falls, "{what}: hits are not best first");
@@ -420,7 +479,11 @@ impl<'c> Check<'c> {
         }
         let scores = self.scores(word, &expected);
         for hit in &hits {
-            let found = hit.methods.text.context("a text hit without a text score")?.score;
+            let found = hit
+                .methods
+                .text
+                .context("a text hit without a text score")?
+                .score;
             let expected = scores[&hit.chunk];
             ensure!(
                 (f64::from(found) - expected).abs() <= 1e-4 * expected,
@@ -446,7 +509,9 @@ impl<'c> Check<'c> {
             let tf = at.0.words(at.1).iter().filter(|w| *w == word).count() as f64;
             idf * tf / (tf + 1.2 * (0.25 + 0.75 * length(at) / average))
         };
-        with.iter().map(|(key, at)| (key.clone(), score(at))).collect()
+        with.iter()
+            .map(|(key, at)| (key.clone(), score(at)))
+            .collect()
     }
 
     /// The chunks nearest to a vector: all that have one, by their cosine.
@@ -470,8 +535,15 @@ impl<'c> Check<'c> {
         self.same_hits(&hits, &expected, "nearest")?;
         for hit in &hits {
             let (document, place) = expected[&hit.chunk];
-            let cosine = cosine(query, &document.vectors[&document.chunks[place].content_hash]);
-            let found = hit.methods.vector.context("a vector hit without a score")?.score;
+            let cosine = cosine(
+                query,
+                &document.vectors[&document.chunks[place].content_hash],
+            );
+            let found = hit
+                .methods
+                .vector
+                .context("a vector hit without a score")?
+                .score;
             ensure!(
                 (f64::from(found) - cosine).abs() <= 1e-5,
                 "{} is {found} near, expected {cosine}",
@@ -495,7 +567,11 @@ impl<'c> Check<'c> {
             filter.keeps(document) && document.words(place).iter().any(|w| w == word)
         };
         let hits = self.search(&request)?.hits;
-        self.same_hits(&hits, &self.leaves(keep), &format!("{word} where {filter:?}"))?;
+        self.same_hits(
+            &hits,
+            &self.leaves(keep),
+            &format!("{word} where {filter:?}"),
+        )?;
         self.near(&documents::direction(&mut Source::seeded(7)), Some(&filter))
     }
 
@@ -522,7 +598,10 @@ impl<'c> Check<'c> {
 
     /// All arms together find what each finds.
     fn hybrid(&self, word: &str, concept: &str) -> Result<()> {
-        let vector = self.model.space.map(|_| documents::direction(&mut Source::seeded(3)));
+        let vector = self
+            .model
+            .space
+            .map(|_| documents::direction(&mut Source::seeded(3)));
         let request = |strategy| SearchRequest {
             strategy,
             k: ALL,
@@ -540,7 +619,10 @@ impl<'c> Check<'c> {
         }
         let hits = self.search(&request(Strategy::Hybrid))?.hits;
         let found: BTreeSet<String> = hits.into_iter().map(|hit| hit.chunk).collect();
-        ensure!(found == expected, "all arms find {found:?}, each {expected:?}");
+        ensure!(
+            found == expected,
+            "all arms find {found:?}, each {expected:?}"
+        );
         Ok(())
     }
 }
@@ -557,18 +639,28 @@ pub struct Filter<'f> {
 
 impl Filter<'_> {
     fn expression(&self) -> Result<Expr> {
-        Ok(Expr::parse(&format!("meta.tag = {} and year < {}", self.tag, self.year))?)
+        Ok(Expr::parse(&format!(
+            "meta.tag = {} and year < {}",
+            self.tag, self.year
+        ))?)
     }
 
     fn keeps(&self, document: &Document) -> bool {
-        let tagged = document.record.metadata.iter().any(|(_, value)| value == self.tag);
+        let tagged = document
+            .record
+            .metadata
+            .iter()
+            .any(|(_, value)| value == self.tag);
         tagged && document.record.year.is_some_and(|year| year < self.year)
     }
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+        a.iter()
+            .zip(b)
+            .map(|(&x, &y)| f64::from(x) * f64::from(y))
+            .sum()
     };
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }

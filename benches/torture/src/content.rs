@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 /// What a disk writes whole or not at all.
-pub const SECTOR_LEN: u64 = 512;
+pub(crate) const SECTOR_LEN: u64 = 512;
 
 const PAGE_LEN: usize = 4096;
 

@@ -60,7 +60,7 @@ pub fn document(number: u8, seed: u32, large: bool, vectors: bool) -> NewDocumen
     let count = draft.chunks.len() as u32;
     let (concepts, relations) = graph(&mut draft.source, count);
     let year = 1990 + draft.source.below(20) as i32;
-    let tag = *draft.source.pick(&TAGS);
+    let tag = draft.source.pick(&TAGS);
     NewDocument {
         record: record(number, year, tag),
         original: draft.text.into_bytes(),
@@ -128,7 +128,11 @@ fn concept(source: &mut Source<'_>, name: &str, count: u32) -> NewConcept {
         }
     }
     NewConcept {
-        name: if source.chance(2) { name.to_uppercase() } else { name.into() },
+        name: if source.chance(2) {
+            name.to_uppercase()
+        } else {
+            name.into()
+        },
         kind: source.pick(&["", "stone", "ore"]).to_string(),
         description: words(source, 0, 4).join(" "),
         synonyms: match source.chance(4) {
@@ -156,7 +160,7 @@ fn relation(source: &mut Source<'_>, count: u32) -> Option<NewRelation> {
 
 fn words(source: &mut Source<'_>, least: u32, more: u32) -> Vec<&'static str> {
     let count = least + source.below(more + 1);
-    (0..count).map(|_| *source.pick(&WORDS)).collect()
+    (0..count).map(|_| source.pick(&WORDS)).collect()
 }
 
 /// The vector of a chunk: the same text may get one of three.
@@ -165,11 +169,9 @@ fn vector(source: &mut Source<'_>, text: &str) -> Option<Vec<f32>> {
     if variant == 3 {
         return None;
     }
-    let hash = text
-        .bytes()
-        .fold(u64::from(variant), |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
+    let hash = text.bytes().fold(u64::from(variant), |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
     Some(direction(&mut Source::seeded(hash)))
 }
 
@@ -209,9 +211,9 @@ impl Draft {
     /// A section with passages, now and then in a section of their own; or a bare one, which is a
     /// leaf.
     fn section(&mut self) {
-        let heading = *self.source.pick(&HEADINGS);
+        let heading = self.source.pick(&HEADINGS);
         let section = self.open(None, &[heading]);
-        let inner = *self.source.pick(&HEADINGS);
+        let inner = self.source.pick(&HEADINGS);
         let nested = self.source.chance(4);
         let (parent, path) = match nested {
             true => (
@@ -293,7 +295,11 @@ mod tests {
     fn every_word_is_a_term_of_its_own() {
         let mut analyzer = Analyzer::new();
         let unique = (0..500u32).map(|seed| unique_word((seed % 12) as u8, seed * 7_919));
-        let all = WORDS.iter().chain(&TITLES).chain(&HEADINGS).chain(&CONCEPTS);
+        let all = WORDS
+            .iter()
+            .chain(&TITLES)
+            .chain(&HEADINGS)
+            .chain(&CONCEPTS);
         let all = all.map(ToString::to_string).chain(unique);
         let mut terms = BTreeMap::new();
         for word in all {

@@ -110,9 +110,9 @@ impl Plan {
         let mut state = self.state.lock();
         let number = state.operations;
         state.operations += 1;
-        let failure = state.failure.filter(|failure| {
-            number >= failure.at && failure.fault.strikes(kind)
-        })?;
+        let failure = state
+            .failure
+            .filter(|failure| number >= failure.at && failure.fault.strikes(kind))?;
         state.struck += 1;
         if !failure.forever {
             state.failure = None;
@@ -189,6 +189,11 @@ impl Disk for FaultyDisk {
         self.inner.exists(path)
     }
 
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        self.plan.check(Kind::Read)?;
+        self.inner.len(path)
+    }
+
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         self.plan.check(Kind::Make)?;
         self.inner.create_folder(path)
@@ -205,7 +210,8 @@ impl Disk for FaultyDisk {
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
         let made = !self.inner.exists(path)?;
-        self.plan.check(if made { Kind::Make } else { Kind::Read })?;
+        self.plan
+            .check(if made { Kind::Make } else { Kind::Read })?;
         Ok(Box::new(FaultyFile {
             file: self.inner.open(path)?,
             path: path.to_path_buf(),
@@ -264,7 +270,8 @@ impl RandomFile for FaultyFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let grows = len > self.file.len()?;
-        self.plan.check(if grows { Kind::Make } else { Kind::Remove })?;
+        self.plan
+            .check(if grows { Kind::Make } else { Kind::Remove })?;
         self.file.set_len(len)
     }
 
@@ -274,7 +281,8 @@ impl RandomFile for FaultyFile {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.plan.write(bytes, |bytes| self.file.write(offset, bytes))
+        self.plan
+            .write(bytes, |bytes| self.file.write(offset, bytes))
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -314,7 +322,11 @@ mod tests {
             let disk = faulty();
             let file = disk.open(path).unwrap();
             let fault = Fault::Full;
-            disk.arm(Some(Failure { at: 1, fault, forever }));
+            disk.arm(Some(Failure {
+                at: 1,
+                fault,
+                forever,
+            }));
             file.write(0, &bytes).unwrap();
             file.read(0, &mut [0; 8]).unwrap();
             let error = file.write(0, &bytes).unwrap_err();
@@ -329,7 +341,11 @@ mod tests {
         let disk = faulty();
         let mut file = disk.create(Path::new("/a")).unwrap();
         let fault = Fault::ShortWrite;
-        disk.arm(Some(Failure { at: 0, fault, forever: false }));
+        disk.arm(Some(Failure {
+            at: 0,
+            fault,
+            forever: false,
+        }));
         assert!(file.append(&[1; 8]).is_err());
         assert_eq!(disk.map(Path::new("/a")).unwrap().as_ref(), [1; 4]);
         assert_eq!(disk.struck(), 1);

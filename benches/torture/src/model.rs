@@ -69,10 +69,16 @@ impl Model {
         }
         let documents = self.documents.iter().map(|(&number, document)| {
             let vectors = BTreeMap::new();
-            let document = Document { vectors, ..Document::clone(document) };
+            let document = Document {
+                vectors,
+                ..Document::clone(document)
+            };
             (number, Arc::new(document))
         });
-        Model { documents: documents.collect(), space }
+        Model {
+            documents: documents.collect(),
+            space,
+        }
     }
 
     fn apply(&mut self, change: &Change) {
@@ -108,12 +114,18 @@ impl Model {
 
     /// Names of the concepts that some document speaks of.
     pub fn concept_names(&self) -> BTreeSet<&String> {
-        self.documents.values().flat_map(|d| d.concepts.keys()).collect()
+        self.documents
+            .values()
+            .flat_map(|d| d.concepts.keys())
+            .collect()
     }
 
     /// Names of the relations that some document states.
     pub fn relation_names(&self) -> BTreeSet<&RelationName> {
-        self.documents.values().flat_map(|d| d.relations.keys()).collect()
+        self.documents
+            .values()
+            .flat_map(|d| d.relations.keys())
+            .collect()
     }
 
     /// The concept merged from all that is said of it. `ids`: the store's id of each document.
@@ -129,12 +141,18 @@ impl Model {
         let synonyms: BTreeSet<String> = all().flat_map(|of| of.synonyms.clone()).collect();
         let kinds = all().map(|of| &of.kind).filter(|kind| !kind.is_empty());
         ConceptRecord {
-            name: said.first().map(|(_, of)| of.name.clone()).unwrap_or_default(),
+            name: said
+                .first()
+                .map(|(_, of)| of.name.clone())
+                .unwrap_or_default(),
             normalised: name.into(),
             kind: kinds.min().cloned().unwrap_or_default(),
             description: longest(all().map(|of| &of.description)),
             synonyms: synonyms.into_iter().collect(),
-            mention_count: all().flat_map(|of| &of.mentions).map(|m| u64::from(m.1)).sum(),
+            mention_count: all()
+                .flat_map(|of| &of.mentions)
+                .map(|m| u64::from(m.1))
+                .sum(),
             document_count: said.len() as u64,
             first_document: said.first().map(|&(id, _)| id),
         }
@@ -142,7 +160,11 @@ impl Model {
 
     /// The relation merged from all that is said of it.
     pub fn relation(&self, name: &RelationName) -> RelationRecord {
-        let said = || self.documents.values().filter_map(|d| d.relations.get(name));
+        let said = || {
+            self.documents
+                .values()
+                .filter_map(|d| d.relations.get(name))
+        };
         RelationRecord {
             description: longest(said().map(|of| &of.description)),
             weight_micro: said().map(|of| of.weight_micro).sum(),
@@ -173,7 +195,9 @@ impl Document {
             if let Some(vector) = given.vector.as_ref() {
                 vectors.insert(chunk.content_hash, vector.clone());
             } else if let Some(kept) = kept {
-                vectors.entry(chunk.content_hash).or_insert_with(|| kept.clone());
+                vectors
+                    .entry(chunk.content_hash)
+                    .or_insert_with(|| kept.clone());
             }
         }
         let record = DocumentRecord {
@@ -268,11 +292,15 @@ fn subtree_end(chunks: &[ChunkRecord], place: usize) -> u32 {
 fn give_suffixes(chunks: &mut [ChunkRecord], old: Option<&Document>) -> u32 {
     let mut free: BTreeMap<[u8; 16], VecDeque<u32>> = BTreeMap::new();
     for chunk in old.iter().flat_map(|old| &old.chunks) {
-        free.entry(chunk.content_hash).or_default().push_back(chunk.suffix);
+        free.entry(chunk.content_hash)
+            .or_default()
+            .push_back(chunk.suffix);
     }
     let mut next = old.map_or(0, |old| old.record.next_suffix);
     for chunk in chunks {
-        let kept = free.get_mut(&chunk.content_hash).and_then(VecDeque::pop_front);
+        let kept = free
+            .get_mut(&chunk.content_hash)
+            .and_then(VecDeque::pop_front);
         chunk.suffix = kept.unwrap_or(next);
         next += u32::from(kept.is_none());
     }

@@ -107,9 +107,11 @@ impl Change {
     /// The document that a put stores. It brings vectors where there is a space for them.
     pub fn document(&self, space: Option<u8>) -> NewDocument {
         match *self {
-            Change::Put { document, seed, large } => {
-                documents::document(document, seed, large, space.is_some())
-            }
+            Change::Put {
+                document,
+                seed,
+                large,
+            } => documents::document(document, seed, large, space.is_some()),
             _ => NewDocument::default(),
         }
     }
@@ -180,7 +182,7 @@ impl Op {
             31 => Op::Settle,
             32 => Op::Compact,
             33 => Op::Finish,
-            34 => Op::Space(*source.pick(&[None, Some(0), Some(0), Some(1)])),
+            34 => Op::Space(source.pick(&[None, Some(0), Some(0), Some(1)])),
             35 => Op::HoldView,
             36 | 37 => Op::CheckViews,
             38 => Op::DropView,
@@ -198,7 +200,9 @@ impl Op {
 
 fn restart(source: &mut Source<'_>) -> Op {
     match source.below(3) {
-        0 => Op::PowerFailure { seed: source.below(1 << 24) },
+        0 => Op::PowerFailure {
+            seed: source.below(1 << 24),
+        },
         1 => Op::Kill,
         _ => Op::Reopen,
     }
@@ -207,7 +211,7 @@ fn restart(source: &mut Source<'_>) -> Op {
 fn failure(source: &mut Source<'_>) -> Failure {
     Failure {
         at: u64::from(source.below(60)),
-        fault: *source.pick(&Fault::ALL),
+        fault: source.pick(&Fault::ALL),
         forever: source.chance(2),
     }
 }
@@ -237,7 +241,11 @@ mod tests {
 
     #[test]
     fn a_list_is_read_back_as_it_was_written() {
-        let profile = Profile { large: 5, restart: 9, fault: 9 };
+        let profile = Profile {
+            large: 5,
+            restart: 9,
+            fault: 9,
+        };
         let list = Op::draw_list(&mut Source::seeded(1), &profile, 400);
         let json = serde_json::to_string(&list).unwrap();
         assert_eq!(serde_json::from_str::<Vec<Op>>(&json).unwrap(), list);
@@ -247,7 +255,11 @@ mod tests {
     fn any_bytes_make_a_list() {
         let bytes: Vec<u8> = (0..=255).collect();
         let mut source = Source::bytes(&bytes);
-        let profile = Profile { large: 0, restart: 9, fault: 9 };
+        let profile = Profile {
+            large: 0,
+            restart: 9,
+            fault: 9,
+        };
         while !source.is_empty() {
             Op::draw(&mut source, &profile);
         }

@@ -38,7 +38,7 @@ struct Shared {
 }
 
 /// Called before each operation that changes the disk or makes something durable.
-pub type Hook = Arc<dyn Fn(&Operation) + Send + Sync>;
+pub type Hook = Arc<dyn Fn(&SimDisk, &Operation) + Send + Sync>;
 
 /// An operation that is about to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +250,7 @@ impl SimDisk {
         };
         let hook = self.shared.hook.lock().clone();
         if let Some(hook) = hook {
-            hook(&Operation { number, kind });
+            hook(self, &Operation { number, kind });
         }
         work(&mut self.shared.state.lock())
     }
@@ -269,9 +269,14 @@ enum Fate {
     None,
     All,
     /// Percent of changes, and of those how many are torn.
-    Some { kept: u32, torn: u32 },
+    Some {
+        kept: u32,
+        torn: u32,
+    },
     /// All before a point in time, nothing after.
-    Prefix { percent: u32 },
+    Prefix {
+        percent: u32,
+    },
 }
 
 impl Fate {
@@ -291,7 +296,13 @@ impl Fate {
 
     /// How much of the change at `place` of `count` survives.
     fn of(self, place: usize, count: usize, source: &mut Source<'_>) -> Survival {
-        let keep = |keep| if keep { Survival::Whole } else { Survival::Lost };
+        let keep = |keep| {
+            if keep {
+                Survival::Whole
+            } else {
+                Survival::Lost
+            }
+        };
         match self {
             Fate::None => Survival::Lost,
             Fate::All => Survival::Whole,
@@ -457,6 +468,12 @@ fn split(path: &Path) -> io::Result<(&Path, &str)> {
 impl Disk for SimDisk {
     fn exists(&self, path: &Path) -> io::Result<bool> {
         Ok(self.shared.state.lock().node(path).is_some())
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        let mut state = self.shared.state.lock();
+        let file = state.file(path)?;
+        Ok(state.inode(file)?.seen.len())
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
@@ -638,7 +655,9 @@ mod tests {
     }
 
     fn bytes_of(disk: &SimDisk, path: &str) -> Option<Vec<u8>> {
-        disk.map(Path::new(path)).ok().map(|bytes| bytes.as_ref().to_vec())
+        disk.map(Path::new(path))
+            .ok()
+            .map(|bytes| bytes.as_ref().to_vec())
     }
 
     #[test]
@@ -687,11 +706,20 @@ mod tests {
         for seed in 0..500 {
             let bytes = bytes_of(&disk.crash_image(&mut seeded(seed)), "/a").unwrap();
             for sector in bytes.chunks(512) {
-                assert!(sector.iter().all(|byte| *byte == sector[0]), "a torn sector");
+                assert!(
+                    sector.iter().all(|byte| *byte == sector[0]),
+                    "a torn sector"
+                );
             }
             seen.insert([bytes[0], bytes[512], bytes[1024], bytes[1536]]);
         }
-        for state in [[0, 0, 2, 2], [1, 0, 0, 0], [1, 1, 2, 2], [0, 0, 0, 0], [0, 1, 2, 2]] {
+        for state in [
+            [0, 0, 2, 2],
+            [1, 0, 0, 0],
+            [1, 1, 2, 2],
+            [0, 0, 0, 0],
+            [0, 1, 2, 2],
+        ] {
             assert!(seen.contains(&state), "{state:?} of {seen:?}");
         }
     }

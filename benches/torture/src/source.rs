@@ -58,8 +58,8 @@ impl<'b> Source<'b> {
     }
 
     /// One of `choices`, which are not none.
-    pub fn pick<'c, T>(&mut self, choices: &'c [T]) -> &'c T {
-        &choices[self.below(choices.len() as u32) as usize]
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u32) as usize]
     }
 }
 

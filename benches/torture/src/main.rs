@@ -1,0 +1,36 @@
+//! `loci-torture`: runs a suite and prints one line of JSON; a broken promise is exit status 1.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use loci_torture::suites::{crash, faults, oracle};
+
+/// A store under power failures, faults and random histories, beside a plain model of it.
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Debug, Subcommand)]
+enum Suite {
+    /// Power failures at any instant; with --double a second one during recovery.
+    Crash(crash::CrashArgs),
+    /// Every file operation of a fixed history fails in turn.
+    Faults(faults::FaultsArgs),
+    /// Long random histories beside a model; a failing one is shrunk.
+    Oracle(oracle::OracleArgs),
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let report = match Arguments::parse().suite {
+        Suite::Crash(args) => crash::run(&args)?,
+        Suite::Faults(args) => faults::run(&args)?,
+        Suite::Oracle(args) => oracle::run(&args)?,
+    };
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(match report.violations.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}

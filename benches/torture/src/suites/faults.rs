@@ -1,0 +1,164 @@
+//! Every file operation of a fixed history fails in turn, in five ways, once or for ever.
+//!
+//! The history inserts, replaces and deletes documents, some large enough for files of their own, merges,
+//! compacts, closes and opens. The world that it runs in checks what must hold after a fault; see
+//! [`World::apply`](crate::world::World::apply).
+//!
+//! Round `r` fails operation `r / 10` and, after the last operation, begins again with another history.
+//! Start reading at [`run`].
+
+use anyhow::{Context, Result};
+
+use crate::faulty::{Failure, Fault};
+use crate::ops::{Change, Op};
+use crate::panics;
+use crate::report::{Report, Rounds, Running};
+use crate::world::World;
+
+/// Ways in which one operation fails: five faults, once or for ever.
+const WAYS: u64 = 10;
+
+/// What the fault suite is asked.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct FaultsArgs {
+    /// Which rounds: 6,000 where not said; each is one fault.
+    #[command(flatten)]
+    pub rounds: Rounds,
+}
+
+/// Runs the suite.
+///
+/// # Errors
+/// The history fails without a fault; violations are in the report.
+pub fn run(args: &FaultsArgs) -> Result<Report> {
+    panics::watch();
+    let rounds = args.rounds.numbers(6000);
+    let seed = args.rounds.seed;
+    let mut running = Running::start("faults", seed);
+    let operations = without_fault(seed).context("without a fault")?;
+    // Fewer rounds than there are points: spread over all of the history.
+    let points = operations * WAYS;
+    let total = args.rounds.rounds.unwrap_or(6000).max(1);
+    running.count("operations", operations);
+    for round in rounds {
+        let point = match total < points {
+            true => round * points / total,
+            false => round % points,
+        };
+        // Each way in turn, whatever the stride.
+        let failure = failure(point / WAYS, round % WAYS);
+        let again = round / points;
+        let mut struck = 0;
+        let result = one_round(seed + again, failure, &mut struck);
+        running.count("struck", struck);
+        running.round(round, result.with_context(|| format!("{failure:?}")));
+    }
+    Ok(running.finish())
+}
+
+fn failure(at: u64, way: u64) -> Failure {
+    Failure {
+        at,
+        fault: Fault::ALL[(way % 5) as usize],
+        forever: way >= 5,
+    }
+}
+
+/// How many operations of the disk the history has.
+fn without_fault(seed: u64) -> Result<u64> {
+    let mut world = World::new(seed)?;
+    world.faults().arm(None);
+    for op in history() {
+        world.apply(&op)?;
+    }
+    Ok(world.faults().operations())
+}
+
+fn one_round(seed: u64, failure: Failure, struck: &mut u64) -> Result<()> {
+    let mut world = World::new(seed)?;
+    world.apply(&Op::Fault(failure))?;
+    for (place, op) in history().iter().enumerate() {
+        let before = world.tally.faults;
+        world
+            .apply(op)
+            .with_context(|| format!("operation {place}, {op:?}"))?;
+        if world.tally.faults > before {
+            // It was opened again; what follows shows that it still works.
+            *struck += 1;
+            let rest = [
+                put(1, 900, false),
+                Op::Write(vec![Change::Delete { document: 2 }]),
+                Op::CheckAll,
+            ];
+            return rest
+                .iter()
+                .try_for_each(|op| world.apply(op))
+                .context("afterwards");
+        }
+    }
+    Ok(())
+}
+
+fn put(document: u8, seed: u32, large: bool) -> Op {
+    Op::Write(vec![Change::Put {
+        document,
+        seed,
+        large,
+    }])
+}
+
+/// The history: every kind of write, parts in rows and in files, merges, a compaction, reopening.
+fn history() -> Vec<Op> {
+    let mut list = vec![Op::Space(Some(0))];
+    list.extend((0..10).map(|n| put(n, 100 + u32::from(n), n == 3)));
+    list.extend([Op::Settle, Op::CheckAll, Op::HoldView]);
+    list.extend([
+        Op::Write(vec![Change::Patch {
+            document: 1,
+            seed: 5,
+        }]),
+        Op::Write(vec![Change::Graph {
+            document: 2,
+            seed: 6,
+        }]),
+        Op::Write(vec![
+            Change::Delete { document: 4 },
+            Change::Delete { document: 3 },
+        ]),
+        Op::Eventual(vec![Change::Put {
+            document: 5,
+            seed: 7,
+            large: false,
+        }]),
+        Op::Eventual(vec![Change::Put {
+            document: 6,
+            seed: 8,
+            large: true,
+        }]),
+        Op::Flush,
+        Op::Finish,
+        Op::Compact,
+        Op::CheckViews,
+        Op::DropView,
+        Op::Reopen,
+    ]);
+    list.extend((0..8).map(|n| put(n, 200 + u32::from(n), false)));
+    list.extend([
+        Op::Writers(vec![
+            Change::Put {
+                document: 8,
+                seed: 9,
+                large: false,
+            },
+            Change::Put {
+                document: 9,
+                seed: 10,
+                large: true,
+            },
+        ]),
+        Op::Settle,
+        Op::Compact,
+        Op::CheckAll,
+    ]);
+    list
+}

@@ -1,0 +1,11 @@
+//! The suites. Each has a `run` that gives a report; a violation in it is a broken promise.
+//!
+//! | suite | what must hold |
+//! | --- | --- |
+//! | [`crash`] | after a power failure at any instant all that was acknowledged is there, and every other write is whole or absent, in rows and in every search |
+//! | [`faults`] | a file operation that fails gives a typed error; searches go on, writes are refused, and nothing acknowledged is lost |
+//! | [`oracle`] | over long histories with restarts the store says exactly what a plain model says |
+
+pub mod crash;
+pub mod faults;
+pub mod oracle;

@@ -1,0 +1,100 @@
+//! Long histories with restarts and faults: after each operation the store says what the model says.
+//!
+//! A history that fails is shrunk: runs of operations are left out for as long as the rest fails too.
+//! What is left is printed as JSON, and `--replay` runs it again.
+//!
+//! Start reading at [`run`].
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::ops::{Op, Profile};
+use crate::panics;
+use crate::report::{Report, Rounds, Running, Violation};
+use crate::shrink::shrink;
+use crate::source::Source;
+use crate::world::{Tally, World};
+
+/// Operations of a round.
+const OPERATIONS: usize = 400;
+/// How often a failing list is run again to find a shorter one.
+const SHRINK_MAX: usize = 600;
+
+/// What the oracle suite is asked.
+#[derive(Clone, Debug, clap::Args)]
+pub struct OracleArgs {
+    /// Which rounds: 500 where not said, of 400 operations each.
+    #[command(flatten)]
+    pub rounds: Rounds,
+    /// Runs the list of operations in this file, and nothing else.
+    #[arg(long)]
+    pub replay: Option<PathBuf>,
+}
+
+/// Runs the suite.
+///
+/// # Errors
+/// The file to replay cannot be read; violations are in the report.
+pub fn run(args: &OracleArgs) -> Result<Report> {
+    panics::watch();
+    let seed = args.rounds.seed;
+    let mut running = Running::start("oracle", seed);
+    if let Some(path) = &args.replay {
+        let list: Vec<Op> = serde_json::from_str(&fs::read_to_string(path)?)?;
+        let (tally, result) = history(&list, args.rounds.seed_of(args.rounds.round.unwrap_or(0)));
+        count(&mut running, tally);
+        running.round(0, result);
+        return Ok(running.finish());
+    }
+    for round in args.rounds.numbers(500) {
+        let seed = args.rounds.seed_of(round);
+        let list = list_of(seed);
+        let (tally, result) = history(&list, seed);
+        count(&mut running, tally);
+        let failed = result.as_ref().err().map(|error| format!("{error:#}"));
+        running.round(round, Ok(()));
+        if let Some(what) = failed {
+            let fails = |part: &[Op]| history(part, seed).1.is_err();
+            let shortest = shrink(&list, SHRINK_MAX, fails);
+            let list = Some(serde_json::to_string(&shortest)?);
+            running.violation(Violation { round, what, list });
+        }
+    }
+    Ok(running.finish())
+}
+
+fn count(running: &mut Running, tally: Tally) {
+    running.count("operations", tally.operations);
+    running.count("restarts", tally.restarts);
+    running.count("faults", tally.faults);
+    running.count("checks", tally.checks);
+}
+
+/// The operations of one round. Every other round is without faults, so that the store also grows old.
+fn list_of(seed: u64) -> Vec<Op> {
+    let mut source = Source::stream(seed, 2);
+    let fault = if seed % 2 == 0 { 40 } else { 0 };
+    let profile = Profile {
+        large: 120,
+        restart: 80,
+        fault,
+    };
+    let mut list = Op::draw_list(&mut source, &profile, OPERATIONS);
+    list.push(Op::CheckAll);
+    list
+}
+
+/// Does all operations; how far it came, and what was wrong.
+pub fn history(list: &[Op], seed: u64) -> (Tally, Result<()>) {
+    let mut world = match World::new(seed) {
+        Ok(world) => world,
+        Err(error) => return (Tally::default(), Err(error)),
+    };
+    let result = list.iter().enumerate().try_for_each(|(place, op)| {
+        let applied = world.apply(op);
+        applied.with_context(|| format!("operation {place}, {op:?}"))
+    });
+    (world.tally, result)
+}

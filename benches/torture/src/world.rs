@@ -1,0 +1,556 @@
+//! A store on a simulated disk and the model of it, driven by operations.
+//!
+//! Always true between two operations: the live store shows exactly `model`, and a crash now leaves
+//! one of the `expected` states. What was acknowledged as durable is in all of them; a write that was not
+//! acknowledged is in each of them whole or not at all, and eventual writes survive as a prefix.
+//!
+//! Start reading at [`World::apply`].
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use locidb::storage::{DocumentKey, Durability, StoreError};
+use locidb::{
+    Database, EmbedderChoice, Error, NewConcept, NewDocument, NewRelation, Options, Silent, View,
+    WriteTransaction,
+};
+use parking_lot::Mutex;
+
+use crate::check::Check;
+use crate::documents::{self, DIM};
+use crate::faulty::{Failure, Fault, FaultyDisk};
+use crate::model::{Model, space_name};
+use crate::ops::{Change, Op};
+use crate::panics;
+use crate::sim::{Hook, SimDisk};
+use crate::source::Source;
+
+/// Where the store lies on its disk.
+pub const FOLDER: &str = "/store";
+
+/// Views that are held at most.
+const HELD_MAX: usize = 3;
+
+/// A state that a crash may leave, and which of the writers at work it holds.
+#[derive(Clone, Debug)]
+pub struct State {
+    writers: u8,
+    model: Arc<Model>,
+}
+
+/// The states that a crash may leave, oldest first.
+pub type Expected = Arc<Mutex<Vec<State>>>;
+
+/// A store, its disk, and the model of it.
+pub struct World {
+    disk: SimDisk,
+    faults: FaultyDisk,
+    armed: Option<Failure>,
+    database: Option<Database>,
+    model: Arc<Model>,
+    expected: Expected,
+    held: VecDeque<(Arc<View>, Arc<Model>)>,
+    hook: Option<Hook>,
+    source: Source<'static>,
+    /// What was done so far.
+    pub tally: Tally,
+}
+
+/// What was done to a world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Operations.
+    pub operations: u64,
+    /// Openings of a store that was there.
+    pub restarts: u64,
+    /// Faults that struck.
+    pub faults: u64,
+    /// Comparisons with the model.
+    pub checks: u64,
+}
+
+impl World {
+    /// An empty store. `seed`: of what is left to chance besides the operations.
+    pub fn new(seed: u64) -> Result<World> {
+        Self::with_hook(seed, Expected::default(), None)
+    }
+
+    /// An empty store; `hook` is called by its disk and by all that take its place, and may look at
+    /// `expected`, which it must hold while it takes an image.
+    pub fn with_hook(seed: u64, expected: Expected, hook: Option<Hook>) -> Result<World> {
+        let disk = SimDisk::new();
+        *expected.lock() = vec![State {
+            writers: 0,
+            model: Arc::default(),
+        }];
+        let mut world = World {
+            faults: over(&disk, seed),
+            disk,
+            armed: None,
+            database: None,
+            model: Arc::default(),
+            expected,
+            held: VecDeque::new(),
+            hook: None,
+            source: Source::seeded(seed),
+            tally: Tally::default(),
+        };
+        world.open()?;
+        // No space comes and goes by itself.
+        world.database()?.use_embedder(EmbedderChoice::None)?;
+        world.hook = hook;
+        world.disk.set_hook(world.hook.clone());
+        Ok(world)
+    }
+
+    /// Does one operation to the store and to the model, and compares what it touched.
+    ///
+    /// # Errors
+    /// A promise is broken.
+    pub fn apply(&mut self, op: &Op) -> Result<()> {
+        self.tally.operations += 1;
+        match op {
+            Op::Write(changes) => self.write(changes, Durability::Immediate)?,
+            Op::Eventual(changes) => self.write(changes, Durability::Eventual)?,
+            Op::Flush => {
+                let flushed = self.database()?.flush();
+                if self.succeeded(flushed)? {
+                    self.only_model();
+                }
+            }
+            Op::Failing(changes) => self.failing(changes)?,
+            Op::Writers(changes) => self.writers(changes)?,
+            Op::Search { seed } => {
+                self.check(|check, _| check.some(&mut Source::seeded(u64::from(*seed))))?
+            }
+            Op::CheckAll => self.check_all()?,
+            Op::Settle => self.upkeep(Database::settle)?,
+            Op::Compact => self.compact()?,
+            Op::Finish => self.upkeep(|database| database.finish(&Silent))?,
+            Op::Space(space) => self.switch(*space)?,
+            Op::HoldView => self.hold()?,
+            Op::CheckViews => self.check_views()?,
+            Op::DropView => drop(self.held.pop_front()),
+            Op::PowerFailure { seed } => {
+                let image = self.disk.crash_image(&mut Source::seeded(u64::from(*seed)));
+                self.restart(image)?;
+            }
+            Op::Kill => self.restart(self.disk.kill_image())?,
+            Op::Reopen => self.reopen()?,
+            Op::Fault(failure) => self.arm(*failure),
+        }
+        self.look_for_faults()?;
+        panics::none()
+    }
+
+    /// The disk as it is.
+    pub fn disk(&self) -> &SimDisk {
+        &self.disk
+    }
+
+    /// How many operations the disk under the store has counted since a fault was armed.
+    pub fn faults(&self) -> &FaultyDisk {
+        &self.faults
+    }
+
+    /// Compares everything with the model, and the store's figures with a recount of them.
+    pub fn check_all(&mut self) -> Result<()> {
+        self.check(|check, database| {
+            check.all()?;
+            recounts(database)
+        })
+    }
+
+    fn database(&self) -> Result<&Database> {
+        self.database.as_ref().context("the store is closed")
+    }
+
+    /// Compares by `compare`. While a device fails for ever, reads may fail with it.
+    fn check(&mut self, compare: impl FnOnce(&Check<'_>, &Database) -> Result<()>) -> Result<()> {
+        self.tally.checks += 1;
+        let database = self.database()?;
+        let view = database.view();
+        let compared = Check::new(&view, &self.model).and_then(|check| compare(&check, database));
+        match compared {
+            Err(error) if self.reads_may_fail() && is_of_the_disk(&error) => Ok(()),
+            compared => compared,
+        }
+    }
+
+    fn reads_may_fail(&self) -> bool {
+        self.faults.struck() > 0 && self.armed.is_some_and(|armed| armed.fault == Fault::Device)
+    }
+
+    fn write(&mut self, changes: &[Change], durability: Durability) -> Result<()> {
+        let next = Arc::new(self.model.after(changes));
+        self.may_become(0, &next);
+        let steps = steps(&self.model, changes);
+        let written = self
+            .database()?
+            .write_with(durability, move |tx| perform(tx, steps));
+        if self.succeeded(written)? {
+            self.model = next;
+            if durability == Durability::Immediate {
+                self.only_model();
+            }
+            self.check(|_, _| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    fn failing(&mut self, changes: &[Change]) -> Result<()> {
+        let steps = steps(&self.model, changes);
+        let failed = self.database()?.write(move |tx| {
+            perform(tx, steps)?;
+            Err::<(), Error>(Error::NotFound("on purpose".into()))
+        });
+        match failed {
+            Ok(()) => bail!("a write succeeded whose closure failed"),
+            Err(Error::NotFound(_)) => self.check(|_, _| Ok(())),
+            Err(error) => self.succeeded(Err::<(), _>(error)).map(drop),
+        }
+    }
+
+    /// Writers of different documents at once: any of them may be in a group with any other.
+    fn writers(&mut self, changes: &[Change]) -> Result<()> {
+        let before = Arc::clone(&self.model);
+        let all = 1u8 << changes.len();
+        let of = |writers: u8| {
+            let with = (0..changes.len()).filter(|place| writers >> place & 1 == 1);
+            let with: Vec<Change> = with.map(|place| changes[place]).collect();
+            Arc::new(before.after(&with))
+        };
+        (1..all).for_each(|writers| self.may_become(writers, &of(writers)));
+        let (database, expected) = (self.database()?, &self.expected);
+        let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
+            let writers = changes.iter().enumerate().map(|(place, change)| {
+                let steps = steps(&before, &[*change]);
+                scope.spawn(move || {
+                    database.write(move |tx| perform(tx, steps))?;
+                    let mut expected = expected.lock();
+                    expected.retain(|state| state.writers >> place & 1 == 1);
+                    Ok(())
+                })
+            });
+            let writers: Vec<_> = writers.collect();
+            let joined = writers.into_iter().map(|writer| writer.join());
+            joined
+                .map(|result| result.unwrap_or(Err(Error::Interrupted)))
+                .collect()
+        });
+        let done = results
+            .iter()
+            .enumerate()
+            .filter(|(_, result)| result.is_ok());
+        let done = done.fold(0, |done, (place, _)| done | 1 << place);
+        self.model = of(done);
+        if let Some(error) = results.into_iter().find_map(Result::err) {
+            return self.succeeded(Err::<(), _>(error)).map(drop);
+        }
+        self.only_model();
+        self.check(|_, _| Ok(()))
+    }
+
+    fn switch(&mut self, space: Option<u8>) -> Result<()> {
+        let next = Arc::new(self.model.in_space(space));
+        self.may_become(0, &next);
+        let database = self.database()?;
+        let switched = match space {
+            Some(space) => database.use_given_space(&space_name(space), DIM),
+            None => database.use_embedder(EmbedderChoice::None),
+        };
+        if self.succeeded(switched)? {
+            // Where nothing had to be switched nothing was committed, and nothing became durable.
+            let committed = self.model.space != space;
+            self.model = next;
+            if committed {
+                self.only_model();
+            }
+            self.check(|_, _| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    fn upkeep(&mut self, work: impl FnOnce(&Database) -> Result<(), Error>) -> Result<()> {
+        let done = work(self.database()?);
+        self.succeeded(done)?;
+        self.check(|_, _| Ok(()))
+    }
+
+    fn compact(&mut self) -> Result<()> {
+        let compacted = self.database()?.compact(&Silent);
+        if self.succeeded(compacted)? {
+            let stats = self.database()?.stats();
+            ensure!(
+                stats.dead_chunks == 0,
+                "{} chunks are dead after a compaction",
+                stats.dead_chunks
+            );
+        }
+        self.check(|_, _| Ok(()))
+    }
+
+    fn hold(&mut self) -> Result<()> {
+        if self.held.len() == HELD_MAX {
+            self.held.pop_front();
+        }
+        let view = self.database()?.view();
+        self.held.push_back((view, Arc::clone(&self.model)));
+        Ok(())
+    }
+
+    fn check_views(&mut self) -> Result<()> {
+        for (view, model) in &self.held {
+            self.tally.checks += 1;
+            let compared = Check::new(view, model).and_then(|check| check.all());
+            match compared {
+                Err(error) if self.reads_may_fail() && is_of_the_disk(&error) => {}
+                compared => compared.context("in a view that is held")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with `image` in the place of the disk, as after a crash.
+    fn restart(&mut self, image: SimDisk) -> Result<()> {
+        self.armed = None;
+        self.replace_disk(image);
+        self.database = None;
+        self.open()?;
+        self.recover()
+    }
+
+    fn replace_disk(&mut self, disk: SimDisk) {
+        self.disk.set_hook(None);
+        self.faults = over(&disk, self.source.seed());
+        self.disk = disk;
+    }
+
+    /// Closes and opens. What is acknowledged is durable once the store is closed.
+    fn reopen(&mut self) -> Result<()> {
+        self.database = None;
+        if self.faults.struck() == 0 {
+            self.only_model();
+        }
+        if !self.held.is_empty() {
+            match Database::open_with(FOLDER, &self.options()) {
+                Err(Error::Store(StoreError::Locked { .. })) => {}
+                Err(_) if self.faults.struck() > 0 => {}
+                Err(error) => bail!("a store that is still read: {error}"),
+                Ok(_) => bail!("a store that is still read was opened"),
+            }
+            // A view may be of a disk that a crash took the place of.
+            self.held.clear();
+        }
+        if self.source.chance(2) {
+            let image = self.disk.crash_image(&mut self.source);
+            return self.restart(image);
+        }
+        self.open()?;
+        self.recover()
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            cache_bytes: 16 << 20,
+            disk: Arc::new(self.faults.clone()),
+            ..Options::default()
+        }
+    }
+
+    /// Opens the store. A fault may refuse it once; then it is opened without.
+    fn open(&mut self) -> Result<()> {
+        self.tally.restarts += 1;
+        let opened = Database::open_with(FOLDER, &self.options());
+        let database = match opened {
+            Err(_) if self.faults.struck() > 0 => {
+                self.disarm();
+                Database::open_with(FOLDER, &self.options())
+            }
+            opened => opened,
+        };
+        self.database = Some(database.context("opening")?);
+        self.disk.set_hook(self.hook.clone());
+        Ok(())
+    }
+
+    /// Finds out which of the expected states the store is in, and compares everything.
+    fn recover(&mut self) -> Result<()> {
+        let view = self.database()?.view();
+        let states = self.expected.lock().clone();
+        let mut source = Source::seeded(self.source.seed());
+        self.model = recovered(&view, &states)?;
+        drop(view);
+        self.only_model();
+        match source.chance(3) {
+            true => self.check_all(),
+            false => self.check(|check, database| {
+                check.some(&mut source)?;
+                recounts(database)
+            }),
+        }
+    }
+
+    fn arm(&mut self, failure: Failure) {
+        self.armed = Some(failure);
+        self.faults.arm(Some(failure));
+    }
+
+    fn disarm(&mut self) {
+        self.tally.faults += self.faults.struck();
+        self.armed = None;
+        self.faults.arm(None);
+    }
+
+    /// From now on a crash may leave `model` too.
+    fn may_become(&self, writers: u8, model: &Arc<Model>) {
+        let model = Arc::clone(model);
+        self.expected.lock().push(State { writers, model });
+    }
+
+    /// From now on a crash leaves the model and nothing else.
+    fn only_model(&self) {
+        let model = Arc::clone(&self.model);
+        *self.expected.lock() = vec![State { writers: 0, model }];
+    }
+
+    /// Whether a call succeeded. It may fail only with a typed error after a fault struck.
+    fn succeeded<R>(&self, result: Result<R, Error>) -> Result<bool> {
+        match result {
+            Ok(_) => Ok(true),
+            Err(_) if self.faults.struck() > 0 => Ok(false),
+            Err(error) => Err(error).context("a call failed without a fault"),
+        }
+    }
+
+    /// After a fault: searches go on over what is acknowledged, and writes either go on too or are
+    /// refused as read-only until the store is opened again.
+    fn look_for_faults(&mut self) -> Result<()> {
+        if self.faults.struck() == 0 || self.database.is_none() {
+            return Ok(());
+        }
+        let mut source = Source::seeded(self.source.seed());
+        self.check(|check, _| check.some(&mut source))
+            .context("after a fault")?;
+        match self.database()?.flush() {
+            Ok(()) => {
+                self.only_model();
+                if self.armed.is_some_and(|armed| !armed.forever) {
+                    self.disarm();
+                }
+                return self
+                    .check(|_, _| Ok(()))
+                    .context("after a fault that passed");
+            }
+            Err(Error::Store(StoreError::ReadOnly(_))) => {}
+            Err(error) => bail!("after a fault a write fails with: {error:?}"),
+        }
+        let again = self.database()?.flush();
+        ensure!(
+            matches!(again, Err(Error::Store(StoreError::ReadOnly(_)))),
+            "a store that was read-only answers a write with {again:?}"
+        );
+        self.check(|check, _| check.some(&mut source))
+            .context("when read-only")?;
+        self.disarm();
+        let image = match source.chance(2) {
+            true => self.disk.kill_image(),
+            false => self.disk.crash_image(&mut source),
+        };
+        self.restart(image).context("opened again after a fault")
+    }
+}
+
+/// A disk with faults over `disk`. What a failed sync concerned is dropped, or read until a crash.
+fn over(disk: &SimDisk, seed: u64) -> FaultyDisk {
+    let (lossy, source) = (disk.clone(), Mutex::new(Source::seeded(seed)));
+    let on_lost = move |path: &Path| lossy.lose_unsynced(path, source.lock().chance(2));
+    FaultyDisk::new(Arc::new(disk.clone()), Arc::new(on_lost))
+}
+
+/// A change with what it writes worked out.
+enum Step {
+    Put(Box<NewDocument>),
+    Delete(DocumentKey),
+    Patch(DocumentKey, Change),
+    Graph(DocumentKey, Vec<NewConcept>, Vec<NewRelation>),
+}
+
+/// What a writer of `changes` does to a store that shows `model`.
+fn steps(model: &Model, changes: &[Change]) -> Vec<Step> {
+    let mut state = model.clone();
+    let mut steps = Vec::with_capacity(changes.len());
+    for change in changes {
+        let key = documents::key(change.number());
+        steps.push(match change {
+            Change::Put { .. } => Step::Put(Box::new(change.document(state.space))),
+            Change::Delete { .. } => Step::Delete(key),
+            Change::Patch { .. } => Step::Patch(key, *change),
+            Change::Graph { document, .. } => {
+                let document = state.documents.get(document);
+                let count = document.map_or(0, |document| document.chunks.len());
+                let (concepts, relations) = change.graph(count as u32);
+                Step::Graph(key, concepts, relations)
+            }
+        });
+        state = state.after(&[*change]);
+    }
+    steps
+}
+
+/// Does the steps of one writer.
+fn perform(tx: &mut WriteTransaction<'_, '_>, steps: Vec<Step>) -> Result<(), Error> {
+    for step in steps {
+        match step {
+            Step::Put(document) => drop(tx.put_document(*document)?),
+            Step::Delete(key) => drop(tx.delete_document(&key)?),
+            Step::Patch(key, change) => {
+                tx.patch_document(&key, |record| change.patch(record))?;
+            }
+            Step::Graph(key, concepts, relations) => {
+                tx.set_graph(&key, concepts, relations)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The state among `states` that a store which was opened after a crash is in.
+///
+/// # Errors
+/// It is in none of them.
+pub fn recovered(view: &View, states: &[State]) -> Result<Arc<Model>> {
+    let mut reasons = Vec::new();
+    for state in states.iter().rev() {
+        match Check::new(view, &state.model) {
+            Ok(_) => return Ok(Arc::clone(&state.model)),
+            Err(error) => reasons.push(format!("{error:#}")),
+        }
+    }
+    bail!(
+        "after a crash the store is in none of {} states: {}",
+        states.len(),
+        reasons.join("; ")
+    )
+}
+
+/// The store's figures are those that a recount gives.
+pub fn recounts(database: &Database) -> Result<()> {
+    let (stats, counted) = database.recount()?;
+    let differences = counted.differences(&stats);
+    ensure!(
+        differences.is_empty(),
+        "recount: {}",
+        differences.join("; ")
+    );
+    Ok(())
+}
+
+/// Whether an error came from the disk, rather than from a comparison.
+fn is_of_the_disk(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<StoreError>() || cause.is::<Error>() || cause.is::<locidb::query::QueryError>()
+    })
+}
