@@ -703,7 +703,7 @@ mod tests {
         file.write(0, &[1; 1024]).unwrap();
         file.write(1024, &[2; 1024]).unwrap();
         let mut seen = BTreeSet::new();
-        for seed in 0..500 {
+        for seed in 0..3000 {
             let bytes = bytes_of(&disk.crash_image(&mut seeded(seed)), "/a").unwrap();
             for sector in bytes.chunks(512) {
                 assert!(

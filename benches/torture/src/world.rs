@@ -51,11 +51,20 @@ pub struct World {
     database: Option<Database>,
     model: Arc<Model>,
     expected: Expected,
-    held: VecDeque<(Arc<View>, Arc<Model>)>,
+    held: VecDeque<Held>,
+    /// Counts disks: a view of an earlier one locks nothing here.
+    disks: u64,
     hook: Option<Hook>,
     source: Source<'static>,
     /// What was done so far.
     pub tally: Tally,
+}
+
+/// A view that is held, beside what it must show.
+struct Held {
+    view: Arc<View>,
+    model: Arc<Model>,
+    disk: u64,
 }
 
 /// What was done to a world.
@@ -93,6 +102,7 @@ impl World {
             model: Arc::default(),
             expected,
             held: VecDeque::new(),
+            disks: 0,
             hook: None,
             source: Source::seeded(seed),
             tally: Tally::default(),
@@ -297,12 +307,16 @@ impl World {
             self.held.pop_front();
         }
         let view = self.database()?.view();
-        self.held.push_back((view, Arc::clone(&self.model)));
+        self.held.push_back(Held {
+            view,
+            model: Arc::clone(&self.model),
+            disk: self.disks,
+        });
         Ok(())
     }
 
     fn check_views(&mut self) -> Result<()> {
-        for (view, model) in &self.held {
+        for Held { view, model, .. } in &self.held {
             self.tally.checks += 1;
             let compared = Check::new(view, model).and_then(|check| check.all());
             match compared {
@@ -326,6 +340,7 @@ impl World {
         self.disk.set_hook(None);
         self.faults = over(&disk, self.source.seed());
         self.disk = disk;
+        self.disks += 1;
     }
 
     /// Closes and opens. What is acknowledged is durable once the store is closed.
@@ -334,15 +349,14 @@ impl World {
         if self.faults.struck() == 0 {
             self.only_model();
         }
-        if !self.held.is_empty() {
+        if self.held.iter().any(|held| held.disk == self.disks) {
             match Database::open_with(FOLDER, &self.options()) {
                 Err(Error::Store(StoreError::Locked { .. })) => {}
                 Err(_) if self.faults.struck() > 0 => {}
                 Err(error) => bail!("a store that is still read: {error}"),
                 Ok(_) => bail!("a store that is still read was opened"),
             }
-            // A view may be of a disk that a crash took the place of.
-            self.held.clear();
+            self.held.retain(|held| held.disk != self.disks);
         }
         if self.source.chance(2) {
             let image = self.disk.crash_image(&mut self.source);
