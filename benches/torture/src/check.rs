@@ -405,23 +405,22 @@ impl<'c> Check<'c> {
         Ok((place.document.0, place.index))
     }
 
-    /// The leaves that `keep` accepts, by key.
-    fn leaves<'m>(
-        &self,
-        keep: impl Fn(&'m Document, usize) -> bool,
-    ) -> BTreeMap<String, (&'m Document, usize)>
-    where
-        'c: 'm,
-    {
-        let mut leaves = BTreeMap::new();
-        for (&number, document) in &self.model.documents {
+    /// The leaves that `keep` accepts.
+    fn leaves(&self, keep: impl Fn(&Document, usize) -> bool) -> Chunks<'c> {
+        self.chunks(|document, place| document.is_leaf(place) && keep(document, place))
+    }
+
+    /// The chunks that `keep` accepts.
+    fn chunks(&self, keep: impl Fn(&Document, usize) -> bool) -> Chunks<'c> {
+        let mut chunks = Chunks::new();
+        for document in self.model.documents.values() {
             for place in 0..document.chunks.len() {
-                if document.is_leaf(place) && keep(document, place) {
-                    leaves.insert(document.chunk_key(number, place), (&**document, place));
+                if keep(document, place) {
+                    chunks.insert(&document.keys[place], (document, place));
                 }
             }
         }
-        leaves
+        chunks
     }
 
     fn search(&self, request: &SearchRequest) -> Result<Answer> {
@@ -436,14 +435,9 @@ impl<'c> Check<'c> {
     }
 
     /// Hits are as expected: these chunks, with their texts, each once, best first.
-    fn same_hits(
-        &self,
-        hits: &[Hit],
-        expected: &BTreeMap<String, (&Document, usize)>,
-        what: &str,
-    ) -> Result<()> {
+    fn same_hits(&self, hits: &[Hit], expected: &Chunks<'_>, what: &str) -> Result<()> {
         let found: BTreeSet<&str> = hits.iter().map(|hit| &hit.chunk[..]).collect();
-        let keys: BTreeSet<&str> = expected.keys().map(|key| &key[..]).collect();
+        let keys: BTreeSet<&str> = expected.keys().copied().collect();
         ensure!(
             found == keys && found.len() == hits.len(),
             "{what}: missing {:?}, too many {:?}, {} hits",
@@ -452,7 +446,7 @@ impl<'c> Check<'c> {
             hits.len()
         );
         for hit in hits {
-            let (document, place) = expected[&hit.chunk];
+            let (document, place) = expected[&hit.chunk[..]];
             ensure!(
                 hit.text == document.chunks[place].text,
                 "{what}: {} has another text",
@@ -467,10 +461,10 @@ impl<'c> Check<'c> {
     /// The word that only this version of a document has.
     fn own_words(&self, number: u8, document: &Document) -> Result<()> {
         let first = (0..document.chunks.len()).find_map(|place| {
-            let mut words = document.words(place).into_iter();
+            let mut words = document.words[place].iter();
             words.find(|word| word.starts_with("zx"))
         });
-        self.word(first.as_deref().unwrap_or(TITLES[usize::from(number)]))
+        self.word(first.map_or(TITLES[usize::from(number)], |word| &word[..]))
     }
 
     /// A word finds the leaves that have it, and scores them by the formula.
@@ -480,7 +474,8 @@ impl<'c> Check<'c> {
             k: ALL,
             ..SearchRequest::new(word)
         };
-        let has = |document: &Document, place| document.words(place).iter().any(|w| w == word);
+        let has =
+            |document: &Document, place: usize| document.words[place].iter().any(|w| w == word);
         let expected = self.leaves(has);
         let hits = self.search(&request)?.hits;
         self.same_hits(&hits, &expected, word)?;
@@ -496,7 +491,7 @@ impl<'c> Check<'c> {
                 .text
                 .context("a text hit without a text score")?
                 .score;
-            let expected = scores[&hit.chunk];
+            let expected = scores[&hit.chunk[..]];
             ensure!(
                 (f64::from(found) - expected).abs() <= 1e-4 * expected,
                 "{word} scores {found} in {}, expected {expected}",
@@ -507,23 +502,23 @@ impl<'c> Check<'c> {
     }
 
     /// BM25 from its definition.
-    fn scores(
-        &self,
-        word: &str,
-        with: &BTreeMap<String, (&Document, usize)>,
-    ) -> BTreeMap<String, f64> {
-        let leaves = self.leaves(|_, _| true);
-        let length = |&(document, place): &(&Document, usize)| document.words(place).len() as f64;
-        let average = leaves.values().map(length).sum::<f64>() / leaves.len() as f64;
-        let (count, df) = (leaves.len() as f64, with.len() as f64);
+    fn scores(&self, word: &str, with: &Chunks<'c>) -> BTreeMap<&'c str, f64> {
+        let (mut count, mut total) = (0.0, 0.0);
+        for document in self.model.documents.values() {
+            for place in (0..document.chunks.len()).filter(|&place| document.is_leaf(place)) {
+                count += 1.0;
+                total += document.words[place].len() as f64;
+            }
+        }
+        let df = with.len() as f64;
         let idf = ((count - df + 0.5) / (df + 0.5)).ln_1p();
-        let score = |at: &(&Document, usize)| {
-            let tf = at.0.words(at.1).iter().filter(|w| *w == word).count() as f64;
-            idf * tf / (tf + 1.2 * (0.25 + 0.75 * length(at) / average))
+        let score = |&(document, place): &(&Document, usize)| {
+            let words = &document.words[place];
+            let tf = words.iter().filter(|w| *w == word).count() as f64;
+            let length = words.len() as f64 * count / total;
+            idf * tf / (tf + 1.2 * (0.25 + 0.75 * length))
         };
-        with.iter()
-            .map(|(key, at)| (key.clone(), score(at)))
-            .collect()
+        with.iter().map(|(&key, at)| (key, score(at))).collect()
     }
 
     /// The chunks nearest to a vector: all that have one, by their cosine.
@@ -546,7 +541,7 @@ impl<'c> Check<'c> {
         let hits = self.search(&request)?.hits;
         self.same_hits(&hits, &expected, "nearest")?;
         for hit in &hits {
-            let (document, place) = expected[&hit.chunk];
+            let (document, place) = expected[&hit.chunk[..]];
             let cosine = cosine(
                 query,
                 &document.vectors[&document.chunks[place].content_hash],
@@ -575,8 +570,8 @@ impl<'c> Check<'c> {
             filter: Some(filter.expression()?),
             ..SearchRequest::new(word)
         };
-        let keep = |document: &Document, place| {
-            filter.keeps(document) && document.words(place).iter().any(|w| w == word)
+        let keep = |document: &Document, place: usize| {
+            filter.keeps(document) && document.words[place].iter().any(|w| w == word)
         };
         let hits = self.search(&request)?.hits;
         self.same_hits(
@@ -595,15 +590,10 @@ impl<'c> Check<'c> {
             levels: vec![level],
             ..SearchRequest::new(word)
         };
-        let mut expected = BTreeMap::new();
-        for (&number, document) in &self.model.documents {
-            for place in 0..document.chunks.len() {
-                let has = || document.words(place).iter().any(|w| w == word);
-                if document.chunks[place].level == level && has() {
-                    expected.insert(document.chunk_key(number, place), (&**document, place));
-                }
-            }
-        }
+        let expected = self.chunks(|document, place| {
+            let has = || document.words[place].iter().any(|w| w == word);
+            document.chunks[place].level == level && has()
+        });
         let hits = self.search(&request)?.hits;
         self.same_hits(&hits, &expected, &format!("{word} in sections"))
     }
@@ -638,6 +628,9 @@ impl<'c> Check<'c> {
         Ok(())
     }
 }
+
+/// Chunks by key: the document, and the place there.
+type Chunks<'m> = BTreeMap<&'m str, (&'m Document, usize)>;
 
 /// (other end, kind) -> (document's id, chunk's place) of the evidence.
 type Edges = BTreeMap<(String, String), BTreeSet<(u64, u32)>>;

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use locidb::storage::DocumentKey;
 use locidb::storage::records::{
     ChunkRecord, ConceptContribution, ConceptRecord, DocumentRecord, RelationContribution,
     RelationRecord,
@@ -15,7 +16,6 @@ use locidb::storage::records::{
 use locidb::storage::staging::{content_hash, indexed_text};
 use locidb::{NewConcept, NewDocument, NewRelation};
 
-use crate::documents;
 use crate::ops::Change;
 
 /// What a store must hold.
@@ -36,6 +36,10 @@ pub struct Document {
     pub original: Vec<u8>,
     /// Its chunks, with everything that the store fills in.
     pub chunks: Vec<ChunkRecord>,
+    /// The words of each chunk as it is indexed: title, headings, text.
+    pub words: Vec<Vec<String>>,
+    /// The public key of each chunk.
+    pub keys: Vec<String>,
     /// The vectors of its contents in the active space.
     pub vectors: BTreeMap<[u8; 16], Vec<f32>>,
     /// What it says of concepts, by normalised name.
@@ -200,6 +204,20 @@ impl Document {
                     .or_insert_with(|| kept.clone());
             }
         }
+        let words = chunks.iter().map(|chunk| {
+            let text = indexed_text(&new.record, chunk);
+            text.split_whitespace().map(ToString::to_string).collect()
+        });
+        let words = words.collect();
+        let document = DocumentKey {
+            user: new.record.user.clone(),
+            collection: new.record.collection.clone(),
+            key: new.record.key.clone(),
+        };
+        let keys = chunks
+            .iter()
+            .map(|chunk| format!("{document}#{}", chunk.suffix));
+        let keys = keys.collect();
         let record = DocumentRecord {
             content_hash: content_hash(&new.original),
             chunk_count: chunks.len() as u32,
@@ -212,6 +230,8 @@ impl Document {
             record,
             original: new.original,
             chunks,
+            words,
+            keys,
             vectors,
             concepts: BTreeMap::new(),
             relations: BTreeMap::new(),
@@ -261,17 +281,6 @@ impl Document {
     /// Whether a chunk has no children.
     pub fn is_leaf(&self, place: usize) -> bool {
         self.chunks[place].subtree_end as usize == place + 1
-    }
-
-    /// The words of a chunk as it is indexed: title, headings, text.
-    pub fn words(&self, place: usize) -> Vec<String> {
-        let text = indexed_text(&self.record, &self.chunks[place]);
-        text.split_whitespace().map(ToString::to_string).collect()
-    }
-
-    /// The public key of a chunk.
-    pub fn chunk_key(&self, number: u8, place: usize) -> String {
-        format!("{}#{}", documents::key(number), self.chunks[place].suffix)
     }
 }
 

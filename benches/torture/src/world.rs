@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use locidb::query::QueryError;
 use locidb::storage::{DocumentKey, Durability, StoreError};
 use locidb::{
     Database, EmbedderChoice, Error, NewConcept, NewDocument, NewRelation, Options, Silent, View,
@@ -48,6 +49,8 @@ pub struct World {
     disk: SimDisk,
     faults: FaultyDisk,
     armed: Option<Failure>,
+    /// The fault that was armed last on this disk.
+    fault: Option<Fault>,
     database: Option<Database>,
     model: Arc<Model>,
     expected: Expected,
@@ -78,6 +81,8 @@ pub struct Tally {
     pub faults: u64,
     /// Comparisons with the model.
     pub checks: u64,
+    /// Comparisons that could not be made because the store refused to read, though its disk could.
+    pub refused: u64,
 }
 
 impl World {
@@ -98,6 +103,7 @@ impl World {
             faults: over(&disk, seed),
             disk,
             armed: None,
+            fault: None,
             database: None,
             model: Arc::default(),
             expected,
@@ -184,13 +190,21 @@ impl World {
         let view = database.view();
         let compared = Check::new(&view, &self.model).and_then(|check| compare(&check, database));
         match compared {
-            Err(error) if self.reads_may_fail() && is_of_the_disk(&error) => Ok(()),
-            compared => compared,
+            Err(error) => self.refused(error),
+            Ok(()) => Ok(()),
         }
     }
 
-    fn reads_may_fail(&self) -> bool {
-        self.faults.struck() > 0 && self.armed.is_some_and(|armed| armed.fault == Fault::Device)
+    /// A search that the disk refused after a fault. Only a device that fails altogether may do so; other
+    /// refusals are counted, and the suite that promises searches says so.
+    fn refused(&mut self, error: anyhow::Error) -> Result<()> {
+        if self.faults.struck() == 0 || !is_of_the_disk(&error) {
+            return Err(error);
+        }
+        if self.fault != Some(Fault::Device) {
+            self.tally.refused += 1;
+        }
+        Ok(())
     }
 
     fn write(&mut self, changes: &[Change], durability: Durability) -> Result<()> {
@@ -316,15 +330,14 @@ impl World {
     }
 
     fn check_views(&mut self) -> Result<()> {
+        let mut compared = Vec::new();
         for Held { view, model, .. } in &self.held {
             self.tally.checks += 1;
-            let compared = Check::new(view, model).and_then(|check| check.all());
-            match compared {
-                Err(error) if self.reads_may_fail() && is_of_the_disk(&error) => {}
-                compared => compared.context("in a view that is held")?,
-            }
+            compared.push(Check::new(view, model).and_then(|check| check.all()));
         }
-        Ok(())
+        let failed = compared.into_iter().filter_map(Result::err);
+        let mut failed = failed.map(|error| error.context("in a view that is held"));
+        failed.try_for_each(|error| self.refused(error))
     }
 
     /// Goes on with `image` in the place of the disk, as after a crash.
@@ -409,6 +422,7 @@ impl World {
 
     fn arm(&mut self, failure: Failure) {
         self.armed = Some(failure);
+        self.fault = Some(failure.fault);
         self.faults.arm(Some(failure));
     }
 
@@ -562,9 +576,21 @@ pub fn recounts(database: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Whether an error came from the disk, rather than from a comparison.
+/// Whether an error came from the disk, rather than from a comparison or from damaged data.
 fn is_of_the_disk(error: &anyhow::Error) -> bool {
+    let of_store =
+        |error: &StoreError| matches!(error, StoreError::Redb(_) | StoreError::Io { .. });
+    let of_query =
+        |error: &QueryError| matches!(error, QueryError::Store(error) if of_store(error));
     error.chain().any(|cause| {
-        cause.is::<StoreError>() || cause.is::<Error>() || cause.is::<locidb::query::QueryError>()
+        cause.downcast_ref().is_some_and(of_store)
+            || cause.downcast_ref().is_some_and(of_query)
+            || cause
+                .downcast_ref()
+                .is_some_and(|error: &Error| match error {
+                    Error::Store(error) => of_store(error),
+                    Error::Query(error) => of_query(error),
+                    _ => false,
+                })
     })
 }

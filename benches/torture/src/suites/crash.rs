@@ -1,7 +1,8 @@
 //! Power failures at any instant: in the middle of a commit, a merge, a compaction, a recovery.
 //!
 //! A list of operations runs on a simulated disk. At random operations of that disk, in whichever
-//! thread, an image is taken of what a power failure would leave, with the states that may be found there.
+//! thread, an image is taken of what a power failure would leave (or, one time in eight, the death of the
+//! process), with the states that may be found there.
 //! Each image is opened as a store and compared. With `--double` the power fails a second time while
 //! the image is opened.
 //!
@@ -74,8 +75,12 @@ impl Camera {
         }
         // Nobody's write begins or is acknowledged between the image and the states of its time.
         let expected = self.expected.lock();
+        let killed = source.chance(8);
         self.images.lock().push(Image {
-            disk: disk.crash_image(&mut source),
+            disk: match killed {
+                true => disk.kill_image(),
+                false => disk.crash_image(&mut source),
+            },
             states: expected.clone(),
             at: *at,
             number: *taken,
@@ -136,7 +141,12 @@ fn one_round(seed: u64, double: bool, opened: &mut u64) -> Result<()> {
 /// Opens what is left, and compares it; with `double` only what a second failure leaves of that.
 fn verify(image: Image, double: bool, source: &mut Source<'_>) -> Result<()> {
     if !double {
-        return compare(image.disk, &image.states, source, image.number % 8 == 0);
+        return compare(
+            image.disk,
+            &image.states,
+            source,
+            image.number.is_multiple_of(8),
+        );
     }
     let second = Arc::new(Mutex::new(None));
     let (left, at) = (Arc::clone(&second), u64::from(source.below(60)));
@@ -166,6 +176,7 @@ fn compare(
         cache_bytes: 16 << 20,
         disk: Arc::new(disk),
         create: false,
+        ..Options::default()
     };
     let database = match Database::open_with(FOLDER, &options) {
         // The power failed before the store was first durable: there is nothing that could be lost.
