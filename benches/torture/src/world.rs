@@ -371,7 +371,8 @@ impl World {
             }
             self.held.retain(|held| held.disk != self.disks);
         }
-        if self.source.chance(2) {
+        // A fault stays with its disk.
+        if self.armed.is_none() && self.source.chance(2) {
             let image = self.disk.crash_image(&mut self.source);
             return self.restart(image);
         }

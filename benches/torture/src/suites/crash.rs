@@ -30,7 +30,7 @@ const IMAGES_MAX: usize = 50;
 /// What the crash suite is asked.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct CrashArgs {
-    /// Which rounds: 1,000 where not said, of 50 images each.
+    /// Which rounds: 1,100 where not said (with --double 110), of 50 images each.
     #[command(flatten)]
     pub rounds: Rounds,
     /// Cut the power again while what is left is opened.
@@ -101,7 +101,7 @@ pub fn run(args: &CrashArgs) -> Result<Report> {
         "crash"
     };
     let mut running = Running::start(name, args.rounds.seed);
-    for round in args.rounds.numbers(if args.double { 100 } else { 1000 }) {
+    for round in args.rounds.numbers(if args.double { 110 } else { 1100 }) {
         let mut opened = 0;
         let result = one_round(args.rounds.seed_of(round), args.double, &mut opened);
         running.count("images", opened);
