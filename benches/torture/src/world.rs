@@ -6,7 +6,7 @@
 //!
 //! Start reading at [`World::apply`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,6 +57,8 @@ pub struct World {
     held: VecDeque<Held>,
     /// Counts disks: a view of an earlier one locks nothing here.
     disks: u64,
+    /// The faults that struck, by disk: a view outlives its disk, and what happened to it.
+    struck: BTreeMap<u64, Fault>,
     hook: Option<Hook>,
     source: Source<'static>,
     /// What was done so far.
@@ -109,6 +111,7 @@ impl World {
             expected,
             held: VecDeque::new(),
             disks: 0,
+            struck: BTreeMap::new(),
             hook: None,
             source: Source::seeded(seed),
             tally: Tally::default(),
@@ -190,21 +193,22 @@ impl World {
         let view = database.view();
         let compared = Check::new(&view, &self.model).and_then(|check| compare(&check, database));
         match compared {
-            Err(error) => self.refused(error),
+            Err(error) => self.refused(self.disks, error),
             Ok(()) => Ok(()),
         }
     }
 
-    /// A search that the disk refused after a fault. Only a device that fails altogether may do so; other
+    /// A search that a disk refused after a fault. Only a device that fails altogether may do so; other
     /// refusals are counted, and the suite that promises searches says so.
-    fn refused(&mut self, error: anyhow::Error) -> Result<()> {
-        if self.faults.struck() == 0 || !is_of_the_disk(&error) {
-            return Err(error);
+    fn refused(&mut self, disk: u64, error: anyhow::Error) -> Result<()> {
+        self.note_faults();
+        match self.struck.get(&disk) {
+            Some(fault) if is_of_the_disk(&error) => {
+                self.tally.refused += u64::from(*fault != Fault::Device);
+                Ok(())
+            }
+            _ => Err(error),
         }
-        if self.fault != Some(Fault::Device) {
-            self.tally.refused += 1;
-        }
-        Ok(())
     }
 
     fn write(&mut self, changes: &[Change], durability: Durability) -> Result<()> {
@@ -331,13 +335,17 @@ impl World {
 
     fn check_views(&mut self) -> Result<()> {
         let mut compared = Vec::new();
-        for Held { view, model, .. } in &self.held {
+        for Held { view, model, disk } in &self.held {
             self.tally.checks += 1;
-            compared.push(Check::new(view, model).and_then(|check| check.all()));
+            let result = Check::new(view, model).and_then(|check| check.all());
+            compared.push((*disk, result));
         }
-        let failed = compared.into_iter().filter_map(Result::err);
-        let mut failed = failed.map(|error| error.context("in a view that is held"));
-        failed.try_for_each(|error| self.refused(error))
+        for (disk, result) in compared {
+            if let Err(error) = result {
+                self.refused(disk, error.context("in a view that is held"))?;
+            }
+        }
+        Ok(())
     }
 
     /// Goes on with `image` in the place of the disk, as after a crash.
@@ -350,6 +358,7 @@ impl World {
     }
 
     fn replace_disk(&mut self, disk: SimDisk) {
+        self.note_faults();
         self.disk.set_hook(None);
         self.faults = over(&disk, self.source.seed());
         self.disk = disk;
@@ -421,6 +430,14 @@ impl World {
         }
     }
 
+    fn note_faults(&mut self) {
+        if self.faults.struck() > 0
+            && let Some(fault) = self.fault
+        {
+            self.struck.insert(self.disks, fault);
+        }
+    }
+
     fn arm(&mut self, failure: Failure) {
         self.armed = Some(failure);
         self.fault = Some(failure.fault);
@@ -429,6 +446,7 @@ impl World {
 
     fn disarm(&mut self) {
         self.tally.faults += self.faults.struck();
+        self.note_faults();
         self.armed = None;
         self.faults.arm(None);
     }

@@ -131,12 +131,16 @@ fn a_disk_that_lies_about_syncs_is_found_out() {
     }
 }
 
+/// With debug assertions redb reads everything when it opens, so everything is cached then.
 #[test]
-#[ignore = "fails: after a failed write redb reads nothing that is not cached"]
+#[ignore = "fails in release builds: after a failed write redb reads nothing that is not cached"]
 fn searches_go_on_after_a_failed_write_where_nothing_is_cached() {
     let disk = SimDisk::new();
     let database = Database::open_with(FOLDER, &options(disk.clone())).unwrap();
-    store(&database, 1);
+    let large = document(1, 1, true, false);
+    database
+        .write(move |tx| tx.put_document(large).map(drop))
+        .unwrap();
     drop(database);
     let faults = FaultyDisk::new(Arc::new(disk), Arc::new(|_| ()));
     let database = Database::open_with(FOLDER, &options(faults.clone())).unwrap();
@@ -149,7 +153,12 @@ fn searches_go_on_after_a_failed_write_where_nothing_is_cached() {
     let new = document(2, 2, false, false);
     let failed = database.write(move |tx| tx.put_document(new).map(drop));
     assert!(failed.is_err() && faults.struck() == 1, "{failed:?}");
-    let (view, model) = (database.view(), Model::default().after(&[put(1)]));
+    let large = Change::Put {
+        document: 1,
+        seed: 1,
+        large: true,
+    };
+    let (view, model) = (database.view(), Model::default().after(&[large]));
     Check::new(&view, &model).unwrap().all().unwrap();
 }
 
