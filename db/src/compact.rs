@@ -4,18 +4,21 @@
 //! tier, or below, are merged into one by rebuilding from rows; a segment with a quarter of its chunks
 //! dead is rebuilt. That happens outside of the committing thread, on one core, from a snapshot; the new
 //! segment is written to disk there too, and listed in one short commit that marks what died meanwhile.
-//! So a chunk is rebuilt once a tier, and a store of n chunks has at most 8 segments for each of
-//! log8(n) tiers. Memory grows with the largest merge, which [`MERGE_CHUNKS_MAX`] bounds.
+//! Memory grows with the largest merge, which [`MERGE_CHUNKS_MAX`] bounds: segments larger than half of
+//! that are left alone. So a chunk is rebuilt about once a tier, and a store has at most 8 segments in
+//! each tier below, and one large segment for every 100,000 chunks or so.
 //!
-//! Start reading at [`merge_once`] and [`Database::compact`].
+//! Start reading at [`due`] and [`Database::compact`].
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_storage::build::{SegmentDraft, build_segment};
-use loci_storage::snapshot::{OpenSegment, Snapshot};
+use loci_storage::build::{SegmentBuilder, SegmentDocument, SegmentDraft, build_segment};
+use loci_storage::segment::PartBuilder;
+use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::Edit;
 use loci_storage::store::DatabaseBytes;
-use loci_storage::{DocumentId, SegmentId, StoreError, Views, failpoint};
+use loci_storage::{DocumentId, Rows, SegmentId, SpaceId, StoreError, Views, failpoint};
 use serde::Serialize;
 
 use crate::database::{Database, Inner};
@@ -26,7 +29,9 @@ use crate::views::View;
 /// Segments of one tier that may stand side by side.
 const SEGMENTS_MAX: usize = 8;
 /// Chunks below which a segment is of the lowest tier.
-const TIER_CHUNKS: u32 = 256;
+const TIER_CHUNKS: u64 = 256;
+/// Times that a forced merge is tried while a switch of the vector space makes it come too late.
+const PASSES_MAX: usize = 3;
 /// A segment is rebuilt when one in this many of its chunks is dead.
 const DEAD_SHARE: u64 = 4;
 /// Live chunks that one merge brings together at most.
@@ -63,8 +68,8 @@ impl Database {
         {
             let _turn = inner.upkeep.lock();
             merge_all(inner, progress)?;
+            sweep_all(inner, progress)?;
         }
-        sweep_all(inner, progress)?;
         rewrite(inner, progress)?;
         let after = self.stats();
         Ok(Compacted {
@@ -82,12 +87,10 @@ impl Database {
 pub(crate) fn merge_once(inner: &Inner) -> Result<bool, Error> {
     let _turn = inner.upkeep.lock();
     let view = inner.store.view();
-    let old = due(view.snapshot());
-    if old.is_empty() {
-        return Ok(false);
-    }
-    merge(inner, &view, &old)?;
-    Ok(true)
+    let segments = view.snapshot().segments();
+    let sizes: Vec<Size> = segments.iter().map(Size::of).collect();
+    let old: Vec<&OpenSegment> = due(&sizes).into_iter().map(|at| &segments[at]).collect();
+    Ok(!old.is_empty() && merge(inner, &view, &old)?)
 }
 
 /// Deletes some of what spaces that were given up left behind; `false` when nothing is left.
@@ -100,8 +103,9 @@ pub(crate) fn sweep_once(inner: &Inner) -> Result<bool, Error> {
     swept.map_err(Error::unwrap)
 }
 
-/// Builds the segments of `view` with these ids again from rows, as one.
-pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<(), Error> {
+/// Builds segments of `view` again from rows, as one. `false` when what was built came too late: the
+/// segments are gone, or the vector space was switched.
+pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<bool, Error> {
     let live = old.iter().flat_map(|segment| segment.live_documents());
     let mut documents: Vec<DocumentId> = live.collect();
     documents.sort_unstable();
@@ -111,25 +115,60 @@ pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<
     };
     failpoint::reach("merge-built");
     let old: Vec<SegmentId> = old.iter().map(|segment| segment.id).collect();
-    inner.edit(vec![Edit::Merge { old, draft }])
+    let space = view.snapshot().manifest().active_space;
+    let merged = old.clone();
+    inner.edit(vec![Edit::Merge { old, draft, space }])?;
+    let view = inner.store.view();
+    let mut listed = view.snapshot().segments().iter();
+    Ok(!listed.any(|segment| merged.contains(&segment.id)))
 }
 
 fn build(inner: &Inner, view: &View, documents: &[DocumentId]) -> Result<SegmentDraft, StoreError> {
-    let builder = inner.store.views().builder(view);
+    let builder = Box::new(Stoppable {
+        builder: inner.store.views().builder(view),
+        stop: &inner.stop,
+    });
     let draft = build_segment(view.rows(), documents, builder)?;
     inner.store.prepare(draft)
 }
 
+/// A builder that gives up when the database is being closed.
+struct Stoppable<'b> {
+    builder: Box<dyn SegmentBuilder + 'b>,
+    stop: &'b AtomicBool,
+}
+
+impl SegmentBuilder for Stoppable<'_> {
+    fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(StoreError::Closed),
+            false => self.builder.push(rows, document),
+        }
+    }
+
+    fn finish(
+        self: Box<Self>,
+        part: &mut PartBuilder,
+    ) -> Result<Option<(SpaceId, PartBuilder)>, StoreError> {
+        self.builder.finish(part)
+    }
+}
+
 /// Merges until as few segments as may be are left and none has a dead chunk.
 fn merge_all(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
-    let view = inner.store.view();
-    let groups = packed(view.snapshot().segments());
-    let total = groups.len() as u64;
-    for (done, group) in (0..).zip(groups) {
-        go_on(progress.report("merging segments", done, total))?;
-        merge(inner, &view, &group)?;
+    for _ in 0..PASSES_MAX {
+        let view = inner.store.view();
+        let groups = packed(view.snapshot().segments());
+        let (total, mut all) = (groups.len() as u64, true);
+        for (done, group) in (0..).zip(groups) {
+            go_on(progress.report("merging segments", done, total))?;
+            all &= merge(inner, &view, &group)?;
+        }
+        if all {
+            break;
+        }
     }
-    go_on(progress.report("merging segments", total, total))
+    go_on(progress.report("merging segments", 1, 1))
 }
 
 /// Segments in groups that become one each; those that are as they should be are left out.
@@ -183,37 +222,134 @@ fn live(segment: &OpenSegment) -> u64 {
     u64::from(segment.chunk_count) - segment.dead.len()
 }
 
-fn tier(segment: &OpenSegment) -> u32 {
-    (segment.chunk_count / TIER_CHUNKS).max(1).ilog(8)
-        + u32::from(segment.chunk_count >= TIER_CHUNKS)
+/// A segment, as far as merging goes.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    chunks: u64,
+    dead: u64,
 }
 
-/// The segments to merge into one.
-fn due(snapshot: &Snapshot) -> Vec<&OpenSegment> {
-    let segments = snapshot.segments();
-    let highest = segments.iter().map(tier).max().unwrap_or(0);
-    for limit in 0..=highest {
-        let of_tier = segments.iter().filter(|segment| tier(segment) == limit);
-        if of_tier.count() > SEGMENTS_MAX {
-            let small = segments.iter().filter(|segment| tier(segment) <= limit);
-            let small = smallest(small.collect());
-            if small.len() > 1 {
-                return small;
-            }
+impl Size {
+    fn of(segment: &OpenSegment) -> Size {
+        Size {
+            chunks: u64::from(segment.chunk_count),
+            dead: segment.dead.len(),
         }
     }
-    let much_dead =
-        |segment: &&OpenSegment| segment.dead.len() * DEAD_SHARE >= u64::from(segment.chunk_count);
-    segments.iter().find(much_dead).into_iter().collect()
+
+    fn live(self) -> u64 {
+        self.chunks - self.dead
+    }
+
+    fn tier(self) -> u32 {
+        match self.chunks / TIER_CHUNKS {
+            0 => 0,
+            tiers => 1 + tiers.ilog(8),
+        }
+    }
+
+    fn may_grow(self) -> bool {
+        self.live() <= MERGE_CHUNKS_MAX / 2
+    }
 }
 
-/// The smallest of `segments`, as many as one merge may bring together.
-fn smallest(mut segments: Vec<&OpenSegment>) -> Vec<&OpenSegment> {
-    segments.sort_by_key(|segment| live(segment));
-    let mut chunks = 0;
-    segments.retain(|segment| {
-        chunks += live(segment);
-        chunks <= MERGE_CHUNKS_MAX
-    });
-    segments
+/// Places of the segments to merge into one: the lowest tier that has too many, with all below it; or else
+/// one with much that is dead.
+fn due(sizes: &[Size]) -> Vec<usize> {
+    let of = |tier: u32, at: &usize| sizes[*at].may_grow() && sizes[*at].tier() == tier;
+    let tiers = sizes.iter().map(|size| size.tier());
+    for tier in 0..=tiers.max().unwrap_or(0) {
+        if (0..sizes.len()).filter(|at| of(tier, at)).count() <= SEGMENTS_MAX {
+            continue;
+        }
+        let mut small: Vec<usize> = (0..sizes.len())
+            .filter(|&at| sizes[at].may_grow() && sizes[at].tier() <= tier)
+            .collect();
+        small.sort_by_key(|&at| sizes[at].live());
+        let mut chunks = 0;
+        small.retain(|&at| {
+            chunks += sizes[at].live();
+            chunks <= MERGE_CHUNKS_MAX
+        });
+        // Fewer would rebuild a large segment again and again for the sake of small ones.
+        if small.iter().filter(|at| of(tier, at)).count() >= 2 {
+            return small;
+        }
+    }
+    let much_dead = |size: &Size| size.dead * DEAD_SHARE >= size.chunks;
+    sizes.iter().position(much_dead).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(chunks: &[u64]) -> Vec<Size> {
+        let size = |&chunks| Size { chunks, dead: 0 };
+        chunks.iter().map(size).collect()
+    }
+
+    #[test]
+    fn a_tier_of_more_than_eight_is_merged_with_those_below() {
+        assert!(due(&[]).is_empty());
+        assert!(due(&sizes(&[1; 8])).is_empty());
+        assert_eq!(due(&sizes(&[1; 9])).len(), 9);
+        let mut mixed = vec![300; 9];
+        mixed.extend([5000, 1, 2]);
+        let mut merged = due(&sizes(&mixed));
+        merged.sort_unstable();
+        assert_eq!(merged, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11]);
+    }
+
+    #[test]
+    fn large_segments_are_left_alone_however_many_they_are() {
+        let large = MERGE_CHUNKS_MAX / 2 + 1;
+        let mut stored = vec![large; 40];
+        stored.extend([1, 1, 1]);
+        assert!(due(&sizes(&stored)).is_empty());
+        let growing = vec![MERGE_CHUNKS_MAX / 2; 9];
+        assert_eq!(
+            due(&sizes(&growing)).len(),
+            2,
+            "as many as one merge may bring together"
+        );
+    }
+
+    #[test]
+    fn a_segment_with_a_quarter_dead_is_rebuilt() {
+        let mut stored = sizes(&[1000, 1000]);
+        stored[1].dead = 249;
+        assert!(due(&stored).is_empty());
+        stored[1].dead = 250;
+        assert_eq!(due(&stored), [1]);
+    }
+
+    #[test]
+    fn adding_small_segments_for_ever_rebuilds_a_chunk_a_few_times_only() {
+        let (mut stored, mut rebuilt) = (Vec::new(), 0);
+        for _ in 0..40_000 {
+            stored.push(Size {
+                chunks: 50,
+                dead: 0,
+            });
+            loop {
+                let merged = due(&stored);
+                if merged.is_empty() {
+                    break;
+                }
+                let chunks = merged.iter().map(|&at| stored[at].chunks).sum();
+                rebuilt += chunks;
+                let mut at = 0;
+                stored.retain(|_| {
+                    at += 1;
+                    !merged.contains(&(at - 1))
+                });
+                stored.push(Size { chunks, dead: 0 });
+            }
+        }
+        let chunks: u64 = stored.iter().map(|size| size.chunks).sum();
+        assert_eq!(chunks, 2_000_000);
+        assert!(rebuilt < 8 * chunks, "{rebuilt}");
+        assert!(stored.len() < 60, "{}", stored.len());
+    }
 }

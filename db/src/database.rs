@@ -3,9 +3,10 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use loci_models::Embedder;
-use loci_query::{Answer, SearchRequest, Searcher};
+use loci_query::{Answer, SearchRequest, Searcher, Strategy};
 use loci_storage::snapshot::Damaged;
 use loci_storage::staging::Edit;
 use loci_storage::{Disk, Durability, Store, StoreOptions};
@@ -98,6 +99,8 @@ pub(crate) struct Inner {
     pub(crate) upkeep: parking_lot::Mutex<()>,
     /// Held by whoever changes the vector space.
     pub(crate) switching: parking_lot::Mutex<()>,
+    /// Whether the database is being closed: work in the background gives up.
+    pub(crate) stop: AtomicBool,
     /// Why the last merge in the background failed.
     pub(crate) merge_error: parking_lot::Mutex<Option<String>>,
 }
@@ -141,6 +144,7 @@ impl Database {
             searcher: Searcher::default(),
             upkeep: parking_lot::Mutex::new(()),
             switching: parking_lot::Mutex::new(()),
+            stop: AtomicBool::new(false),
             merge_error: parking_lot::Mutex::new(None),
         });
         let maintenance = Maintenance::start(&inner)?;
@@ -149,6 +153,8 @@ impl Database {
 
     /// Runs `work` in the committing thread. When this returns `Ok`, its changes are durable and
     /// every later search sees them, whole; on an error they are dropped.
+    ///
+    /// `work` must not write to the database by another way than its transaction: that is refused.
     ///
     /// # Errors
     /// What `work` returns; [`loci_storage::StoreError::ReadOnly`] once a commit failed.
@@ -189,7 +195,8 @@ impl Database {
 
     /// Answers a question over the newest committed state.
     ///
-    /// A question without a vector gets one from the store's embedder, where it has one.
+    /// A question without a vector gets one from the store's embedder, where it has one. When a model
+    /// from outside fails, text and graph answer, and [`Answer::partial`] says so.
     ///
     /// # Errors
     /// [`Error::Query`] for a vector of another dimension, or a strategy that needs an arm the
@@ -203,15 +210,24 @@ impl Database {
     pub fn search_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
         let asks = request.vector.is_none() && request.strategy.uses_vectors();
         let vector = match (&view.projector, &view.outside) {
-            (Some(projector), _) if asks => projector.embed(&request.question),
-            (None, Some(outside)) if asks => outside.embed(&request.question)?,
+            (Some(projector), _) if asks => Ok(projector.embed(&request.question)),
+            (None, Some(outside)) if asks => outside.embed(&request.question),
             _ => return Ok(self.inner.searcher.search(&view.read, request)?),
+        };
+        let (vector, failed) = match vector {
+            Ok(vector) => (vector, None),
+            Err(error) if request.strategy == Strategy::Vector => return Err(error),
+            Err(error) => (None, Some(format!("vectors: {error}"))),
         };
         let request = SearchRequest {
             vector,
             ..request.clone()
         };
-        Ok(self.inner.searcher.search(&view.read, &request)?)
+        let mut answer = self.inner.searcher.search(&view.read, &request)?;
+        if let Some(failed) = failed {
+            answer.partial = vec![failed];
+        }
+        Ok(answer)
     }
 
     /// The newest committed state. Holding it pins what it needs on disk.
@@ -225,7 +241,7 @@ impl Database {
     /// Searches go on with what they have until each is switched.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when `progress` says so; nothing of the step is stored then.
+    /// [`Error::Interrupted`] when `progress` says so; the next call goes on from there.
     pub fn finish(&self, progress: &dyn Progress) -> Result<(), Error> {
         let _turn = self.inner.switching.lock();
         let view = self.view();
@@ -234,6 +250,7 @@ impl Database {
         } else if space::is_due(&view)? {
             switch::switch(&self.inner, &Target::Builtin, progress)?;
         }
+        self.maintenance.wake();
         crate::ranks::update(&self.inner, progress)
     }
 
@@ -245,7 +262,9 @@ impl Database {
     /// [`Error::Interrupted`] when `progress` says so.
     pub fn refit(&self, progress: &dyn Progress) -> Result<(), Error> {
         let _turn = self.inner.switching.lock();
-        switch::switch(&self.inner, &Target::Builtin, progress)
+        switch::switch(&self.inner, &Target::Builtin, progress)?;
+        self.maintenance.wake();
+        Ok(())
     }
 
     /// Switches to a model from outside: embeds all text that is to be embedded, measures the arms'
@@ -266,7 +285,9 @@ impl Database {
         let _turn = self.inner.switching.lock();
         self.inner.store.views().models.add(&embedder);
         let target = Target::Outside(Outside::new(embedder));
-        switch::switch(&self.inner, &target, progress)
+        switch::switch(&self.inner, &target, progress)?;
+        self.maintenance.wake();
+        Ok(())
     }
 
     /// Makes a vector space for vectors that the caller brings, and switches to it.
@@ -275,14 +296,18 @@ impl Database {
     /// stays in it.
     pub fn use_given_space(&self, model: &str, dim: usize) -> Result<(), Error> {
         let _turn = self.inner.switching.lock();
-        space::use_given(&self.inner, model, dim)
+        space::use_given(&self.inner, model, dim)?;
+        self.maintenance.wake();
+        Ok(())
     }
 
     /// Chooses the store's own embedder. The built-in one is fitted by the next
     /// [`Database::finish`].
     pub fn use_embedder(&self, choice: EmbedderChoice) -> Result<(), Error> {
         let _turn = self.inner.switching.lock();
-        space::choose(&self.inner, choice)
+        space::choose(&self.inner, choice)?;
+        self.maintenance.wake();
+        Ok(())
     }
 
     /// The settings of the store.

@@ -1,9 +1,11 @@
 //! The thread that keeps a store tidy: verifies large parts once after opening, merges segments and
 //! deletes what spaces that were given up left behind.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use loci_storage::limits::VERIFY_AT_OPEN_LEN_MAX;
@@ -14,10 +16,14 @@ use crate::compact::{merge, merge_once, sweep_once};
 use crate::database::Inner;
 use crate::error::Error;
 
+/// How long the thread rests after a failure, first and at most.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
 /// The thread that merges.
 pub(crate) struct Maintenance {
     wake: Option<Sender<()>>,
-    stop: Arc<AtomicBool>,
+    inner: Weak<Inner>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -26,18 +32,16 @@ impl Maintenance {
         // One pending call is enough: the thread looks at the newest state.
         let (wake, calls) = bounded(1);
         let weak = Arc::downgrade(inner);
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("loci-merge".into())
-            .spawn(move || run(&weak, &calls, &stopped))
+            .spawn(move || run(&weak, &calls))
             .map_err(|source| StoreError::Io {
                 what: "starting the merging thread".into(),
                 source,
             })?;
         Ok(Maintenance {
             wake: Some(wake),
-            stop,
+            inner: Arc::downgrade(inner),
             thread: Some(thread),
         })
     }
@@ -59,7 +63,9 @@ impl Maintenance {
 
 impl Drop for Maintenance {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        if let Some(inner) = self.inner.upgrade() {
+            inner.stop.store(true, Ordering::Relaxed);
+        }
         self.wake = None;
         if let Some(thread) = self.thread.take() {
             // A panic while merging left the store as it was.
@@ -68,13 +74,36 @@ impl Drop for Maintenance {
     }
 }
 
-fn run(inner: &Weak<Inner>, calls: &Receiver<()>, stop: &AtomicBool) {
+fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
     if let Some(inner) = inner.upgrade() {
-        verify_large(&inner, stop);
+        verify_large(&inner, &inner.stop);
     }
-    while calls.recv().is_ok() {
+    let mut pause = PAUSE_MIN;
+    loop {
         let Some(inner) = inner.upgrade() else { return };
-        while !stop.load(Ordering::Relaxed) && tidy_and_note(&inner) {}
+        let mut tidied = Ok(true);
+        while !inner.stop.load(Ordering::Relaxed) && matches!(tidied, Ok(true)) {
+            tidied = tidy_and_note(&inner);
+        }
+        pause = match tidied {
+            Ok(_) => PAUSE_MIN,
+            Err(()) => {
+                // What failed fails again for a while: a full disk is not filled by trying.
+                wait(pause, &inner.stop);
+                (pause * 2).min(PAUSE_MAX)
+            }
+        };
+        drop(inner);
+        if calls.recv().is_err() {
+            return;
+        }
+    }
+}
+
+fn wait(pause: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + pause;
+    while !stop.load(Ordering::Relaxed) && Instant::now() < until {
+        std::thread::sleep(PAUSE_MIN / 50);
     }
 }
 
@@ -108,15 +137,20 @@ fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
     let Some(segment) = view.snapshot().segments().iter().find(|s| s.id == id) else {
         return Ok(());
     };
-    merge(inner, &view, &[segment])
+    merge(inner, &view, &[segment]).map(drop)
 }
 
 /// Merges and sweeps once. A failure is kept for the figures of the store; searches go on as they
 /// are.
-fn tidy_and_note(inner: &Inner) -> bool {
-    let tidied = tidy_once(inner);
-    *inner.merge_error.lock() = tidied.as_ref().err().map(ToString::to_string);
-    tidied.unwrap_or(false)
+fn tidy_and_note(inner: &Inner) -> Result<bool, ()> {
+    let tidied = catch_unwind(AssertUnwindSafe(|| tidy_once(inner)));
+    let tidied = match tidied {
+        Ok(tidied) => tidied.map_err(|error| error.to_string()),
+        Err(_) => Err("merging segments panicked".into()),
+    };
+    let told = tidied.as_ref().err().cloned();
+    *inner.merge_error.lock() = told;
+    tidied.map_err(drop)
 }
 
 fn tidy_once(inner: &Inner) -> Result<bool, Error> {

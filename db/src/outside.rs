@@ -31,7 +31,10 @@ impl Outside {
 
     /// Whether a space was made with it.
     pub(crate) fn made(&self, space: &SpaceRecord) -> bool {
-        !space.builtin && space.model == self.0.model() && space.dim as usize == self.0.dim()
+        !space.builtin
+            && !space.given
+            && space.model == self.0.model()
+            && space.dim as usize == self.0.dim()
     }
 
     /// The vector of a question; `None` when the model has nothing to say about it.

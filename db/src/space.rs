@@ -100,7 +100,7 @@ pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Er
     let view = inner.store.view();
     let same = view.snapshot().space().is_some_and(|space| {
         let record = &space.record;
-        !record.builtin && record.model == model && record.dim as usize == dim
+        record.given && record.model == model && record.dim as usize == dim
     });
     if same {
         return Ok(());
@@ -108,6 +108,7 @@ pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Er
     let record = SpaceRecord {
         model: model.into(),
         dim: dim as u32,
+        given: true,
         ..SpaceRecord::default()
     };
     let switched = inner.store.edit(move |staging| {

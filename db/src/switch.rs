@@ -14,11 +14,12 @@ use std::sync::Arc;
 use loci_storage::failpoint;
 use loci_storage::records::SpaceRecord;
 use loci_storage::rows::{encode, missing, read};
-use loci_storage::segment::{PartBuilder, PartKind, SectionId};
+use loci_storage::segment::{Layer, PartBuilder, PartKind, SectionId};
 use loci_storage::snapshot::{OpenSegment, OpenSpace};
 use loci_storage::staging::{Edit, indexed_text};
 use loci_storage::{
-    DocumentId, Durability, NewPart, Rows, SegmentId, SpaceId, Staging, StoreError, Table, keys,
+    DocumentId, Durability, Local, NewPart, Rows, SegmentId, SpaceId, Staging, StoreError, Table,
+    keys,
 };
 
 use crate::calibrate::{Measured, calibrate};
@@ -34,10 +35,13 @@ use crate::views::View;
 
 /// Texts that a model from outside is given at once.
 const BATCH: usize = 256;
-/// Chunks of segments that came too late to be built ahead, which the switching commit may build.
+/// Chunks of segments that came too late to be built ahead, which the switching commit may build in
+/// the first round; in each later one twice as many.
 const LATE_CHUNKS_MAX: u64 = 2048;
-/// Texts that it may have embedded by a model from outside.
-const LATE_TEXTS_MAX: usize = 32;
+/// Rounds before that commit may have texts embedded by a model from outside, for which writers wait.
+const ROUNDS_AHEAD: u32 = 4;
+/// Texts that it may have embedded in the first round after those; in each later one twice as many.
+const LATE_TEXTS_MAX: usize = 16;
 
 /// What a store is switched to.
 pub(crate) enum Target {
@@ -75,11 +79,22 @@ pub(crate) fn switch(inner: &Inner, target: &Target, progress: &dyn Progress) ->
         source,
         measured: None,
     };
-    loop {
+    for round in 0.. {
+        if progress
+            .report("switching", round.into(), round.into())
+            .is_break()
+        {
+            return Err(Error::Interrupted);
+        }
+        // A merge drops what was built of its segments, so late rounds let none begin.
+        let _turn = (round >= ROUNDS_AHEAD).then(|| inner.upkeep.lock());
         let mut view = inner.store.view();
         let segments: Vec<SegmentId> = view.snapshot().segments().iter().map(|s| s.id).collect();
         if let Target::Outside(outside) = target {
-            embed_rows(inner, &view, pending.source.space, outside, progress)?;
+            let space = pending.source.space;
+            let lacking = view.snapshot().segments().iter();
+            let lacking = lacking.filter(|segment| is_lacking(segment, space));
+            embed_rows(inner, &view, lacking, space, outside, progress)?;
             view = inner.store.view();
             if pending.measured.is_none() {
                 pending.measured = Some(measure(&view, &pending, outside, progress)?);
@@ -87,10 +102,11 @@ pub(crate) fn switch(inner: &Inner, target: &Target, progress: &dyn Progress) ->
         }
         build_segments(inner, &view, &segments, &pending.source, progress)?;
         failpoint::reach("space-built");
-        if try_switch(inner, &pending, target)? {
-            return Ok(());
+        if try_switch(inner, &pending, target, round)? {
+            break;
         }
     }
+    Ok(())
 }
 
 /// The space that an interrupted switch to the same target left, if it is still worth its while.
@@ -202,55 +218,79 @@ pub(crate) fn fill(inner: &Inner, outside: &Outside, progress: &dyn Progress) ->
         return Ok(());
     };
     let source = source_of(space)?;
-    let lacking = embed_rows(inner, &view, source.space, outside, progress)?;
-    if lacking.is_empty() {
-        return Ok(());
-    }
+    let segments = view.snapshot().segments().iter();
+    embed_rows(inner, &view, segments, source.space, outside, progress)?;
     // A merge from an older view would put segments without these vectors in their place.
     let _turn = inner.upkeep.lock();
     let view = inner.store.view();
     for segment in view.snapshot().segments() {
-        if segment.live_documents().any(|id| lacking.contains(&id)) {
+        if is_incomplete(&view, segment, source.space)? {
             put_vectors(inner, &view, segment, &source)?;
         }
     }
     Ok(())
 }
 
-/// Stores a row for every content of `view` that is to be embedded and has no vector in `space`.
-/// Returns the documents that they lie in.
-fn embed_rows(
+/// Whether a chunk of a segment has a vector among the rows, and none in the segment.
+fn is_incomplete(view: &View, segment: &OpenSegment, space: SpaceId) -> Result<bool, StoreError> {
+    let mut there = HashSet::new();
+    for layer in Layer::ALL {
+        let vectors = view.read.vectors(layer).into_iter();
+        for placed in vectors.filter(|placed| placed.base == segment.base) {
+            there.extend(placed.reader.locals());
+        }
+    }
+    for id in segment.live_documents() {
+        let (Some(document), Some(run)) = (view.rows().document(id)?, segment.documents.find(id))
+        else {
+            continue;
+        };
+        for (place, chunk) in (0u32..).zip(&view.rows().chunks(id)?) {
+            if there.contains(&Local(run.first.0 + place))
+                || !is_embedded(document.embed, layer_of(place, chunk))
+            {
+                continue;
+            }
+            let vector = view.rows().vector(space, chunk.content_hash)?;
+            if vector.is_some_and(|vector| vector.iter().any(|&x| x != 0.0)) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Stores a row for every content of `segments` that is to be embedded and has no vector in `space`.
+fn embed_rows<'v>(
     inner: &Inner,
-    view: &View,
+    view: &'v View,
+    segments: impl Iterator<Item = &'v OpenSegment>,
     space: SpaceId,
     outside: &Outside,
     progress: &dyn Progress,
-) -> Result<HashSet<DocumentId>, Error> {
-    let mut lacking = HashSet::new();
+) -> Result<(), Error> {
     let mut batch: HashMap<[u8; 16], String> = HashMap::new();
     let (mut done, total) = (0, view.snapshot().manifest().document_count);
-    for id in view
-        .snapshot()
-        .segments()
-        .iter()
-        .flat_map(OpenSegment::live_documents)
-    {
-        let texts = texts_without(view.rows(), id, space)?;
-        if !texts.is_empty() {
-            lacking.insert(id);
-            batch.extend(texts);
-        }
+    let mut stored = false;
+    for id in segments.flat_map(OpenSegment::live_documents) {
+        batch.extend(texts_without(view.rows(), id, space)?);
         done += 1;
+        if (batch.len() >= BATCH || done % 256 == 0)
+            && progress.report("embedding", done, total).is_break()
+        {
+            return Err(Error::Interrupted);
+        }
         if batch.len() >= BATCH {
-            if progress.report("embedding", done, total).is_break() {
-                return Err(Error::Interrupted);
-            }
             store_vectors(inner, space, outside, &mut batch)?;
+            stored = true;
         }
     }
+    stored |= !batch.is_empty();
     store_vectors(inner, space, outside, &mut batch)?;
-    inner.store.flush()?;
-    Ok(lacking)
+    if stored {
+        inner.store.flush()?;
+    }
+    Ok(())
 }
 
 /// What is to be embedded of a document and has no vector in `space`, by content.
@@ -371,7 +411,17 @@ fn is_lacking(segment: &OpenSegment, space: SpaceId) -> bool {
 
 /// Switches, and builds what came since the segments were built; `false` when that is too much to do
 /// while writers wait.
-fn try_switch(inner: &Inner, pending: &Pending, target: &Target) -> Result<bool, Error> {
+fn try_switch(
+    inner: &Inner,
+    pending: &Pending,
+    target: &Target,
+    round: u32,
+) -> Result<bool, Error> {
+    let chunks_max = LATE_CHUNKS_MAX << round.min(32);
+    let texts_max = match round.checked_sub(ROUNDS_AHEAD) {
+        Some(late) => LATE_TEXTS_MAX << late.min(16),
+        None => 0,
+    };
     let source = pending.source.clone();
     let measured = pending.measured.clone();
     let outside = match target {
@@ -389,7 +439,8 @@ fn try_switch(inner: &Inner, pending: &Pending, target: &Target) -> Result<bool,
             .cloned()
             .collect();
         let chunks: u64 = lacking.iter().map(|s| u64::from(s.chunk_count)).sum();
-        if chunks > LATE_CHUNKS_MAX || !embed_late(staging, &lacking, &source, outside.as_ref())? {
+        let few = chunks <= chunks_max;
+        if !few || !embed_late(staging, &lacking, &source, outside.as_ref(), texts_max)? {
             return Ok(false);
         }
         let parts = built_late(staging, &lacking, &source)?;
@@ -412,6 +463,7 @@ fn embed_late(
     lacking: &[OpenSegment],
     source: &VectorSource,
     outside: Option<&Outside>,
+    texts_max: usize,
 ) -> Result<bool, StoreError> {
     let Some(outside) = outside else {
         return Ok(true);
@@ -420,8 +472,8 @@ fn embed_late(
     for id in lacking.iter().flat_map(OpenSegment::live_documents) {
         batch.extend(texts_without(staging.rows(), id, source.space)?);
     }
-    if batch.len() > LATE_TEXTS_MAX {
-        return Ok(false);
+    if batch.is_empty() || batch.len() > texts_max {
+        return Ok(batch.is_empty());
     }
     let texts: Vec<&str> = batch.iter().map(|(_, text)| &text[..]).collect();
     let vectors = embed_texts(outside.model(), &texts)?;
@@ -455,6 +507,7 @@ fn put_record(
     let record = SpaceRecord {
         model: record.model,
         builtin: record.builtin,
+        given: record.given,
         dim: record.dim,
         projection: record.projection,
         ..measured

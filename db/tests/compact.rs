@@ -333,3 +333,74 @@ fn an_item_follows_its_chunk_and_outlives_it() {
     assert_eq!(database.stats().items, 1);
     is_sound(&database);
 }
+
+#[test]
+fn two_compactions_at_once_come_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Arc::new(open(folder.path()));
+    (0..200).for_each(|n| put(&database, n));
+    let compactors: Vec<_> = (0..2)
+        .map(|_| {
+            let database = Arc::clone(&database);
+            std::thread::spawn(move || {
+                (0..3).for_each(|_| drop(database.compact(&Silent).unwrap()))
+            })
+        })
+        .collect();
+    (200..300).for_each(|n| put(&database, n));
+    compactors
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
+    put(&database, 300);
+    drop(database);
+    let database = open(folder.path());
+    assert_eq!(search(&database, "passage", None).len(), 301);
+    is_sound(&database);
+}
+
+#[test]
+fn a_writer_that_would_wait_for_itself_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Arc::new(open(folder.path()));
+    let inner = Arc::clone(&database);
+    let told = database.write(move |_| inner.flush());
+    assert!(matches!(told, Err(Error::Store(_))), "{told:?}");
+    put(&database, 1);
+    assert_eq!(search(&database, "word1", None).len(), 1);
+}
+
+#[test]
+fn a_patched_title_leaves_the_vector_that_was_brought_for_the_same_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    database.use_given_space("mine", 2).unwrap();
+    let titled = |n: usize, title: &str, vector: [f32; 2]| {
+        let mut document = document(n);
+        document.record.title = Some(title.into());
+        document.chunks[0].record.text = "the same text".into();
+        document.original = b"the same text".to_vec();
+        document.chunks[0].record.location.chars = (0, 13);
+        document.chunks[0].vector = Some(vector.into());
+        document
+    };
+    let (first, second) = (titled(1, "One", [1.0, 0.0]), titled(2, "Two", [0.0, 1.0]));
+    database
+        .write(move |tx| {
+            tx.put_document(first)?;
+            tx.put_document(second)?;
+            tx.patch_document(&key(1), |record| record.title = Some("Two".into()))
+        })
+        .unwrap();
+    let request = SearchRequest {
+        strategy: Strategy::Vector,
+        vector: Some(vec![0.0, 1.0]),
+        ..SearchRequest::new("")
+    };
+    let answer = database.search(&request).unwrap();
+    assert!(
+        answer.hits.iter().all(|hit| hit.score > 0.99),
+        "{:?}",
+        answer.hits
+    );
+    assert_eq!(answer.hits.len(), 2);
+}

@@ -251,3 +251,49 @@ fn a_space_that_was_given_up_leaves_no_rows_behind() {
         assert_eq!(rows.count(table).unwrap(), 0, "{table:?}");
     }
 }
+
+#[test]
+fn new_text_gets_its_vectors_although_the_model_failed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 20);
+    let fails = Arc::new(AtomicUsize::new(usize::MAX));
+    let limit = Arc::clone(&fails);
+    let model = Letters::with("letters-1", move |before| {
+        match before >= limit.load(Ordering::SeqCst) {
+            true => Err(EmbedError::Unavailable {
+                reason: "down".into(),
+            }),
+            false => Ok(()),
+        }
+    });
+    let model = Arc::new(model);
+    let embedder: Arc<dyn Embedder> = model.clone();
+    database.switch_embedder(embedder, &Silent).unwrap();
+    (20..600).for_each(|n| put(&database, n));
+    fails.store(model.asked.load(Ordering::SeqCst) + 256, Ordering::SeqCst);
+    assert!(matches!(database.finish(&Silent), Err(Error::Embed(_))));
+    let answer = database
+        .search(&SearchRequest::new("zebra number"))
+        .unwrap();
+    assert!(
+        !answer.hits.is_empty(),
+        "text answers while the model is down"
+    );
+    assert!(answer.partial[0].contains("down"), "{:?}", answer.partial);
+    fails.store(usize::MAX, Ordering::SeqCst);
+    database.finish(&Silent).unwrap();
+    assert_eq!(found(&database), all(600));
+}
+
+#[test]
+fn finishing_a_store_that_did_not_change_commits_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 20);
+    let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
+    database.switch_embedder(model, &Silent).unwrap();
+    database.finish(&Silent).unwrap();
+    database.settle().unwrap();
+    let before = database.stats().generation;
+    database.finish(&Silent).unwrap();
+    assert_eq!(database.stats().generation, before);
+}

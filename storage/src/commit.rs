@@ -12,7 +12,6 @@
 //!
 //! Start reading at [`run`].
 
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,20 +20,19 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use redb::{Database, WriteTransaction};
 
 use crate::build::SegmentDraft;
+use crate::database_file::Failure;
 use crate::dir::SegmentDir;
 use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::group::Group;
 use crate::ids::DocumentId;
-use crate::keys::Key;
 use crate::limits::{EVENTUAL_DELAY_MAX, GROUP_BYTES_MAX, GROUP_LEN_MAX};
 use crate::parts::Numbers;
 use crate::records::ManifestRecord;
-use crate::rewrite::{self, Rewritten};
+use crate::rewrite::{Noted, Rewritten};
 use crate::rows::Rows;
-use crate::snapshot::OpenSegment;
+use crate::snapshot::{OpenSegment, Tables};
 use crate::staging::Staging;
-use crate::tables::Table;
 
 /// A writer's closure.
 pub(crate) type Work = Box<dyn FnOnce(&mut Staging<'_>) -> Result<(), StoreError> + Send>;
@@ -68,6 +66,11 @@ pub(crate) enum Job {
         /// Answered when the note is begun.
         done: Sender<Result<u64, StoreError>>,
     },
+    /// To hand over the rows noted so far, and to note on.
+    Take {
+        /// Answered with the rows.
+        noted: Sender<Noted>,
+    },
     /// To note no more.
     Forget,
     /// To bring a copy of the database up to date with the rows noted, and to go on with it.
@@ -99,7 +102,9 @@ pub(crate) trait Host {
     /// Opens and publishes the view of what was committed; `durable`: on disk too.
     fn publish(&self, durable: bool) -> Result<(), StoreError>;
     /// Goes on with another database that holds the same rows, durably.
-    fn swap(&self, database: Database) -> Result<(), StoreError>;
+    fn swap(&self, database: Database, failure: Arc<Failure>) -> Result<(), StoreError>;
+    /// An error when the disk failed a write to the database, whatever redb says of it.
+    fn check(&self) -> Result<(), StoreError>;
 }
 
 /// Runs until every sender is gone.
@@ -130,7 +135,7 @@ struct Committer<'h> {
     /// Why nothing is written any more.
     broken: Option<String>,
     /// Rows that changed since a copy of the database was begun.
-    noted: Option<BTreeSet<(Table, Key)>>,
+    noted: Option<Noted>,
 }
 
 enum Next {
@@ -161,19 +166,28 @@ impl Committer<'_> {
     }
 
     fn job(&mut self, job: Job) {
+        if let Err(error) = self.host.check() {
+            self.broken.get_or_insert(error.to_string());
+        }
         if let Some(why) = &self.broken {
             let error = StoreError::ReadOnly(why.clone());
             match job {
                 Job::Write { done, .. } | Job::Note { done } | Job::Swap { done, .. } => {
                     answer(&done, Err(error));
                 }
-                Job::Forget => {}
+                // Nobody waits, or is told by the sender's end.
+                Job::Take { .. } | Job::Forget => {}
             }
             return;
         }
         match job {
             Job::Write { .. } => self.write(job),
             Job::Note { done } => self.note(&done),
+            Job::Take { noted } => {
+                let taken = self.noted.as_mut().map(std::mem::take).unwrap_or_default();
+                // Who asked and does not wait any more has no use for them.
+                let _ = noted.send(taken);
+            }
             Job::Forget => self.noted = None,
             Job::Swap { copy, done } => self.swap(*copy, &done),
         }
@@ -231,12 +245,13 @@ impl Committer<'_> {
             let mut group = group.inspect_err(|_| {
                 written.extend(first.as_ref().map(|(_, _, done)| done.clone()));
             })?;
-            let mut next = first;
+            let (mut next, mut ran) = (first, 0);
             while let Some((work, durability, done)) = next.take() {
-                if run_writer(&mut group, &segments, work, done, written)? {
+                ran += 1;
+                if run_writer(&mut group, &segments, work, alone, done, written)? {
                     durable |= durability == Durability::Immediate;
                 }
-                if !alone && written.len() < GROUP_LEN_MAX && group.bytes() < GROUP_BYTES_MAX {
+                if !alone && ran < GROUP_LEN_MAX && group.bytes() < GROUP_BYTES_MAX {
                     next = joining(self.jobs, &mut self.held);
                 }
             }
@@ -248,6 +263,7 @@ impl Committer<'_> {
         };
         commit(&mut transaction, durable)?;
         transaction.commit()?;
+        self.host.check()?;
         reach("committed");
         self.host.publish(durable)?;
         reach("published");
@@ -265,23 +281,26 @@ impl Committer<'_> {
         match &self.broken {
             Some(why) => answer(done, Err(StoreError::ReadOnly(why.clone()))),
             None => {
-                self.noted = Some(BTreeSet::new());
+                self.noted = Some(Noted::new());
                 answer(done, Ok(self.host.listed().0.generation));
             }
         }
     }
 
-    /// Before the copy has the database's name, a failure is the copy's alone.
+    /// Until the copy is given the database's name, a failure is the copy's alone.
     fn swap(&mut self, copy: Rewritten, done: &Sender<Result<u64, StoreError>>) {
-        let noted = self.noted.take().unwrap_or_default();
-        if let Err(error) = rewrite::catch_up(&self.host.database(), &copy, &noted) {
-            answer(done, Err(error));
-            return;
+        let Some(noted) = self.noted.take() else {
+            let why = "the rows that changed were not noted while the database was copied";
+            return answer(done, Err(StoreError::Invalid(why.into())));
+        };
+        let tables = Tables::open(&self.host.database());
+        if let Err(error) = tables.and_then(|tables| copy.catch_up(&tables, &noted)) {
+            return answer(done, Err(error));
         }
         reach("rewrite-caught-up");
-        let swapped = copy.take_place().and_then(|database| {
+        let swapped = copy.take_place().and_then(|(database, failure)| {
             reach("rewrite-renamed");
-            self.host.swap(database)
+            self.host.swap(database, failure)
         });
         match swapped {
             Ok(()) => {
@@ -323,11 +342,13 @@ fn run_writer(
     group: &mut Group<'_>,
     segments: &[OpenSegment],
     work: Work,
+    alone: bool,
     done: Sender<Result<u64, StoreError>>,
     written: &mut Written,
 ) -> Result<bool, StoreError> {
-    let mut staging = Staging::new(&*group, segments, group.manifest().clone());
+    let mut staging = Staging::new(&*group, segments, group.manifest().clone(), alone);
     let result = catch_unwind(AssertUnwindSafe(|| work(&mut staging)));
+    let result = result.map(|result| result.and_then(|()| staging.check()));
     let changes = staging.changes;
     match result {
         Ok(Ok(())) => {

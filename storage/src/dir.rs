@@ -44,8 +44,8 @@ impl SegmentDir {
     /// Makes a part durable under `name`: all of it or nothing, even if the power fails. `write`
     /// appends its bytes.
     ///
-    /// Fails with `AlreadyExists` when the name is taken. What a failure leaves is deleted by the
-    /// next open.
+    /// Fails with `AlreadyExists` when the name is taken. A failure leaves nothing behind, or what the
+    /// next open deletes.
     pub(crate) fn publish(
         &self,
         name: &str,
@@ -57,11 +57,16 @@ impl SegmentDir {
         }
         let unfinished = path.with_extension(&SUFFIX_TMP[1..]);
         let mut file = self.disk.create(&unfinished)?;
-        write(&mut *file)?;
-        file.sync()?;
+        let written = write(&mut *file).and_then(|()| file.sync());
         drop(file);
-        self.disk.rename(&unfinished, &path)?;
-        self.disk.sync_folder(&self.path)
+        let renamed = written.and_then(|()| self.disk.rename(&unfinished, &path));
+        let durable = renamed.and_then(|()| self.disk.sync_folder(&self.path));
+        durable.inspect_err(|_| {
+            for path in [&unfinished, &path] {
+                // One of the names is not there; what cannot be removed is deleted by the next open.
+                let _ = self.disk.remove(path);
+            }
+        })
     }
 
     /// The bytes that were published under `name`. They outlive [`SegmentDir::remove`].

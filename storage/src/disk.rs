@@ -29,7 +29,8 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Names of the files in a folder.
     fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
-    /// Opens a file to be read and written anywhere, and makes it where it is missing.
+    /// Opens a file to be read and written anywhere by one handle alone, and makes it where it is
+    /// missing. Fails with `WouldBlock` when another handle has it.
     fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>>;
     /// Makes a file that is written once, front to back. Fails when there is one.
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>>;
@@ -114,6 +115,12 @@ impl Disk for OsDisk {
             .create(true)
             .truncate(false)
             .open(path)?;
+        // A second defence beside the store's lock, whose file may be removed by hand.
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
         let backend = FileBackend::new(file).map_err(|error| match error {
             redb::DatabaseError::Storage(redb::StorageError::Io(error)) => error,
             other => io::Error::other(other),
@@ -225,30 +232,4 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
-}
-
-/// A file of a [`Disk`] as redb's storage.
-#[derive(Debug)]
-pub(crate) struct DatabaseFile(pub(crate) Box<dyn RandomFile>);
-
-impl StorageBackend for DatabaseFile {
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.0.sync()
-    }
-
-    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write(offset, bytes)
-    }
 }

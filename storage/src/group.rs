@@ -238,7 +238,12 @@ impl<'t> Group<'t> {
         edit: Edit,
     ) -> Result<(), StoreError> {
         match edit {
-            Edit::Merge { old, draft } => self.merge(host, segments, &old, draft),
+            Edit::Merge { old, draft, space } => {
+                if space != self.manifest.active_space {
+                    return Ok(());
+                }
+                self.merge(host, segments, &old, draft)
+            }
             Edit::Replace { old, draft } => {
                 old.into_iter().try_for_each(|id| self.unlist(id))?;
                 let at = self.manifest.segments.len();
@@ -286,9 +291,7 @@ impl<'t> Group<'t> {
         draft: Option<SegmentDraft>,
     ) -> Result<(), StoreError> {
         let first = old.iter().filter_map(|&id| self.position(id)).min();
-        let Some(first) = first.filter(|_| !self.is_stale(old, draft.as_ref())) else {
-            return Ok(());
-        };
+        let Some(first) = first else { return Ok(()) };
         let sources = segments.iter().filter(|source| old.contains(&source.id));
         let sources: Vec<&OpenSegment> = sources.collect();
         old.iter().try_for_each(|&id| self.unlist(id))?;
@@ -310,21 +313,6 @@ impl<'t> Group<'t> {
         } else {
             self.put_tombstones(id, &dead)
         }
-    }
-
-    /// Whether what is merged has vectors that the draft lacks: the store has switched spaces since.
-    fn is_stale(&self, old: &[SegmentId], draft: Option<&SegmentDraft>) -> bool {
-        let active = self.manifest.active_space;
-        let Some(draft) = draft.filter(|_| active.is_some()) else {
-            return false;
-        };
-        let drafted = draft.vectors.as_ref().map(|(space, _)| space.0);
-        let mut entries = self.manifest.segments.iter();
-        drafted != active
-            && entries.any(|entry| {
-                let space = entry.vectors.as_ref().map(|(space, _)| *space);
-                old.contains(&SegmentId(entry.id)) && space == active
-            })
     }
 
     fn set_vectors(

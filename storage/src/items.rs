@@ -26,6 +26,10 @@ impl Staging<'_> {
         let Some(old) = self.rows().item(id)? else {
             return Ok(false);
         };
+        if record.merged_into == Some(id.0) {
+            let why = format!("item {} cannot be merged into itself", id.0);
+            return Err(StoreError::Invalid(why));
+        }
         self.unlink(id, &old);
         self.write_item(id, record)?;
         Ok(true)

@@ -17,6 +17,7 @@
 
 pub mod build;
 mod commit;
+mod database_file;
 mod dir;
 pub mod disk;
 mod envelope;

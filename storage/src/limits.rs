@@ -28,3 +28,7 @@ pub const REWRITE_BYTES_MAX: usize = 8 << 20;
 pub const SWEEP_ROWS_MAX: usize = 4096;
 /// Bytes of rows from which the segments of a group are built on all cores.
 pub const PARALLEL_BYTES_MIN: usize = 1 << 20;
+/// Rows that a copy of the database may be behind when writers are made to wait for it.
+pub const CATCH_UP_ROWS_MAX: usize = 4096;
+/// Times that a copy is brought up to date before writers are made to wait however many rows are left.
+pub const CATCH_UP_ROUNDS_MAX: usize = 8;

@@ -1,5 +1,5 @@
 //! One process a store: a lock on a file of its own, which the system drops when the process ends.
-//! redb locks its file too, but misses an unlinked one.
+//! The database's file is locked too, against a lock file that was removed by hand.
 
 use std::path::Path;
 

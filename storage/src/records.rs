@@ -548,6 +548,8 @@ pub struct SpaceRecord {
     /// Whether the store's own embedder made it: then vectors are views of text and projection,
     /// and have no rows.
     pub builtin: bool,
+    /// Whether the caller brings the vectors, and no model that the store knows of.
+    pub given: bool,
     /// Numbers in a vector.
     pub dim: u32,
     /// Chunks that it was fitted on; 0 for a model that is not fitted here.

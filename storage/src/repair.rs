@@ -74,6 +74,7 @@ fn plan(
         edits.push(Edit::Merge {
             old: vec![id],
             draft: Some(build(&documents)?),
+            space: snapshot.manifest().active_space,
         });
     }
     Ok(edits)

@@ -11,9 +11,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Database, Durability, ReadableDatabase, WriteTransaction};
+use redb::{Database, Durability, WriteTransaction};
 
-use crate::disk::{DatabaseFile, Disk};
+use crate::database_file::{DatabaseFile, Failure};
+use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::keys::Key;
 use crate::limits::REWRITE_BYTES_MAX;
@@ -23,12 +24,17 @@ use crate::tables::Table;
 /// Name of a copy that is being made.
 pub(crate) const NAME_NEW: &str = "loci.redb.new";
 
+/// Rows that changed: table and key.
+pub(crate) type Noted = BTreeSet<(Table, Key)>;
+
 /// A copy of the database that is not the database yet. Dropped before, its file is deleted.
 pub(crate) struct Rewritten {
     database: Option<Database>,
+    failure: Arc<Failure>,
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     name: &'static str,
+    placed: bool,
 }
 
 /// Told (rows copied, rows in all); break ends the copy.
@@ -47,17 +53,20 @@ impl Rewritten {
         if disk.exists(&path).map_err(failed())? {
             disk.remove(&path).map_err(failed())?;
         }
-        let file = disk.open(&path).map_err(failed())?;
+        let (file, failure) = DatabaseFile::new(disk.open(&path).map_err(failed())?);
         let mut copy = Rewritten {
             database: None,
+            failure,
             disk: Arc::clone(disk),
             folder: folder.to_path_buf(),
             name,
+            placed: false,
         };
         let database = Database::builder()
             .set_cache_size(cache_bytes)
-            .create_with_backend(DatabaseFile(file))?;
+            .create_with_backend(file)?;
         copy.database = Some(database);
+        copy.failure.check()?;
         Ok(copy)
     }
 
@@ -82,6 +91,7 @@ impl Rewritten {
                 Some(last) => after = Some(last),
                 None => (table, after) = (table + 1, None),
             }
+            self.failure.check()?;
             if report(done, total).is_break() {
                 return Ok(false);
             }
@@ -91,24 +101,46 @@ impl Rewritten {
         if let Some(database) = &mut self.database {
             database.compact().map_err(redb::Error::from)?;
         }
+        self.failure.keep_unsynced();
+        self.failure.check()?;
         Ok(true)
     }
 
+    /// Copies the rows that were noted from `tables`, durably.
+    pub(crate) fn catch_up(&self, tables: &Tables, noted: &Noted) -> Result<(), StoreError> {
+        let transaction = self.database()?.begin_write()?;
+        for table in Table::ALL {
+            let of = tables.of(table);
+            let mut to = transaction.open_table(table.definition())?;
+            let first = (table, Key::new());
+            for (_, key) in noted.range(first..).take_while(|(of, _)| *of == table) {
+                match of.get(key.as_slice())? {
+                    Some(value) => to.insert(key.as_slice(), value.value())?,
+                    None => to.remove(key.as_slice())?,
+                };
+            }
+        }
+        commit(transaction, Durability::Immediate)?;
+        self.failure.check()
+    }
+
     /// Gives the copy, which is durable, the database's name.
-    pub(crate) fn take_place(mut self) -> Result<Database, StoreError> {
-        let database = self.database.take().ok_or(StoreError::Closed)?;
+    pub(crate) fn take_place(mut self) -> Result<(Database, Arc<Failure>), StoreError> {
         let (from, to) = (self.folder.join(NAME_NEW), self.folder.join(self.name));
         self.disk
             .rename(&from, &to)
             .and_then(|()| self.disk.sync_folder(&self.folder))
             .map_err(StoreError::io(format!("renaming {}", from.display())))?;
-        Ok(database)
+        self.placed = true;
+        let database = self.database.take().ok_or(StoreError::Closed)?;
+        Ok((database, Arc::clone(&self.failure)))
     }
 }
 
 impl Drop for Rewritten {
     fn drop(&mut self) {
-        if self.database.take().is_some() {
+        if !self.placed {
+            drop(self.database.take());
             // What cannot be removed is deleted by the next open.
             let _ = self.disk.remove(&self.folder.join(NAME_NEW));
         }
@@ -143,28 +175,6 @@ fn copy_batch(
         }
     }
     Ok(Batch { rows, last: None })
-}
-
-/// Brings `copy` up to date with `database` for the rows that were noted, durably.
-pub(crate) fn catch_up(
-    database: &Database,
-    copy: &Rewritten,
-    noted: &BTreeSet<(Table, Key)>,
-) -> Result<(), StoreError> {
-    let from = database.begin_read()?;
-    let transaction = copy.database()?.begin_write()?;
-    for table in Table::ALL {
-        let of = from.open_table(table.definition())?;
-        let mut to = transaction.open_table(table.definition())?;
-        let first = (table, Key::new());
-        for (_, key) in noted.range(first..).take_while(|(of, _)| *of == table) {
-            match of.get(key.as_slice())? {
-                Some(value) => to.insert(key.as_slice(), value.value())?,
-                None => to.remove(key.as_slice())?,
-            };
-        }
-    }
-    commit(transaction, Durability::Immediate)
 }
 
 fn commit(mut transaction: WriteTransaction, durability: Durability) -> Result<(), StoreError> {

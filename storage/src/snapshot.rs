@@ -328,7 +328,6 @@ pub(crate) fn open(
         segments.push(OpenSegment {
             base: Ordinal(base as u32),
             vectors,
-            // What is being built and cannot be used is built again.
             pending: pending.unwrap_or_default(),
             ..segment
         });
@@ -349,8 +348,11 @@ pub(crate) fn open(
         });
         None
     });
-    let pending = opener.space(manifest.pending_space)?;
-    let pending = pending.transpose().unwrap_or_default();
+    // What is being built and cannot be used is built again.
+    let pending = opener
+        .space(manifest.pending_space)
+        .and_then(Option::transpose);
+    let pending = pending.unwrap_or_default();
     let analysis = manifest
         .analysis
         .as_ref()

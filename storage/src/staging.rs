@@ -26,6 +26,8 @@ use crate::tables::Table;
 pub struct Staging<'g> {
     base: &'g dyn Rows,
     segments: &'g [OpenSegment],
+    /// Whether no other writer shares the commit.
+    alone: bool,
     pub(crate) changes: Changes,
 }
 
@@ -51,6 +53,8 @@ pub enum Edit {
         old: Vec<SegmentId>,
         /// The segment made of them; `None` when nothing in them is alive.
         draft: Option<SegmentDraft>,
+        /// The active space when it was made.
+        space: Option<u32>,
     },
     /// `draft`, where there is one, takes the place of segments that could not be opened.
     Replace {
@@ -116,10 +120,12 @@ impl<'g> Staging<'g> {
         base: &'g dyn Rows,
         segments: &'g [OpenSegment],
         manifest: ManifestRecord,
+        alone: bool,
     ) -> Staging<'g> {
         Staging {
             base,
             segments,
+            alone,
             changes: Changes {
                 manifest,
                 ..Changes::default()
@@ -137,7 +143,17 @@ impl<'g> Staging<'g> {
         self.segments
     }
 
-    /// Asks for a change of what the manifest lists.
+    /// What a writer must not leave: edits in a commit that others share, whose tombstones they would
+    /// not see.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match self.alone || self.changes.edits.is_empty() {
+            true => Ok(()),
+            false => Err(only_alone()),
+        }
+    }
+
+    /// Asks for a change of what the manifest lists. Only in a commit of its own
+    /// ([`crate::Store::edit`]); in others the whole write is refused.
     pub fn edit(&mut self, edit: Edit) {
         self.changes.edits.push(edit);
     }
@@ -343,8 +359,8 @@ impl<'g> Staging<'g> {
         }
     }
 
-    /// Stores a chunk in the place of the older one there. When what is embedded of it changed, the
-    /// vectors that it had go with it.
+    /// Stores a chunk in the place of the older one there. When what is embedded of it changed, a
+    /// vector that the caller brought goes with it; one of a model is computed anew by the next fill.
     fn put_chunk(
         &mut self,
         id: DocumentId,
@@ -358,17 +374,33 @@ impl<'g> Staging<'g> {
             let manifest = &self.changes.manifest;
             let spaces = [manifest.active_space, manifest.pending_space];
             for space in spaces.into_iter().flatten().map(SpaceId) {
-                let vector = self.get(Table::Vectors, &keys::vector(space, old))?;
-                if let Some(vector) = vector.map(|vector| vector.to_vec()) {
-                    let key = keys::vector(space, chunk.content_hash);
-                    self.put(Table::Vectors, key, vector);
-                }
+                self.carry_vector(space, old, chunk.content_hash)?;
             }
             self.count_content(chunk.content_hash, 1)?;
             self.count_content(old, -1)?;
         }
         let row = keys::in_document(id, place);
         self.put(Table::Chunks, row, encode(&chunk)?);
+        Ok(())
+    }
+
+    /// Gives a content the vector that the caller brought for an older state of it, unless he brought
+    /// one for it itself.
+    fn carry_vector(
+        &mut self,
+        space: SpaceId,
+        old: [u8; 16],
+        new: [u8; 16],
+    ) -> Result<(), StoreError> {
+        let given = self.rows().space(space)?.is_some_and(|space| space.given);
+        let key = keys::vector(space, new);
+        if !given || self.get(Table::Vectors, &key)?.is_some() {
+            return Ok(());
+        }
+        let vector = self.get(Table::Vectors, &keys::vector(space, old))?;
+        if let Some(vector) = vector.map(|vector| vector.to_vec()) {
+            self.put(Table::Vectors, key, vector);
+        }
         Ok(())
     }
 
@@ -402,6 +434,9 @@ impl<'g> Staging<'g> {
     /// Nothing happens while a segment holds dead chunks, which may mention them; so it must be
     /// called from [`crate::Store::edit`].
     pub fn sweep_concepts(&mut self, after: &[u8]) -> Result<Option<Key>, StoreError> {
+        if !self.alone {
+            return Err(only_alone());
+        }
         if self.segments.iter().any(|segment| !segment.dead.is_empty()) {
             return Ok(None);
         }
@@ -614,6 +649,10 @@ impl Rows for Staging<'_> {
     }
 }
 
+fn only_alone() -> StoreError {
+    StoreError::Invalid("what the manifest lists is changed in a commit of its own only".into())
+}
+
 /// What an older state of a document leaves to the newer one.
 #[derive(Default)]
 struct Old {
@@ -820,7 +859,7 @@ mod tests {
         ) {
             let row = |key: u8| (Table::Chunks, vec![key]);
             let rows = MapRows(base.iter().map(|(&k, &v)| (row(k), vec![v])).collect());
-            let mut staging = Staging::new(&rows, &[], ManifestRecord::default());
+            let mut staging = Staging::new(&rows, &[], ManifestRecord::default(), true);
             let mut want = base.clone();
             for (&key, &value) in &own {
                 match value {

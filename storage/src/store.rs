@@ -5,10 +5,11 @@
 //! keeps it for as long as it likes. Start reading at [`Store::open`].
 
 use std::collections::HashSet;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::{Arc, OnceLock};
+use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Sender, bounded};
@@ -17,13 +18,14 @@ use redb::Database;
 
 use crate::build::{SegmentBuilder, SegmentDraft, build_segment};
 use crate::commit::{self, Durability, Host, Job};
+use crate::database_file::{DatabaseFile, Failure};
 use crate::dir::{SegmentDir, create_folder, generation_of};
-use crate::disk::{DatabaseFile, Disk, OsDisk};
+use crate::disk::{Disk, OsDisk};
 use crate::envelope;
 use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::ids::{DocumentId, SpaceId};
-use crate::limits::{PARALLEL_BYTES_MIN, QUEUE_LEN_MAX};
+use crate::limits::{CATCH_UP_ROUNDS_MAX, CATCH_UP_ROWS_MAX, PARALLEL_BYTES_MIN, QUEUE_LEN_MAX};
 use crate::lock::Lock;
 use crate::parts::{NewPart, Numbers};
 use crate::publish::{Pins, Published, Unlisted};
@@ -101,7 +103,11 @@ struct Shared<V: Views> {
     views: V,
     view: Published<V::View>,
     pins: Arc<Pins<Instant>>,
-    database: Mutex<Arc<Database>>,
+    database: Mutex<(Arc<Database>, Arc<Failure>)>,
+    /// Held by whoever writes the database anew.
+    rewriting: Mutex<()>,
+    /// The committing thread, which must not wait for itself.
+    committing: OnceLock<ThreadId>,
     files: Files,
     dir: SegmentDir,
     numbers: Numbers,
@@ -193,7 +199,7 @@ impl<V: Views> Store<V> {
         create_folder(&**disk, folder)?;
         let lock = Arc::new(Lock::acquire(&**disk, folder)?);
         let dir = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
-        let database = open_database(folder, &path, options)?;
+        let (database, failure) = open_database(folder, &path, options)?;
         reach("opened-database");
         let manifest = init(&database)?;
         clear_orphans(&dir, &manifest, &Tables::open(&database)?)?;
@@ -214,7 +220,9 @@ impl<V: Views> Store<V> {
             views,
             view: Published::new(view),
             pins,
-            database: Mutex::new(database),
+            database: Mutex::new((database, failure)),
+            rewriting: Mutex::new(()),
+            committing: OnceLock::new(),
             files,
             dir,
             numbers: Numbers::new(&manifest),
@@ -228,6 +236,7 @@ impl<V: Views> Store<V> {
             .name("loci-commit".into())
             .spawn(move || commit::run(&*host, &jobs))
             .map_err(StoreError::io("starting the committing thread"))?;
+        let _ = shared.committing.set(thread.thread().id());
         let mut store = Store {
             shared,
             sender: Some(sender),
@@ -237,6 +246,7 @@ impl<V: Views> Store<V> {
         if !store.damaged.is_empty() {
             crate::repair::rebuild(&mut store)?;
         }
+        store.shared.check()?;
         Ok(store)
     }
 
@@ -315,10 +325,18 @@ impl<V: Views> Store<V> {
         &self,
         job: impl FnOnce(Sender<Result<u64, StoreError>>) -> Job,
     ) -> Result<u64, StoreError> {
+        if self.shared.committing.get() == Some(&std::thread::current().id()) {
+            let why = "a writer asked its own store to write, and would wait for itself for ever";
+            return Err(StoreError::Invalid(why.into()));
+        }
         let (done, wait) = bounded(1);
-        let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
-        sender.send(job(done)).map_err(|_| StoreError::Closed)?;
+        self.hand_over(job(done))?;
         wait.recv().map_err(|_| StoreError::Closed)?
+    }
+
+    fn hand_over(&self, job: Job) -> Result<(), StoreError> {
+        let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
+        sender.send(job).map_err(|_| StoreError::Closed)
     }
 
     /// Writes the large parts of a segment to files, ahead of the commit that lists them.
@@ -366,20 +384,22 @@ impl<V: Views> Store<V> {
         &self,
         report: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Option<DatabaseBytes>, StoreError> {
+        let _turn = self.shared.rewriting.lock();
         let before = self.database_bytes()?;
         self.ask(|done| Job::Note { done })?;
-        let copied = self.copy(report);
-        let copy = match copied {
-            Ok(Some(copy)) => Box::new(copy),
-            ended => {
-                if let Some(sender) = &self.sender {
-                    sender.send(Job::Forget).map_err(|_| StoreError::Closed)?;
-                }
-                return ended.map(|_| None);
-            }
+        let noting = Noting(self);
+        let Some(copy) = self.copy(report)? else {
+            return Ok(None);
         };
         reach("rewrite-copied");
+        for _ in 0..CATCH_UP_ROUNDS_MAX {
+            if self.catch_up(&copy)? <= CATCH_UP_ROWS_MAX {
+                break;
+            }
+        }
+        let copy = Box::new(copy);
         self.ask(|done| Job::Swap { copy, done })?;
+        drop(noting);
         let after = self.database_bytes()?;
         Ok(Some(DatabaseBytes { before, after }))
     }
@@ -393,6 +413,17 @@ impl<V: Views> Store<V> {
         let view = self.view();
         let tables = self.views().snapshot(&view).tables();
         Ok(copy.fill(tables, report)?.then_some(copy))
+    }
+
+    /// Copies rows that changed since `copy` was last up to date; returns how many.
+    fn catch_up(&self, copy: &Rewritten) -> Result<usize, StoreError> {
+        let (noted, taken) = bounded(1);
+        self.hand_over(Job::Take { noted })?;
+        let noted = taken.recv().map_err(|_| StoreError::Closed)?;
+        // Later than what was noted, so what changed meanwhile is noted again.
+        let view = self.view();
+        copy.catch_up(self.views().snapshot(&view).tables(), &noted)?;
+        Ok(noted.len())
     }
 
     /// Waits for the writers in the queue and closes the store. Views that are still held stay
@@ -410,6 +441,16 @@ impl<V: Views> Store<V> {
     }
 }
 
+/// While it lives, the committing thread notes which rows change.
+struct Noting<'s, V: Views>(&'s Store<V>);
+
+impl<V: Views> Drop for Noting<'_, V> {
+    fn drop(&mut self) {
+        // A store that is closed notes nothing.
+        let _ = self.0.hand_over(Job::Forget);
+    }
+}
+
 impl<V: Views> Drop for Store<V> {
     fn drop(&mut self) {
         self.stop();
@@ -418,7 +459,7 @@ impl<V: Views> Drop for Store<V> {
 
 impl<V: Views> Host for Shared<V> {
     fn database(&self) -> Arc<Database> {
-        Arc::clone(&self.database.lock())
+        Arc::clone(&self.database.lock().0)
     }
 
     fn dir(&self) -> &SegmentDir {
@@ -485,9 +526,13 @@ impl<V: Views> Host for Shared<V> {
         Ok(())
     }
 
-    fn swap(&self, database: Database) -> Result<(), StoreError> {
-        *self.database.lock() = Arc::new(database);
+    fn swap(&self, database: Database, failure: Arc<Failure>) -> Result<(), StoreError> {
+        *self.database.lock() = (Arc::new(database), failure);
         self.publish(true)
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        self.database.lock().1.check()
     }
 }
 
@@ -502,18 +547,24 @@ fn open_database(
     folder: &Path,
     path: &Path,
     options: &StoreOptions,
-) -> Result<Database, StoreError> {
+) -> Result<(Database, Arc<Failure>), StoreError> {
     let disk = &options.disk;
-    let file = disk
-        .open(path)
-        .map_err(StoreError::io(format!("opening {}", path.display())))?;
+    let file = disk.open(path).map_err(|source| match source.kind() {
+        io::ErrorKind::WouldBlock => StoreError::Locked {
+            path: folder.to_path_buf(),
+        },
+        _ => StoreError::io(format!("opening {}", path.display()))(source),
+    })?;
+    let (file, failure) = DatabaseFile::new(file);
+    failure.keep_unsynced();
     let database = Database::builder()
         .set_cache_size(options.cache_bytes)
-        .create_with_backend(DatabaseFile(file))?;
+        .create_with_backend(file)?;
+    failure.check()?;
     // redb syncs no directory.
     disk.sync_folder(folder)
         .map_err(StoreError::io(format!("syncing {}", folder.display())))?;
-    Ok(database)
+    Ok((database, failure))
 }
 
 /// Makes the tables of a new store; checks the format of an old one. Returns its manifest.
@@ -578,7 +629,7 @@ fn clear_orphans(
     rows: &dyn Rows,
 ) -> Result<(), StoreError> {
     let names = dir.list().map_err(StoreError::io("listing segments"))?;
-    let newest = manifest.generation + 1;
+    let newest = manifest.generation.saturating_add(1);
     let newer = |name: &&String| generation_of(name).is_some_and(|of| of > newest);
     if let Some(segment) = names.iter().find(newer) {
         let (store, segment) = (manifest.generation, segment.clone());

@@ -416,6 +416,7 @@ fn a_merge_drops_what_is_dead_and_keeps_what_died_meanwhile_dead() {
     let edit = Edit::Merge {
         old,
         draft: Some(draft),
+        space: None,
     };
     store
         .edit(move |staging| {
@@ -442,6 +443,7 @@ fn files_of_merged_segments_go_with_their_last_reader() {
     let edit = Edit::Merge {
         old: vec![held.segments()[0].id],
         draft: Some(draft),
+        space: None,
     };
     store
         .edit(move |staging| {
@@ -532,4 +534,29 @@ fn a_document_without_chunks_is_kept_and_hinders_no_merge() {
             .unwrap()
     );
     check(&store.view());
+}
+
+#[test]
+fn edits_of_the_manifest_are_refused_in_a_commit_that_others_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let refused = store.write(|staging| {
+        staging.edit(Edit::DropAnalysis);
+        Ok(())
+    });
+    assert!(matches!(refused, Err(StoreError::Invalid(_))));
+    let refused = store.write(|staging| staging.sweep_concepts(&[]));
+    assert!(matches!(refused, Err(StoreError::Invalid(_))));
+    store.edit(|staging| staging.sweep_concepts(&[])).unwrap();
+}
+
+#[test]
+fn a_lock_file_that_was_removed_lets_no_second_writer_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let _store = open(folder.path()).unwrap();
+    fs::remove_file(folder.path().join("LOCK")).unwrap();
+    assert!(matches!(
+        open(folder.path()),
+        Err(StoreError::Locked { .. })
+    ));
 }

@@ -1,0 +1,347 @@
+//! redb's file, which stays readable after a write to it failed.
+//!
+//! redb refuses reads too once a write or sync failed. But what a failed disk must not stop is
+//! searches; so a failure is kept here, and redb is not told. From then on nothing is written to the
+//! disk: what redb writes stays in memory, over the file, and so does what was written before and not
+//! synced yet, as a failed sync may have lost it. Whoever commits asks [`Failure::check`] before he
+//! believes it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use redb::StorageBackend;
+
+use crate::disk::RandomFile;
+use crate::error::StoreError;
+
+const PAGE_LEN: usize = 4096;
+
+/// Whether a write to the file failed.
+#[derive(Debug, Default)]
+pub(crate) struct Failure {
+    why: OnceLock<String>,
+    /// Whether what is not synced yet is kept in memory.
+    keeps_unsynced: AtomicBool,
+}
+
+impl Failure {
+    /// An error when a write to the file failed.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        match self.why.get() {
+            Some(why) => Err(StoreError::Io {
+                what: "writing the database".into(),
+                source: io::Error::other(why.clone()),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on readers need what is written, whether it is synced or not.
+    pub(crate) fn keep_unsynced(&self) {
+        self.keeps_unsynced.store(true, Ordering::Release);
+    }
+
+    fn is_there(&self) -> bool {
+        self.why.get().is_some()
+    }
+}
+
+/// A file as redb's storage.
+pub(crate) struct DatabaseFile {
+    file: Box<dyn RandomFile>,
+    failure: Arc<Failure>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What was written since the last sync, in order.
+    unsynced: Vec<(u64, Vec<u8>)>,
+    /// Pages over the file, and its length, after a failure.
+    pages: HashMap<u64, Box<[u8; PAGE_LEN]>>,
+    len: u64,
+}
+
+impl fmt::Debug for DatabaseFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseFile({:?}, {:?})", self.file, self.failure)
+    }
+}
+
+impl DatabaseFile {
+    /// Wraps `file`; the second value tells of failures.
+    pub(crate) fn new(file: Box<dyn RandomFile>) -> (DatabaseFile, Arc<Failure>) {
+        let failure = Arc::new(Failure::default());
+        let wrapped = DatabaseFile {
+            file,
+            failure: Arc::clone(&failure),
+            state: Mutex::default(),
+        };
+        (wrapped, failure)
+    }
+
+    /// Goes on in memory after `error`.
+    fn fail(&self, state: &mut State, error: &io::Error) -> io::Result<()> {
+        state.len = self.file.len()?;
+        for (offset, bytes) in std::mem::take(&mut state.unsynced) {
+            self.put(state, offset, &bytes)?;
+        }
+        // Reads look at the pages from here on.
+        let _ = self.failure.why.set(error.to_string());
+        Ok(())
+    }
+
+    fn put(&self, state: &mut State, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        state.len = state.len.max(offset + bytes.len() as u64);
+        for (page, within, part) in pieces(offset, bytes.len()) {
+            let under = match state.pages.entry(page) {
+                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    let mut under = Box::new([0; PAGE_LEN]);
+                    read_up_to_end(&*self.file, page * PAGE_LEN as u64, &mut *under)?;
+                    entry.insert(under)
+                }
+            };
+            under[within..within + part.len()].copy_from_slice(&bytes[part]);
+        }
+        Ok(())
+    }
+}
+
+/// The pages that `len` bytes from `offset` lie in: number, place within, range of the bytes.
+fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done == len {
+            return None;
+        }
+        let at = offset + done as u64;
+        let within = (at % PAGE_LEN as u64) as usize;
+        let end = len.min(done + PAGE_LEN - within);
+        let piece = (at / PAGE_LEN as u64, within, done..end);
+        done = end;
+        Some(piece)
+    })
+}
+
+/// Fills `out` as far as the file goes.
+fn read_up_to_end(file: &dyn RandomFile, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let there = file.len()?.saturating_sub(offset).min(out.len() as u64) as usize;
+    file.read(offset, &mut out[..there])
+}
+
+impl StorageBackend for DatabaseFile {
+    fn len(&self) -> io::Result<u64> {
+        match self.failure.is_there() {
+            true => Ok(self.state.lock().len),
+            false => self.file.len(),
+        }
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if !self.failure.is_there() {
+            return self.file.read(offset, out);
+        }
+        let state = self.state.lock();
+        if offset + out.len() as u64 > state.len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        for (page, within, part) in pieces(offset, out.len()) {
+            let at = offset + part.start as u64;
+            match state.pages.get(&page) {
+                Some(over) => out[part.clone()].copy_from_slice(&over[within..within + part.len()]),
+                None => {
+                    out[part.clone()].fill(0);
+                    read_up_to_end(&*self.file, at, &mut out[part])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if !self.failure.is_there() {
+            match self.file.set_len(len) {
+                Ok(()) => return Ok(()),
+                Err(error) => self.fail(&mut state, &error)?,
+            }
+        }
+        state.len = len;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if !self.failure.is_there() {
+            match self.file.sync() {
+                Ok(()) => state.unsynced.clear(),
+                Err(error) => self.fail(&mut state, &error)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if !self.failure.is_there() {
+            match self.file.write(offset, bytes) {
+                Ok(()) => {
+                    if self.failure.keeps_unsynced.load(Ordering::Acquire) {
+                        state.unsynced.push((offset, bytes.to_vec()));
+                    }
+                    return Ok(());
+                }
+                Err(error) => self.fail(&mut state, &error)?,
+            }
+        }
+        self.put(&mut state, offset, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A file in memory whose writes fail from some moment on, and whose failing sync loses what was
+    /// not synced.
+    #[derive(Debug, Default)]
+    struct Failing {
+        synced: Mutex<Vec<u8>>,
+        written: Mutex<Vec<u8>>,
+        left: Mutex<Option<usize>>,
+    }
+
+    impl Failing {
+        fn step(&self) -> io::Result<()> {
+            let mut left = self.left.lock();
+            match &mut *left {
+                Some(0) => {
+                    let synced = self.synced.lock().clone();
+                    *self.written.lock() = synced;
+                    Err(io::Error::other("gone"))
+                }
+                Some(left) => {
+                    *left -= 1;
+                    Ok(())
+                }
+                None => Ok(()),
+            }
+        }
+    }
+
+    #[derive(Debug)]
+    struct Shared(Arc<Failing>);
+
+    impl RandomFile for Shared {
+        fn len(&self) -> io::Result<u64> {
+            Ok(self.0.written.lock().len() as u64)
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.0.step()?;
+            self.0.written.lock().resize(len as usize, 0);
+            Ok(())
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            let written = self.0.written.lock();
+            let from = offset as usize;
+            let bytes = written.get(from..from + out.len());
+            out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+            Ok(())
+        }
+
+        fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            self.0.step()?;
+            let mut written = self.0.written.lock();
+            let end = offset as usize + bytes.len();
+            let len = written.len().max(end);
+            written.resize(len, 0);
+            written[offset as usize..end].copy_from_slice(bytes);
+            Ok(())
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            self.0.step()?;
+            *self.0.synced.lock() = self.0.written.lock().clone();
+            Ok(())
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Write(u16, Vec<u8>),
+        SetLen(u16),
+        Sync,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            4 => (0u16..12_000, prop::collection::vec(any::<u8>(), 1..6_000))
+                .prop_map(|(at, bytes)| Op::Write(at, bytes)),
+            1 => (12_000u16..20_000).prop_map(Op::SetLen),
+            1 => Just(Op::Sync),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_whatever_fails(
+            ops in prop::collection::vec(op(), 1..24),
+            fails_after in prop::option::of(0usize..24),
+        ) {
+            let disk = Arc::new(Failing::default());
+            let (file, failure) = DatabaseFile::new(Box::new(Shared(Arc::clone(&disk))));
+            failure.keep_unsynced();
+            file.set_len(20_000).unwrap();
+            file.sync_data().unwrap();
+            *disk.left.lock() = fails_after;
+            let mut want = vec![0; 20_000];
+            for op in ops {
+                match op {
+                    Op::Write(at, bytes) => {
+                        file.write(at.into(), &bytes).unwrap();
+                        let end = usize::from(at) + bytes.len();
+                        want.resize(want.len().max(end), 0);
+                        want[usize::from(at)..end].copy_from_slice(&bytes);
+                    }
+                    // A file that is cut and grown again is not what redb makes.
+                    Op::SetLen(len) if usize::from(len) >= want.len() => {
+                        file.set_len(len.into()).unwrap();
+                        want.resize(len.into(), 0);
+                    }
+                    Op::SetLen(_) => {}
+                    Op::Sync => file.sync_data().unwrap(),
+                }
+            }
+            let mut got = vec![0; want.len()];
+            prop_assert_eq!(file.len().unwrap(), want.len() as u64);
+            file.read(0, &mut got).unwrap();
+            prop_assert_eq!(got, want);
+        }
+    }
+
+    #[test]
+    fn after_a_failure_the_disk_is_left_alone_and_the_failure_told() {
+        let disk = Arc::new(Failing::default());
+        let (file, failure) = DatabaseFile::new(Box::new(Shared(Arc::clone(&disk))));
+        file.write(0, b"before").unwrap();
+        failure.check().unwrap();
+        *disk.left.lock() = Some(0);
+        file.sync_data().unwrap();
+        assert!(failure.check().is_err());
+        *disk.left.lock() = None;
+        file.write(0, b"after").unwrap();
+        file.sync_data().unwrap();
+        assert!(
+            disk.written.lock().is_empty(),
+            "nothing was synced, nothing is written"
+        );
+    }
+}
