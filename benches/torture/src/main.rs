@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use loci_torture::suites::{crash, faults, oracle};
+use loci_torture::suites::{crash, faults, kill, oracle, rates};
 
 /// A store under power failures, faults and random histories, beside a plain model of it.
 #[derive(Debug, Parser)]
@@ -20,6 +20,10 @@ enum Suite {
     Faults(faults::FaultsArgs),
     /// Long random histories beside a model; a failing one is shrunk.
     Oracle(oracle::OracleArgs),
+    /// The real binary is killed under load, at random and at named moments.
+    Kill(kill::KillArgs),
+    /// What durable writes cost, beside redb alone.
+    Rates(rates::RatesArgs),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -27,6 +31,8 @@ fn main() -> anyhow::Result<ExitCode> {
         Suite::Crash(args) => crash::run(&args)?,
         Suite::Faults(args) => faults::run(&args)?,
         Suite::Oracle(args) => oracle::run(&args)?,
+        Suite::Kill(args) => kill::run(&args)?,
+        Suite::Rates(args) => rates::run(&args)?,
     };
     println!("{}", serde_json::to_string(&report)?);
     Ok(match report.violations.is_empty() {
