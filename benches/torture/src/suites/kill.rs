@@ -358,9 +358,11 @@ fn no_file_too_many(database: &Database, store: &Path) -> Result<()> {
         .parts()
         .filter_map(|part| part.file.clone())
         .collect();
-    let space = view.snapshot().space();
-    let projection = space.and_then(|space| space.record.projection.clone());
-    listed.extend(projection.and_then(|part| part.file));
+    // A space that was being built when a process was killed is there for the next fit.
+    let spaces = [view.snapshot().space(), view.snapshot().pending()];
+    let projections = spaces.into_iter().flatten();
+    let projections = projections.filter_map(|space| space.record.projection.clone());
+    listed.extend(projections.filter_map(|part| part.file));
     listed.sort();
     let names = |folder: PathBuf| -> Result<Vec<String>> {
         let mut names = Vec::new();
