@@ -7,7 +7,7 @@
 //! Promises: every search is answered and no write fails; in the end a recount agrees. With
 //! `--steady` as many documents are deleted as are added, so that memory can be compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -113,6 +113,15 @@ fn mix(args: &MixedArgs, running: &mut Running) -> Result<()> {
         differences.is_empty(),
         "recount: {}",
         differences.join("; ")
+    );
+    let mut left = Files::default();
+    let mut after = Watched::default();
+    left.look(&load.database, &store, &mut after)?;
+    let there = std::fs::read_dir(store.join("segments"))?.count();
+    ensure!(
+        there == left.listed.len(),
+        "{there} segment files, {} listed",
+        left.listed.len()
     );
     let expected = load.numbers.lock().len() as u64;
     ensure!(
@@ -238,6 +247,8 @@ struct Watched {
     end: Memory,
     dead_files_max: u64,
     dead_generations_max: u64,
+    /// How long a file was seen that no manifest listed any more.
+    dead_ms_max: u64,
     disk_bytes_max: u64,
 }
 
@@ -246,11 +257,11 @@ fn watch(load: &Load<'_>, store: &Path) -> Result<Watched> {
     let warm_up = all.mul_f64(load.args.warm_up);
     let started = Instant::now();
     let mut watched = Watched::default();
-    let mut seen = BTreeSet::new();
+    let mut files = Files::default();
     let mut peaks = [Memory::default(); 2];
     while started.elapsed() < all && !load.stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK_EVERY);
-        look(&load.database, store, &mut seen, &mut watched)?;
+        files.look(&load.database, store, &mut watched)?;
         // The highest of the last tenth before each moment, as a merge comes and goes.
         let memory = Memory::now()?;
         let age = started.elapsed();
@@ -265,43 +276,50 @@ fn watch(load: &Load<'_>, store: &Path) -> Result<Watched> {
     Ok(watched)
 }
 
-/// Counts files that were listed and are not any more.
-fn look(
-    database: &Database,
-    store: &Path,
-    seen: &mut BTreeSet<String>,
-    watched: &mut Watched,
-) -> Result<()> {
-    let mut there = Vec::new();
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(store.join("segments"))? {
-        let entry = entry?;
-        there.push(entry.file_name().to_string_lossy().into_owned());
-        // It may have been removed since.
-        bytes += entry.metadata().map_or(0, |metadata| metadata.len());
+/// Segment files, as they come and go.
+#[derive(Default)]
+struct Files {
+    /// Were listed when they were last seen.
+    listed: BTreeSet<String>,
+    /// Were listed once, are not any more, and are there: since when.
+    dead: BTreeMap<String, Instant>,
+}
+
+impl Files {
+    fn look(&mut self, database: &Database, store: &Path, watched: &mut Watched) -> Result<()> {
+        let mut there = BTreeSet::new();
+        let mut bytes = 0;
+        for entry in std::fs::read_dir(store.join("segments"))? {
+            let entry = entry?;
+            there.insert(entry.file_name().to_string_lossy().into_owned());
+            // It may have been removed since.
+            bytes += entry.metadata().map_or(0, |metadata| metadata.len());
+        }
+        let view = database.view();
+        let manifest = view.snapshot().manifest();
+        let listed = manifest.parts().filter_map(|part| part.file.clone());
+        let listed: BTreeSet<String> = listed.collect();
+        for name in self.listed.difference(&listed) {
+            self.dead.insert(name.clone(), Instant::now());
+        }
+        self.dead.retain(|name, _| there.contains(name));
+        self.listed = listed;
+        let generation = |name: &String| {
+            name.split_once('-')
+                .map(|(generation, _)| generation.to_string())
+        };
+        let generations: BTreeSet<String> = self.dead.keys().filter_map(generation).collect();
+        let oldest = self
+            .dead
+            .values()
+            .min()
+            .map_or(0, |since| since.elapsed().as_millis() as u64);
+        watched.dead_files_max = watched.dead_files_max.max(self.dead.len() as u64);
+        watched.dead_generations_max = watched.dead_generations_max.max(generations.len() as u64);
+        watched.dead_ms_max = watched.dead_ms_max.max(oldest);
+        watched.disk_bytes_max = watched.disk_bytes_max.max(bytes);
+        Ok(())
     }
-    let view = database.view();
-    let listed = view
-        .snapshot()
-        .manifest()
-        .parts()
-        .filter_map(|part| part.file.clone());
-    let listed: BTreeSet<String> = listed.collect();
-    let dead = there
-        .iter()
-        .filter(|name| seen.contains(*name) && !listed.contains(*name));
-    let dead: Vec<&String> = dead.collect();
-    let generations: BTreeSet<_> = dead
-        .iter()
-        .filter_map(|name| name.split_once('-'))
-        .map(|n| n.0)
-        .collect();
-    watched.dead_files_max = watched.dead_files_max.max(dead.len() as u64);
-    watched.dead_generations_max = watched.dead_generations_max.max(generations.len() as u64);
-    watched.disk_bytes_max = watched.disk_bytes_max.max(bytes);
-    seen.retain(|name| there.contains(name));
-    seen.extend(listed);
-    Ok(())
 }
 
 fn tell(load: &Load<'_>, watched: &Watched, running: &mut Running) {
@@ -325,6 +343,7 @@ fn tell(load: &Load<'_>, watched: &Watched, running: &mut Running) {
         ),
         ("dead_files_max", watched.dead_files_max),
         ("dead_generations_max", watched.dead_generations_max),
+        ("dead_ms_max", watched.dead_ms_max),
         ("segment_disk_bytes_max", watched.disk_bytes_max),
         ("writes_per_s", (written as f64 / seconds) as u64),
         (
