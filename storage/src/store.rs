@@ -498,18 +498,35 @@ fn omitted(before: &Listed, after: &Listed) -> Vec<Arc<Part>> {
     before.parts().filter(gone).cloned().collect()
 }
 
+/// Opens the database. A new one is made whole under another name first: what a kill in the middle of
+/// making it leaves is none.
 fn open_database(
     folder: &Path,
     path: &Path,
     options: &StoreOptions,
 ) -> Result<Database, StoreError> {
     let disk = &options.disk;
+    // Looked for again, under the lock: another process may have made it meanwhile.
+    let there = disk.exists(path);
+    let made = match there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
+        true => None,
+        false => {
+            clear_copy(&**disk, folder)?;
+            Some(folder.join(NAME_NEW))
+        }
+    };
+    let at = made.as_deref().unwrap_or(path);
     let file = disk
-        .open(path)
-        .map_err(StoreError::io(format!("opening {}", path.display())))?;
+        .open(at)
+        .map_err(StoreError::io(format!("opening {}", at.display())))?;
     let database = Database::builder()
         .set_cache_size(options.cache_bytes)
         .create_with_backend(DatabaseFile(file))?;
+    if let Some(made) = made {
+        create_tables(&database)?;
+        disk.rename(&made, path)
+            .map_err(StoreError::io(format!("renaming {}", made.display())))?;
+    }
     // redb syncs no directory.
     disk.sync_folder(folder)
         .map_err(StoreError::io(format!("syncing {}", folder.display())))?;
