@@ -30,7 +30,7 @@ use crate::report::{Report, Rounds, Running};
 use crate::source::Source;
 
 /// Rounds that one store lives.
-pub const LIFE: u64 = 50;
+pub const LIFE: u64 = 40;
 /// How long a command may take before it counts as hung.
 const HUNG_AFTER: Duration = Duration::from_secs(60);
 /// What a command is thought to take before one ended by itself.
@@ -151,7 +151,12 @@ impl<'a> Life<'a> {
 
     /// One command, one kill, one look.
     fn round(&mut self, source: &mut Source<'_>) -> Result<()> {
-        let when = draw(source);
+        // Half of the stores are killed while they are being made.
+        let making = self.stored.is_empty() && source.chance(2);
+        let when = match making {
+            true => When::After(Duration::from_micros(source.below(15_000).into())),
+            false => draw(source),
+        };
         let mut task = self.task(source, &when)?;
         let (name, started) = (task.name, Instant::now());
         let when = when.within(self.typical.get(name).copied().unwrap_or(TYPICAL));
