@@ -258,21 +258,20 @@ fn watch(load: &Load<'_>, store: &Path) -> Result<Watched> {
     let started = Instant::now();
     let mut watched = Watched::default();
     let mut files = Files::default();
-    let mut peaks = [Memory::default(); 2];
+    let mut memory = [Vec::new(), Vec::new()];
     while started.elapsed() < all && !load.stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK_EVERY);
         files.look(&load.database, store, &mut watched)?;
-        // The highest of the last tenth before each moment, as a merge comes and goes.
-        let memory = Memory::now()?;
+        // The mean of some time before each moment, as what a merge needs comes and goes.
         let age = started.elapsed();
         if age < warm_up && age > warm_up.mul_f64(0.5) {
-            peaks[0] = peaks[0].highest(memory);
+            memory[0].push(Memory::now()?);
         }
         if age > all - warm_up.mul_f64(0.5) {
-            peaks[1] = peaks[1].highest(memory);
+            memory[1].push(Memory::now()?);
         }
     }
-    [watched.warm, watched.end] = peaks;
+    [watched.warm, watched.end] = memory.map(|memory| Memory::mean(&memory));
     Ok(watched)
 }
 
@@ -387,10 +386,11 @@ impl Memory {
         })
     }
 
-    fn highest(self, other: Memory) -> Memory {
+    fn mean(of: &[Memory]) -> Memory {
+        let count = of.len().max(1) as u64;
         Memory {
-            resident_kib: self.resident_kib.max(other.resident_kib),
-            anonymous_kib: self.anonymous_kib.max(other.anonymous_kib),
+            resident_kib: of.iter().map(|memory| memory.resident_kib).sum::<u64>() / count,
+            anonymous_kib: of.iter().map(|memory| memory.anonymous_kib).sum::<u64>() / count,
         }
     }
 }
