@@ -30,6 +30,10 @@ pub(crate) enum Command {
     Concept(Concept),
     /// Figures of the store
     Stats(Stats),
+    /// Delete documents
+    Delete(Delete),
+    /// Merge segments, purge what is dead, and give disk back
+    Compact(Compact),
     /// Read and change the settings of the store
     Config(Config),
     /// Store a prepared data folder in bulk
@@ -148,6 +152,29 @@ pub(crate) struct Stats {
     /// Count everything again from rows and segments, and say what differs
     #[arg(long)]
     pub(crate) recount: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Delete {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Keys of documents, as hits print them; with --collection or --user, their keys in there
+    #[arg(required = true, value_name = "KEY")]
+    pub(crate) keys: Vec<String>,
+    /// Named collection
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
+    /// Who owns the documents
+    #[arg(long, value_name = "ID")]
+    pub(crate) user: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compact {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -295,6 +295,76 @@ fn the_demonstration_answers_each_question_from_the_right_document() {
     }
 }
 
+#[test]
+fn deleted_documents_are_gone_and_missing_ones_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db(folder.path());
+    let documents = documents(folder.path());
+    json(
+        0,
+        &["ingest", "--db", &db, &documents, "--collection", "all"],
+    );
+    let keys = ["code/nearest.py", "no-such.md", "memory-palaces.md"];
+    let delete = ["delete", "--db", &db, "--collection", "all"];
+    let lines = json(1, &[&delete[..], &keys[..]].concat());
+    let told: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|line| {
+            let field = |name: &str| line[name].as_str().unwrap();
+            (field("document"), field("status"))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("all::code/nearest.py", "deleted"),
+            ("all::no-such.md", "missing"),
+            ("all::memory-palaces.md", "deleted"),
+        ]
+    );
+    json(0, &["delete", "--db", &db, "all::code/ring_buffer.rs"]);
+    json(1, &["show", "--db", &db, "all::memory-palaces.md"]);
+    let stats = &json(0, &["stats", "--db", &db, "--recount"])[0];
+    assert_eq!(stats["stats"]["documents"], 2);
+    assert_eq!(stats["differences"], Value::Array(Vec::new()));
+    let nothing = loci(&["delete", "--db", &db, ""]);
+    assert_eq!(nothing.status.code(), Some(2));
+}
+
+#[test]
+fn a_compacted_store_is_smaller_and_answers_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db(folder.path());
+    let documents = documents(folder.path());
+    json(0, &["ingest", "--db", &db, &documents]);
+    json(0, &["ingest", "--db", &db, &documents, "--force"]);
+    let ask = ["search", "--db", &db, "walking to a place", "-k", "3"];
+    let chunks = |answer: &Value| -> Vec<Value> {
+        let hits = answer["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["chunk"].clone()).collect()
+    };
+    let before = chunks(&json(0, &ask)[0]);
+    let compacted = &json(0, &["compact", "--db", &db])[0];
+    assert_eq!(compacted["segments_after"], 1, "{compacted}");
+    let bytes = |name: &str| compacted[name].as_u64().unwrap();
+    assert!(bytes("bytes_after") < bytes("bytes_before"), "{compacted}");
+    assert_eq!(chunks(&json(0, &ask)[0]), before);
+    let stats = &json(0, &["stats", "--db", &db, "--recount"])[0];
+    assert_eq!(stats["differences"], Value::Array(Vec::new()));
+    let stats = &stats["stats"];
+    assert_eq!(
+        (&stats["dead_chunks"], &stats["old_views"]),
+        (&0.into(), &0.into())
+    );
+    let files = stats["segment_file_bytes"].as_u64().unwrap();
+    let database = stats["database_bytes"].as_u64().unwrap();
+    // Closing and opening it moves redb's own pages a little.
+    assert!(files + database < bytes("bytes_before"), "{stats}");
+    let told = loci(&["compact", "--db", &db]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.starts_with("segments 1 → 1, bytes "), "{told}");
+}
+
 /// A data folder of three chunks with vectors, concepts and two judged questions.
 fn data_folder(folder: &Path) -> String {
     let path = folder.join("tiny");

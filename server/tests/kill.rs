@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use loci_torture::report::Rounds;
+use loci_torture::suites::kill;
 use serde_json::Value;
 
 const LOCI: &str = env!("CARGO_BIN_EXE_loci");
@@ -107,6 +109,19 @@ fn a_killed_ingest_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     write_files(folder.path(), 400);
     kill_rounds(folder.path(), 400, 4, Duration::from_millis(60));
+}
+
+/// Ingests, deletions and compactions; with the feature `failpoints` half of the kills come at named
+/// moments.
+#[test]
+fn ten_kills_leave_all_that_was_acknowledged() {
+    let args = kill::KillArgs {
+        rounds: Rounds::all(10, 7),
+        loci: LOCI.into(),
+        double: true,
+    };
+    let report = kill::run(&args).unwrap();
+    assert!(report.violations.is_empty(), "{report:#?}");
 }
 
 #[test]

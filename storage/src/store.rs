@@ -201,7 +201,7 @@ impl<V: Views> Store<V> {
         let dir = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
         let (database, failure) = open_database(folder, &path, options)?;
         reach("opened-database");
-        let manifest = init(&database)?;
+        let manifest = check_format(&database)?;
         clear_orphans(&dir, &manifest, &Tables::open(&database)?)?;
         clear_copy(&**disk, folder)?;
         reach("cleared-orphans");
@@ -543,17 +543,29 @@ fn omitted(before: &Listed, after: &Listed) -> Vec<Arc<Part>> {
     before.parts().filter(gone).cloned().collect()
 }
 
+/// Opens the database. A new one is made whole under another name first: what a kill in the middle of
+/// making it leaves is none.
 fn open_database(
     folder: &Path,
     path: &Path,
     options: &StoreOptions,
 ) -> Result<(Database, Arc<Failure>), StoreError> {
     let disk = &options.disk;
-    let file = disk.open(path).map_err(|source| match source.kind() {
+    // Looked for again, under the lock: another process may have made it meanwhile.
+    let there = disk.exists(path);
+    let made = match there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
+        true => None,
+        false => {
+            clear_copy(&**disk, folder)?;
+            Some(folder.join(NAME_NEW))
+        }
+    };
+    let at = made.as_deref().unwrap_or(path);
+    let file = disk.open(at).map_err(|source| match source.kind() {
         io::ErrorKind::WouldBlock => StoreError::Locked {
             path: folder.to_path_buf(),
         },
-        _ => StoreError::io(format!("opening {}", path.display()))(source),
+        _ => StoreError::io(format!("opening {}", at.display()))(source),
     })?;
     let (file, failure) = DatabaseFile::new(file);
     failure.keep_unsynced();
@@ -561,16 +573,23 @@ fn open_database(
         .set_cache_size(options.cache_bytes)
         .create_with_backend(file)?;
     failure.check()?;
+    if let Some(made) = made {
+        create_tables(&database)?;
+        failure.check()?;
+        disk.rename(&made, path)
+            .map_err(StoreError::io(format!("renaming {}", made.display())))?;
+    }
     // redb syncs no directory.
     disk.sync_folder(folder)
         .map_err(StoreError::io(format!("syncing {}", folder.display())))?;
     Ok((database, failure))
 }
 
-/// Makes the tables of a new store; checks the format of an old one. Returns its manifest.
-fn init(database: &Database) -> Result<ManifestRecord, StoreError> {
-    if is_new(database)? {
-        create_tables(database)?;
+/// Checks the format of a store. Returns its manifest.
+fn check_format(database: &Database) -> Result<ManifestRecord, StoreError> {
+    if is_empty(database)? {
+        let why = "loci.redb is empty: it was cut, or is no store's; restore it from a backup";
+        return Err(StoreError::Invalid(why.into()));
     }
     let tables = Tables::open(database)?;
     let rows: &dyn Rows = &tables;
@@ -588,7 +607,7 @@ fn init(database: &Database) -> Result<ManifestRecord, StoreError> {
     read(rows, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))
 }
 
-fn is_new(database: &Database) -> Result<bool, StoreError> {
+fn is_empty(database: &Database) -> Result<bool, StoreError> {
     use redb::ReadableDatabase;
     Ok(database.begin_read()?.list_tables()?.next().is_none())
 }

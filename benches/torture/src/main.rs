@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use loci_torture::suites::{crash, faults, oracle};
+use loci_torture::suites::{crash, disk, faults, kill, mixed, opening, oracle, rates};
 
 /// A store under power failures, faults and random histories, beside a plain model of it.
 #[derive(Debug, Parser)]
@@ -20,6 +20,19 @@ enum Suite {
     Faults(faults::FaultsArgs),
     /// Long random histories beside a model; a failing one is shrunk.
     Oracle(oracle::OracleArgs),
+    /// The real binary is killed under load, at random and at named moments.
+    Kill(kill::KillArgs),
+    /// What durable writes cost, beside redb alone.
+    Rates(rates::RatesArgs),
+    /// Searches, writes and compaction together on a real disk.
+    Mixed(mixed::MixedArgs),
+    /// Disk is given back after half of the documents were deleted.
+    Disk(disk::DiskArgs),
+    /// A large store is opened after a kill in the middle of a write.
+    Opening(opening::OpeningArgs),
+    /// What `opening` starts.
+    #[command(hide = true)]
+    Child(opening::ChildArgs),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -27,6 +40,15 @@ fn main() -> anyhow::Result<ExitCode> {
         Suite::Crash(args) => crash::run(&args)?,
         Suite::Faults(args) => faults::run(&args)?,
         Suite::Oracle(args) => oracle::run(&args)?,
+        Suite::Kill(args) => kill::run(&args)?,
+        Suite::Rates(args) => rates::run(&args)?,
+        Suite::Mixed(args) => mixed::run(&args)?,
+        Suite::Disk(args) => disk::run(&args)?,
+        Suite::Opening(args) => opening::run(&args)?,
+        Suite::Child(args) => {
+            opening::child(&args)?;
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     println!("{}", serde_json::to_string(&report)?);
     Ok(match report.violations.is_empty() {

@@ -1,8 +1,10 @@
 //! One module a command; each reads its arguments, calls the library, prints.
 
+mod compact;
 mod concept;
 mod config;
 mod data;
+mod delete;
 mod demo;
 mod ingest;
 pub(crate) mod parse;
@@ -29,6 +31,8 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Show(args) => show::run(&args, out),
         Command::Concept(args) => concept::run(&args, out),
         Command::Stats(args) => stats::run(&args, out),
+        Command::Delete(args) => delete::run(&args, out),
+        Command::Compact(args) => compact::run(&args, out),
         Command::Config(args) => config::run(&args, out),
         Command::Load(args) => data::load(&args, out),
         Command::Eval(args) => data::eval(&args, out),

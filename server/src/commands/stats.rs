@@ -47,8 +47,17 @@ fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
         vec!["segments".into(), stats.segments.to_string()],
         vec!["dead chunks".into(), stats.dead_chunks.to_string()],
         vec!["segment bytes".into(), stats.segment_bytes.to_string()],
+        vec![
+            "bytes in segment files".into(),
+            stats.segment_file_bytes.to_string(),
+        ],
+        vec!["database bytes".into(), stats.database_bytes.to_string()],
         vec!["generation".into(), stats.generation.to_string()],
     ];
+    if let Some(ms) = stats.oldest_view_ms {
+        let held = format!("{}, the oldest since {ms} ms", stats.old_views);
+        rows.push(vec!["old views held".into(), held]);
+    }
     if let Some(error) = &stats.merge_error {
         rows.push(vec!["last merge failed".into(), error.clone()]);
     }

@@ -1,0 +1,80 @@
+//! `loci delete`: documents out of the store.
+
+use std::io;
+
+use locidb::storage::DocumentKey;
+use locidb::{Database, Error, Progress};
+use serde_json::json;
+
+use super::open;
+use crate::args::Delete;
+use crate::output::Out;
+use crate::progress::Bar;
+use crate::{Done, WrongCall};
+
+/// Documents that one transaction deletes.
+const BATCH_LEN: usize = 256;
+
+pub(crate) fn run(args: &Delete, out: &Out) -> anyhow::Result<Done> {
+    let keys = keys(args)?;
+    let database = open(&args.db)?;
+    let bar = Bar::new();
+    let mut done = Done::Well;
+    let mut deleted = 0;
+    for batch in keys.chunks(BATCH_LEN) {
+        if bar
+            .report("deleting", deleted, keys.len() as u64)
+            .is_break()
+        {
+            return Ok(Done::Wrong);
+        }
+        for (key, there) in batch.iter().zip(delete(&database, batch)?) {
+            if !there {
+                done = Done::Wrong;
+            }
+            bar.suspend(|| say(key, there, out))?;
+        }
+        deleted += batch.len() as u64;
+    }
+    match database.finish(&bar) {
+        Err(Error::Interrupted) => done = Done::Wrong,
+        finished => finished?,
+    }
+    drop(bar);
+    database.close();
+    Ok(done)
+}
+
+/// The documents that are meant. With a collection or a user a key is taken as it is written.
+fn keys(args: &Delete) -> anyhow::Result<Vec<DocumentKey>> {
+    let named = args.collection.is_some() || args.user.is_some();
+    let user = args.user.as_deref().unwrap_or_default();
+    let collection = args.collection.as_deref().unwrap_or_default();
+    let key = |text: &String| {
+        let key = match named {
+            true => DocumentKey::new(user, collection, &text[..]),
+            false => text.parse(),
+        };
+        key.map_err(|error| WrongCall(format!("{text:?}: {error}")).into())
+    };
+    args.keys.iter().map(key).collect()
+}
+
+/// Deletes documents in one transaction; whether each was there.
+fn delete(database: &Database, keys: &[DocumentKey]) -> Result<Vec<bool>, Error> {
+    let keys = keys.to_vec();
+    database.write(move |tx| keys.iter().map(|key| tx.delete_document(key)).collect())
+}
+
+/// Documents are deleted with or without a reader of the lines about them.
+fn say(key: &DocumentKey, there: bool, out: &Out) -> io::Result<()> {
+    let status = if there { "deleted" } else { "missing" };
+    let line = match out.json {
+        true => json!({ "document": key.to_string(), "status": status }).to_string(),
+        false => format!("{status:9}  {key}"),
+    };
+    match out.write(&line) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        said => said,
+    }
+}
