@@ -30,6 +30,9 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Where its files lie: the file system, unless told otherwise.
     pub disk: Arc<dyn Disk>,
+    /// Bytes of an index part that may lie in the database's file; a larger one gets a file of its own,
+    /// which costs two more syncs.
+    pub inline_len_max: usize,
     /// The model that the store was switched to by [`Database::switch_embedder`], if it was: it
     /// embeds questions, and new text when [`Database::finish`] is called.
     pub embedder: Option<Arc<dyn Embedder>>,
@@ -41,6 +44,7 @@ impl fmt::Debug for Options {
             .field("create", &self.create)
             .field("cache_bytes", &self.cache_bytes)
             .field("disk", &self.disk)
+            .field("inline_len_max", &self.inline_len_max)
             .field("embedder", &self.embedder.as_ref().map(|e| e.model()))
             .finish()
     }
@@ -53,6 +57,7 @@ impl Default for Options {
             create: store.create,
             cache_bytes: store.cache_bytes,
             disk: store.disk,
+            inline_len_max: store.inline_len_max,
             embedder: None,
         }
     }
@@ -137,6 +142,7 @@ impl Database {
             create: options.create,
             cache_bytes: options.cache_bytes,
             disk: Arc::clone(&options.disk),
+            inline_len_max: options.inline_len_max,
         };
         let store = Store::open(folder.as_ref(), &options, |_| Ok(views))?;
         let inner = Arc::new(Inner {

@@ -8,7 +8,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use loci_storage::limits::VERIFY_AT_OPEN_LEN_MAX;
 use loci_storage::segment::Part;
 use loci_storage::{SegmentId, StoreError};
 
@@ -107,17 +106,17 @@ fn wait(pause: Duration, stop: &AtomicBool) {
     }
 }
 
-/// Verifies the parts that are too large to be verified when they are opened; a segment with one
+/// Verifies the parts that were too large to be verified when they were opened; a segment with one
 /// that changed is rebuilt from rows.
 fn verify_large(inner: &Inner, stop: &AtomicBool) {
     let view = inner.store.view();
     for segment in view.snapshot().segments() {
         let vectors = segment.vectors.iter().map(|(_, part)| part);
-        let large = |part: &&Arc<Part>| part.header().len > VERIFY_AT_OPEN_LEN_MAX as u64;
+        let unverified = |part: &&Arc<Part>| !part.is_verified();
         let damaged = [&segment.part]
             .into_iter()
             .chain(vectors)
-            .filter(large)
+            .filter(unverified)
             .find_map(|p| p.verify().err());
         if stop.load(Ordering::Relaxed) {
             return;

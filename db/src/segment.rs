@@ -17,6 +17,7 @@ use loci_storage::rows::missing;
 use loci_storage::segment::{Layer, PartBuilder, PartKind, SectionId};
 use loci_storage::staging::indexed_text;
 use loci_storage::{ConceptId, Local, Rows, SpaceId, StoreError, Table, keys};
+use parking_lot::Mutex;
 
 use crate::facets::push_facets;
 use crate::space::Projector;
@@ -30,9 +31,31 @@ pub(crate) struct VectorSource {
     pub(crate) projector: Option<Arc<Projector>>,
 }
 
+/// Analyzers that remember the words of segments before.
+#[derive(Default)]
+pub(crate) struct Analyzers(Mutex<Vec<Analyzer>>);
+
+/// An analyzer that goes back to where it was taken from.
+struct Lent<'a> {
+    analyzers: &'a Analyzers,
+    analyzer: Option<Analyzer>,
+}
+
+impl Lent<'_> {
+    fn terms(&mut self, text: &str) -> Vec<String> {
+        self.analyzer.get_or_insert_default().terms(text)
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.analyzers.0.lock().extend(self.analyzer.take());
+    }
+}
+
 /// Writes one segment.
-pub(crate) struct SegmentWriter {
-    analyzer: Analyzer,
+pub(crate) struct SegmentWriter<'a> {
+    analyzer: Lent<'a>,
     text: [TextBuilder; 2],
     facets: FacetBuilder,
     named: BTreeSet<ConceptId>,
@@ -57,11 +80,17 @@ pub(crate) fn layer_of(place: u32, chunk: &ChunkRecord) -> Layer {
     }
 }
 
-impl SegmentWriter {
+impl<'a> SegmentWriter<'a> {
     /// An empty segment with vectors from `source`.
-    pub(crate) fn new(source: Option<VectorSource>) -> Result<SegmentWriter, StoreError> {
+    pub(crate) fn new(
+        source: Option<VectorSource>,
+        analyzers: &'a Analyzers,
+    ) -> Result<SegmentWriter<'a>, StoreError> {
         Ok(SegmentWriter {
-            analyzer: Analyzer::new(),
+            analyzer: Lent {
+                analyzers,
+                analyzer: analyzers.0.lock().pop(),
+            },
             text: [TextBuilder::new(), TextBuilder::new()],
             facets: FacetBuilder::new(),
             named: BTreeSet::new(),
@@ -112,7 +141,7 @@ impl SegmentWriter {
     }
 }
 
-impl SegmentBuilder for SegmentWriter {
+impl SegmentBuilder for SegmentWriter<'_> {
     fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError> {
         for (place, chunk) in (0u32..).zip(&document.chunks) {
             let local = Local(document.first.0 + place);

@@ -10,7 +10,7 @@ use loci_storage::snapshot::{OpenSegment, Snapshot};
 use loci_storage::{Rows, SpaceId, StoreError, Views};
 
 use crate::outside::{Models, Outside};
-use crate::segment::{SegmentWriter, VectorSource};
+use crate::segment::{Analyzers, SegmentWriter, VectorSource};
 use crate::space::Projector;
 
 /// One committed state, ready to be searched.
@@ -56,6 +56,7 @@ impl View {
 pub(crate) struct LociViews {
     /// Models from outside that spaces may have been made with.
     pub(crate) models: Models,
+    analyzers: Analyzers,
 }
 
 impl Views for LociViews {
@@ -83,7 +84,7 @@ impl Views for LociViews {
     }
 
     fn builder<'v>(&'v self, view: &'v View) -> Box<dyn SegmentBuilder + 'v> {
-        match SegmentWriter::new(view.vector_source()) {
+        match SegmentWriter::new(view.vector_source(), &self.analyzers) {
             Ok(writer) => Box::new(writer),
             Err(error) => Box::new(Failed(Some(error))),
         }

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 
 use fst::raw::{CompiledAddr, Fst, Output};
 use loci_storage::ConceptId;
@@ -115,6 +116,13 @@ impl NamesBuilder {
             &mut bytes,
             [VERSION, count(words_max), count(self.names.len()), 0],
         );
+        if self.names.is_empty() {
+            // A builder allocates a megabyte before its first name.
+            static EMPTY: LazyLock<Vec<u8>> =
+                LazyLock::new(|| fst::Map::default().as_fst().to_vec());
+            bytes.extend_from_slice(&EMPTY);
+            return bytes;
+        }
         let values = self.names.iter().map(|(name, named)| (name, named.value()));
         let transducer = fst::Map::from_iter(values).expect("the keys of a map ascend");
         bytes.extend(transducer.as_fst().as_bytes());

@@ -14,7 +14,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use redb::{Database, WriteTransaction};
@@ -26,7 +26,9 @@ use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::group::Group;
 use crate::ids::DocumentId;
-use crate::limits::{EVENTUAL_DELAY_MAX, GROUP_BYTES_MAX, GROUP_LEN_MAX};
+use crate::limits::{
+    EVENTUAL_DELAY_MAX, GATHER_DELAY_MAX, GATHER_SHARE, GROUP_BYTES_MAX, GROUP_LEN_MAX,
+};
 use crate::parts::Numbers;
 use crate::records::ManifestRecord;
 use crate::rewrite::{Noted, Rewritten};
@@ -115,6 +117,7 @@ pub(crate) fn run(host: &dyn Host, jobs: &Receiver<Job>) {
         held: None,
         undurable_since: None,
         broken: None,
+        last: (0, Duration::ZERO),
         noted: None,
     };
     while let Some(next) = committer.next() {
@@ -134,6 +137,8 @@ struct Committer<'h> {
     undurable_since: Option<Instant>,
     /// Why nothing is written any more.
     broken: Option<String>,
+    /// Writers of the last group, and how long its commit took.
+    last: (usize, Duration),
     /// Rows that changed since a copy of the database was begun.
     noted: Option<Noted>,
 }
@@ -240,19 +245,25 @@ impl Committer<'_> {
             written.extend(first.as_ref().map(|(_, _, done)| done.clone()));
         })?;
         let (before, segments) = self.host.listed();
+        let started = Instant::now();
         let generation = {
             let group = Group::open(&transaction, before.clone(), self.noted.as_mut());
             let mut group = group.inspect_err(|_| {
                 written.extend(first.as_ref().map(|(_, _, done)| done.clone()));
             })?;
             let (mut next, mut ran) = (first, 0);
+            let gather = Gather {
+                jobs: self.jobs,
+                wanted: self.last.0,
+                until: started + (self.last.1 / GATHER_SHARE).min(GATHER_DELAY_MAX),
+            };
             while let Some((work, durability, done)) = next.take() {
                 ran += 1;
                 if run_writer(&mut group, &segments, work, alone, done, written)? {
                     durable |= durability == Durability::Immediate;
                 }
                 if !alone && ran < GROUP_LEN_MAX && group.bytes() < GROUP_BYTES_MAX {
-                    next = joining(self.jobs, &mut self.held);
+                    next = gather.next(ran, &mut self.held);
                 }
             }
             if written.is_empty() && !durable {
@@ -267,6 +278,7 @@ impl Committer<'_> {
         reach("committed");
         self.host.publish(durable)?;
         reach("published");
+        self.last = (written.len(), started.elapsed());
         self.undurable_since = match durable {
             true => None,
             false => self.undurable_since.or_else(|| Some(Instant::now())),
@@ -317,21 +329,38 @@ fn answer(done: &Sender<Result<u64, StoreError>>, result: Result<u64, StoreError
     let _ = done.send(result);
 }
 
-/// The next writer in the queue that may share a commit; another job is `held` for later.
-fn joining(
-    jobs: &Receiver<Job>,
-    held: &mut Option<Job>,
-) -> Option<(Work, Durability, Sender<Result<u64, StoreError>>)> {
-    match jobs.try_recv().ok()? {
-        Job::Write {
-            work,
-            durability,
-            alone: false,
-            done,
-        } => Some((work, durability, done)),
-        other => {
-            *held = Some(other);
-            None
+/// Writers that may share a commit.
+struct Gather<'j> {
+    jobs: &'j Receiver<Job>,
+    /// How many there were in the last group: those write again soon.
+    wanted: usize,
+    /// How long they are waited for.
+    until: Instant,
+}
+
+impl Gather<'_> {
+    /// The next writer, after `ran` of them; another job is `held` for later. A writer who is alone
+    /// never waits.
+    fn next(
+        &self,
+        ran: usize,
+        held: &mut Option<Job>,
+    ) -> Option<(Work, Durability, Sender<Result<u64, StoreError>>)> {
+        let job = match ran < self.wanted {
+            true => self.jobs.recv_deadline(self.until).ok()?,
+            false => self.jobs.try_recv().ok()?,
+        };
+        match job {
+            Job::Write {
+                work,
+                durability,
+                alone: false,
+                done,
+            } => Some((work, durability, done)),
+            other => {
+                *held = Some(other);
+                None
+            }
         }
     }
 }

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 /// Chunks in one view, tombstoned ones included: an `Ordinal` is a u32.
 pub const CHUNKS_MAX: u64 = u32::MAX as u64;
-/// Bytes of one part that may lie in a row.
-pub const INLINE_PART_LEN_MAX: usize = 64 << 10;
+/// Bytes of one part that may lie in a row, unless the store is opened otherwise.
+pub const INLINE_PART_LEN_MAX: usize = 256 << 10;
 /// Bytes of all parts that may lie in rows.
 pub const INLINE_PARTS_LEN_MAX: u64 = 4 << 20;
-/// Parts up to this size are verified whole when opened, larger ones in the background.
-pub const VERIFY_AT_OPEN_LEN_MAX: usize = 64 << 20;
+/// Bytes of parts up to which a store is verified whole when it is opened; of a larger one the parts up to
+/// [`VERIFY_PART_LEN_MAX`] are, and the others in the background, which begins at once.
+pub const VERIFY_AT_OPEN_LEN_MAX: u64 = 64 << 20;
+/// Parts up to this size are always verified when they are opened.
+pub const VERIFY_PART_LEN_MAX: u64 = 1 << 20;
 /// Bytes of a document's original or text.
 pub const DOCUMENT_LEN_MAX: u64 = 1 << 30;
 /// Bytes of a document's key, user or collection.
@@ -32,3 +35,7 @@ pub const PARALLEL_BYTES_MIN: usize = 1 << 20;
 pub const CATCH_UP_ROWS_MAX: usize = 4096;
 /// Times that a copy is brought up to date before writers are made to wait however many rows are left.
 pub const CATCH_UP_ROUNDS_MAX: usize = 8;
+/// A group waits for the writers of the last one for this part of the time that its commit took …
+pub const GATHER_SHARE: u32 = 4;
+/// … and never longer than this.
+pub const GATHER_DELAY_MAX: Duration = Duration::from_millis(2);

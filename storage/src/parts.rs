@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::dir::{SegmentDir, file_name};
 use crate::error::StoreError;
 use crate::failpoint::reach;
-use crate::limits::INLINE_PART_LEN_MAX;
 use crate::records::{ManifestRecord, PartEntry};
 use crate::segment::PartBuilder;
 
@@ -18,13 +17,16 @@ use crate::segment::PartBuilder;
 pub(crate) struct Numbers {
     next_part: AtomicU64,
     durable_generation: AtomicU64,
+    /// Bytes of a part that may lie in a row.
+    inline_len_max: usize,
 }
 
 impl Numbers {
-    pub(crate) fn new(manifest: &ManifestRecord) -> Numbers {
+    pub(crate) fn new(manifest: &ManifestRecord, inline_len_max: usize) -> Numbers {
         Numbers {
             next_part: AtomicU64::new(manifest.next_part),
             durable_generation: AtomicU64::new(manifest.generation),
+            inline_len_max,
         }
     }
 
@@ -93,7 +95,7 @@ impl NewPart {
         let Inner::Built(part) = self.0 else {
             return Ok(self);
         };
-        if part.len() <= INLINE_PART_LEN_MAX {
+        if part.len() <= numbers.inline_len_max {
             return Ok(NewPart(Inner::Built(part)));
         }
         let generation = numbers.durable_generation() + 1;
@@ -112,7 +114,7 @@ impl NewPart {
         let written = match self.0 {
             Inner::Written(written) => written,
             Inner::Built(part)
-                if part.len() <= INLINE_PART_LEN_MAX && inlined(part.len() as u64) =>
+                if part.len() <= numbers.inline_len_max && inlined(part.len() as u64) =>
             {
                 let (id, len) = (numbers.part(), part.len() as u64);
                 let file = None;

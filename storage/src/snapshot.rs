@@ -14,7 +14,7 @@ use crate::dir::SegmentDir;
 use crate::error::StoreError;
 use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};
 use crate::keys::Key;
-use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX};
+use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX, VERIFY_PART_LEN_MAX};
 use crate::lock::Lock;
 use crate::publish::{Pin, Pins};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
@@ -296,6 +296,7 @@ pub(crate) fn open(
         rows: &tables,
         dir,
         parts: previous.parts,
+        verify_len_max: verify_len_max(&manifest, previous.segments.is_empty()),
     };
     let (mut segments, mut damaged) = (Vec::new(), Vec::new());
     let mut base = 0u64;
@@ -380,6 +381,15 @@ pub(crate) fn open(
     Ok(Opened { snapshot, damaged })
 }
 
+/// Up to which size parts are verified: a small store's all, when it is opened.
+fn verify_len_max(manifest: &ManifestRecord, opening: bool) -> u64 {
+    let bytes: u64 = manifest.parts().map(|part| part.len).sum();
+    match opening && bytes <= VERIFY_AT_OPEN_LEN_MAX {
+        true => u64::MAX,
+        false => VERIFY_PART_LEN_MAX,
+    }
+}
+
 /// What the newest snapshot has open already.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Previous<'p> {
@@ -393,6 +403,8 @@ struct Opener<'o> {
     rows: &'o dyn Rows,
     dir: &'o SegmentDir,
     parts: &'o [Arc<Part>],
+    /// Parts up to this size are verified.
+    verify_len_max: u64,
 }
 
 impl Opener<'_> {
@@ -515,10 +527,11 @@ impl Opener<'_> {
                 PartBytes::copy(&row.ok_or_else(|| missing(Table::Parts, &key))?)
             }
         };
-        let part = open_part(bytes, entry).map_err(|source| StoreError::Part {
-            name: name_of(entry),
-            source,
-        })?;
+        let part =
+            open_part(bytes, entry, self.verify_len_max).map_err(|source| StoreError::Part {
+                name: name_of(entry),
+                source,
+            })?;
         Ok(Arc::new(match &entry.file {
             Some(name) => part.in_file(self.dir.clone(), name.clone()),
             None => part,
@@ -526,8 +539,8 @@ impl Opener<'_> {
     }
 }
 
-/// Opens and, up to [`VERIFY_AT_OPEN_LEN_MAX`], verifies a part that must be the listed one.
-pub(crate) fn open_part(bytes: PartBytes, entry: &PartEntry) -> Result<Part, PartError> {
+/// Opens and, up to `verify_len_max` bytes, verifies a part that must be the listed one.
+fn open_part(bytes: PartBytes, entry: &PartEntry, verify_len_max: u64) -> Result<Part, PartError> {
     let part = Part::new(bytes)?;
     let header = part.header();
     if header.part != entry.id {
@@ -536,7 +549,7 @@ pub(crate) fn open_part(bytes: PartBytes, entry: &PartEntry) -> Result<Part, Par
             listed: entry.id,
         });
     }
-    if header.len <= VERIFY_AT_OPEN_LEN_MAX as u64 {
+    if header.len <= verify_len_max {
         part.verify()?;
     }
     Ok(part)

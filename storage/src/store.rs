@@ -25,7 +25,9 @@ use crate::envelope;
 use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::ids::{DocumentId, SpaceId};
-use crate::limits::{CATCH_UP_ROUNDS_MAX, CATCH_UP_ROWS_MAX, PARALLEL_BYTES_MIN, QUEUE_LEN_MAX};
+use crate::limits::{
+    CATCH_UP_ROUNDS_MAX, CATCH_UP_ROWS_MAX, INLINE_PART_LEN_MAX, PARALLEL_BYTES_MIN, QUEUE_LEN_MAX,
+};
 use crate::lock::Lock;
 use crate::parts::{NewPart, Numbers};
 use crate::publish::{Pins, Published, Unlisted};
@@ -78,6 +80,8 @@ pub struct StoreOptions {
     pub cache_bytes: usize,
     /// Where its files lie.
     pub disk: Arc<dyn Disk>,
+    /// Bytes of an index part that may lie in the database's file; a larger one gets a file of its own.
+    pub inline_len_max: usize,
 }
 
 impl Default for StoreOptions {
@@ -86,6 +90,7 @@ impl Default for StoreOptions {
             create: true,
             cache_bytes: 256 << 20,
             disk: Arc::new(OsDisk),
+            inline_len_max: INLINE_PART_LEN_MAX,
         }
     }
 }
@@ -225,7 +230,7 @@ impl<V: Views> Store<V> {
             committing: OnceLock::new(),
             files,
             dir,
-            numbers: Numbers::new(&manifest),
+            numbers: Numbers::new(&manifest, options.inline_len_max),
             listed: Mutex::new(listed),
             unlisted: Mutex::new(Unlisted::new()),
             lock,

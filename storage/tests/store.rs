@@ -53,7 +53,11 @@ impl SegmentBuilder for NoIndex {
 }
 
 fn open(folder: &Path) -> Result<Store<Bare>, StoreError> {
-    Store::open(folder, &StoreOptions::default(), |_| Ok(Bare))
+    let options = StoreOptions {
+        inline_len_max: 64 << 10,
+        ..StoreOptions::default()
+    };
+    Store::open(folder, &options, |_| Ok(Bare))
 }
 
 fn key(name: &str) -> DocumentKey {

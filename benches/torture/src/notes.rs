@@ -28,7 +28,7 @@ const COMMON: &str = "harbour";
 /// More hits than any store here has.
 const ALL: usize = 10_000;
 /// Passages of a large note.
-const LARGE_PASSAGES: u32 = 60;
+const LARGE_PASSAGES: u32 = 240;
 
 /// The key of a note.
 pub fn key(number: u32) -> String {

@@ -28,6 +28,9 @@ use crate::panics;
 use crate::sim::{Hook, SimDisk};
 use crate::source::Source;
 
+/// Bytes of a part that may lie in a row: few, so that many have files.
+pub const INLINE_LEN_MAX: usize = 16 << 10;
+
 /// Where the store lies on its disk.
 pub const FOLDER: &str = "/store";
 
@@ -393,6 +396,7 @@ impl World {
         Options {
             cache_bytes: 16 << 20,
             disk: Arc::new(self.faults.clone()),
+            inline_len_max: INLINE_LEN_MAX,
             ..Options::default()
         }
     }

@@ -4,6 +4,7 @@
 //! term at the end makes the postings, already ascending by local.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use loci_storage::Local;
 
@@ -196,6 +197,11 @@ fn write_windows(run: &[Pending], out: &mut Vec<u8>) {
 }
 
 fn dictionary(terms: &[(Box<str>, u32)]) -> Vec<u8> {
+    // A builder allocates a megabyte before its first term, and layers without a chunk are frequent.
+    static EMPTY: LazyLock<Vec<u8>> = LazyLock::new(|| fst::Map::default().as_fst().to_vec());
+    if terms.is_empty() {
+        return EMPTY.clone();
+    }
     let mut builder = fst::MapBuilder::memory();
     for (place, (term, _)) in terms.iter().enumerate() {
         builder

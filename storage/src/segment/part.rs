@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -48,6 +49,7 @@ pub struct Part {
     header: Header,
     sections: Vec<Entry>,
     file: Option<Reclaim<Remove>>,
+    verified: AtomicBool,
 }
 
 type Remove = Box<dyn Fn() + Send + Sync>;
@@ -71,6 +73,7 @@ impl Part {
             header,
             sections,
             file: None,
+            verified: AtomicBool::new(false),
         })
     }
 
@@ -103,7 +106,13 @@ impl Part {
             let name = format!("section {} ({})", entry.id, entry.argument);
             check(&name, entry.xxh3, &self.bytes.as_ref()[range(entry)])?;
         }
+        self.verified.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether [`Part::verify`] found it as it was written.
+    pub fn is_verified(&self) -> bool {
+        self.verified.load(Ordering::Relaxed)
     }
 
     /// A section, which keeps the part open for as long as it lives. `None` when it has none.

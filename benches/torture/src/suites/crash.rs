@@ -20,7 +20,7 @@ use crate::panics;
 use crate::report::{Report, Rounds, Running};
 use crate::sim::{Operation, SimDisk};
 use crate::source::Source;
-use crate::world::{Expected, FOLDER, State, World, recounts, recovered};
+use crate::world::{Expected, FOLDER, INLINE_LEN_MAX, State, World, recounts, recovered};
 
 /// Operations of a round.
 const OPERATIONS: usize = 40;
@@ -176,6 +176,7 @@ fn compare(
         cache_bytes: 16 << 20,
         disk: Arc::new(disk),
         create: false,
+        inline_len_max: INLINE_LEN_MAX,
         ..Options::default()
     };
     let database = match Database::open_with(FOLDER, &options) {

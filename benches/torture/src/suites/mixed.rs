@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use locidb::{Database, Silent};
+use locidb::{Database, Options, Silent};
 use parking_lot::Mutex;
 
 use super::rates;
@@ -47,6 +47,9 @@ pub struct MixedArgs {
     /// Delete as many documents as are added
     #[arg(long)]
     pub steady: bool,
+    /// Cache of rows, so small that it is full when the store is warm
+    #[arg(long, default_value_t = 8)]
+    pub cache_mib: usize,
     /// Where the files lie; else where temporary files do
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
@@ -78,7 +81,11 @@ struct Load<'l> {
 fn mix(args: &MixedArgs, running: &mut Running) -> Result<()> {
     let folder = rates::folder(args.folder.as_ref())?;
     let store = folder.path().join("store");
-    let database = Database::open(&store)?;
+    let options = Options {
+        cache_bytes: args.cache_mib << 20,
+        ..Options::default()
+    };
+    let database = Database::open_with(&store, &options)?;
     database.use_given_space("torture", DIM)?;
     fill(&database)?;
     let load = Load {
@@ -298,16 +305,15 @@ impl Files {
         let manifest = view.snapshot().manifest();
         let listed = manifest.parts().filter_map(|part| part.file.clone());
         let listed: BTreeSet<String> = listed.collect();
+        let now = Instant::now();
         for name in self.listed.difference(&listed) {
-            self.dead.insert(name.clone(), Instant::now());
+            self.dead.insert(name.clone(), now);
         }
         self.dead.retain(|name, _| there.contains(name));
         self.listed = listed;
-        let generation = |name: &String| {
-            name.split_once('-')
-                .map(|(generation, _)| generation.to_string())
-        };
-        let generations: BTreeSet<String> = self.dead.keys().filter_map(generation).collect();
+        // Files that went off the list together are of one generation: that of the last manifest that
+        // listed them.
+        let generations: BTreeSet<Instant> = self.dead.values().copied().collect();
         let oldest = self
             .dead
             .values()
