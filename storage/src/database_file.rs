@@ -138,13 +138,15 @@ impl StorageBackend for DatabaseFile {
     fn len(&self) -> io::Result<u64> {
         match self.failure.is_there() {
             true => Ok(self.state.lock().len),
-            false => self.file.len(),
+            false => self.file.len().or_else(|_| self.file.len()),
         }
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if !self.failure.is_there() {
-            return self.file.read(offset, out);
+            // Once more before redb gives the file up: a read, unlike a sync, may be tried again.
+            let read = self.file.read(offset, out);
+            return read.or_else(|_| self.file.read(offset, out));
         }
         let state = self.state.lock();
         if offset + out.len() as u64 > state.len {
