@@ -48,7 +48,8 @@ pub struct Compacted {
     pub chunks_purged: u64,
     /// Bytes of the store's files before.
     pub bytes_before: u64,
-    /// Bytes of the store's files after. Views that are held may keep more until they are dropped.
+    /// Bytes of the store's files after. Views that are held may keep more until they are dropped, and
+    /// closing the database cuts what its file was grown ahead.
     pub bytes_after: u64,
 }
 

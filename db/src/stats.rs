@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use loci_storage::Table;
-use loci_storage::records::{DocumentRecord, SpaceRecord};
+use loci_storage::records::{DocumentRecord, PartEntry, SpaceRecord};
 use loci_storage::rows::decode;
 use loci_storage::snapshot::OpenSegment;
 use serde::Serialize;
@@ -32,9 +32,9 @@ pub struct Stats {
     pub segments: usize,
     /// Chunks in segments that are dead and wait for a merge.
     pub dead_chunks: u64,
-    /// Bytes of segments, in files and in rows.
+    /// Bytes of segments and of what else is searched, in files and in rows.
     pub segment_bytes: u64,
-    /// Bytes of segments in files of their own.
+    /// Bytes of those in files of their own.
     pub segment_file_bytes: u64,
     /// Bytes of the database's file, which holds the rows.
     pub database_bytes: u64,
@@ -150,7 +150,11 @@ impl Database {
         let snapshot = view.snapshot();
         let manifest = snapshot.manifest();
         let old_views = self.inner().store.old_views();
-        let in_files = manifest.parts().filter(|part| part.file.is_some());
+        let spaces = [snapshot.space(), snapshot.pending()];
+        let projections = spaces.into_iter().flatten();
+        let projections = projections.filter_map(|space| space.record.projection.as_ref());
+        let parts: Vec<&PartEntry> = manifest.parts().chain(projections).collect();
+        let in_files = parts.iter().filter(|part| part.file.is_some());
         let dead = snapshot
             .segments()
             .iter()
@@ -165,7 +169,7 @@ impl Database {
             items: manifest.item_count,
             segments: manifest.segments.len(),
             dead_chunks: dead,
-            segment_bytes: manifest.parts().map(|part| part.len).sum(),
+            segment_bytes: parts.iter().map(|part| part.len).sum(),
             segment_file_bytes: in_files.map(|part| part.len).sum(),
             // A file whose length cannot be told is told by whatever reads it next.
             database_bytes: self.inner().store.database_bytes().unwrap_or_default(),

@@ -30,6 +30,7 @@ fn writers_share_syncs() {
 #[test]
 fn searches_writes_and_compaction_go_together() {
     let args = mixed::MixedArgs {
+        cache_mib: 8,
         seed: 1,
         minutes: 0.05,
         warm_up: 0.3,

@@ -1,5 +1,7 @@
 //! `loci compact`: segments merged, what is dead purged, disk given back.
 
+use std::path::Path;
+
 use locidb::{Compacted, Error};
 
 use super::open;
@@ -21,12 +23,29 @@ pub(crate) fn run(args: &Compact, out: &Out) -> anyhow::Result<Done> {
         }
         compacted => compacted?,
     };
+    // Closing cuts what the database's file was grown ahead.
+    let compacted = Compacted {
+        bytes_after: file_bytes(&args.db)?,
+        ..compacted
+    };
     if out.json {
         out.json_line(&compacted)?;
     } else {
         out.line(&told(&compacted))?;
     }
     Ok(Done::Well)
+}
+
+/// Bytes of the files of a store that is closed.
+fn file_bytes(folder: &Path) -> std::io::Result<u64> {
+    let mut bytes = 0;
+    for folder in [folder.to_path_buf(), folder.join("segments")] {
+        for entry in std::fs::read_dir(folder)? {
+            let about = entry?.metadata()?;
+            bytes += if about.is_file() { about.len() } else { 0 };
+        }
+    }
+    Ok(bytes)
 }
 
 fn told(compacted: &Compacted) -> String {
