@@ -482,7 +482,11 @@ fn a_vector_stays_with_its_text_when_the_document_is_stored_again() {
 #[test]
 fn a_store_whose_segment_files_are_all_gone_is_rebuilt_and_answers() {
     let folder = tempfile::tempdir().unwrap();
-    let database = Database::open(folder.path()).unwrap();
+    let options = Options {
+        inline_len_max: 1 << 10,
+        ..Options::default()
+    };
+    let database = Database::open_with(folder.path(), &options).unwrap();
     for n in 0..40 {
         let words = format!("water {n} flows under the bridge {}", n % 7);
         let texts = vec![&words[..]; 60];
