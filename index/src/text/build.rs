@@ -4,12 +4,13 @@
 //! term at the end makes the postings, already ascending by local.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use loci_storage::Local;
 
 use super::bm25::saturated;
-use super::{ENCODING_WINDOWS, ENTRY_LEN, HEADER_LEN, TERM_BYTES_MAX, TextError, VERSION, length};
+use super::{
+    ENCODING_WINDOWS, ENTRY_LEN, HEADER_LEN, TERM_BYTES_MAX, TextError, VERSION, dictionary, length,
+};
 use crate::analysis::{self, Analyzer};
 
 /// Collects the terms of a layer's chunks.
@@ -142,7 +143,7 @@ impl TextBuilder {
             entries.extend_from_slice(&ENCODING_WINDOWS.to_le_bytes());
             write_windows(run, &mut postings);
         }
-        let dictionary = dictionary(&terms);
+        let dictionary = dictionary::write(terms.iter().map(|(term, _)| &**term));
 
         let sizes = dictionary.len() + entries.len() + postings.len();
         let mut out = Vec::with_capacity(HEADER_LEN + sizes);
@@ -194,19 +195,4 @@ fn write_windows(run: &[Pending], out: &mut Vec<u8>) {
             out.extend_from_slice(&[posting.tf, posting.length_code]);
         }
     }
-}
-
-fn dictionary(terms: &[(Box<str>, u32)]) -> Vec<u8> {
-    // A builder allocates a megabyte before its first term, and layers without a chunk are frequent.
-    static EMPTY: LazyLock<Vec<u8>> = LazyLock::new(|| fst::Map::default().as_fst().to_vec());
-    if terms.is_empty() {
-        return EMPTY.clone();
-    }
-    let mut builder = fst::MapBuilder::memory();
-    for (place, (term, _)) in terms.iter().enumerate() {
-        builder
-            .insert(term.as_bytes(), place as u64)
-            .expect("terms ascend, and memory takes all");
-    }
-    builder.into_inner().expect("memory takes all")
 }

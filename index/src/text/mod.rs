@@ -10,7 +10,8 @@
 //!     20     4  terms
 //!     24     8  D                  bytes of the dictionary
 //!     32     8  P                  bytes of the postings
-//!     40     D  dictionary         FST (format 3 of the crate `fst`): term -> its place, from 0
+//!     40     D  dictionary         term -> its place, from 0: a list of up to 1,024 terms, else an FST
+//!                              (format 3 of the crate `fst`)
 //!   40+D  16·t  term entries       in the order of the terms:
 //!                  0  8  postings  offset from the start of the postings
 //!                  8  4  df        chunks that have the term
