@@ -35,6 +35,8 @@ pub enum SectionId {
     Relations = 50,
     /// Vectors of a layer.
     Vectors = 64,
+    /// HNSW over the vectors of a layer.
+    VectorGraph = 65,
     /// Text to vector.
     Projection = 80,
     /// PageRank of concepts.

@@ -8,7 +8,9 @@
 //! 22,070 rounds fail all of them.
 //! Start reading at [`run`].
 
-use anyhow::{Context, Result};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use anyhow::{Context, Result, anyhow};
 
 use crate::faulty::{Failure, Fault};
 use crate::ops::{Change, Op};
@@ -85,7 +87,10 @@ fn without_fault(seed: u64) -> Result<u64> {
 fn one_round(seed: u64, failure: Failure) -> (Tally, Result<()>) {
     match World::new(seed) {
         Ok(mut world) => {
-            let result = play(&mut world, failure);
+            // A panic of this thread fails the round, not the suite.
+            let played = catch_unwind(AssertUnwindSafe(|| play(&mut world, failure)));
+            let result = played.unwrap_or_else(|_| Err(anyhow!("a panic")));
+            let result = panics::none().and(result);
             world.tally.faults += world.faults().struck();
             (world.tally, result)
         }
