@@ -5,11 +5,14 @@
 //! | read a prepared data folder | [`folder`] |
 //! | store one | [`load`] |
 //! | ask its questions and judge the answers | [`eval`], [`metrics`] |
+//! | measure one part | [`vector`] |
 
+pub mod clock;
 pub mod eval;
 pub mod folder;
 pub mod load;
 pub mod metrics;
+pub mod vector;
 
 /// Why a measurement could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -39,4 +42,19 @@ pub enum BenchError {
     /// The database failed.
     #[error(transparent)]
     Database(#[from] locidb::Error),
+    /// The vectors cannot be indexed.
+    #[error(transparent)]
+    Vectors(#[from] loci_index::vector::VectorError),
+    /// The segment that was just written cannot be read.
+    #[error(transparent)]
+    Part(#[from] loci_storage::segment::PartError),
+}
+
+impl BenchError {
+    fn io(file: impl Into<String>, source: std::io::Error) -> BenchError {
+        BenchError::Io {
+            file: file.into(),
+            source,
+        }
+    }
 }

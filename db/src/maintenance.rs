@@ -74,6 +74,9 @@ impl Drop for Maintenance {
 }
 
 fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
+    // What merges leaves the other cores to searches and writes. Without the pool it would still merge.
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1);
+    let _alone = alone.use_current_thread().build();
     if let Some(inner) = inner.upgrade() {
         verify_large(&inner, &inner.stop);
     }

@@ -10,7 +10,7 @@ use loci_graph::{MentionsBuilder, NamesBuilder, RelationsBuilder};
 use loci_index::analysis::Analyzer;
 use loci_index::facets::FacetBuilder;
 use loci_index::text::TextBuilder;
-use loci_index::vector::{FlatBuilder, Metric};
+use loci_index::vector::{FlatBuilder, GraphOptions, Metric};
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::records::{ChunkRecord, EmbedLevels};
 use loci_storage::rows::missing;
@@ -21,6 +21,10 @@ use parking_lot::Mutex;
 
 use crate::facets::push_facets;
 use crate::space::Projector;
+
+/// Vectors of a layer from which on a segment has a graph over them: comparing fewer takes no longer
+/// than a walk.
+const GRAPH_VECTORS_MIN: usize = 2048;
 
 /// Where the vectors of a segment come from.
 #[derive(Clone)]
@@ -172,9 +176,12 @@ impl SegmentBuilder for SegmentWriter<'_> {
         part.push(SectionId::Mentions, 0, self.mentions.finish());
         part.push(SectionId::Relations, 0, self.relations.finish());
         let (chunks, documents) = (part.chunk_count(), part.document_count());
-        Ok(self
-            .vectors
-            .map(|vectors| (vectors.source.space, vectors.finish(chunks, documents))))
+        self.vectors
+            .map(|vectors| {
+                let space = vectors.source.space;
+                Ok((space, vectors.finish(chunks, documents)?))
+            })
+            .transpose()
     }
 }
 
@@ -215,11 +222,17 @@ impl VectorWriter {
         }
     }
 
-    pub(crate) fn finish(self, chunks: u32, documents: u32) -> PartBuilder {
+    pub(crate) fn finish(self, chunks: u32, documents: u32) -> Result<PartBuilder, StoreError> {
         let mut part = PartBuilder::new(PartKind::Vectors, chunks, documents);
-        let [leaves, inner] = self.layers;
-        part.push(SectionId::Vectors, Layer::Leaves as u32, leaves.finish());
-        part.push(SectionId::Vectors, Layer::Inner as u32, inner.finish());
-        part
+        for (layer, vectors) in Layer::ALL.into_iter().zip(self.layers) {
+            let graph = vectors
+                .graph(&GraphOptions::default(), GRAPH_VECTORS_MIN)
+                .map_err(StoreError::view)?;
+            part.push(SectionId::Vectors, layer as u32, vectors.finish());
+            if let Some(graph) = graph {
+                part.push(SectionId::VectorGraph, layer as u32, graph);
+            }
+        }
+        Ok(part)
     }
 }

@@ -239,5 +239,5 @@ pub(crate) fn vectors_of(
             }
         }
     }
-    Ok(writer.finish(segment.chunk_count, segment.documents.len() as u32))
+    writer.finish(segment.chunk_count, segment.documents.len() as u32)
 }

@@ -237,7 +237,7 @@ fn is_incomplete(view: &View, segment: &OpenSegment, space: SpaceId) -> Result<b
     for layer in Layer::ALL {
         let vectors = view.read.vectors(layer).into_iter();
         for placed in vectors.filter(|placed| placed.base == segment.base) {
-            there.extend(placed.reader.locals());
+            there.extend(placed.reader.flat().locals());
         }
     }
     for id in segment.live_documents() {

@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use loci_graph::{MentionsReader, NamesReader, Ranks, RelationsReader, link};
 use loci_index::facets::{FacetReader, Predicate};
 use loci_index::text::{self, Bm25, TextReader, TextScratch};
-use loci_index::vector::{self, FlatReader};
+use loci_index::vector::{self, VectorQuery, VectorReader, VectorScratch};
 use loci_models::lsa::Projection;
 use loci_storage::{ConceptId, Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
@@ -25,9 +25,13 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
         1 => {
-            if let Ok(reader) = FlatReader::new(bytes) {
+            // Flat vectors, and a graph in the second half of the bytes.
+            let (flat, graph) = bytes.split_at(bytes.len() / 2);
+            for (flat, graph) in [(bytes, None), (flat, Some(graph))] {
+                let Ok(reader) = VectorReader::new(flat, graph) else { continue };
                 let placed = [Placed { base, chunk_count: CHUNKS, dead: &dead, reader: &reader }];
-                let _ = vector::search(&placed, &[1.0, 0.5], None, 10);
+                let query = VectorQuery::new(&[1.0, 0.5], 10);
+                let _ = vector::search(&placed, &query, &mut VectorScratch::default());
             }
         }
         2 => {

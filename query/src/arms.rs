@@ -6,6 +6,7 @@
 //! Start reading at [`Run::text`], [`Run::vector`], [`Run::graph`].
 
 use std::collections::HashSet;
+use std::fmt;
 use std::time::Instant;
 
 use loci_graph::{
@@ -13,7 +14,7 @@ use loci_graph::{
 };
 use loci_index::facets::{self, Predicate};
 use loci_index::text::{self, Bm25, TextScratch};
-use loci_index::vector;
+use loci_index::vector::{self, Effort, VectorQuery, VectorScratch, Visit, Way};
 use loci_storage::segment::{Layer, Section};
 use loci_storage::{ConceptId, Scored};
 use roaring::RoaringBitmap;
@@ -55,6 +56,45 @@ impl Trace {
             detail: None,
         });
         Ok(result)
+    }
+
+    /// Says more of the last operator.
+    fn detail(&mut self, detail: String) {
+        if let Some(step) = self.steps.last_mut() {
+            step.detail = Some(detail).filter(|detail| !detail.is_empty());
+        }
+    }
+}
+
+/// How segments were searched for vectors: each way, with how many segments and distances.
+#[derive(Default)]
+struct Ways(Vec<(Way, usize, u64)>);
+
+impl Ways {
+    fn add(&mut self, visits: &[Visit]) {
+        for visit in visits {
+            match self.0.iter_mut().find(|(way, ..)| *way == visit.way) {
+                Some((_, segments, measured)) => {
+                    *segments += 1;
+                    *measured += visit.measured;
+                }
+                None => self.0.push((visit.way, 1, visit.measured)),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Ways {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (way, segments, measured)) in self.0.iter().enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            let plural = if *segments == 1 { "" } else { "s" };
+            write!(
+                f,
+                "{comma}{way} in {segments} segment{plural}, {measured} distances"
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -129,16 +169,31 @@ impl<'v> Run<'v> {
     }
 
     /// The `k` chunks nearest to `query`.
-    pub(crate) fn vector(&mut self, query: &[f32], k: usize) -> Result<Vec<Scored>, QueryError> {
+    pub(crate) fn vector(
+        &mut self,
+        query: &[f32],
+        k: usize,
+        effort: Effort,
+        scratch: &mut VectorScratch,
+    ) -> Result<Vec<Scored>, QueryError> {
         let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let query = VectorQuery {
+            filter,
+            effort,
+            ..VectorQuery::new(query, k)
+        };
+        let mut ways = Ways::default();
         let run = || {
             let mut lists = Vec::with_capacity(layers.len());
             for &layer in layers {
-                lists.push(vector::search(&view.vectors(layer), query, filter, k)?);
+                lists.push(vector::search(&view.vectors(layer), &query, scratch)?);
+                ways.add(scratch.visits());
             }
             Ok(merged(lists, k))
         };
-        self.trace.step("vector", run, |hits| hits.len() as u64)
+        let hits = self.trace.step("vector", run, |hits| hits.len() as u64)?;
+        self.trace.detail(ways.to_string());
+        Ok(hits)
     }
 
     /// The `k` chunks where a walk from the question's concepts most likely ends, then, where the

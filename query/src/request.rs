@@ -1,5 +1,6 @@
 //! What is asked: the question and how to answer it.
 
+use loci_index::vector::Effort;
 use loci_storage::records::Level;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,8 @@ pub struct SearchRequest {
     pub hops: usize,
     /// Concepts that the walk returns at most.
     pub neighbours: usize,
+    /// How far the search for near vectors goes in large segments.
+    pub effort: Effort,
     /// Whether the answer says what each operator did.
     pub explain: bool,
 }
@@ -103,6 +106,7 @@ impl SearchRequest {
             query_concepts: 10,
             hops: 2,
             neighbours: 20,
+            effort: Effort::default(),
             explain: false,
         }
     }

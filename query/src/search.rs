@@ -12,6 +12,7 @@ use std::time::Instant;
 use loci_graph::{GraphView, HopOptions, Link, Reached};
 use loci_index::analysis::Analyzer;
 use loci_index::text::TextScratch;
+use loci_index::vector::VectorScratch;
 use loci_storage::records::{ChunkRecord, DocumentRecord};
 use loci_storage::rows::missing;
 use loci_storage::segment::Section;
@@ -50,6 +51,7 @@ impl fmt::Debug for Searcher {
 struct Scratch {
     analyzer: Analyzer,
     text: TextScratch,
+    vector: VectorScratch,
     fused: Accumulator,
 }
 
@@ -132,7 +134,9 @@ fn answer(
         Strategy::Vector | Strategy::Graph => Vec::new(),
     };
     let vector = match (strategy.uses_vectors(), &request.vector) {
-        (true, Some(query)) => run.vector(query, candidates)?,
+        (true, Some(query)) => {
+            run.vector(query, candidates, request.effort, &mut scratch.vector)?
+        }
         (true, None) if strategy == Strategy::Vector => no_vector(view)?,
         _ => Vec::new(),
     };

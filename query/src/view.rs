@@ -11,7 +11,7 @@ use std::sync::Arc;
 use loci_graph::{GraphReader, GraphView, Ranks};
 use loci_index::facets::FacetReader;
 use loci_index::text::TextReader;
-use loci_index::vector::FlatReader;
+use loci_index::vector::VectorReader;
 use loci_storage::segment::{Layer, Part, Section, SectionId, SkeletonRow};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::{Ordinal, Placed, SegmentId, Snapshot, SpaceId, StoreError};
@@ -49,7 +49,7 @@ struct Indexes {
 struct Vectors {
     part: u64,
     space: SpaceId,
-    layers: [FlatReader<Section>; 2],
+    layers: [VectorReader<Section>; 2],
 }
 
 impl ReadView {
@@ -120,7 +120,7 @@ impl ReadView {
     }
 
     /// Vectors of a layer in the active space, by segment; segments without are left out.
-    pub fn vectors(&self, layer: Layer) -> Vec<Placed<'_, FlatReader<Section>>> {
+    pub fn vectors(&self, layer: Layer) -> Vec<Placed<'_, VectorReader<Section>>> {
         let active = self.snapshot.space().map(|space| space.id);
         let segments = self.snapshot.segments().iter().zip(&self.segments);
         let with_vectors = segments.filter_map(|(open, segment)| {
@@ -225,8 +225,9 @@ impl Indexes {
 impl Vectors {
     fn open(space: SpaceId, part: &Arc<Part>) -> Result<Vectors, StoreError> {
         let layer = |layer: Layer| {
-            let section = section(part, SectionId::Vectors, layer as u32)?;
-            FlatReader::new(section).map_err(StoreError::view)
+            let flat = section(part, SectionId::Vectors, layer as u32)?;
+            let graph = part.find(SectionId::VectorGraph, layer as u32);
+            VectorReader::new(flat, graph).map_err(StoreError::view)
         };
         let layers = [layer(Layer::Leaves)?, layer(Layer::Inner)?];
         Ok(Vectors {

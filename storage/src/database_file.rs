@@ -184,10 +184,10 @@ impl StorageBackend for DatabaseFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.state.lock();
-        if !self.failure.is_there() {
-            if let Err(error) = self.file.set_len(len) {
-                self.fail(&mut state, &error)?;
-            }
+        if !self.failure.is_there()
+            && let Err(error) = self.file.set_len(len)
+        {
+            self.fail(&mut state, &error)?;
         }
         state.len = Some(len);
         Ok(())

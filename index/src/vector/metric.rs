@@ -30,6 +30,18 @@ impl Metric {
     /// [`VectorError::Dimension`], [`VectorError::NotFinite`], [`VectorError::TooLong`],
     /// [`VectorError::Zero`].
     pub fn prepare(self, vector: &[f32], dim: usize) -> Result<Vec<f32>, VectorError> {
+        let mut prepared = Vec::with_capacity(dim);
+        self.prepare_into(vector, dim, &mut prepared)?;
+        Ok(prepared)
+    }
+
+    /// Appends `vector` to `out` as [`Metric::prepare`] gives it; nothing after an error.
+    pub(super) fn prepare_into(
+        self,
+        vector: &[f32],
+        dim: usize,
+        out: &mut Vec<f32>,
+    ) -> Result<(), VectorError> {
         if vector.len() != dim {
             return Err(VectorError::Dimension {
                 got: vector.len(),
@@ -39,20 +51,14 @@ impl Metric {
         if let Some(at) = vector.iter().position(|x| !x.is_finite()) {
             return Err(VectorError::NotFinite { at });
         }
-        let magnitude = vector
-            .iter()
-            .map(|&x| f64::from(x) * f64::from(x))
-            .sum::<f64>()
-            .sqrt();
+        let magnitude = magnitude(vector);
         match self {
-            Metric::Cosine if magnitude == 0.0 => Err(VectorError::Zero),
-            Metric::Cosine => Ok(vector
-                .iter()
-                .map(|&x| (f64::from(x) / magnitude) as f32)
-                .collect()),
-            _ if magnitude > MAGNITUDE_MAX => Err(VectorError::TooLong(magnitude)),
-            _ => Ok(vector.to_vec()),
+            Metric::Cosine if magnitude == 0.0 => return Err(VectorError::Zero),
+            Metric::Cosine => out.extend(vector.iter().map(|&x| (f64::from(x) / magnitude) as f32)),
+            _ if magnitude > MAGNITUDE_MAX => return Err(VectorError::TooLong(magnitude)),
+            _ => out.extend_from_slice(vector),
         }
+        Ok(())
     }
 
     /// How near two prepared vectors of equal length are; NaN for unequal lengths.
@@ -73,4 +79,17 @@ pub(super) fn check_dim(dim: usize) -> Result<(), VectorError> {
     } else {
         Err(VectorError::Dimensions(dim))
     }
+}
+
+/// The length of a vector. Four sums side by side, which compilers turn into vectors.
+fn magnitude(vector: &[f32]) -> f64 {
+    let mut sums = [0f64; 4];
+    let (fours, rest) = vector.as_chunks::<4>();
+    for four in fours {
+        for (sum, &x) in sums.iter_mut().zip(four) {
+            *sum += f64::from(x) * f64::from(x);
+        }
+    }
+    let rest: f64 = rest.iter().map(|&x| f64::from(x).powi(2)).sum();
+    (sums.iter().sum::<f64>() + rest).sqrt()
 }

@@ -1,7 +1,19 @@
 //! Nearness: the vectors of one space that a segment's chunks have.
 //!
-//! Today a segment keeps them flat and a search scans them all, exactly: right for small segments,
-//! and the oracle for whatever answers faster.
+//! Every segment keeps them flat, at full precision: what a small segment scans, and the oracle for
+//! what is faster. A large one has an HNSW graph besides, over codes of a byte a number or less; what a
+//! walk through it finds is ranked again by the flat vectors. [`search()`] decides a segment at a
+//! time, by what each way would cost, whether it walks or scans, and answers for all as one.
+//!
+//! | part | what |
+//! | --- | --- |
+//! | [`FlatBuilder`], [`FlatReader`] | the section below |
+//! | [`graph`] | the section of the graph: built, walked, measured |
+//! | [`codes`] | vectors in fewer bytes |
+//! | [`kernels`] | their inner products, an instruction set a file |
+//! | [`plan`] | which way a segment is searched |
+//!
+//! The section of flat vectors:
 //!
 //! ```text
 //! offset  size  field       (integers are little-endian, at no particular alignment)
@@ -16,15 +28,27 @@
 //!      -     -  vectors     count · dim f32; of length 1 for cosine
 //! ```
 //!
-//! Start reading at [`search`] or [`FlatBuilder::push`].
+//! Start reading at [`search()`] or [`FlatBuilder::push`].
 
+mod codes;
 mod flat;
+mod graph;
+mod kernels;
 mod metric;
+mod plan;
 mod search;
 
+pub use codes::Codes;
 pub use flat::{FlatBuilder, FlatReader};
+pub use graph::{Effort, GraphOptions};
 pub use metric::Metric;
-pub use search::search;
+pub use plan::Way;
+pub use search::{VectorQuery, VectorReader, VectorScratch, Visit, search};
+
+/// The instruction set that walks use on this machine.
+pub fn instruction_set() -> &'static str {
+    kernels::Level::detect().name()
+}
 
 /// Numbers that a vector has at most.
 pub const DIM_MAX: usize = 8192;
@@ -78,6 +102,9 @@ pub enum VectorError {
         /// The one before it.
         last: u32,
     },
+    /// A graph has 1 to 2^31 - 1 nodes. Split the segment.
+    #[error("a graph over {0} vectors")]
+    NodeCount(usize),
     /// Segments of one search measure nearness differently. Search one space at a time.
     #[error("segments with metrics {0:?} and {1:?} in one search")]
     Mixed(Metric, Metric),

@@ -1,61 +1,184 @@
-//! The nearest chunks, by looking at every vector that may be found.
+//! The nearest chunks of all segments, each searched the way that costs least.
 
-use loci_storage::{Local, Placed, Scored};
+use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
+use super::codes::Query;
 use super::flat::FlatReader;
+use super::graph::{Effort, GraphReader, Reach, Walk};
+use super::plan::{Facts, Way, plan};
 use super::{Metric, VectorError};
 use crate::top::Top;
 
-/// The `k` chunks whose vectors lie nearest to `query`.
+/// Nodes from which a filtered walk starts besides the entry: what may be found need not hang
+/// together.
+const STARTS: u32 = 8;
+
+/// Candidates of a walk as it usually is, by which the way of one with a deadline is planned.
+const EF_TYPICAL: usize = 64;
+
+const MISSING: VectorError = VectorError::Malformed("a vector is missing");
+
+/// The vectors of a segment, over any bytes.
+#[derive(Debug)]
+pub struct VectorReader<B> {
+    flat: FlatReader<B>,
+    graph: Option<GraphReader<B>>,
+}
+
+impl<B: AsRef<[u8]>> VectorReader<B> {
+    /// Opens the flat vectors and, where there is one, the graph over them.
+    ///
+    /// # Errors
+    /// [`VectorError::Version`]; [`VectorError::Malformed`], also when the two are not of the same
+    /// vectors.
+    pub fn new(flat: B, graph: Option<B>) -> Result<Self, VectorError> {
+        let flat = FlatReader::new(flat)?;
+        let graph = graph.map(GraphReader::new).transpose()?;
+        let same = graph.as_ref().is_none_or(|graph| {
+            let of_graph = (graph.count() as usize, graph.dim(), graph.metric());
+            of_graph == (flat.len(), flat.dim(), flat.metric())
+        });
+        if !same {
+            return Err(VectorError::Malformed("the graph is of other vectors"));
+        }
+        Ok(VectorReader { flat, graph })
+    }
+
+    /// The vectors at full precision.
+    pub fn flat(&self) -> &FlatReader<B> {
+        &self.flat
+    }
+
+    /// Whether there is a graph.
+    pub fn has_graph(&self) -> bool {
+        self.graph.is_some()
+    }
+
+    /// Bytes of the graph: codes and links. 0 without one.
+    pub fn graph_bytes(&self) -> usize {
+        self.graph.as_ref().map_or(0, GraphReader::byte_len)
+    }
+
+    /// ef, and the recall@10 that it gave when the graph was built; empty without a graph.
+    pub fn efforts(&self) -> &[(u32, f32)] {
+        self.graph
+            .as_ref()
+            .map_or(&[], |graph| graph.efforts().rows())
+    }
+}
+
+/// What is sought.
+#[derive(Clone, Copy, Debug)]
+pub struct VectorQuery<'a> {
+    /// `[dim]`, of any length; see [`Metric::prepare`] for what is refused.
+    pub vector: &'a [f32],
+    /// Ordinals that may be found; `None` for all. Deleted chunks are never found.
+    pub filter: Option<&'a RoaringBitmap>,
+    /// Hits.
+    pub k: usize,
+    /// How far walks go.
+    pub effort: Effort,
+    /// Whether the best of a walk are ranked again at full precision. Without, scores are those of
+    /// codes, recall is lower, and no vector is read: for stores whose vectors exceed the memory.
+    pub rank_again: bool,
+}
+
+impl<'a> VectorQuery<'a> {
+    /// The `k` nearest of all, with the default effort.
+    pub fn new(vector: &'a [f32], k: usize) -> VectorQuery<'a> {
+        VectorQuery {
+            vector,
+            filter: None,
+            k,
+            effort: Effort::default(),
+            rank_again: true,
+        }
+    }
+}
+
+/// What a search did in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// The first ordinal of the segment.
+    pub base: Ordinal,
+    /// The way that found its hits.
+    pub way: Way,
+    /// Vectors that could be found; an estimate where a filter meets deletions.
+    pub eligible: usize,
+    /// Distances that were measured.
+    pub measured: u64,
+}
+
+/// Memory that searches use again, one at a time; and what the last one did.
+#[derive(Debug, Default)]
+pub struct VectorScratch {
+    prepared: Vec<f32>,
+    query: Query,
+    walk: Walk,
+    nodes: Vec<u32>,
+    top: Top,
+    visits: Vec<Visit>,
+}
+
+impl VectorScratch {
+    /// What the last search did, a segment at a time.
+    pub fn visits(&self) -> &[Visit] {
+        &self.visits
+    }
+}
+
+/// The `k` chunks whose vectors lie nearest.
 ///
-/// - `query`: `[dim]`, of any length; see [`Metric::prepare`] for what is refused.
-/// - `filter`: ordinals that may be found; `None` for all. Deleted chunks are never found.
-/// - returns: up to `k` chunks, best first, ties by ascending ordinal; `score` as [`Metric`] says.
-///   Exact within the rounding of f32.
+/// - returns: `k` chunks, or all that may be found if they are fewer; best first, ties by ascending
+///   ordinal; `score` as [`Metric`] says, measured at full precision. Exact in segments without a
+///   graph; near the recall that [`Effort`] asks for in others.
 ///
 /// # Errors
 /// Those of [`Metric::prepare`]; [`VectorError::Mixed`]; [`VectorError::Malformed`].
 ///
 /// # Cost
-/// `dim` multiply-adds for every vector that may be found. Vectors at unaligned addresses are
-/// copied first, one at a time.
+/// In segments with a graph some 20 distances between codes for each of `ef` candidates, and more of
+/// them the fewer may be found, but never more than one for each vector that may; in others, one at
+/// full precision for each that may. No allocation in the steady state but the answer.
 pub fn search<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, FlatReader<B>>],
-    query: &[f32],
-    filter: Option<&RoaringBitmap>,
-    k: usize,
+    segments: &[Placed<'_, VectorReader<B>>],
+    query: &VectorQuery<'_>,
+    scratch: &mut VectorScratch,
 ) -> Result<Vec<Scored>, VectorError> {
+    scratch.visits.clear();
+    scratch.top.reset(query.k);
     let Some(first) = segments.first() else {
         return Ok(Vec::new());
     };
-    let metric = first.reader.metric();
-    let query = metric.prepare(query, first.reader.dim())?;
-    let mut top = Top::default();
-    top.reset(k);
+    let (metric, dim) = (first.reader.flat.metric(), first.reader.flat.dim());
+    scratch.prepared.clear();
+    metric.prepare_into(query.vector, dim, &mut scratch.prepared)?;
     for placed in segments {
-        check(placed, metric, query.len())?;
-        scan(placed, metric, &query, filter, &mut top)?;
+        check(placed, metric, dim)?;
+        if query.k > 0 && !placed.reader.flat.is_empty() {
+            Segment { placed, query }.search(scratch)?;
+        }
     }
-    Ok(top.drain())
+    Ok(scratch.top.drain())
 }
 
 fn check<B: AsRef<[u8]>>(
-    placed: &Placed<'_, FlatReader<B>>,
+    placed: &Placed<'_, VectorReader<B>>,
     metric: Metric,
     dim: usize,
 ) -> Result<(), VectorError> {
-    let reader = placed.reader;
-    if reader.metric() != metric {
-        return Err(VectorError::Mixed(metric, reader.metric()));
+    let flat = &placed.reader.flat;
+    if flat.metric() != metric {
+        return Err(VectorError::Mixed(metric, flat.metric()));
     }
-    if reader.dim() != dim {
+    if flat.dim() != dim {
         return Err(VectorError::Dimension {
             got: dim,
-            expected: reader.dim(),
+            expected: flat.dim(),
         });
     }
-    if reader.local_end() > placed.chunk_count {
+    if flat.local_end() > placed.chunk_count {
         return Err(VectorError::Malformed(
             "it speaks of more chunks than its segment has",
         ));
@@ -63,38 +186,245 @@ fn check<B: AsRef<[u8]>>(
     Ok(())
 }
 
-fn scan<B: AsRef<[u8]>>(
-    placed: &Placed<'_, FlatReader<B>>,
-    metric: Metric,
-    query: &[f32],
-    filter: Option<&RoaringBitmap>,
-    top: &mut Top,
-) -> Result<(), VectorError> {
-    let reader = placed.reader;
-    let mut offer = |local: Local, place: usize| {
-        if placed.is_dead(local) {
-            return Ok(());
+/// One segment of a search.
+struct Segment<'a, B> {
+    placed: &'a Placed<'a, VectorReader<B>>,
+    query: &'a VectorQuery<'a>,
+}
+
+impl<B: AsRef<[u8]>> Segment<'_, B> {
+    fn search(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+        let eligible = self.eligible();
+        let before = scratch.walk.measured;
+        let way = match &self.placed.reader.graph {
+            _ if eligible == 0 => Way::Exact,
+            None => self.exact(scratch).map(|()| Way::Exact)?,
+            Some(graph) => self.search_graph(graph, eligible, scratch)?,
+        };
+        let measured = match way {
+            Way::Exact => eligible as u64,
+            _ => scratch.walk.measured - before,
+        };
+        scratch.visits.push(Visit {
+            base: self.placed.base,
+            way,
+            eligible,
+            measured,
+        });
+        Ok(())
+    }
+
+    /// How many vectors may be found: an estimate where chunks are deleted or have no vector, but 0
+    /// only for none.
+    fn eligible(&self) -> usize {
+        let flat = &self.placed.reader.flat;
+        match self.query.filter {
+            None if self.placed.dead.is_empty() => flat.len(),
+            None => {
+                let chunks = u64::from(self.placed.chunk_count.max(1));
+                let live = chunks.saturating_sub(self.placed.dead.len());
+                ((flat.len() as u64 * live / chunks) as usize).max(1)
+            }
+            Some(filter) => {
+                let base = self.placed.base.0;
+                let end = base.saturating_add(flat.local_end());
+                (filter.range_cardinality(base..end) as usize).min(flat.len())
+            }
         }
-        let vector = reader
-            .row(place)
-            .ok_or(VectorError::Malformed("a vector is missing"))?;
-        let score = metric.score(query, &vector);
+    }
+
+    fn may_be_found(&self, place: u32) -> bool {
+        let Some(local) = self.placed.reader.flat.local(place) else {
+            return false;
+        };
+        !self.placed.is_dead(local)
+            && self
+                .query
+                .filter
+                .is_none_or(|filter| filter.contains(self.placed.ordinal(local).0))
+    }
+
+    fn search_graph(
+        &self,
+        graph: &GraphReader<B>,
+        eligible: usize,
+        scratch: &mut VectorScratch,
+    ) -> Result<Way, VectorError> {
+        let reach = graph.efforts().reach(self.query.effort, self.query.k);
+        let way = plan(Facts {
+            count: self.placed.reader.flat.len(),
+            eligible,
+            // Time, not the pool, ends a walk that has a deadline.
+            ef: reach.deadline.map_or(reach.ef, |_| EF_TYPICAL),
+            degree_max: graph.degree_max(),
+        });
+        if way == Way::Exact {
+            return self.exact(scratch).map(|()| way);
+        }
+        graph.set(&scratch.prepared, &mut scratch.query);
+        let again = graph.codes().ranked_again(self.query.k, reach.ef);
+        let enough = again.min(eligible);
+        let found = match way {
+            Way::Walk { ef } => self.walk(graph, Reach { ef, ..reach }, scratch)?,
+            Way::FilteredWalk { ef } => {
+                self.filtered_walk(graph, Reach { ef, ..reach }, scratch)?
+            }
+            _ => 0,
+        };
+        // Far from all that may be found, a walk meets too few of it.
+        let way = if found < enough && reach.deadline.is_none() {
+            self.scan(graph, again, scratch)?;
+            Way::Scan
+        } else {
+            way
+        };
+        if self.query.rank_again {
+            self.rank_again(again, scratch)?;
+        } else {
+            self.rank_by_codes(scratch)?;
+        }
+        Ok(way)
+    }
+
+    /// Leaves in the pool what may be found; returns how many.
+    fn walk(
+        &self,
+        graph: &GraphReader<B>,
+        reach: Reach,
+        scratch: &mut VectorScratch,
+    ) -> Result<usize, VectorError> {
+        graph.walk(&scratch.query, reach, None, &[], &mut scratch.walk)?;
+        let pool = &mut scratch.walk.pool;
+        if self.query.filter.is_some() || !self.placed.dead.is_empty() {
+            pool.retain(|near| self.may_be_found(near.node()));
+        }
+        Ok(pool.len())
+    }
+
+    fn filtered_walk(
+        &self,
+        graph: &GraphReader<B>,
+        reach: Reach,
+        scratch: &mut VectorScratch,
+    ) -> Result<usize, VectorError> {
+        self.starts(&mut scratch.nodes);
+        let accept = |place| self.may_be_found(place);
+        graph.walk(
+            &scratch.query,
+            reach,
+            Some(&accept),
+            &scratch.nodes,
+            &mut scratch.walk,
+        )?;
+        Ok(scratch.walk.pool.len())
+    }
+
+    /// Some places that may be found, spread over the segment.
+    fn starts(&self, places: &mut Vec<u32>) {
+        places.clear();
+        let Some(filter) = self.query.filter else {
+            return;
+        };
+        let base = self.placed.base.0;
+        let flat = &self.placed.reader.flat;
+        let before = base.checked_sub(1).map_or(0, |last| filter.rank(last));
+        let inside = filter.range_cardinality(base..base.saturating_add(flat.local_end()));
+        let at = |n: u32| before + u64::from(n) * inside / u64::from(STARTS);
+        let ordinals = (0..STARTS).filter_map(|n| filter.select(u32::try_from(at(n)).ok()?));
+        let locals = ordinals.filter_map(|ordinal| Some(Local(ordinal.checked_sub(base)?)));
+        places.extend(locals.filter_map(|local| Some(flat.place(local)? as u32)));
+        places.retain(|&place| self.may_be_found(place));
+    }
+
+    fn scan(
+        &self,
+        graph: &GraphReader<B>,
+        keep: usize,
+        scratch: &mut VectorScratch,
+    ) -> Result<(), VectorError> {
+        scratch.nodes.clear();
+        self.for_each_eligible(|place, _| {
+            scratch.nodes.push(place as u32);
+            Ok(())
+        })?;
+        graph.scan(&scratch.query, &scratch.nodes, keep, &mut scratch.walk)
+    }
+
+    /// Offers the nearest `count` of the pool at full precision.
+    fn rank_again(&self, count: usize, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+        let VectorScratch {
+            prepared,
+            walk,
+            top,
+            ..
+        } = scratch;
+        let flat = &self.placed.reader.flat;
+        for near in walk.pool.iter().take(count) {
+            let local = flat.local(near.node()).ok_or(MISSING)?;
+            self.offer(local, near.node() as usize, prepared, top)?;
+        }
+        Ok(())
+    }
+
+    /// Offers the pool with the scores of its codes.
+    fn rank_by_codes(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+        let flat = &self.placed.reader.flat;
+        let own: f32 = match flat.metric() {
+            Metric::Cosine | Metric::Dot => 0.0,
+            Metric::L2 => scratch.prepared.iter().map(|x| x * x).sum(),
+        };
+        for near in scratch.walk.pool.iter().take(self.query.k) {
+            let local = flat.local(near.node()).ok_or(MISSING)?;
+            let score = -(near.distance() + own);
+            scratch.top.push(score, self.placed.ordinal(local));
+        }
+        Ok(())
+    }
+
+    /// Offers every vector that may be found.
+    fn exact(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+        let VectorScratch { prepared, top, .. } = scratch;
+        self.for_each_eligible(|place, local| self.offer(local, place, prepared, top))
+    }
+
+    fn offer(
+        &self,
+        local: Local,
+        place: usize,
+        prepared: &[f32],
+        top: &mut Top,
+    ) -> Result<(), VectorError> {
+        let flat = &self.placed.reader.flat;
+        let vector = flat.row(place).ok_or(MISSING)?;
+        let score = flat.metric().score(prepared, &vector);
         if !score.is_finite() {
             return Err(VectorError::Malformed("a stored number is not finite"));
         }
-        top.push(score, placed.ordinal(local));
+        top.push(score, self.placed.ordinal(local));
         Ok(())
-    };
-    match filter {
-        None => reader
-            .locals()
-            .zip(0..)
-            .try_for_each(|(local, place)| offer(local, place)),
-        Some(filter) => filter
-            .range(placed.base.0..)
-            .map(|ordinal| Local(ordinal - placed.base.0))
-            .take_while(|local| local.0 < reader.local_end())
-            .filter_map(|local| Some((local, reader.place(local)?)))
-            .try_for_each(|(local, place)| offer(local, place)),
+    }
+
+    /// Calls `f` with place and local of every vector that may be found, ascending.
+    fn for_each_eligible(
+        &self,
+        mut f: impl FnMut(usize, Local) -> Result<(), VectorError>,
+    ) -> Result<(), VectorError> {
+        let flat = &self.placed.reader.flat;
+        let mut live = |place: usize, local: Local| match self.placed.is_dead(local) {
+            true => Ok(()),
+            false => f(place, local),
+        };
+        match self.query.filter {
+            None => flat
+                .locals()
+                .zip(0..)
+                .try_for_each(|(local, place)| live(place, local)),
+            Some(filter) => filter
+                .range(self.placed.base.0..)
+                .map(|ordinal| Local(ordinal - self.placed.base.0))
+                .take_while(|local| local.0 < flat.local_end())
+                .filter_map(|local| Some((flat.place(local)?, local)))
+                .try_for_each(|(place, local)| live(place, local)),
+        }
     }
 }

@@ -17,6 +17,27 @@ fn section(rows: &[Option<Vec<f32>>], dim: usize, metric: Metric) -> Vec<u8> {
     builder.finish()
 }
 
+/// The flat section, and a graph where there is a vector.
+fn sections(
+    rows: &[Option<Vec<f32>>],
+    dim: usize,
+    metric: Metric,
+    codes: Codes,
+) -> (Vec<u8>, Option<Vec<u8>>) {
+    let mut builder = FlatBuilder::new(dim, metric).unwrap();
+    for (local, row) in rows.iter().enumerate() {
+        if let Some(row) = row {
+            builder.push(Local(local as u32), row).unwrap();
+        }
+    }
+    let options = GraphOptions {
+        codes,
+        ..GraphOptions::default()
+    };
+    let graph = builder.graph(&options, 1).unwrap();
+    (builder.finish(), graph)
+}
+
 /// The metrics written down a second time, slowly and in f64.
 fn oracle(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
     let pairs = || a.iter().zip(b).map(|(&x, &y)| (f64::from(x), f64::from(y)));
@@ -56,7 +77,10 @@ fn search_cut(
 ) -> Vec<Scored> {
     let (filter, deleted) = excluded;
     let (left, right) = rows.split_at(cut.min(rows.len()));
-    let build = |rows| FlatReader::new(section(rows, query.len(), metric)).unwrap();
+    let build = |rows| {
+        let (flat, graph) = sections(rows, query.len(), metric, Codes::I8);
+        VectorReader::new(flat, graph).unwrap()
+    };
     let readers = [build(left), build(right)];
     let base = left.len() as u32;
     let dead = [
@@ -77,7 +101,11 @@ fn search_cut(
             reader: &readers[1],
         },
     ];
-    search(&segments, query, filter, k).unwrap()
+    let query = VectorQuery {
+        filter,
+        ..VectorQuery::new(query, k)
+    };
+    search(&segments, &query, &mut VectorScratch::default()).unwrap()
 }
 
 #[test]
@@ -149,8 +177,9 @@ fn what_breaks_a_rule_is_refused() {
 
 #[test]
 fn segments_of_different_spaces_are_refused() {
-    let reader =
-        |dim, metric| FlatReader::new(section(&[Some(vec![1.0; dim])], dim, metric)).unwrap();
+    let reader = |dim, metric| {
+        VectorReader::new(section(&[Some(vec![1.0; dim])], dim, metric), None).unwrap()
+    };
     let (a, b, c) = (
         reader(2, Metric::Dot),
         reader(2, Metric::L2),
@@ -163,7 +192,11 @@ fn segments_of_different_spaces_are_refused() {
         dead: &dead,
         reader,
     };
-    let run = |x, y| search(&[place(0, x), place(1, y)], &[1.0, 1.0], None, 1).unwrap_err();
+    let ask = |segments: &[_]| {
+        let query = VectorQuery::new(&[1.0, 1.0], 1);
+        search(segments, &query, &mut VectorScratch::default())
+    };
+    let run = |x, y| ask(&[place(0, x), place(1, y)]).unwrap_err();
     assert!(matches!(
         run(&a, &b),
         VectorError::Mixed(Metric::Dot, Metric::L2)
@@ -182,7 +215,7 @@ fn segments_of_different_spaces_are_refused() {
             expected: 3
         }
     ));
-    assert_eq!(search::<Vec<u8>>(&[], &[1.0], None, 5).unwrap(), []);
+    assert_eq!(ask(&[]).unwrap(), []);
 }
 
 /// A change here is a new format version, not a new expectation.
@@ -280,10 +313,13 @@ proptest! {
                 *byte = value;
             }
         }
-        let Ok(reader) = FlatReader::new(bytes) else { return Ok(()) };
+        let Ok(reader) = VectorReader::new(bytes, None) else { return Ok(()) };
         let dead = RoaringBitmap::new();
-        let placed = Placed { base: Ordinal(0), chunk_count: 30, dead: &dead, reader: &reader };
-        let _ = search(&[placed], &query, None, 5);
-        let _ = search(&[placed], &query, Some(&RoaringBitmap::from([0, 7, 29])), 5);
+        let placed = [Placed { base: Ordinal(0), chunk_count: 30, dead: &dead, reader: &reader }];
+        let (filter, mut scratch) = (RoaringBitmap::from([0, 7, 29]), VectorScratch::default());
+        for filter in [None, Some(&filter)] {
+            let query = VectorQuery { filter, ..VectorQuery::new(&query, 5) };
+            let _ = search(&placed, &query, &mut scratch);
+        }
     }
 }

@@ -1,0 +1,358 @@
+//! `loci bench --task vector`: the vector index alone, in a segment as a store has them.
+//!
+//! The segment is built, written to a file, mapped and searched through the same readers that a store
+//! uses. Inner product of unit vectors, M 16, efConstruction 200.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use loci_index::vector::{
+    Codes, Effort, FlatBuilder, GraphOptions, Metric, VectorQuery, VectorReader, VectorScratch,
+    instruction_set, search,
+};
+use loci_storage::disk::{Disk, OsDisk};
+use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
+use loci_storage::{Local, Ordinal, Placed};
+use roaring::RoaringBitmap;
+use serde_json::{Map, Value, json};
+
+use crate::BenchError;
+use crate::clock::{Stopwatch, latency, resident_mib};
+
+/// What is measured.
+const EFS: [usize; 12] = [16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 512];
+const K: usize = 10;
+
+/// What to measure, and how.
+#[derive(Clone, Debug)]
+pub struct VectorBench {
+    /// Codes that walks compare.
+    pub codes: Codes,
+    /// Threads that build, and that ask.
+    pub threads: usize,
+    /// The first so many vectors alone.
+    pub limit: Option<usize>,
+    /// Shares of the vectors that random filters keep.
+    pub filter_shares: Vec<f64>,
+}
+
+/// Vectors, questions and right answers.
+struct Data {
+    set: String,
+    dim: usize,
+    vectors: Vec<f32>,
+    queries: Vec<f32>,
+    truth: Vec<Vec<u32>>,
+}
+
+/// Measures, and calls `line` with every result.
+///
+/// # Errors
+/// [`BenchError`] when `folder` lacks `vectors.f32` or `queries.f32`, or nothing can be written to the
+/// folder for temporary files.
+pub fn run(
+    folder: &Path,
+    bench: &VectorBench,
+    mut line: impl FnMut(&Value),
+) -> Result<(), BenchError> {
+    let data = Data::read(folder, bench.limit)?;
+    let mut tell = |result: &str, fields: Value| line(&data.line(bench, result, fields));
+    let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
+    let file = at.path().join("segment");
+    let fields = build(&data, bench, &file)?;
+    tell("build", fields);
+    let (segment, fields) = open(&data, &file)?;
+    tell("open", fields);
+    for ef in EFS {
+        let fields = measure(&data, bench, &segment, ef, None, &data.truth, true)?;
+        tell("search", fields);
+    }
+    for &share in &bench.filter_shares {
+        let filter = random_filter(data.count(), share);
+        let truth = data.exact(Some(&filter));
+        for ef in EFS {
+            let mut fields = measure(&data, bench, &segment, ef, Some(&filter), &truth, true)?;
+            fields["filter_share"] = json!(share);
+            tell("search", fields);
+        }
+        let mut fields = scan(&data, bench, &filter);
+        fields["filter_share"] = json!(share);
+        tell("exact_scan", fields);
+    }
+    Ok(())
+}
+
+fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchError> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(bench.threads)
+        .build()
+        .map_err(|source| BenchError::io("threads", std::io::Error::other(source)))?;
+    let options = GraphOptions {
+        codes: bench.codes,
+        ..GraphOptions::default()
+    };
+    let watch = Stopwatch::start();
+    let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
+    for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {
+        flat.push(Local(local), vector)?;
+    }
+    let graph = pool
+        .install(|| flat.graph(&options, 1))?
+        .unwrap_or_default();
+    let graph_bytes = graph.len();
+    let mut part = PartBuilder::new(PartKind::Vectors, data.count() as u32, 1);
+    part.push(SectionId::Vectors, 0, flat.finish());
+    part.push(SectionId::VectorGraph, 0, graph);
+    let bytes = part.finish(1, 1);
+    std::fs::write(file, &bytes).map_err(|source| BenchError::io("the segment", source))?;
+    let (wall, cpu) = watch.read();
+    Ok(json!({
+        "build_s": wall.as_secs_f64(),
+        "vec_per_s": data.count() as f64 / wall.as_secs_f64(),
+        "cpu_s": cpu.as_secs_f64(),
+        "disk_bytes": bytes.len(),
+        "graph_bytes": graph_bytes,
+        "bytes_per_vec": bytes.len() as f64 / data.count() as f64,
+        "graph_bytes_per_vec": graph_bytes as f64 / data.count() as f64,
+        "peak_rss_mib": resident_mib().map(|(_, peak)| peak),
+        "simd": instruction_set(),
+    }))
+}
+
+/// Opens the mapped segment and asks once.
+fn open(data: &Data, file: &Path) -> Result<(VectorReader<Section>, Value), BenchError> {
+    let started = Instant::now();
+    let bytes = OsDisk
+        .map(file)
+        .map_err(|source| BenchError::io("the segment", source))?;
+    let part = Arc::new(Part::new(bytes)?);
+    let flat = part.section(SectionId::Vectors, 0)?;
+    let reader = VectorReader::new(flat, Some(part.section(SectionId::VectorGraph, 0)?))?;
+    let open_ms = started.elapsed().as_secs_f64() * 1e3;
+    let query = VectorQuery::new(data.query(0), K);
+    search(
+        &placed(&reader, data),
+        &query,
+        &mut VectorScratch::default(),
+    )?;
+    let first_result_ms = started.elapsed().as_secs_f64() * 1e3;
+    let efforts: Vec<Value> = reader.efforts().iter().map(|row| json!(row)).collect();
+    let fields = json!({
+        "open_ms": open_ms,
+        "first_result_ms": first_result_ms,
+        "efforts": efforts,
+    });
+    Ok((reader, fields))
+}
+
+fn placed<'a>(
+    reader: &'a VectorReader<Section>,
+    data: &Data,
+) -> [Placed<'a, VectorReader<Section>>; 1] {
+    static NONE: std::sync::LazyLock<RoaringBitmap> = std::sync::LazyLock::new(RoaringBitmap::new);
+    [Placed {
+        base: Ordinal(0),
+        chunk_count: data.count() as u32,
+        dead: &NONE,
+        reader,
+    }]
+}
+
+fn measure(
+    data: &Data,
+    bench: &VectorBench,
+    segment: &VectorReader<Section>,
+    ef: usize,
+    filter: Option<&RoaringBitmap>,
+    truth: &[Vec<u32>],
+    rank_again: bool,
+) -> Result<Value, BenchError> {
+    let placed = placed(segment, data);
+    let query = |i: usize| VectorQuery {
+        filter,
+        effort: Effort::Ef(ef),
+        rank_again,
+        ..VectorQuery::new(data.query(i), K)
+    };
+    let mut scratch = VectorScratch::default();
+    let mut found = 0;
+    for (i, truth) in truth.iter().enumerate() {
+        let hits = search(&placed, &query(i), &mut scratch)?;
+        found += hits
+            .iter()
+            .filter(|hit| truth.contains(&hit.ordinal.0))
+            .count();
+    }
+    let wanted: usize = truth.iter().map(Vec::len).sum();
+    let way = scratch
+        .visits()
+        .first()
+        .map(|visit| format!("{:?}", visit.way));
+    let took = latency(
+        truth.len(),
+        bench.threads,
+        VectorScratch::default,
+        |scratch, i| {
+            // Whether it succeeds was seen above.
+            let _ = std::hint::black_box(search(&placed, &query(i), scratch));
+        },
+    );
+    let mut fields =
+        json!({ "ef": ef, "recall10": found as f64 / wanted.max(1) as f64, "way": way });
+    merge(&mut fields, json!(took));
+    Ok(fields)
+}
+
+/// What a caller without an index would do: compare every vector that the filter keeps.
+fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Value {
+    let mut flat = FlatBuilder::new(data.dim, Metric::Dot).expect("the dimension was used before");
+    for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {
+        flat.push(Local(local), vector)
+            .expect("it was pushed before");
+    }
+    let reader = VectorReader::new(flat.finish(), None).expect("these bytes were just written");
+    let dead = RoaringBitmap::new();
+    let placed = [Placed {
+        base: Ordinal(0),
+        chunk_count: data.count() as u32,
+        dead: &dead,
+        reader: &reader,
+    }];
+    let took = latency(
+        data.truth.len(),
+        bench.threads,
+        VectorScratch::default,
+        |scratch, i| {
+            let query = VectorQuery {
+                filter: Some(filter),
+                ..VectorQuery::new(data.query(i), K)
+            };
+            let _ = std::hint::black_box(search(&placed, &query, scratch));
+        },
+    );
+    json!(took)
+}
+
+fn merge(into: &mut Value, from: Value) {
+    if let (Some(into), Value::Object(from)) = (into.as_object_mut(), from) {
+        into.extend(from);
+    }
+}
+
+/// A share of the numbers below `count`, drawn the same way every time.
+fn random_filter(count: usize, share: f64) -> RoaringBitmap {
+    let mut state = 0x853c_49e6_748f_ea9b_u64;
+    let mut chance = || {
+        // xorshift64 (Marsaglia, 2003)
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    (0..count as u32).filter(|_| chance() < share).collect()
+}
+
+impl Data {
+    fn read(folder: &Path, limit: Option<usize>) -> Result<Data, BenchError> {
+        let truth = numbers(&folder.join("gt10.i32"), i32::from_le_bytes)?;
+        let queries = numbers(&folder.join("queries.f32"), f32::from_le_bytes)?;
+        let mut vectors = numbers(&folder.join("vectors.f32"), f32::from_le_bytes)?;
+        let meta = std::fs::read_to_string(folder.join("meta.json")).unwrap_or_default();
+        let meta: Map<String, Value> = serde_json::from_str(&meta).unwrap_or_default();
+        let asked = truth.len() / K;
+        let told = meta
+            .get("dim")
+            .and_then(Value::as_u64)
+            .map(|dim| dim as usize);
+        let dim = told.unwrap_or(queries.len() / asked.max(1));
+        if dim == 0 || queries.len() != asked * dim || vectors.len() % dim != 0 {
+            return Err(BenchError::Lacking(format!(
+                "{}: gt10.i32, queries.f32 and vectors.f32 do not fit each other",
+                folder.display()
+            )));
+        }
+        let set = folder
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let limited = limit.is_some_and(|limit| limit < vectors.len() / dim);
+        if let Some(limit) = limit.filter(|_| limited) {
+            vectors.truncate(limit * dim);
+        }
+        let mut data = Data {
+            set: set.unwrap_or_default(),
+            dim,
+            vectors,
+            queries,
+            truth: truth
+                .chunks_exact(K)
+                .map(|row| row.iter().map(|&id| id as u32).collect())
+                .collect(),
+        };
+        if limited {
+            data.truth = data.exact(None);
+        }
+        Ok(data)
+    }
+
+    fn count(&self) -> usize {
+        self.vectors.len() / self.dim
+    }
+
+    fn query(&self, i: usize) -> &[f32] {
+        &self.queries[i * self.dim..(i + 1) * self.dim]
+    }
+
+    /// The right answers, by comparing everything, in double precision.
+    fn exact(&self, filter: Option<&RoaringBitmap>) -> Vec<Vec<u32>> {
+        let asked = self.queries.chunks_exact(self.dim);
+        asked
+            .map(|query| {
+                let allowed = (0..).zip(self.vectors.chunks_exact(self.dim));
+                let allowed = allowed.filter(|&(id, _)| filter.is_none_or(|f| f.contains(id)));
+                let mut scored: Vec<(f32, u32)> = allowed
+                    .map(|(id, vector)| (dot(query, vector), id))
+                    .collect();
+                scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+                scored.iter().take(K).map(|&(_, id)| id).collect()
+            })
+            .collect()
+    }
+
+    fn line(&self, bench: &VectorBench, result: &str, fields: Value) -> Value {
+        let mut line = json!({
+            "task": "vector",
+            "system": "loci",
+            "set": self.set,
+            "variant": bench.codes.name(),
+            "threads": bench.threads,
+            "n": self.count(),
+            "result": result,
+        });
+        merge(&mut line, fields);
+        line
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0f32; 16];
+    for (a, b) in a.chunks(16).zip(b.chunks(16)) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += a * b;
+        }
+    }
+    sums.iter().sum()
+}
+
+fn numbers<T>(path: &Path, read: impl Fn([u8; 4]) -> T) -> Result<Vec<T>, BenchError> {
+    let bytes = std::fs::read(path)
+        .map_err(|source| BenchError::io(path.display().to_string(), source))?;
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() {
+        return Err(BenchError::Lacking(format!(
+            "{}: its length is no multiple of 4",
+            path.display()
+        )));
+    }
+    Ok(numbers.iter().map(|&number| read(number)).collect())
+}

@@ -1,0 +1,280 @@
+//! The walk: best-first search of a graph with a bounded list (algorithm 2 of Malkov and Yashunin).
+//!
+//! Walks of construction and of searches, on every level, with or without a filter, are this one
+//! loop over a [`Field`].
+
+use std::time::Instant;
+
+use super::super::kernels::Simd;
+
+/// What is walked: nodes from 0, what each is linked to, and how far each is from what is sought.
+pub(super) trait Field {
+    /// The distance of a node; smaller is nearer. Nodes that do not exist are infinitely far.
+    fn distance<S: Simd>(&self, simd: S, node: u32) -> f32;
+
+    /// Appends what a walk sees from `node` and has not seen before.
+    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>);
+
+    /// Asks for what [`Field::distance`] will read.
+    fn prefetch<S: Simd>(&self, simd: S, node: u32);
+
+    /// Asks for what [`Field::gather`] will read.
+    fn prefetch_links<S: Simd>(&self, simd: S, node: u32);
+}
+
+/// Nodes whose code is asked for before it is needed.
+const AHEAD: usize = 8;
+
+/// A set of nodes.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    words: Vec<u64>,
+    count: u32,
+    /// Whether a node beyond the last was named: the bytes are damaged.
+    strayed: bool,
+}
+
+impl Seen {
+    /// Empties it, for nodes below `count`.
+    pub(super) fn reset(&mut self, count: u32) {
+        self.words.clear();
+        self.words.resize(count.div_ceil(64) as usize, 0);
+        self.count = count;
+        self.strayed = false;
+    }
+
+    /// Whether `node` exists and is new.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, node: u32) -> bool {
+        if node >= self.count {
+            self.strayed = true;
+            return false;
+        }
+        let Some(word) = self.words.get_mut(node as usize / 64) else {
+            return false;
+        };
+        let bit = 1 << (node % 64);
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
+    pub(super) fn strayed(&self) -> bool {
+        self.strayed
+    }
+}
+
+/// A node and its distance in one number: smaller is nearer, ties by node. Bit 0: expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) struct Near(u64);
+
+/// Nodes that fit into [`Near`].
+pub(super) const NODES_MAX: u32 = 1 << 31;
+
+impl Near {
+    #[inline(always)]
+    pub(super) fn new(distance: f32, node: u32) -> Near {
+        let bits = distance.to_bits();
+        // Floats in the order of integers: all bits of negative ones turn, else the sign alone.
+        let mask = ((bits as i32 >> 31) as u32) | 0x8000_0000;
+        Near(u64::from(bits ^ mask) << 32 | u64::from(node) << 1)
+    }
+
+    #[inline(always)]
+    pub(in super::super) fn node(self) -> u32 {
+        (self.0 as u32) >> 1
+    }
+
+    pub(in super::super) fn distance(self) -> f32 {
+        let key = (self.0 >> 32) as u32;
+        let mask = if key >> 31 == 1 {
+            0x8000_0000
+        } else {
+            u32::MAX
+        };
+        f32::from_bits(key ^ mask)
+    }
+
+    fn is_expanded(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// How far a walk goes.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Reach {
+    /// Nodes that are kept.
+    pub(in super::super) ef: usize,
+    /// Ends the walk after this many expansions in a row that changed none of the first `watched`.
+    pub(in super::super) patience: usize,
+    /// See `patience`.
+    pub(in super::super) watched: usize,
+    /// When the walk ends, wherever it is.
+    pub(in super::super) deadline: Option<Instant>,
+}
+
+/// Expansions between two looks at the clock.
+const STEPS_BETWEEN_LOOKS: u64 = 8;
+
+impl Reach {
+    /// Until the best `ef` are expanded.
+    pub(in super::super) fn full(ef: usize) -> Reach {
+        Reach {
+            ef,
+            patience: usize::MAX,
+            watched: 0,
+            deadline: None,
+        }
+    }
+}
+
+/// Memory of walks, for one thread; and what the last one found.
+#[derive(Debug, Default)]
+pub(in super::super) struct Walk {
+    pub(super) seen: Seen,
+    /// Nearest first.
+    pub(in super::super) pool: Vec<Near>,
+    found: Vec<u32>,
+    /// Distances that were measured.
+    pub(in super::super) measured: u64,
+    /// Nodes whose links were followed.
+    pub(in super::super) expanded: u64,
+}
+
+impl Walk {
+    /// Walks from `starts`; [`Walk::pool`] has the nearest `reach.ef` that were met. The nodes that
+    /// were seen before, as [`Walk::seen`] says, are not met.
+    #[inline(always)]
+    pub(super) fn run<S: Simd, F: Field>(
+        &mut self,
+        simd: S,
+        field: &F,
+        starts: impl IntoIterator<Item = u32>,
+        reach: Reach,
+    ) {
+        self.pool.clear();
+        for node in starts {
+            if self.seen.insert(node) {
+                self.measured += 1;
+                self.offer(Near::new(field.distance(simd, node), node), reach.ef);
+            }
+        }
+        // No node before this one is left to expand.
+        let mut cursor = 0;
+        let mut unchanged = 0;
+        while let Some(node) = self.expand(&mut cursor) {
+            if let Some(next) = self.pool.get(cursor) {
+                field.prefetch_links(simd, next.node());
+            }
+            let nearest = self.visit(simd, field, node, reach.ef);
+            cursor = cursor.min(nearest);
+            unchanged = if nearest < reach.watched {
+                0
+            } else {
+                unchanged + 1
+            };
+            if unchanged >= reach.patience || self.is_late(reach) {
+                break;
+            }
+        }
+    }
+
+    /// Keeps the nearest `keep` of `nodes`.
+    #[inline(always)]
+    pub(super) fn scan<S: Simd, F: Field>(
+        &mut self,
+        simd: S,
+        field: &F,
+        nodes: &[u32],
+        keep: usize,
+    ) {
+        self.pool.clear();
+        self.measured += nodes.len() as u64;
+        for (i, &node) in nodes.iter().enumerate() {
+            if let Some(&later) = nodes.get(i + AHEAD) {
+                field.prefetch(simd, later);
+            }
+            self.offer(Near::new(field.distance(simd, node), node), keep);
+        }
+    }
+
+    #[inline(always)]
+    fn is_late(&self, reach: Reach) -> bool {
+        reach.deadline.is_some_and(|deadline| {
+            self.expanded.is_multiple_of(STEPS_BETWEEN_LOOKS) && Instant::now() >= deadline
+        })
+    }
+
+    /// The nearest node that was not expanded yet; it counts as expanded now.
+    #[inline(always)]
+    fn expand(&mut self, cursor: &mut usize) -> Option<u32> {
+        while let Some(near) = self.pool.get_mut(*cursor) {
+            *cursor += 1;
+            if !near.is_expanded() {
+                near.0 |= 1;
+                self.expanded += 1;
+                return Some(near.node());
+            }
+        }
+        None
+    }
+
+    /// Measures what is seen from `node`. Returns the first place of the pool that changed.
+    #[inline(always)]
+    fn visit<S: Simd, F: Field>(&mut self, simd: S, field: &F, node: u32, ef: usize) -> usize {
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        field.gather(node, &mut self.seen, &mut found);
+        for &next in found.iter().take(AHEAD) {
+            field.prefetch(simd, next);
+        }
+        self.measured += found.len() as u64;
+        let mut nearest = usize::MAX;
+        for (i, &next) in found.iter().enumerate() {
+            if let Some(&later) = found.get(i + AHEAD) {
+                field.prefetch(simd, later);
+            }
+            let place = self.offer(Near::new(field.distance(simd, next), next), ef);
+            if place < nearest {
+                nearest = place;
+                // Perhaps the next to be expanded.
+                field.prefetch_links(simd, next);
+            }
+        }
+        self.found = found;
+        nearest
+    }
+
+    /// Keeps `near` if it is among the best `ef`. Returns its place, `usize::MAX` when it is not.
+    #[inline(always)]
+    fn offer(&mut self, near: Near, ef: usize) -> usize {
+        if self.pool.len() >= ef {
+            match self.pool.last() {
+                Some(&last) if near < last => self.pool.truncate(ef - 1),
+                _ => return usize::MAX,
+            }
+        }
+        let place = self.pool.partition_point(|&kept| kept < near);
+        self.pool.insert(place, near);
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_sorts_by_distance_then_by_node_and_gives_both_back() {
+        let distances = [f32::NEG_INFINITY, -2.5, -0.0, 0.0, 1e-9, 3.0, f32::INFINITY];
+        let all: Vec<Near> = distances
+            .iter()
+            .flat_map(|&d| [Near::new(d, 0), Near::new(d, NODES_MAX - 1)])
+            .collect();
+        assert!(all.is_sorted());
+        for (i, near) in all.iter().enumerate() {
+            assert_eq!(near.distance().to_bits(), distances[i / 2].to_bits());
+            assert_eq!(near.node(), [0, NODES_MAX - 1][i % 2]);
+        }
+    }
+}

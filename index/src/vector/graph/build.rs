@@ -1,0 +1,432 @@
+//! Vectors → the bytes of a graph section.
+//!
+//! Nodes are inserted in batches (as in ParlayANN: Dobson et al., PPoPP 2024): each node of a batch
+//! looks for its neighbours in the graph as it was before the batch, on all cores; then the links
+//! back are added, each node's at once, on all cores again. Nothing depends on which thread did what,
+//! so the bytes follow from vectors, options and seed alone. Walks and selections run on byte codes
+//! whatever the codes of the section: four times less memory to read than full vectors.
+
+use rayon::prelude::*;
+
+use super::super::codes::Codes;
+use super::super::kernels::{Job, Level, Simd};
+use super::super::{Metric, VectorError};
+use super::beam::{Field, NODES_MAX, Near, Reach, Seen, Walk};
+use super::select::{Bytes, Own, select};
+use super::{GraphOptions, LAYERS_MAX, NO_LINK, effort, write};
+
+/// A batch has at most this share of the nodes that are in the graph before it,
+const BATCH_SHARE: usize = 128;
+/// and at most this many.
+const BATCH_MAX: usize = 1024;
+
+/// One layer of the graph while it is built, and as it is written. Layer 0 has all nodes, by their
+/// own numbers; a layer above has some, numbered anew in ascending order.
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// Own number → node; empty for layer 0.
+    pub(super) nodes: Vec<u32>,
+    /// Own number → number in the layer below; empty for layer 0.
+    pub(super) below: Vec<u32>,
+    /// `[len, degree_max]`, filled up with [`NO_LINK`].
+    pub(super) links: Vec<u32>,
+    pub(super) degree_max: usize,
+}
+
+impl Layer {
+    pub(super) fn len(&self) -> usize {
+        self.links.len() / self.degree_max
+    }
+
+    #[inline(always)]
+    fn node(&self, own: u32) -> u32 {
+        match self.nodes.get(own as usize) {
+            Some(&node) => node,
+            None => own,
+        }
+    }
+
+    /// The number of a node here.
+    fn number(&self, node: u32) -> u32 {
+        if self.nodes.is_empty() {
+            return node;
+        }
+        self.nodes
+            .binary_search(&node)
+            .map_or(NO_LINK, |at| at as u32)
+    }
+
+    #[inline(always)]
+    pub(super) fn links(&self, own: u32) -> &[u32] {
+        let start = own as usize * self.degree_max;
+        let links = self.links.get(start..start + self.degree_max);
+        let links = links.unwrap_or_default();
+        let len = links.iter().position(|&link| link == NO_LINK);
+        &links[..len.unwrap_or(links.len())]
+    }
+
+    /// The bytes that [`Layer::links`] reads.
+    #[inline(always)]
+    fn link_bytes(&self, own: u32) -> &[u8] {
+        let start = own as usize * self.degree_max;
+        let links = self.links.get(start..start + self.degree_max);
+        bytemuck::cast_slice(links.unwrap_or_default())
+    }
+
+    fn set_links(&mut self, own: u32, links: &[u32]) {
+        let start = own as usize * self.degree_max;
+        let row = &mut self.links[start..start + self.degree_max];
+        row.fill(NO_LINK);
+        row[..links.len()].copy_from_slice(links);
+    }
+}
+
+/// A graph, whole.
+#[derive(Debug)]
+pub(super) struct Graph {
+    /// Layer 0 first.
+    pub(super) layers: Vec<Layer>,
+    /// A number of the last layer.
+    pub(super) entry: u32,
+}
+
+/// A layer as a walk sees it.
+struct LayerField<'a> {
+    bytes: &'a Bytes,
+    own: &'a Own,
+    layer: &'a Layer,
+}
+
+impl Field for LayerField<'_> {
+    #[inline(always)]
+    fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
+        self.bytes.distance(simd, self.own, self.layer.node(node))
+    }
+
+    #[inline(always)]
+    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
+        found.extend(
+            self.layer
+                .links(node)
+                .iter()
+                .filter(|&&link| seen.insert(link)),
+        );
+    }
+
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, node: u32) {
+        simd.prefetch(self.bytes.code(self.layer.node(node)));
+    }
+
+    #[inline(always)]
+    fn prefetch_links<S: Simd>(&self, simd: S, node: u32) {
+        simd.prefetch(self.layer.link_bytes(node));
+    }
+}
+
+/// Links in a layer that a batch found.
+struct Found {
+    layer: usize,
+    /// Of the node in the layer.
+    number: u32,
+    /// Numbers in the layer.
+    links: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Scratch {
+    walk: Walk,
+    own: Own,
+    other: Own,
+}
+
+/// The graph of `vectors` `[any number, dim]`, which the metric prepared.
+pub(in super::super) fn build(
+    vectors: &[f32],
+    dim: usize,
+    metric: Metric,
+    options: &GraphOptions,
+) -> Result<Vec<u8>, VectorError> {
+    let count = vectors.len() / dim;
+    if count == 0 || count >= NODES_MAX as usize {
+        return Err(VectorError::NodeCount(count));
+    }
+    let bytes = byte_codes(vectors, dim, metric);
+    let graph = connect(&bytes, count as u32, options);
+    let section = write::section(vectors, dim, metric, options, &graph);
+    effort::measured(section, vectors, options.seed)
+}
+
+fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
+    let (step, stride) = (Codes::I8.step(vectors), Codes::I8.len(dim));
+    let mut codes = Vec::with_capacity(vectors.len() / dim * stride);
+    for vector in vectors.chunks_exact(dim) {
+        Codes::I8.encode(vector, step, &mut codes);
+        let end = codes.len();
+        codes[end - (stride - dim)..].fill(128);
+    }
+    Bytes::new(codes, stride, metric)
+}
+
+/// Inserts all nodes.
+fn connect(bytes: &Bytes, count: u32, options: &GraphOptions) -> Graph {
+    let mut graph = empty(count, options);
+    let order = shuffled(count, options.seed);
+    let (first, rest) = order.split_at(1);
+    graph.entry = first[0];
+    let mut top = height(first[0], options);
+    graph.entry = graph.layers[top].number(first[0]);
+    let mut done = 0;
+    while done < rest.len() {
+        let batch = next_batch(&rest[done..], done + 1, top, options);
+        let found = neighbours(bytes, &graph, top, batch, options);
+        join(bytes, &mut graph, found);
+        done += batch.len();
+        let highest = height(batch[0], options);
+        if highest > top {
+            top = highest;
+            graph.entry = graph.layers[top].number(batch[0]);
+        }
+    }
+    graph
+}
+
+/// The nodes that are inserted next: a node that rises above the top comes alone.
+fn next_batch<'a>(rest: &'a [u32], done: usize, top: usize, options: &GraphOptions) -> &'a [u32] {
+    let len = (done / BATCH_SHARE).clamp(1, BATCH_MAX).min(rest.len());
+    let risen = rest[..len]
+        .iter()
+        .position(|&node| height(node, options) > top);
+    match risen {
+        Some(0) => &rest[..1],
+        Some(at) => &rest[..at],
+        None => &rest[..len],
+    }
+}
+
+/// All layers without links.
+fn empty(count: u32, options: &GraphOptions) -> Graph {
+    let layer = |nodes: Vec<u32>, below: Vec<u32>, len: usize, degree_max: usize| Layer {
+        nodes,
+        below,
+        links: vec![NO_LINK; len * degree_max],
+        degree_max,
+    };
+    let mut layers = vec![layer(Vec::new(), Vec::new(), count as usize, 2 * options.m)];
+    let mut nodes: Vec<u32> = (0..count).collect();
+    loop {
+        let level = layers.len();
+        nodes.retain(|&node| height(node, options) >= level);
+        if nodes.is_empty() {
+            return Graph { layers, entry: 0 };
+        }
+        let below = nodes.iter().map(|&node| layers[level - 1].number(node));
+        layers.push(layer(
+            nodes.clone(),
+            below.collect(),
+            nodes.len(),
+            options.m,
+        ));
+    }
+}
+
+/// The highest layer of a node: each layer has one of `m` nodes of the layer below.
+fn height(node: u32, options: &GraphOptions) -> usize {
+    let bits = mixed(options.seed ^ u64::from(node)) >> 11;
+    let uniform = (bits + 1) as f64 / (1u64 << 53) as f64;
+    let height = -uniform.ln() / (options.m as f64).ln();
+    (height as usize).min(LAYERS_MAX - 1)
+}
+
+/// A number that looks like chance (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
+pub(super) fn mixed(number: u64) -> u64 {
+    let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// Nodes in an order of chance: neighbours in a document are near, and would miss each other in a
+/// batch.
+fn shuffled(count: u32, seed: u64) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count).collect();
+    order.sort_by_cached_key(|&node| mixed(mixed(seed) ^ u64::from(node)));
+    order
+}
+
+/// What each node of `batch` will be linked to.
+fn neighbours(
+    bytes: &Bytes,
+    graph: &Graph,
+    top: usize,
+    batch: &[u32],
+    options: &GraphOptions,
+) -> Vec<Found> {
+    let level = Level::detect();
+    let insert = |scratch: &mut Scratch, &node: &u32| {
+        level.run(Insert {
+            bytes,
+            graph,
+            top,
+            node,
+            options,
+            scratch,
+        })
+    };
+    if batch.len() == 1 {
+        return insert(&mut Scratch::default(), &batch[0]);
+    }
+    let each: Vec<Vec<Found>> = batch
+        .par_iter()
+        .with_min_len(8)
+        .map_init(Scratch::default, insert)
+        .collect();
+    each.into_iter().flatten().collect()
+}
+
+/// Finds the neighbours of one node (algorithm 1 of Malkov and Yashunin, up to its links back).
+struct Insert<'a> {
+    bytes: &'a Bytes,
+    graph: &'a Graph,
+    top: usize,
+    node: u32,
+    options: &'a GraphOptions,
+    scratch: &'a mut Scratch,
+}
+
+impl Job for Insert<'_> {
+    type Output = Vec<Found>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Vec<Found> {
+        let Scratch { walk, own, other } = self.scratch;
+        self.bytes.set(own, self.node);
+        let height = height(self.node, self.options);
+        let mut all = Vec::with_capacity(height + 1);
+        let mut start = self.graph.entry;
+        for at in (0..=self.top).rev() {
+            let layer = &self.graph.layers[at];
+            let field = LayerField {
+                bytes: self.bytes,
+                own,
+                layer,
+            };
+            walk.seen.reset(layer.len() as u32);
+            let ef = if at > height {
+                1
+            } else {
+                self.options.ef_construction
+            };
+            walk.run(simd, &field, [start], Reach::full(ef));
+            if at <= height {
+                all.push(Found {
+                    layer: at,
+                    number: layer.number(self.node),
+                    links: chosen(simd, self.bytes, layer, &walk.pool, self.options.m, other),
+                });
+            }
+            let nearest = walk.pool.first().map_or(start, |near| near.node());
+            start = layer
+                .below
+                .get(nearest as usize)
+                .copied()
+                .unwrap_or(nearest);
+        }
+        all
+    }
+}
+
+/// [`select`] by numbers of a layer.
+#[inline(always)]
+fn chosen<S: Simd>(
+    simd: S,
+    bytes: &Bytes,
+    layer: &Layer,
+    candidates: &[Near],
+    count: usize,
+    own: &mut Own,
+) -> Vec<u32> {
+    if layer.nodes.is_empty() {
+        return select(simd, bytes, candidates, count, own);
+    }
+    let nodes: Vec<Near> = candidates
+        .iter()
+        .map(|near| Near::new(near.distance(), layer.node(near.node())))
+        .collect();
+    let taken = select(simd, bytes, &nodes, count, own);
+    taken.into_iter().map(|node| layer.number(node)).collect()
+}
+
+/// Sets the links that were found, and the links back.
+fn join(bytes: &Bytes, graph: &mut Graph, found: Vec<Found>) {
+    let mut back: Vec<(usize, u32, u32)> = Vec::new();
+    for Found {
+        layer,
+        number,
+        links,
+    } in found
+    {
+        back.extend(links.iter().map(|&target| (layer, target, number)));
+        graph.layers[layer].set_links(number, &links);
+    }
+    back.sort_unstable();
+    let groups: Vec<&[(usize, u32, u32)]> =
+        back.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).collect();
+    let level = Level::detect();
+    let shrink = |scratch: &mut Scratch, &group: &&[(usize, u32, u32)]| {
+        level.run(Shrink {
+            bytes,
+            layer: &graph.layers[group[0].0],
+            target: group[0].1,
+            sources: group,
+            scratch,
+        })
+    };
+    let rows: Vec<Vec<u32>> = groups
+        .par_iter()
+        .with_min_len(16)
+        .map_init(Scratch::default, shrink)
+        .collect();
+    for (group, row) in groups.iter().zip(rows) {
+        graph.layers[group[0].0].set_links(group[0].1, &row);
+    }
+}
+
+/// The links of a node with those back to `sources`; where they are too many, those that
+/// [`select`] keeps.
+struct Shrink<'a> {
+    bytes: &'a Bytes,
+    layer: &'a Layer,
+    target: u32,
+    sources: &'a [(usize, u32, u32)],
+    scratch: &'a mut Scratch,
+}
+
+impl Job for Shrink<'_> {
+    type Output = Vec<u32>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Vec<u32> {
+        let mut links = self.layer.links(self.target).to_vec();
+        links.extend(self.sources.iter().map(|&(_, _, source)| source));
+        if links.len() <= self.layer.degree_max {
+            return links;
+        }
+        let Scratch { own, other, .. } = self.scratch;
+        self.bytes.set(own, self.layer.node(self.target));
+        let mut near = Vec::with_capacity(links.len());
+        for &link in &links {
+            let distance = self.bytes.distance(simd, own, self.layer.node(link));
+            near.push(Near::new(distance, link));
+        }
+        near.sort_unstable();
+        chosen(
+            simd,
+            self.bytes,
+            self.layer,
+            &near,
+            self.layer.degree_max,
+            other,
+        )
+    }
+}

@@ -1,0 +1,451 @@
+//! A graph section, read in place.
+
+use std::marker::PhantomData;
+
+use super::super::codes::{B1, Bf16, Code, Codes, F16, F32, I4, I8, Query};
+use super::super::kernels::{Job, Level, Simd};
+use super::super::metric::check_dim;
+use super::super::{Metric, VectorError};
+use super::beam::{Field, NODES_MAX, Reach, Seen, Walk};
+use super::effort::Efforts;
+use super::{
+    ALIGNMENT, EFFORTS_AT, HEADER_LEN, LAYERS_MAX, M_RANGE, NO_LINK, RecordLayout, VERSION,
+};
+use crate::bytes::{slice, u16_at, u32_at};
+
+const CUT: VectorError = VectorError::Malformed("the graph is shorter than its header says");
+const STRAY: VectorError = VectorError::Malformed("a link of the graph leads nowhere");
+
+/// A graph over any bytes.
+#[derive(Debug)]
+pub(in super::super) struct GraphReader<B> {
+    bytes: B,
+    metric: Metric,
+    codes: Codes,
+    dim: usize,
+    count: u32,
+    m: usize,
+    entry: u32,
+    step: f32,
+    record: RecordLayout,
+    records_start: u64,
+    /// Layer 1 first.
+    upper: Vec<UpperLayer>,
+    efforts: Efforts,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UpperLayer {
+    start: u64,
+    len: u32,
+}
+
+/// What may be found, as a walk asks for each node.
+pub(in super::super) type Accept<'a> = &'a dyn Fn(u32) -> bool;
+
+impl<B: AsRef<[u8]>> GraphReader<B> {
+    /// Checks the header and all lengths. Links are checked when they are followed. Cost: the same
+    /// for graphs of any size.
+    pub(in super::super) fn new(bytes: B) -> Result<Self, VectorError> {
+        let head = bytes.as_ref();
+        let version = u16_at(head, 0).ok_or(CUT)?;
+        if version != VERSION {
+            return Err(VectorError::Version {
+                found: version,
+                known: VERSION,
+            });
+        }
+        let number = |at| u32_at(head, at).ok_or(CUT);
+        let &[_, _, metric, codes, ..] = head else {
+            return Err(CUT);
+        };
+        let metric = Metric::from_number(metric).ok_or(VectorError::Malformed("unknown metric"))?;
+        let codes = Codes::from_number(codes).ok_or(VectorError::Malformed("unknown codes"))?;
+        let (dim, count, m) = (number(4)? as usize, number(8)?, number(12)?);
+        let (layers, entry) = (number(20)? as usize, number(24)?);
+        let step = f32::from_bits(number(28)?);
+        if check_dim(dim).is_err() || !(1..NODES_MAX).contains(&count) || !M_RANGE.contains(&m) {
+            return Err(VectorError::Malformed("a number of the graph cannot be"));
+        }
+        if layers >= LAYERS_MAX || !(step.is_finite() && step > 0.0) {
+            return Err(VectorError::Malformed("a number of the graph cannot be"));
+        }
+        let m = m as usize;
+        let efforts = Efforts::read(head.get(EFFORTS_AT..HEADER_LEN).ok_or(CUT)?);
+        let record = RecordLayout::new(codes, dim, metric, 2 * m);
+        let records_start = (HEADER_LEN + 4 * layers).next_multiple_of(ALIGNMENT) as u64;
+        let mut end = records_start + u64::from(count) * record.len as u64;
+        let mut upper = Vec::with_capacity(layers);
+        for layer in 0..layers {
+            let len = number(HEADER_LEN + 4 * layer)?;
+            upper.push(UpperLayer { start: end, len });
+            end += u64::from(len) * (8 + 4 * m as u64);
+        }
+        let last = upper.last().map_or(count, |layer| layer.len);
+        if bytes.as_ref().len() as u64 != end || entry >= last {
+            return Err(VectorError::Malformed(
+                "the parts of the graph do not add up to its length",
+            ));
+        }
+        Ok(GraphReader {
+            bytes,
+            metric,
+            codes,
+            dim,
+            count,
+            m,
+            entry,
+            step,
+            record,
+            records_start,
+            upper,
+            efforts,
+        })
+    }
+
+    pub(in super::super) fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    pub(in super::super) fn codes(&self) -> Codes {
+        self.codes
+    }
+
+    pub(in super::super) fn dim(&self) -> usize {
+        self.dim
+    }
+
+    pub(in super::super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Links that a node has at most in layer 0.
+    pub(in super::super) fn degree_max(&self) -> usize {
+        2 * self.m
+    }
+
+    pub(in super::super) fn efforts(&self) -> &Efforts {
+        &self.efforts
+    }
+
+    /// Bytes of all.
+    pub(in super::super) fn byte_len(&self) -> usize {
+        self.bytes.as_ref().len()
+    }
+
+    /// Makes `query`, prepared by the metric, ready for [`GraphReader::walk`].
+    pub(in super::super) fn set(&self, query: &[f32], into: &mut Query) {
+        into.set(query, self.codes, self.step, self.metric);
+    }
+
+    /// Walks down to layer 0 and there as far as `reach` says; `walk.pool` has what was found.
+    /// With `accept`, only accepted nodes are found, and links lead on through one that is not;
+    /// `starts` are nodes to start from besides.
+    pub(in super::super) fn walk(
+        &self,
+        query: &Query,
+        reach: Reach,
+        accept: Option<Accept<'_>>,
+        starts: &[u32],
+        walk: &mut Walk,
+    ) -> Result<(), VectorError> {
+        let task = Search {
+            reader: self,
+            query,
+            reach,
+            accept,
+            starts,
+        };
+        self.run(task, walk)
+    }
+
+    /// Measures `nodes`, all that exist; `walk.pool` has the nearest `keep` of them.
+    pub(in super::super) fn scan(
+        &self,
+        query: &Query,
+        nodes: &[u32],
+        keep: usize,
+        walk: &mut Walk,
+    ) -> Result<(), VectorError> {
+        let task = Scan {
+            reader: self,
+            query,
+            nodes,
+            keep,
+        };
+        self.run(task, walk)
+    }
+
+    fn run<T: Compiled<B>>(&self, task: T, walk: &mut Walk) -> Result<(), VectorError> {
+        let level = Level::detect();
+        match self.codes {
+            Codes::F32 => level.run(Typed(task, walk, PhantomData::<(F32, B)>)),
+            Codes::F16 => level.run(Typed(task, walk, PhantomData::<(F16, B)>)),
+            Codes::Bf16 => level.run(Typed(task, walk, PhantomData::<(Bf16, B)>)),
+            Codes::I8 => level.run(Typed(task, walk, PhantomData::<(I8, B)>)),
+            Codes::I4 => level.run(Typed(task, walk, PhantomData::<(I4, B)>)),
+            Codes::B1 => level.run(Typed(task, walk, PhantomData::<(B1, B)>)),
+        }
+    }
+
+    fn records(&self) -> &[u8] {
+        let len = u64::from(self.count) * self.record.len as u64;
+        slice(self.bytes.as_ref(), self.records_start, len).unwrap_or_default()
+    }
+
+    fn bottom<'a, C: Code>(&'a self, query: &'a Query) -> Bottom<'a, C> {
+        Bottom {
+            records: self.records(),
+            record: self.record,
+            query,
+            code: PhantomData,
+        }
+    }
+
+    fn upper_field<'a, C: Code>(&'a self, query: &'a Query, layer: UpperLayer) -> Upper<'a, C> {
+        let part = |at: u64, width: u64| {
+            let start = layer.start + u64::from(layer.len) * at;
+            slice(self.bytes.as_ref(), start, u64::from(layer.len) * width).unwrap_or_default()
+        };
+        Upper {
+            bottom: self.bottom(query),
+            nodes: part(0, 4),
+            below: part(4, 4),
+            links: part(8, 4 * self.m as u64),
+            m: self.m,
+        }
+    }
+}
+
+/// Something that is compiled for each kind of code and each instruction set.
+trait Compiled<B> {
+    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut Walk) -> Result<(), VectorError>;
+}
+
+struct Typed<'w, T, C, B>(T, &'w mut Walk, PhantomData<(C, B)>);
+
+impl<T: Compiled<B>, C: Code, B> Job for Typed<'_, T, C, B> {
+    type Output = Result<(), VectorError>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Self::Output {
+        self.0.run::<C, S>(simd, self.1)
+    }
+}
+
+struct Search<'a, B> {
+    reader: &'a GraphReader<B>,
+    query: &'a Query,
+    reach: Reach,
+    accept: Option<Accept<'a>>,
+    starts: &'a [u32],
+}
+
+impl<B: AsRef<[u8]>> Compiled<B> for Search<'_, B> {
+    #[inline(always)]
+    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut Walk) -> Result<(), VectorError> {
+        let entry = self.descend::<C, S>(simd, walk)?;
+        let bottom = self.reader.bottom::<C>(self.query);
+        walk.seen.reset(self.reader.count);
+        match self.accept {
+            None => walk.run(simd, &bottom, [entry], self.reach),
+            Some(accept) => {
+                let field = Filtered { bottom, accept };
+                let mut starts = Vec::with_capacity(2 * self.starts.len());
+                starts.extend_from_slice(self.starts);
+                starts.extend(Some(entry).filter(|&entry| accept(entry)));
+                let mut near = Vec::new();
+                field.gather(entry, &mut walk.seen, &mut near);
+                walk.seen.reset(self.reader.count);
+                starts.extend(near);
+                walk.run(simd, &field, starts, self.reach);
+            }
+        }
+        if walk.seen.strayed() {
+            Err(STRAY)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl<B: AsRef<[u8]>> Search<'_, B> {
+    /// The node of layer 0 below the nearest that is found on the way down.
+    #[inline(always)]
+    fn descend<C: Code, S: Simd>(&self, simd: S, walk: &mut Walk) -> Result<u32, VectorError> {
+        let mut at = self.reader.entry;
+        for &layer in self.reader.upper.iter().rev() {
+            let field = self.reader.upper_field::<C>(self.query, layer);
+            walk.seen.reset(layer.len);
+            walk.run(simd, &field, [at], Reach::full(1));
+            if walk.seen.strayed() {
+                return Err(STRAY);
+            }
+            let nearest = walk.pool.first().map_or(at, |near| near.node());
+            at = u32_at(field.below, nearest as usize * 4).ok_or(CUT)?;
+        }
+        Ok(at)
+    }
+}
+
+struct Scan<'a, B> {
+    reader: &'a GraphReader<B>,
+    query: &'a Query,
+    nodes: &'a [u32],
+    keep: usize,
+}
+
+impl<B: AsRef<[u8]>> Compiled<B> for Scan<'_, B> {
+    #[inline(always)]
+    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut Walk) -> Result<(), VectorError> {
+        let bottom = self.reader.bottom::<C>(self.query);
+        walk.scan(simd, &bottom, self.nodes, self.keep);
+        Ok(())
+    }
+}
+
+/// Layer 0.
+struct Bottom<'a, C> {
+    records: &'a [u8],
+    record: RecordLayout,
+    query: &'a Query,
+    code: PhantomData<C>,
+}
+
+impl<C> Bottom<'_, C> {
+    #[inline(always)]
+    fn record(&self, node: u32) -> Option<&[u8]> {
+        let start = node as usize * self.record.len;
+        self.records.get(start..start + self.record.len)
+    }
+
+    #[inline(always)]
+    fn links(&self, node: u32) -> &[[u8; 4]] {
+        let links = self.record(node).and_then(|record| {
+            record.get(self.record.links_at..self.record.links_at + self.record.links_len)
+        });
+        links.unwrap_or_default().as_chunks().0
+    }
+}
+
+/// The links of a row, up to the first that is none.
+#[inline(always)]
+fn filled(links: &[[u8; 4]]) -> impl Iterator<Item = u32> {
+    let links = links.iter().map(|&link| u32::from_le_bytes(link));
+    links.take_while(|&link| link != NO_LINK)
+}
+
+impl<C: Code> Field for Bottom<'_, C> {
+    #[inline(always)]
+    fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
+        let Some(record) = self.record(node) else {
+            return f32::INFINITY;
+        };
+        let norm = match self.record.has_norm() {
+            true => u32_at(record, self.record.code_len).map_or(0.0, f32::from_bits),
+            false => 0.0,
+        };
+        let code = record.get(..self.record.code_len).unwrap_or_default();
+        self.query.distance::<S, C>(simd, code, norm)
+    }
+
+    #[inline(always)]
+    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
+        found.extend(filled(self.links(node)).filter(|&link| seen.insert(link)));
+    }
+
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, node: u32) {
+        let code = self
+            .record(node)
+            .and_then(|record| record.get(..self.record.code_len));
+        simd.prefetch(code.unwrap_or_default());
+    }
+
+    #[inline(always)]
+    fn prefetch_links<S: Simd>(&self, simd: S, node: u32) {
+        simd.prefetch(self.links(node).as_flattened());
+    }
+}
+
+/// Layer 0 as a walk under a filter sees it: from a node to all accepted ones that are linked to it,
+/// or to a linked node that is not accepted (ACORN-1; Patel et al., SIGMOD 2024).
+struct Filtered<'a, C> {
+    bottom: Bottom<'a, C>,
+    accept: Accept<'a>,
+}
+
+impl<C: Code> Field for Filtered<'_, C> {
+    #[inline(always)]
+    fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
+        self.bottom.distance(simd, node)
+    }
+
+    #[inline(always)]
+    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
+        for link in filled(self.bottom.links(node)) {
+            if !seen.insert(link) {
+                continue;
+            }
+            if (self.accept)(link) {
+                found.push(link);
+                continue;
+            }
+            for next in filled(self.bottom.links(link)) {
+                // What is not accepted is not marked: its own links are not followed yet.
+                if (self.accept)(next) && seen.insert(next) {
+                    found.push(next);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, node: u32) {
+        self.bottom.prefetch(simd, node);
+    }
+
+    #[inline(always)]
+    fn prefetch_links<S: Simd>(&self, simd: S, node: u32) {
+        self.bottom.prefetch_links(simd, node);
+    }
+}
+
+/// A layer above 0.
+struct Upper<'a, C> {
+    bottom: Bottom<'a, C>,
+    nodes: &'a [u8],
+    below: &'a [u8],
+    links: &'a [u8],
+    m: usize,
+}
+
+impl<C> Upper<'_, C> {
+    #[inline(always)]
+    fn node(&self, number: u32) -> u32 {
+        u32_at(self.nodes, number as usize * 4).unwrap_or(NO_LINK)
+    }
+}
+
+impl<C: Code> Field for Upper<'_, C> {
+    #[inline(always)]
+    fn distance<S: Simd>(&self, simd: S, number: u32) -> f32 {
+        self.bottom.distance(simd, self.node(number))
+    }
+
+    #[inline(always)]
+    fn gather(&self, number: u32, seen: &mut Seen, found: &mut Vec<u32>) {
+        let start = number as usize * self.m * 4;
+        let links = self.links.get(start..start + self.m * 4);
+        let (links, _) = links.unwrap_or_default().as_chunks();
+        found.extend(filled(links).filter(|&link| seen.insert(link)));
+    }
+
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, number: u32) {
+        self.bottom.prefetch(simd, self.node(number));
+    }
+
+    #[inline(always)]
+    fn prefetch_links<S: Simd>(&self, _: S, _: u32) {}
+}

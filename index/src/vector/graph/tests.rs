@@ -1,0 +1,326 @@
+use loci_storage::{Local, Ordinal, Placed, Scored};
+use roaring::RoaringBitmap;
+
+use super::super::{FlatBuilder, VectorQuery, VectorReader, VectorScratch, Way, search};
+use super::build::mixed;
+use super::*;
+
+const DIM: usize = 24;
+
+/// Vectors around some centres, as those of texts are.
+fn clustered(count: usize, seed: u64) -> Vec<Vec<f32>> {
+    let number = |chance: u64| (mixed(chance) >> 40) as f32 / (1 << 23) as f32 - 1.0;
+    let vector = |chance: u64| (0..DIM as u64).map(move |i| number(mixed(chance) ^ i));
+    let one = |n: u64| {
+        let centre = vector(mixed(seed ^ n) % 20);
+        let own = vector(mixed(seed ^ n << 20));
+        centre.zip(own).map(|(c, x)| c + 0.7 * x).collect()
+    };
+    (0..count as u64).map(one).collect()
+}
+
+fn built(vectors: &[Vec<f32>], metric: Metric, options: &GraphOptions) -> (Vec<u8>, Vec<u8>) {
+    let mut flat = FlatBuilder::new(vectors[0].len(), metric).unwrap();
+    for (local, vector) in (0..).zip(vectors) {
+        flat.push(Local(local), vector).unwrap();
+    }
+    let graph = flat.graph(options, 1).unwrap().unwrap();
+    (flat.finish(), graph)
+}
+
+/// A segment of a test, with and without its graph.
+struct Segment {
+    flat: VectorReader<Vec<u8>>,
+    graph: VectorReader<Vec<u8>>,
+    count: u32,
+    dead: RoaringBitmap,
+}
+
+impl Segment {
+    fn new(vectors: &[Vec<f32>], metric: Metric, codes: Codes) -> Segment {
+        let options = GraphOptions {
+            codes,
+            ..GraphOptions::default()
+        };
+        let (flat, graph) = built(vectors, metric, &options);
+        Segment {
+            flat: VectorReader::new(flat.clone(), None).unwrap(),
+            graph: VectorReader::new(flat, Some(graph)).unwrap(),
+            count: vectors.len() as u32,
+            dead: RoaringBitmap::new(),
+        }
+    }
+
+    fn ask(&self, reader: &VectorReader<Vec<u8>>, query: &VectorQuery<'_>) -> (Vec<Scored>, Way) {
+        let placed = Placed {
+            base: Ordinal(100),
+            chunk_count: self.count,
+            dead: &self.dead,
+            reader,
+        };
+        let mut scratch = VectorScratch::default();
+        let hits = search(&[placed], query, &mut scratch).unwrap();
+        (hits, scratch.visits()[0].way)
+    }
+
+    /// Share of the right answers that are found, over `questions`; and the way of the last.
+    fn recall(
+        &self,
+        questions: &[Vec<f32>],
+        filter: Option<&RoaringBitmap>,
+        ef: usize,
+    ) -> (f64, Way) {
+        let (mut right, mut found, mut way) = (0, 0, Way::Exact);
+        for question in questions {
+            let query = VectorQuery {
+                filter,
+                effort: Effort::Ef(ef),
+                ..VectorQuery::new(question, 10)
+            };
+            let (want, _) = self.ask(&self.flat, &query);
+            let (got, used) = self.ask(&self.graph, &query);
+            assert_eq!(got.len(), want.len(), "as many hits as without a graph");
+            for hit in &got {
+                let Ordinal(ordinal) = hit.ordinal;
+                assert!(
+                    filter.is_none_or(|f| f.contains(ordinal)),
+                    "{ordinal} is filtered out"
+                );
+                assert!(!self.dead.contains(ordinal - 100), "{ordinal} is deleted");
+            }
+            right += want.len();
+            found += got.iter().filter(|hit| want.contains(hit)).count();
+            way = used;
+        }
+        (
+            if right == 0 {
+                1.0
+            } else {
+                found as f64 / right as f64
+            },
+            way,
+        )
+    }
+}
+
+#[test]
+fn walks_find_what_is_near_by_every_code_and_metric() {
+    let (vectors, questions) = (clustered(3000, 1), clustered(50, 2));
+    let floors = [0.97, 0.97, 0.97, 0.97, 0.95, 0.5];
+    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+        for (codes, floor) in Codes::ALL.into_iter().zip(floors) {
+            let segment = Segment::new(&vectors, metric, codes);
+            let (recall, way) = segment.recall(&questions, None, 100);
+            assert_eq!(way, Way::Walk { ef: 100 });
+            assert!(recall >= floor, "{metric:?} {codes:?}: {recall}");
+        }
+    }
+}
+
+#[test]
+fn filters_of_every_width_keep_the_recall() {
+    let (vectors, questions) = (clustered(14_000, 3), clustered(40, 4));
+    let segment = Segment::new(&vectors, Metric::Cosine, Codes::I8);
+    let mut ways = Vec::new();
+    for one_of in [1u64, 2, 4, 7, 40, 100, 1000, 14_000] {
+        let allowed = |&n: &u32| mixed(u64::from(n) ^ 77).is_multiple_of(one_of);
+        let filter: RoaringBitmap = (0..14_000).filter(allowed).map(|n| n + 100).collect();
+        for ef in [16, 64] {
+            let (recall, way) = segment.recall(&questions, Some(&filter), ef);
+            let floor = if ef == 16 { 0.5 } else { 0.9 };
+            assert!(recall >= floor, "1 of {one_of}, ef {ef}, {way}: {recall}");
+            ways.push(way);
+        }
+    }
+    let seen = |is: fn(&Way) -> bool| assert!(ways.iter().any(is), "{ways:?}");
+    seen(|way| matches!(way, Way::Exact));
+    seen(|way| matches!(way, Way::Scan));
+    seen(|way| matches!(way, Way::Walk { .. }));
+    seen(|way| matches!(way, Way::FilteredWalk { .. }));
+}
+
+#[test]
+fn deleted_neighbours_do_not_cost_hits() {
+    let (vectors, questions) = (clustered(3000, 5), clustered(30, 6));
+    let mut segment = Segment::new(&vectors, Metric::Dot, Codes::I8);
+    // All that is near the first questions, and half of the rest.
+    for question in &questions[..5] {
+        let (near, _) = segment.ask(&segment.flat, &VectorQuery::new(question, 200));
+        segment
+            .dead
+            .extend(near.iter().map(|hit| hit.ordinal.0 - 100));
+    }
+    segment
+        .dead
+        .extend((0..3000).filter(|n| mixed(*n as u64).is_multiple_of(2)));
+    let (recall, _) = segment.recall(&questions, None, 64);
+    assert!(recall >= 0.95, "{recall}");
+    segment.dead.insert_range(0..3000);
+    assert_eq!(
+        segment
+            .ask(&segment.graph, &VectorQuery::new(&questions[0], 10))
+            .0,
+        []
+    );
+}
+
+#[test]
+fn the_bytes_do_not_depend_on_the_number_of_threads() {
+    let vectors = clustered(1500, 7);
+    let build = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build()
+            .unwrap()
+            .install(|| built(&vectors, Metric::Dot, &GraphOptions::default()).1)
+    };
+    let alone = build(1);
+    assert!(alone == build(4), "other bytes with four threads");
+    let other = GraphOptions {
+        seed: 1,
+        ..GraphOptions::default()
+    };
+    assert!(
+        alone != built(&vectors, Metric::Dot, &other).1,
+        "the seed says nothing"
+    );
+}
+
+#[test]
+fn more_effort_finds_more_and_the_table_says_how_much() {
+    let (vectors, questions) = (clustered(5000, 8), clustered(60, 9));
+    let segment = Segment::new(&vectors, Metric::Dot, Codes::I8);
+    let efforts = segment.graph.efforts();
+    assert!(
+        efforts.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1 + 0.02),
+        "{efforts:?}"
+    );
+    let way = |effort, k| {
+        let query = VectorQuery {
+            effort,
+            ..VectorQuery::new(&questions[0], k)
+        };
+        segment.ask(&segment.graph, &query).1
+    };
+    let (enough, _) = efforts.iter().find(|row| row.1 >= 0.9).unwrap();
+    assert_eq!(
+        way(Effort::Recall(0.9), 1),
+        Way::Walk {
+            ef: *enough as usize
+        }
+    );
+    assert_eq!(
+        way(Effort::Recall(2.0), 1),
+        Way::Scan,
+        "512 candidates of 5,000 cost more"
+    );
+    assert_eq!(
+        way(Effort::Ef(1), 70),
+        Way::Walk { ef: 70 },
+        "k hits need k candidates"
+    );
+    let query = VectorQuery {
+        effort: Effort::Within(std::time::Duration::ZERO),
+        ..VectorQuery::new(&questions[0], 5)
+    };
+    assert_eq!(
+        segment.ask(&segment.graph, &query).0.len(),
+        5,
+        "no time gives hits all the same"
+    );
+}
+
+#[test]
+fn codes_alone_rank_nearly_as_full_vectors_do() {
+    let (vectors, questions) = (clustered(2000, 10), clustered(20, 11));
+    for metric in [Metric::Cosine, Metric::L2] {
+        let segment = Segment::new(&vectors, metric, Codes::I8);
+        for question in &questions {
+            let query = VectorQuery {
+                rank_again: false,
+                ..VectorQuery::new(question, 5)
+            };
+            let (hits, _) = segment.ask(&segment.graph, &query);
+            let (want, _) = segment.ask(&segment.flat, &query);
+            for (hit, want) in hits.iter().zip(want) {
+                let slack = 0.05 * want.score.abs().max(1.0);
+                assert!(
+                    (hit.score - want.score).abs() < slack,
+                    "{metric:?} {hit:?} {want:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_vectors_and_few_vectors_are_found() {
+    for count in [1, 2, 17, 300] {
+        let segment = Segment::new(&vec![vec![0.5; 3]; count], Metric::L2, Codes::I8);
+        let (hits, _) = segment.ask(&segment.graph, &VectorQuery::new(&[0.5; 3], 300));
+        assert_eq!(hits.len(), count);
+    }
+}
+
+/// A change here is a new format version, not a new expectation.
+#[test]
+fn bytes_are_those_of_version_1() {
+    let options = GraphOptions {
+        m: 64,
+        ef_construction: 100,
+        codes: Codes::I8,
+        seed: 3,
+    };
+    let (_, bytes) = built(&[vec![1.0], vec![-1.0]], Metric::L2, &options);
+    let head = [
+        1, 0, 2, 3, 1, 0, 0, 0, 2, 0, 0, 0, 64, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    assert_eq!(bytes[..24], head);
+    assert_eq!(
+        bytes[28..40],
+        [4, 2, 1, 60, 3, 0, 0, 0, 0, 0, 0, 0],
+        "step, seed"
+    );
+    let efforts: Vec<u8> = [10u32, 16]
+        .iter()
+        .flat_map(|ef| [ef.to_le_bytes(), 1f32.to_le_bytes()].concat())
+        .collect();
+    assert_eq!(bytes[48..64], efforts);
+    assert_eq!(bytes.len(), 192 + 2 * 640);
+    let record = &bytes[192..192 + 640];
+    assert_eq!((record[0], &record[1..64]), (255, &[0; 63][..]));
+    assert_eq!(record[64..68], 1f32.to_le_bytes(), "norm");
+    assert_eq!(record[68..72], [1, 0, 0, 0], "its only link");
+    assert_eq!(
+        (&record[72..580], &record[580..]),
+        (&[255; 508][..], &[0; 60][..])
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn altered_or_cut_bytes_are_searched_without_a_panic(
+        changes in proptest::collection::vec((0usize..40_000, proptest::prelude::any::<u8>()), 1..20),
+        heads in proptest::collection::vec((0usize..200, proptest::prelude::any::<u8>()), 0..3),
+        keep in proptest::prelude::any::<proptest::sample::Index>(),
+        codes in proptest::sample::select(Codes::ALL.to_vec()),
+    ) {
+        let vectors = clustered(150, 12);
+        let options = GraphOptions { m: 4, ef_construction: 20, codes, seed: 1 };
+        let (flat, graph) = built(&vectors, Metric::Dot, &options);
+        proptest::prop_assert!(GraphReader::new(&graph[..keep.index(graph.len())]).is_err());
+        let mut bytes = graph;
+        for (at, value) in changes.into_iter().chain(heads) {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte = value;
+            }
+        }
+        let Ok(reader) = VectorReader::new(flat, Some(bytes)) else { return Ok(()) };
+        let dead = RoaringBitmap::new();
+        let placed = [Placed { base: Ordinal(0), chunk_count: 150, dead: &dead, reader: &reader }];
+        let filter: RoaringBitmap = (0..150).filter(|n| n % 2 == 0).collect();
+        for filter in [None, Some(&filter)] {
+            let query = VectorQuery { filter, effort: Effort::Ef(5), ..VectorQuery::new(&vectors[3], 5) };
+            let _ = search(&placed, &query, &mut VectorScratch::default());
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A graph → bytes.
+
+use super::super::Metric;
+use super::build::{Graph, Layer};
+use super::{ALIGNMENT, GraphOptions, HEADER_LEN, NO_LINK, RecordLayout, VERSION};
+
+/// The bytes of a section with `graph` over `vectors` `[any number, dim]`.
+pub(super) fn section(
+    vectors: &[f32],
+    dim: usize,
+    metric: Metric,
+    options: &GraphOptions,
+    graph: &Graph,
+) -> Vec<u8> {
+    let (codes, step) = (options.codes, options.codes.step(vectors));
+    let record = RecordLayout::new(codes, dim, metric, 2 * options.m);
+    let (bottom, upper) = graph.layers.split_first().expect("a graph has layer 0");
+    let mut out = Vec::with_capacity(HEADER_LEN + bottom.len() * record.len + 4096);
+    out.extend_from_slice(&VERSION.to_le_bytes());
+    out.extend_from_slice(&[metric as u8, codes as u8]);
+    let numbers = [
+        dim as u32,
+        bottom.len() as u32,
+        options.m as u32,
+        options.ef_construction as u32,
+        upper.len() as u32,
+        graph.entry,
+        step.to_bits(),
+    ];
+    extend(&mut out, numbers);
+    out.extend_from_slice(&options.seed.to_le_bytes());
+    // Efforts are measured when the graph can be walked.
+    out.resize(HEADER_LEN, 0);
+    extend(&mut out, upper.iter().map(|layer| layer.len() as u32));
+    pad(&mut out);
+    for (node, vector) in (0..).zip(vectors.chunks_exact(dim)) {
+        push_record(&mut out, &record, vector, step, bottom, node);
+    }
+    for layer in upper {
+        extend(&mut out, layer.nodes.iter().copied());
+        extend(&mut out, layer.below.iter().copied());
+        extend(&mut out, layer.links.iter().copied());
+    }
+    out
+}
+
+fn push_record(
+    out: &mut Vec<u8>,
+    record: &RecordLayout,
+    vector: &[f32],
+    step: f32,
+    bottom: &Layer,
+    node: u32,
+) {
+    let start = out.len();
+    record.codes.encode(vector, step, out);
+    if record.has_norm() {
+        let norm: f32 = vector.iter().map(|x| x * x).sum();
+        out.extend_from_slice(&norm.to_le_bytes());
+    }
+    let links = bottom.links(node);
+    extend(out, links.iter().copied());
+    extend(out, (links.len()..bottom.degree_max).map(|_| NO_LINK));
+    out.resize(start + record.len, 0);
+}
+
+fn extend(out: &mut Vec<u8>, numbers: impl IntoIterator<Item = u32>) {
+    out.extend(numbers.into_iter().flat_map(u32::to_le_bytes));
+}
+
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+}
