@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use loci_index::vector::Codes;
 use loci_index::vector::{
-    Codes, Effort, FlatBuilder, GraphOptions, Metric, VectorQuery, VectorReader, VectorScratch,
+    Effort, FlatBuilder, GraphOptions, Metric, VectorQuery, VectorReader, VectorScratch,
     instruction_set, search,
 };
 use loci_storage::disk::{Disk, OsDisk};
@@ -345,8 +346,8 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 fn numbers<T>(path: &Path, read: impl Fn([u8; 4]) -> T) -> Result<Vec<T>, BenchError> {
-    let bytes = std::fs::read(path)
-        .map_err(|source| BenchError::io(path.display().to_string(), source))?;
+    let bytes =
+        std::fs::read(path).map_err(|source| BenchError::io(path.display().to_string(), source))?;
     let (numbers, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {
         return Err(BenchError::Lacking(format!(

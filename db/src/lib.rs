@@ -44,7 +44,7 @@ pub use loci_models::{EmbedError, Embedder};
 pub use loci_query as query;
 pub use loci_query::answer::{Answer, Hit};
 pub use loci_query::filter::Expr;
-pub use loci_query::{SearchRequest, Strategy};
+pub use loci_query::{Effort, SearchRequest, Strategy};
 pub use loci_storage as storage;
 pub use loci_storage::{Disk, Durability};
 pub use progress::{Progress, Silent};

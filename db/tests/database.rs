@@ -533,3 +533,78 @@ fn a_view_outlives_its_database_and_keeps_the_store_locked() {
     drop(view);
     Database::open(folder.path()).unwrap();
 }
+
+/// A unit vector of chance.
+fn direction(n: u64) -> Vec<f32> {
+    let number = |i: u64| {
+        let mixed = (n * 8 + i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..8).map(number).collect()
+}
+
+#[test]
+fn a_large_segment_is_walked_and_finds_what_a_scan_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    database.use_given_space("given", 8).unwrap();
+    let texts: Vec<String> = (0..4000).map(|n| format!("passage {n}")).collect();
+    for (key, share) in [("a", 0..2500), ("b", 2500..4000)] {
+        let texts: Vec<&str> = texts[share.clone()].iter().map(String::as_str).collect();
+        let mut large = document(key, &texts);
+        for (chunk, n) in large.chunks[1..].iter_mut().zip(share) {
+            chunk.vector = Some(direction(n as u64));
+        }
+        put(&database, large);
+    }
+    database.compact(&Silent).unwrap();
+    let ask = |filter: &str, question: u64| SearchRequest {
+        vector: Some(direction(question)),
+        strategy: Strategy::Vector,
+        filter: Some(filter)
+            .filter(|f| !f.is_empty())
+            .map(|f| Expr::parse(f).unwrap()),
+        explain: true,
+        ..SearchRequest::new("")
+    };
+    let cosine = |a: &[f32], b: &[f32]| {
+        let dot = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
+        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+    };
+    let cases = [
+        ("", "walk with ef"),
+        ("page < 3", "exact scan"),
+        ("page < 200", "scan of codes"),
+    ];
+    for (filter, way) in cases {
+        let (mut right, mut found_ones) = (0, 0);
+        for question in 10_000..10_020 {
+            let allowed = |n: &u64| {
+                filter.is_empty() || {
+                    let page = if *n < 2500 { n + 1 } else { n - 2499 };
+                    page < filter[7..].parse().unwrap()
+                }
+            };
+            let mut want: Vec<u64> = (0..4000).filter(allowed).collect();
+            let near = |n: u64| cosine(&direction(n), &direction(question));
+            want.sort_by(|a, b| near(*b).total_cmp(&near(*a)));
+            want.truncate(10);
+            let answer = database.search(&ask(filter, question)).unwrap();
+            let got: Vec<String> = answer.hits.into_iter().map(|hit| hit.text).collect();
+            assert_eq!(got.len(), want.len());
+            right += want.len();
+            found_ones += want
+                .iter()
+                .filter(|n| got.contains(&texts[**n as usize]))
+                .count();
+            let steps = answer.explain.unwrap();
+            let detail = steps.iter().find_map(|step| step.detail.clone()).unwrap();
+            assert!(detail.contains(way), "{filter}: {detail}");
+        }
+        assert!(
+            found_ones * 100 >= right * 97,
+            "{filter}: {found_ones} of {right}"
+        );
+    }
+}

@@ -33,6 +33,6 @@ pub mod view;
 
 pub use answer::{Answer, Hit};
 pub use error::QueryError;
-pub use request::{SearchRequest, Strategy};
+pub use request::{Effort, SearchRequest, Strategy};
 pub use search::Searcher;
 pub use view::ReadView;

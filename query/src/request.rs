@@ -1,6 +1,6 @@
 //! What is asked: the question and how to answer it.
 
-use loci_index::vector::Effort;
+pub use loci_index::vector::Effort;
 use loci_storage::records::Level;
 use serde::{Deserialize, Serialize};
 

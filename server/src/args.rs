@@ -1,8 +1,11 @@
 //! The command line: commands, options, and how their values are read.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use loci_benches::vector::Codes;
+use locidb::Effort;
 
 /// One embedded transactional store for retrieval: documents, vectors, text and graph.
 #[derive(Debug, Parser)]
@@ -40,6 +43,8 @@ pub(crate) enum Command {
     Load(Load),
     /// Ask the questions of a prepared data folder and judge the answers
     Eval(Eval),
+    /// Measure one part over a prepared data folder: a line of JSON each result
+    Bench(Bench),
     /// Parse one document from standard input: what `ingest` runs as a limited child
     #[command(name = "__parse", hide = true)]
     Parse,
@@ -124,6 +129,10 @@ pub(crate) struct Search {
     /// Say what each operator did
     #[arg(long)]
     pub(crate) explain: bool,
+    /// How far the search for near vectors goes in large stores: ef=N candidates, recall=R as it was
+    /// measured, or within=N microseconds
+    #[arg(long, value_name = "EFFORT", default_value = "ef=64", value_parser = effort)]
+    pub(crate) effort: Effort,
 }
 
 #[derive(Debug, Args)]
@@ -239,6 +248,74 @@ pub(crate) struct Eval {
     #[arg(long, value_enum, default_value = "given")]
     pub(crate) concepts: ConceptsArg,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// The data folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) data: PathBuf,
+    /// What is measured
+    #[arg(long, value_enum)]
+    pub(crate) task: TaskArg,
+    /// Threads that build, and that ask
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// The first N chunks alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: Option<u32>,
+    /// Codes that walks compare: f32, f16, bf16, i8, i4, b1
+    #[arg(long, default_value = "i8", value_parser = codes)]
+    pub(crate) variant: Codes,
+    /// Repeat the search under random filters that keep these shares
+    #[arg(long, value_delimiter = ',', value_name = "SHARE,…", value_parser = share)]
+    pub(crate) filter_share: Vec<f64>,
+}
+
+/// What `loci bench` measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TaskArg {
+    /// HNSW: build, open, search
+    Vector,
+}
+
+fn codes(name: &str) -> Result<Codes, String> {
+    Codes::from_name(name).ok_or_else(|| "f32, f16, bf16, i8, i4 and b1 are possible".into())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: Option<f64> = text.parse().ok();
+    let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "a share is above 0 and at most 1".into())
+}
+
+/// How far the search for near vectors goes.
+fn effort(text: &str) -> Result<Effort, String> {
+    let wrong = || "give ef=64, recall=0.98 or within=500us".to_string();
+    let (kind, value) = text.split_once('=').ok_or_else(wrong)?;
+    match kind {
+        "ef" => {
+            let ef = value.parse().ok().filter(|ef| (1..=EF_MAX).contains(ef));
+            ef.map(Effort::Ef)
+                .ok_or_else(|| format!("an ef is 1 to {EF_MAX}"))
+        }
+        "recall" => {
+            let recall = value.parse().ok().filter(|r| (0.0..=1.0).contains(r));
+            recall
+                .map(Effort::Recall)
+                .ok_or_else(|| "a recall is 0 to 1".into())
+        }
+        "within" => {
+            let number = value.strip_suffix("us").unwrap_or(value);
+            let time = number.parse().map(Duration::from_micros);
+            time.map(Effort::Within)
+                .map_err(|_| "a time is a number of microseconds: within=500us".into())
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Candidates that can be asked for.
+const EF_MAX: usize = 100_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EmbedderArg {

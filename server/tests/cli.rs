@@ -427,3 +427,76 @@ fn a_data_folder_is_loaded_asked_and_judged() {
     let concept = &json(0, &["concept", "--db", &db, "sand"])[0];
     assert_eq!(concept["relations"][0]["type"], "is covered by");
 }
+
+#[test]
+fn the_vector_index_is_measured_over_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let floats =
+        |numbers: &[f32]| -> Vec<u8> { numbers.iter().flat_map(|x| x.to_le_bytes()).collect() };
+    let angle = |n: f32| [n.cos(), n.sin()];
+    let vectors: Vec<f32> = (0..300).flat_map(|n| angle(n as f32 / 100.0)).collect();
+    fs::write(path.join("vectors.f32"), floats(&vectors)).unwrap();
+    fs::write(path.join("queries.f32"), floats(&angle(0.05))).unwrap();
+    let nearest: Vec<u8> = (0..10i32).flat_map(i32::to_le_bytes).collect();
+    fs::write(path.join("gt10.i32"), nearest).unwrap();
+    let data = path.display().to_string();
+    let bench = [
+        "bench",
+        "--data",
+        &data,
+        "--task",
+        "vector",
+        "--filter-share",
+        "0.5",
+    ];
+    let lines = json(0, &bench);
+    let of = |result: &str| lines.iter().filter(|line| line["result"] == result).count();
+    assert_eq!(
+        (of("build"), of("open"), of("search"), of("exact_scan")),
+        (1, 1, 24, 1)
+    );
+    let found = |line: &Value| line["recall10"].as_f64().unwrap();
+    let searches: Vec<_> = lines
+        .iter()
+        .filter(|line| line["result"] == "search")
+        .collect();
+    // The ten are those around 0.05; gt10 has the first ten, of which nine or ten are.
+    assert!(
+        searches.iter().all(|line| found(line) >= 0.9),
+        "{searches:?}"
+    );
+    for line in &lines {
+        assert_eq!(
+            (&line["task"], &line["system"]),
+            (&"vector".into(), &"loci".into())
+        );
+        assert_eq!((&line["n"], &line["threads"]), (&300.into(), &1.into()));
+    }
+    let refused = |args: &[&str], status: i32, says: &str| {
+        let output = loci(args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {error}");
+        assert!(error.contains(says), "{args:?}: {error}");
+    };
+    let wrong = [
+        "bench",
+        "--data",
+        &data,
+        "--task",
+        "vector",
+        "--variant",
+        "i3",
+    ];
+    refused(&wrong, 2, "i4 and b1 are possible");
+    fs::write(path.join("queries.f32"), [0; 7]).unwrap();
+    refused(&bench, 1, "queries.f32");
+}
+
+#[test]
+fn an_effort_that_cannot_be_is_a_wrong_call() {
+    for effort in ["64", "ef=0", "recall=2", "within=soon", "speed=9"] {
+        let output = loci(&["search", "--db", "x", "question", "--effort", effort]);
+        assert_eq!(output.status.code(), Some(2), "{effort}");
+    }
+}

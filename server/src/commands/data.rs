@@ -1,13 +1,14 @@
-//! `loci load` and `loci eval`: prepared data folders.
+//! `loci load`, `loci eval` and `loci bench`: prepared data folders.
 
 use loci_benches::eval::{Evaluation, evaluate};
 use loci_benches::folder::Folder;
 use loci_benches::load::{self, Concepts, Embedder};
+use loci_benches::vector::{self, VectorBench};
 use locidb::Strategy;
 use serde_json::json;
 
 use super::open_or_create;
-use crate::args::{ConceptsArg, EmbedderArg, Eval, Load};
+use crate::args::{Bench, ConceptsArg, EmbedderArg, Eval, Load, TaskArg};
 use crate::output::Out;
 use crate::progress::Bar;
 use crate::{Done, WrongCall};
@@ -28,6 +29,24 @@ pub(crate) fn load(args: &Load, out: &Out) -> anyhow::Result<Done> {
             folder.name, loaded.documents, loaded.chunks, loaded.load_s
         ))?;
     }
+    Ok(Done::Well)
+}
+
+pub(crate) fn bench(args: &Bench, out: &Out) -> anyhow::Result<Done> {
+    let TaskArg::Vector = args.task;
+    let bench = VectorBench {
+        codes: args.variant,
+        threads: args.threads.into(),
+        limit: args.limit.map(|limit| limit as usize),
+        filter_shares: args.filter_share.clone(),
+    };
+    let mut told = Ok(());
+    vector::run(&args.data, &bench, |line| {
+        if told.is_ok() {
+            told = out.json_line(line);
+        }
+    })?;
+    told?;
     Ok(Done::Well)
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Config(args) => config::run(&args, out),
         Command::Load(args) => data::load(&args, out),
         Command::Eval(args) => data::eval(&args, out),
+        Command::Bench(args) => data::bench(&args, out),
         Command::Parse => Ok(Done::Well),
     }
 }

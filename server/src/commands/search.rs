@@ -48,6 +48,7 @@ fn request(args: &Search) -> anyhow::Result<SearchRequest> {
         filter,
         context_tokens: args.budget,
         explain: args.explain,
+        effort: args.effort,
         ..SearchRequest::new(&args.question[..])
     })
 }
