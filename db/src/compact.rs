@@ -14,16 +14,17 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_storage::build::{SegmentBuilder, SegmentDocument, SegmentDraft, build_segment};
-use loci_storage::segment::PartBuilder;
+use loci_storage::segment::{Layer, PartBuilder};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::Edit;
 use loci_storage::store::DatabaseBytes;
-use loci_storage::{DocumentId, Rows, SegmentId, SpaceId, StoreError, Views, failpoint};
+use loci_storage::{DocumentId, Rows, SegmentId, SpaceId, StoreError, failpoint};
 use serde::Serialize;
 
 use crate::database::{Database, Inner};
 use crate::error::Error;
 use crate::progress::Progress;
+use crate::segment::Donor;
 use crate::views::View;
 
 /// Segments of one tier that may stand side by side.
@@ -112,7 +113,7 @@ pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<
     documents.sort_unstable();
     let draft = match documents.is_empty() {
         true => None,
-        false => Some(build(inner, view, &documents)?),
+        false => Some(build(inner, view, old, &documents)?),
     };
     failpoint::reach("merge-built");
     let old: Vec<SegmentId> = old.iter().map(|segment| segment.id).collect();
@@ -124,9 +125,22 @@ pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<
     Ok(!listed.any(|segment| merged.contains(&segment.id)))
 }
 
-fn build(inner: &Inner, view: &View, documents: &[DocumentId]) -> Result<SegmentDraft, StoreError> {
+fn build(
+    inner: &Inner,
+    view: &View,
+    old: &[&OpenSegment],
+    documents: &[DocumentId],
+) -> Result<SegmentDraft, StoreError> {
+    let largest = old.iter().max_by_key(|segment| segment.chunk_count);
+    let donor = largest.and_then(|segment| {
+        let layers = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));
+        let [Some(leaves), Some(inner)] = layers else {
+            return None;
+        };
+        Some(Donor::new(segment, [leaves, inner]))
+    });
     let builder = Box::new(Stoppable {
-        builder: inner.store.views().builder(view),
+        builder: inner.store.views().builder_after(view, donor),
         stop: &inner.stop,
     });
     let draft = build_segment(view.rows(), documents, builder)?;

@@ -10,13 +10,14 @@ use loci_graph::{MentionsBuilder, NamesBuilder, RelationsBuilder};
 use loci_index::analysis::Analyzer;
 use loci_index::facets::FacetBuilder;
 use loci_index::text::TextBuilder;
-use loci_index::vector::{FlatBuilder, GraphOptions, Metric};
+use loci_index::vector::{FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorReader};
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::records::{ChunkRecord, EmbedLevels};
 use loci_storage::rows::missing;
-use loci_storage::segment::{Layer, PartBuilder, PartKind, SectionId};
+use loci_storage::segment::{Layer, PartBuilder, PartKind, Section, SectionId};
+use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::indexed_text;
-use loci_storage::{ConceptId, Local, Rows, SpaceId, StoreError, Table, keys};
+use loci_storage::{ConceptId, DocumentId, Local, Placed, Rows, SpaceId, StoreError, Table, keys};
 use parking_lot::Mutex;
 
 use crate::facets::push_facets;
@@ -66,13 +67,55 @@ pub(crate) struct SegmentWriter<'a> {
     mentions: MentionsBuilder,
     relations: RelationsBuilder,
     names: NamesBuilder,
-    vectors: Option<VectorWriter>,
+    vectors: Option<VectorWriter<'a>>,
 }
 
 /// Writes the vectors of one segment.
-pub(crate) struct VectorWriter {
+pub(crate) struct VectorWriter<'a> {
     source: VectorSource,
     layers: [FlatBuilder; 2],
+    donor: Option<Donor<'a>>,
+}
+
+/// A segment that is merged into the one that is written: its graphs are copied where that pays.
+pub(crate) struct Donor<'a> {
+    segment: &'a OpenSegment,
+    layers: [Placed<'a, VectorReader<Section>>; 2],
+    /// For each vector of a layer, its place in the new segment.
+    kept: [Vec<u32>; 2],
+}
+
+impl<'a> Donor<'a> {
+    /// `layers`: the vectors of `segment`.
+    pub(crate) fn new(
+        segment: &'a OpenSegment,
+        layers: [Placed<'a, VectorReader<Section>>; 2],
+    ) -> Donor<'a> {
+        let none = |layer: usize| vec![NOT_KEPT; layers[layer].reader.flat().len()];
+        let kept = [none(0), none(1)];
+        Donor {
+            segment,
+            layers,
+            kept,
+        }
+    }
+
+    /// Notes that chunk `at` of a document got its vector as the last of `builder`.
+    fn note(&mut self, document: DocumentId, at: u32, layer: Layer, builder: &FlatBuilder) {
+        let Some(run) = self.segment.documents.find(document) else {
+            return;
+        };
+        let old = self.layers[layer as usize].reader.flat();
+        let local = Local(run.first.0 + at);
+        let Some((new, place)) = builder.len().checked_sub(1).zip(old.place(local)) else {
+            return;
+        };
+        // Text or embedding may have changed meanwhile.
+        let same = old.vector(local).as_deref() == builder.vector_at(new);
+        if let Some(kept) = self.kept[layer as usize].get_mut(place).filter(|_| same) {
+            *kept = new as u32;
+        }
+    }
 }
 
 /// The layer that a chunk is found in.
@@ -103,6 +146,14 @@ impl<'a> SegmentWriter<'a> {
             names: NamesBuilder::default(),
             vectors: source.map(VectorWriter::new).transpose()?,
         })
+    }
+
+    /// Begins the graphs over vectors with those of `donor`.
+    pub(crate) fn after(mut self, donor: Option<Donor<'a>>) -> SegmentWriter<'a> {
+        if let Some(vectors) = &mut self.vectors {
+            vectors.donor = donor;
+        }
+        self
     }
 
     fn push_graph(
@@ -159,6 +210,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
                 && is_embedded(document.record.embed, layer)
             {
                 vectors.push(rows, local, layer, chunk, &terms)?;
+                vectors.note(document.id, place, layer, local);
             }
         }
         self.push_graph(rows, document)
@@ -194,11 +246,15 @@ pub(crate) fn is_embedded(embed: EmbedLevels, layer: Layer) -> bool {
     }
 }
 
-impl VectorWriter {
-    pub(crate) fn new(source: VectorSource) -> Result<VectorWriter, StoreError> {
+impl<'a> VectorWriter<'a> {
+    pub(crate) fn new(source: VectorSource) -> Result<VectorWriter<'a>, StoreError> {
         let layer = || FlatBuilder::new(source.dim, Metric::Cosine).map_err(StoreError::view);
         let layers = [layer()?, layer()?];
-        Ok(VectorWriter { source, layers })
+        Ok(VectorWriter {
+            source,
+            layers,
+            donor: None,
+        })
     }
 
     /// Takes a chunk; one that has no vector (no known term, no row) is passed over.
@@ -222,11 +278,27 @@ impl VectorWriter {
         }
     }
 
+    /// Notes that the chunk that was pushed last, `place` of a document, may have been in the donor.
+    fn note(&mut self, document: DocumentId, place: u32, layer: Layer, local: Local) {
+        let builder = &self.layers[layer as usize];
+        if let Some(donor) = self
+            .donor
+            .as_mut()
+            .filter(|_| builder.last() == Some(local))
+        {
+            donor.note(document, place, layer, builder);
+        }
+    }
+
     pub(crate) fn finish(self, chunks: u32, documents: u32) -> Result<PartBuilder, StoreError> {
         let mut part = PartBuilder::new(PartKind::Vectors, chunks, documents);
         for (layer, vectors) in Layer::ALL.into_iter().zip(self.layers) {
+            let before = self.donor.as_ref().map(|donor| {
+                let at = layer as usize;
+                (donor.layers[at].reader, &donor.kept[at][..])
+            });
             let graph = vectors
-                .graph(&GraphOptions::default(), GRAPH_VECTORS_MIN)
+                .graph_after(&GraphOptions::default(), GRAPH_VECTORS_MIN, before)
                 .map_err(StoreError::view)?;
             part.push(SectionId::Vectors, layer as u32, vectors.finish());
             if let Some(graph) = graph {

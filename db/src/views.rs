@@ -10,7 +10,7 @@ use loci_storage::snapshot::{OpenSegment, Snapshot};
 use loci_storage::{Rows, SpaceId, StoreError, Views};
 
 use crate::outside::{Models, Outside};
-use crate::segment::{Analyzers, SegmentWriter, VectorSource};
+use crate::segment::{Analyzers, Donor, SegmentWriter, VectorSource};
 use crate::space::Projector;
 
 /// One committed state, ready to be searched.
@@ -84,8 +84,19 @@ impl Views for LociViews {
     }
 
     fn builder<'v>(&'v self, view: &'v View) -> Box<dyn SegmentBuilder + 'v> {
+        self.builder_after(view, None)
+    }
+}
+
+impl LociViews {
+    /// A builder whose segment takes the place of `donor`, among others.
+    pub(crate) fn builder_after<'v>(
+        &'v self,
+        view: &'v View,
+        donor: Option<Donor<'v>>,
+    ) -> Box<dyn SegmentBuilder + 'v> {
         match SegmentWriter::new(view.vector_source(), &self.analyzers) {
-            Ok(writer) => Box::new(writer),
+            Ok(writer) => Box::new(writer.after(donor)),
             Err(error) => Box::new(Failed(Some(error))),
         }
     }

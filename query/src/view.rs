@@ -131,6 +131,18 @@ impl ReadView {
         with_vectors.collect()
     }
 
+    /// Vectors of a layer in the active space, of one segment of this view.
+    pub fn vectors_of(
+        &self,
+        segment: &OpenSegment,
+        layer: Layer,
+    ) -> Option<Placed<'_, VectorReader<Section>>> {
+        let of_layer = self.vectors(layer);
+        of_layer
+            .into_iter()
+            .find(|placed| placed.base == segment.base)
+    }
+
     fn placed<'v, R>(&'v self, reader: impl Fn(&'v ViewSegment) -> &'v R) -> Vec<Placed<'v, R>> {
         let segments = self.snapshot.segments().iter().zip(&self.segments);
         segments

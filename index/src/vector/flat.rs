@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use loci_storage::Local;
 
 use super::metric::check_dim;
-use super::{DIM_MAX, GraphOptions, Metric, VectorError, graph};
+use super::{DIM_MAX, GraphOptions, Metric, VectorError, VectorReader, graph};
 use crate::bytes::{slice, u16_at, u32_at};
 
 const VERSION: u16 = 1;
@@ -67,10 +67,48 @@ impl FlatBuilder {
         options: &GraphOptions,
         count_min: usize,
     ) -> Result<Option<Vec<u8>>, VectorError> {
+        self.graph_after::<Vec<u8>>(options, count_min, None)
+    }
+
+    /// As [`FlatBuilder::graph`], beginning with the graph of another section: its vectors that are
+    /// here too are copied with their links, the others inserted. Built anew where that is better:
+    /// where over a fifth of the old vectors is gone, more than half is new, or the old graph is damaged.
+    /// - `before`: the other section, and for each of its vectors the place that it has here, or
+    ///   [`NOT_KEPT`](super::NOT_KEPT). A vector that is kept is the same.
+    ///
+    /// # Errors
+    /// Those of [`FlatBuilder::graph`].
+    pub fn graph_after<B: AsRef<[u8]>>(
+        &self,
+        options: &GraphOptions,
+        count_min: usize,
+        before: Option<(&VectorReader<B>, &[u32])>,
+    ) -> Result<Option<Vec<u8>>, VectorError> {
         if self.locals.len() < count_min.max(1) {
             return Ok(None);
         }
-        graph::build(&self.vectors, self.dim, self.metric, options).map(Some)
+        let donor = before.and_then(|(reader, kept)| Some((reader.graph()?, kept)));
+        graph::build(&self.vectors, self.dim, self.metric, options, donor).map(Some)
+    }
+
+    /// The chunk whose vector was pushed last.
+    pub fn last(&self) -> Option<Local> {
+        self.locals.last().copied().map(Local)
+    }
+
+    /// How many vectors were pushed: the place of the next.
+    pub fn len(&self) -> usize {
+        self.locals.len()
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.locals.is_empty()
+    }
+
+    /// The vector at a place, as it is stored.
+    pub fn vector_at(&self, place: usize) -> Option<&[f32]> {
+        self.vectors.get(place * self.dim..(place + 1) * self.dim)
     }
 
     /// The bytes of the section.
@@ -202,8 +240,8 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
         dense.chain(self.listed()).map(Local)
     }
 
-    /// Which vector is the chunk's.
-    pub(super) fn place(&self, Local(local): Local) -> Option<usize> {
+    /// Which vector is the chunk's, from 0.
+    pub fn place(&self, Local(local): Local) -> Option<usize> {
         if self.dense {
             return (local < self.count).then_some(local as usize);
         }

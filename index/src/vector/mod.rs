@@ -40,7 +40,7 @@ mod search;
 
 pub use codes::Codes;
 pub use flat::{FlatBuilder, FlatReader};
-pub use graph::{Effort, GraphOptions};
+pub use graph::{Effort, GraphOptions, NOT_KEPT};
 pub use metric::Metric;
 pub use plan::Way;
 pub use search::{VectorQuery, VectorReader, VectorScratch, Visit, search};

@@ -50,6 +50,10 @@ impl<B: AsRef<[u8]>> VectorReader<B> {
         &self.flat
     }
 
+    pub(super) fn graph(&self) -> Option<&GraphReader<B>> {
+        self.graph.as_ref()
+    }
+
     /// Whether there is a graph.
     pub fn has_graph(&self) -> bool {
         self.graph.is_some()

@@ -11,7 +11,9 @@ use rayon::prelude::*;
 use super::super::codes::Codes;
 use super::super::kernels::{Job, Level, Simd};
 use super::super::{Metric, VectorError};
+use super::adopt::Donor;
 use super::beam::{Field, NODES_MAX, Near, Reach, Seen, Walk};
+use super::read::GraphReader;
 use super::select::{Bytes, Own, select};
 use super::{GraphOptions, LAYERS_MAX, NO_LINK, effort, write};
 
@@ -39,7 +41,7 @@ impl Layer {
     }
 
     #[inline(always)]
-    fn node(&self, own: u32) -> u32 {
+    pub(super) fn node(&self, own: u32) -> u32 {
         match self.nodes.get(own as usize) {
             Some(&node) => node,
             None => own,
@@ -47,7 +49,7 @@ impl Layer {
     }
 
     /// The number of a node here.
-    fn number(&self, node: u32) -> u32 {
+    pub(super) fn number(&self, node: u32) -> u32 {
         if self.nodes.is_empty() {
             return node;
         }
@@ -73,7 +75,7 @@ impl Layer {
         bytemuck::cast_slice(links.unwrap_or_default())
     }
 
-    fn set_links(&mut self, own: u32, links: &[u32]) {
+    pub(super) fn set_links(&mut self, own: u32, links: &[u32]) {
         let start = own as usize * self.degree_max;
         let row = &mut self.links[start..start + self.degree_max];
         row.fill(NO_LINK);
@@ -141,18 +143,23 @@ struct Scratch {
 }
 
 /// The graph of `vectors` `[any number, dim]`, which the metric prepared.
-pub(in super::super) fn build(
+/// - `donor`: a graph to begin with, and where its nodes are now; see [`Donor::new`].
+pub(in super::super) fn build<B: AsRef<[u8]>>(
     vectors: &[f32],
     dim: usize,
     metric: Metric,
     options: &GraphOptions,
+    donor: Option<(&GraphReader<B>, &[u32])>,
 ) -> Result<Vec<u8>, VectorError> {
     let count = vectors.len() / dim;
     if count == 0 || count >= NODES_MAX as usize {
         return Err(VectorError::NodeCount(count));
     }
+    // A damaged graph is not copied.
+    let donor =
+        donor.and_then(|(reader, kept)| Donor::new(reader, kept, options.m, count).ok().flatten());
     let bytes = byte_codes(vectors, dim, metric);
-    let graph = connect(&bytes, count as u32, options);
+    let graph = connect(&bytes, count as u32, options, donor.as_ref());
     let section = write::section(vectors, dim, metric, options, &graph);
     effort::measured(section, vectors, options.seed)
 }
@@ -168,55 +175,65 @@ fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
     Bytes::new(codes, stride, metric)
 }
 
-/// Inserts all nodes.
-fn connect(bytes: &Bytes, count: u32, options: &GraphOptions) -> Graph {
-    let mut graph = empty(count, options);
-    let order = shuffled(count, options.seed);
-    let (first, rest) = order.split_at(1);
-    graph.entry = first[0];
-    let mut top = height(first[0], options);
-    graph.entry = graph.layers[top].number(first[0]);
-    let mut done = 0;
-    while done < rest.len() {
-        let batch = next_batch(&rest[done..], done + 1, top, options);
-        let found = neighbours(bytes, &graph, top, batch, options);
+/// Inserts all nodes, or those that the donor does not bring.
+fn connect(bytes: &Bytes, count: u32, options: &GraphOptions, donor: Option<&Donor<'_>>) -> Graph {
+    let mut heights: Vec<u8> = (0..count).map(|node| height(node, options)).collect();
+    let mut order = shuffled(count, options.seed);
+    let kept = donor.map(|donor| donor.set_heights(&mut heights));
+    let mut graph = empty(&heights, options);
+    let mut top;
+    let mut done;
+    match donor {
+        Some(donor) => {
+            order.retain(|node| kept.as_ref().is_none_or(|kept| !kept.contains(node)));
+            top = donor.copy_into(&mut graph, bytes);
+            done = donor.kept_count();
+        }
+        None => {
+            let first = order.remove(0);
+            top = usize::from(heights[first as usize]);
+            graph.entry = graph.layers[top].number(first);
+            done = 1;
+        }
+    }
+    let mut rest = &order[..];
+    while !rest.is_empty() {
+        let (batch, later) = rest.split_at(batch_len(rest, done, top, &heights));
+        let found = neighbours(bytes, &graph, top, batch, &heights, options);
         join(bytes, &mut graph, found);
-        done += batch.len();
-        let highest = height(batch[0], options);
+        let highest = usize::from(heights[batch[0] as usize]);
         if highest > top {
             top = highest;
             graph.entry = graph.layers[top].number(batch[0]);
         }
+        done += batch.len();
+        rest = later;
     }
     graph
 }
 
-/// The nodes that are inserted next: a node that rises above the top comes alone.
-fn next_batch<'a>(rest: &'a [u32], done: usize, top: usize, options: &GraphOptions) -> &'a [u32] {
+/// How many nodes are inserted next: one that rises above the top comes alone.
+fn batch_len(rest: &[u32], done: usize, top: usize, heights: &[u8]) -> usize {
     let len = (done / BATCH_SHARE).clamp(1, BATCH_MAX).min(rest.len());
-    let risen = rest[..len]
-        .iter()
-        .position(|&node| height(node, options) > top);
-    match risen {
-        Some(0) => &rest[..1],
-        Some(at) => &rest[..at],
-        None => &rest[..len],
-    }
+    let rises = |&node: &u32| usize::from(heights[node as usize]) > top;
+    let risen = rest[..len].iter().position(rises);
+    risen.map_or(len, |at| at.max(1))
 }
 
 /// All layers without links.
-fn empty(count: u32, options: &GraphOptions) -> Graph {
+fn empty(heights: &[u8], options: &GraphOptions) -> Graph {
     let layer = |nodes: Vec<u32>, below: Vec<u32>, len: usize, degree_max: usize| Layer {
         nodes,
         below,
         links: vec![NO_LINK; len * degree_max],
         degree_max,
     };
-    let mut layers = vec![layer(Vec::new(), Vec::new(), count as usize, 2 * options.m)];
-    let mut nodes: Vec<u32> = (0..count).collect();
+    let count = heights.len();
+    let mut layers = vec![layer(Vec::new(), Vec::new(), count, 2 * options.m)];
+    let mut nodes: Vec<u32> = (0..count as u32).collect();
     loop {
         let level = layers.len();
-        nodes.retain(|&node| height(node, options) >= level);
+        nodes.retain(|&node| usize::from(heights[node as usize]) >= level);
         if nodes.is_empty() {
             return Graph { layers, entry: 0 };
         }
@@ -230,12 +247,12 @@ fn empty(count: u32, options: &GraphOptions) -> Graph {
     }
 }
 
-/// The highest layer of a node: each layer has one of `m` nodes of the layer below.
-fn height(node: u32, options: &GraphOptions) -> usize {
+/// The highest layer of a new node: each layer has one of `m` nodes of the layer below.
+fn height(node: u32, options: &GraphOptions) -> u8 {
     let bits = mixed(options.seed ^ u64::from(node)) >> 11;
     let uniform = (bits + 1) as f64 / (1u64 << 53) as f64;
     let height = -uniform.ln() / (options.m as f64).ln();
-    (height as usize).min(LAYERS_MAX - 1)
+    (height as u8).min(LAYERS_MAX as u8 - 1)
 }
 
 /// A number that looks like chance (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
@@ -260,6 +277,7 @@ fn neighbours(
     graph: &Graph,
     top: usize,
     batch: &[u32],
+    heights: &[u8],
     options: &GraphOptions,
 ) -> Vec<Found> {
     let level = Level::detect();
@@ -269,6 +287,7 @@ fn neighbours(
             graph,
             top,
             node,
+            height: usize::from(heights[node as usize]),
             options,
             scratch,
         })
@@ -290,6 +309,7 @@ struct Insert<'a> {
     graph: &'a Graph,
     top: usize,
     node: u32,
+    height: usize,
     options: &'a GraphOptions,
     scratch: &'a mut Scratch,
 }
@@ -301,7 +321,7 @@ impl Job for Insert<'_> {
     fn run<S: Simd>(self, simd: S) -> Vec<Found> {
         let Scratch { walk, own, other } = self.scratch;
         self.bytes.set(own, self.node);
-        let height = height(self.node, self.options);
+        let height = self.height;
         let mut all = Vec::with_capacity(height + 1);
         let mut start = self.graph.entry;
         for at in (0..=self.top).rev() {
@@ -338,7 +358,7 @@ impl Job for Insert<'_> {
 
 /// [`select`] by numbers of a layer.
 #[inline(always)]
-fn chosen<S: Simd>(
+pub(super) fn chosen<S: Simd>(
     simd: S,
     bytes: &Bytes,
     layer: &Layer,

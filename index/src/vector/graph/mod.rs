@@ -33,11 +33,13 @@
 //!                  links         l · m · u32: numbers in this layer, filled up as above
 //! ```
 //!
-//! What always holds: the bytes follow from vectors, options and seed, whatever the number of threads;
+//! What always holds: the bytes follow from vectors, options, seed and the graph that was copied, if any,
+//! whatever the number of threads;
 //! a reader believes no number of them before it is compared with the end of what it counts.
 //!
 //! Start reading at [`build`] and [`GraphReader::walk`].
 
+mod adopt;
 mod beam;
 mod build;
 mod effort;
@@ -59,6 +61,9 @@ const EFFORTS_AT: usize = 48;
 const ALIGNMENT: usize = 64;
 const LAYERS_MAX: usize = 16;
 const NO_LINK: u32 = u32::MAX;
+
+/// Stands for the new place of a vector that is not kept.
+pub const NOT_KEPT: u32 = u32::MAX;
 
 /// Links of a node above layer 0.
 const M_RANGE: std::ops::RangeInclusive<u32> = 2..=64;

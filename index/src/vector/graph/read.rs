@@ -128,6 +128,48 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         &self.efforts
     }
 
+    /// Where walks start: a number of the highest layer.
+    pub(super) fn entry(&self) -> u32 {
+        self.entry
+    }
+
+    /// All links, checked. Copies 4 bytes a link.
+    pub(super) fn layers(&self) -> Result<Vec<OldLayer>, VectorError> {
+        let query = Query::default();
+        let bottom = self.bottom::<I8>(&query);
+        let mut links = Vec::with_capacity(self.count as usize * self.degree_max());
+        for node in 0..self.count {
+            links.extend(
+                bottom
+                    .links(node)
+                    .iter()
+                    .map(|&link| u32::from_le_bytes(link)),
+            );
+        }
+        let mut layers = vec![OldLayer {
+            nodes: Vec::new(),
+            links,
+            degree_max: self.degree_max(),
+        }];
+        for &layer in &self.upper {
+            let field = self.upper_field::<I8>(&query, layer);
+            let numbers = |bytes: &[u8]| -> Vec<u32> {
+                let (numbers, _) = bytes.as_chunks();
+                numbers
+                    .iter()
+                    .map(|&number| u32::from_le_bytes(number))
+                    .collect()
+            };
+            layers.push(OldLayer {
+                nodes: numbers(field.nodes),
+                links: numbers(field.links),
+                degree_max: self.m,
+            });
+        }
+        let sound = layers.iter().all(|layer| layer.is_sound(self.count));
+        if sound { Ok(layers) } else { Err(STRAY) }
+    }
+
     /// Bytes of all.
     pub(in super::super) fn byte_len(&self) -> usize {
         self.bytes.as_ref().len()
@@ -214,6 +256,47 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
             links: part(8, 4 * self.m as u64),
             m: self.m,
         }
+    }
+}
+
+/// The links of a layer, in memory.
+#[derive(Debug)]
+pub(super) struct OldLayer {
+    /// Own number → node; empty for layer 0.
+    nodes: Vec<u32>,
+    links: Vec<u32>,
+    degree_max: usize,
+}
+
+impl OldLayer {
+    pub(super) fn len(&self) -> usize {
+        self.links.len() / self.degree_max
+    }
+
+    pub(super) fn node(&self, own: u32) -> Option<u32> {
+        match self.nodes.is_empty() {
+            true => Some(own),
+            false => self.nodes.get(own as usize).copied(),
+        }
+    }
+
+    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> {
+        (0..self.len() as u32).filter_map(|own| self.node(own))
+    }
+
+    pub(super) fn links(&self, own: u32) -> impl Iterator<Item = u32> {
+        let start = own as usize * self.degree_max;
+        let links = self.links.get(start..start + self.degree_max);
+        let links = links.unwrap_or_default().iter().copied();
+        links.take_while(|&link| link != NO_LINK)
+    }
+
+    /// Whether every number is that of a node: those of layer 0 are below `count`.
+    fn is_sound(&self, count: u32) -> bool {
+        let (len, mut ascending) = (self.len() as u32, self.nodes.windows(2));
+        self.nodes.iter().all(|&node| node < count)
+            && ascending.all(|pair| pair[0] < pair[1])
+            && self.links.iter().all(|&link| link < len || link == NO_LINK)
     }
 }
 

@@ -261,6 +261,55 @@ fn equal_vectors_and_few_vectors_are_found() {
     }
 }
 
+#[test]
+fn a_copied_graph_loses_what_is_gone_and_gains_what_is_new() {
+    let (vectors, questions) = (clustered(4000, 13), clustered(40, 14));
+    let options = GraphOptions::default();
+    let (flat, graph) = built(&vectors[..3000], Metric::Cosine, &options);
+    let before = VectorReader::new(flat, Some(graph)).unwrap();
+    for (one_gone_of, copied) in [(10u64, true), (3, false)] {
+        // New ones come between the old ones; those that are gone leave no gap.
+        let stays = |n: &usize| *n >= 3000 || !mixed(*n as u64).is_multiple_of(one_gone_of);
+        let mut order: Vec<usize> = (0..4000).filter(stays).collect();
+        order.sort_by_key(|&n| if n < 3000 { n } else { (n - 3000) * 3 });
+        let mut kept = vec![NOT_KEPT; 3000];
+        for (new, &old) in order.iter().enumerate().filter(|&(_, &old)| old < 3000) {
+            kept[old] = new as u32;
+        }
+        let now: Vec<Vec<f32>> = order.iter().map(|&n| vectors[n].clone()).collect();
+        let mut flat = FlatBuilder::new(DIM, Metric::Cosine).unwrap();
+        for (local, vector) in (0..).zip(&now) {
+            flat.push(Local(local), vector).unwrap();
+        }
+        let after = flat.graph_after(&options, 1, Some((&before, &kept)));
+        let after = after.unwrap().unwrap();
+        let anew = flat.graph(&options, 1).unwrap().unwrap();
+        assert_eq!(after != anew, copied, "1 of {one_gone_of} gone");
+        let segment = Segment {
+            flat: VectorReader::new(flat.finish(), None).unwrap(),
+            graph: VectorReader::new(built(&now, Metric::Cosine, &options).0, Some(after)).unwrap(),
+            count: now.len() as u32,
+            dead: RoaringBitmap::new(),
+        };
+        let (recall, way) = segment.recall(&questions, None, 64);
+        assert!(
+            recall >= 0.95 && matches!(way, Way::Walk { .. }),
+            "{recall} {way}"
+        );
+        // Every node can be reached: each is the best answer to itself.
+        let own = now.iter().filter(|vector| {
+            let query = VectorQuery {
+                effort: Effort::Ef(100),
+                ..VectorQuery::new(vector, 1)
+            };
+            let (got, _) = segment.ask(&segment.graph, &query);
+            let (want, _) = segment.ask(&segment.flat, &query);
+            got == want
+        });
+        assert!(own.count() * 100 >= now.len() * 99);
+    }
+}
+
 /// A change here is a new format version, not a new expectation.
 #[test]
 fn bytes_are_those_of_version_1() {
