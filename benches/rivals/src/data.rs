@@ -107,10 +107,10 @@ impl Data {
 }
 
 fn dim(path: &Path) -> Result<usize> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    let meta: Value = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no JSON", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let meta: Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
     meta.get("dim")
         .and_then(Value::as_u64)
         .filter(|&dim| dim > 0)

@@ -10,7 +10,7 @@ use std::path::Path;
 use ::hannoy::distances::Cosine;
 use ::hannoy::{Database, Reader, Writer};
 use anyhow::{Context, Result};
-use heed::{CommitOrAbort, Env, EnvOpenOptions, RoTxn};
+use heed::{CommitOrAbort, Env, EnvOpenOptions, RoTxn, WithTls};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ const SEED: u64 = 42;
 /// A committed index and a view of it.
 pub(crate) struct Hannoy {
     reader: Reader<'static, Cosine>,
-    view: RoTxn<'static>,
+    view: RoTxn<'static, WithTls>,
     bytes: u64,
     /// Removed with the environment in it when this is dropped.
     _folder: TempDir,

@@ -122,9 +122,7 @@ fn take_turns(
         for ((kind, system), passes) in systems.iter_mut().zip(&mut passes) {
             let failed = || format!("{kind} cannot search");
             // What the system before left in the caches is not this one's fault.
-            trial
-                .pass(system.as_mut(), efs[0])
-                .with_context(failed)?;
+            trial.pass(system.as_mut(), efs[0]).with_context(failed)?;
             for (&ef, passes) in efs.iter().zip(passes) {
                 passes.push(trial.pass(system.as_mut(), ef).with_context(failed)?);
             }

@@ -45,7 +45,7 @@ const SAMPLE_LEN: usize = 128;
 const SAMPLE_WORK_MAX: usize = 16 << 20;
 const K: usize = 10;
 /// How far a question of the sample is moved towards a stranger.
-const STRANGENESS: f32 = 0.5;
+const STRANGENESS: f32 = 0.35;
 
 /// ef and the recall it gave, ascending by ef.
 #[derive(Clone, Debug, PartialEq)]
