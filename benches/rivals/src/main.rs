@@ -18,12 +18,12 @@ mod system;
 mod usearch;
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use cpu_time::ProcessTime;
 use serde_json::{Value, json};
-use std::time::Instant;
 
 use crate::compare::Point;
 use crate::data::Data;
@@ -46,7 +46,7 @@ struct Args {
     #[arg(long, value_delimiter = ',', default_values_t = [16, 24, 32, 48, 64, 96, 128, 256])]
     ef: Vec<usize>,
     /// Systems to measure.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Kind::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Kind::USUAL)]
     systems: Vec<Kind>,
 }
 

@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Loci,
     /// usearch over full precision.
     UsearchF32,
+    /// usearch over the upper halves of numbers.
+    UsearchBf16,
     /// usearch over a byte a number.
     UsearchI8,
     /// hnsw_rs over full precision.
@@ -49,8 +51,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them, LociDB first.
-    pub(crate) const ALL: [Kind; 5] = [
+    /// Those that are measured unless others are named.
+    pub(crate) const USUAL: [Kind; 5] = [
         Kind::Loci,
         Kind::UsearchF32,
         Kind::UsearchI8,
@@ -63,6 +65,7 @@ impl Kind {
         Ok(match self {
             Kind::Loci => Box::new(loci::Loci::build(data)?),
             Kind::UsearchF32 => Box::new(usearch::Usearch::build(data, usearch::Numbers::F32)?),
+            Kind::UsearchBf16 => Box::new(usearch::Usearch::build(data, usearch::Numbers::Bf16)?),
             Kind::UsearchI8 => Box::new(usearch::Usearch::build(data, usearch::Numbers::I8)?),
             Kind::HnswRs => Box::new(hnsw_rs::HnswRs::build(data)),
             Kind::Hannoy => Box::new(hannoy::Hannoy::build(data)?),
@@ -75,6 +78,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Loci => "loci",
             Kind::UsearchF32 => "usearch-f32",
+            Kind::UsearchBf16 => "usearch-bf16",
             Kind::UsearchI8 => "usearch-i8",
             Kind::HnswRs => "hnsw_rs",
             Kind::Hannoy => "hannoy",

@@ -16,6 +16,8 @@ use crate::system::{EF_CONSTRUCTION, M, System};
 pub(crate) enum Numbers {
     /// All of it.
     F32,
+    /// Its upper half.
+    Bf16,
     /// A byte.
     I8,
 }
@@ -28,14 +30,14 @@ pub(crate) struct Usearch {
 impl Usearch {
     /// Adds all vectors, one after the other.
     pub(crate) fn build(data: &Data, numbers: Numbers) -> Result<Usearch> {
-        let (metric, quantization) = match numbers {
-            Numbers::F32 => (MetricKind::IP, ScalarKind::F32),
-            // Rounding changes the lengths of vectors; their angles suffer less.
-            Numbers::I8 => (MetricKind::Cos, ScalarKind::I8),
+        let quantization = match numbers {
+            Numbers::F32 => ScalarKind::F32,
+            Numbers::Bf16 => ScalarKind::BF16,
+            Numbers::I8 => ScalarKind::I8,
         };
         let index = Index::new(&IndexOptions {
             dimensions: data.dim,
-            metric,
+            metric: MetricKind::IP,
             quantization,
             connectivity: M,
             expansion_add: EF_CONSTRUCTION,

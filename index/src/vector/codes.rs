@@ -109,6 +109,7 @@ impl Codes {
     /// Appends the code of `vector`.
     pub(super) fn encode(self, vector: &[f32], step: f32, out: &mut Vec<u8>) {
         let end = out.len() + self.len(vector.len());
+        let per_step = step.recip();
         match self {
             Codes::F32 => out.extend(vector.iter().flat_map(|x| x.to_le_bytes())),
             Codes::F16 => out.extend(
@@ -117,10 +118,10 @@ impl Codes {
                     .flat_map(|&x| f16::from_f32(x).0.to_le_bytes()),
             ),
             Codes::Bf16 => out.extend(vector.iter().flat_map(|&x| rounded_bf16(x).0.to_le_bytes())),
-            Codes::I8 => out.extend(vector.iter().map(|&x| (signed(x, step) ^ -128) as u8)),
+            Codes::I8 => out.extend(vector.iter().map(|&x| (signed(x, per_step) ^ -128) as u8)),
             Codes::I4 => {
                 for block in vector.chunks(128) {
-                    let at = |i: usize| block.get(i).map_or(0, |&x| nibble(x, step));
+                    let at = |i: usize| block.get(i).map_or(0, |&x| nibble(x, per_step));
                     out.extend((0..64).map(|j| at(j) | at(64 + j) << 4));
                 }
             }
@@ -134,13 +135,16 @@ impl Codes {
     }
 }
 
-/// A number as a byte with a sign, -127..=127.
-fn signed(x: f32, step: f32) -> i8 {
-    (x / step).round().clamp(-127.0, 127.0) as i8
+/// A number as a byte with a sign, -127..=127; halves are rounded away from zero. Without a call of the
+/// mathematics library, which the standard library's rounding is on most targets.
+#[inline(always)]
+fn signed(x: f32, per_step: f32) -> i8 {
+    let scaled = (x * per_step).clamp(-127.0, 127.0);
+    (scaled + 0.5f32.copysign(scaled)) as i8
 }
 
-fn nibble(x: f32, step: f32) -> u8 {
-    (x / step + 7.5).round().clamp(0.0, 15.0) as u8
+fn nibble(x: f32, per_step: f32) -> u8 {
+    (x * per_step + 8.0).clamp(0.0, 15.0) as u8
 }
 
 fn rounded_bf16(x: f32) -> bf16 {
@@ -196,7 +200,7 @@ impl Query {
         let own_step = if largest > 0.0 { largest / 127.0 } else { 1.0 };
         self.numbers.clear();
         self.numbers
-            .extend(self.floats.iter().map(|&x| signed(x, own_step)));
+            .extend(self.floats.iter().map(|&x| signed(x, own_step.recip())));
         self.sum = self.numbers.iter().map(|&x| i32::from(x)).sum::<i32>() as f32;
         let worth = match codes {
             Codes::F32 | Codes::F16 | Codes::Bf16 => 1.0,

@@ -14,6 +14,9 @@ use crate::top::Top;
 /// together.
 const STARTS: u32 = 8;
 
+/// Vectors that are asked for before they are compared.
+const ROWS_AHEAD: usize = 2;
+
 /// Candidates of a walk as it usually is, by which the way of one with a deadline is planned.
 const EF_TYPICAL: usize = 64;
 
@@ -363,7 +366,14 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             ..
         } = scratch;
         let flat = &self.placed.reader.flat;
-        for near in walk.pool.iter().take(count) {
+        let best = &walk.pool[..count.min(walk.pool.len())];
+        for near in best.iter().take(ROWS_AHEAD) {
+            flat.prefetch(near.node() as usize);
+        }
+        for (at, near) in best.iter().enumerate() {
+            if let Some(later) = best.get(at + ROWS_AHEAD) {
+                flat.prefetch(later.node() as usize);
+            }
             let local = flat.local(near.node()).ok_or(MISSING)?;
             self.offer(local, near.node() as usize, prepared, top)?;
         }

@@ -141,5 +141,15 @@ impl Level {
     }
 }
 
+/// Asks for the cache lines of `bytes`, and waits for none; does nothing where the processor has no
+/// instruction for it in stable Rust.
+#[inline(always)]
+pub(super) fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    avx2::prefetch(bytes);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
 #[cfg(test)]
 mod tests;
