@@ -304,7 +304,7 @@ impl Data {
         &self.queries[i * self.dim..(i + 1) * self.dim]
     }
 
-    /// The right answers, by comparing everything, in double precision.
+    /// The right answers, by comparing everything.
     fn exact(&self, filter: Option<&RoaringBitmap>) -> Vec<Vec<u32>> {
         let asked = self.queries.chunks_exact(self.dim);
         asked

@@ -2,7 +2,7 @@
 //!
 //! A segment's tier is the power of 8 that its number of chunks reaches. More than 8 segments of one
 //! tier, or below, are merged into one by rebuilding from rows; a segment with a quarter of its chunks
-//! dead is rebuilt. That happens outside of the committing thread, on one core, from a snapshot; the new
+//! dead is rebuilt. That happens outside of the committing thread, on one core unless it was asked for, from a snapshot; the new
 //! segment is written to disk there too, and listed in one short commit that marks what died meanwhile.
 //! Memory grows with the largest merge, which [`MERGE_CHUNKS_MAX`] bounds: segments larger than half of
 //! that are left alone. So a chunk is rebuilt about once a tier, and a store has at most 8 segments in
@@ -140,7 +140,7 @@ fn build(
         Some(Donor::new(segment, [leaves, inner]))
     });
     let builder = Box::new(Stoppable {
-        builder: inner.store.views().builder_after(view, donor),
+        builder: inner.store.views().builder_after(view, donor, &inner.stop),
         stop: &inner.stop,
     });
     let draft = build_segment(view.rows(), documents, builder)?;

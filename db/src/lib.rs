@@ -18,6 +18,7 @@
 mod calibrate;
 pub mod compact;
 mod contributions;
+mod cores;
 mod corpus;
 pub mod database;
 pub mod document;

@@ -12,6 +12,7 @@ use loci_storage::segment::Part;
 use loci_storage::{SegmentId, StoreError};
 
 use crate::compact::{merge, merge_once, sweep_once};
+use crate::cores;
 use crate::database::Inner;
 use crate::error::Error;
 
@@ -74,9 +75,7 @@ impl Drop for Maintenance {
 }
 
 fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
-    // What merges leaves the other cores to searches and writes. Without the pool it would still merge.
-    let alone = rayon::ThreadPoolBuilder::new().num_threads(1);
-    let _alone = alone.use_current_thread().build();
+    cores::stay_in_background();
     if let Some(inner) = inner.upgrade() {
         verify_large(&inner, &inner.stop);
     }

@@ -1,16 +1,17 @@
 //! Writing a segment's indexes from its documents: text, facets, names, mentions, relations, vectors.
 //!
 //! Everything here follows from rows and the projection of the active space, so a segment that is
-//! built again is the same.
+//! built again is the same; but a vector graph may begin with that of a segment which is merged.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_graph::{MentionsBuilder, NamesBuilder, RelationsBuilder};
 use loci_index::analysis::Analyzer;
 use loci_index::facets::FacetBuilder;
 use loci_index::text::TextBuilder;
-use loci_index::vector::{FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorReader};
+use loci_index::vector::{FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorError, VectorReader};
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::records::{ChunkRecord, EmbedLevels};
 use loci_storage::rows::missing;
@@ -20,6 +21,7 @@ use loci_storage::staging::indexed_text;
 use loci_storage::{ConceptId, DocumentId, Local, Placed, Rows, SpaceId, StoreError, Table, keys};
 use parking_lot::Mutex;
 
+use crate::cores;
 use crate::facets::push_facets;
 use crate::space::Projector;
 
@@ -75,6 +77,8 @@ pub(crate) struct VectorWriter<'a> {
     source: VectorSource,
     layers: [FlatBuilder; 2],
     donor: Option<Donor<'a>>,
+    /// Set by whoever gives up.
+    stop: Option<&'a AtomicBool>,
 }
 
 /// A segment that is merged into the one that is written: its graphs are copied where that pays.
@@ -149,9 +153,15 @@ impl<'a> SegmentWriter<'a> {
     }
 
     /// Begins the graphs over vectors with those of `donor`.
-    pub(crate) fn after(mut self, donor: Option<Donor<'a>>) -> SegmentWriter<'a> {
+    /// Gives up where `stop` is set.
+    pub(crate) fn after(
+        mut self,
+        donor: Option<Donor<'a>>,
+        stop: &'a AtomicBool,
+    ) -> SegmentWriter<'a> {
         if let Some(vectors) = &mut self.vectors {
             vectors.donor = donor;
+            vectors.stop = Some(stop);
         }
         self
     }
@@ -237,6 +247,24 @@ impl SegmentBuilder for SegmentWriter<'_> {
     }
 }
 
+/// The graph over `vectors`, where they are many enough.
+fn graph(
+    vectors: &FlatBuilder,
+    before: Option<(&VectorReader<Section>, &[u32])>,
+    stop: Option<&AtomicBool>,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    if vectors.len() < GRAPH_VECTORS_MIN {
+        return Ok(None);
+    }
+    let go_on = || stop.is_none_or(|stop| !stop.load(Ordering::Relaxed));
+    let options = GraphOptions::default();
+    let built = cores::run(|| vectors.graph_after(&options, GRAPH_VECTORS_MIN, before, &go_on));
+    built.map_err(|error| match error {
+        VectorError::Stopped => StoreError::Closed,
+        error => StoreError::view(error),
+    })
+}
+
 /// Whether a chunk of this layer gets a vector.
 pub(crate) fn is_embedded(embed: EmbedLevels, layer: Layer) -> bool {
     match embed {
@@ -254,6 +282,7 @@ impl<'a> VectorWriter<'a> {
             source,
             layers,
             donor: None,
+            stop: None,
         })
     }
 
@@ -297,9 +326,7 @@ impl<'a> VectorWriter<'a> {
                 let at = layer as usize;
                 (donor.layers[at].reader, &donor.kept[at][..])
             });
-            let graph = vectors
-                .graph_after(&GraphOptions::default(), GRAPH_VECTORS_MIN, before)
-                .map_err(StoreError::view)?;
+            let graph = graph(&vectors, before, self.stop)?;
             part.push(SectionId::Vectors, layer as u32, vectors.finish());
             if let Some(graph) = graph {
                 part.push(SectionId::VectorGraph, layer as u32, graph);

@@ -2,6 +2,7 @@
 //! its vector space.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use loci_query::ReadView;
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
@@ -84,21 +85,28 @@ impl Views for LociViews {
     }
 
     fn builder<'v>(&'v self, view: &'v View) -> Box<dyn SegmentBuilder + 'v> {
-        self.builder_after(view, None)
+        boxed(SegmentWriter::new(view.vector_source(), &self.analyzers))
+    }
+}
+
+fn boxed<'v>(writer: Result<SegmentWriter<'v>, StoreError>) -> Box<dyn SegmentBuilder + 'v> {
+    match writer {
+        Ok(writer) => Box::new(writer),
+        Err(error) => Box::new(Failed(Some(error))),
     }
 }
 
 impl LociViews {
-    /// A builder whose segment takes the place of `donor`, among others.
+    /// A builder whose segment takes the place of `donor`, among others; it gives up where `stop` is
+    /// set.
     pub(crate) fn builder_after<'v>(
         &'v self,
         view: &'v View,
         donor: Option<Donor<'v>>,
+        stop: &'v AtomicBool,
     ) -> Box<dyn SegmentBuilder + 'v> {
-        match SegmentWriter::new(view.vector_source(), &self.analyzers) {
-            Ok(writer) => Box::new(writer.after(donor)),
-            Err(error) => Box::new(Failed(Some(error))),
-        }
+        let writer = SegmentWriter::new(view.vector_source(), &self.analyzers);
+        boxed(writer.map(|writer| writer.after(donor, stop)))
     }
 }
 

@@ -130,7 +130,8 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) explain: bool,
     /// How far the search for near vectors goes in large stores: ef=N candidates, recall=R as it was
-    /// measured, or within=N microseconds
+    /// measured, or within=N microseconds. Never fewer candidates than the hits that are fused: 100,
+    /// or twice the number asked for
     #[arg(long, value_name = "EFFORT", default_value = "ef=64", value_parser = effort)]
     pub(crate) effort: Effort,
 }
@@ -264,7 +265,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: Option<u32>,
     /// Codes that walks compare: f32, f16, bf16, i8, i4, b1
-    #[arg(long, default_value = "i8", value_parser = codes)]
+    #[arg(long, default_value = "i4", value_parser = codes)]
     pub(crate) variant: Codes,
     /// Repeat the search under random filters that keep these shares
     #[arg(long, value_delimiter = ',', value_name = "SHARE,…", value_parser = share)]

@@ -57,7 +57,7 @@ impl FlatBuilder {
     /// The graph section over these vectors; `None` for fewer than `count_min`.
     ///
     /// # Errors
-    /// [`VectorError::NodeCount`] for 2^31 vectors and more.
+    /// [`VectorError::NodeCount`] for 2^31 vectors and more; [`VectorError::Options`].
     ///
     /// # Cost
     /// Some 100 µs of processor time a vector of 384 numbers, spread over the threads of the rayon
@@ -67,28 +67,30 @@ impl FlatBuilder {
         options: &GraphOptions,
         count_min: usize,
     ) -> Result<Option<Vec<u8>>, VectorError> {
-        self.graph_after::<Vec<u8>>(options, count_min, None)
+        self.graph_after::<Vec<u8>>(options, count_min, None, &|| true)
     }
 
     /// As [`FlatBuilder::graph`], beginning with the graph of another section: its vectors that are
     /// here too are copied with their links, the others inserted. Built anew where that is better:
-    /// where over a fifth of the old vectors is gone, more than half is new, or the old graph is damaged.
+    /// where over a fifth of the old vectors is gone, over nine tenths are new, or the old graph is damaged.
     /// - `before`: the other section, and for each of its vectors the place that it has here, or
     ///   [`NOT_KEPT`](super::NOT_KEPT). A vector that is kept is the same.
+    /// - `go_on`: asked now and then; `false` ends the build.
     ///
     /// # Errors
-    /// Those of [`FlatBuilder::graph`].
+    /// Those of [`FlatBuilder::graph`]; [`VectorError::Stopped`].
     pub fn graph_after<B: AsRef<[u8]>>(
         &self,
         options: &GraphOptions,
         count_min: usize,
         before: Option<(&VectorReader<B>, &[u32])>,
+        go_on: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<u8>>, VectorError> {
         if self.locals.len() < count_min.max(1) {
             return Ok(None);
         }
         let donor = before.and_then(|(reader, kept)| Some((reader.graph()?, kept)));
-        graph::build(&self.vectors, self.dim, self.metric, options, donor).map(Some)
+        graph::build(&self.vectors, self.dim, self.metric, options, donor, go_on).map(Some)
     }
 
     /// The chunk whose vector was pushed last.
@@ -232,6 +234,11 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
     /// bytes lie aligned. Cost: a binary search, or nothing when dense.
     pub fn vector(&self, local: Local) -> Option<Cow<'_, [f32]>> {
         self.row(self.place(local)?)
+    }
+
+    /// Whether the vectors are those of chunks 0, 1, 2 …
+    pub(super) fn is_dense(&self) -> bool {
+        self.dense
     }
 
     /// Chunks with a vector, ascending.

@@ -30,6 +30,7 @@
 //!
 //! Start reading at [`search()`] or [`FlatBuilder::push`].
 
+mod chance;
 mod codes;
 mod flat;
 mod graph;
@@ -102,6 +103,17 @@ pub enum VectorError {
         /// The one before it.
         last: u32,
     },
+    /// No graph is built like this. `m` is 2 to 64, efConstruction `m` to 10,000.
+    #[error("a graph with m {m} and efConstruction {ef_construction}")]
+    Options {
+        /// Links of a node above layer 0.
+        m: usize,
+        /// Candidates of which they are chosen.
+        ef_construction: usize,
+    },
+    /// The caller gave up while a graph was built. Nothing is left of it.
+    #[error("building the graph was given up")]
+    Stopped,
     /// A graph has 1 to 2^31 - 1 nodes. Split the segment.
     #[error("a graph over {0} vectors")]
     NodeCount(usize),

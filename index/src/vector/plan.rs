@@ -53,6 +53,10 @@ const EXACT_MAX: usize = 64;
 /// What a walk does for each candidate that it keeps, besides a fixed way down.
 const DISTANCES_PER_CANDIDATE: f64 = 18.0;
 const WAY_DOWN: f64 = 80.0;
+/// What keeping a candidate among others costs, for each of the others.
+const ORDER_PER_CANDIDATE: f64 = 0.04;
+/// Candidates of a walk under a wide filter, beyond those that the filter removes on average.
+const MARGIN: f64 = 1.15;
 /// Asking whether a node may be found.
 const QUESTION: f64 = 0.25;
 /// A share above which a filtered walk would pass over too little to pay.
@@ -72,11 +76,13 @@ pub(super) fn plan(facts: Facts) -> Way {
         return Way::Exact;
     }
     let share = (eligible as f64 / count as f64).clamp(1e-9, 1.0);
-    let wide_ef = (ef as f64 / share).ceil();
-    let walk = WAY_DOWN + wide_ef * DISTANCES_PER_CANDIDATE;
+    let margin = if share < 1.0 { MARGIN } else { 1.0 };
+    let wide_ef = (ef as f64 / share * margin).ceil();
+    let each = |kept: f64| DISTANCES_PER_CANDIDATE + kept * ORDER_PER_CANDIDATE;
+    let walk = WAY_DOWN + wide_ef * each(wide_ef);
     let filtered_ef = ef as f64 * FILTERED_CANDIDATES;
     let asked = (degree_max as f64 / share).min((degree_max * degree_max) as f64);
-    let filtered = WAY_DOWN + filtered_ef * (DISTANCES_PER_CANDIDATE + asked * QUESTION);
+    let filtered = WAY_DOWN + filtered_ef * (each(filtered_ef) + asked * QUESTION);
     let scan = eligible as f64;
     if scan <= walk.min(filtered) {
         Way::Scan
@@ -107,7 +113,7 @@ mod tests {
         };
         let cases = [
             ("everything", 1_000_000, 1_000_000, Way::Walk { ef: 64 }),
-            ("half", 1_000_000, 500_000, Way::Walk { ef: 128 }),
+            ("half", 1_000_000, 500_000, Way::Walk { ef: 148 }),
             ("a tenth", 1_000_000, 100_000, Way::FilteredWalk { ef: 96 }),
             ("a thousandth", 1_000_000, 1_000, Way::Scan),
             ("a tenth of few", 10_000, 1_000, Way::Scan),

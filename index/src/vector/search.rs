@@ -1,5 +1,7 @@
 //! The nearest chunks of all segments, each searched the way that costs least.
 
+use std::time::Instant;
+
 use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
@@ -19,6 +21,9 @@ const ROWS_AHEAD: usize = 2;
 
 /// Candidates of a walk as it usually is, by which the way of one with a deadline is planned.
 const EF_TYPICAL: usize = 64;
+
+/// Vectors by which is estimated how many a filter allows.
+const SAMPLE_LEN: usize = 128;
 
 const MISSING: VectorError = VectorError::Malformed("a vector is missing");
 
@@ -115,6 +120,9 @@ pub struct Visit {
     pub eligible: usize,
     /// Distances that were measured.
     pub measured: u64,
+    /// Whether the graph cannot be walked, and the flat vectors were compared instead. Rebuild the
+    /// segment, and suspect the disk.
+    pub damaged: bool,
 }
 
 /// Memory that searches use again, one at a time; and what the last one did.
@@ -123,6 +131,8 @@ pub struct VectorScratch {
     prepared: Vec<f32>,
     query: Query,
     walk: Walk,
+    /// How many of the pool are ranked again.
+    again: usize,
     nodes: Vec<u32>,
     top: Top,
     visits: Vec<Visit>,
@@ -137,7 +147,7 @@ impl VectorScratch {
 
 /// The `k` chunks whose vectors lie nearest.
 ///
-/// - returns: `k` chunks, or all that may be found if they are fewer; best first, ties by ascending
+/// - returns: `k` chunks, or all that may be found if they are fewer (or time ends the search); best first, ties by ascending
 ///   ordinal; `score` as [`Metric`] says, measured at full precision. Exact in segments without a
 ///   graph; near the recall that [`Effort`] asks for in others.
 ///
@@ -146,8 +156,9 @@ impl VectorScratch {
 ///
 /// # Cost
 /// In segments with a graph some 20 distances between codes for each of `ef` candidates, and more of
-/// them the fewer may be found, but never more than one for each vector that may; in others, one at
-/// full precision for each that may. No allocation in the steady state but the answer.
+/// them the fewer may be found, up to one for each vector that may; in others, one at full precision for
+/// each that may. A walk that meets fewer than `k` is followed by a scan. No allocation in the steady
+/// state but the answer and, under a filter, two short lists.
 pub fn search<B: AsRef<[u8]>>(
     segments: &[Placed<'_, VectorReader<B>>],
     query: &VectorQuery<'_>,
@@ -161,10 +172,11 @@ pub fn search<B: AsRef<[u8]>>(
     let (metric, dim) = (first.reader.flat.metric(), first.reader.flat.dim());
     scratch.prepared.clear();
     metric.prepare_into(query.vector, dim, &mut scratch.prepared)?;
+    let deadline = query.effort.deadline();
     for placed in segments {
         check(placed, metric, dim)?;
         if query.k > 0 && !placed.reader.flat.is_empty() {
-            Segment { placed, query }.search(scratch)?;
+            Segment { placed, query }.search(deadline, scratch)?;
         }
     }
     Ok(scratch.top.drain())
@@ -200,14 +212,29 @@ struct Segment<'a, B> {
 }
 
 impl<B: AsRef<[u8]>> Segment<'_, B> {
-    fn search(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+    fn search(
+        &self,
+        deadline: Option<Instant>,
+        scratch: &mut VectorScratch,
+    ) -> Result<(), VectorError> {
         let eligible = self.eligible();
         let before = scratch.walk.measured;
+        let mut damaged = false;
         let way = match &self.placed.reader.graph {
-            _ if eligible == 0 => Way::Exact,
-            None => self.exact(scratch).map(|()| Way::Exact)?,
-            Some(graph) => self.search_graph(graph, eligible, scratch)?,
+            Some(graph) if eligible > 0 => self.find(graph, eligible, deadline, scratch),
+            _ => Ok(Way::Exact),
         };
+        // The flat vectors are sound where the graph is not.
+        let way = way.unwrap_or_else(|_| {
+            damaged = true;
+            Way::Exact
+        });
+        match way {
+            Way::Exact if eligible == 0 => {}
+            Way::Exact => self.exact(scratch)?,
+            _ if self.query.rank_again => self.rank_again(scratch)?,
+            _ => self.rank_by_codes(scratch)?,
+        }
         let measured = match way {
             Way::Exact => eligible as u64,
             _ => scratch.walk.measured - before,
@@ -217,27 +244,38 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             way,
             eligible,
             measured,
+            damaged,
         });
         Ok(())
     }
 
-    /// How many vectors may be found: an estimate where chunks are deleted or have no vector, but 0
-    /// only for none.
+    /// How many vectors may be found: an estimate where chunks are deleted or some have no vector, but
+    /// 0 only for none.
     fn eligible(&self) -> usize {
         let flat = &self.placed.reader.flat;
-        match self.query.filter {
-            None if self.placed.dead.is_empty() => flat.len(),
-            None => {
-                let chunks = u64::from(self.placed.chunk_count.max(1));
-                let live = chunks.saturating_sub(self.placed.dead.len());
-                ((flat.len() as u64 * live / chunks) as usize).max(1)
-            }
-            Some(filter) => {
-                let base = self.placed.base.0;
-                let end = base.saturating_add(flat.local_end());
-                (filter.range_cardinality(base..end) as usize).min(flat.len())
-            }
+        let chunks = u64::from(self.placed.chunk_count.max(1));
+        let dead = self.placed.dead.range_cardinality(0..self.placed.chunk_count);
+        let live = chunks.saturating_sub(dead);
+        let Some(filter) = self.query.filter else {
+            return ((flat.len() as u64 * live).div_ceil(chunks) as usize).min(flat.len());
+        };
+        let allowed = self.allowed(filter);
+        if flat.is_dense() || allowed == 0 {
+            return allowed.min(flat.len());
         }
+        // Others than those with vectors may be allowed too: a sample tells how many.
+        let step = (flat.len() / SAMPLE_LEN).max(1);
+        let sample = || (0..flat.len() as u32).step_by(step);
+        let hits = sample().filter(|&place| self.may_be_found(place)).count();
+        let estimate = (hits * flat.len()).div_ceil(sample().count().max(1));
+        estimate.clamp(1, allowed.min(flat.len()))
+    }
+
+    /// How many chunks of the segment, up to the last with a vector, the filter allows.
+    fn allowed(&self, filter: &RoaringBitmap) -> usize {
+        let base = self.placed.base.0;
+        let end = base.saturating_add(self.placed.reader.flat.local_end());
+        filter.range_cardinality(base..end) as usize
     }
 
     fn may_be_found(&self, place: u32) -> bool {
@@ -251,44 +289,42 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
                 .is_none_or(|filter| filter.contains(self.placed.ordinal(local).0))
     }
 
-    fn search_graph(
+    /// Leaves in the pool the nearest that may be found; `Way::Exact` where nothing was done.
+    fn find(
         &self,
         graph: &GraphReader<B>,
         eligible: usize,
+        deadline: Option<Instant>,
         scratch: &mut VectorScratch,
     ) -> Result<Way, VectorError> {
-        let reach = graph.efforts().reach(self.query.effort, self.query.k);
+        let k = self.query.k;
+        let reach = graph.efforts().reach(self.query.effort, k, deadline);
         let way = plan(Facts {
             count: self.placed.reader.flat.len(),
             eligible,
             // Time, not the pool, ends a walk that has a deadline.
-            ef: reach.deadline.map_or(reach.ef, |_| EF_TYPICAL),
+            ef: deadline.map_or(reach.ef, |_| EF_TYPICAL.max(k)),
             degree_max: graph.degree_max(),
         });
         if way == Way::Exact {
-            return self.exact(scratch).map(|()| way);
+            return Ok(way);
         }
         graph.set(&scratch.prepared, &mut scratch.query);
-        let again = graph.codes().ranked_again(self.query.k, reach.ef);
-        let enough = again.min(eligible);
+        scratch.again = graph.codes().ranked_again(k, reach.ef);
+        let reach = |ef: usize| Reach {
+            ef: ef.max(if deadline.is_some() { reach.ef } else { 1 }),
+            ..reach
+        };
         let found = match way {
-            Way::Walk { ef } => self.walk(graph, Reach { ef, ..reach }, scratch)?,
-            Way::FilteredWalk { ef } => {
-                self.filtered_walk(graph, Reach { ef, ..reach }, scratch)?
-            }
-            _ => 0,
+            Way::Walk { ef } => self.walk(graph, reach(ef), scratch)?,
+            Way::FilteredWalk { ef } => self.filtered_walk(graph, reach(ef), scratch)?,
+            Way::Exact | Way::Scan => 0,
         };
         // Far from all that may be found, a walk meets too few of it.
-        let way = if found < enough && reach.deadline.is_none() {
-            self.scan(graph, again, scratch)?;
-            Way::Scan
-        } else {
-            way
-        };
-        if self.query.rank_again {
-            self.rank_again(again, scratch)?;
-        } else {
-            self.rank_by_codes(scratch)?;
+        let too_few = deadline.is_none() && found < k.min(eligible);
+        if way == Way::Scan || too_few {
+            self.scan(graph, scratch.again, scratch)?;
+            return Ok(Way::Scan);
         }
         Ok(way)
     }
@@ -357,16 +393,17 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         graph.scan(&scratch.query, &scratch.nodes, keep, &mut scratch.walk)
     }
 
-    /// Offers the nearest `count` of the pool at full precision.
-    fn rank_again(&self, count: usize, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+    /// Offers the nearest of the pool at full precision.
+    fn rank_again(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
         let VectorScratch {
             prepared,
             walk,
             top,
+            again,
             ..
         } = scratch;
         let flat = &self.placed.reader.flat;
-        let best = &walk.pool[..count.min(walk.pool.len())];
+        let best = &walk.pool[..(*again).min(walk.pool.len())];
         for near in best.iter().take(ROWS_AHEAD) {
             flat.prefetch(near.node() as usize);
         }
@@ -432,6 +469,12 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             None => flat
                 .locals()
                 .zip(0..)
+                .try_for_each(|(local, place)| live(place, local)),
+            // Whichever has fewer, as long as finding the place of a chunk costs a search.
+            Some(filter) if !flat.is_dense() && self.allowed(filter) > flat.len() / 8 => flat
+                .locals()
+                .zip(0..)
+                .filter(|&(local, _)| filter.contains(self.placed.ordinal(local).0))
                 .try_for_each(|(local, place)| live(place, local)),
             Some(filter) => filter
                 .range(self.placed.base.0..)

@@ -19,7 +19,7 @@ use super::{NO_LINK, NOT_KEPT};
 /// A copy pays while at most this share of the old nodes is gone,
 const GONE_SHARE_MAX: f64 = 0.2;
 /// and at least this share of the new ones is copied.
-const KEPT_SHARE_MIN: f64 = 0.5;
+const KEPT_SHARE_MIN: f64 = 0.1;
 
 /// Nodes of another graph that are kept, with their links.
 #[derive(Debug)]
@@ -177,6 +177,7 @@ impl Copy<'_> {
             simd,
             self.bytes,
             self.new,
+            node,
             &near,
             self.new.degree_max,
             &mut other,

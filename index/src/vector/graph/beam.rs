@@ -105,10 +105,6 @@ impl Near {
 pub(in super::super) struct Reach {
     /// Nodes that are kept.
     pub(in super::super) ef: usize,
-    /// Ends the walk after this many expansions in a row that changed none of the first `watched`.
-    pub(in super::super) patience: usize,
-    /// See `patience`.
-    pub(in super::super) watched: usize,
     /// When the walk ends, wherever it is.
     pub(in super::super) deadline: Option<Instant>,
 }
@@ -119,12 +115,7 @@ const STEPS_BETWEEN_LOOKS: u64 = 8;
 impl Reach {
     /// Until the best `ef` are expanded.
     pub(in super::super) fn full(ef: usize) -> Reach {
-        Reach {
-            ef,
-            patience: usize::MAX,
-            watched: 0,
-            deadline: None,
-        }
+        Reach { ef, deadline: None }
     }
 }
 
@@ -161,19 +152,13 @@ impl Walk {
         }
         // No node before this one is left to expand.
         let mut cursor = 0;
-        let mut unchanged = 0;
         while let Some(node) = self.expand(&mut cursor) {
             if let Some(next) = self.pool.get(cursor) {
                 field.prefetch_links(simd, next.node());
             }
             let nearest = self.visit(simd, field, node, reach.ef);
             cursor = cursor.min(nearest);
-            unchanged = if nearest < reach.watched {
-                0
-            } else {
-                unchanged + 1
-            };
-            if unchanged >= reach.patience || self.is_late(reach) {
+            if self.is_late(reach) {
                 break;
             }
         }
@@ -190,12 +175,20 @@ impl Walk {
     ) {
         self.pool.clear();
         self.measured += nodes.len() as u64;
+        // Of twice as many as are kept, the farther half is dropped at once.
+        let full = 2 * keep + 64;
         for (i, &node) in nodes.iter().enumerate() {
             if let Some(&later) = nodes.get(i + AHEAD) {
                 field.prefetch(simd, later);
             }
-            self.offer(Near::new(field.distance(simd, node), node), keep);
+            self.pool.push(Near::new(field.distance(simd, node), node));
+            if self.pool.len() == full {
+                self.pool.select_nth_unstable(keep);
+                self.pool.truncate(keep);
+            }
         }
+        self.pool.sort_unstable();
+        self.pool.truncate(keep);
     }
 
     #[inline(always)]

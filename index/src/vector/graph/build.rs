@@ -8,7 +8,8 @@
 
 use rayon::prelude::*;
 
-use super::super::codes::Codes;
+use super::super::chance::mixed;
+use super::super::codes::{Codes, Quantiser};
 use super::super::kernels::{Job, Level, Simd};
 use super::super::{Metric, VectorError};
 use super::adopt::Donor;
@@ -150,7 +151,9 @@ pub(in super::super) fn build<B: AsRef<[u8]>>(
     metric: Metric,
     options: &GraphOptions,
     donor: Option<(&GraphReader<B>, &[u32])>,
+    go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, VectorError> {
+    options.check()?;
     let count = vectors.len() / dim;
     if count == 0 || count >= NODES_MAX as usize {
         return Err(VectorError::NodeCount(count));
@@ -159,16 +162,18 @@ pub(in super::super) fn build<B: AsRef<[u8]>>(
     let donor =
         donor.and_then(|(reader, kept)| Donor::new(reader, kept, options.m, count).ok().flatten());
     let bytes = byte_codes(vectors, dim, metric);
-    let graph = connect(&bytes, count as u32, options, donor.as_ref());
+    let graph = connect(&bytes, count as u32, options, donor.as_ref(), go_on)?;
     let section = write::section(vectors, dim, metric, options, &graph);
     effort::measured(section, vectors, options.seed)
 }
 
 fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
-    let (step, stride) = (Codes::I8.step(vectors), Codes::I8.len(dim));
+    let quantiser = Quantiser::plain_bytes(vectors, dim);
+    let stride = Codes::I8.len(dim);
     let mut codes = Vec::with_capacity(vectors.len() / dim * stride);
+    let mut scratch = Vec::new();
     for vector in vectors.chunks_exact(dim) {
-        Codes::I8.encode(vector, step, &mut codes);
+        quantiser.encode(vector, &mut scratch, &mut codes);
         let end = codes.len();
         codes[end - (stride - dim)..].fill(128);
     }
@@ -176,7 +181,13 @@ fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
 }
 
 /// Inserts all nodes, or those that the donor does not bring.
-fn connect(bytes: &Bytes, count: u32, options: &GraphOptions, donor: Option<&Donor<'_>>) -> Graph {
+fn connect(
+    bytes: &Bytes,
+    count: u32,
+    options: &GraphOptions,
+    donor: Option<&Donor<'_>>,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Graph, VectorError> {
     let mut heights: Vec<u8> = (0..count).map(|node| height(node, options)).collect();
     let mut order = shuffled(count, options.seed);
     let kept = donor.map(|donor| donor.set_heights(&mut heights));
@@ -198,6 +209,9 @@ fn connect(bytes: &Bytes, count: u32, options: &GraphOptions, donor: Option<&Don
     }
     let mut rest = &order[..];
     while !rest.is_empty() {
+        if !go_on() {
+            return Err(VectorError::Stopped);
+        }
         let (batch, later) = rest.split_at(batch_len(rest, done, top, &heights));
         let found = neighbours(bytes, &graph, top, batch, &heights, options);
         join(bytes, &mut graph, found);
@@ -209,7 +223,7 @@ fn connect(bytes: &Bytes, count: u32, options: &GraphOptions, donor: Option<&Don
         done += batch.len();
         rest = later;
     }
-    graph
+    Ok(graph)
 }
 
 /// How many nodes are inserted next: one that rises above the top comes alone.
@@ -253,14 +267,6 @@ fn height(node: u32, options: &GraphOptions) -> u8 {
     let uniform = (bits + 1) as f64 / (1u64 << 53) as f64;
     let height = -uniform.ln() / (options.m as f64).ln();
     (height as u8).min(LAYERS_MAX as u8 - 1)
-}
-
-/// A number that looks like chance (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
-pub(super) fn mixed(number: u64) -> u64 {
-    let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 /// Nodes in an order of chance: neighbours in a document are near, and would miss each other in a
@@ -342,7 +348,15 @@ impl Job for Insert<'_> {
                 all.push(Found {
                     layer: at,
                     number: layer.number(self.node),
-                    links: chosen(simd, self.bytes, layer, &walk.pool, self.options.m, other),
+                    links: chosen(
+                        simd,
+                        self.bytes,
+                        layer,
+                        self.node,
+                        &walk.pool,
+                        self.options.m,
+                        other,
+                    ),
                 });
             }
             let nearest = walk.pool.first().map_or(start, |near| near.node());
@@ -356,23 +370,28 @@ impl Job for Insert<'_> {
     }
 }
 
-/// [`select`] by numbers of a layer.
+/// [`select`] by numbers of a layer, for `node`. Of candidates at equal distances, chance says who comes
+/// first: else of many equal vectors all would link to the same few, and none to the others.
 #[inline(always)]
 pub(super) fn chosen<S: Simd>(
     simd: S,
     bytes: &Bytes,
     layer: &Layer,
+    node: u32,
     candidates: &[Near],
     count: usize,
     own: &mut Own,
 ) -> Vec<u32> {
-    if layer.nodes.is_empty() {
-        return select(simd, bytes, candidates, count, own);
-    }
-    let nodes: Vec<Near> = candidates
+    let nodes = candidates
         .iter()
-        .map(|near| Near::new(near.distance(), layer.node(near.node())))
-        .collect();
+        .map(|near| Near::new(near.distance(), layer.node(near.node())));
+    let mut nodes: Vec<Near> = nodes.collect();
+    for ties in nodes.chunk_by_mut(|a, b| a.distance() == b.distance()) {
+        if ties.len() > 1 {
+            let chance = |near: &Near| mixed(u64::from(node) << 32 | u64::from(near.node()));
+            ties.sort_unstable_by_key(chance);
+        }
+    }
     let taken = select(simd, bytes, &nodes, count, own);
     taken.into_iter().map(|node| layer.number(node)).collect()
 }
@@ -444,6 +463,7 @@ impl Job for Shrink<'_> {
             simd,
             self.bytes,
             self.layer,
+            self.layer.node(self.target),
             &near,
             self.layer.degree_max,
             other,

@@ -6,11 +6,11 @@
 
 use std::time::{Duration, Instant};
 
+use super::super::chance::mixed;
 use super::super::codes::Query;
 use super::super::{Metric, VectorError};
 use super::EFFORTS_AT;
 use super::beam::{Reach, Walk};
-use super::build::mixed;
 use super::read::GraphReader;
 use crate::bytes::u32_at;
 
@@ -22,9 +22,19 @@ pub enum Effort {
     /// As many candidates as gave this mean recall@10 when the graph was measured; the most that
     /// was measured where none did.
     Recall(f32),
-    /// As far as it comes in this time, checked between steps of the walk: what is passed is a few
-    /// microseconds a segment. Exact scans (small segments, narrow filters) are not cut short.
+    /// As far as walks come in this time, over all segments; it is checked every few steps. Scans (of
+    /// small segments, under narrow filters) are not cut short, and fewer than `k` hits may be found.
     Within(Duration),
+}
+
+impl Effort {
+    /// When a search that begins now must end.
+    pub(in super::super) fn deadline(self) -> Option<Instant> {
+        match self {
+            Effort::Within(time) => Instant::now().checked_add(time),
+            Effort::Ef(_) | Effort::Recall(_) => None,
+        }
+    }
 }
 
 impl Default for Effort {
@@ -55,23 +65,27 @@ impl Efforts {
     pub(super) fn read(bytes: &[u8]) -> Efforts {
         Efforts(std::array::from_fn(|i| {
             let number = |at| u32_at(bytes, at).unwrap_or_default();
-            (number(8 * i), f32::from_bits(number(8 * i + 4)))
+            let ef = number(8 * i).clamp(1, EF_WITHIN as u32);
+            (ef, f32::from_bits(number(8 * i + 4)))
         }))
     }
 
-    /// How far a walk of `effort` goes, for `k` hits.
-    pub(in super::super) fn reach(&self, effort: Effort, k: usize) -> Reach {
+    /// How far a walk of `effort` goes, for `k` hits; `deadline` is that of an effort in time.
+    pub(in super::super) fn reach(
+        &self,
+        effort: Effort,
+        k: usize,
+        deadline: Option<Instant>,
+    ) -> Reach {
         let ef = match effort {
             Effort::Ef(ef) => ef,
             Effort::Recall(recall) => self.ef_for(recall),
-            Effort::Within(time) => {
-                return Reach {
-                    deadline: Some(Instant::now() + time),
-                    ..Reach::full(EF_WITHIN.max(k))
-                };
-            }
+            Effort::Within(_) => EF_WITHIN,
         };
-        Reach::full(ef.max(k).max(1))
+        Reach {
+            ef: ef.max(k).max(1),
+            deadline,
+        }
     }
 
     /// The least ef that reached `recall`.

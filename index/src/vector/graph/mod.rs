@@ -21,6 +21,7 @@
 //!     40     8  reserved         zero
 //!     48    96  efforts          12 times: u32 ef, f32 recall@10 that was measured with it
 //!    144   4·u  layer lengths    of layer 1, 2 …: l
+//!      -   4·d  mean             f32, of all vectors; for i8, i4 and b1 only
 //!      -     -  padding          zeros up to a multiple of 64
 //!      -   c·r  records          node by node, r a multiple of 64:
 //!                  code          as `codes` says, whole blocks
@@ -52,8 +53,8 @@ pub(super) use build::build;
 pub use effort::Effort;
 pub(super) use read::GraphReader;
 
-use super::Metric;
 use super::codes::Codes;
+use super::{Metric, VectorError};
 
 const VERSION: u16 = 1;
 const HEADER_LEN: usize = 144;
@@ -73,7 +74,7 @@ const M_RANGE: std::ops::RangeInclusive<u32> = 2..=64;
 pub struct GraphOptions {
     /// Links of a node above layer 0, half of those in it: 2..=64.
     pub m: usize,
-    /// Candidates of which the links of a node are chosen: at least `m`.
+    /// Candidates of which the links of a node are chosen: `m` to 10,000.
     pub ef_construction: usize,
     /// What walks compare.
     pub codes: Codes,
@@ -82,13 +83,28 @@ pub struct GraphOptions {
 }
 
 impl Default for GraphOptions {
-    /// M 16, efConstruction 200, bytes as codes: measured in `benches/RESULTS.md`.
+    /// M 16, efConstruction 200, half bytes as codes: measured in `benches/RESULTS.md`.
     fn default() -> Self {
         GraphOptions {
             m: 16,
             ef_construction: 200,
-            codes: Codes::I8,
+            codes: Codes::I4,
             seed: 42,
+        }
+    }
+}
+
+impl GraphOptions {
+    fn check(&self) -> Result<(), VectorError> {
+        let m = u32::try_from(self.m).unwrap_or(u32::MAX);
+        if M_RANGE.contains(&m) && self.ef_construction >= self.m && self.ef_construction <= 10_000
+        {
+            Ok(())
+        } else {
+            Err(VectorError::Options {
+                m: self.m,
+                ef_construction: self.ef_construction,
+            })
         }
     }
 }
@@ -96,7 +112,6 @@ impl Default for GraphOptions {
 /// Where the parts of a record lie.
 #[derive(Clone, Copy, Debug)]
 struct RecordLayout {
-    codes: Codes,
     code_len: usize,
     links_at: usize,
     links_len: usize,
@@ -109,7 +124,6 @@ impl RecordLayout {
         let norm_len = if metric == Metric::L2 { 4 } else { 0 };
         let (links_at, links_len) = (code_len + norm_len, 4 * degree_max);
         RecordLayout {
-            codes,
             code_len,
             links_at,
             links_len,

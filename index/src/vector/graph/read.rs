@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::super::codes::{B1, Bf16, Code, Codes, F16, F32, I4, I8, Query};
+use super::super::codes::{B1, Bf16, Code, Codes, F16, F32, I4, I8, Quantiser, Query};
 use super::super::kernels::{Job, Level, Simd};
 use super::super::metric::check_dim;
 use super::super::{Metric, VectorError};
@@ -21,12 +21,11 @@ const STRAY: VectorError = VectorError::Malformed("a link of the graph leads now
 pub(in super::super) struct GraphReader<B> {
     bytes: B,
     metric: Metric,
-    codes: Codes,
+    quantiser: Quantiser,
     dim: usize,
     count: u32,
     m: usize,
     entry: u32,
-    step: f32,
     record: RecordLayout,
     records_start: u64,
     /// Layer 1 first.
@@ -73,7 +72,9 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         let m = m as usize;
         let efforts = Efforts::read(head.get(EFFORTS_AT..HEADER_LEN).ok_or(CUT)?);
         let record = RecordLayout::new(codes, dim, metric, 2 * m);
-        let records_start = (HEADER_LEN + 4 * layers).next_multiple_of(ALIGNMENT) as u64;
+        let mean_start = HEADER_LEN + 4 * layers;
+        let mean = read_mean(head, mean_start, if codes.is_centred() { dim } else { 0 })?;
+        let records_start = (mean_start + 4 * mean.len()).next_multiple_of(ALIGNMENT) as u64;
         let mut end = records_start + u64::from(count) * record.len as u64;
         let mut upper = Vec::with_capacity(layers);
         for layer in 0..layers {
@@ -90,12 +91,11 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         Ok(GraphReader {
             bytes,
             metric,
-            codes,
             dim,
             count,
             m,
             entry,
-            step,
+            quantiser: Quantiser { codes, step, mean },
             record,
             records_start,
             upper,
@@ -108,7 +108,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
     }
 
     pub(in super::super) fn codes(&self) -> Codes {
-        self.codes
+        self.quantiser.codes
     }
 
     pub(in super::super) fn dim(&self) -> usize {
@@ -177,7 +177,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 
     /// Makes `query`, prepared by the metric, ready for [`GraphReader::walk`].
     pub(in super::super) fn set(&self, query: &[f32], into: &mut Query) {
-        into.set(query, self.codes, self.step, self.metric);
+        into.set(query, &self.quantiser, self.metric);
     }
 
     /// Walks down to layer 0 and there as far as `reach` says; `walk.pool` has what was found.
@@ -220,7 +220,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 
     fn run<T: Compiled<B>>(&self, task: T, walk: &mut Walk) -> Result<(), VectorError> {
         let level = Level::detect();
-        match self.codes {
+        match self.quantiser.codes {
             Codes::F32 => level.run(Typed(task, walk, PhantomData::<(F32, B)>)),
             Codes::F16 => level.run(Typed(task, walk, PhantomData::<(F16, B)>)),
             Codes::Bf16 => level.run(Typed(task, walk, PhantomData::<(Bf16, B)>)),
@@ -256,6 +256,17 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
             links: part(8, 4 * self.m as u64),
             m: self.m,
         }
+    }
+}
+
+/// `[len]` finite numbers.
+fn read_mean(head: &[u8], start: usize, len: usize) -> Result<Vec<f32>, VectorError> {
+    let bytes = head.get(start..start + 4 * len).ok_or(CUT)?;
+    let (numbers, _) = bytes.as_chunks();
+    let mean: Vec<f32> = numbers.iter().map(|&x| f32::from_le_bytes(x)).collect();
+    match mean.iter().all(|x| x.is_finite()) {
+        true => Ok(mean),
+        false => Err(VectorError::Malformed("the mean is not finite")),
     }
 }
 

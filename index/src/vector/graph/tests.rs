@@ -1,8 +1,9 @@
 use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
+use super::super::chance::mixed;
+use super::super::codes::Query;
 use super::super::{FlatBuilder, VectorQuery, VectorReader, VectorScratch, Way, search};
-use super::build::mixed;
 use super::*;
 
 const DIM: usize = 24;
@@ -166,7 +167,7 @@ fn deleted_neighbours_do_not_cost_hits() {
 
 #[test]
 fn the_bytes_do_not_depend_on_the_number_of_threads() {
-    let vectors = clustered(1500, 7);
+    let vectors = clustered(5000, 7);
     let build = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build()
@@ -253,6 +254,109 @@ fn codes_alone_rank_nearly_as_full_vectors_do() {
 }
 
 #[test]
+fn equal_vectors_hide_neither_each_other_nor_the_rest() {
+    let mut vectors = clustered(4000, 15);
+    let twin = vectors[0].clone();
+    for n in 0..400 {
+        vectors[n * 7] = twin.clone();
+    }
+    let segment = Segment::new(&vectors, Metric::Cosine, Codes::I8);
+    let query = VectorQuery {
+        effort: Effort::Ef(100),
+        ..VectorQuery::new(&twin, 20)
+    };
+    let (hits, way) = segment.ask(&segment.graph, &query);
+    assert!(matches!(way, Way::Walk { .. }));
+    assert!(
+        hits.iter()
+            .all(|hit| vectors[hit.ordinal.0 as usize - 100] == twin)
+    );
+    let mut met = RoaringBitmap::new();
+    let reader = segment.graph.graph().unwrap();
+    let (mut question, mut walk) = (Query::default(), Walk::default());
+    reader.set(&Metric::Cosine.prepare(&twin, DIM).unwrap(), &mut question);
+    reader
+        .walk(&question, Reach::full(450), None, &[], &mut walk)
+        .unwrap();
+    met.extend(
+        walk.pool
+            .iter()
+            .map(|near| near.node())
+            .filter(|&n| vectors[n as usize] == twin),
+    );
+    assert!(
+        met.len() >= 396,
+        "{} of 400 twins can be reached",
+        met.len()
+    );
+}
+
+#[test]
+fn no_way_finds_what_another_search_left_behind() {
+    let vectors = clustered(10_000, 16);
+    let segment = Segment::new(&vectors, Metric::Cosine, Codes::I8);
+    let mut scratch = VectorScratch::default();
+    let placed = [Placed {
+        base: Ordinal(100),
+        chunk_count: 10_000,
+        dead: &segment.dead,
+        reader: &segment.graph,
+    }];
+    for one_of in [1u64, 2, 5, 10, 100, 1000] {
+        let allowed = |&n: &u32| mixed(u64::from(n) ^ 5).is_multiple_of(one_of);
+        let filter: RoaringBitmap = (0..10_000).filter(allowed).map(|n| n + 100).collect();
+        let micros = std::time::Duration::from_micros;
+        let efforts = [
+            Effort::Within(micros(0)),
+            Effort::Within(micros(10_000)),
+            Effort::Ef(30),
+        ];
+        for effort in efforts {
+            let query = VectorQuery {
+                filter: Some(&filter),
+                effort,
+                ..VectorQuery::new(&vectors[9], 10)
+            };
+            let hits = search(&placed, &query, &mut scratch).unwrap();
+            assert!(
+                hits.iter().all(|hit| filter.contains(hit.ordinal.0)),
+                "{one_of} {effort:?}"
+            );
+            if effort != efforts[0] {
+                assert_eq!(
+                    hits.len() as u64,
+                    filter.len().min(10),
+                    "{one_of} {effort:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn options_that_build_no_graph_are_refused() {
+    let mut flat = FlatBuilder::new(2, Metric::Dot).unwrap();
+    flat.push(Local(0), &[1.0, 0.0]).unwrap();
+    for (m, ef_construction) in [(0, 100), (1, 100), (65, 100), (16, 15), (16, 10_001)] {
+        let options = GraphOptions {
+            m,
+            ef_construction,
+            ..GraphOptions::default()
+        };
+        let refused = flat.graph(&options, 1);
+        assert!(
+            matches!(refused, Err(VectorError::Options { .. })),
+            "{m} {ef_construction}"
+        );
+    }
+    let given_up = flat.graph_after::<Vec<u8>>(&GraphOptions::default(), 1, None, &|| false);
+    assert!(given_up.unwrap().is_some(), "one node needs no batch");
+    flat.push(Local(1), &[0.0, 1.0]).unwrap();
+    let given_up = flat.graph_after::<Vec<u8>>(&GraphOptions::default(), 1, None, &|| false);
+    assert!(matches!(given_up, Err(VectorError::Stopped)));
+}
+
+#[test]
 fn equal_vectors_and_few_vectors_are_found() {
     for count in [1, 2, 17, 300] {
         let segment = Segment::new(&vec![vec![0.5; 3]; count], Metric::L2, Codes::I8);
@@ -281,7 +385,7 @@ fn a_copied_graph_loses_what_is_gone_and_gains_what_is_new() {
         for (local, vector) in (0..).zip(&now) {
             flat.push(Local(local), vector).unwrap();
         }
-        let after = flat.graph_after(&options, 1, Some((&before, &kept)));
+        let after = flat.graph_after(&options, 1, Some((&before, &kept)), &|| true);
         let after = after.unwrap().unwrap();
         let anew = flat.graph(&options, 1).unwrap().unwrap();
         assert_eq!(after != anew, copied, "1 of {one_gone_of} gone");
@@ -362,6 +466,19 @@ proptest::proptest! {
             if let Some(byte) = bytes.get_mut(at) {
                 *byte = value;
             }
+        }
+        if let Ok(graph) = GraphReader::new(&bytes[..]) {
+            let (mut query, mut walk) = (Query::default(), Walk::default());
+            let question: Vec<f32> = vectors[3].clone();
+            graph.set(&question, &mut query);
+            let even = |node: u32| node.is_multiple_of(2);
+            for accept in [None, Some(&even as &dyn Fn(u32) -> bool)] {
+                if graph.walk(&query, Reach::full(20), accept, &[7, 900], &mut walk).is_ok() {
+                    proptest::prop_assert!(walk.pool.iter().all(|near| near.node() < 150));
+                }
+            }
+            let _ = graph.scan(&query, &[0, 149, 150, u32::MAX >> 1], 3, &mut walk);
+            let _ = graph.layers();
         }
         let Ok(reader) = VectorReader::new(flat, Some(bytes)) else { return Ok(()) };
         let dead = RoaringBitmap::new();

@@ -1,7 +1,8 @@
 //! A graph → bytes.
 
 use super::super::Metric;
-use super::build::{Graph, Layer};
+use super::super::codes::Quantiser;
+use super::build::Graph;
 use super::{ALIGNMENT, GraphOptions, HEADER_LEN, NO_LINK, RecordLayout, VERSION};
 
 /// The bytes of a section with `graph` over `vectors` `[any number, dim]`.
@@ -12,7 +13,8 @@ pub(super) fn section(
     options: &GraphOptions,
     graph: &Graph,
 ) -> Vec<u8> {
-    let (codes, step) = (options.codes, options.codes.step(vectors));
+    let quantiser = Quantiser::fit(options.codes, vectors, dim);
+    let codes = options.codes;
     let record = RecordLayout::new(codes, dim, metric, 2 * options.m);
     let (bottom, upper) = graph.layers.split_first().expect("a graph has layer 0");
     let mut out = Vec::with_capacity(HEADER_LEN + bottom.len() * record.len + 4096);
@@ -25,16 +27,20 @@ pub(super) fn section(
         options.ef_construction as u32,
         upper.len() as u32,
         graph.entry,
-        step.to_bits(),
+        quantiser.step.to_bits(),
     ];
     extend(&mut out, numbers);
     out.extend_from_slice(&options.seed.to_le_bytes());
     // Efforts are measured when the graph can be walked.
     out.resize(HEADER_LEN, 0);
     extend(&mut out, upper.iter().map(|layer| layer.len() as u32));
+    extend(&mut out, quantiser.mean.iter().map(|x| x.to_bits()));
     pad(&mut out);
+    let mut scratch = Vec::new();
     for (node, vector) in (0..).zip(vectors.chunks_exact(dim)) {
-        push_record(&mut out, &record, vector, step, bottom, node);
+        let start = out.len();
+        quantiser.encode(vector, &mut scratch, &mut out);
+        push_rest(&mut out, start, &record, vector, bottom.links(node));
     }
     for layer in upper {
         extend(&mut out, layer.nodes.iter().copied());
@@ -44,23 +50,25 @@ pub(super) fn section(
     out
 }
 
-fn push_record(
+/// What follows the code in a record that began at `start`.
+fn push_rest(
     out: &mut Vec<u8>,
+    start: usize,
     record: &RecordLayout,
     vector: &[f32],
-    step: f32,
-    bottom: &Layer,
-    node: u32,
+    links: &[u32],
 ) {
-    let start = out.len();
-    record.codes.encode(vector, step, out);
     if record.has_norm() {
         let norm: f32 = vector.iter().map(|x| x * x).sum();
         out.extend_from_slice(&norm.to_le_bytes());
     }
-    let links = bottom.links(node);
     extend(out, links.iter().copied());
-    extend(out, (links.len()..bottom.degree_max).map(|_| NO_LINK));
+    extend(
+        out,
+        (4 * links.len()..record.links_len)
+            .step_by(4)
+            .map(|_| NO_LINK),
+    );
     out.resize(start + record.len, 0);
 }
 

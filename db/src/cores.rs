@@ -1,0 +1,86 @@
+//! Where work on all cores runs: in threads of this crate's own, which do nothing else.
+//!
+//! A caller may be a thread of rayon's global pool, waiting for the committing thread. Work of that
+//! thread must then not need the global pool, or neither would ever go on. And whoever waits here does
+//! nothing else meanwhile: a thread of a pool that waited inside of it could take up a task that asks
+//! for a lock which it holds itself.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+thread_local! {
+    static BACKGROUND: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on what this thread builds takes one core, and leaves the others to searches and writes.
+pub(crate) fn stay_in_background() {
+    BACKGROUND.set(true);
+}
+
+/// Runs `work` on all cores, or on one for a thread in the background.
+pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    static ALL: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    static ONE: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    let pool = match BACKGROUND.get() {
+        true => ONE.get_or_init(|| pool(1)),
+        false => ALL.get_or_init(|| pool(0)),
+    };
+    let Some(pool) = pool else {
+        // No threads are to be had: the caller's pool, whichever it is.
+        return work();
+    };
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| pool.install(work));
+        match waiting.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn pool(threads: usize) -> Option<ThreadPool> {
+    let builder = ThreadPoolBuilder::new().num_threads(threads);
+    builder
+        .thread_name(|n| format!("loci-build-{n}"))
+        .build()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use rayon::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn work_is_done_while_every_global_thread_waits_for_it() {
+        let turn = Mutex::new(0);
+        let wait = |n: u64| {
+            let mut turn = turn.lock().unwrap();
+            *turn += run(|| (0..1000).into_par_iter().map(|x| x % (n + 1)).sum::<u64>());
+        };
+        let global = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        global.install(|| (0..16).into_par_iter().for_each(wait));
+        let want: u64 = (0..16)
+            .map(|n| (0..1000).map(|x| x % (n + 1)).sum::<u64>())
+            .sum();
+        assert_eq!(*turn.lock().unwrap(), want);
+    }
+
+    #[test]
+    fn the_background_has_one_core() {
+        let threads = || run(rayon::current_num_threads);
+        let cores = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(threads(), cores);
+        std::thread::spawn(move || {
+            stay_in_background();
+            assert_eq!(threads(), 1);
+        })
+        .join()
+        .unwrap();
+    }
+}
