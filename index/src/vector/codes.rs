@@ -20,7 +20,7 @@ use simsimd::{bf16, f16};
 
 use super::Metric;
 use super::chance::mixed;
-use super::kernels::{BLOCK_LEN, Simd};
+use super::kernels::{BLOCK_LEN, Job, Level, Simd};
 
 /// How a segment stores the vectors that a walk compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,9 +128,32 @@ pub(super) struct Quantiser {
     pub(super) step: f32,
     /// `[dim]`, or empty: nothing is taken off.
     pub(super) mean: Vec<f32>,
+    /// For codes that are turned.
+    turn: Turn,
+}
+
+/// Memory of a quantiser's work.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transformed {
+    numbers: Vec<f32>,
+    dealt: Vec<f32>,
 }
 
 impl Quantiser {
+    /// As it was read.
+    pub(super) fn new(codes: Codes, step: f32, mean: Vec<f32>, dim: usize) -> Quantiser {
+        let turn = match codes.is_rotated() {
+            true => Turn::new(dim),
+            false => Turn::default(),
+        };
+        Quantiser {
+            codes,
+            step,
+            mean,
+            turn,
+        }
+    }
+
     /// For `vectors` `[any number, dim]`.
     pub(super) fn fit(codes: Codes, vectors: &[f32], dim: usize) -> Quantiser {
         let mean = match codes.is_centred() {
@@ -146,38 +169,36 @@ impl Quantiser {
     }
 
     fn with_mean(codes: Codes, vectors: &[f32], dim: usize, mean: Vec<f32>) -> Quantiser {
-        let mut quantiser = Quantiser {
-            codes,
-            step: 1.0,
-            mean,
-        };
+        let mut quantiser = Quantiser::new(codes, 1.0, mean, dim);
         let count = vectors.len() / dim.max(1);
         let stride = (count * dim / SAMPLE_LEN).max(1);
-        let (mut sample, mut turned) = (Vec::new(), Vec::new());
+        let (mut sample, mut turned) = (Vec::new(), Transformed::default());
         for vector in vectors.chunks_exact(dim).step_by(stride) {
             quantiser.transform(vector, &mut turned);
-            sample.extend_from_slice(&turned);
+            sample.extend_from_slice(&turned.numbers);
         }
         quantiser.step = codes.step(&mut sample);
         quantiser
     }
 
     /// What is encoded of `vector`.
-    fn transform(&self, vector: &[f32], out: &mut Vec<f32>) {
-        out.clear();
+    fn transform(&self, vector: &[f32], out: &mut Transformed) {
+        let Transformed { numbers, dealt } = out;
+        numbers.clear();
         match self.mean.is_empty() {
-            true => out.extend_from_slice(vector),
-            false => out.extend(vector.iter().zip(&self.mean).map(|(x, mean)| x - mean)),
+            true => numbers.extend_from_slice(vector),
+            false => numbers.extend(vector.iter().zip(&self.mean).map(|(x, mean)| x - mean)),
         }
         if self.codes.is_rotated() {
-            rotate(out);
+            self.turn.apply(numbers, dealt);
         }
     }
 
     /// Appends the code of `vector`; `scratch` is used again.
-    pub(super) fn encode(&self, vector: &[f32], scratch: &mut Vec<f32>, out: &mut Vec<u8>) {
+    pub(super) fn encode(&self, vector: &[f32], scratch: &mut Transformed, out: &mut Vec<u8>) {
         let end = out.len() + self.codes.len(vector.len());
         self.transform(vector, scratch);
+        let scratch = &scratch.numbers;
         let (numbers, per_step) = (scratch.iter(), self.step.recip());
         match self.codes {
             Codes::F32 => out.extend(numbers.flat_map(|x| x.to_le_bytes())),
@@ -213,39 +234,67 @@ fn mean(vectors: &[f32], dim: usize) -> Vec<f32> {
     sums.into_iter().map(|sum| (sum / count) as f32).collect()
 }
 
-/// Turns `vector`, lengthened by zeros to whole blocks of 128 numbers: the same turn for equal lengths.
+/// A turn of vectors of one length, which are lengthened by zeros to whole blocks of 128 numbers.
 /// Lengths and inner products stay.
 ///
 /// Twice: signs of chance, then a Walsh-Hadamard transform of each block; between the two, blocks are
 /// dealt out over each other. (Ailon and Chazelle, "The fast Johnson-Lindenstrauss transform", SIAM J.
 /// Comput. 39(1), 2009, with blocks in place of the next power of two.)
-fn rotate(vector: &mut Vec<f32>) {
-    vector.resize(vector.len().next_multiple_of(128), 0.0);
-    turn(vector, 1);
-    let blocks = vector.len() / 128;
-    if blocks > 1 {
-        let before = vector.clone();
-        for (i, x) in vector.iter_mut().enumerate() {
-            *x = before[i % blocks * 128 + i / blocks];
-        }
-    }
-    turn(vector, 2);
+#[derive(Clone, Debug, Default)]
+struct Turn {
+    /// The sign bits that are flipped, of both rounds.
+    signs: [Vec<u32>; 2],
 }
 
-fn turn(vector: &mut [f32], round: u64) {
-    let (blocks, _) = vector.as_chunks_mut::<128>();
-    for (n, block) in (0u64..).zip(blocks) {
-        for (word, half) in (0u64..).zip(block.chunks_mut(64)) {
-            let signs = mixed(round << 32 | n << 1 | word);
-            for (i, x) in half.iter_mut().enumerate() {
-                *x = f32::from_bits(x.to_bits() ^ ((signs >> i) as u32) << 31);
+impl Turn {
+    fn new(dim: usize) -> Turn {
+        let len = dim.next_multiple_of(128) as u64;
+        let signs = |round: u64| {
+            let bit = |i: u64| {
+                let half = i / 64;
+                let word = mixed(round << 32 | half);
+                (word >> (i % 64) & 1) as u32
+            };
+            (0..len).map(|i| bit(i) << 31).collect()
+        };
+        Turn {
+            signs: [signs(1), signs(2)],
+        }
+    }
+
+    /// Turns `vector`; `scratch` is used again.
+    #[inline(always)]
+    fn apply(&self, vector: &mut Vec<f32>, scratch: &mut Vec<f32>) {
+        let len = vector.len().next_multiple_of(128);
+        vector.resize(len, 0.0);
+        spread(vector, &self.signs[0]);
+        let count = len / 128;
+        if count > 1 {
+            scratch.clear();
+            scratch.extend_from_slice(vector);
+            for (at, dealt) in vector.chunks_exact_mut(count).enumerate() {
+                for (block, x) in dealt.iter_mut().enumerate() {
+                    *x = scratch[block * 128 + at];
+                }
             }
         }
+        spread(vector, &self.signs[1]);
+    }
+}
+
+#[inline(always)]
+fn spread(vector: &mut [f32], signs: &[u32]) {
+    for (x, sign) in vector.iter_mut().zip(signs) {
+        *x = f32::from_bits(x.to_bits() ^ sign);
+    }
+    let (blocks, _) = vector.as_chunks_mut::<128>();
+    for block in blocks {
         hadamard(block);
     }
 }
 
 /// The orthonormal Walsh-Hadamard transform.
+#[inline(always)]
 fn hadamard(block: &mut [f32; 128]) {
     let mut half = 1;
     while half < 128 {
@@ -299,6 +348,7 @@ fn mean_magnitude(numbers: &[f32]) -> f32 {
 pub(super) struct Query {
     /// Padded with zeros to whole blocks.
     floats: Vec<f32>,
+    dealt: Vec<f32>,
     /// `floats` by their own step, for codes of a byte or less.
     numbers: Vec<i8>,
     /// Σ numbers.
@@ -312,23 +362,40 @@ pub(super) struct Query {
 impl Query {
     /// Takes over `query`, which was prepared by the metric.
     pub(super) fn set(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric) {
+        let asked = Asked {
+            into: self,
+            query,
+            quantiser,
+            metric,
+        };
+        Level::detect().run(asked);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric) {
         let twice = if metric == Metric::L2 { 2.0 } else { 1.0 };
         let with_mean = query.iter().zip(&quantiser.mean).map(|(x, mean)| x * mean);
         self.shift = twice * with_mean.sum::<f32>();
         self.floats.clear();
         self.floats.extend_from_slice(query);
         if quantiser.codes.is_rotated() {
-            rotate(&mut self.floats);
+            quantiser.turn.apply(&mut self.floats, &mut self.dealt);
         }
         let len = query.len().next_multiple_of(BLOCK_LEN);
         self.floats.resize(len, 0.0);
-        let largest = self.floats.iter().fold(0f32, |most, x| most.max(x.abs()));
+        let mut largest = 0f32;
+        for x in &self.floats {
+            largest = largest.max(x.abs());
+        }
         let own_step = if largest > 0.0 { largest / 127.0 } else { 1.0 };
         let per_step = own_step.recip();
-        self.numbers.clear();
-        self.numbers
-            .extend(self.floats.iter().map(|&x| signed(x, per_step)));
-        self.sum = self.numbers.iter().map(|&x| i32::from(x)).sum::<i32>() as f32;
+        self.numbers.resize(len, 0);
+        let mut sum = 0;
+        for (number, &x) in self.numbers.iter_mut().zip(&self.floats) {
+            *number = signed(x, per_step);
+            sum += i32::from(*number);
+        }
+        self.sum = sum as f32;
         self.worth = match quantiser.codes {
             Codes::F32 | Codes::F16 | Codes::Bf16 => twice,
             Codes::I8 | Codes::I4 | Codes::B1 => twice * quantiser.step * own_step,
@@ -340,6 +407,23 @@ impl Query {
     #[inline(always)]
     pub(super) fn distance<S: Simd, C: Code>(&self, simd: S, code: &[u8], norm: f32) -> f32 {
         norm - self.shift - self.worth * C::dot(simd, code, self)
+    }
+}
+
+/// A query on its way into kernels' form, compiled for their instruction set.
+struct Asked<'a> {
+    into: &'a mut Query,
+    query: &'a [f32],
+    quantiser: &'a Quantiser,
+    metric: Metric,
+}
+
+impl Job for Asked<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        self.into.take(self.query, self.quantiser, self.metric);
     }
 }
 
@@ -380,7 +464,6 @@ code!(B1, |simd, code, query| {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::kernels::{Job, Level};
     use super::*;
 
     struct Measure<'a>(Codes, &'a [u8], &'a Query, f32);
@@ -405,13 +488,9 @@ mod tests {
     #[test]
     fn codes_are_these_bytes() {
         let bytes = |codes: Codes, vector: &[f32], step, mean: &[f32]| {
-            let quantiser = Quantiser {
-                codes,
-                step,
-                mean: mean.to_vec(),
-            };
+            let quantiser = Quantiser::new(codes, step, mean.to_vec(), vector.len());
             let mut out = Vec::new();
-            quantiser.encode(vector, &mut Vec::new(), &mut out);
+            quantiser.encode(vector, &mut Transformed::default(), &mut out);
             assert_eq!(out.len(), codes.len(vector.len()));
             out
         };
@@ -428,7 +507,7 @@ mod tests {
         );
         assert_eq!(i8[..6], [128, 138, 108, 255, 1, 0]);
         let mut turned = vec![1.0];
-        rotate(&mut turned);
+        Turn::new(1).apply(&mut turned, &mut Vec::new());
         let level = |at: usize| (turned[at] / 0.05 + 7.5).round().clamp(0.0, 15.0) as u8;
         let i4 = bytes(Codes::I4, &[1.0], 0.05, &[]);
         let slow: Vec<u8> = (0..64).map(|at| level(at) + 16 * level(64 + at)).collect();
@@ -452,8 +531,9 @@ mod tests {
             let dot = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
             let (a, b) = (vector(1), vector(2));
             let (mut turned_a, mut turned_b) = (a.clone(), b.clone());
-            rotate(&mut turned_a);
-            rotate(&mut turned_b);
+            let turn = Turn::new(dim as usize);
+            turn.apply(&mut turned_a, &mut Vec::new());
+            turn.apply(&mut turned_b, &mut Vec::new());
             let slack = 1e-5 * dim as f32 + 1e-6;
             assert!(
                 (dot(&a, &b) - dot(&turned_a, &turned_b)).abs() < slack,
@@ -461,7 +541,7 @@ mod tests {
             );
             let mut one = vec![0.0; dim as usize];
             one[dim as usize / 2] = 1.0;
-            rotate(&mut one);
+            turn.apply(&mut one, &mut Vec::new());
             let largest = one.iter().fold(0f32, |most, x| most.max(x.abs()));
             assert!(largest < 0.4, "{dim}: {largest}");
         }
@@ -486,7 +566,7 @@ mod tests {
             for (codes, error) in Codes::ALL.into_iter().zip(errors) {
                 let quantiser = Quantiser::fit(codes, &both, vector.len());
                 let (mut code, mut query) = (Vec::new(), Query::default());
-                quantiser.encode(&vector, &mut Vec::new(), &mut code);
+                quantiser.encode(&vector, &mut Transformed::default(), &mut code);
                 query.set(&asked, &quantiser, metric);
                 for level in Level::all() {
                     let got = level.run(Measure(codes, &code, &query, norm));

@@ -254,7 +254,10 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     fn eligible(&self) -> usize {
         let flat = &self.placed.reader.flat;
         let chunks = u64::from(self.placed.chunk_count.max(1));
-        let dead = self.placed.dead.range_cardinality(0..self.placed.chunk_count);
+        let dead = self
+            .placed
+            .dead
+            .range_cardinality(0..self.placed.chunk_count);
         let live = chunks.saturating_sub(dead);
         let Some(filter) = self.query.filter else {
             return ((flat.len() as u64 * live).div_ceil(chunks) as usize).min(flat.len());

@@ -18,12 +18,22 @@ pub(super) trait Field {
     /// Asks for what [`Field::distance`] will read.
     fn prefetch<S: Simd>(&self, simd: S, node: u32);
 
+    /// Bytes that [`Field::prefetch`] asks for.
+    fn code_len(&self) -> usize;
+
     /// Asks for what [`Field::gather`] will read.
     fn prefetch_links<S: Simd>(&self, simd: S, node: u32);
 }
 
-/// Nodes whose code is asked for before it is needed.
-const AHEAD: usize = 8;
+/// Bytes of codes that are asked for before they are needed, and of how many nodes.
+const BYTES_AHEAD: usize = 4096;
+const NODES_AHEAD: std::ops::RangeInclusive<usize> = 4..=16;
+
+#[inline(always)]
+fn ahead<F: Field>(field: &F) -> usize {
+    let nodes = BYTES_AHEAD / field.code_len().max(1);
+    nodes.clamp(*NODES_AHEAD.start(), *NODES_AHEAD.end())
+}
 
 /// A set of nodes.
 #[derive(Debug, Default)]
@@ -177,8 +187,9 @@ impl Walk {
         self.measured += nodes.len() as u64;
         // Of twice as many as are kept, the farther half is dropped at once.
         let full = 2 * keep + 64;
+        let ahead = ahead(field);
         for (i, &node) in nodes.iter().enumerate() {
-            if let Some(&later) = nodes.get(i + AHEAD) {
+            if let Some(&later) = nodes.get(i + ahead) {
                 field.prefetch(simd, later);
             }
             self.pool.push(Near::new(field.distance(simd, node), node));
@@ -218,13 +229,14 @@ impl Walk {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         field.gather(node, &mut self.seen, &mut found);
-        for &next in found.iter().take(AHEAD) {
+        let ahead = ahead(field);
+        for &next in found.iter().take(ahead) {
             field.prefetch(simd, next);
         }
         self.measured += found.len() as u64;
         let mut nearest = usize::MAX;
         for (i, &next) in found.iter().enumerate() {
-            if let Some(&later) = found.get(i + AHEAD) {
+            if let Some(&later) = found.get(i + ahead) {
                 field.prefetch(simd, later);
             }
             let place = self.offer(Near::new(field.distance(simd, next), next), ef);

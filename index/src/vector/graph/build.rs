@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 
 use super::super::chance::mixed;
-use super::super::codes::{Codes, Quantiser};
+use super::super::codes::{Codes, Quantiser, Transformed};
 use super::super::kernels::{Job, Level, Simd};
 use super::super::{Metric, VectorError};
 use super::adopt::Donor;
@@ -122,6 +122,11 @@ impl Field for LayerField<'_> {
     }
 
     #[inline(always)]
+    fn code_len(&self) -> usize {
+        self.own.len()
+    }
+
+    #[inline(always)]
     fn prefetch_links<S: Simd>(&self, simd: S, node: u32) {
         simd.prefetch(self.layer.link_bytes(node));
     }
@@ -171,7 +176,7 @@ fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
     let quantiser = Quantiser::plain_bytes(vectors, dim);
     let stride = Codes::I8.len(dim);
     let mut codes = Vec::with_capacity(vectors.len() / dim * stride);
-    let mut scratch = Vec::new();
+    let mut scratch = Transformed::default();
     for vector in vectors.chunks_exact(dim) {
         quantiser.encode(vector, &mut scratch, &mut codes);
         let end = codes.len();

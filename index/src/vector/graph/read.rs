@@ -95,7 +95,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
             count,
             m,
             entry,
-            quantiser: Quantiser { codes, step, mean },
+            quantiser: Quantiser::new(codes, step, mean, dim),
             record,
             records_start,
             upper,
@@ -457,6 +457,11 @@ impl<C: Code> Field for Bottom<'_, C> {
     }
 
     #[inline(always)]
+    fn code_len(&self) -> usize {
+        self.record.code_len
+    }
+
+    #[inline(always)]
     fn prefetch_links<S: Simd>(&self, simd: S, node: u32) {
         simd.prefetch(self.links(node).as_flattened());
     }
@@ -500,6 +505,11 @@ impl<C: Code> Field for Filtered<'_, C> {
     }
 
     #[inline(always)]
+    fn code_len(&self) -> usize {
+        self.bottom.code_len()
+    }
+
+    #[inline(always)]
     fn prefetch_links<S: Simd>(&self, simd: S, node: u32) {
         self.bottom.prefetch_links(simd, node);
     }
@@ -538,6 +548,11 @@ impl<C: Code> Field for Upper<'_, C> {
     #[inline(always)]
     fn prefetch<S: Simd>(&self, simd: S, number: u32) {
         self.bottom.prefetch(simd, self.node(number));
+    }
+
+    #[inline(always)]
+    fn code_len(&self) -> usize {
+        self.bottom.code_len()
     }
 
     #[inline(always)]

@@ -23,6 +23,14 @@ pub(super) struct Own {
     norm: i32,
 }
 
+impl Own {
+    /// Bytes of a code.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
 impl Bytes {
     /// `codes`: `[any number, stride]`, with 128 for zero, in the padding too.
     pub(super) fn new(codes: Vec<u8>, stride: usize, metric: Metric) -> Bytes {

@@ -1,7 +1,7 @@
 //! A graph → bytes.
 
 use super::super::Metric;
-use super::super::codes::Quantiser;
+use super::super::codes::{Quantiser, Transformed};
 use super::build::Graph;
 use super::{ALIGNMENT, GraphOptions, HEADER_LEN, NO_LINK, RecordLayout, VERSION};
 
@@ -36,7 +36,7 @@ pub(super) fn section(
     extend(&mut out, upper.iter().map(|layer| layer.len() as u32));
     extend(&mut out, quantiser.mean.iter().map(|x| x.to_bits()));
     pad(&mut out);
-    let mut scratch = Vec::new();
+    let mut scratch = Transformed::default();
     for (node, vector) in (0..).zip(vectors.chunks_exact(dim)) {
         let start = out.len();
         quantiser.encode(vector, &mut scratch, &mut out);
