@@ -28,8 +28,8 @@ const K: usize = 10;
 /// What to measure, and how.
 #[derive(Clone, Debug)]
 pub struct VectorBench {
-    /// Codes that walks compare.
-    pub codes: Codes,
+    /// Codes that walks compare; else those that suit the dimension.
+    pub codes: Option<Codes>,
     /// Threads that build, and that ask.
     pub threads: usize,
     /// The first so many vectors alone.
@@ -90,7 +90,7 @@ fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchEr
         .build()
         .map_err(|source| BenchError::io("threads", std::io::Error::other(source)))?;
     let options = GraphOptions {
-        codes: bench.codes,
+        codes: data.codes(bench),
         ..GraphOptions::default()
     };
     let watch = Stopwatch::start();
@@ -296,6 +296,10 @@ impl Data {
         Ok(data)
     }
 
+    fn codes(&self, bench: &VectorBench) -> Codes {
+        bench.codes.unwrap_or_else(|| Codes::for_dim(self.dim))
+    }
+
     fn count(&self) -> usize {
         self.vectors.len() / self.dim
     }
@@ -325,7 +329,7 @@ impl Data {
             "task": "vector",
             "system": "loci",
             "set": self.set,
-            "variant": bench.codes.name(),
+            "variant": self.codes(bench).name(),
             "threads": bench.threads,
             "n": self.count(),
             "result": result,

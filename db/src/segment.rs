@@ -257,7 +257,7 @@ fn graph(
         return Ok(None);
     }
     let go_on = || stop.is_none_or(|stop| !stop.load(Ordering::Relaxed));
-    let options = GraphOptions::default();
+    let options = GraphOptions::for_dim(vectors.dim());
     let built = cores::run(|| vectors.graph_after(&options, GRAPH_VECTORS_MIN, before, &go_on));
     built.map_err(|error| match error {
         VectorError::Stopped => StoreError::Closed,

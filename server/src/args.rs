@@ -264,9 +264,9 @@ pub(crate) struct Bench {
     /// The first N chunks alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: Option<u32>,
-    /// Codes that walks compare: f32, f16, bf16, i8, i4, b1
-    #[arg(long, default_value = "i4", value_parser = codes)]
-    pub(crate) variant: Codes,
+    /// Codes that walks compare: f32, f16, bf16, i8, i4, b1; else what suits the dimension
+    #[arg(long, value_parser = codes)]
+    pub(crate) variant: Option<Codes>,
     /// Repeat the search under random filters that keep these shares
     #[arg(long, value_delimiter = ',', value_name = "SHARE,…", value_parser = share)]
     pub(crate) filter_share: Vec<f64>,

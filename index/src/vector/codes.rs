@@ -59,6 +59,12 @@ impl Codes {
         Codes::B1,
     ];
 
+    /// What suits vectors of `dim` numbers: half bytes; bytes up to 64 numbers, which take no more room
+    /// there, as half bytes come in blocks of 128.
+    pub fn for_dim(dim: usize) -> Codes {
+        if dim > 64 { Codes::I4 } else { Codes::I8 }
+    }
+
     /// The codes with this number in the format.
     pub fn from_number(number: u8) -> Option<Codes> {
         Codes::ALL.get(usize::from(number)).copied()

@@ -93,6 +93,11 @@ impl FlatBuilder {
         graph::build(&self.vectors, self.dim, self.metric, options, donor, go_on).map(Some)
     }
 
+    /// Numbers in every vector.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
     /// The chunk whose vector was pushed last.
     pub fn last(&self) -> Option<Local> {
         self.locals.last().copied().map(Local)

@@ -95,6 +95,14 @@ impl Default for GraphOptions {
 }
 
 impl GraphOptions {
+    /// The default, with codes that suit vectors of `dim` numbers.
+    pub fn for_dim(dim: usize) -> GraphOptions {
+        GraphOptions {
+            codes: Codes::for_dim(dim),
+            ..GraphOptions::default()
+        }
+    }
+
     fn check(&self) -> Result<(), VectorError> {
         let m = u32::try_from(self.m).unwrap_or(u32::MAX);
         if M_RANGE.contains(&m) && self.ef_construction >= self.m && self.ef_construction <= 10_000
