@@ -77,7 +77,7 @@ pub fn run(
             fields["filter_share"] = json!(share);
             tell("search", fields);
         }
-        let mut fields = scan(&data, bench, &filter);
+        let mut fields = scan(&data, bench, &filter)?;
         fields["filter_share"] = json!(share);
         tell("exact_scan", fields);
     }
@@ -206,13 +206,12 @@ fn measure(
 }
 
 /// What a caller without an index would do: compare every vector that the filter keeps.
-fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Value {
-    let mut flat = FlatBuilder::new(data.dim, Metric::Dot).expect("the dimension was used before");
+fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Result<Value, BenchError> {
+    let mut flat = FlatBuilder::new(data.dim, Metric::Dot)?;
     for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {
-        flat.push(Local(local), vector)
-            .expect("it was pushed before");
+        flat.push(Local(local), vector)?;
     }
-    let reader = VectorReader::new(flat.finish(), None).expect("these bytes were just written");
+    let reader = VectorReader::new(flat.finish(), None)?;
     let dead = RoaringBitmap::new();
     let placed = [Placed {
         base: Ordinal(0),
@@ -232,7 +231,7 @@ fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Value {
             let _ = std::hint::black_box(search(&placed, &query, scratch));
         },
     );
-    json!(took)
+    Ok(json!(took))
 }
 
 fn merge(into: &mut Value, from: Value) {

@@ -2,8 +2,8 @@
 //!
 //! A segment's tier is the power of 8 that its number of chunks reaches. More than 8 segments of one
 //! tier, or below, are merged into one by rebuilding from rows; a segment with a quarter of its chunks
-//! dead is rebuilt. That happens outside of the committing thread, on one core unless it was asked for, from a snapshot; the new
-//! segment is written to disk there too, and listed in one short commit that marks what died meanwhile.
+//! dead is rebuilt. That happens outside of the committing thread, from a snapshot, on one core (on all
+//! for [`Database::compact`]); the new segment is written to disk there too, and listed in one short commit that marks what died meanwhile.
 //! Memory grows with the largest merge, which [`MERGE_CHUNKS_MAX`] bounds: segments larger than half of
 //! that are left alone. So a chunk is rebuilt about once a tier, and a store has at most 8 segments in
 //! each tier below, and one large segment for every 100,000 chunks or so.
@@ -132,19 +132,22 @@ fn build(
     documents: &[DocumentId],
 ) -> Result<SegmentDraft, StoreError> {
     let largest = old.iter().max_by_key(|segment| segment.chunk_count);
-    let donor = largest.and_then(|segment| {
-        let layers = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));
-        let [Some(leaves), Some(inner)] = layers else {
-            return None;
-        };
-        Some(Donor::new(segment, [leaves, inner]))
-    });
+    let donor = largest.and_then(|segment| donor(view, segment));
     let builder = Box::new(Stoppable {
         builder: inner.store.views().builder_after(view, donor, &inner.stop),
         stop: &inner.stop,
     });
     let draft = build_segment(view.rows(), documents, builder)?;
     inner.store.prepare(draft)
+}
+
+/// The vector graphs of `segment`, where its bytes are as they were written: those of a segment that is
+/// rebuilt because it was damaged are not copied.
+fn donor<'v>(view: &'v View, segment: &'v OpenSegment) -> Option<Donor<'v>> {
+    let (_, part) = segment.vectors.as_ref()?;
+    part.verify().ok()?;
+    let [leaves, inner] = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));
+    Some(Donor::new(segment, [leaves?, inner?]))
 }
 
 /// A builder that gives up when the database is being closed.

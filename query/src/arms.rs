@@ -30,6 +30,7 @@ pub(crate) struct Run<'v> {
     pub(crate) view: &'v ReadView,
     pub(crate) layers: &'static [Layer],
     pub(crate) filter: Option<RoaringBitmap>,
+    pub(crate) explain: bool,
     pub(crate) trace: Trace,
 }
 
@@ -68,17 +69,21 @@ impl Trace {
 
 /// How segments were searched for vectors: each way, with how many segments and distances.
 #[derive(Default)]
-struct Ways(Vec<(Way, usize, u64)>);
+struct Ways {
+    ways: Vec<(Way, usize, u64)>,
+    damaged: usize,
+}
 
 impl Ways {
     fn add(&mut self, visits: &[Visit]) {
         for visit in visits {
-            match self.0.iter_mut().find(|(way, ..)| *way == visit.way) {
+            self.damaged += usize::from(visit.damaged);
+            match self.ways.iter_mut().find(|(way, ..)| *way == visit.way) {
                 Some((_, segments, measured)) => {
                     *segments += 1;
                     *measured += visit.measured;
                 }
-                None => self.0.push((visit.way, 1, visit.measured)),
+                None => self.ways.push((visit.way, 1, visit.measured)),
             }
         }
     }
@@ -86,13 +91,16 @@ impl Ways {
 
 impl fmt::Display for Ways {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (way, segments, measured)) in self.0.iter().enumerate() {
+        for (place, (way, segments, measured)) in self.ways.iter().enumerate() {
             let comma = if place == 0 { "" } else { ", " };
             let plural = if *segments == 1 { "" } else { "s" };
             write!(
                 f,
                 "{comma}{way} in {segments} segment{plural}, {measured} distances"
             )?;
+        }
+        if self.damaged > 0 {
+            write!(f, "; {} of them as the graph is damaged", self.damaged)?;
         }
         Ok(())
     }
@@ -118,6 +126,7 @@ impl<'v> Run<'v> {
             view,
             layers,
             filter: None,
+            explain: request.explain,
             trace: Trace::default(),
         };
         let of_levels = (!levels.is_empty()).then(|| level_in(&levels));
@@ -182,17 +191,21 @@ impl<'v> Run<'v> {
             effort,
             ..VectorQuery::new(query, k)
         };
-        let mut ways = Ways::default();
+        let (explain, mut ways) = (self.explain, Ways::default());
         let run = || {
             let mut lists = Vec::with_capacity(layers.len());
             for &layer in layers {
                 lists.push(vector::search(&view.vectors(layer), &query, scratch)?);
-                ways.add(scratch.visits());
+                if explain {
+                    ways.add(scratch.visits());
+                }
             }
             Ok(merged(lists, k))
         };
         let hits = self.trace.step("vector", run, |hits| hits.len() as u64)?;
-        self.trace.detail(ways.to_string());
+        if explain {
+            self.trace.detail(ways.to_string());
+        }
         Ok(hits)
     }
 

@@ -116,7 +116,7 @@ pub struct Visit {
     pub base: Ordinal,
     /// The way that found its hits.
     pub way: Way,
-    /// Vectors that could be found; an estimate where a filter meets deletions.
+    /// Vectors that could be found; an estimate where chunks are deleted or have no vector.
     pub eligible: usize,
     /// Distances that were measured.
     pub measured: u64,
@@ -147,9 +147,9 @@ impl VectorScratch {
 
 /// The `k` chunks whose vectors lie nearest.
 ///
-/// - returns: `k` chunks, or all that may be found if they are fewer (or time ends the search); best first, ties by ascending
-///   ordinal; `score` as [`Metric`] says, measured at full precision. Exact in segments without a
-///   graph; near the recall that [`Effort`] asks for in others.
+/// - returns: `k` chunks, or all that may be found if they are fewer (or time ends the search); best
+///   first, ties by ascending ordinal; `score` as [`Metric`] says, measured at full precision. Exact in
+///   segments without a graph; near the recall that [`Effort`] asks for in others.
 ///
 /// # Errors
 /// Those of [`Metric::prepare`]; [`VectorError::Mixed`]; [`VectorError::Malformed`].
