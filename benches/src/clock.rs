@@ -1,5 +1,6 @@
 //! What a measurement reads: wall time, processor time, memory.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
@@ -111,4 +112,18 @@ pub fn resident_mib() -> Option<(f64, f64)> {
         Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
     };
     Some((field("VmRSS:")?, field("VmHWM:")?))
+}
+
+/// MiB of the mapped file `path` that this process has in memory. `None` where the system does not tell
+/// as Linux does.
+pub fn mapped_resident_mib(path: &Path) -> Option<f64> {
+    let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+    let path = path.to_str()?;
+    let mut lines = maps.lines();
+    let mut kib = 0.0;
+    while lines.any(|line| line.ends_with(path)) {
+        let line = lines.find(|line| line.starts_with("Rss:"))?;
+        kib += line.split_whitespace().nth(1)?.parse::<f64>().ok()?;
+    }
+    Some(kib / 1024.0)
 }

@@ -4,7 +4,7 @@
 //! uses. Inner product of unit vectors, M 16, efConstruction 200.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 pub use loci_index::vector::Codes;
@@ -14,16 +14,21 @@ use loci_index::vector::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{Local, Ordinal, Placed};
+use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 use serde_json::{Map, Value, json};
 
 use crate::BenchError;
-use crate::clock::{Stopwatch, latency, resident_mib};
+use crate::clock::{Stopwatch, latency, mapped_resident_mib, resident_mib};
 
 /// What is measured.
 const EFS: [usize; 12] = [16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 512];
 const K: usize = 10;
+/// What is searched by codes alone.
+const EF_TYPICAL: usize = 64;
+/// What is searched with deleted vectors, and how many of all are.
+const EFS_OF_DEAD: [usize; 3] = [32, 64, 128];
+const DEAD_SHARE: f64 = 0.1;
 
 /// What to measure, and how.
 #[derive(Clone, Debug)]
@@ -65,21 +70,55 @@ pub fn run(
     tell("build", fields);
     let (segment, fields) = open(&data, &file)?;
     tell("open", fields);
+    let resident = |fields: &mut Value| {
+        fields["mapped_resident_mib"] = json!(mapped_resident_mib(&file));
+    };
+    let codes_only = Case {
+        rank_again: false,
+        ..Case::all(&data)
+    };
+    let mut fields = codes_only.measure(&data, bench, &segment, EF_TYPICAL)?;
+    resident(&mut fields);
+    tell("search_codes", fields);
     for ef in EFS {
-        let fields = measure(&data, bench, &segment, ef, None, &data.truth, true)?;
+        let mut fields = Case::all(&data).measure(&data, bench, &segment, ef)?;
+        resident(&mut fields);
         tell("search", fields);
     }
+    let tenth = random_filter(data.count(), DEAD_SHARE);
+    let truth = data.exact(|id| !tenth.contains(id));
+    let case = Case {
+        dead: &tenth,
+        truth: &truth,
+        ..Case::all(&data)
+    };
+    for ef in EFS_OF_DEAD {
+        let mut fields = case.measure(&data, bench, &segment, ef)?;
+        fields["dead_share"] = json!(DEAD_SHARE);
+        tell("search_dead", fields);
+    }
     for &share in &bench.filter_shares {
-        let filter = random_filter(data.count(), share);
-        let truth = data.exact(Some(&filter));
-        for ef in EFS {
-            let mut fields = measure(&data, bench, &segment, ef, Some(&filter), &truth, true)?;
+        let filters = [
+            ("search", random_filter(data.count(), share)),
+            ("search_correlated", data.near_one(share)),
+        ];
+        let mark = |mut fields: Value| {
             fields["filter_share"] = json!(share);
-            tell("search", fields);
+            fields
+        };
+        for (result, filter) in &filters {
+            let truth = data.exact(|id| filter.contains(id));
+            let case = Case {
+                filter: Some(filter),
+                truth: &truth,
+                ..Case::all(&data)
+            };
+            for ef in EFS {
+                tell(result, mark(case.measure(&data, bench, &segment, ef)?));
+            }
         }
-        let mut fields = scan(&data, bench, &filter)?;
-        fields["filter_share"] = json!(share);
-        tell("exact_scan", fields);
+        let [(_, random), _] = &filters;
+        tell("exact_scan", mark(scan(&data, bench, random)?));
     }
     Ok(())
 }
@@ -133,12 +172,12 @@ fn open(data: &Data, file: &Path) -> Result<(VectorReader<Section>, Value), Benc
     let open_ms = started.elapsed().as_secs_f64() * 1e3;
     let query = VectorQuery::new(data.query(0), K);
     search(
-        &placed(&reader, data),
+        &placed(&reader, data, &NONE),
         &query,
         &mut VectorScratch::default(),
     )?;
     let first_result_ms = started.elapsed().as_secs_f64() * 1e3;
-    let efforts: Vec<Value> = reader.efforts().iter().map(|row| json!(row)).collect();
+    let efforts: Vec<Value> = reader.efforts().map(|row| json!(row)).collect();
     let fields = json!({
         "open_ms": open_ms,
         "first_result_ms": first_result_ms,
@@ -150,59 +189,79 @@ fn open(data: &Data, file: &Path) -> Result<(VectorReader<Section>, Value), Benc
 fn placed<'a>(
     reader: &'a VectorReader<Section>,
     data: &Data,
+    dead: &'a RoaringBitmap,
 ) -> [Placed<'a, VectorReader<Section>>; 1] {
-    static NONE: std::sync::LazyLock<RoaringBitmap> = std::sync::LazyLock::new(RoaringBitmap::new);
     [Placed {
         base: Ordinal(0),
         chunk_count: data.count() as u32,
-        dead: &NONE,
+        dead,
         reader,
     }]
 }
 
-fn measure(
-    data: &Data,
-    bench: &VectorBench,
-    segment: &VectorReader<Section>,
-    ef: usize,
-    filter: Option<&RoaringBitmap>,
-    truth: &[Vec<u32>],
+static NONE: LazyLock<RoaringBitmap> = LazyLock::new(RoaringBitmap::new);
+
+/// What the questions ask of the segment.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    filter: Option<&'a RoaringBitmap>,
+    dead: &'a RoaringBitmap,
+    truth: &'a [Vec<u32>],
     rank_again: bool,
-) -> Result<Value, BenchError> {
-    let placed = placed(segment, data);
-    let query = |i: usize| VectorQuery {
-        filter,
-        effort: Effort::Ef(ef),
-        rank_again,
-        ..VectorQuery::new(data.query(i), K)
-    };
-    let mut scratch = VectorScratch::default();
-    let mut found = 0;
-    for (i, truth) in truth.iter().enumerate() {
-        let hits = search(&placed, &query(i), &mut scratch)?;
-        found += hits
-            .iter()
-            .filter(|hit| truth.contains(&hit.ordinal.0))
-            .count();
+}
+
+impl<'a> Case<'a> {
+    fn all(data: &'a Data) -> Case<'a> {
+        Case {
+            filter: None,
+            dead: &NONE,
+            truth: &data.truth,
+            rank_again: true,
+        }
     }
-    let wanted: usize = truth.iter().map(Vec::len).sum();
-    let way = scratch
-        .visits()
-        .first()
-        .map(|visit| format!("{:?}", visit.way));
-    let took = latency(
-        truth.len(),
-        bench.threads,
-        VectorScratch::default,
-        |scratch, i| {
-            // Whether it succeeds was seen above.
-            let _ = std::hint::black_box(search(&placed, &query(i), scratch));
-        },
-    );
-    let mut fields =
-        json!({ "ef": ef, "recall10": found as f64 / wanted.max(1) as f64, "way": way });
-    merge(&mut fields, json!(took));
-    Ok(fields)
+
+    fn measure(
+        &self,
+        data: &Data,
+        bench: &VectorBench,
+        segment: &VectorReader<Section>,
+        ef: usize,
+    ) -> Result<Value, BenchError> {
+        let placed = placed(segment, data, self.dead);
+        let query = |i: usize| VectorQuery {
+            filter: self.filter,
+            effort: Effort::Ef(ef),
+            rank_again: self.rank_again,
+            ..VectorQuery::new(data.query(i), K)
+        };
+        let mut scratch = VectorScratch::default();
+        let (mut found, mut distances) = (0, 0);
+        for (i, truth) in self.truth.iter().enumerate() {
+            let hits = search(&placed, &query(i), &mut scratch)?;
+            let is_right = |hit: &&Scored| truth.contains(&hit.ordinal.0);
+            found += hits.iter().filter(is_right).count();
+            distances += scratch.visits().iter().map(|v| v.measured).sum::<u64>();
+        }
+        let wanted: usize = self.truth.iter().map(Vec::len).sum();
+        let way = scratch.visits().first();
+        let mut fields = json!({
+            "ef": ef,
+            "recall10": found as f64 / wanted.max(1) as f64,
+            "distances": distances / self.truth.len().max(1) as u64,
+            "way": way.map(|visit| visit.way.to_string()),
+        });
+        let took = latency(
+            self.truth.len(),
+            bench.threads,
+            VectorScratch::default,
+            |scratch, i| {
+                // Whether it succeeds was seen above.
+                let _ = std::hint::black_box(search(&placed, &query(i), scratch));
+            },
+        );
+        merge(&mut fields, json!(took));
+        Ok(fields)
+    }
 }
 
 /// What a caller without an index would do: compare every vector that the filter keeps.
@@ -212,11 +271,10 @@ fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Result<Valu
         flat.push(Local(local), vector)?;
     }
     let reader = VectorReader::new(flat.finish(), None)?;
-    let dead = RoaringBitmap::new();
     let placed = [Placed {
         base: Ordinal(0),
         chunk_count: data.count() as u32,
-        dead: &dead,
+        dead: &NONE,
         reader: &reader,
     }];
     let took = latency(
@@ -290,7 +348,7 @@ impl Data {
                 .collect(),
         };
         if limited {
-            data.truth = data.exact(None);
+            data.truth = data.exact(|_| true);
         }
         Ok(data)
     }
@@ -307,14 +365,26 @@ impl Data {
         &self.queries[i * self.dim..(i + 1) * self.dim]
     }
 
-    /// The right answers, by comparing everything.
-    fn exact(&self, filter: Option<&RoaringBitmap>) -> Vec<Vec<u32>> {
+    /// The share of the vectors that lies nearest to the first: most questions are about others.
+    fn near_one(&self, share: f64) -> RoaringBitmap {
+        let Some(one) = self.vectors.get(..self.dim) else {
+            return RoaringBitmap::new();
+        };
+        let all = (0..).zip(self.vectors.chunks_exact(self.dim));
+        let mut scored: Vec<(f32, u32)> = all.map(|(id, other)| (dot(one, other), id)).collect();
+        scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let kept = (share * scored.len() as f64).ceil() as usize;
+        scored.iter().take(kept).map(|&(_, id)| id).collect()
+    }
+
+    /// The right answers, by comparing everything that is allowed.
+    fn exact(&self, allowed: impl Fn(u32) -> bool) -> Vec<Vec<u32>> {
         let asked = self.queries.chunks_exact(self.dim);
         asked
             .map(|query| {
-                let allowed = (0..).zip(self.vectors.chunks_exact(self.dim));
-                let allowed = allowed.filter(|&(id, _)| filter.is_none_or(|f| f.contains(id)));
-                let mut scored: Vec<(f32, u32)> = allowed
+                let all = (0..).zip(self.vectors.chunks_exact(self.dim));
+                let mut scored: Vec<(f32, u32)> = all
+                    .filter(|&(id, _)| allowed(id))
                     .map(|(id, vector)| (dot(query, vector), id))
                     .collect();
                 scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

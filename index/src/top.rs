@@ -59,6 +59,12 @@ impl Top {
             .is_some_and(|Reverse(worst)| candidate > *worst)
     }
 
+    /// The score that `k` chunks reach; `None` while fewer were pushed.
+    pub(crate) fn threshold(&self) -> Option<f32> {
+        let worst = self.heap.peek().filter(|_| self.heap.len() == self.k);
+        worst.map(|Reverse(worst)| worst.0.score)
+    }
+
     /// Keeps the chunk if it is among the best `k` so far.
     pub(crate) fn push(&mut self, score: f32, ordinal: Ordinal) {
         if !self.admits(score, ordinal) {

@@ -456,6 +456,8 @@ fn the_vector_index_is_measured_over_a_data_folder() {
         (of("build"), of("open"), of("search"), of("exact_scan")),
         (1, 1, 24, 1)
     );
+    let more = ["search_codes", "search_dead", "search_correlated"].map(of);
+    assert_eq!(more, [1, 3, 12]);
     let found = |line: &Value| line["recall10"].as_f64().unwrap();
     let searches: Vec<_> = lines
         .iter()

@@ -91,19 +91,6 @@ impl Codes {
         }
     }
 
-    /// How many of the best by code are ranked again so that the best `k` are among them; `ef` at
-    /// most were found.
-    pub(super) fn ranked_again(self, k: usize, ef: usize) -> usize {
-        let count = match self {
-            Codes::F32 => k,
-            Codes::F16 | Codes::Bf16 => k + 2,
-            Codes::I8 => k + (k * 6).div_ceil(10),
-            Codes::I4 => k + (k * 14).div_ceil(10),
-            Codes::B1 => ef,
-        };
-        count.clamp(k, ef.max(k))
-    }
-
     /// Whether vectors lose their mean before they are encoded.
     pub(super) fn is_centred(self) -> bool {
         matches!(self, Codes::I8 | Codes::I4 | Codes::B1)
@@ -363,22 +350,32 @@ pub(super) struct Query {
     worth: f32,
     /// What the mean, which codes lack, takes off every distance.
     shift: f32,
+    /// See [`Query::least`].
+    least: f32,
 }
 
 impl Query {
     /// Takes over `query`, which was prepared by the metric.
-    pub(super) fn set(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric) {
+    /// - `longest`: the length of the longest vector that it is compared with.
+    pub(super) fn set(
+        &mut self,
+        query: &[f32],
+        quantiser: &Quantiser,
+        metric: Metric,
+        longest: f32,
+    ) {
         let asked = Asked {
             into: self,
             query,
             quantiser,
             metric,
+            longest,
         };
         Level::detect().run(asked);
     }
 
     #[inline(always)]
-    fn take(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric) {
+    fn take(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric, longest: f32) {
         let twice = if metric == Metric::L2 { 2.0 } else { 1.0 };
         let with_mean = query.iter().zip(&quantiser.mean).map(|(x, mean)| x * mean);
         self.shift = twice * with_mean.sum::<f32>();
@@ -393,6 +390,11 @@ impl Query {
         for x in &self.floats {
             largest = largest.max(x.abs());
         }
+        let squared = squared_length(&self.floats);
+        self.least = match metric {
+            Metric::Cosine | Metric::Dot => -squared.sqrt() * longest,
+            Metric::L2 => -squared,
+        };
         let own_step = if largest > 0.0 { largest / 127.0 } else { 1.0 };
         let per_step = own_step.recip();
         self.numbers.resize(len, 0);
@@ -408,6 +410,12 @@ impl Query {
         };
     }
 
+    /// A distance that none is less than, but by the rounding of codes.
+    #[inline(always)]
+    pub(super) fn least(&self) -> f32 {
+        self.least
+    }
+
     /// The distance to a code: minus the inner product, or the squared L2 less that of the query alone.
     /// - `norm`: the squared length of the vector for L2, else 0.
     #[inline(always)]
@@ -416,12 +424,27 @@ impl Query {
     }
 }
 
+/// Σ x², sixteen sums side by side, which compilers turn into vectors.
+#[inline(always)]
+fn squared_length(numbers: &[f32]) -> f32 {
+    let mut sums = [0f32; 16];
+    let (rows, rest) = numbers.as_chunks::<16>();
+    for row in rows {
+        for (sum, x) in sums.iter_mut().zip(row) {
+            *sum += x * x;
+        }
+    }
+    let rest: f32 = rest.iter().map(|x| x * x).sum();
+    sums.iter().sum::<f32>() + rest
+}
+
 /// A query on its way into kernels' form, compiled for their instruction set.
 struct Asked<'a> {
     into: &'a mut Query,
     query: &'a [f32],
     quantiser: &'a Quantiser,
     metric: Metric,
+    longest: f32,
 }
 
 impl Job for Asked<'_> {
@@ -429,7 +452,8 @@ impl Job for Asked<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        self.into.take(self.query, self.quantiser, self.metric);
+        self.into
+            .take(self.query, self.quantiser, self.metric, self.longest);
     }
 }
 
@@ -573,7 +597,7 @@ mod tests {
                 let quantiser = Quantiser::fit(codes, &both, vector.len());
                 let (mut code, mut query) = (Vec::new(), Query::default());
                 quantiser.encode(&vector, &mut Transformed::default(), &mut code);
-                query.set(&asked, &quantiser, metric);
+                query.set(&asked, &quantiser, metric, 1.0);
                 for level in Level::all() {
                     let got = level.run(Measure(codes, &code, &query, norm));
                     let slack = 4.0 * error * root + 1e-3;

@@ -58,8 +58,8 @@ const WAY_DOWN: f64 = 80.0;
 const ORDER_PER_CANDIDATE: f64 = 0.04;
 /// Candidates of a walk under a wide filter, beyond those that the filter removes on average.
 const MARGIN: f64 = 1.15;
-/// Asking whether a node may be found.
-const QUESTION: f64 = 0.25;
+/// Asking whether a node may be found, its links read on the way.
+const QUESTION: f64 = 0.8;
 /// A share above which a filtered walk would pass over too little to pay.
 const WIDE: f64 = 0.5;
 /// Candidates of a filtered walk for each that was asked for: it sees fewer ways to each.

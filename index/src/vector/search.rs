@@ -19,8 +19,8 @@ const STARTS: u32 = 8;
 /// Vectors that are asked for before they are compared.
 const ROWS_AHEAD: usize = 2;
 
-/// Candidates of a walk as it usually is, by which the way of one with a deadline is planned.
-const EF_TYPICAL: usize = 64;
+/// Codes that a scan keeps for each hit, at least: of these the hits are taken at full precision.
+const SCANNED_PER_HIT: usize = 8;
 
 /// Vectors by which is estimated how many a filter allows.
 const SAMPLE_LEN: usize = 128;
@@ -73,10 +73,9 @@ impl<B: AsRef<[u8]>> VectorReader<B> {
     }
 
     /// ef, and the recall@10 that it gave when the graph was built; empty without a graph.
-    pub fn efforts(&self) -> &[(u32, f32)] {
-        self.graph
-            .as_ref()
-            .map_or(&[], |graph| graph.efforts().rows())
+    pub fn efforts(&self) -> impl Iterator<Item = (u32, f32)> {
+        let graph = self.graph.iter();
+        graph.flat_map(|graph| graph.efforts().rows())
     }
 }
 
@@ -131,8 +130,6 @@ pub struct VectorScratch {
     prepared: Vec<f32>,
     query: Query,
     walk: Walk,
-    /// How many of the pool are ranked again.
-    again: usize,
     nodes: Vec<u32>,
     top: Top,
     visits: Vec<Visit>,
@@ -229,10 +226,10 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             damaged = true;
             Way::Exact
         });
-        match way {
-            Way::Exact if eligible == 0 => {}
-            Way::Exact => self.exact(scratch)?,
-            _ if self.query.rank_again => self.rank_again(scratch)?,
+        match (way, &self.placed.reader.graph) {
+            _ if eligible == 0 => {}
+            (Way::Exact, _) | (_, None) => self.exact(scratch)?,
+            (_, Some(graph)) if self.query.rank_again => self.rank_again(graph, scratch)?,
             _ => self.rank_by_codes(scratch)?,
         }
         let measured = match way {
@@ -301,32 +298,33 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         scratch: &mut VectorScratch,
     ) -> Result<Way, VectorError> {
         let k = self.query.k;
-        let reach = graph.efforts().reach(self.query.effort, k, deadline);
+        let efforts = graph.efforts();
+        let ef = efforts.ef(self.query.effort).max(k);
         let way = plan(Facts {
             count: self.placed.reader.flat.len(),
             eligible,
-            // Time, not the pool, ends a walk that has a deadline.
-            ef: deadline.map_or(reach.ef, |_| EF_TYPICAL.max(k)),
+            ef,
             degree_max: graph.degree_max(),
         });
         if way == Way::Exact {
             return Ok(way);
         }
         graph.set(&scratch.prepared, &mut scratch.query);
-        scratch.again = graph.codes().ranked_again(k, reach.ef);
-        let reach = |ef: usize| Reach {
-            ef: ef.max(if deadline.is_some() { reach.ef } else { 1 }),
-            ..reach
-        };
         let found = match way {
-            Way::Walk { ef } => self.walk(graph, reach(ef), scratch)?,
-            Way::FilteredWalk { ef } => self.filtered_walk(graph, reach(ef), scratch)?,
+            Way::Walk { ef: wide } => {
+                // As many hits more as candidates: what is not allowed is among both.
+                let reach = efforts.reach(wide, (k * wide).div_ceil(ef), deadline);
+                self.walk(graph, reach, scratch)?
+            }
+            Way::FilteredWalk { ef } => {
+                self.filtered_walk(graph, efforts.reach(ef, k, deadline), scratch)?
+            }
             Way::Exact | Way::Scan => 0,
         };
         // Far from all that may be found, a walk meets too few of it.
         let too_few = deadline.is_none() && found < k.min(eligible);
         if way == Way::Scan || too_few {
-            self.scan(graph, scratch.again, scratch)?;
+            self.scan(graph, ef.max(SCANNED_PER_HIT * k), scratch)?;
             return Ok(Way::Scan);
         }
         Ok(way)
@@ -396,22 +394,32 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         graph.scan(&scratch.query, &scratch.nodes, keep, &mut scratch.walk)
     }
 
-    /// Offers the nearest of the pool at full precision.
-    fn rank_again(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+    /// Offers the nearest of the pool at full precision, until the next seems too far by more than codes
+    /// err.
+    fn rank_again(
+        &self,
+        graph: &GraphReader<B>,
+        scratch: &mut VectorScratch,
+    ) -> Result<(), VectorError> {
         let VectorScratch {
             prepared,
             walk,
             top,
-            again,
             ..
         } = scratch;
         let flat = &self.placed.reader.flat;
-        let best = &walk.pool[..(*again).min(walk.pool.len())];
-        for near in best.iter().take(ROWS_AHEAD) {
+        let error = graph.error() - self.constant(prepared);
+        for near in walk.pool.iter().take(ROWS_AHEAD) {
             flat.prefetch(near.node() as usize);
         }
-        for (at, near) in best.iter().enumerate() {
-            if let Some(later) = best.get(at + ROWS_AHEAD) {
+        for (at, near) in walk.pool.iter().enumerate() {
+            if top
+                .threshold()
+                .is_some_and(|worst| near.distance() > error - worst)
+            {
+                break;
+            }
+            if let Some(later) = walk.pool.get(at + ROWS_AHEAD) {
                 flat.prefetch(later.node() as usize);
             }
             let local = flat.local(near.node()).ok_or(MISSING)?;
@@ -423,16 +431,21 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     /// Offers the pool with the scores of its codes.
     fn rank_by_codes(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
         let flat = &self.placed.reader.flat;
-        let own: f32 = match flat.metric() {
-            Metric::Cosine | Metric::Dot => 0.0,
-            Metric::L2 => scratch.prepared.iter().map(|x| x * x).sum(),
-        };
+        let own = self.constant(&scratch.prepared);
         for near in scratch.walk.pool.iter().take(self.query.k) {
             let local = flat.local(near.node()).ok_or(MISSING)?;
             let score = -(near.distance() + own);
             scratch.top.push(score, self.placed.ordinal(local));
         }
         Ok(())
+    }
+
+    /// What distances of codes lack to be those of the metric.
+    fn constant(&self, prepared: &[f32]) -> f32 {
+        match self.placed.reader.flat.metric() {
+            Metric::Cosine | Metric::Dot => 0.0,
+            Metric::L2 => prepared.iter().map(|x| x * x).sum(),
+        }
     }
 
     /// Offers every vector that may be found.

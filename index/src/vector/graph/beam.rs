@@ -1,4 +1,6 @@
-//! The walk: best-first search of a graph with a bounded list (algorithm 2 of Malkov and Yashunin).
+//! The walk: best-first search of a graph with a bounded list (algorithm 2 of Malkov and Yashunin), which
+//! may end before the list is expanded: when the next candidate is much farther than the hits (distance
+//! adaptive beam search; Al-Jazzazi et al., NeurIPS 2025).
 //!
 //! Walks of construction and of searches, on every level, with or without a filter, are this one
 //! loop over a [`Field`].
@@ -11,6 +13,9 @@ use super::super::kernels::Simd;
 pub(super) trait Field {
     /// The distance of a node; smaller is nearer. Nodes that do not exist are infinitely far.
     fn distance<S: Simd>(&self, simd: S, node: u32) -> f32;
+
+    /// The distance of a node that is what is sought: none is nearer.
+    fn least(&self) -> f32;
 
     /// Appends what a walk sees from `node` and has not seen before.
     fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>);
@@ -82,6 +87,8 @@ pub(in super::super) struct Near(u64);
 pub(super) const NODES_MAX: u32 = 1 << 31;
 
 impl Near {
+    const FARTHEST: Near = Near(u64::MAX);
+
     #[inline(always)]
     pub(super) fn new(distance: f32, node: u32) -> Near {
         let bits = distance.to_bits();
@@ -115,6 +122,13 @@ impl Near {
 pub(in super::super) struct Reach {
     /// Nodes that are kept.
     pub(in super::super) ef: usize,
+    /// Of which place of the list [`Reach::slack`] speaks, from 1.
+    pub(in super::super) rank: usize,
+    /// How many times as far as that place a candidate may be, in squared distance, for the walk to go
+    /// on: 1 or more; infinite for a walk that goes on until the list is expanded.
+    pub(in super::super) slack: f32,
+    /// How much farther it may be, whatever `slack` says: as codes err.
+    pub(in super::super) slack_min: f32,
     /// When the walk ends, wherever it is.
     pub(in super::super) deadline: Option<Instant>,
 }
@@ -125,7 +139,13 @@ const STEPS_BETWEEN_LOOKS: u64 = 8;
 impl Reach {
     /// Until the best `ef` are expanded.
     pub(in super::super) fn full(ef: usize) -> Reach {
-        Reach { ef, deadline: None }
+        Reach {
+            ef,
+            rank: 1,
+            slack: f32::INFINITY,
+            slack_min: 0.0,
+            deadline: None,
+        }
     }
 }
 
@@ -157,17 +177,22 @@ impl Walk {
         for node in starts {
             if self.seen.insert(node) {
                 self.measured += 1;
-                self.offer(Near::new(field.distance(simd, node), node), reach.ef);
+                let near = Near::new(field.distance(simd, node), node);
+                self.offer(near, reach.ef, Near::FARTHEST);
             }
         }
         // No node before this one is left to expand.
         let mut cursor = 0;
-        while let Some(node) = self.expand(&mut cursor) {
+        let mut limit = Near::FARTHEST;
+        while let Some(node) = self.expand(&mut cursor, limit) {
             if let Some(next) = self.pool.get(cursor) {
                 field.prefetch_links(simd, next.node());
             }
-            let nearest = self.visit(simd, field, node, reach.ef);
+            let nearest = self.visit(simd, field, node, reach.ef, limit);
             cursor = cursor.min(nearest);
+            if reach.slack < f32::INFINITY {
+                limit = self.limit(reach, field.least());
+            }
             if self.is_late(reach) {
                 break;
             }
@@ -202,6 +227,18 @@ impl Walk {
         self.pool.truncate(keep);
     }
 
+    /// The farthest that is worth expanding.
+    #[inline(always)]
+    fn limit(&self, reach: Reach, least: f32) -> Near {
+        let Some(near) = self.pool.get(reach.rank - 1) else {
+            return Near::FARTHEST;
+        };
+        let squared = (near.distance() - least).max(0.0);
+        let farther = (reach.slack - 1.0) * squared;
+        let limit = near.distance() + farther.max(reach.slack_min);
+        Near::new(limit, NODES_MAX - 1)
+    }
+
     #[inline(always)]
     fn is_late(&self, reach: Reach) -> bool {
         reach.deadline.is_some_and(|deadline| {
@@ -209,10 +246,13 @@ impl Walk {
         })
     }
 
-    /// The nearest node that was not expanded yet; it counts as expanded now.
+    /// The nearest node that was not expanded yet, within `limit`; it counts as expanded now.
     #[inline(always)]
-    fn expand(&mut self, cursor: &mut usize) -> Option<u32> {
+    fn expand(&mut self, cursor: &mut usize, limit: Near) -> Option<u32> {
         while let Some(near) = self.pool.get_mut(*cursor) {
+            if *near > limit {
+                return None;
+            }
             *cursor += 1;
             if !near.is_expanded() {
                 near.0 |= 1;
@@ -225,7 +265,14 @@ impl Walk {
 
     /// Measures what is seen from `node`. Returns the first place of the pool that changed.
     #[inline(always)]
-    fn visit<S: Simd, F: Field>(&mut self, simd: S, field: &F, node: u32, ef: usize) -> usize {
+    fn visit<S: Simd, F: Field>(
+        &mut self,
+        simd: S,
+        field: &F,
+        node: u32,
+        ef: usize,
+        limit: Near,
+    ) -> usize {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         field.gather(node, &mut self.seen, &mut found);
@@ -239,7 +286,7 @@ impl Walk {
             if let Some(&later) = found.get(i + ahead) {
                 field.prefetch(simd, later);
             }
-            let place = self.offer(Near::new(field.distance(simd, next), next), ef);
+            let place = self.offer(Near::new(field.distance(simd, next), next), ef, limit);
             if place < nearest {
                 nearest = place;
                 // Perhaps the next to be expanded.
@@ -250,9 +297,13 @@ impl Walk {
         nearest
     }
 
-    /// Keeps `near` if it is among the best `ef`. Returns its place, `usize::MAX` when it is not.
+    /// Keeps `near` if it is within `limit` and among the best `ef`. Returns its place, `usize::MAX`
+    /// when it is not kept.
     #[inline(always)]
-    fn offer(&mut self, near: Near, ef: usize) -> usize {
+    fn offer(&mut self, near: Near, ef: usize, limit: Near) -> usize {
+        if near > limit {
+            return usize::MAX;
+        }
         if self.pool.len() >= ef {
             match self.pool.last() {
                 Some(&last) if near < last => self.pool.truncate(ef - 1),

@@ -23,6 +23,10 @@ const BATCH_SHARE: usize = 128;
 /// and at most this many.
 const BATCH_MAX: usize = 1024;
 
+/// How many times as far (in squared distance) as the first `2m` candidates further ones may be: the
+/// rest of efConstruction is for nodes whose neighbours are hard to tell apart.
+const SLACK: f32 = 1.1;
+
 /// One layer of the graph while it is built, and as it is written. Layer 0 has all nodes, by their
 /// own numbers; a layer above has some, numbered anew in ascending order.
 #[derive(Debug)]
@@ -97,6 +101,7 @@ pub(super) struct Graph {
 struct LayerField<'a> {
     bytes: &'a Bytes,
     own: &'a Own,
+    least: f32,
     layer: &'a Layer,
 }
 
@@ -104,6 +109,11 @@ impl Field for LayerField<'_> {
     #[inline(always)]
     fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
         self.bytes.distance(simd, self.own, self.layer.node(node))
+    }
+
+    #[inline(always)]
+    fn least(&self) -> f32 {
+        self.least
     }
 
     #[inline(always)]
@@ -335,20 +345,26 @@ impl Job for Insert<'_> {
         let height = self.height;
         let mut all = Vec::with_capacity(height + 1);
         let mut start = self.graph.entry;
+        let least = self.bytes.distance(simd, own, self.node);
         for at in (0..=self.top).rev() {
             let layer = &self.graph.layers[at];
             let field = LayerField {
                 bytes: self.bytes,
                 own,
+                least,
                 layer,
             };
             walk.seen.reset(layer.len() as u32);
-            let ef = if at > height {
-                1
+            let reach = if at > height {
+                Reach::full(1)
             } else {
-                self.options.ef_construction
+                Reach {
+                    rank: 2 * self.options.m,
+                    slack: SLACK,
+                    ..Reach::full(self.options.ef_construction)
+                }
             };
-            walk.run(simd, &field, [start], Reach::full(ef));
+            walk.run(simd, &field, [start], reach);
             if at <= height {
                 all.push(Found {
                     layer: at,

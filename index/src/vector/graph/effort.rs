@@ -1,5 +1,10 @@
 //! How far a search goes, and what recall that gives: a table measured when a graph is built.
 //!
+//! A walk of a given ef ends when the next candidate is farther than a slack times the hits it has, and
+//! the slack is the one with which walks of the sample follow the links of ef nodes on average. So easy
+//! questions leave their time to hard ones: at an equal mean, recall is higher than with a list of a
+//! fixed length.
+//!
 //! The questions of the sample lie between vectors of the graph, as those of users do: a vector moved
 //! towards another by as much as makes it a stranger. A question that is itself a vector of the graph
 //! would be found by any walk, and promise too much.
@@ -9,15 +14,16 @@ use std::time::{Duration, Instant};
 use super::super::chance::mixed;
 use super::super::codes::Query;
 use super::super::{Metric, VectorError};
-use super::EFFORTS_AT;
 use super::beam::{Reach, Walk};
 use super::read::GraphReader;
+use super::{EFFORTS_AT, ERROR_AT};
 use crate::bytes::u32_at;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
-    /// Keeps this many candidates (efSearch); at least `k` are kept.
+    /// Follows the links of so many candidates on average (efSearch), of more where hits are hard to
+    /// tell from the rest and of fewer where they stand apart; at least of `k`.
     Ef(usize),
     /// As many candidates as gave this mean recall@10 when the graph was measured; the most that
     /// was measured where none did.
@@ -46,95 +52,313 @@ impl Default for Effort {
 /// What is measured.
 const EFS: [u32; 12] = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
 
-/// Candidates of a search that has a time instead.
+/// Candidates that are kept by a search that has a time instead.
 const EF_WITHIN: usize = 1024;
+/// Candidates of a walk as it usually is, by which the way of one with a deadline is planned.
+const EF_TYPICAL: usize = 64;
+/// A question that is hard may take so many times as long as the average.
+const HARDEST: usize = 2;
 
-/// Questions of the sample.
+/// Questions of the sample, and those of them by which slacks are chosen.
 const SAMPLE_LEN: usize = 128;
-/// Distances that may be measured to know the right answers: fewer questions for large graphs.
+const SLACK_SAMPLE_LEN: usize = 24;
+/// Distances that may be measured to know the right answers: fewer questions for large graphs, but
+/// as many as mean something.
 const SAMPLE_WORK_MAX: usize = 16 << 20;
+const SAMPLE_LEN_MIN: usize = 64;
 const K: usize = 10;
 /// How far a question of the sample is moved towards a stranger.
 const STRANGENESS: f32 = 0.35;
 
-/// ef and the recall it gave, ascending by ef.
+/// Standard deviations of codes' errors that are allowed for: all but a few of a normal
+/// distribution, of which many would be missed near the end of a hard question's hits.
+const ERROR_DEVIATIONS: f64 = 4.0;
+
+/// Slacks that are tried, less 1; each try halves the ratio of the bounds' logarithms.
+const SLACK_RANGE: std::ops::RangeInclusive<f32> = 1e-3..=8.0;
+const SLACK_TRIES: usize = 8;
+
+/// What was measured with one ef.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Row {
+    ef: u32,
+    /// That of [`Reach`], with which walks follow the links of `ef` nodes on average.
+    slack: f32,
+    /// recall@10.
+    recall: f32,
+}
+
+const ROW_LEN: usize = 12;
+
+/// The table, ascending by ef.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct Efforts([(u32, f32); EFS.len()]);
+pub(in super::super) struct Efforts([Row; EFS.len()]);
 
 impl Efforts {
     pub(super) fn read(bytes: &[u8]) -> Efforts {
         Efforts(std::array::from_fn(|i| {
-            let number = |at| u32_at(bytes, at).unwrap_or_default();
-            let ef = number(8 * i).clamp(1, EF_WITHIN as u32);
-            (ef, f32::from_bits(number(8 * i + 4)))
+            let number = |at| u32_at(bytes, ROW_LEN * i + at).unwrap_or_default();
+            let slack = f32::from_bits(number(4));
+            Row {
+                ef: number(0).clamp(1, EF_WITHIN as u32),
+                slack: if slack >= 1.0 { slack } else { f32::INFINITY },
+                recall: f32::from_bits(number(8)),
+            }
         }))
     }
 
-    /// How far a walk of `effort` goes, for `k` hits; `deadline` is that of an effort in time.
-    pub(in super::super) fn reach(
-        &self,
-        effort: Effort,
-        k: usize,
-        deadline: Option<Instant>,
-    ) -> Reach {
-        let ef = match effort {
+    /// The candidates that `effort` asks for.
+    pub(in super::super) fn ef(&self, effort: Effort) -> usize {
+        match effort {
             Effort::Ef(ef) => ef,
             Effort::Recall(recall) => self.ef_for(recall),
-            Effort::Within(_) => EF_WITHIN,
+            Effort::Within(_) => EF_TYPICAL,
+        }
+    }
+
+    /// How far a walk goes that follows the links of `ef` candidates on average, for `k` hits;
+    /// as far as it comes until `deadline`, if there is one.
+    pub(in super::super) fn reach(&self, ef: usize, k: usize, deadline: Option<Instant>) -> Reach {
+        let rank = k.max(K);
+        let slack = match deadline {
+            // What was measured for ten hits holds for as many candidates a hit.
+            None => self.slack(ef as f32 * K as f32 / rank as f32),
+            Some(_) => f32::INFINITY,
+        };
+        let kept = match deadline {
+            None if slack < f32::INFINITY => ef.saturating_mul(HARDEST),
+            None => ef,
+            Some(_) => EF_WITHIN.max(ef),
         };
         Reach {
-            ef: ef.max(k).max(1),
+            ef: kept.max(k).max(1),
+            rank,
+            slack,
+            slack_min: 0.0,
             deadline,
         }
     }
 
-    /// The least ef that reached `recall`.
+    /// Between the two rows around `ef`; infinite beyond the last.
+    fn slack(&self, ef: f32) -> f32 {
+        let Some(above) = self.0.iter().position(|row| row.ef as f32 >= ef) else {
+            return f32::INFINITY;
+        };
+        let (low, high) = (&self.0[above.saturating_sub(1)], &self.0[above]);
+        let (from, to) = (low.ef as f32, high.ef as f32);
+        if to <= from || ef <= from {
+            return low.slack;
+        }
+        let slack = low.slack + (high.slack - low.slack) * (ef - from) / (to - from);
+        if slack >= 1.0 { slack } else { f32::INFINITY }
+    }
+
+    /// The least ef that reaches `recall`, between rows in proportion.
     fn ef_for(&self, recall: f32) -> usize {
-        let enough = self.0.iter().find(|&&(_, measured)| measured >= recall);
-        enough.or(self.0.last()).map_or(0, |&(ef, _)| ef as usize)
+        let enough = self.0.iter().position(|row| row.recall >= recall);
+        let above = enough.unwrap_or(EFS.len() - 1);
+        let (low, high) = (self.0[above.saturating_sub(1)], self.0[above]);
+        let gained = high.recall - low.recall;
+        if enough.is_none() || gained.is_nan() || gained <= 0.0 {
+            return high.ef as usize;
+        }
+        let part = ((recall - low.recall) / gained).clamp(0.0, 1.0);
+        (low.ef as f32 + part * high.ef.saturating_sub(low.ef) as f32).ceil() as usize
     }
 
     /// The rows: ef, and the recall@10 that it gave.
-    pub(in super::super) fn rows(&self) -> &[(u32, f32)] {
-        &self.0
+    pub(in super::super) fn rows(&self) -> impl Iterator<Item = (u32, f32)> {
+        self.0.iter().map(|row| (row.ef, row.recall))
     }
 }
 
-/// `section` with its table of efforts, measured over `vectors` `[count, dim]`.
+/// `section` with its table of efforts and the error of its codes, measured over `vectors` `[count, dim]`.
 pub(in super::super) fn measured(
     mut section: Vec<u8>,
     vectors: &[f32],
     seed: u64,
 ) -> Result<Vec<u8>, VectorError> {
     let reader = GraphReader::new(&section[..])?;
-    let (dim, metric) = (reader.dim(), reader.metric());
-    let count = vectors.len() / dim;
-    let questions = (SAMPLE_WORK_MAX / count).clamp(16, SAMPLE_LEN);
-    let mut found = [0u32; EFS.len()];
-    let mut asked = 0;
-    let (mut query, mut walk) = (Query::default(), Walk::default());
-    for n in 0..questions {
-        let Some(question) = question(vectors, dim, metric, mixed(seed ^ n as u64)) else {
-            continue;
-        };
-        let right = nearest(vectors, metric, &question, 0..count as u32);
-        asked += right.len() as u32;
-        reader.set(&question, &mut query);
-        for (found, ef) in found.iter_mut().zip(EFS) {
-            reader.walk(&query, Reach::full(ef as usize), None, &[], &mut walk)?;
-            let again = reader.codes().ranked_again(K, ef as usize);
-            let nodes = walk.pool.iter().take(again).map(|near| near.node());
-            let got = nearest(vectors, metric, &question, nodes);
-            *found += got.iter().filter(|node| right.contains(node)).count() as u32;
+    let mut sample = Sample::new(&reader, vectors, seed);
+    sample.error = sample.measure_error()?;
+    let mut rows = Vec::with_capacity(EFS.len());
+    let mut slack = 1.0 + SLACK_RANGE.start();
+    for ef in EFS {
+        slack = sample.slack(ef, slack)?;
+        let recall = sample.recall(reach(ef, slack))?;
+        rows.push(Row { ef, slack, recall });
+    }
+    let error = sample.error;
+    section[ERROR_AT..ERROR_AT + 4].copy_from_slice(&error.to_le_bytes());
+    for (i, row) in rows.into_iter().enumerate() {
+        let numbers = [row.ef, row.slack.to_bits(), row.recall.to_bits()];
+        let at = EFFORTS_AT + ROW_LEN * i;
+        let bytes = numbers.into_iter().flat_map(u32::to_le_bytes);
+        for (to, from) in section[at..at + ROW_LEN].iter_mut().zip(bytes) {
+            *to = from;
         }
     }
-    for (i, (ef, found)) in EFS.into_iter().zip(found).enumerate() {
-        let recall = found as f32 / asked.max(1) as f32;
-        let at = EFFORTS_AT + 8 * i;
-        section[at..at + 4].copy_from_slice(&ef.to_le_bytes());
-        section[at + 4..at + 8].copy_from_slice(&recall.to_le_bytes());
-    }
     Ok(section)
+}
+
+fn reach(ef: u32, slack: f32) -> Reach {
+    let spread = if slack < f32::INFINITY { HARDEST } else { 1 };
+    Reach {
+        ef: ef as usize * spread,
+        rank: K,
+        slack,
+        slack_min: 0.0,
+        deadline: None,
+    }
+}
+
+/// Questions with their right answers, and memory to ask them.
+struct Sample<'a> {
+    reader: &'a GraphReader<&'a [u8]>,
+    vectors: &'a [f32],
+    questions: Vec<(Vec<f32>, Vec<u32>)>,
+    error: f32,
+    query: Query,
+    walk: Walk,
+}
+
+impl<'a> Sample<'a> {
+    fn new(reader: &'a GraphReader<&'a [u8]>, vectors: &'a [f32], seed: u64) -> Sample<'a> {
+        let (dim, metric) = (reader.dim(), reader.metric());
+        let count = vectors.len() / dim;
+        let wanted = (SAMPLE_WORK_MAX / count).clamp(SAMPLE_LEN_MIN, SAMPLE_LEN) as u64;
+        let asked = (0..wanted).filter_map(|n| question(vectors, dim, metric, mixed(seed ^ n)));
+        let answered = asked.map(|question| {
+            let right = nearest(vectors, metric, &question, 0..count as u32);
+            (question, right)
+        });
+        Sample {
+            reader,
+            vectors,
+            questions: answered.collect(),
+            error: 0.0,
+            query: Query::default(),
+            walk: Walk::default(),
+        }
+    }
+
+    /// The slack, at least `from`, with which walks follow the links of `ef` nodes on average;
+    /// infinite where none is enough.
+    fn slack(&mut self, ef: u32, from: f32) -> Result<f32, VectorError> {
+        let (mut low, mut high) = (from - 1.0, *SLACK_RANGE.end());
+        if from == f32::INFINITY || self.expanded(reach(ef, 1.0 + high))? < ef as f32 {
+            return Ok(f32::INFINITY);
+        }
+        for _ in 0..SLACK_TRIES {
+            let middle = (low * high).sqrt();
+            match self.expanded(reach(ef, 1.0 + middle))? < ef as f32 {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        Ok(1.0 + high)
+    }
+
+    /// How many nodes' links walks follow on average.
+    fn expanded(&mut self, reach: Reach) -> Result<f32, VectorError> {
+        let questions = self.questions.iter().take(SLACK_SAMPLE_LEN);
+        self.walk.expanded = 0;
+        for (question, _) in questions.clone() {
+            self.reader.set(question, &mut self.query);
+            self.reader
+                .walk(&self.query, reach, None, &[], &mut self.walk)?;
+        }
+        Ok(self.walk.expanded as f32 / questions.len().max(1) as f32)
+    }
+
+    /// How much farther right answers seem by their codes than they are, but for a few.
+    fn measure_error(&mut self) -> Result<f32, VectorError> {
+        let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for (question, right) in &self.questions {
+            self.reader.set(question, &mut self.query);
+            self.reader
+                .scan(&self.query, right, right.len(), &mut self.walk)?;
+            let distance = Distance::of(self, question);
+            for near in &self.walk.pool {
+                let error = f64::from(near.distance() - distance.to(near.node()));
+                count += 1.0;
+                sum += error;
+                squares += error * error;
+            }
+        }
+        let mean: f64 = sum / f64::max(count, 1.0);
+        let variance = (squares / f64::max(count, 1.0) - mean * mean).max(0.0);
+        let error = mean + ERROR_DEVIATIONS * variance.sqrt();
+        Ok(if error.is_finite() {
+            error as f32
+        } else {
+            f32::MAX
+        })
+    }
+
+    /// recall@10 of walks whose best are ranked again.
+    fn recall(&mut self, reach: Reach) -> Result<f32, VectorError> {
+        let (mut found, mut wanted) = (0, 0);
+        for (question, right) in &self.questions {
+            self.reader.set(question, &mut self.query);
+            self.reader
+                .walk(&self.query, reach, None, &[], &mut self.walk)?;
+            let got = self.ranked_again(question);
+            found += got.iter().filter(|(_, node)| right.contains(node)).count();
+            wanted += right.len();
+        }
+        Ok(found as f32 / wanted.max(1) as f32)
+    }
+
+    /// The [`K`] nearest of the pool, with their distances, as a search ranks them.
+    fn ranked_again(&self, question: &[f32]) -> Vec<(f32, u32)> {
+        let distance = Distance::of(self, question);
+        let mut best: Vec<(f32, u32)> = Vec::with_capacity(K + 1);
+        for near in &self.walk.pool {
+            let worst = best.get(K - 1).map(|&(distance, _)| distance);
+            if worst.is_some_and(|worst| near.distance() > worst + self.error) {
+                break;
+            }
+            let exact = distance.to(near.node());
+            let place = best.partition_point(|&(distance, _)| distance <= exact);
+            best.insert(place, (exact, near.node()));
+            best.truncate(K);
+        }
+        best
+    }
+}
+
+/// Distances to a question, as codes have them, at full precision.
+struct Distance<'a> {
+    vectors: &'a [f32],
+    metric: Metric,
+    question: &'a [f32],
+    /// What the metric counts and codes do not.
+    constant: f32,
+}
+
+impl<'a> Distance<'a> {
+    fn of(sample: &Sample<'a>, question: &'a [f32]) -> Distance<'a> {
+        let metric = sample.reader.metric();
+        Distance {
+            vectors: sample.vectors,
+            metric,
+            question,
+            constant: match metric {
+                Metric::Cosine | Metric::Dot => 0.0,
+                Metric::L2 => question.iter().map(|x| x * x).sum(),
+            },
+        }
+    }
+
+    fn to(&self, node: u32) -> f32 {
+        let dim = self.question.len();
+        let at = node as usize * dim;
+        let score = self
+            .metric
+            .score(self.question, &self.vectors[at..at + dim]);
+        -score - self.constant
+    }
 }
 
 /// A vector moved towards another; `None` where they cancel out.

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! offset  size  field            (integers are little-endian, at no particular alignment)
-//!      0     2  version          1
+//!      0     2  version          2
 //!      2     1  metric           0 cosine, 1 dot, 2 squared L2
 //!      3     1  codes            0 f32, 1 f16, 2 bf16, 3 i8, 4 i4, 5 b1
 //!      4     4  dim              1..=8192
@@ -18,9 +18,11 @@
 //!     24     4  entry            where walks start: a number of the highest layer
 //!     28     4  step             f32, what one step of a code is worth
 //!     32     8  seed
-//!     40     8  reserved         zero
-//!     48    96  efforts          12 times: u32 ef, f32 recall@10 that was measured with it
-//!    144   4·u  layer lengths    of layer 1, 2 …: l
+//!     40     4  longest          f32, the length of the longest vector
+//!     44     4  error            f32, how much farther a near vector may seem by its code: mean + 3 σ
+//!     48   144  efforts          12 times: u32 ef, f32 slack of walks that follow the links of as many nodes,
+//!                            f32 recall@10 that they had
+//!    192   4·u  layer lengths    of layer 1, 2 …: l
 //!      -   4·d  mean             f32, of all vectors; for i8, i4 and b1 only
 //!      -     -  padding          zeros up to a multiple of 64
 //!      -   c·r  records          node by node, r a multiple of 64:
@@ -56,8 +58,9 @@ pub(super) use read::GraphReader;
 use super::codes::Codes;
 use super::{Metric, VectorError};
 
-const VERSION: u16 = 1;
-const HEADER_LEN: usize = 144;
+const VERSION: u16 = 2;
+const HEADER_LEN: usize = 192;
+const ERROR_AT: usize = 44;
 const EFFORTS_AT: usize = 48;
 const ALIGNMENT: usize = 64;
 const LAYERS_MAX: usize = 16;

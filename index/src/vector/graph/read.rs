@@ -21,6 +21,9 @@ const STRAY: VectorError = VectorError::Malformed("a link of the graph leads now
 pub(in super::super) struct GraphReader<B> {
     bytes: B,
     metric: Metric,
+    /// The length of the longest vector.
+    longest: f32,
+    error: f32,
     quantiser: Quantiser,
     dim: usize,
     count: u32,
@@ -38,6 +41,10 @@ struct UpperLayer {
     start: u64,
     len: u32,
 }
+
+/// Share of [`GraphReader::error`] by which a candidate may be farther than hits whatever the slack:
+/// two standard deviations.
+const ERROR_SHARE: f32 = 0.5;
 
 /// What may be found, as a walk asks for each node.
 pub(in super::super) type Accept<'a> = &'a dyn Fn(u32) -> bool;
@@ -62,11 +69,18 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         let codes = Codes::from_number(codes).ok_or(VectorError::Malformed("unknown codes"))?;
         let (dim, count, m) = (number(4)? as usize, number(8)?, number(12)?);
         let (layers, entry) = (number(20)? as usize, number(24)?);
-        let step = f32::from_bits(number(28)?);
+        let float = |at| number(at).map(f32::from_bits);
+        let (step, longest, error) = (float(28)?, float(40)?, float(44)?);
         if check_dim(dim).is_err() || !(1..NODES_MAX).contains(&count) || !M_RANGE.contains(&m) {
             return Err(VectorError::Malformed("a number of the graph cannot be"));
         }
-        if layers >= LAYERS_MAX || !(step.is_finite() && step > 0.0) {
+        let is_length = |x: f32| x.is_finite() && x >= 0.0;
+        if layers >= LAYERS_MAX
+            || !is_length(step)
+            || step == 0.0
+            || !is_length(longest)
+            || !error.is_finite()
+        {
             return Err(VectorError::Malformed("a number of the graph cannot be"));
         }
         let m = m as usize;
@@ -91,6 +105,8 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         Ok(GraphReader {
             bytes,
             metric,
+            longest,
+            error,
             dim,
             count,
             m,
@@ -105,10 +121,6 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 
     pub(in super::super) fn metric(&self) -> Metric {
         self.metric
-    }
-
-    pub(in super::super) fn codes(&self) -> Codes {
-        self.quantiser.codes
     }
 
     pub(in super::super) fn dim(&self) -> usize {
@@ -126,6 +138,11 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 
     pub(in super::super) fn efforts(&self) -> &Efforts {
         &self.efforts
+    }
+
+    /// How much farther a vector may seem by its code than it is; few of the nearest do more.
+    pub(in super::super) fn error(&self) -> f32 {
+        self.error
     }
 
     /// Where walks start: a number of the highest layer.
@@ -177,7 +194,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 
     /// Makes `query`, prepared by the metric, ready for [`GraphReader::walk`].
     pub(in super::super) fn set(&self, query: &[f32], into: &mut Query) {
-        into.set(query, &self.quantiser, self.metric);
+        into.set(query, &self.quantiser, self.metric, self.longest);
     }
 
     /// Walks down to layer 0 and there as far as `reach` says; `walk.pool` has what was found.
@@ -194,7 +211,10 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         let task = Search {
             reader: self,
             query,
-            reach,
+            reach: Reach {
+                slack_min: ERROR_SHARE * self.error,
+                ..reach
+            },
             accept,
             starts,
         };
@@ -444,6 +464,11 @@ impl<C: Code> Field for Bottom<'_, C> {
     }
 
     #[inline(always)]
+    fn least(&self) -> f32 {
+        self.query.least()
+    }
+
+    #[inline(always)]
     fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
         found.extend(filled(self.links(node)).filter(|&link| seen.insert(link)));
     }
@@ -478,6 +503,11 @@ impl<C: Code> Field for Filtered<'_, C> {
     #[inline(always)]
     fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
         self.bottom.distance(simd, node)
+    }
+
+    #[inline(always)]
+    fn least(&self) -> f32 {
+        self.bottom.least()
     }
 
     #[inline(always)]
@@ -535,6 +565,11 @@ impl<C: Code> Field for Upper<'_, C> {
     #[inline(always)]
     fn distance<S: Simd>(&self, simd: S, number: u32) -> f32 {
         self.bottom.distance(simd, self.node(number))
+    }
+
+    #[inline(always)]
+    fn least(&self) -> f32 {
+        self.bottom.least()
     }
 
     #[inline(always)]

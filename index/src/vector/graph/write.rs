@@ -31,7 +31,8 @@ pub(super) fn section(
     ];
     extend(&mut out, numbers);
     out.extend_from_slice(&options.seed.to_le_bytes());
-    // Efforts are measured when the graph can be walked.
+    extend(&mut out, [longest(vectors, dim).to_bits()]);
+    // Error and efforts are measured when the graph can be walked.
     out.resize(HEADER_LEN, 0);
     extend(&mut out, upper.iter().map(|layer| layer.len() as u32));
     extend(&mut out, quantiser.mean.iter().map(|x| x.to_bits()));
@@ -70,6 +71,13 @@ fn push_rest(
             .map(|_| NO_LINK),
     );
     out.resize(start + record.len, 0);
+}
+
+/// The length of the longest vector.
+fn longest(vectors: &[f32], dim: usize) -> f32 {
+    let squared = |vector: &[f32]| vector.iter().map(|x| x * x).sum::<f32>();
+    let longest = vectors.chunks_exact(dim).map(squared).fold(0.0, f32::max);
+    longest.sqrt()
 }
 
 fn extend(out: &mut Vec<u8>, numbers: impl IntoIterator<Item = u32>) {
