@@ -15,7 +15,10 @@ pub enum QueryError {
     NoVector(&'static str),
     /// The question's vector is not of the store's space.
     #[error("the question's vector: {0}")]
-    Vector(#[from] VectorError),
+    Vector(#[source] VectorError),
+    /// The vectors of a segment cannot be read. They are rebuilt when the store is opened again.
+    #[error("vector index: {0}")]
+    VectorIndex(#[source] VectorError),
     /// The text index cannot be read. It is rebuilt when the store is opened again.
     #[error("text index: {0}")]
     Text(#[from] TextError),
@@ -25,4 +28,28 @@ pub enum QueryError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<VectorError> for QueryError {
+    fn from(error: VectorError) -> QueryError {
+        match error {
+            VectorError::Malformed(_) | VectorError::Version { .. } | VectorError::Mixed(..) => {
+                QueryError::VectorIndex(error)
+            }
+            _ => QueryError::Vector(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_index_is_not_blamed_on_the_question() {
+        let damaged = QueryError::from(VectorError::Malformed("a link of the graph leads nowhere"));
+        assert!(damaged.to_string().starts_with("vector index: malformed"));
+        let asked = QueryError::from(VectorError::Zero);
+        assert!(asked.to_string().starts_with("the question's vector: "));
+    }
 }

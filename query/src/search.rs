@@ -60,7 +60,8 @@ impl Searcher {
     ///
     /// # Errors
     /// [`QueryError::NoVector`] when the vector strategy has no vector to go by;
-    /// [`QueryError::Vector`] for one of another dimension or with a number that is not finite.
+    /// [`QueryError::Vector`] for one of another dimension or with a number that is not finite; the other
+    /// variants when an index cannot be read.
     pub fn search(&self, view: &ReadView, request: &SearchRequest) -> Result<Answer, QueryError> {
         let mut scratch = self.pool.lock().pop().unwrap_or_default();
         let answer = match request.level_limits.is_empty() {
