@@ -29,6 +29,7 @@
 pub mod analysis;
 mod bytes;
 pub mod facets;
+mod kernels;
 pub mod text;
 mod top;
 pub mod vector;

@@ -20,7 +20,7 @@ use simsimd::{bf16, f16};
 
 use super::Metric;
 use super::chance::mixed;
-use super::kernels::{BLOCK_LEN, Job, Level, Simd};
+use crate::kernels::{BLOCK_LEN, Job, Level, Simd};
 
 /// How a segment stores the vectors that a walk compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use loci_storage::Local;
 
 use super::metric::check_dim;
-use super::{DIM_MAX, GraphOptions, Metric, VectorError, VectorReader, graph, kernels};
+use super::{DIM_MAX, GraphOptions, Metric, VectorError, VectorReader, graph};
 use crate::bytes::{slice, u16_at, u32_at};
+use crate::kernels;
 
 const VERSION: u16 = 1;
 const HEADER_LEN: usize = 16;

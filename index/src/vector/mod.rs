@@ -10,7 +10,7 @@
 //! | [`FlatBuilder`], [`FlatReader`] | the section below |
 //! | [`graph`] | the section of the graph: built, walked, measured |
 //! | [`codes`] | vectors in fewer bytes |
-//! | [`kernels`] | their inner products, an instruction set a file |
+//! | `crate::kernels` | their inner products, an instruction set a file |
 //! | [`plan`] | which way a segment is searched |
 //!
 //! The section of flat vectors:
@@ -34,7 +34,6 @@ mod chance;
 mod codes;
 mod flat;
 mod graph;
-mod kernels;
 mod metric;
 mod plan;
 mod search;
@@ -48,7 +47,7 @@ pub use search::{VectorQuery, VectorReader, VectorScratch, Visit, search};
 
 /// The instruction set that walks use on this machine.
 pub fn instruction_set() -> &'static str {
-    kernels::Level::detect().name()
+    crate::kernels::Level::detect().name()
 }
 
 /// Numbers that a vector has at most.

@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::super::VectorError;
-use super::super::kernels::{Job, Level, Simd};
 use super::beam::Near;
 use super::build::{Graph, Layer, chosen};
 use super::read::{GraphReader, OldLayer};
 use super::select::Bytes;
 use super::{NO_LINK, NOT_KEPT};
+use crate::kernels::{Job, Level, Simd};
 
 /// A copy pays while at most this share of the old nodes is gone,
 const GONE_SHARE_MAX: f64 = 0.2;

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use super::super::kernels::Simd;
+use crate::kernels::Simd;
 
 /// What is walked: nodes from 0, what each is linked to, and how far each is from what is sought.
 pub(super) trait Field {

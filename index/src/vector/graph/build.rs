@@ -10,13 +10,13 @@ use rayon::prelude::*;
 
 use super::super::chance::mixed;
 use super::super::codes::{Codes, Quantiser, Transformed};
-use super::super::kernels::{Job, Level, Simd};
 use super::super::{Metric, VectorError};
 use super::adopt::Donor;
 use super::beam::{Field, NODES_MAX, Near, Reach, Seen, Walk};
 use super::read::GraphReader;
 use super::select::{Bytes, Own, select};
 use super::{GraphOptions, LAYERS_MAX, NO_LINK, effort, write};
+use crate::kernels::{Job, Level, Simd};
 
 /// A batch has at most this share of the nodes that are in the graph before it,
 const BATCH_SHARE: usize = 128;

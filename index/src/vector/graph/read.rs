@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 
 use super::super::codes::{B1, Bf16, Code, Codes, F16, F32, I4, I8, Quantiser, Query};
-use super::super::kernels::{Job, Level, Simd};
 use super::super::metric::check_dim;
 use super::super::{Metric, VectorError};
 use super::beam::{Field, NODES_MAX, Reach, Seen, Walk};
@@ -12,6 +11,7 @@ use super::{
     ALIGNMENT, EFFORTS_AT, HEADER_LEN, LAYERS_MAX, M_RANGE, NO_LINK, RecordLayout, VERSION,
 };
 use crate::bytes::{slice, u16_at, u32_at};
+use crate::kernels::{Job, Level, Simd};
 
 const CUT: VectorError = VectorError::Malformed("the graph is shorter than its header says");
 const STRAY: VectorError = VectorError::Malformed("a link of the graph leads nowhere");

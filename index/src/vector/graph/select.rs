@@ -1,8 +1,8 @@
 //! Which neighbours a node keeps: near ones in different directions.
 
 use super::super::Metric;
-use super::super::kernels::Simd;
 use super::beam::Near;
+use crate::kernels::Simd;
 
 /// The byte codes that a graph is built on.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::Simd;
 
 /// No instruction set beyond the target's own.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::vector) struct Portable;
+pub(crate) struct Portable;
 
 impl Simd for Portable {
     #[inline(always)]

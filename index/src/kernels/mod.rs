@@ -34,10 +34,10 @@ use neon::Neon;
 use portable::Portable;
 
 /// Numbers a block of a query: what dimensions are rounded up to, so that every kind of code fits.
-pub(super) const BLOCK_LEN: usize = 128;
+pub(crate) const BLOCK_LEN: usize = 128;
 
 /// Inner products in one instruction set. Blocks that only one of the two slices has are left out.
-pub(super) trait Simd: Copy {
+pub(crate) trait Simd: Copy {
     /// Σ code · query over bytes.
     fn dot_u8(self, codes: &[u8], query: &[i8]) -> i32;
 
@@ -61,7 +61,7 @@ pub(super) trait Simd: Copy {
 }
 
 /// A loop over kernels.
-pub(super) trait Job {
+pub(crate) trait Job {
     /// What it answers.
     type Output;
 
@@ -71,7 +71,7 @@ pub(super) trait Job {
 
 /// The instruction set that kernels are compiled for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Level {
+pub(crate) enum Level {
     Portable(Portable),
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
@@ -83,7 +83,7 @@ pub(super) enum Level {
 
 impl Level {
     /// The best that this processor has. Costs a few loads: the standard library remembers.
-    pub(super) fn detect() -> Level {
+    pub(crate) fn detect() -> Level {
         #[cfg(target_arch = "x86_64")]
         {
             if let Some(simd) = Avx512::detect() {
@@ -102,7 +102,7 @@ impl Level {
 
     /// All that this processor has, [`Portable`] first.
     #[cfg(test)]
-    pub(super) fn all() -> Vec<Level> {
+    pub(crate) fn all() -> Vec<Level> {
         let mut all = vec![Level::Portable(Portable)];
         #[cfg(target_arch = "x86_64")]
         {
@@ -115,7 +115,7 @@ impl Level {
     }
 
     /// Its name, as tools print it.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Level::Portable(_) => "portable",
             #[cfg(target_arch = "x86_64")]
@@ -128,7 +128,7 @@ impl Level {
     }
 
     /// Does `job` in this instruction set.
-    pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
         match self {
             Level::Portable(simd) => job.run(simd),
             #[cfg(target_arch = "x86_64")]
@@ -144,7 +144,7 @@ impl Level {
 /// Asks for the cache lines of `bytes`, and waits for none; does nothing where the processor has no
 /// instruction for it in stable Rust.
 #[inline(always)]
-pub(super) fn prefetch(bytes: &[u8]) {
+pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     avx2::prefetch(bytes);
     #[cfg(not(target_arch = "x86_64"))]

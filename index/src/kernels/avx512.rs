@@ -8,10 +8,10 @@ use super::{Job, Simd};
 
 /// Held where the processor has AVX-512 F, BW, VL and VNNI.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::vector) struct Avx512(());
+pub(crate) struct Avx512(());
 
 impl Avx512 {
-    pub(super) fn detect() -> Option<Avx512> {
+    pub(crate) fn detect() -> Option<Avx512> {
         let has = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vl")
@@ -19,7 +19,7 @@ impl Avx512 {
         has.then_some(Avx512(()))
     }
 
-    pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
         fn enter<J: Job>(simd: Avx512, job: J) -> J::Output {
             job.run(simd)

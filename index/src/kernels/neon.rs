@@ -8,14 +8,14 @@ use super::{Job, Portable, Simd};
 
 /// Held where the processor has NEON.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::vector) struct Neon(());
+pub(crate) struct Neon(());
 
 impl Neon {
-    pub(super) fn detect() -> Option<Neon> {
+    pub(crate) fn detect() -> Option<Neon> {
         std::arch::is_aarch64_feature_detected!("neon").then_some(Neon(()))
     }
 
-    pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
         #[target_feature(enable = "neon")]
         fn enter<J: Job>(simd: Neon, job: J) -> J::Output {
             job.run(simd)

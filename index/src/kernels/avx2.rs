@@ -11,17 +11,17 @@ use super::{Job, Simd};
 
 /// Held where the processor has AVX2, FMA and F16C.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::vector) struct Avx2(());
+pub(crate) struct Avx2(());
 
 impl Avx2 {
-    pub(super) fn detect() -> Option<Avx2> {
+    pub(crate) fn detect() -> Option<Avx2> {
         let has = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c");
         has.then_some(Avx2(()))
     }
 
-    pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+    pub(crate) fn run<J: Job>(self, job: J) -> J::Output {
         #[target_feature(enable = "avx2,fma,f16c")]
         fn enter<J: Job>(simd: Avx2, job: J) -> J::Output {
             job.run(simd)
@@ -157,7 +157,7 @@ impl Simd for Avx2 {
 
 /// Asks for every cache line of `bytes`.
 #[inline(always)]
-pub(super) fn prefetch(bytes: &[u8]) {
+pub(crate) fn prefetch(bytes: &[u8]) {
     for line in bytes.chunks(64) {
         // SAFETY: a prefetch reads nothing, and every x86-64 processor has it.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
