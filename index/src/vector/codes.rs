@@ -45,6 +45,10 @@ pub enum Codes {
 const KEPT_I8: f64 = 0.9999;
 const KEPT_I4: f64 = 0.994;
 
+/// The least excess of an inner product, as a share of the greatest product there can be: a few vectors
+/// may be longer than the rest, and nearer than can be.
+const EXCESS_MIN: f32 = 1.0 / 16.0;
+
 /// Numbers that a step is chosen by, at most.
 const SAMPLE_LEN: usize = 1 << 20;
 
@@ -350,32 +354,29 @@ pub(super) struct Query {
     worth: f32,
     /// What the mean, which codes lack, takes off every distance.
     shift: f32,
-    /// See [`Query::least`].
+    /// Its length.
+    length: f32,
+    /// The distance that [`Query::excess`] counts from, and the least that it answers.
     least: f32,
+    excess_min: f32,
 }
 
 impl Query {
     /// Takes over `query`, which was prepared by the metric.
-    /// - `longest`: the length of the longest vector that it is compared with.
-    pub(super) fn set(
-        &mut self,
-        query: &[f32],
-        quantiser: &Quantiser,
-        metric: Metric,
-        longest: f32,
-    ) {
+    /// - `long`: the length that nearly all vectors have at most that it is compared with.
+    pub(super) fn set(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric, long: f32) {
         let asked = Asked {
             into: self,
             query,
             quantiser,
             metric,
-            longest,
+            long,
         };
         Level::detect().run(asked);
     }
 
     #[inline(always)]
-    fn take(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric, longest: f32) {
+    fn take(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric, long: f32) {
         let twice = if metric == Metric::L2 { 2.0 } else { 1.0 };
         let with_mean = query.iter().zip(&quantiser.mean).map(|(x, mean)| x * mean);
         self.shift = twice * with_mean.sum::<f32>();
@@ -391,9 +392,10 @@ impl Query {
             largest = largest.max(x.abs());
         }
         let squared = squared_length(&self.floats);
-        self.least = match metric {
-            Metric::Cosine | Metric::Dot => -squared.sqrt() * longest,
-            Metric::L2 => -squared,
+        self.length = squared.sqrt();
+        (self.least, self.excess_min) = match metric {
+            Metric::Cosine | Metric::Dot => (-self.length * long, EXCESS_MIN * self.length * long),
+            Metric::L2 => (-squared, 0.0),
         };
         let own_step = if largest > 0.0 { largest / 127.0 } else { 1.0 };
         let per_step = own_step.recip();
@@ -410,10 +412,17 @@ impl Query {
         };
     }
 
-    /// A distance that none is less than, but by the rounding of codes.
+    /// The length of the query.
     #[inline(always)]
-    pub(super) fn least(&self) -> f32 {
-        self.least
+    pub(super) fn length(&self) -> f32 {
+        self.length
+    }
+
+    /// How much farther a distance is than the least there can be: for unit vectors and L2 in proportion
+    /// to the squared Euclidean distance.
+    #[inline(always)]
+    pub(super) fn excess(&self, distance: f32) -> f32 {
+        (distance - self.least).max(self.excess_min)
     }
 
     /// The distance to a code: minus the inner product, or the squared L2 less that of the query alone.
@@ -444,7 +453,7 @@ struct Asked<'a> {
     query: &'a [f32],
     quantiser: &'a Quantiser,
     metric: Metric,
-    longest: f32,
+    long: f32,
 }
 
 impl Job for Asked<'_> {
@@ -453,7 +462,7 @@ impl Job for Asked<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         self.into
-            .take(self.query, self.quantiser, self.metric, self.longest);
+            .take(self.query, self.quantiser, self.metric, self.long);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Which way a segment is searched: what each would cost.
 //!
 //! Costs are in distances between codes, the unit that all ways share. The constants are rounded ratios
-//! of counts and times at 384 dimensions: a walk with ef 32 measures some 590 distances, one with ef 64
-//! some 1,010. What comes of them is in `benches/RESULTS.md`.
+//! of counts and times at 384 dimensions: a walk with ef 32 measures some 450 distances, one with ef 64
+//! some 780. What comes of them is in `benches/RESULTS.md`.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ pub enum Way {
     Scan,
     /// A walk over all vectors, from which those that may be found are taken.
     Walk {
-        /// Candidates that are kept.
+        /// Candidates that are expanded on average.
         ef: usize,
     },
     /// A walk over the vectors that may be found.
     FilteredWalk {
-        /// Candidates that are kept.
+        /// Candidates that are expanded on average.
         ef: usize,
     },
 }

@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 
 use super::codes::Query;
 use super::flat::FlatReader;
-use super::graph::{Effort, GraphReader, Reach, Walk};
+use super::graph::{Among, Effort, GraphReader, Reach, Walk};
 use super::plan::{Facts, Way, plan};
 use super::{Metric, VectorError};
 use crate::top::Top;
@@ -18,6 +18,9 @@ const STARTS: u32 = 8;
 
 /// Vectors that are asked for before they are compared.
 const ROWS_AHEAD: usize = 2;
+
+/// Vectors that are compared between two looks at the clock.
+const ROWS_BETWEEN_LOOKS: usize = 8;
 
 /// Codes that a scan keeps for each hit, at least: of these the hits are taken at full precision.
 const SCANNED_PER_HIT: usize = 8;
@@ -153,7 +156,8 @@ impl VectorScratch {
 ///
 /// # Cost
 /// In segments with a graph some 20 distances between codes for each of `ef` candidates, and more of
-/// them the fewer may be found, up to one for each vector that may; in others, one at full precision for
+/// them the fewer may be found, up to one for each vector that may, then one at full precision for each
+/// that codes do not tell apart from the hits, `2 · ef` at most; in others, one at full precision for
 /// each that may. A walk that meets fewer than `k` is followed by a scan. No allocation in the steady
 /// state but the answer and, under a filter, two short lists.
 pub fn search<B: AsRef<[u8]>>(
@@ -229,7 +233,9 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         match (way, &self.placed.reader.graph) {
             _ if eligible == 0 => {}
             (Way::Exact, _) | (_, None) => self.exact(scratch)?,
-            (_, Some(graph)) if self.query.rank_again => self.rank_again(graph, scratch)?,
+            (_, Some(graph)) if self.query.rank_again => {
+                self.rank_again(graph, deadline, scratch)?;
+            }
             _ => self.rank_by_codes(scratch)?,
         }
         let measured = match way {
@@ -312,8 +318,8 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         graph.set(&scratch.prepared, &mut scratch.query);
         let found = match way {
             Way::Walk { ef: wide } => {
-                // As many hits more as candidates: what is not allowed is among both.
-                let reach = efforts.reach(wide, (k * wide).div_ceil(ef), deadline);
+                let mut reach = efforts.reach(ef, k, deadline);
+                reach.ef = reach.ef / ef * wide;
                 self.walk(graph, reach, scratch)?
             }
             Way::FilteredWalk { ef } => {
@@ -337,10 +343,17 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         reach: Reach,
         scratch: &mut VectorScratch,
     ) -> Result<usize, VectorError> {
-        graph.walk(&scratch.query, reach, None, &[], &mut scratch.walk)?;
+        let accept = |place| self.may_be_found(place);
+        let all = self.query.filter.is_none() && self.placed.dead.is_empty();
+        let among = if all {
+            Among::All
+        } else {
+            Among::Wide(&accept)
+        };
+        graph.walk(&scratch.query, reach, among, &mut scratch.walk)?;
         let pool = &mut scratch.walk.pool;
-        if self.query.filter.is_some() || !self.placed.dead.is_empty() {
-            pool.retain(|near| self.may_be_found(near.node()));
+        if !all {
+            pool.retain(|near| accept(near.node()));
         }
         Ok(pool.len())
     }
@@ -353,13 +366,8 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     ) -> Result<usize, VectorError> {
         self.starts(&mut scratch.nodes);
         let accept = |place| self.may_be_found(place);
-        graph.walk(
-            &scratch.query,
-            reach,
-            Some(&accept),
-            &scratch.nodes,
-            &mut scratch.walk,
-        )?;
+        let among = Among::Accepted(&accept, &scratch.nodes);
+        graph.walk(&scratch.query, reach, among, &mut scratch.walk)?;
         Ok(scratch.walk.pool.len())
     }
 
@@ -395,28 +403,32 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     }
 
     /// Offers the nearest of the pool at full precision, until the next seems too far by more than codes
-    /// err.
+    /// err, or time is over and there are `k`.
     fn rank_again(
         &self,
         graph: &GraphReader<B>,
+        deadline: Option<Instant>,
         scratch: &mut VectorScratch,
     ) -> Result<(), VectorError> {
         let VectorScratch {
             prepared,
+            query,
             walk,
             top,
             ..
         } = scratch;
         let flat = &self.placed.reader.flat;
-        let error = graph.error() - self.constant(prepared);
+        let error = graph.error(query) - self.constant(prepared);
         for near in walk.pool.iter().take(ROWS_AHEAD) {
             flat.prefetch(near.node() as usize);
         }
         for (at, near) in walk.pool.iter().enumerate() {
-            if top
-                .threshold()
-                .is_some_and(|worst| near.distance() > error - worst)
-            {
+            let is_late = || {
+                let looks = at >= self.query.k && at % ROWS_BETWEEN_LOOKS == 0;
+                looks && deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            };
+            let worst = top.threshold();
+            if worst.is_some_and(|worst| near.distance() > error - worst) || is_late() {
                 break;
             }
             if let Some(later) = walk.pool.get(at + ROWS_AHEAD) {

@@ -5,6 +5,7 @@
 //! Walks of construction and of searches, on every level, with or without a filter, are this one
 //! loop over a [`Field`].
 
+use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use crate::kernels::Simd;
@@ -14,8 +15,19 @@ pub(super) trait Field {
     /// The distance of a node; smaller is nearer. Nodes that do not exist are infinitely far.
     fn distance<S: Simd>(&self, simd: S, node: u32) -> f32;
 
-    /// The distance of a node that is what is sought: none is nearer.
-    fn least(&self) -> f32;
+    /// How much farther than what is sought a distance is: 0 or more, and in proportion to squared lengths.
+    fn excess(&self, distance: f32) -> f32;
+
+    /// By how much distances of near nodes may be wrong.
+    fn blur(&self) -> f32;
+
+    /// Whether every node may be found. Else [`Field::may_be_found`] tells.
+    const ALL_MAY: bool = true;
+
+    /// Whether a node may be found; others are walked through.
+    fn may_be_found(&self, _node: u32) -> bool {
+        true
+    }
 
     /// Appends what a walk sees from `node` and has not seen before.
     fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>);
@@ -122,15 +134,19 @@ impl Near {
 pub(in super::super) struct Reach {
     /// Nodes that are kept.
     pub(in super::super) ef: usize,
-    /// Of which place of the list [`Reach::slack`] speaks, from 1.
-    pub(in super::super) rank: usize,
-    /// How many times as far as that place a candidate may be, in squared distance, for the walk to go
-    /// on: 1 or more; infinite for a walk that goes on until the list is expanded.
-    pub(in super::super) slack: f32,
-    /// How much farther it may be, whatever `slack` says: as codes err.
-    pub(in super::super) slack_min: f32,
+    /// What ends the walk before all that are kept are expanded.
+    pub(in super::super) stop: Option<Stop>,
     /// When the walk ends, wherever it is.
     pub(in super::super) deadline: Option<Instant>,
+}
+
+/// A walk ends when the next candidate is much farther than the hits it has.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Stop {
+    /// How many hits.
+    pub(in super::super) hits: NonZeroUsize,
+    /// How many times as far as the last of them a candidate may be, in [`Field::excess`]: 1 or more.
+    pub(in super::super) slack: f32,
 }
 
 /// Expansions between two looks at the clock.
@@ -141,9 +157,7 @@ impl Reach {
     pub(in super::super) fn full(ef: usize) -> Reach {
         Reach {
             ef,
-            rank: 1,
-            slack: f32::INFINITY,
-            slack_min: 0.0,
+            stop: None,
             deadline: None,
         }
     }
@@ -153,18 +167,21 @@ impl Reach {
 #[derive(Debug, Default)]
 pub(in super::super) struct Walk {
     pub(super) seen: Seen,
-    /// Nearest first.
+    /// Nearest first; with a filter those too that may not be found.
     pub(in super::super) pool: Vec<Near>,
+    /// The nearest that may be found, as many as [`Stop::hits`]; not kept where all may be.
+    hits: Vec<Near>,
     found: Vec<u32>,
     /// Distances that were measured.
     pub(in super::super) measured: u64,
-    /// Nodes whose links were followed.
+    /// Nodes whose links the last walk of a layer followed.
     pub(in super::super) expanded: u64,
 }
 
 impl Walk {
-    /// Walks from `starts`; [`Walk::pool`] has the nearest `reach.ef` that were met. The nodes that
-    /// were seen before, as [`Walk::seen`] says, are not met.
+    /// Walks from `starts`; [`Walk::pool`] has the nearest `reach.ef` that were met, those left out that
+    /// were too far to be worth expanding. The nodes that were seen before, as [`Walk::seen`] says, are
+    /// not met.
     #[inline(always)]
     pub(super) fn run<S: Simd, F: Field>(
         &mut self,
@@ -174,11 +191,13 @@ impl Walk {
         reach: Reach,
     ) {
         self.pool.clear();
+        self.hits.clear();
+        self.expanded = 0;
         for node in starts {
             if self.seen.insert(node) {
                 self.measured += 1;
                 let near = Near::new(field.distance(simd, node), node);
-                self.offer(near, reach.ef, Near::FARTHEST);
+                self.offer(field, near, reach, Near::FARTHEST);
             }
         }
         // No node before this one is left to expand.
@@ -188,10 +207,10 @@ impl Walk {
             if let Some(next) = self.pool.get(cursor) {
                 field.prefetch_links(simd, next.node());
             }
-            let nearest = self.visit(simd, field, node, reach.ef, limit);
+            let nearest = self.visit(simd, field, node, reach, limit);
             cursor = cursor.min(nearest);
-            if reach.slack < f32::INFINITY {
-                limit = self.limit(reach, field.least());
+            if let Some(stop) = reach.stop {
+                limit = self.limit(field, stop);
             }
             if self.is_late(reach) {
                 break;
@@ -229,13 +248,13 @@ impl Walk {
 
     /// The farthest that is worth expanding.
     #[inline(always)]
-    fn limit(&self, reach: Reach, least: f32) -> Near {
-        let Some(near) = self.pool.get(reach.rank - 1) else {
+    fn limit<F: Field>(&self, field: &F, stop: Stop) -> Near {
+        let hits = if F::ALL_MAY { &self.pool } else { &self.hits };
+        let Some(last) = hits.get(stop.hits.get() - 1) else {
             return Near::FARTHEST;
         };
-        let squared = (near.distance() - least).max(0.0);
-        let farther = (reach.slack - 1.0) * squared;
-        let limit = near.distance() + farther.max(reach.slack_min);
+        let farther = (stop.slack - 1.0) * field.excess(last.distance());
+        let limit = last.distance() + farther.max(field.blur());
         Near::new(limit, NODES_MAX - 1)
     }
 
@@ -270,7 +289,7 @@ impl Walk {
         simd: S,
         field: &F,
         node: u32,
-        ef: usize,
+        reach: Reach,
         limit: Near,
     ) -> usize {
         let mut found = std::mem::take(&mut self.found);
@@ -286,7 +305,8 @@ impl Walk {
             if let Some(&later) = found.get(i + ahead) {
                 field.prefetch(simd, later);
             }
-            let place = self.offer(Near::new(field.distance(simd, next), next), ef, limit);
+            let near = Near::new(field.distance(simd, next), next);
+            let place = self.offer(field, near, reach, limit);
             if place < nearest {
                 nearest = place;
                 // Perhaps the next to be expanded.
@@ -297,23 +317,37 @@ impl Walk {
         nearest
     }
 
-    /// Keeps `near` if it is within `limit` and among the best `ef`. Returns its place, `usize::MAX`
-    /// when it is not kept.
+    /// Keeps `near` if it is within `limit` and among the best. Returns its place, `usize::MAX` when it
+    /// is not kept.
     #[inline(always)]
-    fn offer(&mut self, near: Near, ef: usize, limit: Near) -> usize {
+    fn offer<F: Field>(&mut self, field: &F, near: Near, reach: Reach, limit: Near) -> usize {
         if near > limit {
             return usize::MAX;
         }
-        if self.pool.len() >= ef {
-            match self.pool.last() {
-                Some(&last) if near < last => self.pool.truncate(ef - 1),
-                _ => return usize::MAX,
+        if let Some(stop) = reach.stop.filter(|_| !F::ALL_MAY) {
+            let hits = stop.hits.get();
+            let is_full = self.hits.len() >= hits;
+            let is_better = self.hits.last().is_none_or(|&last| near < last);
+            if (!is_full || is_better) && field.may_be_found(near.node()) {
+                keep(&mut self.hits, near, hits);
             }
         }
-        let place = self.pool.partition_point(|&kept| kept < near);
-        self.pool.insert(place, near);
-        place
+        keep(&mut self.pool, near, reach.ef)
     }
+}
+
+/// Keeps `near` if it is among the best `count` of `list`. Returns its place, `usize::MAX` when it is not.
+#[inline(always)]
+fn keep(list: &mut Vec<Near>, near: Near, count: usize) -> usize {
+    if list.len() >= count {
+        match list.last() {
+            Some(&last) if near < last => list.truncate(count - 1),
+            _ => return usize::MAX,
+        }
+    }
+    let place = list.partition_point(|&kept| kept < near);
+    list.insert(place, near);
+    place
 }
 
 #[cfg(test)]

@@ -6,13 +6,15 @@
 //! so the bytes follow from vectors, options and seed alone. Walks and selections run on byte codes
 //! whatever the codes of the section: four times less memory to read than full vectors.
 
+use std::num::NonZeroUsize;
+
 use rayon::prelude::*;
 
 use super::super::chance::mixed;
 use super::super::codes::{Codes, Quantiser, Transformed};
 use super::super::{Metric, VectorError};
 use super::adopt::Donor;
-use super::beam::{Field, NODES_MAX, Near, Reach, Seen, Walk};
+use super::beam::{Field, NODES_MAX, Near, Reach, Seen, Stop, Walk};
 use super::read::GraphReader;
 use super::select::{Bytes, Own, select};
 use super::{GraphOptions, LAYERS_MAX, NO_LINK, effort, write};
@@ -112,8 +114,13 @@ impl Field for LayerField<'_> {
     }
 
     #[inline(always)]
-    fn least(&self) -> f32 {
-        self.least
+    fn excess(&self, distance: f32) -> f32 {
+        (distance - self.least).max(0.0)
+    }
+
+    #[inline(always)]
+    fn blur(&self) -> f32 {
+        0.0
     }
 
     #[inline(always)]
@@ -179,7 +186,7 @@ pub(in super::super) fn build<B: AsRef<[u8]>>(
     let bytes = byte_codes(vectors, dim, metric);
     let graph = connect(&bytes, count as u32, options, donor.as_ref(), go_on)?;
     let section = write::section(vectors, dim, metric, options, &graph);
-    effort::measured(section, vectors, options.seed)
+    effort::measured(section, vectors, options.seed, go_on)
 }
 
 fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
@@ -345,7 +352,8 @@ impl Job for Insert<'_> {
         let height = self.height;
         let mut all = Vec::with_capacity(height + 1);
         let mut start = self.graph.entry;
-        let least = self.bytes.distance(simd, own, self.node);
+        let least = self.bytes.least(own);
+        let stop = NonZeroUsize::new(2 * self.options.m).map(|hits| Stop { hits, slack: SLACK });
         for at in (0..=self.top).rev() {
             let layer = &self.graph.layers[at];
             let field = LayerField {
@@ -359,8 +367,7 @@ impl Job for Insert<'_> {
                 Reach::full(1)
             } else {
                 Reach {
-                    rank: 2 * self.options.m,
-                    slack: SLACK,
+                    stop,
                     ..Reach::full(self.options.ef_construction)
                 }
             };

@@ -9,13 +9,16 @@
 //! towards another by as much as makes it a stranger. A question that is itself a vector of the graph
 //! would be found by any walk, and promise too much.
 
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
 
 use super::super::chance::mixed;
 use super::super::codes::Query;
 use super::super::{Metric, VectorError};
-use super::beam::{Reach, Walk};
-use super::read::GraphReader;
+use super::beam::{Reach, Stop, Walk};
+use super::read::{Among, GraphReader};
 use super::{EFFORTS_AT, ERROR_AT};
 use crate::bytes::u32_at;
 
@@ -62,9 +65,9 @@ const HARDEST: usize = 2;
 /// Questions of the sample, and those of them by which slacks are chosen.
 const SAMPLE_LEN: usize = 128;
 const SLACK_SAMPLE_LEN: usize = 24;
-/// Distances that may be measured to know the right answers: fewer questions for large graphs, but
-/// as many as mean something.
-const SAMPLE_WORK_MAX: usize = 16 << 20;
+/// Distances that are measured to know the right answers: fewer questions for large graphs, but as many as
+/// mean something.
+const SAMPLE_WORK: usize = 16 << 20;
 const SAMPLE_LEN_MIN: usize = 64;
 const K: usize = 10;
 /// How far a question of the sample is moved towards a stranger.
@@ -78,11 +81,15 @@ const ERROR_DEVIATIONS: f64 = 4.0;
 const SLACK_RANGE: std::ops::RangeInclusive<f32> = 1e-3..=8.0;
 const SLACK_TRIES: usize = 8;
 
+/// Share of ef above which walks follow too many.
+const TOO_MANY: f32 = 1.25;
+
 /// What was measured with one ef.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
     ef: u32,
-    /// That of [`Reach`], with which walks follow the links of `ef` nodes on average.
+    /// That of [`Stop`], with which walks follow the links of `ef` nodes on average; infinite where the
+    /// least is too much, and a list of `ef` ends the walk.
     slack: f32,
     /// recall@10.
     recall: f32,
@@ -119,35 +126,33 @@ impl Efforts {
     /// How far a walk goes that follows the links of `ef` candidates on average, for `k` hits;
     /// as far as it comes until `deadline`, if there is one.
     pub(in super::super) fn reach(&self, ef: usize, k: usize, deadline: Option<Instant>) -> Reach {
-        let rank = k.max(K);
-        let slack = match deadline {
-            // What was measured for ten hits holds for as many candidates a hit.
-            None => self.slack(ef as f32 * K as f32 / rank as f32),
-            Some(_) => f32::INFINITY,
-        };
-        let kept = match deadline {
-            None if slack < f32::INFINITY => ef.saturating_mul(HARDEST),
-            None => ef,
-            Some(_) => EF_WITHIN.max(ef),
-        };
-        Reach {
-            ef: kept.max(k).max(1),
-            rank,
-            slack,
-            slack_min: 0.0,
-            deadline,
+        let hits = k.max(K);
+        if deadline.is_some() {
+            let ef = EF_WITHIN.max(ef).max(k);
+            return Reach {
+                deadline,
+                ..Reach::full(ef)
+            };
         }
+        // What was measured for ten hits holds for as many candidates a hit.
+        reach(
+            ef.max(k).max(1),
+            hits,
+            self.slack(ef as f32 * K as f32 / hits as f32),
+        )
     }
 
-    /// Between the two rows around `ef`; infinite beyond the last.
+    /// Between the two rows around `ef` in proportion, and beyond the last as between the last two.
     fn slack(&self, ef: f32) -> f32 {
-        let Some(above) = self.0.iter().position(|row| row.ef as f32 >= ef) else {
-            return f32::INFINITY;
-        };
-        let (low, high) = (&self.0[above.saturating_sub(1)], &self.0[above]);
+        let above = self.0.iter().position(|row| row.ef as f32 >= ef);
+        let above = above.unwrap_or(EFS.len() - 1).max(1);
+        let (low, high) = (&self.0[above - 1], &self.0[above]);
         let (from, to) = (low.ef as f32, high.ef as f32);
         if to <= from || ef <= from {
             return low.slack;
+        }
+        if ef == to {
+            return high.slack;
         }
         let slack = low.slack + (high.slack - low.slack) * (ef - from) / (to - from);
         if slack >= 1.0 { slack } else { f32::INFINITY }
@@ -173,23 +178,22 @@ impl Efforts {
 }
 
 /// `section` with its table of efforts and the error of its codes, measured over `vectors` `[count, dim]`.
+///
+/// # Errors
+/// [`VectorError::Stopped`] when `go_on` says so.
 pub(in super::super) fn measured(
     mut section: Vec<u8>,
     vectors: &[f32],
     seed: u64,
+    go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, VectorError> {
     let reader = GraphReader::new(&section[..])?;
-    let mut sample = Sample::new(&reader, vectors, seed);
-    sample.error = sample.measure_error()?;
-    let mut rows = Vec::with_capacity(EFS.len());
-    let mut slack = 1.0 + SLACK_RANGE.start();
-    for ef in EFS {
-        slack = sample.slack(ef, slack)?;
-        let recall = sample.recall(reach(ef, slack))?;
-        rows.push(Row { ef, slack, recall });
-    }
-    let error = sample.error;
+    let questions = questions(&reader, vectors, seed, go_on)?;
+    let error = Sample::new(&reader, vectors, &questions).error()?;
     section[ERROR_AT..ERROR_AT + 4].copy_from_slice(&error.to_le_bytes());
+    // Walks heed the error: the table is measured with walks as they will be.
+    let reader = GraphReader::new(&section[..])?;
+    let rows = Sample::new(&reader, vectors, &questions).rows(go_on)?;
     for (i, row) in rows.into_iter().enumerate() {
         let numbers = [row.ef, row.slack.to_bits(), row.recall.to_bits()];
         let at = EFFORTS_AT + ROW_LEN * i;
@@ -201,57 +205,97 @@ pub(in super::super) fn measured(
     Ok(section)
 }
 
-fn reach(ef: u32, slack: f32) -> Reach {
-    let spread = if slack < f32::INFINITY { HARDEST } else { 1 };
+/// A walk for `hits` hits that follows the links of `ef` candidates, of [`HARDEST`] times as many at most.
+fn reach(ef: usize, hits: usize, slack: f32) -> Reach {
+    let stop = NonZeroUsize::new(hits).filter(|_| slack < f32::INFINITY);
+    let kept = if stop.is_some() { HARDEST } else { 1 };
     Reach {
-        ef: ef as usize * spread,
-        rank: K,
-        slack,
-        slack_min: 0.0,
+        ef: ef.saturating_mul(kept),
+        stop: stop.map(|hits| Stop { hits, slack }),
         deadline: None,
     }
 }
 
-/// Questions with their right answers, and memory to ask them.
+/// A question and the nodes that are nearest to it.
+pub(super) type Question = (Vec<f32>, Vec<u32>);
+
+pub(super) fn questions<B: AsRef<[u8]>>(
+    reader: &GraphReader<B>,
+    vectors: &[f32],
+    seed: u64,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<Question>, VectorError> {
+    let (dim, metric) = (reader.dim(), reader.metric());
+    let count = vectors.len() / dim;
+    let wanted = (SAMPLE_WORK / count).clamp(SAMPLE_LEN_MIN, SAMPLE_LEN) as u64;
+    let numbers: Vec<u64> = (0..wanted).collect();
+    let mut questions = Vec::with_capacity(numbers.len());
+    for some in numbers.chunks(SAMPLE_LEN_MIN / 4) {
+        if !go_on() {
+            return Err(VectorError::Stopped);
+        }
+        let answered = some.par_iter().filter_map(|&n| {
+            let question = question(vectors, dim, metric, mixed(seed ^ n))?;
+            let right = nearest(vectors, metric, &question, 0..count as u32);
+            Some((question, right))
+        });
+        questions.par_extend(answered);
+    }
+    Ok(questions)
+}
+
+/// Memory to ask questions.
 struct Sample<'a> {
     reader: &'a GraphReader<&'a [u8]>,
     vectors: &'a [f32],
-    questions: Vec<(Vec<f32>, Vec<u32>)>,
-    error: f32,
+    questions: &'a [Question],
     query: Query,
     walk: Walk,
 }
 
 impl<'a> Sample<'a> {
-    fn new(reader: &'a GraphReader<&'a [u8]>, vectors: &'a [f32], seed: u64) -> Sample<'a> {
-        let (dim, metric) = (reader.dim(), reader.metric());
-        let count = vectors.len() / dim;
-        let wanted = (SAMPLE_WORK_MAX / count).clamp(SAMPLE_LEN_MIN, SAMPLE_LEN) as u64;
-        let asked = (0..wanted).filter_map(|n| question(vectors, dim, metric, mixed(seed ^ n)));
-        let answered = asked.map(|question| {
-            let right = nearest(vectors, metric, &question, 0..count as u32);
-            (question, right)
-        });
+    fn new(
+        reader: &'a GraphReader<&'a [u8]>,
+        vectors: &'a [f32],
+        questions: &'a [Question],
+    ) -> Sample<'a> {
         Sample {
             reader,
             vectors,
-            questions: answered.collect(),
-            error: 0.0,
+            questions,
             query: Query::default(),
             walk: Walk::default(),
         }
     }
 
-    /// The slack, at least `from`, with which walks follow the links of `ef` nodes on average;
-    /// infinite where none is enough.
-    fn slack(&mut self, ef: u32, from: f32) -> Result<f32, VectorError> {
-        let (mut low, mut high) = (from - 1.0, *SLACK_RANGE.end());
-        if from == f32::INFINITY || self.expanded(reach(ef, 1.0 + high))? < ef as f32 {
+    fn rows(&mut self, go_on: &dyn Fn() -> bool) -> Result<Vec<Row>, VectorError> {
+        let mut rows = Vec::with_capacity(EFS.len());
+        let mut least = *SLACK_RANGE.start();
+        for ef in EFS {
+            if !go_on() {
+                return Err(VectorError::Stopped);
+            }
+            let slack = self.slack(ef, least)?;
+            if slack < f32::INFINITY {
+                least = slack - 1.0;
+            }
+            let recall = self.recall(reach(ef as usize, K, slack))?;
+            rows.push(Row { ef, slack, recall });
+        }
+        Ok(rows)
+    }
+
+    /// The slack, more than 1 by at least `least`, with which walks follow the links of `ef` nodes on
+    /// average; infinite where the least makes them follow clearly more.
+    fn slack(&mut self, ef: u32, least: f32) -> Result<f32, VectorError> {
+        let (mut low, mut high) = (least, *SLACK_RANGE.end());
+        let mut follow = |more: f32| self.expanded(reach(ef as usize, K, 1.0 + more));
+        if follow(low)? > TOO_MANY * ef as f32 {
             return Ok(f32::INFINITY);
         }
         for _ in 0..SLACK_TRIES {
             let middle = (low * high).sqrt();
-            match self.expanded(reach(ef, 1.0 + middle))? < ef as f32 {
+            match follow(middle)? < ef as f32 {
                 true => low = middle,
                 false => high = middle,
             }
@@ -262,25 +306,28 @@ impl<'a> Sample<'a> {
     /// How many nodes' links walks follow on average.
     fn expanded(&mut self, reach: Reach) -> Result<f32, VectorError> {
         let questions = self.questions.iter().take(SLACK_SAMPLE_LEN);
-        self.walk.expanded = 0;
+        let mut expanded = 0;
         for (question, _) in questions.clone() {
             self.reader.set(question, &mut self.query);
             self.reader
-                .walk(&self.query, reach, None, &[], &mut self.walk)?;
+                .walk(&self.query, reach, Among::All, &mut self.walk)?;
+            expanded += self.walk.expanded;
         }
-        Ok(self.walk.expanded as f32 / questions.len().max(1) as f32)
+        Ok(expanded as f32 / questions.len().max(1) as f32)
     }
 
-    /// How much farther right answers seem by their codes than they are, but for a few.
-    fn measure_error(&mut self) -> Result<f32, VectorError> {
+    /// How much farther from a question of length 1 right answers seem by their codes than they are, but
+    /// for a few.
+    fn error(&mut self) -> Result<f32, VectorError> {
         let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-        for (question, right) in &self.questions {
+        for (question, right) in self.questions {
             self.reader.set(question, &mut self.query);
             self.reader
                 .scan(&self.query, right, right.len(), &mut self.walk)?;
             let distance = Distance::of(self, question);
             for near in &self.walk.pool {
-                let error = f64::from(near.distance() - distance.to(near.node()));
+                let error = near.distance() - distance.to(near.node());
+                let error = f64::from(error / self.query.length().max(f32::MIN_POSITIVE));
                 count += 1.0;
                 sum += error;
                 squares += error * error;
@@ -289,20 +336,16 @@ impl<'a> Sample<'a> {
         let mean: f64 = sum / f64::max(count, 1.0);
         let variance = (squares / f64::max(count, 1.0) - mean * mean).max(0.0);
         let error = mean + ERROR_DEVIATIONS * variance.sqrt();
-        Ok(if error.is_finite() {
-            error as f32
-        } else {
-            f32::MAX
-        })
+        Ok(error.clamp(0.0, f64::from(f32::MAX)) as f32)
     }
 
     /// recall@10 of walks whose best are ranked again.
     fn recall(&mut self, reach: Reach) -> Result<f32, VectorError> {
         let (mut found, mut wanted) = (0, 0);
-        for (question, right) in &self.questions {
+        for (question, right) in self.questions {
             self.reader.set(question, &mut self.query);
             self.reader
-                .walk(&self.query, reach, None, &[], &mut self.walk)?;
+                .walk(&self.query, reach, Among::All, &mut self.walk)?;
             let got = self.ranked_again(question);
             found += got.iter().filter(|(_, node)| right.contains(node)).count();
             wanted += right.len();
@@ -313,10 +356,11 @@ impl<'a> Sample<'a> {
     /// The [`K`] nearest of the pool, with their distances, as a search ranks them.
     fn ranked_again(&self, question: &[f32]) -> Vec<(f32, u32)> {
         let distance = Distance::of(self, question);
+        let error = self.reader.error(&self.query);
         let mut best: Vec<(f32, u32)> = Vec::with_capacity(K + 1);
         for near in &self.walk.pool {
             let worst = best.get(K - 1).map(|&(distance, _)| distance);
-            if worst.is_some_and(|worst| near.distance() > worst + self.error) {
+            if worst.is_some_and(|worst| near.distance() > worst + error) {
                 break;
             }
             let exact = distance.to(near.node());

@@ -18,8 +18,9 @@
 //!     24     4  entry            where walks start: a number of the highest layer
 //!     28     4  step             f32, what one step of a code is worth
 //!     32     8  seed
-//!     40     4  longest          f32, the length of the longest vector
-//!     44     4  error            f32, how much farther a near vector may seem by its code: mean + 3 σ
+//!     40     4  long             f32, the length that all but one in a hundred vectors have at most
+//!     44     4  error            f32, how much farther from a question of length 1 a near vector may seem by
+//!                            its code: mean + 4 σ
 //!     48   144  efforts          12 times: u32 ef, f32 slack of walks that follow the links of as many nodes,
 //!                            f32 recall@10 that they had
 //!    192   4·u  layer lengths    of layer 1, 2 …: l
@@ -37,7 +38,8 @@
 //! ```
 //!
 //! What always holds: the bytes follow from vectors, options, seed and the graph that was copied, if any,
-//! whatever the number of threads;
+//! whatever the number of threads (what was measured, `error` and `efforts`, may differ by the rounding of
+//! another processor);
 //! a reader believes no number of them before it is compared with the end of what it counts.
 //!
 //! Start reading at [`build`] and [`GraphReader::walk`].
@@ -53,7 +55,7 @@ mod write;
 pub(super) use beam::{Reach, Walk};
 pub(super) use build::build;
 pub use effort::Effort;
-pub(super) use read::GraphReader;
+pub(super) use read::{Among, GraphReader};
 
 use super::codes::Codes;
 use super::{Metric, VectorError};

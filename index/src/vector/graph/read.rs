@@ -21,8 +21,8 @@ const STRAY: VectorError = VectorError::Malformed("a link of the graph leads now
 pub(in super::super) struct GraphReader<B> {
     bytes: B,
     metric: Metric,
-    /// The length of the longest vector.
-    longest: f32,
+    /// The length that all but one in a hundred vectors have at most.
+    long: f32,
     error: f32,
     quantiser: Quantiser,
     dim: usize,
@@ -42,12 +42,22 @@ struct UpperLayer {
     len: u32,
 }
 
-/// Share of [`GraphReader::error`] by which a candidate may be farther than hits whatever the slack:
-/// two standard deviations.
-const ERROR_SHARE: f32 = 0.5;
+/// Share of [`GraphReader::error`] that is the [`Field::blur`] of a walk.
+const BLUR: f32 = 0.5;
 
 /// What may be found, as a walk asks for each node.
 pub(in super::super) type Accept<'a> = &'a dyn Fn(u32) -> bool;
+
+/// What a walk goes through, and what it is for.
+#[derive(Clone, Copy)]
+pub(in super::super) enum Among<'a> {
+    /// All nodes may be found.
+    All,
+    /// Through all nodes, until those that are accepted are found; the pool has others too.
+    Wide(Accept<'a>),
+    /// Through accepted nodes alone, links leading on through one that is not; starts at these besides.
+    Accepted(Accept<'a>, &'a [u32]),
+}
 
 impl<B: AsRef<[u8]>> GraphReader<B> {
     /// Checks the header and all lengths. Links are checked when they are followed. Cost: the same
@@ -70,7 +80,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         let (dim, count, m) = (number(4)? as usize, number(8)?, number(12)?);
         let (layers, entry) = (number(20)? as usize, number(24)?);
         let float = |at| number(at).map(f32::from_bits);
-        let (step, longest, error) = (float(28)?, float(40)?, float(44)?);
+        let (step, long, error) = (float(28)?, float(40)?, float(44)?);
         if check_dim(dim).is_err() || !(1..NODES_MAX).contains(&count) || !M_RANGE.contains(&m) {
             return Err(VectorError::Malformed("a number of the graph cannot be"));
         }
@@ -78,8 +88,8 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         if layers >= LAYERS_MAX
             || !is_length(step)
             || step == 0.0
-            || !is_length(longest)
-            || !error.is_finite()
+            || !is_length(long)
+            || !is_length(error)
         {
             return Err(VectorError::Malformed("a number of the graph cannot be"));
         }
@@ -105,7 +115,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         Ok(GraphReader {
             bytes,
             metric,
-            longest,
+            long,
             error,
             dim,
             count,
@@ -140,9 +150,10 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         &self.efforts
     }
 
-    /// How much farther a vector may seem by its code than it is; few of the nearest do more.
-    pub(in super::super) fn error(&self) -> f32 {
-        self.error
+    /// How much farther from `query` a vector may seem by its code than it is; few of the nearest do
+    /// more.
+    pub(in super::super) fn error(&self, query: &Query) -> f32 {
+        self.error * query.length()
     }
 
     /// Where walks start: a number of the highest layer.
@@ -194,29 +205,22 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 
     /// Makes `query`, prepared by the metric, ready for [`GraphReader::walk`].
     pub(in super::super) fn set(&self, query: &[f32], into: &mut Query) {
-        into.set(query, &self.quantiser, self.metric, self.longest);
+        into.set(query, &self.quantiser, self.metric, self.long);
     }
 
     /// Walks down to layer 0 and there as far as `reach` says; `walk.pool` has what was found.
-    /// With `accept`, only accepted nodes are found, and links lead on through one that is not;
-    /// `starts` are nodes to start from besides.
     pub(in super::super) fn walk(
         &self,
         query: &Query,
         reach: Reach,
-        accept: Option<Accept<'_>>,
-        starts: &[u32],
+        among: Among<'_>,
         walk: &mut Walk,
     ) -> Result<(), VectorError> {
         let task = Search {
             reader: self,
             query,
-            reach: Reach {
-                slack_min: ERROR_SHARE * self.error,
-                ..reach
-            },
-            accept,
-            starts,
+            reach,
+            among,
         };
         self.run(task, walk)
     }
@@ -260,6 +264,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
             records: self.records(),
             record: self.record,
             query,
+            blur: BLUR * self.error(query),
             code: PhantomData,
         }
     }
@@ -351,8 +356,7 @@ struct Search<'a, B> {
     reader: &'a GraphReader<B>,
     query: &'a Query,
     reach: Reach,
-    accept: Option<Accept<'a>>,
-    starts: &'a [u32],
+    among: Among<'a>,
 }
 
 impl<B: AsRef<[u8]>> Compiled<B> for Search<'_, B> {
@@ -361,12 +365,15 @@ impl<B: AsRef<[u8]>> Compiled<B> for Search<'_, B> {
         let entry = self.descend::<C, S>(simd, walk)?;
         let bottom = self.reader.bottom::<C>(self.query);
         walk.seen.reset(self.reader.count);
-        match self.accept {
-            None => walk.run(simd, &bottom, [entry], self.reach),
-            Some(accept) => {
+        match self.among {
+            Among::All => walk.run(simd, &bottom, [entry], self.reach),
+            Among::Wide(accept) => {
+                walk.run(simd, &Wide { bottom, accept }, [entry], self.reach);
+            }
+            Among::Accepted(accept, given) => {
                 let field = Filtered { bottom, accept };
-                let mut starts = Vec::with_capacity(2 * self.starts.len());
-                starts.extend_from_slice(self.starts);
+                let mut starts = Vec::with_capacity(2 * given.len());
+                starts.extend_from_slice(given);
                 starts.extend(Some(entry).filter(|&entry| accept(entry)));
                 let mut near = Vec::new();
                 field.gather(entry, &mut walk.seen, &mut near);
@@ -423,6 +430,7 @@ struct Bottom<'a, C> {
     records: &'a [u8],
     record: RecordLayout,
     query: &'a Query,
+    blur: f32,
     code: PhantomData<C>,
 }
 
@@ -464,8 +472,13 @@ impl<C: Code> Field for Bottom<'_, C> {
     }
 
     #[inline(always)]
-    fn least(&self) -> f32 {
-        self.query.least()
+    fn excess(&self, distance: f32) -> f32 {
+        self.query.excess(distance)
+    }
+
+    #[inline(always)]
+    fn blur(&self) -> f32 {
+        self.blur
     }
 
     #[inline(always)]
@@ -506,8 +519,13 @@ impl<C: Code> Field for Filtered<'_, C> {
     }
 
     #[inline(always)]
-    fn least(&self) -> f32 {
-        self.bottom.least()
+    fn excess(&self, distance: f32) -> f32 {
+        self.bottom.excess(distance)
+    }
+
+    #[inline(always)]
+    fn blur(&self) -> f32 {
+        self.bottom.blur
     }
 
     #[inline(always)]
@@ -527,6 +545,56 @@ impl<C: Code> Field for Filtered<'_, C> {
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    fn prefetch<S: Simd>(&self, simd: S, node: u32) {
+        self.bottom.prefetch(simd, node);
+    }
+
+    #[inline(always)]
+    fn code_len(&self) -> usize {
+        self.bottom.code_len()
+    }
+
+    #[inline(always)]
+    fn prefetch_links<S: Simd>(&self, simd: S, node: u32) {
+        self.bottom.prefetch_links(simd, node);
+    }
+}
+
+/// Layer 0 as a walk sees it that goes through everything and looks for what is accepted.
+struct Wide<'a, C> {
+    bottom: Bottom<'a, C>,
+    accept: Accept<'a>,
+}
+
+impl<C: Code> Field for Wide<'_, C> {
+    const ALL_MAY: bool = false;
+
+    #[inline(always)]
+    fn may_be_found(&self, node: u32) -> bool {
+        (self.accept)(node)
+    }
+
+    #[inline(always)]
+    fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
+        self.bottom.distance(simd, node)
+    }
+
+    #[inline(always)]
+    fn excess(&self, distance: f32) -> f32 {
+        self.bottom.excess(distance)
+    }
+
+    #[inline(always)]
+    fn blur(&self) -> f32 {
+        self.bottom.blur
+    }
+
+    #[inline(always)]
+    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
+        self.bottom.gather(node, seen, found);
     }
 
     #[inline(always)]
@@ -568,8 +636,13 @@ impl<C: Code> Field for Upper<'_, C> {
     }
 
     #[inline(always)]
-    fn least(&self) -> f32 {
-        self.bottom.least()
+    fn excess(&self, distance: f32) -> f32 {
+        self.bottom.excess(distance)
+    }
+
+    #[inline(always)]
+    fn blur(&self) -> f32 {
+        self.bottom.blur
     }
 
     #[inline(always)]

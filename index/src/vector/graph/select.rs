@@ -12,6 +12,8 @@ pub(super) struct Bytes {
     stride: usize,
     /// Squared lengths for L2, else empty.
     norms: Vec<i32>,
+    /// The length of the longest code; 0 for L2.
+    longest: f32,
 }
 
 /// A node as the query of a walk.
@@ -35,14 +37,16 @@ impl Bytes {
     /// `codes`: `[any number, stride]`, with 128 for zero, in the padding too.
     pub(super) fn new(codes: Vec<u8>, stride: usize, metric: Metric) -> Bytes {
         let norm = |code: &[u8]| code.iter().map(|&c| (i32::from(c) - 128).pow(2)).sum();
-        let norms = match metric {
-            Metric::L2 => codes.chunks_exact(stride).map(norm).collect(),
-            Metric::Cosine | Metric::Dot => Vec::new(),
+        let norms = codes.chunks_exact(stride).map(norm);
+        let (norms, longest): (Vec<i32>, i32) = match metric {
+            Metric::L2 => (norms.collect(), 0),
+            Metric::Cosine | Metric::Dot => (Vec::new(), norms.max().unwrap_or_default()),
         };
         Bytes {
             codes,
             stride,
             norms,
+            longest: (longest as f32).sqrt(),
         }
     }
 
@@ -63,6 +67,16 @@ impl Bytes {
         let sum: i32 = own.numbers.iter().map(|&number| i32::from(number)).sum();
         own.excess = 128 * sum;
         own.norm = self.norm(node);
+    }
+
+    /// A distance from `own` that none is less than.
+    #[inline(always)]
+    pub(super) fn least(&self, own: &Own) -> f32 {
+        let mut squared = 0;
+        for &number in &own.numbers {
+            squared += i32::from(number).pow(2);
+        }
+        -(squared as f32).sqrt() * self.longest
     }
 
     #[inline(always)]

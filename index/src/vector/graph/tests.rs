@@ -160,7 +160,7 @@ fn filters_of_every_width_keep_the_recall() {
 fn deleted_neighbours_do_not_cost_hits() {
     let (vectors, questions) = (clustered(3000, 5), clustered(30, 6));
     let mut segment = Segment::new(&vectors, Metric::Dot, Codes::I8);
-    // All that is near the first questions, and half of the rest.
+    // All that is near the first questions, and half of the rest: too few are left to walk.
     for question in &questions[..5] {
         let (near, _) = segment.ask(&segment.flat, &VectorQuery::new(question, 200));
         segment
@@ -179,6 +179,99 @@ fn deleted_neighbours_do_not_cost_hits() {
             .0,
         []
     );
+}
+
+/// The dead are still walked through: they must not end a walk.
+#[test]
+fn a_walk_goes_on_past_deleted_copies_of_the_question() {
+    let mut vectors = clustered(8000, 30);
+    let question = vectors[17].clone();
+    for (n, copy) in vectors.iter_mut().step_by(100).enumerate() {
+        let noise = |i: usize| (mixed((n * DIM + i) as u64) >> 40) as f32 / 1e9;
+        *copy = (0..DIM).map(|i| question[i] + noise(i)).collect();
+    }
+    let mut segment = Segment::new(&vectors, Metric::Cosine, Codes::I8);
+    segment.dead.extend((0..8000).step_by(100));
+    let questions: Vec<Vec<f32>> = vectors.iter().step_by(400).cloned().collect();
+    let (recall, way) = segment.recall(&questions, None, 64);
+    assert!(matches!(way, Way::Walk { .. }), "{way}");
+    assert!(recall >= 0.75, "{recall}");
+}
+
+#[test]
+fn the_length_of_a_question_changes_no_hits() {
+    let vectors = clustered(3000, 31);
+    for metric in [Metric::Dot, Metric::Cosine] {
+        let segment = Segment::new(&vectors, metric, Codes::I4);
+        let hits = |question: &[f32], times: f32| -> Vec<Ordinal> {
+            let question: Vec<f32> = question.iter().map(|x| x * times).collect();
+            let (hits, _) = segment.ask(&segment.graph, &VectorQuery::new(&question, 10));
+            hits.iter().map(|hit| hit.ordinal).collect()
+        };
+        for question in &vectors[..20] {
+            let once = hits(question, 1.0);
+            assert_eq!(once, hits(question, 128.0), "{metric:?}");
+            assert_eq!(once, hits(question, 1.0 / 128.0), "{metric:?}");
+        }
+    }
+}
+
+#[test]
+fn inner_products_with_vectors_of_any_length_are_found() {
+    let stretched = |count, seed| -> Vec<Vec<f32>> {
+        let each = (0..).zip(clustered(count, seed));
+        let times = |n: u64| 1.0 + (mixed(n ^ seed) % 10) as f32;
+        each.map(|(n, vector)| vector.iter().map(|x| x * times(n)).collect())
+            .collect()
+    };
+    let segment = Segment::new(&stretched(4000, 32), Metric::Dot, Codes::I8);
+    let (recall, way) = segment.recall(&stretched(40, 33), None, 64);
+    assert!(matches!(way, Way::Walk { .. }), "{way}");
+    assert!(recall >= 0.95, "{recall}");
+}
+
+#[test]
+fn the_table_promises_what_searches_keep() {
+    let vectors = clustered(5000, 34);
+    let segment = Segment::new(&vectors, Metric::Cosine, Codes::I4);
+    let prepared: Vec<f32> = vectors
+        .iter()
+        .flat_map(|vector| Metric::Cosine.prepare(vector, DIM).unwrap())
+        .collect();
+    let graph = segment.graph.graph().unwrap();
+    let seed = GraphOptions::default().seed;
+    let sample = effort::questions(graph, &prepared, seed, &|| true).unwrap();
+    for (ef, promised) in segment.graph.efforts() {
+        let (mut found, mut wanted) = (0, 0);
+        for (question, right) in &sample {
+            let query = VectorQuery {
+                effort: Effort::Ef(ef as usize),
+                ..VectorQuery::new(question, 10)
+            };
+            let (hits, way) = segment.ask(&segment.graph, &query);
+            if !matches!(way, Way::Walk { .. }) {
+                return assert!(ef >= 128, "{ef} candidates of 5,000 are walked to");
+            }
+            let is_right = |hit: &&Scored| right.contains(&(hit.ordinal.0 - 100));
+            found += hits.iter().filter(is_right).count();
+            wanted += right.len();
+        }
+        let kept = found as f32 / wanted as f32;
+        assert!(
+            (kept - promised).abs() < 1e-3,
+            "ef {ef}: {kept}, {promised}"
+        );
+    }
+}
+
+#[test]
+fn more_effort_never_keeps_fewer_candidates() {
+    let segment = Segment::new(&clustered(5000, 35), Metric::Cosine, Codes::I8);
+    let efforts = segment.graph.graph().unwrap().efforts();
+    let kept: Vec<usize> = (1..2000).map(|ef| efforts.reach(ef, 10, None).ef).collect();
+    assert!(kept.is_sorted(), "{kept:?}");
+    let slack = |ef| efforts.reach(ef, 10, None).stop.map(|stop| stop.slack);
+    assert!(slack(64) < slack(256) && slack(512) < slack(1000));
 }
 
 #[test]
@@ -291,7 +384,7 @@ fn walks_end_sooner_where_hits_stand_apart() {
         .map(|(a, b)| a.iter().zip(b).map(|(a, b)| a + b).collect())
         .collect();
     let (easy, hard) = (total(&vectors[..40]), total(&strangers));
-    assert!(easy < hard, "{easy} against {hard} distances");
+    assert!(4 * easy < 3 * hard, "{easy} against {hard} distances");
 }
 
 #[test]
@@ -340,7 +433,7 @@ fn equal_vectors_hide_neither_each_other_nor_the_rest() {
     let (mut question, mut walk) = (Query::default(), Walk::default());
     reader.set(&Metric::Cosine.prepare(&twin, DIM).unwrap(), &mut question);
     reader
-        .walk(&question, Reach::full(450), None, &[], &mut walk)
+        .walk(&question, Reach::full(450), Among::All, &mut walk)
         .unwrap();
     met.extend(
         walk.pool
@@ -413,9 +506,6 @@ fn options_that_build_no_graph_are_refused() {
             "{m} {ef_construction}"
         );
     }
-    let given_up = flat.graph_after::<Vec<u8>>(&GraphOptions::default(), 1, None, &|| false);
-    assert!(given_up.unwrap().is_some(), "one node needs no batch");
-    flat.push(Local(1), &[0.0, 1.0]).unwrap();
     let given_up = flat.graph_after::<Vec<u8>>(&GraphOptions::default(), 1, None, &|| false);
     assert!(matches!(given_up, Err(VectorError::Stopped)));
 }
@@ -497,17 +587,12 @@ fn bytes_are_those_of_version_2() {
         [4, 2, 1, 60, 3, 0, 0, 0, 0, 0, 0, 0],
         "step, seed"
     );
-    assert_eq!(bytes[40..44], 1f32.to_le_bytes(), "the longest vector");
+    assert_eq!(bytes[40..44], 1f32.to_le_bytes(), "long");
+    let error = f32::from_le_bytes(bytes[44..48].try_into().unwrap());
+    assert!((0.0..0.01).contains(&error), "{error}");
     let efforts: Vec<u8> = [10u32, 16]
         .iter()
-        .flat_map(|ef| {
-            [
-                ef.to_le_bytes(),
-                f32::INFINITY.to_le_bytes(),
-                1f32.to_le_bytes(),
-            ]
-            .concat()
-        })
+        .flat_map(|ef| [ef.to_le_bytes(), 9f32.to_le_bytes(), 1f32.to_le_bytes()].concat())
         .collect();
     assert_eq!(bytes[48..72], efforts);
     assert_eq!(bytes.len(), 256 + 2 * 640);
@@ -544,9 +629,18 @@ proptest::proptest! {
             let question: Vec<f32> = vectors[3].clone();
             graph.set(&question, &mut query);
             let even = |node: u32| node.is_multiple_of(2);
-            for accept in [None, Some(&even as &dyn Fn(u32) -> bool)] {
-                if graph.walk(&query, Reach::full(20), accept, &[7, 900], &mut walk).is_ok() {
-                    proptest::prop_assert!(walk.pool.iter().all(|near| near.node() < 150));
+            let efforts = graph.efforts();
+            let reaches = [
+                Reach::full(20),
+                efforts.reach(efforts.ef(Effort::Recall(0.9)), 10, None),
+                efforts.reach(16, 1, None),
+                efforts.reach(600, 20, None),
+            ];
+            for reach in reaches {
+                for among in [Among::All, Among::Wide(&even), Among::Accepted(&even, &[7, 900])] {
+                    if graph.walk(&query, reach, among, &mut walk).is_ok() {
+                        proptest::prop_assert!(walk.pool.iter().all(|near| near.node() < 150));
+                    }
                 }
             }
             let _ = graph.scan(&query, &[0, 149, 150, u32::MAX >> 1], 3, &mut walk);

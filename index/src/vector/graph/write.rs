@@ -31,7 +31,7 @@ pub(super) fn section(
     ];
     extend(&mut out, numbers);
     out.extend_from_slice(&options.seed.to_le_bytes());
-    extend(&mut out, [longest(vectors, dim).to_bits()]);
+    extend(&mut out, [long(vectors, dim).to_bits()]);
     // Error and efforts are measured when the graph can be walked.
     out.resize(HEADER_LEN, 0);
     extend(&mut out, upper.iter().map(|layer| layer.len() as u32));
@@ -73,11 +73,13 @@ fn push_rest(
     out.resize(start + record.len, 0);
 }
 
-/// The length of the longest vector.
-fn longest(vectors: &[f32], dim: usize) -> f32 {
+/// The length that all but one in a hundred vectors have at most.
+fn long(vectors: &[f32], dim: usize) -> f32 {
     let squared = |vector: &[f32]| vector.iter().map(|x| x * x).sum::<f32>();
-    let longest = vectors.chunks_exact(dim).map(squared).fold(0.0, f32::max);
-    longest.sqrt()
+    let mut lengths: Vec<f32> = vectors.chunks_exact(dim).map(squared).collect();
+    let at = lengths.len() * 99 / 100;
+    let (_, long, _) = lengths.select_nth_unstable_by(at, f32::total_cmp);
+    long.sqrt()
 }
 
 fn extend(out: &mut Vec<u8>, numbers: impl IntoIterator<Item = u32>) {
