@@ -137,9 +137,11 @@ fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchEr
     for (local, vector) in (0..).zip(data.vectors.chunks_exact(data.dim)) {
         flat.push(Local(local), vector)?;
     }
+    let of_graph = Stopwatch::start();
     let graph = pool
         .install(|| flat.graph(&options, 1))?
         .unwrap_or_default();
+    let (graph_wall, graph_cpu) = of_graph.read();
     let graph_bytes = graph.len();
     let mut part = PartBuilder::new(PartKind::Vectors, data.count() as u32, 1);
     part.push(SectionId::Vectors, 0, flat.finish());
@@ -151,6 +153,8 @@ fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchEr
         "build_s": wall.as_secs_f64(),
         "vec_per_s": data.count() as f64 / wall.as_secs_f64(),
         "cpu_s": cpu.as_secs_f64(),
+        "graph_s": graph_wall.as_secs_f64(),
+        "graph_cpu_s": graph_cpu.as_secs_f64(),
         "disk_bytes": bytes.len(),
         "graph_bytes": graph_bytes,
         "bytes_per_vec": bytes.len() as f64 / data.count() as f64,

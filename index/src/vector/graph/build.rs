@@ -20,6 +20,9 @@ use super::select::{Bytes, Own, select};
 use super::{GraphOptions, LAYERS_MAX, NO_LINK, effort, write};
 use crate::kernels::{Job, Level, Simd};
 
+/// Vectors that one thread encodes at once.
+pub(super) const ENCODED_AT_ONCE: usize = 1024;
+
 /// A batch has at most this share of the nodes that are in the graph before it,
 const BATCH_SHARE: usize = 128;
 /// and at most this many.
@@ -192,14 +195,17 @@ pub(in super::super) fn build<B: AsRef<[u8]>>(
 fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
     let quantiser = Quantiser::plain_bytes(vectors, dim);
     let stride = Codes::I8.len(dim);
-    let mut codes = Vec::with_capacity(vectors.len() / dim * stride);
-    let mut scratch = Transformed::default();
-    for vector in vectors.chunks_exact(dim) {
-        quantiser.encode(vector, &mut scratch, &mut codes);
-        let end = codes.len();
-        codes[end - (stride - dim)..].fill(128);
-    }
-    Bytes::new(codes, stride, metric)
+    let encoded = vectors.par_chunks(dim * ENCODED_AT_ONCE).map(|vectors| {
+        let mut codes = Vec::with_capacity(vectors.len() / dim * stride);
+        let mut scratch = Transformed::default();
+        for vector in vectors.chunks_exact(dim) {
+            quantiser.encode(vector, &mut scratch, &mut codes);
+            let end = codes.len();
+            codes[end - (stride - dim)..].fill(128);
+        }
+        codes
+    });
+    Bytes::new(encoded.collect::<Vec<_>>().concat(), stride, metric)
 }
 
 /// Inserts all nodes, or those that the donor does not bring.

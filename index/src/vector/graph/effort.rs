@@ -244,11 +244,16 @@ pub(super) fn questions<B: AsRef<[u8]>>(
     Ok(questions)
 }
 
-/// Memory to ask questions.
+/// Questions to a graph.
 struct Sample<'a> {
     reader: &'a GraphReader<&'a [u8]>,
     vectors: &'a [f32],
     questions: &'a [Question],
+}
+
+/// Memory to ask them, for one thread.
+#[derive(Default)]
+struct Asker {
     query: Query,
     walk: Walk,
 }
@@ -263,12 +268,10 @@ impl<'a> Sample<'a> {
             reader,
             vectors,
             questions,
-            query: Query::default(),
-            walk: Walk::default(),
         }
     }
 
-    fn rows(&mut self, go_on: &dyn Fn() -> bool) -> Result<Vec<Row>, VectorError> {
+    fn rows(&self, go_on: &dyn Fn() -> bool) -> Result<Vec<Row>, VectorError> {
         let mut rows = Vec::with_capacity(EFS.len());
         let mut least = *SLACK_RANGE.start();
         for ef in EFS {
@@ -287,9 +290,9 @@ impl<'a> Sample<'a> {
 
     /// The slack, more than 1 by at least `least`, with which walks follow the links of `ef` nodes on
     /// average; infinite where the least makes them follow clearly more.
-    fn slack(&mut self, ef: u32, least: f32) -> Result<f32, VectorError> {
+    fn slack(&self, ef: u32, least: f32) -> Result<f32, VectorError> {
         let (mut low, mut high) = (least, *SLACK_RANGE.end());
-        let mut follow = |more: f32| self.expanded(reach(ef as usize, K, 1.0 + more));
+        let follow = |more: f32| self.expanded(reach(ef as usize, K, 1.0 + more));
         if follow(low)? > TOO_MANY * ef as f32 {
             return Ok(f32::INFINITY);
         }
@@ -304,30 +307,36 @@ impl<'a> Sample<'a> {
     }
 
     /// How many nodes' links walks follow on average.
-    fn expanded(&mut self, reach: Reach) -> Result<f32, VectorError> {
-        let questions = self.questions.iter().take(SLACK_SAMPLE_LEN);
-        let mut expanded = 0;
-        for (question, _) in questions.clone() {
-            self.reader.set(question, &mut self.query);
-            self.reader
-                .walk(&self.query, reach, Among::All, &mut self.walk)?;
-            expanded += self.walk.expanded;
-        }
-        Ok(expanded as f32 / questions.len().max(1) as f32)
+    fn expanded(&self, reach: Reach) -> Result<f32, VectorError> {
+        let len = self.questions.len().min(SLACK_SAMPLE_LEN);
+        let asked = self.questions[..len].par_iter();
+        let each = asked.map_init(Asker::default, |asker, (question, _)| {
+            self.walk(question, reach, asker)?;
+            Ok(asker.walk.expanded)
+        });
+        let expanded = each.try_reduce(|| 0, |a, b| Ok(a + b))?;
+        Ok(expanded as f32 / len.max(1) as f32)
+    }
+
+    fn walk(&self, question: &[f32], reach: Reach, asker: &mut Asker) -> Result<(), VectorError> {
+        self.reader.set(question, &mut asker.query);
+        self.reader
+            .walk(&asker.query, reach, Among::All, &mut asker.walk)
     }
 
     /// How much farther from a question of length 1 right answers seem by their codes than they are, but
     /// for a few.
-    fn error(&mut self) -> Result<f32, VectorError> {
+    fn error(&self) -> Result<f32, VectorError> {
+        let mut asker = Asker::default();
         let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for (question, right) in self.questions {
-            self.reader.set(question, &mut self.query);
+            self.reader.set(question, &mut asker.query);
             self.reader
-                .scan(&self.query, right, right.len(), &mut self.walk)?;
+                .scan(&asker.query, right, right.len(), &mut asker.walk)?;
             let distance = Distance::of(self, question);
-            for near in &self.walk.pool {
+            for near in &asker.walk.pool {
                 let error = near.distance() - distance.to(near.node());
-                let error = f64::from(error / self.query.length().max(f32::MIN_POSITIVE));
+                let error = f64::from(error / asker.query.length().max(f32::MIN_POSITIVE));
                 count += 1.0;
                 sum += error;
                 squares += error * error;
@@ -340,25 +349,24 @@ impl<'a> Sample<'a> {
     }
 
     /// recall@10 of walks whose best are ranked again.
-    fn recall(&mut self, reach: Reach) -> Result<f32, VectorError> {
-        let (mut found, mut wanted) = (0, 0);
-        for (question, right) in self.questions {
-            self.reader.set(question, &mut self.query);
-            self.reader
-                .walk(&self.query, reach, Among::All, &mut self.walk)?;
-            let got = self.ranked_again(question);
-            found += got.iter().filter(|(_, node)| right.contains(node)).count();
-            wanted += right.len();
-        }
+    fn recall(&self, reach: Reach) -> Result<f32, VectorError> {
+        let asked = self.questions.par_iter();
+        let each = asked.map_init(Asker::default, |asker, (question, right)| {
+            self.walk(question, reach, asker)?;
+            let got = self.ranked_again(question, asker);
+            let found = got.iter().filter(|(_, node)| right.contains(node)).count();
+            Ok((found, right.len()))
+        });
+        let (found, wanted) = each.try_reduce(|| (0, 0), |a, b| Ok((a.0 + b.0, a.1 + b.1)))?;
         Ok(found as f32 / wanted.max(1) as f32)
     }
 
     /// The [`K`] nearest of the pool, with their distances, as a search ranks them.
-    fn ranked_again(&self, question: &[f32]) -> Vec<(f32, u32)> {
+    fn ranked_again(&self, question: &[f32], asker: &Asker) -> Vec<(f32, u32)> {
         let distance = Distance::of(self, question);
-        let error = self.reader.error(&self.query);
+        let error = self.reader.error(&asker.query);
         let mut best: Vec<(f32, u32)> = Vec::with_capacity(K + 1);
-        for near in &self.walk.pool {
+        for near in &asker.walk.pool {
             let worst = best.get(K - 1).map(|&(distance, _)| distance);
             if worst.is_some_and(|worst| near.distance() > worst + error) {
                 break;

@@ -1,8 +1,10 @@
 //! A graph → bytes.
 
+use rayon::prelude::*;
+
 use super::super::Metric;
 use super::super::codes::{Quantiser, Transformed};
-use super::build::Graph;
+use super::build::{ENCODED_AT_ONCE, Graph};
 use super::{ALIGNMENT, GraphOptions, HEADER_LEN, NO_LINK, RecordLayout, VERSION};
 
 /// The bytes of a section with `graph` over `vectors` `[any number, dim]`.
@@ -37,11 +39,20 @@ pub(super) fn section(
     extend(&mut out, upper.iter().map(|layer| layer.len() as u32));
     extend(&mut out, quantiser.mean.iter().map(|x| x.to_bits()));
     pad(&mut out);
-    let mut scratch = Transformed::default();
-    for (node, vector) in (0..).zip(vectors.chunks_exact(dim)) {
-        let start = out.len();
-        quantiser.encode(vector, &mut scratch, &mut out);
-        push_rest(&mut out, start, &record, vector, bottom.links(node));
+    let vectors = vectors.par_chunks(dim * ENCODED_AT_ONCE).enumerate();
+    let records = vectors.map(|(part, vectors)| {
+        let mut out = Vec::with_capacity(vectors.len() / dim * record.len);
+        let mut scratch = Transformed::default();
+        let first = (part * ENCODED_AT_ONCE) as u32;
+        for (node, vector) in (first..).zip(vectors.chunks_exact(dim)) {
+            let start = out.len();
+            quantiser.encode(vector, &mut scratch, &mut out);
+            push_rest(&mut out, start, &record, vector, bottom.links(node));
+        }
+        out
+    });
+    for some in records.collect::<Vec<_>>() {
+        out.extend_from_slice(&some);
     }
     for layer in upper {
         extend(&mut out, layer.nodes.iter().copied());

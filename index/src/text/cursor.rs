@@ -1,0 +1,176 @@
+//! The chunks and positions of one term, sought by chunk.
+
+use super::positions::{Lists, field_of};
+use super::read::{List, Row, Term, TextReader, Window};
+use super::{BLOCK_LEN, POSTING_LEN, SKIP_LEN, TextError};
+use crate::bytes::u32_at;
+
+const DAMAGED: TextError = TextError::Malformed("positions begin outside of the section");
+
+/// Where a term stands in chunks that are named one after another.
+pub(super) struct Cursor<'a> {
+    list: Sought<'a>,
+    /// Skips and positions of the term, and of those after it.
+    positions: &'a [u8],
+    /// Bytes of the skips.
+    skips_len: usize,
+}
+
+enum Sought<'a> {
+    /// Windows with the number of entries before them.
+    Windows(Vec<(Window<'a>, u32)>),
+    Row(Row<'a>),
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new<B: AsRef<[u8]>>(
+        reader: &'a TextReader<B>,
+        term: Term,
+    ) -> Result<Cursor<'a>, TextError> {
+        let (list, groups) = match reader.list(term) {
+            List::Row(row) => (Sought::Row(row), row.tfs.len() / BLOCK_LEN),
+            List::Windows(windows) => {
+                let mut before = 0;
+                let mut all = Vec::new();
+                for window in windows {
+                    let window = window?;
+                    let len = (window.entries.len() / POSTING_LEN) as u32;
+                    all.push((window, before));
+                    before += len;
+                }
+                let groups = (before as usize).div_ceil(SKIP_LEN);
+                (Sought::Windows(all), if groups > 1 { groups } else { 0 })
+            }
+        };
+        Ok(Cursor {
+            list,
+            positions: reader.positions(term),
+            skips_len: 4 * groups,
+        })
+    }
+
+    /// The tf of the term in a chunk; 0 where it is not.
+    pub(super) fn tf(&self, local: u32) -> u8 {
+        match &self.list {
+            Sought::Row(row) => row.tfs.get(local as usize).copied().unwrap_or(0),
+            Sought::Windows(_) => self.entry(local).map_or(0, |(tf, _)| tf),
+        }
+    }
+
+    /// tf, and the number of the entry in the term's list.
+    fn entry(&self, local: u32) -> Option<(u8, u32)> {
+        let Sought::Windows(windows) = &self.list else {
+            return None;
+        };
+        let at = windows.binary_search_by_key(&(local & !0xffff), |(window, _)| window.first);
+        let (window, before) = windows.get(at.ok()?)?;
+        let (entries, _) = window.entries.as_chunks::<POSTING_LEN>();
+        let low = |entry: &[u8; POSTING_LEN]| u16::from_le_bytes([entry[0], entry[1]]);
+        let at = entries.binary_search_by_key(&(local as u16), low).ok()?;
+        Some((entries[at][2], before + at as u32))
+    }
+
+    /// Replaces `out` by the positions of the term in a chunk: none where it is not.
+    pub(super) fn positions(&self, local: u32, out: &mut Vec<u32>) -> Result<(), TextError> {
+        out.clear();
+        let (group, within) = match &self.list {
+            Sought::Row(row) => {
+                let block = local as usize / BLOCK_LEN;
+                let before = row.tfs.get(block * BLOCK_LEN..=local as usize);
+                match before.and_then(<[u8]>::split_last) {
+                    Some((&tf, before)) if tf > 0 => {
+                        (block, before.iter().filter(|&&tf| tf > 0).count())
+                    }
+                    _ => return Ok(()),
+                }
+            }
+            Sought::Windows(_) => match self.entry(local) {
+                Some((_, number)) => (number as usize / SKIP_LEN, number as usize % SKIP_LEN),
+                None => return Ok(()),
+            },
+        };
+        let start = match self.skips_len {
+            0 => 0,
+            len => {
+                let skip = u32_at(self.positions, 4 * group).filter(|_| 4 * group < len);
+                len + skip.ok_or(DAMAGED)? as usize
+            }
+        };
+        let mut lists = Lists(self.positions.get(start..).ok_or(DAMAGED)?);
+        for _ in 0..within {
+            lists.skip()?;
+        }
+        lists.read(out)
+    }
+
+    /// How often the term stands in a field of a chunk.
+    pub(super) fn tf_in(
+        &self,
+        field: u8,
+        local: u32,
+        scratch: &mut Vec<u32>,
+    ) -> Result<usize, TextError> {
+        self.positions(local, scratch)?;
+        Ok(scratch.iter().filter(|&&at| field_of(at) == field).count())
+    }
+}
+
+/// How often words stand at the same distances as in a question.
+///
+/// - `words`: of each, its place in the question and its positions in the chunk, ascending.
+/// - `slop`: how far out of place words may be, in all; see [`super::parse`].
+pub(super) fn occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
+    let mut heads = vec![0usize; words.len()];
+    let at = |heads: &[usize], word: usize| -> Option<i64> {
+        let (place, positions) = &words[word];
+        Some(i64::from(*positions.get(heads[word])?) - i64::from(*place))
+    };
+    let mut found = 0;
+    loop {
+        let (mut least, mut most, mut nearest) = (i64::MAX, i64::MIN, 0);
+        for word in 0..words.len() {
+            let Some(start) = at(&heads, word) else {
+                return found;
+            };
+            if start < least {
+                (least, nearest) = (start, word);
+            }
+            most = most.max(start);
+        }
+        found += usize::from(most.saturating_sub(least) <= i64::from(slop));
+        match heads.get_mut(nearest) {
+            Some(head) => *head += 1,
+            None => return found,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_are_counted_where_words_keep_their_distance() {
+        let words = |lists: &[&[u32]]| -> Vec<(u32, Vec<u32>)> {
+            (0..).zip(lists.iter().map(|list| list.to_vec())).collect()
+        };
+        let cases: &[(&[&[u32]], u32, usize)] = &[
+            (&[&[3], &[4]], 0, 1),
+            (&[&[3], &[5]], 0, 0),
+            (&[&[3], &[5]], 1, 1),
+            (&[&[4], &[3]], 1, 0),
+            (&[&[4], &[3]], 2, 1),
+            (&[&[1, 5, 9], &[2, 6, 11], &[3, 7, 12]], 0, 2),
+            (&[&[1], &[]], 0, 0),
+            (&[&[7, 8]], 0, 2),
+        ];
+        for (lists, slop, count) in cases {
+            assert_eq!(
+                occurrences(&words(lists), *slop),
+                *count,
+                "{lists:?} {slop}"
+            );
+        }
+        assert_eq!(occurrences(&[], 0), 0);
+    }
+}

@@ -1,0 +1,328 @@
+//! Text questions, answered: what they count by, and which chunks they let through.
+//!
+//! Words are counted as terms of the index. Everything else (phrases, patterns, misspellings, words of a
+//! field) becomes a list of chunks with how often it stands in each, and is counted like a term that has just
+//! these chunks. What must and must not be there becomes a set of chunks.
+
+use loci_storage::{Placed, Scored};
+use roaring::RoaringBitmap;
+
+use super::automata::{Misspelling, Pattern};
+use super::cursor::{Cursor, occurrences};
+use super::parse::{Clause, Node, Occur};
+use super::search::{Counted, Made, TextScratch, search_counted};
+use super::{Bm25, Field, TextError, TextQuery, TextReader};
+use crate::analysis::Analyzer;
+
+/// The `k` chunks that answer `query` best, scored by BM25.
+///
+/// A chunk answers when it has all parts that must be there, none that must not, and of a question without
+/// such parts at least one. See [`TextQuery`] for the language, and [`super::search`] for the rest.
+///
+/// # Errors
+/// [`TextError::Parameters`], [`TextError::Malformed`].
+///
+/// # Cost
+/// That of [`super::search`]; for phrases and fields also the positions of their chunks, for patterns and
+/// misspellings a walk through the dictionary and the postings of all words that fit.
+pub fn search_query<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    query: &TextQuery,
+    analyzer: &mut Analyzer,
+    params: Bm25,
+    filter: Option<&RoaringBitmap>,
+    k: usize,
+    scratch: &mut TextScratch,
+) -> Result<Vec<Scored>, TextError> {
+    let mut matcher = Matcher {
+        segments,
+        analyzer,
+        counted: Vec::new(),
+    };
+    let allowed = matcher.clauses(&query.clauses, 1.0, true)?.filter();
+    let counted = matcher.counted;
+    let filter = match (filter, allowed) {
+        (Some(filter), Some(allowed)) => Some(filter & allowed),
+        (None, Some(allowed)) => Some(allowed),
+        (Some(filter), None) => {
+            return search_counted(segments, &counted, params, Some(filter), k, scratch);
+        }
+        (None, None) => None,
+    };
+    search_counted(segments, &counted, params, filter.as_ref(), k, scratch)
+}
+
+/// What some clauses let through.
+enum Through {
+    /// Whatever has a word that is counted.
+    Counted,
+    /// These ordinals.
+    These(RoaringBitmap),
+}
+
+impl Through {
+    /// What the search needs to be told.
+    fn filter(self) -> Option<RoaringBitmap> {
+        match self {
+            Through::Counted => None,
+            Through::These(ordinals) => Some(ordinals),
+        }
+    }
+}
+
+struct Matcher<'a, 'b, B> {
+    segments: &'a [Placed<'b, TextReader<B>>],
+    analyzer: &'a mut Analyzer,
+    counted: Vec<Counted>,
+}
+
+/// A part that has been looked up: one or several that are counted, any of which it is enough to have.
+struct Leaf {
+    counted: Vec<Counted>,
+}
+
+impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
+    /// Looks up clauses.
+    /// - `boost`: how often they count.
+    /// - `is_top`: whether mere words need no set.
+    fn clauses(
+        &mut self,
+        clauses: &[Clause],
+        boost: f32,
+        is_top: bool,
+    ) -> Result<Through, TextError> {
+        let has = |occur| clauses.iter().any(|clause: &Clause| clause.occur == occur);
+        let is_plain = |clause: &Clause| matches!(clause.node, Node::Words(None, _));
+        if is_top && !has(Occur::Must) && !has(Occur::MustNot) && clauses.iter().all(is_plain) {
+            for clause in clauses {
+                let leaf = self.leaf(&clause.node, boost * clause.boost, false)?;
+                self.counted.extend(leaf.counted);
+            }
+            return Ok(Through::Counted);
+        }
+        let (mut must, mut should) = (None::<RoaringBitmap>, RoaringBitmap::new());
+        for clause in clauses
+            .iter()
+            .filter(|clause| clause.occur != Occur::MustNot)
+        {
+            let found = self.clause(clause, boost, true)?;
+            match clause.occur {
+                Occur::Must => {
+                    must = Some(match must {
+                        Some(must) => must & found,
+                        None => found,
+                    });
+                }
+                _ => should |= found,
+            }
+        }
+        let mut through = must.unwrap_or(should);
+        for clause in clauses
+            .iter()
+            .filter(|clause| clause.occur == Occur::MustNot)
+        {
+            through -= self.clause(clause, boost, false)?;
+        }
+        Ok(Through::These(through))
+    }
+
+    /// The ordinals that a clause finds.
+    /// - `is_counted`: whether it adds to scores.
+    fn clause(
+        &mut self,
+        clause: &Clause,
+        boost: f32,
+        is_counted: bool,
+    ) -> Result<RoaringBitmap, TextError> {
+        let boost = boost * clause.boost;
+        if let Node::Group(clauses) = &clause.node {
+            let before = self.counted.len();
+            let through = self.clauses(clauses, boost, false)?;
+            if !is_counted {
+                self.counted.truncate(before);
+            }
+            return Ok(match through {
+                Through::These(ordinals) => ordinals,
+                Through::Counted => RoaringBitmap::new(),
+            });
+        }
+        let leaf = self.leaf(&clause.node, boost, clause.occur != Occur::Should)?;
+        let mut found = RoaringBitmap::new();
+        for counted in &leaf.counted {
+            found |= self.ordinals(counted)?;
+        }
+        if is_counted {
+            self.counted.extend(leaf.counted);
+        }
+        Ok(found)
+    }
+
+    /// - `is_whole`: whether the parts of a word that is cut must stand together.
+    fn leaf(&mut self, node: &Node, boost: f32, is_whole: bool) -> Result<Leaf, TextError> {
+        let counted = match node {
+            Node::Words(None, text) => {
+                let words = self.words(text);
+                let is_one = words.len() < 2;
+                match is_whole && !is_one {
+                    true => vec![self.phrase(None, &words, 0, boost)?],
+                    false => words
+                        .into_iter()
+                        .map(|(_, term)| Counted::Term(term, boost))
+                        .collect(),
+                }
+            }
+            Node::Words(Some(field), text) => {
+                let words = self.words(text);
+                vec![self.phrase(Some(*field), &words, 0, boost)?]
+            }
+            Node::Phrase(field, text, slop) => {
+                let words = self.words(text);
+                vec![self.phrase(*field, &words, *slop, boost)?]
+            }
+            Node::Pattern(field, text) => {
+                let folded = self.analyzer.folded_pattern(text);
+                match Pattern::new(&folded) {
+                    Some(pattern) => vec![self.like(*field, &pattern, boost)?],
+                    None => Vec::new(),
+                }
+            }
+            Node::Misspelt(field, text, distance) => {
+                let mut all = Vec::new();
+                for (_, term) in self.words(text) {
+                    all.push(self.like(*field, &Misspelling::new(&term, *distance), boost)?);
+                }
+                all
+            }
+            Node::Group(_) => Vec::new(),
+        };
+        Ok(Leaf { counted })
+    }
+
+    /// Place and term of the words of a text.
+    fn words(&mut self, text: &str) -> Vec<(u32, String)> {
+        let mut words = Vec::new();
+        self.analyzer.for_each_token(text, |token| {
+            words.push((token.position, token.term.to_owned()));
+        });
+        words
+    }
+
+    /// The chunks in which words stand as in the question.
+    fn phrase(
+        &self,
+        field: Option<Field>,
+        words: &[(u32, String)],
+        slop: u32,
+        boost: f32,
+    ) -> Result<Counted, TextError> {
+        let mut made = Vec::with_capacity(self.segments.len());
+        for placed in self.segments {
+            made.push(phrase_in(placed.reader, field, words, slop)?);
+        }
+        Ok(Counted::Made(Made::new(made), boost))
+    }
+
+    /// The chunks that have any of the terms that look like this.
+    fn like<A: fst::Automaton>(
+        &self,
+        field: Option<Field>,
+        like: &A,
+        boost: f32,
+    ) -> Result<Counted, TextError> {
+        let mut made = Vec::with_capacity(self.segments.len());
+        for placed in self.segments {
+            made.push(like_in(placed.reader, field, like)?);
+        }
+        Ok(Counted::Made(Made::new(made), boost))
+    }
+
+    fn ordinals(&self, counted: &Counted) -> Result<RoaringBitmap, TextError> {
+        let mut all = RoaringBitmap::new();
+        for (i, placed) in self.segments.iter().enumerate() {
+            let base = placed.base.0;
+            match counted {
+                Counted::Term(term, _) => {
+                    if let Some(term) = placed.reader.term(term)? {
+                        for posting in placed.reader.postings(term) {
+                            all.insert(base + posting?.local.0);
+                        }
+                    }
+                }
+                Counted::Made(made, _) => {
+                    all.extend(made.of(i).iter().map(|&(local, _)| base + local))
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Local and count of the chunks of a segment in which `words` stand as in the question.
+fn phrase_in<B: AsRef<[u8]>>(
+    reader: &TextReader<B>,
+    field: Option<Field>,
+    words: &[(u32, String)],
+    slop: u32,
+) -> Result<Vec<(u32, u8)>, TextError> {
+    let mut terms = Vec::with_capacity(words.len());
+    for (place, term) in words {
+        match reader.term(term)? {
+            Some(term) => terms.push((*place, term, Cursor::new(reader, term)?)),
+            None => return Ok(Vec::new()),
+        }
+    }
+    let Some((_, rarest, _)) = terms.iter().min_by_key(|(_, term, _)| term.df) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    let mut lists: Vec<(u32, Vec<u32>)> = terms
+        .iter()
+        .map(|(place, ..)| (*place, Vec::new()))
+        .collect();
+    for posting in reader.postings(*rarest) {
+        let local = posting?.local.0;
+        if terms.iter().any(|(_, _, cursor)| cursor.tf(local) == 0) {
+            continue;
+        }
+        for ((_, _, cursor), (_, list)) in terms.iter().zip(&mut lists) {
+            cursor.positions(local, list)?;
+            if let Some(field) = field {
+                list.retain(|&at| super::positions::field_of(at) == field as u8);
+            }
+        }
+        let count = occurrences(&lists, slop);
+        if count > 0 {
+            found.push((local, u8::try_from(count).unwrap_or(u8::MAX)));
+        }
+    }
+    Ok(found)
+}
+
+/// Local and count of the chunks of a segment that have terms which look like this.
+fn like_in<B: AsRef<[u8]>, A: fst::Automaton>(
+    reader: &TextReader<B>,
+    field: Option<Field>,
+    like: &A,
+) -> Result<Vec<(u32, u8)>, TextError> {
+    let mut counts = vec![0u8; reader.local_end() as usize];
+    let mut scratch = Vec::new();
+    reader.for_each_like(like, |_, term| {
+        let cursor = field.map(|_| Cursor::new(reader, term)).transpose()?;
+        for posting in reader.postings(term) {
+            let posting = posting?;
+            let tf = match (&cursor, field) {
+                (Some(cursor), Some(field)) => {
+                    let tf = cursor.tf_in(field as u8, posting.local.0, &mut scratch)?;
+                    u8::try_from(tf).unwrap_or(u8::MAX)
+                }
+                _ => posting.tf,
+            };
+            if let Some(count) = counts.get_mut(posting.local.0 as usize) {
+                *count = count.saturating_add(tf);
+            }
+        }
+        Ok(())
+    })?;
+    let found = (0..).zip(counts).filter(|&(_, count)| count > 0);
+    Ok(found.collect())
+}
