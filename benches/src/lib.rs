@@ -12,6 +12,7 @@ pub mod eval;
 pub mod folder;
 pub mod load;
 pub mod metrics;
+pub mod text;
 pub mod vector;
 
 /// Why a measurement could not be made.
@@ -45,6 +46,9 @@ pub enum BenchError {
     /// The vectors cannot be indexed.
     #[error(transparent)]
     Vectors(#[from] loci_index::vector::VectorError),
+    /// The text cannot be indexed or searched.
+    #[error(transparent)]
+    Text(#[from] loci_index::text::TextError),
     /// The segment that was just written cannot be read.
     #[error(transparent)]
     Part(#[from] loci_storage::segment::PartError),

@@ -347,10 +347,11 @@ impl Asker<'_> {
             .left
             .iter()
             .for_each(|term| *counts.entry(term).or_default() += 1);
-        let terms = weights
+        let terms: Vec<(f32, u32)> = weights
             .iter()
-            .map(|&(term, weight)| (weight, counts.get(term).copied().unwrap_or(0)));
-        let score = scorer.score_chunk(terms, question.left.len() as u32);
+            .map(|&(term, weight)| (weight, counts.get(term).copied().unwrap_or(0)))
+            .collect();
+        let score = scorer.score_chunk(&terms, question.left.len() as u32);
         Ok((score > 0.0).then_some(score))
     }
 

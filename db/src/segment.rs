@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use loci_graph::{MentionsBuilder, NamesBuilder, RelationsBuilder};
 use loci_index::analysis::Analyzer;
 use loci_index::facets::FacetBuilder;
-use loci_index::text::TextBuilder;
+use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorError, VectorReader};
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
-use loci_storage::records::{ChunkRecord, EmbedLevels};
+use loci_storage::records::{ChunkRecord, ContentType, DocumentRecord, EmbedLevels};
 use loci_storage::rows::missing;
 use loci_storage::segment::{Layer, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::staging::indexed_text;
+use loci_storage::staging::indexed_title;
 use loci_storage::{ConceptId, DocumentId, Local, Placed, Rows, SpaceId, StoreError, Table, keys};
 use parking_lot::Mutex;
 
@@ -49,8 +49,8 @@ struct Lent<'a> {
 }
 
 impl Lent<'_> {
-    fn terms(&mut self, text: &str) -> Vec<String> {
-        self.analyzer.get_or_insert_default().terms(text)
+    fn get(&mut self) -> &mut Analyzer {
+        self.analyzer.get_or_insert_default()
     }
 }
 
@@ -211,14 +211,22 @@ impl SegmentBuilder for SegmentWriter<'_> {
         for (place, chunk) in (0u32..).zip(&document.chunks) {
             let local = Local(document.first.0 + place);
             let layer = layer_of(place, chunk);
-            let terms = self.analyzer.terms(&indexed_text(&document.record, chunk));
+            let is_embedded = self.vectors.is_some() && is_embedded(document.record.embed, layer);
+            let mut terms = Vec::new();
             self.text[layer as usize]
-                .push(local, &terms)
+                .push_texts(
+                    local,
+                    self.analyzer.get(),
+                    texts(&document.record, chunk),
+                    |term| {
+                        if is_embedded {
+                            terms.push(term.to_owned());
+                        }
+                    },
+                )
                 .map_err(StoreError::view)?;
             push_facets(&mut self.facets, local, &document.record, chunk);
-            if let Some(vectors) = &mut self.vectors
-                && is_embedded(document.record.embed, layer)
-            {
+            if let Some(vectors) = self.vectors.as_mut().filter(|_| is_embedded) {
                 vectors.push(rows, local, layer, chunk, &terms)?;
                 vectors.note(document.id, place, layer, local);
             }
@@ -245,6 +253,25 @@ impl SegmentBuilder for SegmentWriter<'_> {
             })
             .transpose()
     }
+}
+
+/// What is indexed of a chunk, field by field: together the terms of
+/// [`indexed_text`](loci_storage::staging::indexed_text).
+fn texts<'a>(
+    record: &'a DocumentRecord,
+    chunk: &'a ChunkRecord,
+) -> impl Iterator<Item = (Field, &'a str)> {
+    let title = indexed_title(record, chunk).map(|title| (Field::Title, title));
+    let headings = chunk.heading_path.iter();
+    let headings = headings.map(|heading| (Field::Headings, heading.as_str()));
+    let field = match chunk.content_type {
+        ContentType::Code => Field::Code,
+        _ => Field::Body,
+    };
+    title
+        .into_iter()
+        .chain(headings)
+        .chain([(field, &chunk.text[..])])
 }
 
 /// The graph over `vectors`, where they are many enough.

@@ -28,6 +28,7 @@
 
 pub mod analysis;
 mod bytes;
+mod chance;
 pub mod facets;
 mod kernels;
 pub mod text;

@@ -277,6 +277,8 @@ pub(crate) struct Bench {
 pub(crate) enum TaskArg {
     /// HNSW: build, open, search
     Vector,
+    /// BM25: build, open, search, and whether hits are those of an exhaustive search
+    Text,
 }
 
 fn codes(name: &str) -> Result<Codes, String> {

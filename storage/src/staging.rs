@@ -752,19 +752,24 @@ pub fn content_hash(bytes: &[u8]) -> [u8; 16] {
 
 /// What is indexed and embedded of a chunk: the document's title, the headings above it, its text.
 pub fn indexed_text(document: &DocumentRecord, chunk: &ChunkRecord) -> String {
-    let title = document.title.as_deref().filter(|title| {
-        chunk
-            .heading_path
-            .first()
-            .is_none_or(|first| first != title)
-    });
     let headings = chunk.heading_path.iter().map(String::as_str);
-    let lines: Vec<&str> = title
+    let lines: Vec<&str> = indexed_title(document, chunk)
         .into_iter()
         .chain(headings)
         .chain([&chunk.text[..]])
         .collect();
     lines.join("\n")
+}
+
+/// The document's title, unless the headings above the chunk begin with it.
+pub fn indexed_title<'a>(document: &'a DocumentRecord, chunk: &ChunkRecord) -> Option<&'a str> {
+    let title = document.title.as_deref();
+    title.filter(|title| {
+        chunk
+            .heading_path
+            .first()
+            .is_none_or(|first| first != title)
+    })
 }
 
 #[cfg(test)]

@@ -18,13 +18,14 @@
 //! Invariant: the terms depend on the text alone, never on what was analysed before. A change that
 //! alters any term is a new [`VERSION`], and text sections of another version are rebuilt.
 //!
-//! Start reading at [`Analyzer::for_each_term`].
+//! Start reading at [`Analyzer::for_each_token`].
 
 mod fold;
 mod script;
 mod split;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use frostem::{Algorithm, Stemmer};
 use unicode_normalization::char::is_combining_mark;
@@ -35,7 +36,7 @@ use script::{Span, spans};
 use split::{Shape, parts, shape};
 
 /// Counts the changes of what a text's terms are.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Characters that a term has at most; longer ones are cut to this.
 pub const TERM_CHARS_MAX: usize = 64;
@@ -46,11 +47,34 @@ pub const WORD_CHARS_MAX: usize = 256;
 /// Words remembered with their terms; the memory starts afresh when it is full.
 const MEMO_WORDS_MAX: usize = 1 << 16;
 
+/// One term of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token<'a> {
+    /// The term: never empty, never longer than [`TERM_CHARS_MAX`] characters.
+    pub term: &'a str,
+    /// Its place among the words, from 0: parts of a compound word count on, and the whole has the place
+    /// of the first part. So a phrase has its words at consecutive places.
+    pub position: u32,
+    /// The bytes of the text that the term stands for: those of the whole word for a part of it.
+    pub span: Range<usize>,
+}
+
 /// Turns text into terms. Holds scratch and a memory of words, so keep one per thread.
 pub struct Analyzer {
     stemmer: Stemmer,
-    memo: HashMap<Box<str>, Box<[Box<str>]>>,
+    memo: HashMap<Box<str>, Word>,
     folded: String,
+    /// Where characters start in `folded`, and the bytes of the text that they are written in.
+    characters: Vec<(usize, Range<usize>)>,
+}
+
+/// What a word becomes.
+#[derive(Debug, Default)]
+struct Word {
+    /// With its place in the word.
+    terms: Box<[(Box<str>, u8)]>,
+    /// Places that the word takes.
+    places: u8,
 }
 
 impl std::fmt::Debug for Analyzer {
@@ -74,24 +98,35 @@ impl Analyzer {
             stemmer: Stemmer::new(Algorithm::English),
             memo: HashMap::new(),
             folded: String::new(),
+            characters: Vec::new(),
         }
     }
 
-    /// Calls `f` with every term of `text`, in reading order; the terms of one word follow each
-    /// other, the whole first. Never empty, never longer than [`TERM_CHARS_MAX`] characters.
+    /// Calls `f` with every token of `text`, in reading order; the terms of one word follow each
+    /// other, the whole first.
     ///
     /// Cost: one pass; a word seen before is one hash lookup.
-    pub fn for_each_term(&mut self, text: &str, mut f: impl FnMut(&str)) {
+    pub fn for_each_token(&mut self, text: &str, mut f: impl FnMut(Token<'_>)) {
+        let mut at = Place::default();
         for span in spans(text) {
             match span {
                 Span::Spaced(text) => {
-                    for word in text.unicode_words() {
-                        self.for_each_term_of_word(word, &mut f);
+                    for (start, word) in text.unicode_word_indices() {
+                        self.for_each_of_word(word, at.start + start, &mut at.position, &mut f);
                     }
+                    at.start += text.len();
                 }
-                Span::Unspaced(run) => self.for_each_pair(run, &mut f),
+                Span::Unspaced(run) => {
+                    self.for_each_pair(run, at.start, &mut at.position, &mut f);
+                    at.start += run.len();
+                }
             }
         }
+    }
+
+    /// Calls `f` with the term of every token of `text`, in the same order.
+    pub fn for_each_term(&mut self, text: &str, mut f: impl FnMut(&str)) {
+        self.for_each_token(text, |token| f(token.term));
     }
 
     /// The terms of `text`, as [`Analyzer::for_each_term`] gives them.
@@ -101,44 +136,73 @@ impl Analyzer {
         terms
     }
 
-    fn for_each_term_of_word(&mut self, word: &str, f: &mut impl FnMut(&str)) {
+    fn for_each_of_word(
+        &mut self,
+        word: &str,
+        start: usize,
+        position: &mut u32,
+        f: &mut impl FnMut(Token<'_>),
+    ) {
+        let span = start..start + word.len();
         let word = first_chars(word, WORD_CHARS_MAX);
-        if let Some(terms) = self.memo.get(word) {
-            terms.iter().for_each(|term| f(term));
-            return;
+        let tell = |known: &Word, position: &mut u32, f: &mut dyn FnMut(Token<'_>)| {
+            for (term, place) in &known.terms {
+                f(Token {
+                    term,
+                    position: position.saturating_add(u32::from(*place)),
+                    span: span.clone(),
+                });
+            }
+            *position = position.saturating_add(u32::from(known.places));
+        };
+        if let Some(known) = self.memo.get(word) {
+            return tell(known, position, f);
         }
-        let terms = self.terms_of_word(word);
-        terms.iter().for_each(|term| f(term));
+        let new = self.analysed(word);
+        tell(&new, position, f);
         if self.memo.len() >= MEMO_WORDS_MAX {
             self.memo.clear();
         }
-        self.memo.insert(word.into(), terms);
+        self.memo.insert(word.into(), new);
     }
 
-    fn terms_of_word(&mut self, word: &str) -> Box<[Box<str>]> {
-        let mut terms: Vec<Box<str>> = Vec::new();
-        let mut keep = |term: Box<str>| {
-            if !term.is_empty() && !terms.contains(&term) {
-                terms.push(term);
+    fn analysed(&mut self, word: &str) -> Word {
+        let mut terms: Vec<(Box<str>, u8)> = Vec::new();
+        let mut keep = |term: Box<str>, place: u8| {
+            if !term.is_empty() && !terms.iter().any(|(kept, _)| *kept == term) {
+                terms.push((term, place));
             }
         };
+        let mut places = 1;
         match shape(word) {
-            Shape::Plain(word) => keep(self.stemmed(word)),
-            Shape::Number(word) => keep(self.folded(&word.replace(',', ""))),
-            Shape::Acronym(word) => keep(self.folded(&word.replace('.', ""))),
+            Shape::Plain(word) => keep(self.stemmed(word), 0),
+            Shape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
+            Shape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
             Shape::Compound(word) => {
                 let signs = word.contains(split::is_sign);
-                keep(if signs {
+                let whole = if signs {
                     self.folded(word)
                 } else {
                     self.stemmed(word)
-                });
-                for part in parts(word) {
-                    keep(self.stemmed(part));
+                };
+                keep(whole, 0);
+                for (place, part) in (0..).zip(parts(word)) {
+                    keep(self.stemmed(part), place);
+                    places = place + 1;
                 }
             }
         }
-        terms.into()
+        Word {
+            terms: terms.into(),
+            places,
+        }
+    }
+
+    /// A pattern as its terms are folded: its stars stay.
+    pub fn folded_pattern(&mut self, pattern: &str) -> String {
+        self.folded.clear();
+        fold_into(pattern, &mut self.folded);
+        self.folded.clone()
     }
 
     /// `word` folded and cut.
@@ -162,28 +226,53 @@ impl Analyzer {
 
     /// Pairs of neighbouring characters of `run`, each with the marks that follow it; a lone
     /// character is a term by itself.
-    fn for_each_pair(&mut self, run: &str, f: &mut impl FnMut(&str)) {
+    fn for_each_pair(
+        &mut self,
+        run: &str,
+        start: usize,
+        position: &mut u32,
+        f: &mut impl FnMut(Token<'_>),
+    ) {
         self.folded.clear();
-        fold_into(run, &mut self.folded);
-        let is_start = |c: char| !is_combining_mark(c);
-        let mut starts = self
-            .folded
-            .char_indices()
-            .filter(|&(_, c)| is_start(c))
-            .map(|(i, _)| i);
-        let (Some(mut first), mut second) = (starts.next(), starts.next()) else {
-            return;
-        };
-        if second.is_none() {
-            return f(first_chars(&self.folded[first..], TERM_CHARS_MAX));
+        self.characters.clear();
+        for (at, written) in run.grapheme_indices(true) {
+            let folded = self.folded.len();
+            fold_into(written, &mut self.folded);
+            let written = start + at..start + at + written.len();
+            for (i, c) in self.folded[folded..].char_indices() {
+                if !is_combining_mark(c) || self.characters.is_empty() {
+                    self.characters.push((folded + i, written.clone()));
+                }
+            }
         }
-        while let Some(start) = second {
-            let third = starts.next();
-            let end = third.unwrap_or(self.folded.len());
-            f(first_chars(&self.folded[first..end], TERM_CHARS_MAX));
-            (first, second) = (start, third);
+        let mut tell = |from: usize, to: usize| {
+            let Some((first, span)) = self.characters.get(from) else {
+                return;
+            };
+            let last = self.characters.get(to - 1);
+            let end = self.characters.get(to);
+            let end = end.map_or(self.folded.len(), |&(end, _)| end);
+            f(Token {
+                term: first_chars(&self.folded[*first..end], TERM_CHARS_MAX),
+                position: *position,
+                span: span.start..last.map_or(span.end, |(_, last)| last.end),
+            });
+            *position = position.saturating_add(1);
+        };
+        match self.characters.len() {
+            1 => tell(0, 1),
+            count => (1..count).for_each(|second| tell(second - 1, second + 1)),
         }
     }
+}
+
+/// How far a text was read.
+#[derive(Debug, Default)]
+struct Place {
+    /// Bytes.
+    start: usize,
+    /// Words.
+    position: u32,
 }
 
 /// The first `count` characters of `text`, or all of it.

@@ -56,6 +56,43 @@ fn memory_is_bounded_and_does_not_change_terms() {
     assert_eq!(analyzer.terms("w1 w1"), ["w1", "w1"]);
 }
 
+#[test]
+fn a_phrase_has_its_words_at_consecutive_places() {
+    let places = |text: &str| -> Vec<(String, u32, String)> {
+        let mut told = Vec::new();
+        Analyzer::new().for_each_token(text, |token| {
+            let written = text[token.span].to_owned();
+            told.push((token.term.to_owned(), token.position, written));
+        });
+        told
+    };
+    let own = |list: &[(&str, u32, &str)]| -> Vec<(String, u32, String)> {
+        let own = |&(term, place, written): &(&str, u32, &str)| {
+            (term.to_owned(), place, written.to_owned())
+        };
+        list.iter().map(own).collect()
+    };
+    assert_eq!(
+        places("A parseHttp, caf\u{e9}s!"),
+        own(&[
+            ("a", 0, "A"),
+            ("parsehttp", 1, "parseHttp"),
+            ("pars", 1, "parseHttp"),
+            ("http", 2, "parseHttp"),
+            ("cafe", 3, "caf\u{e9}s"),
+        ])
+    );
+    assert_eq!(
+        places("x \u{6771}\u{4eac}\u{90fd} y"),
+        own(&[
+            ("x", 0, "x"),
+            ("\u{6771}\u{4eac}", 1, "\u{6771}\u{4eac}"),
+            ("\u{4eac}\u{90fd}", 2, "\u{4eac}\u{90fd}"),
+            ("y", 3, "y"),
+        ])
+    );
+}
+
 proptest! {
     #[test]
     fn terms_depend_on_the_text_alone(before in "\\PC{0,40}", text in "\\PC{0,40}") {
@@ -71,6 +108,16 @@ proptest! {
             prop_assert!(!term.is_empty());
             prop_assert!(term.chars().count() <= TERM_CHARS_MAX, "{term:?}");
         }
+    }
+
+    #[test]
+    fn tokens_come_in_order_and_lie_inside_the_text(text in any::<String>()) {
+        let (mut last, mut end) = (0, 0);
+        Analyzer::new().for_each_token(&text, |token| {
+            assert!(text.get(token.span.clone()).is_some_and(|written| !written.is_empty()));
+            assert!(token.position >= last || token.span.start < end);
+            (last, end) = (token.position, token.span.end);
+        });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Chunks' terms → the bytes of a text section.
 //!
-//! One flat list of (term, local, tf, length code) grows as chunks come; a stable counting sort by
-//! term at the end makes the postings, already ascending by local.
+//! One flat list of (term, local, tf, length code) grows as chunks come, and one of their positions; a stable
+//! counting sort by term at the end makes the postings, already ascending by local.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,37 @@ use loci_storage::Local;
 
 use super::bm25::saturated;
 use super::{
-    ENCODING_WINDOWS, ENTRY_LEN, HEADER_LEN, TERM_BYTES_MAX, TextError, VERSION, dictionary, length,
+    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, Field, HEADER_LEN, PLACE_BITS, ROW_BOUNDS, SKIP_LEN,
+    TERM_BYTES_MAX, TextError, VERSION, dictionary, length, positions,
 };
 use crate::analysis::{self, Analyzer};
 
+/// Chunks below which no term has a row, and the share of them above which one has.
+const ROWS_MIN_LOCALS: usize = 64;
+const ROW_SHARE: usize = 8;
+
+/// Places between two texts of one field.
+const PLACES_BETWEEN: u32 = 16;
+
+/// What an occurrence in each field counts, by [`Field`]: 1..=15.
+pub type Weights = [u8; Field::ALL.len()];
+
+/// Every field counts the same.
+const WEIGHTS: Weights = [1; Field::ALL.len()];
+
 /// Collects the terms of a layer's chunks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TextBuilder {
+    weights: Weights,
     /// Number of a term, by first appearance.
     numbers: HashMap<Box<str>, u32>,
     postings: Vec<Pending>,
-    /// Term numbers of the chunk at hand.
-    chunk: Vec<u32>,
+    /// Of one posting after another, as the section has them.
+    positions: Vec<u8>,
+    /// Term numbers of the chunk at hand, each with its position.
+    chunk: Vec<(u32, u32)>,
+    /// Places that the fields of the chunk have so far.
+    places: [u32; Field::ALL.len()],
     last: Option<u32>,
     local_end: u32,
     chunk_count: u32,
@@ -29,19 +48,44 @@ pub struct TextBuilder {
 
 #[derive(Clone, Copy, Debug)]
 struct Pending {
+    /// Where its positions start.
+    positions: u64,
+    positions_len: u32,
     term: u32,
     local: u32,
     tf: u8,
     length_code: u8,
 }
 
+impl Default for TextBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl TextBuilder {
-    /// A builder without chunks.
+    /// A builder without chunks, for which every field counts the same.
     pub fn new() -> Self {
-        Self::default()
+        Self::with_weights(WEIGHTS)
     }
 
-    /// Adds a chunk with its terms, repeats included, in any order.
+    /// A builder without chunks. Weights are taken to lie in 1..=15.
+    pub fn with_weights(weights: Weights) -> Self {
+        TextBuilder {
+            weights: weights.map(|weight| weight.clamp(1, 15)),
+            numbers: HashMap::new(),
+            postings: Vec::new(),
+            positions: Vec::new(),
+            chunk: Vec::new(),
+            places: [0; Field::ALL.len()],
+            last: None,
+            local_end: 0,
+            chunk_count: 0,
+            total_length: 0,
+        }
+    }
+
+    /// Adds a chunk with the terms of its body, one a place.
     ///
     /// # Errors
     /// [`TextError::Order`] unless locals ascend; [`TextError::TermLength`]. Nothing of the chunk
@@ -52,30 +96,37 @@ impl TextBuilder {
         terms: impl IntoIterator<Item = S>,
     ) -> Result<(), TextError> {
         self.begin(local)?;
-        for term in terms {
-            self.add(term.as_ref())?;
+        for (place, term) in (0..).zip(terms) {
+            self.add(Field::Body, place, term.as_ref())?;
         }
         self.end(local);
         Ok(())
     }
 
-    /// Adds a chunk with the terms of `texts` (say its heading path and its body) together.
+    /// Adds a chunk with the terms of `texts` together. Calls `told` with each, in order.
     ///
     /// # Errors
     /// [`TextError::Order`] unless locals ascend.
-    pub fn push_texts(
+    pub fn push_texts<'t>(
         &mut self,
         local: Local,
         analyzer: &mut Analyzer,
-        texts: &[&str],
+        texts: impl IntoIterator<Item = (Field, &'t str)>,
+        mut told: impl FnMut(&str),
     ) -> Result<(), TextError> {
         self.begin(local)?;
         let mut outcome = Ok(());
-        for text in texts {
-            analyzer.for_each_term(text, |term| {
+        for (field, text) in texts {
+            let first = match self.places[field as usize] {
+                0 => 0,
+                taken => taken + PLACES_BETWEEN,
+            };
+            analyzer.for_each_token(text, |token| {
+                let place = first.saturating_add(token.position);
                 if outcome.is_ok() {
-                    outcome = self.add(term);
+                    outcome = self.add(field, place, token.term);
                 }
+                told(token.term);
             });
         }
         outcome?;
@@ -88,10 +139,11 @@ impl TextBuilder {
             return Err(TextError::Order { local, last });
         }
         self.chunk.clear();
+        self.places = [0; Field::ALL.len()];
         Ok(())
     }
 
-    fn add(&mut self, term: &str) -> Result<(), TextError> {
+    fn add(&mut self, field: Field, place: u32, term: &str) -> Result<(), TextError> {
         if term.is_empty() || term.len() > TERM_BYTES_MAX {
             return Err(TextError::TermLength(term.len()));
         }
@@ -100,7 +152,10 @@ impl TextBuilder {
             Some(&number) => number,
             None => *self.numbers.entry(term.into()).or_insert(next),
         };
-        self.chunk.push(number);
+        let place = place.min((1 << PLACE_BITS) - 1);
+        self.places[field as usize] = place + 1;
+        self.chunk
+            .push((number, (field as u32) << PLACE_BITS | place));
         Ok(())
     }
 
@@ -109,17 +164,29 @@ impl TextBuilder {
         if self.chunk.is_empty() {
             return;
         }
+        let weights = self.weights;
+        let weight = |position: u32| u32::from(weights[(position >> PLACE_BITS) as usize]);
+        let length: u64 = self
+            .chunk
+            .iter()
+            .map(|&(_, at)| u64::from(weight(at)))
+            .sum();
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
         self.chunk_count += 1;
-        self.total_length += self.chunk.len() as u64;
+        self.total_length += u64::from(length);
         self.local_end = local.saturating_add(1);
-        let length_code = length::encode(u32::try_from(self.chunk.len()).unwrap_or(u32::MAX));
+        let length_code = length::encode(length);
         self.chunk.sort_unstable();
-        for run in self.chunk.chunk_by(|a, b| a == b) {
-            let tf = saturated(u32::try_from(run.len()).unwrap_or(u32::MAX));
+        for run in self.chunk.chunk_by(|a, b| a.0 == b.0) {
+            let start = self.positions.len();
+            positions::write(run.iter().map(|&(_, at)| at), &mut self.positions);
+            let tf = run.iter().map(|&(_, at)| weight(at)).sum::<u32>();
             self.postings.push(Pending {
-                term: run[0],
+                positions: start as u64,
+                positions_len: (self.positions.len() - start) as u32,
+                term: run[0].0,
                 local,
-                tf,
+                tf: saturated(tf),
                 length_code,
             });
         }
@@ -133,33 +200,175 @@ impl TextBuilder {
         // A term of a refused chunk may have no postings.
         terms.retain(|&(_, number)| starts[number as usize] < starts[number as usize + 1]);
         terms.sort_unstable();
-
-        let mut entries = Vec::with_capacity(terms.len() * ENTRY_LEN);
-        let mut postings = Vec::with_capacity(sorted.len() * 5);
+        let mut lists = Lists::new(self.local_end as usize, &self.positions);
         for &(_, number) in &terms {
-            let run = &sorted[starts[number as usize]..starts[number as usize + 1]];
-            entries.extend_from_slice(&(postings.len() as u64).to_le_bytes());
-            entries.extend_from_slice(&(run.len() as u32).to_le_bytes());
-            entries.extend_from_slice(&ENCODING_WINDOWS.to_le_bytes());
-            write_windows(run, &mut postings);
+            lists.push(&sorted[starts[number as usize]..starts[number as usize + 1]]);
         }
         let dictionary = dictionary::write(terms.iter().map(|(term, _)| &**term));
+        let lengths = lengths(&self.postings, lists.width);
 
-        let sizes = dictionary.len() + entries.len() + postings.len();
-        let mut out = Vec::with_capacity(HEADER_LEN + sizes);
+        let mut out = Vec::with_capacity(
+            HEADER_LEN
+                + lengths.len()
+                + lists.rows.len()
+                + lists.bounds.len()
+                + dictionary.len()
+                + lists.entries.len()
+                + lists.postings.len()
+                + lists.positions.len(),
+        );
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&analysis::VERSION.to_le_bytes());
         out.extend_from_slice(&self.chunk_count.to_le_bytes());
         out.extend_from_slice(&self.total_length.to_le_bytes());
         out.extend_from_slice(&self.local_end.to_le_bytes());
         out.extend_from_slice(&(terms.len() as u32).to_le_bytes());
+        out.extend_from_slice(&lists.row_count.to_le_bytes());
+        out.extend_from_slice(&self.weights);
+        out.resize(40, 0);
         out.extend_from_slice(&(dictionary.len() as u64).to_le_bytes());
-        out.extend_from_slice(&(postings.len() as u64).to_le_bytes());
-        out.extend_from_slice(&dictionary);
-        out.extend_from_slice(&entries);
-        out.extend_from_slice(&postings);
+        out.extend_from_slice(&(lists.postings.len() as u64).to_le_bytes());
+        out.extend_from_slice(&(lists.positions.len() as u64).to_le_bytes());
+        for part in [
+            lengths,
+            lists.rows,
+            lists.bounds,
+            dictionary,
+            lists.entries,
+            lists.postings,
+            lists.positions,
+        ] {
+            out.extend_from_slice(&part);
+        }
         out
     }
+}
+
+/// The decoded length of every local.
+fn lengths(postings: &[Pending], width: usize) -> Vec<u8> {
+    let mut out: Vec<u8> = std::iter::repeat_n(1f32.to_le_bytes(), width)
+        .flatten()
+        .collect();
+    for posting in postings {
+        let length = length::decode(posting.length_code) as f32;
+        let at = posting.local as usize * 4;
+        out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+    }
+    out
+}
+
+/// What the section has of its terms, as they come.
+struct Lists<'a> {
+    /// Locals of a row.
+    width: usize,
+    /// Of all postings, in the order of chunks.
+    all_positions: &'a [u8],
+    entries: Vec<u8>,
+    postings: Vec<u8>,
+    positions: Vec<u8>,
+    row_count: u32,
+    rows: Vec<u8>,
+    bounds: Vec<u8>,
+}
+
+impl Lists<'_> {
+    fn new(local_end: usize, all_positions: &[u8]) -> Lists<'_> {
+        Lists {
+            width: local_end.next_multiple_of(BLOCK_LEN),
+            all_positions,
+            entries: Vec::new(),
+            postings: Vec::new(),
+            positions: Vec::with_capacity(all_positions.len()),
+            row_count: 0,
+            rows: Vec::new(),
+            bounds: Vec::new(),
+        }
+    }
+
+    /// Adds the next term.
+    fn push(&mut self, run: &[Pending]) {
+        let is_row = self.width >= ROWS_MIN_LOCALS && run.len() > self.width / ROW_SHARE;
+        let (place, encoding) = match is_row {
+            true => (u64::from(self.row_count), ENCODING_ROW),
+            false => (self.postings.len() as u64, ENCODING_WINDOWS),
+        };
+        self.entries.extend_from_slice(&place.to_le_bytes());
+        self.entries
+            .extend_from_slice(&(run.len() as u32).to_le_bytes());
+        self.entries.extend_from_slice(&encoding.to_le_bytes());
+        self.entries
+            .extend_from_slice(&(self.positions.len() as u64).to_le_bytes());
+        if is_row {
+            self.push_row(run);
+        } else {
+            write_windows(run, &mut self.postings);
+            let groups = run.chunks(SKIP_LEN);
+            match groups.len() {
+                1 => self.push_positions(run),
+                _ => self.push_skipped(groups),
+            }
+        }
+    }
+
+    fn push_row(&mut self, run: &[Pending]) {
+        let start = self.rows.len();
+        self.row_count += 1;
+        self.rows.resize(start + self.width, 0);
+        for posting in run {
+            self.rows[start + posting.local as usize] = posting.tf;
+        }
+        self.bounds.extend_from_slice(&bounds(run));
+        let mut rest = run;
+        let blocks = (0..self.width / BLOCK_LEN).map(|block| {
+            let end = (block + 1) * BLOCK_LEN;
+            let len = rest.partition_point(|posting| (posting.local as usize) < end);
+            let (of_block, after) = rest.split_at(len);
+            rest = after;
+            of_block
+        });
+        self.push_skipped(blocks.collect::<Vec<_>>().into_iter());
+    }
+
+    fn push_skipped<'p>(&mut self, groups: impl ExactSizeIterator<Item = &'p [Pending]>) {
+        let skips = self.positions.len();
+        let first = skips + 4 * groups.len();
+        self.positions.resize(first, 0);
+        for (i, group) in groups.enumerate() {
+            let from = (self.positions.len() - first) as u32;
+            self.positions[skips + 4 * i..skips + 4 * i + 4].copy_from_slice(&from.to_le_bytes());
+            self.push_positions(group);
+        }
+    }
+
+    fn push_positions(&mut self, postings: &[Pending]) {
+        for posting in postings {
+            let start = posting.positions as usize;
+            let end = start + posting.positions_len as usize;
+            self.positions
+                .extend_from_slice(&self.all_positions[start..end]);
+        }
+    }
+}
+
+/// For each class of tf the greatest tf and the least length code, so that no posting gains more than one
+/// of the pairs.
+fn bounds(run: &[Pending]) -> [u8; 2 * ROW_BOUNDS] {
+    let mut pairs = [(0u8, u8::MAX); ROW_BOUNDS];
+    for posting in run {
+        // 1, 2, 3 to 4, 5 to 8, … 129 to 255.
+        let class = (posting.tf - 1)
+            .checked_ilog2()
+            .map_or(0, |log| log as usize + 1);
+        let (tf, code) = &mut pairs[class.min(ROW_BOUNDS - 1)];
+        (*tf, *code) = ((*tf).max(posting.tf), (*code).min(posting.length_code));
+    }
+    let mut out = [0; 2 * ROW_BOUNDS];
+    for (out, (tf, code)) in out.chunks_exact_mut(2).zip(pairs) {
+        if tf > 0 {
+            out.copy_from_slice(&[tf, code]);
+        }
+    }
+    out
 }
 
 /// Where the postings of each term number start once they are sorted, and where the last end.

@@ -120,6 +120,9 @@ impl<'a> Cursor<'a> {
 /// - `words`: of each, its place in the question and its positions in the chunk, ascending.
 /// - `slop`: how far out of place words may be, in all; see [`super::parse`].
 pub(super) fn occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
+    if words.is_empty() {
+        return 0;
+    }
     let mut heads = vec![0usize; words.len()];
     let at = |heads: &[usize], word: usize| -> Option<i64> {
         let (place, positions) = &words[word];

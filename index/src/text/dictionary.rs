@@ -20,9 +20,11 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use fst::automaton::AlwaysMatch;
 use fst::raw::Fst;
 use fst::{Automaton, IntoStreamer, Streamer};
 
+use super::automata::accepts;
 use super::{TERM_BYTES_MAX, TextError};
 use crate::bytes::{u32_at, u64_at};
 
@@ -114,6 +116,15 @@ impl<'a> Dictionary<'a> {
     /// Calls `f` with every term and its place, ascending, until one fails.
     pub(super) fn for_each(
         &self,
+        f: impl FnMut(&str, u64) -> Result<(), TextError>,
+    ) -> Result<(), TextError> {
+        self.for_each_like(&AlwaysMatch, f)
+    }
+
+    /// Calls `f` with every term that `like` accepts and its place, ascending, until one fails.
+    pub(super) fn for_each_like<A: Automaton>(
+        &self,
+        like: &A,
         mut f: impl FnMut(&str, u64) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
         let mut told = |term: &[u8], place| {
@@ -122,10 +133,14 @@ impl<'a> Dictionary<'a> {
             f(term, place)
         };
         match self {
-            Dictionary::List(list) => {
-                (0..list.count).try_for_each(|place| told(list.term(place)?, place as u64))
-            }
-            Dictionary::Fst(fst) => for_each_path(fst, told),
+            Dictionary::List(list) => (0..list.count).try_for_each(|place| {
+                let term = list.term(place)?;
+                match accepts(like, term) {
+                    true => told(term, place as u64),
+                    false => Ok(()),
+                }
+            }),
+            Dictionary::Fst(fst) => for_each_path(fst, like, told),
         }
     }
 }
@@ -173,13 +188,15 @@ impl<'a> List<'a> {
     }
 }
 
-fn for_each_path(
+fn for_each_path<A: Automaton>(
     fst: &Fst<&[u8]>,
+    like: &A,
     mut f: impl FnMut(&[u8], u64) -> Result<(), TextError>,
 ) -> Result<(), TextError> {
     // Terms share prefixes, so a sound walk takes fewer steps than the terms have bytes.
     let steps = fst.len().saturating_mul(TERM_BYTES_MAX);
     let budget = Budget {
+        like,
         steps: Cell::new(steps),
     };
     let mut stream = guarded(|| fst.search(budget).into_stream())?;
@@ -197,30 +214,32 @@ fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, TextError> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|_| DAMAGED)
 }
 
-/// Follows every path that is no longer than a term can be, until its steps are spent.
-struct Budget {
+/// Follows what another automaton does, but no path that is longer than a term can be, and none when its
+/// steps are spent.
+struct Budget<'a, A> {
+    like: &'a A,
     steps: Cell<usize>,
 }
 
-impl Automaton for Budget {
-    /// Bytes so far.
-    type State = usize;
+impl<A: Automaton> Automaton for Budget<'_, A> {
+    /// With the bytes so far.
+    type State = (A::State, usize);
 
-    fn start(&self) -> usize {
-        0
+    fn start(&self) -> Self::State {
+        (self.like.start(), 0)
     }
 
-    fn is_match(&self, _: &usize) -> bool {
-        true
+    fn is_match(&self, (state, _): &Self::State) -> bool {
+        self.like.is_match(state)
     }
 
-    fn can_match(&self, &len: &usize) -> bool {
-        len < TERM_BYTES_MAX && self.steps.get() > 0
+    fn can_match(&self, (state, len): &Self::State) -> bool {
+        *len < TERM_BYTES_MAX && self.steps.get() > 0 && self.like.can_match(state)
     }
 
-    fn accept(&self, &len: &usize, _: u8) -> usize {
+    fn accept(&self, (state, len): &Self::State, byte: u8) -> Self::State {
         self.steps.set(self.steps.get().saturating_sub(1));
-        len + 1
+        (self.like.accept(state, byte), len + 1)
     }
 }
 

@@ -4,7 +4,8 @@ use loci_storage::Local;
 
 use super::dictionary::Dictionary;
 use super::{
-    ENCODING_WINDOWS, ENTRY_LEN, HEADER_LEN, POSTING_LEN, TextError, VERSION, WINDOW_HEADER_LEN,
+    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, ENTRY_LEN, HEADER_LEN, POSTING_LEN, ROW_BOUNDS,
+    TextError, VERSION, WINDOW_HEADER_LEN, length,
 };
 use crate::analysis;
 use crate::bytes::{slice, u16_at, u32_at, u64_at};
@@ -19,16 +20,62 @@ pub struct TextReader<B> {
     total_length: u64,
     local_end: u32,
     term_count: u32,
-    dictionary_len: u64,
-    postings_len: u64,
+    row_count: u32,
+    /// Where each part starts, in the order of the section, and where the last ends.
+    parts: [u64; PARTS + 1],
 }
+
+/// The parts after the header.
+const PARTS: usize = 7;
+const LENGTHS: usize = 0;
+const ROWS: usize = 1;
+const BOUNDS: usize = 2;
+const DICTIONARY: usize = 3;
+const ENTRIES: usize = 4;
+const POSTINGS: usize = 5;
+const POSITIONS: usize = 6;
 
 /// A term of one section. Means nothing to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
     /// Chunks that have the term, deleted ones included; at least 1.
     pub df: u32,
-    offset: u64,
+    list: ListAt,
+    positions: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ListAt {
+    /// An offset in the postings.
+    Windows(u64),
+    /// The number of a row.
+    Row(u32),
+}
+
+/// Where a term's chunks stand.
+pub(super) enum List<'a> {
+    Windows(Windows<'a>),
+    /// tf by local.
+    Row(Row<'a>),
+}
+
+/// A row.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    /// By local, up to a multiple of [`BLOCK_LEN`]; 0 for chunks without the term.
+    pub(super) tfs: &'a [u8],
+    bounds: &'a [u8],
+}
+
+impl Row<'_> {
+    /// (tf, length code): no posting gains more than one of them.
+    pub(super) fn bounds(&self) -> impl Iterator<Item = (u8, u8)> {
+        let (pairs, _) = self.bounds.as_chunks::<2>();
+        pairs
+            .iter()
+            .map(|&[tf, code]| (tf, code))
+            .filter(|&(tf, _)| tf > 0)
+    }
 }
 
 /// One chunk that has a term.
@@ -60,13 +107,30 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         if analysis != analysis::VERSION {
             return Err(TextError::Analysis { found: analysis });
         }
+        let (local_end, term_count) = (u32_at(head, 16).ok_or(CUT)?, u32_at(head, 20).ok_or(CUT)?);
+        let row_count = u32_at(head, 24).ok_or(CUT)?;
+        let width = u64::from(local_end).next_multiple_of(BLOCK_LEN as u64);
+        let lens = [
+            width.checked_mul(4),
+            width.checked_mul(u64::from(row_count)),
+            Some(u64::from(row_count) * 2 * ROW_BOUNDS as u64),
+            u64_at(head, 40),
+            Some(u64::from(term_count) * ENTRY_LEN as u64),
+            u64_at(head, 48),
+            u64_at(head, 56),
+        ];
+        let mut parts = [HEADER_LEN as u64; PARTS + 1];
+        for (i, len) in lens.into_iter().enumerate() {
+            let end = parts[i].checked_add(len.ok_or(CUT)?);
+            parts[i + 1] = end.ok_or(CUT)?;
+        }
         let reader = TextReader {
             chunk_count: u32_at(head, 4).ok_or(CUT)?,
             total_length: u64_at(head, 8).ok_or(CUT)?,
-            local_end: u32_at(head, 16).ok_or(CUT)?,
-            term_count: u32_at(head, 20).ok_or(CUT)?,
-            dictionary_len: u64_at(head, 24).ok_or(CUT)?,
-            postings_len: u64_at(head, 32).ok_or(CUT)?,
+            local_end,
+            term_count,
+            row_count,
+            parts,
             bytes,
         };
         reader.check()?;
@@ -74,11 +138,7 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     }
 
     fn check(&self) -> Result<(), TextError> {
-        let end = self
-            .entries_start()
-            .and_then(|start| start.checked_add(self.entries_len()))
-            .and_then(|start| start.checked_add(self.postings_len));
-        if end != Some(self.bytes.as_ref().len() as u64) {
+        if self.parts[PARTS] != self.bytes.as_ref().len() as u64 {
             return Err(TextError::Malformed(
                 "its parts do not add up to its length",
             ));
@@ -94,6 +154,16 @@ impl<B: AsRef<[u8]>> TextReader<B> {
             ));
         }
         Ok(())
+    }
+
+    fn part(&self, part: usize) -> &[u8] {
+        let (start, end) = (self.parts[part], self.parts[part + 1]);
+        slice(self.bytes.as_ref(), start, end - start).unwrap_or_default()
+    }
+
+    /// The decoded length of every local, as little-endian `f32`, up to a multiple of [`BLOCK_LEN`].
+    pub(super) fn lengths(&self) -> &[[u8; 4]] {
+        self.part(LENGTHS).as_chunks().0
     }
 
     /// Chunks with at least one term, deleted ones included.
@@ -135,6 +205,23 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         Ok(self.term(term)?.map_or(0, |term| term.df))
     }
 
+    /// Calls `f` with every term that `like` accepts, ascending by bytes, until one call fails.
+    pub(super) fn for_each_like<A: fst::Automaton>(
+        &self,
+        like: &A,
+        mut f: impl FnMut(&str, Term) -> Result<(), TextError>,
+    ) -> Result<(), TextError> {
+        self.dictionary()?
+            .for_each_like(like, |term, place| f(term, self.entry(place)?))
+    }
+
+    /// Skips and positions of `term`, and those of the terms after it.
+    pub(super) fn positions(&self, term: Term) -> &[u8] {
+        let start = usize::try_from(term.positions).ok();
+        let rest = start.and_then(|start| self.part(POSITIONS).get(start..));
+        rest.unwrap_or_default()
+    }
+
     /// Calls `f` with every term, ascending by bytes, until one call fails.
     ///
     /// # Errors
@@ -160,66 +247,67 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     /// The chunks that have `term`, ascending. After an error nothing more comes.
     pub fn postings(&self, term: Term) -> Postings<'_> {
         Postings {
-            windows: self.windows(term),
+            list: self.list(term),
+            lengths: self.lengths(),
+            next: 0,
             first: 0,
             entries: &[],
         }
     }
 
-    /// The windows of `term`.
-    pub(super) fn windows(&self, term: Term) -> Windows<'_> {
-        let postings = self.postings_start().and_then(|start| {
-            slice(
-                self.bytes.as_ref(),
-                start.checked_add(term.offset)?,
-                self.postings_len.checked_sub(term.offset)?,
-            )
-        });
-        Windows {
-            rest: postings.unwrap_or_default(),
+    /// Where the chunks of `term` stand.
+    pub(super) fn list(&self, term: Term) -> List<'_> {
+        let offset = match term.list {
+            ListAt::Row(number) => return List::Row(self.row(number)),
+            ListAt::Windows(offset) => offset,
+        };
+        let rest = usize::try_from(offset).ok();
+        let rest = rest.and_then(|offset| self.part(POSTINGS).get(offset..));
+        List::Windows(Windows {
+            rest: rest.unwrap_or_default(),
             left: term.df,
             window_min: 0,
             local_end: self.local_end,
+        })
+    }
+
+    fn row(&self, number: u32) -> Row<'_> {
+        let width = self.lengths().len();
+        let part = |part: usize, len: usize| {
+            let row = self
+                .part(part)
+                .chunks_exact(len.max(1))
+                .nth(number as usize);
+            row.unwrap_or_default()
+        };
+        Row {
+            tfs: part(ROWS, width),
+            bounds: part(BOUNDS, 2 * ROW_BOUNDS),
         }
     }
 
     fn dictionary(&self) -> Result<Dictionary<'_>, TextError> {
-        let bytes = slice(self.bytes.as_ref(), HEADER_LEN as u64, self.dictionary_len);
-        Dictionary::new(bytes.ok_or(CUT)?)
-    }
-
-    fn entries_start(&self) -> Option<u64> {
-        (HEADER_LEN as u64).checked_add(self.dictionary_len)
-    }
-
-    fn entries_len(&self) -> u64 {
-        u64::from(self.term_count) * ENTRY_LEN as u64
-    }
-
-    fn postings_start(&self) -> Option<u64> {
-        self.entries_start()?.checked_add(self.entries_len())
+        Dictionary::new(self.part(DICTIONARY))
     }
 
     fn entry(&self, place: u64) -> Result<Term, TextError> {
-        if place >= u64::from(self.term_count) {
-            return Err(TextError::Malformed(
-                "a term's place lies outside of the table",
-            ));
-        }
-        let start = self.entries_start().ok_or(CUT)?;
-        let entry = slice(
-            self.bytes.as_ref(),
-            start + place * ENTRY_LEN as u64,
-            ENTRY_LEN as u64,
-        )
-        .ok_or(CUT)?;
-        let term = Term {
-            offset: u64_at(entry, 0).ok_or(CUT)?,
-            df: u32_at(entry, 8).ok_or(CUT)?,
+        let entry = usize::try_from(place).ok();
+        let entry = entry.and_then(|place| self.part(ENTRIES).chunks_exact(ENTRY_LEN).nth(place));
+        let entry = entry.ok_or(TextError::Malformed(
+            "a term's place lies outside of the table",
+        ))?;
+        let place = u64_at(entry, 0).ok_or(CUT)?;
+        let list = match u32_at(entry, 12) {
+            Some(ENCODING_WINDOWS) => ListAt::Windows(place),
+            Some(ENCODING_ROW) if place < u64::from(self.row_count) => ListAt::Row(place as u32),
+            Some(ENCODING_ROW) => return Err(TextError::Malformed("a row that there is not")),
+            _ => return Err(TextError::Malformed("postings of an unknown encoding")),
         };
-        if u32_at(entry, 12) != Some(ENCODING_WINDOWS) {
-            return Err(TextError::Malformed("postings of an unknown encoding"));
-        }
+        let term = Term {
+            df: u32_at(entry, 8).ok_or(CUT)?,
+            list,
+            positions: u64_at(entry, 16).ok_or(CUT)?,
+        };
         if term.df == 0 || term.df > self.chunk_count {
             return Err(TextError::Malformed(
                 "a term that no chunk has, or more than there are",
@@ -230,6 +318,7 @@ impl<B: AsRef<[u8]>> TextReader<B> {
 }
 
 /// One window of a term's postings.
+#[derive(Clone, Copy)]
 pub(super) struct Window<'a> {
     /// What entries count from. Every local of the window is below the section's `local_end`,
     /// provided that it is checked against it.
@@ -294,16 +383,17 @@ impl<'a> Iterator for Windows<'a> {
 
 /// The chunks that have a term; see [`TextReader::postings`].
 pub struct Postings<'a> {
-    windows: Windows<'a>,
+    list: List<'a>,
+    lengths: &'a [[u8; 4]],
+    /// The next local to look at, of a row.
+    next: usize,
     first: u32,
     entries: &'a [u8],
 }
 
 impl std::fmt::Debug for Postings<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Postings")
-            .field("left", &self.windows.left)
-            .finish_non_exhaustive()
+        f.debug_struct("Postings").finish_non_exhaustive()
     }
 }
 
@@ -311,8 +401,22 @@ impl Iterator for Postings<'_> {
     type Item = Result<Posting, TextError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let windows = match &mut self.list {
+            List::Windows(windows) => windows,
+            List::Row(row) => {
+                let after = row.tfs.get(self.next..)?;
+                let local = self.next + after.iter().position(|&tf| tf > 0)?;
+                self.next = local + 1;
+                let length = f32::from_le_bytes(*self.lengths.get(local)?);
+                return Some(Ok(Posting {
+                    local: Local(local as u32),
+                    tf: row.tfs[local],
+                    length_code: length::encode(length as u32),
+                }));
+            }
+        };
         if self.entries.is_empty() {
-            match self.windows.next()? {
+            match windows.next()? {
                 Ok(window) => (self.first, self.entries) = (window.first, window.entries),
                 Err(error) => return Some(Err(error)),
             }
@@ -321,8 +425,8 @@ impl Iterator for Postings<'_> {
         self.entries = rest;
         let [low, high, tf, length_code] = *entry;
         let local = self.first + u32::from(u16::from_le_bytes([low, high]));
-        if local >= self.windows.local_end || tf == 0 {
-            (self.entries, self.windows.left) = (&[], 0);
+        if local >= windows.local_end || tf == 0 {
+            (self.entries, windows.left) = (&[], 0);
             return Some(Err(TextError::Malformed(
                 "a posting of no chunk or no occurrence",
             )));

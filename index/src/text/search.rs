@@ -1,22 +1,32 @@
-//! The best chunks for a bag of terms: term at a time into a dense accumulator.
+//! The best chunks for a bag of terms.
 //!
-//! Every chunk's score is summed in the order of the question's terms, whatever the segment, so
-//! equal chunks score equal to the last bit and ties are broken by ordinal alone.
+//! A window of 65,536 chunks at a time: rare terms are added up chunk by chunk, then [`select`](super::select)
+//! adds the frequent ones where that can matter. Points are whole numbers, so a chunk's score does not
+//! depend on the way, and ties are broken by ordinal alone.
 
 use std::collections::HashMap;
 
 use loci_storage::{Local, Placed, Scored};
 use roaring::RoaringBitmap;
 
-use super::read::{Term, TextReader, Window};
-use super::{Bm25, POSTING_LEN, Scorer, Statistics, TextError};
+use super::bm25::{Scale, gain, points, points_or_none};
+use super::read::{List, Term, TextReader, Window, Windows};
+use super::select::{Blocks, RowPart, Select};
+use super::{Bm25, POSTING_LEN, Scorer, Statistics, TextError, WINDOW_LEN};
+use crate::kernels::Level;
 use crate::top::Top;
+
+/// Of chunks that a filter allows, one in so many or fewer are looked at one by one.
+const NARROW_SHARE: u64 = 32;
 
 /// What a search needs beside its input; keep it to spare the allocations.
 #[derive(Debug, Default)]
 pub struct TextScratch {
-    /// Scores by local number; 0 for chunks that no term touched.
-    scores: Vec<f32>,
+    /// That of the last view.
+    scorer: Option<Scorer>,
+    /// Points by local of a window; 0 for chunks that no rare term touched.
+    sums: Vec<u32>,
+    blocks: Blocks,
     /// By segment, then by distinct term.
     found: Vec<Option<Term>>,
     top: Top,
@@ -41,8 +51,9 @@ impl TextScratch {
 /// [`TextError::Parameters`]; [`TextError::Malformed`] when a section's bytes break the format.
 ///
 /// # Cost
-/// The postings of all terms, one pass over the scores of each segment (with a filter: over its
-/// ordinals). No allocation but the answer and a few for the question, once `scratch` has grown.
+/// The postings of all terms that at most an eighth of the chunks have, and for the others a byte a chunk of
+/// the blocks of 64 that can hold one of the best. No allocation but the answer and a few for the question,
+/// once `scratch` has grown.
 pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
     segments: &[Placed<'_, TextReader<B>>],
     terms: &[S],
@@ -51,16 +62,114 @@ pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
     k: usize,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
-    let statistics = statistics(segments);
-    let scorer = Scorer::new(params, statistics)?;
-    let question = distinct(terms);
-    look_up(segments, &question, &mut scratch.found)?;
-    let weights: Vec<f32> = weigh(statistics, &question, &scratch.found);
+    let items: Vec<Item<'_>> = distinct(terms)
+        .into_iter()
+        .map(|(term, occurrences)| Item::Term(term, occurrences as f32))
+        .collect();
+    search_items(segments, &items, params, filter, k, scratch)
+}
 
-    scratch.top.reset(k);
+/// What a question counts by, and how often each counts.
+#[derive(Clone, Debug)]
+pub(super) enum Counted {
+    Term(String, f32),
+    Made(Made, f32),
+}
+
+/// Chunks that a part of a question was found in, in place of the chunks of a term.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    /// By segment: local, ascending, and tf.
+    chunks: Vec<Vec<(u32, u8)>>,
+}
+
+impl Made {
+    pub(super) fn new(chunks: Vec<Vec<(u32, u8)>>) -> Made {
+        Made { chunks }
+    }
+
+    /// Those of a segment.
+    pub(super) fn of(&self, segment: usize) -> &[(u32, u8)] {
+        self.chunks.get(segment).map_or(&[], Vec::as_slice)
+    }
+
+    fn df(&self) -> u64 {
+        self.chunks.iter().map(|chunks| chunks.len() as u64).sum()
+    }
+}
+
+/// [`search`] for what a question counts by.
+pub(super) fn search_counted<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    counted: &[Counted],
+    params: Bm25,
+    filter: Option<&RoaringBitmap>,
+    k: usize,
+    scratch: &mut TextScratch,
+) -> Result<Vec<Scored>, TextError> {
+    let mut items: Vec<Item<'_>> = Vec::with_capacity(counted.len());
+    for counted in counted {
+        match counted {
+            Counted::Term(term, often) => {
+                let known = items.iter_mut().find_map(|item| match item {
+                    Item::Term(known, often) if known == term => Some(often),
+                    _ => None,
+                });
+                match known {
+                    Some(known) => *known += often,
+                    None => items.push(Item::Term(term, *often)),
+                }
+            }
+            Counted::Made(made, often) => items.push(Item::Made(made, *often)),
+        }
+    }
+    search_items(segments, &items, params, filter, k, scratch)
+}
+
+/// What is counted, with how often: terms are distinct.
+#[derive(Clone, Copy)]
+enum Item<'a> {
+    Term(&'a str, f32),
+    Made(&'a Made, f32),
+}
+
+impl<'a> Item<'a> {
+    fn term(&self) -> Option<&'a str> {
+        match *self {
+            Item::Term(term, _) => Some(term),
+            Item::Made(..) => None,
+        }
+    }
+}
+
+fn search_items<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    items: &[Item<'_>],
+    params: Bm25,
+    filter: Option<&RoaringBitmap>,
+    k: usize,
+    scratch: &mut TextScratch,
+) -> Result<Vec<Scored>, TextError> {
+    let statistics = statistics(segments);
+    let known = scratch.scorer.take();
+    let scorer = match known.filter(|scorer| scorer.is_of(params, statistics)) {
+        Some(scorer) => scorer,
+        None => Scorer::new(params, statistics)?,
+    };
+    look_up(segments, items, &mut scratch.found)?;
+    let weights: Vec<f32> = weigh(statistics, items, &scratch.found);
+    let scale = Scale::of(weights.iter().copied());
+    let TextScratch {
+        sums,
+        blocks,
+        found,
+        top,
+        ..
+    } = scratch;
+    top.reset(k);
     for (i, placed) in segments.iter().enumerate() {
-        let found = &scratch.found[i * question.len()..][..question.len()];
-        if found.iter().all(Option::is_none) || k == 0 {
+        let found = &found[i * items.len()..][..items.len()];
+        if k == 0 {
             continue;
         }
         if placed.reader.local_end() > placed.chunk_count {
@@ -68,19 +177,206 @@ pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
                 "it speaks of more chunks than its segment has",
             ));
         }
-        scratch.scores.clear();
-        scratch
-            .scores
-            .resize(placed.reader.local_end() as usize, 0.0);
-        for (term, &weight) in found.iter().zip(&weights) {
-            let Some(term) = *term else { continue };
-            for window in placed.reader.windows(term) {
-                add(&window?, weight, &scorer, &mut scratch.scores)?;
+        let reader = placed.reader;
+        let present = items.iter().zip(found).zip(&weights);
+        let present = present.filter_map(|((item, found), &weight)| {
+            let source = match item {
+                Item::Term(..) => Source::List(reader.list((*found)?)),
+                Item::Made(made, _) => Source::Made(made.of(i)),
+            };
+            Some((source, scale.weight(weight)))
+        });
+        Segment {
+            placed,
+            filter,
+            scorer: &scorer,
+            sums,
+            blocks,
+            top,
+        }
+        .search(present)?;
+    }
+    scratch.scorer = Some(scorer);
+    let mut hits = scratch.top.drain();
+    for hit in &mut hits {
+        hit.score = scale.score_of(hit.score);
+    }
+    Ok(hits)
+}
+
+/// One segment of a search. Scores in `top` are points.
+struct Segment<'a, 'b, B> {
+    placed: &'a Placed<'b, TextReader<B>>,
+    filter: Option<&'a RoaringBitmap>,
+    scorer: &'a Scorer,
+    sums: &'a mut Vec<u32>,
+    blocks: &'a mut Blocks,
+    top: &'a mut Top,
+}
+
+/// Where the chunks of something that is counted stand.
+enum Source<'a> {
+    List(List<'a>),
+    Made(&'a [(u32, u8)]),
+}
+
+/// A rare term, window by window.
+struct Rare<'a> {
+    windows: Windows<'a>,
+    next: Option<Window<'a>>,
+    weight: f32,
+}
+
+impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
+    fn search<'s>(
+        &mut self,
+        sources: impl Iterator<Item = (Source<'s>, f32)>,
+    ) -> Result<(), TextError> {
+        let (mut rare, mut rows, mut made) = (Vec::new(), Vec::new(), Vec::new());
+        for (source, weight) in sources {
+            match source {
+                Source::Made(chunks) => made.push((chunks, weight)),
+                Source::List(List::Row(row)) => rows.push((row, weight)),
+                Source::List(List::Windows(mut windows)) => {
+                    let next = windows.next().transpose()?;
+                    rare.push(Rare {
+                        windows,
+                        next,
+                        weight,
+                    });
+                }
             }
         }
-        collect(placed, &scratch.scores, filter, &mut scratch.top);
+        let rows_max = rows.iter().map(|(row, weight)| {
+            let gains = row.bounds().map(|(tf, code)| self.scorer.gain(tf, code));
+            points(*weight, gains.fold(0.0, f32::max))
+        });
+        let rows_max = rows_max.fold(0, u32::saturating_add);
+        let width = self.placed.reader.lengths().len();
+        let mut parts = Vec::with_capacity(rows.len());
+        for start in (0..width).step_by(WINDOW_LEN) {
+            let end = (start + WINDOW_LEN).min(width);
+            let mut is_touched = self.add_rare(&mut rare, start, end)?;
+            is_touched |= self.add_made(&mut made, start, end);
+            if !is_touched && rows.is_empty() {
+                continue;
+            }
+            parts.clear();
+            for &(row, weight) in &rows {
+                let tfs = row.tfs.get(start..end).unwrap_or_default();
+                parts.push(RowPart { tfs, weight });
+            }
+            self.collect(start, end, &parts, rows_max);
+        }
+        Ok(())
     }
-    Ok(scratch.top.drain())
+
+    /// Sums the points of rare terms in the window of locals `start..end`; whether there are any.
+    fn add_rare(
+        &mut self,
+        rare: &mut [Rare<'_>],
+        start: usize,
+        end: usize,
+    ) -> Result<bool, TextError> {
+        self.sums.clear();
+        self.sums.resize(end - start, 0);
+        let mut is_touched = false;
+        for term in rare {
+            let is_here = |window: &&mut Window<'_>| window.first as usize == start;
+            if let Some(window) = term.next.as_mut().filter(is_here) {
+                is_touched = true;
+                add(window, term.weight, self.scorer, self.sums)?;
+                term.next = term.windows.next().transpose()?;
+            }
+        }
+        Ok(is_touched)
+    }
+
+    /// Adds the points of chunks that were made; whether there are any.
+    fn add_made(&mut self, made: &mut [(&[(u32, u8)], f32)], start: usize, end: usize) -> bool {
+        let lengths = self.placed.reader.lengths();
+        let mut is_touched = false;
+        for (chunks, weight) in made {
+            while let Some((&(local, tf), rest)) = chunks.split_first() {
+                let local = local as usize;
+                if local >= end {
+                    break;
+                }
+                *chunks = rest;
+                is_touched = true;
+                let norm = self.scorer.norm(f32::from_le_bytes(lengths[local]));
+                let points = points(*weight, gain(f32::from(tf), norm));
+                let sum = &mut self.sums[local - start];
+                *sum = sum.wrapping_add(points);
+            }
+        }
+        is_touched
+    }
+
+    /// Offers the chunks of a window that may be found.
+    fn collect(&mut self, start: usize, end: usize, rows: &[RowPart<'_>], rows_max: u32) {
+        let placed = self.placed;
+        let first = placed.base.0 + start as u32;
+        let last = first + (end - start) as u32;
+        if let Some(filter) = self.filter {
+            let allowed = filter.range_cardinality(first..last);
+            if allowed * NARROW_SHARE <= (end - start) as u64 {
+                return self.collect_few(filter, first..last, start, rows);
+            }
+        }
+        let top = &mut *self.top;
+        let filter = self.filter;
+        let threshold = top.threshold().unwrap_or(0.0);
+        let mut offer = |local: usize, points: u32| {
+            let local = Local((start + local) as u32);
+            let ordinal = placed.ordinal(local);
+            let score = points as f32;
+            let may = || filter.is_none_or(|filter| filter.contains(ordinal.0));
+            if top.admits(score, ordinal) && may() && !placed.is_dead(local) {
+                top.push(score, ordinal);
+            }
+            top.threshold().unwrap_or(0.0)
+        };
+        Level::detect().run(Select {
+            sums: self.sums,
+            lengths: &placed.reader.lengths()[start..end],
+            rows,
+            rows_max,
+            scorer: self.scorer,
+            blocks: self.blocks,
+            threshold,
+            offer: &mut offer,
+        });
+    }
+
+    /// Offers the few chunks of a window that the filter allows.
+    fn collect_few(
+        &mut self,
+        filter: &RoaringBitmap,
+        ordinals: std::ops::Range<u32>,
+        start: usize,
+        rows: &[RowPart<'_>],
+    ) {
+        let lengths = &self.placed.reader.lengths()[start..];
+        for ordinal in filter.range(ordinals.clone()) {
+            let at = (ordinal - ordinals.start) as usize;
+            let (Some(&sum), Some(&length)) = (self.sums.get(at), lengths.get(at)) else {
+                return;
+            };
+            let norm = self.scorer.norm(f32::from_le_bytes(length));
+            let of_rows = rows.iter().map(|row| {
+                let tf = row.tfs.get(at).copied().unwrap_or(0);
+                points_or_none(row.weight, tf, norm)
+            });
+            let points = of_rows.fold(sum, u32::wrapping_add);
+            let local = Local((start + at) as u32);
+            let ordinal = self.placed.ordinal(local);
+            let score = points as f32;
+            if points > 0 && self.top.admits(score, ordinal) && !self.placed.is_dead(local) {
+                self.top.push(score, ordinal);
+            }
+        }
+    }
 }
 
 /// The statistics that scores over `segments` rest on.
@@ -105,15 +401,15 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
     segments: &[Placed<'_, TextReader<B>>],
     terms: &'t [S],
 ) -> Result<Vec<(&'t str, f32)>, TextError> {
-    let question = distinct(terms);
-    let mut found = Vec::new();
-    look_up(segments, &question, &mut found)?;
-    let weights: Vec<f32> = weigh(statistics(segments), &question, &found);
-    Ok(question
+    let items: Vec<Item<'_>> = distinct(terms)
         .into_iter()
-        .map(|(term, _)| term)
-        .zip(weights)
-        .collect())
+        .map(|(term, occurrences)| Item::Term(term, occurrences as f32))
+        .collect();
+    let mut found = Vec::new();
+    look_up(segments, &items, &mut found)?;
+    let weights = weigh(statistics(segments), &items, &found);
+    let terms = items.iter().filter_map(Item::term);
+    Ok(terms.zip(weights).collect())
 }
 
 /// (term, occurrences), in the order of the first.
@@ -130,45 +426,48 @@ fn distinct<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32)> {
     question
 }
 
-/// Fills `found` with the terms of `question` in each segment.
+/// Fills `found` with the terms of `items` in each segment; `None` for what is no term.
 fn look_up<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
-    question: &[(&str, u32)],
+    items: &[Item<'_>],
     found: &mut Vec<Option<Term>>,
 ) -> Result<(), TextError> {
     found.clear();
     for placed in segments {
-        for (term, _) in question {
-            found.push(placed.reader.term(term)?);
+        for item in items {
+            let term = item.term().map(|term| placed.reader.term(term));
+            found.push(term.transpose()?.flatten());
         }
     }
     Ok(())
 }
 
-fn weigh(statistics: Statistics, question: &[(&str, u32)], found: &[Option<Term>]) -> Vec<f32> {
+fn weigh(statistics: Statistics, items: &[Item<'_>], found: &[Option<Term>]) -> Vec<f32> {
     let df = |place: usize| -> u64 {
-        let in_segments = found.iter().skip(place).step_by(question.len());
+        let in_segments = found.iter().skip(place).step_by(items.len());
         in_segments.flatten().map(|term| u64::from(term.df)).sum()
     };
-    let weight = |(place, &(_, occurrences)): (usize, &(&str, u32))| {
-        statistics.idf(df(place)) * occurrences as f32
+    let weight = |(place, item): (usize, &Item<'_>)| match item {
+        Item::Term(_, often) => statistics.idf(df(place)) * often,
+        Item::Made(made, often) => statistics.idf(made.df()) * often,
     };
-    question.iter().enumerate().map(weight).collect()
+    items.iter().enumerate().map(weight).collect()
 }
 
-/// Adds one term's gain to every chunk of a window.
+/// Adds one term's points to every chunk of a window.
 fn add(
     window: &Window<'_>,
     weight: f32,
     scorer: &Scorer,
-    scores: &mut [f32],
+    sums: &mut [u32],
 ) -> Result<(), TextError> {
-    let scores = scores.get_mut(window.first as usize..).unwrap_or_default();
-    for entry in window.entries.chunks_exact(POSTING_LEN) {
-        let low = u16::from_le_bytes([entry[0], entry[1]]);
-        let (tf, length_code) = (entry[2], entry[3]);
-        match scores.get_mut(usize::from(low)) {
-            Some(score) if tf > 0 => *score += weight * scorer.gain(tf, length_code),
+    let (entries, _) = window.entries.as_chunks::<POSTING_LEN>();
+    for &[low, high, tf, length_code] in entries {
+        let local = u16::from_le_bytes([low, high]);
+        match sums.get_mut(usize::from(local)) {
+            Some(sum) if tf > 0 => {
+                *sum = sum.wrapping_add(points(weight, scorer.gain(tf, length_code)));
+            }
             _ => {
                 return Err(TextError::Malformed(
                     "a posting of no chunk or no occurrence",
@@ -177,34 +476,4 @@ fn add(
         }
     }
     Ok(())
-}
-
-/// Offers the chunks with a score that may be found.
-fn collect<R>(
-    placed: &Placed<'_, R>,
-    scores: &[f32],
-    filter: Option<&RoaringBitmap>,
-    top: &mut Top,
-) {
-    let mut offer = |local: Local, score: f32| {
-        let ordinal = placed.ordinal(local);
-        // Deleted chunks are asked for last: few scores get this far.
-        if score > 0.0 && top.admits(score, ordinal) && !placed.is_dead(local) {
-            top.push(score, ordinal);
-        }
-    };
-    match filter {
-        None => (0..)
-            .zip(scores)
-            .for_each(|(local, &score)| offer(Local(local), score)),
-        Some(filter) => {
-            for ordinal in filter.range(placed.base.0..) {
-                let local = ordinal - placed.base.0;
-                let Some(&score) = scores.get(local as usize) else {
-                    break;
-                };
-                offer(Local(local), score);
-            }
-        }
-    }
 }

@@ -19,7 +19,7 @@
 use simsimd::{bf16, f16};
 
 use super::Metric;
-use super::chance::mixed;
+use crate::chance::mixed;
 use crate::kernels::{BLOCK_LEN, Job, Level, Simd};
 
 /// How a segment stores the vectors that a walk compares.

@@ -30,7 +30,6 @@
 //!
 //! Start reading at [`search()`] or [`FlatBuilder::push`].
 
-mod chance;
 mod codes;
 mod flat;
 mod graph;

@@ -3,9 +3,10 @@
 use loci_benches::eval::{Evaluation, evaluate};
 use loci_benches::folder::Folder;
 use loci_benches::load::{self, Concepts, Embedder};
+use loci_benches::text::{self, TextBench};
 use loci_benches::vector::{self, VectorBench};
 use locidb::Strategy;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::open_or_create;
 use crate::args::{Bench, ConceptsArg, EmbedderArg, Eval, Load, TaskArg};
@@ -33,19 +34,25 @@ pub(crate) fn load(args: &Load, out: &Out) -> anyhow::Result<Done> {
 }
 
 pub(crate) fn bench(args: &Bench, out: &Out) -> anyhow::Result<Done> {
-    let TaskArg::Vector = args.task;
-    let bench = VectorBench {
-        codes: args.variant,
-        threads: args.threads.into(),
-        limit: args.limit.map(|limit| limit as usize),
-        filter_shares: args.filter_share.clone(),
-    };
+    let (threads, limit) = (args.threads.into(), args.limit.map(|limit| limit as usize));
     let mut told = Ok(());
-    vector::run(&args.data, &bench, |line| {
+    let tell = |line: &Value| {
         if told.is_ok() {
             told = out.json_line(line);
         }
-    })?;
+    };
+    match args.task {
+        TaskArg::Vector => {
+            let bench = VectorBench {
+                codes: args.variant,
+                threads,
+                limit,
+                filter_shares: args.filter_share.clone(),
+            };
+            vector::run(&args.data, &bench, tell)?;
+        }
+        TaskArg::Text => text::run(&args.data, &TextBench { threads, limit }, tell)?,
+    }
     told?;
     Ok(Done::Well)
 }

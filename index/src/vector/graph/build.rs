@@ -10,7 +10,6 @@ use std::num::NonZeroUsize;
 
 use rayon::prelude::*;
 
-use super::super::chance::mixed;
 use super::super::codes::{Codes, Quantiser, Transformed};
 use super::super::{Metric, VectorError};
 use super::adopt::Donor;
@@ -18,6 +17,7 @@ use super::beam::{Field, NODES_MAX, Near, Reach, Seen, Stop, Walk};
 use super::read::GraphReader;
 use super::select::{Bytes, Own, select};
 use super::{GraphOptions, LAYERS_MAX, NO_LINK, effort, write};
+use crate::chance::mixed;
 use crate::kernels::{Job, Level, Simd};
 
 /// Vectors that one thread encodes at once.

@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::super::chance::mixed;
 use super::super::codes::Query;
 use super::super::{Metric, VectorError};
 use super::beam::{Reach, Stop, Walk};
 use super::read::{Among, GraphReader};
 use super::{EFFORTS_AT, ERROR_AT};
 use crate::bytes::u32_at;
+use crate::chance::mixed;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
-use super::super::chance::mixed;
 use super::super::codes::Query;
 use super::super::{FlatBuilder, VectorQuery, VectorReader, VectorScratch, Way, search};
 use super::*;
+use crate::chance::mixed;
 
 const DIM: usize = 24;
 
