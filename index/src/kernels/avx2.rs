@@ -150,6 +150,40 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn greatest(self, block: &[u32; 64]) -> u32 {
+        let (rows, _) = block.as_chunks::<8>();
+        // SAFETY: the token promises the features; loads read and the store writes one array of 8
+        // numbers, unaligned.
+        unsafe {
+            let mut most = _mm256_setzero_si256();
+            for row in rows {
+                most = _mm256_max_epu32(most, _mm256_loadu_si256(row.as_ptr().cast()));
+            }
+            let mut lanes = [0u32; 8];
+            _mm256_storeu_si256(lanes.as_mut_ptr().cast(), most);
+            lanes.into_iter().fold(0, u32::max)
+        }
+    }
+
+    #[inline(always)]
+    fn at_least(self, block: &[u32; 64], least: u32) -> u64 {
+        let (rows, _) = block.as_chunks::<8>();
+        let mut bits = 0;
+        // SAFETY: the token promises the features; a load reads one array of 8 numbers, unaligned.
+        unsafe {
+            let least = _mm256_set1_epi32(least as i32);
+            for (i, row) in rows.iter().enumerate() {
+                let row = _mm256_loadu_si256(row.as_ptr().cast());
+                // Not less: the greater of the two is the number itself.
+                let is = _mm256_cmpeq_epi32(_mm256_max_epu32(row, least), row);
+                let mask = _mm256_movemask_ps(_mm256_castsi256_ps(is)) as u32;
+                bits |= u64::from(mask) << (8 * i);
+            }
+        }
+        bits
+    }
+
+    #[inline(always)]
     fn prefetch(self, bytes: &[u8]) {
         prefetch(bytes);
     }

@@ -122,6 +122,34 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn greatest(self, block: &[u32; 64]) -> u32 {
+        let (rows, _) = block.as_chunks::<16>();
+        // SAFETY: the token promises the features; a load reads one array of 16 numbers, unaligned.
+        unsafe {
+            let mut most = _mm512_setzero_si512();
+            for row in rows {
+                most = _mm512_max_epu32(most, _mm512_loadu_si512(row.as_ptr().cast()));
+            }
+            _mm512_reduce_max_epu32(most)
+        }
+    }
+
+    #[inline(always)]
+    fn at_least(self, block: &[u32; 64], least: u32) -> u64 {
+        let (rows, _) = block.as_chunks::<16>();
+        let mut bits = 0;
+        // SAFETY: the token promises the features; a load reads one array of 16 numbers, unaligned.
+        unsafe {
+            let least = _mm512_set1_epi32(least as i32);
+            for (i, row) in rows.iter().enumerate() {
+                let row = _mm512_loadu_si512(row.as_ptr().cast());
+                bits |= u64::from(_mm512_cmpge_epu32_mask(row, least)) << (16 * i);
+            }
+        }
+        bits
+    }
+
+    #[inline(always)]
     fn prefetch(self, bytes: &[u8]) {
         super::avx2::prefetch(bytes);
     }

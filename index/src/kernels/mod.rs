@@ -1,4 +1,4 @@
-//! Inner products of stored codes with a query, as fast as the processor can.
+//! Inner products of stored codes with a query, and blocks of scores, as fast as the processor can.
 //!
 //! The fence around this crate's `unsafe`. What always holds:
 //!
@@ -55,6 +55,12 @@ pub(crate) trait Simd: Copy {
 
     /// Σ code · query; codes are the upper halves of `f32`.
     fn dot_bf16(self, codes: &[u8], query: &[f32]) -> f32;
+
+    /// The greatest of a block.
+    fn greatest(self, block: &[u32; 64]) -> u32;
+
+    /// Bit `i`: number `i` of a block is `least` or more.
+    fn at_least(self, block: &[u32; 64], least: u32) -> u64;
 
     /// Asks for the cache lines of `bytes`, and waits for none.
     fn prefetch(self, bytes: &[u8]);

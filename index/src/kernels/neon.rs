@@ -121,6 +121,16 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
+    fn greatest(self, block: &[u32; 64]) -> u32 {
+        super::portable::greatest(block)
+    }
+
+    #[inline(always)]
+    fn at_least(self, block: &[u32; 64], least: u32) -> u64 {
+        super::portable::at_least(block, least)
+    }
+
+    #[inline(always)]
     fn prefetch(self, _: &[u8]) {
         // The instruction is not in stable Rust for ARM.
     }

@@ -66,7 +66,32 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
+    fn greatest(self, block: &[u32; 64]) -> u32 {
+        greatest(block)
+    }
+
+    #[inline(always)]
+    fn at_least(self, block: &[u32; 64], least: u32) -> u64 {
+        at_least(block, least)
+    }
+
+    #[inline(always)]
     fn prefetch(self, _: &[u8]) {}
+}
+
+#[inline(always)]
+pub(crate) fn greatest(block: &[u32; 64]) -> u32 {
+    block
+        .iter()
+        .fold(0, |greatest, &number| number.max(greatest))
+}
+
+#[inline(always)]
+pub(crate) fn at_least(block: &[u32; 64], least: u32) -> u64 {
+    let bits = block.iter().enumerate();
+    bits.fold(0, |bits, (i, &number)| {
+        bits | u64::from(number >= least) << i
+    })
 }
 
 /// Eight sums side by side, which compilers turn into vectors.

@@ -65,7 +65,31 @@ fn slow(codes: &[u8], numbers: &[i8]) -> [i64; 3] {
     ]
 }
 
+struct OfBlock<'a>(&'a [u32; 64], u32);
+
+impl Job for OfBlock<'_> {
+    type Output = (u32, u64);
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> (u32, u64) {
+        (simd.greatest(self.0), simd.at_least(self.0, self.1))
+    }
+}
+
 proptest! {
+    #[test]
+    fn blocks_are_compared_alike(
+        numbers in prop::collection::vec(prop_oneof![0u32..4, any::<u32>()], 64),
+        least in prop_oneof![0u32..4, any::<u32>()],
+    ) {
+        let block: [u32; 64] = numbers.try_into().unwrap();
+        let greatest = block.into_iter().max().unwrap();
+        let bits = (0..64).filter(|&i| block[i] >= least).map(|i| 1u64 << i).sum::<u64>();
+        for level in Level::all() {
+            prop_assert_eq!(level.run(OfBlock(&block, least)), (greatest, bits), "{}", level.name());
+        }
+    }
+
     #[test]
     fn all_levels_compute_the_same_integers(
         codes in prop::collection::vec(any::<u8>(), 0..700),

@@ -191,10 +191,15 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     /// # Errors
     /// [`TextError::Malformed`].
     pub fn term(&self, term: &str) -> Result<Option<Term>, TextError> {
-        self.dictionary()?
-            .get(term)?
-            .map(|place| self.entry(place))
-            .transpose()
+        self.terms()?.get(term)
+    }
+
+    /// The dictionary, to look up several.
+    pub(super) fn terms(&self) -> Result<Terms<'_, B>, TextError> {
+        Ok(Terms {
+            reader: self,
+            dictionary: self.dictionary()?,
+        })
     }
 
     /// How many chunks have `term`, deleted ones included.
@@ -314,6 +319,19 @@ impl<B: AsRef<[u8]>> TextReader<B> {
             ));
         }
         Ok(term)
+    }
+}
+
+/// The terms of a section.
+pub(super) struct Terms<'a, B> {
+    reader: &'a TextReader<B>,
+    dictionary: Dictionary<'a>,
+}
+
+impl<B: AsRef<[u8]>> Terms<'_, B> {
+    pub(super) fn get(&self, term: &str) -> Result<Option<Term>, TextError> {
+        let place = self.dictionary.get(term)?;
+        place.map(|place| self.reader.entry(place)).transpose()
     }
 }
 

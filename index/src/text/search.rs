@@ -11,13 +11,16 @@ use roaring::RoaringBitmap;
 
 use super::bm25::{Scale, gain, points, points_or_none};
 use super::read::{List, Term, TextReader, Window, Windows};
-use super::select::{Blocks, RowPart, Select};
+use super::select::{self, Blocks, RowPart, Select};
 use super::{Bm25, POSTING_LEN, Scorer, Statistics, TextError, WINDOW_LEN};
 use crate::kernels::Level;
 use crate::top::Top;
 
 /// Of chunks that a filter allows, one in so many or fewer are looked at one by one.
 const NARROW_SHARE: u64 = 32;
+
+/// Terms that are told apart by comparing them with each other.
+const COMPARED_MAX: usize = 24;
 
 /// What a search needs beside its input; keep it to spare the allocations.
 #[derive(Debug, Default)]
@@ -337,16 +340,14 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
             }
             top.threshold().unwrap_or(0.0)
         };
-        Level::detect().run(Select {
+        let window = select::Window {
             sums: self.sums,
             lengths: &placed.reader.lengths()[start..end],
             rows,
-            rows_max,
             scorer: self.scorer,
-            blocks: self.blocks,
-            threshold,
-            offer: &mut offer,
-        });
+        };
+        let select = Select::new(window, rows_max, threshold, self.blocks, &mut offer);
+        Level::detect().run(select);
     }
 
     /// Offers the few chunks of a window that the filter allows.
@@ -414,8 +415,17 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
 
 /// (term, occurrences), in the order of the first.
 fn distinct<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32)> {
-    let mut places: HashMap<&str, usize> = HashMap::with_capacity(terms.len());
     let mut question: Vec<(&str, u32)> = Vec::with_capacity(terms.len());
+    if terms.len() <= COMPARED_MAX {
+        for term in terms.iter().map(AsRef::as_ref) {
+            match question.iter_mut().find(|(known, _)| *known == term) {
+                Some((_, occurrences)) => *occurrences += 1,
+                None => question.push((term, 1)),
+            }
+        }
+        return question;
+    }
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(terms.len());
     for term in terms.iter().map(AsRef::as_ref) {
         let place = *places.entry(term).or_insert(question.len());
         match question.get_mut(place) {
@@ -434,8 +444,9 @@ fn look_up<B: AsRef<[u8]>>(
 ) -> Result<(), TextError> {
     found.clear();
     for placed in segments {
+        let terms = placed.reader.terms()?;
         for item in items {
-            let term = item.term().map(|term| placed.reader.term(term));
+            let term = item.term().map(|term| terms.get(term));
             found.push(term.transpose()?.flatten());
         }
     }

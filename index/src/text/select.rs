@@ -4,12 +4,14 @@
 //! are added to whole blocks, and only where the block's best, with all that rows can add to it, reaches
 //! the score to beat.
 
-use super::BLOCK_LEN;
 use super::bm25::{Scorer, points_or_none};
+use super::{BLOCK_LEN, WINDOW_LEN};
 use crate::kernels::{Job, Simd};
 
 /// Blocks that are looked at first: those with the most points of rare terms.
 const FIRST: usize = 12;
+/// Chunks of a block up to which rows are read one by one.
+const FEW: u32 = 8;
 
 /// A frequent term in a window.
 #[derive(Clone, Copy)]
@@ -30,49 +32,101 @@ pub(super) struct Blocks {
     maxima: Vec<u32>,
 }
 
-/// Offers every chunk of a window that may be among the best.
-pub(super) struct Select<'a, 'o> {
+/// What is known of a window.
+#[derive(Clone, Copy)]
+pub(super) struct Window<'a> {
     /// Points of rare terms by local; whole blocks.
     pub(super) sums: &'a [u32],
     /// Decoded lengths, little-endian `f32`: as many.
     pub(super) lengths: &'a [[u8; 4]],
     pub(super) rows: &'a [RowPart<'a>],
-    /// Points that all rows together add at most.
-    pub(super) rows_max: u32,
     pub(super) scorer: &'a Scorer,
-    pub(super) blocks: &'a mut Blocks,
-    /// Points to reach.
-    pub(super) threshold: f32,
-    pub(super) offer: &'a mut Offer<'o>,
+}
+
+/// Offers every chunk of a window that may be among the best.
+pub(super) struct Select<'a, 'o> {
+    sums: &'a [u32],
+    lengths: &'a [[u8; 4]],
+    rows: &'a [RowPart<'a>],
+    rows_max: u32,
+    scorer: &'a Scorer,
+    blocks: &'a mut Blocks,
+    /// Points to reach, and those of rare terms alone from which a chunk may.
+    threshold: f32,
+    least: u32,
+    offer: &'a mut Offer<'o>,
 }
 
 impl Job for Select<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(mut self, _: S) {
+    fn run<S: Simd>(mut self, simd: S) {
         let (sums, _) = self.sums.as_chunks::<BLOCK_LEN>();
         self.blocks.maxima.clear();
         for block in sums {
-            self.blocks.maxima.push(greatest(block));
+            self.blocks.maxima.push(simd.greatest(block));
         }
-        let first = self.first();
-        for &block in first.iter().filter(|&&block| block < sums.len()) {
-            self.open(block);
+        let mut is_open = [0u64; WINDOW_LEN / BLOCK_LEN / 64];
+        for block in self.first() {
+            if block < sums.len() {
+                is_open[block / 64] |= 1 << (block % 64);
+                self.open(simd, block);
+            }
         }
         for block in 0..sums.len() {
-            if self.may_reach(block) && !first.contains(&block) {
-                self.open(block);
+            let most = self.blocks.maxima[block];
+            if most >= self.least && is_open[block / 64] >> (block % 64) & 1 == 0 {
+                self.open(simd, block);
             }
         }
     }
 }
 
-impl Select<'_, '_> {
+impl<'a, 'o> Select<'a, 'o> {
+    /// - `rows_max`: points that all rows together add at most.
+    /// - `threshold`: points to reach.
+    pub(super) fn new(
+        window: Window<'a>,
+        rows_max: u32,
+        threshold: f32,
+        blocks: &'a mut Blocks,
+        offer: &'a mut Offer<'o>,
+    ) -> Select<'a, 'o> {
+        let Window {
+            sums,
+            lengths,
+            rows,
+            scorer,
+        } = window;
+        let mut select = Select {
+            sums,
+            lengths,
+            rows,
+            rows_max,
+            scorer,
+            blocks,
+            threshold,
+            least: 0,
+            offer,
+        };
+        select.set_threshold(threshold);
+        select
+    }
+
+    /// Points of rare terms from which a chunk may reach the threshold.
     #[inline(always)]
-    fn may_reach(&self, block: usize) -> bool {
-        let most = self.blocks.maxima[block].saturating_add(self.rows_max);
-        most > 0 && most as f32 >= self.threshold
+    fn set_threshold(&mut self, threshold: f32) {
+        self.threshold = threshold;
+        let least = self.threshold_points().saturating_sub(self.rows_max);
+        // Without rows, a chunk without points has nothing.
+        self.least = least.max(u32::from(self.rows.is_empty()));
+    }
+
+    /// The least points that may be the threshold when they are rounded.
+    #[inline(always)]
+    fn threshold_points(&self) -> u32 {
+        (self.threshold * (1.0 - f32::EPSILON)) as u32
     }
 
     /// The blocks with the most points, filled up with numbers that no block has.
@@ -89,44 +143,77 @@ impl Select<'_, '_> {
         best.map(|(_, block)| block)
     }
 
-    /// Adds the rows to a block, and offers what reaches the threshold.
+    /// Offers the chunks of a block that reach the threshold with their rows.
     #[inline(always)]
-    fn open(&mut self, block: usize) {
+    fn open<S: Simd>(&mut self, simd: S, block: usize) {
         let start = block * BLOCK_LEN;
-        let at = start..start + BLOCK_LEN;
-        let (Some(sums), Some(lengths)) = (self.sums.get(at.clone()), self.lengths.get(at.clone()))
-        else {
+        let (blocks, _) = self.sums.as_chunks::<BLOCK_LEN>();
+        let Some(sums) = blocks.get(block) else {
             return;
         };
-        let mut totals = [0u32; BLOCK_LEN];
-        totals.copy_from_slice(sums);
+        let candidates = simd.at_least(sums, self.least);
+        if candidates.count_ones() <= FEW {
+            self.offer_some(
+                candidates,
+                |select, i| select.total(start + i, sums[i]),
+                start,
+            );
+        } else {
+            let totals = self.totals(start, sums);
+            let reached = simd.at_least(&totals, self.threshold_points());
+            self.offer_some(reached, |_, i| totals[i], start);
+        }
+    }
+
+    /// Offers the chunks whose bits are set.
+    #[inline(always)]
+    fn offer_some(&mut self, mut bits: u64, total: impl Fn(&Self, usize) -> u32, start: usize) {
+        while bits != 0 {
+            let i = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let total = total(self, i);
+            self.offer(start + i, total);
+        }
+    }
+
+    #[inline(always)]
+    fn offer(&mut self, at: usize, total: u32) {
+        if total > 0 && total as f32 >= self.threshold {
+            let threshold = (self.offer)(at, total);
+            self.set_threshold(threshold);
+        }
+    }
+
+    /// The points of a chunk with its rows.
+    #[inline(always)]
+    fn total(&self, at: usize, sum: u32) -> u32 {
+        let Some(&length) = self.lengths.get(at) else {
+            return sum;
+        };
+        let norm = self.scorer.norm(f32::from_le_bytes(length));
+        let mut total = sum;
+        for row in self.rows {
+            let tf = row.tfs.get(at).copied().unwrap_or(0);
+            total = total.wrapping_add(points_or_none(row.weight, tf, norm));
+        }
+        total
+    }
+
+    /// The points of the chunks of a block with their rows.
+    #[inline(always)]
+    fn totals(&self, start: usize, sums: &[u32; BLOCK_LEN]) -> [u32; BLOCK_LEN] {
+        let mut totals = *sums;
         let mut norms = [0f32; BLOCK_LEN];
+        let lengths = self.lengths.get(start..).unwrap_or_default();
         for (norm, &length) in norms.iter_mut().zip(lengths) {
             *norm = self.scorer.norm(f32::from_le_bytes(length));
         }
         for row in self.rows {
-            let Some(tfs) = row.tfs.get(at.clone()) else {
-                continue;
-            };
+            let tfs = row.tfs.get(start..).unwrap_or_default();
             for ((total, &tf), &norm) in totals.iter_mut().zip(tfs).zip(&norms) {
                 *total = total.wrapping_add(points_or_none(row.weight, tf, norm));
             }
         }
-        if greatest(&totals) as f32 >= self.threshold {
-            for (i, &total) in totals.iter().enumerate() {
-                if total > 0 && total as f32 >= self.threshold {
-                    self.threshold = (self.offer)(start + i, total);
-                }
-            }
-        }
+        totals
     }
-}
-
-#[inline(always)]
-fn greatest(block: &[u32; BLOCK_LEN]) -> u32 {
-    let mut greatest = 0;
-    for &points in block {
-        greatest = points.max(greatest);
-    }
-    greatest
 }
