@@ -43,6 +43,10 @@ pub fn run(
     mut line: impl FnMut(&Value),
 ) -> Result<(), BenchError> {
     let mut folder = Folder::open(folder)?;
+    if folder.queries.is_empty() {
+        let why = format!("{} has no queries.jsonl to ask", folder.path.display());
+        return Err(BenchError::Lacking(why));
+    }
     if let Some(limit) = bench.limit {
         folder.chunks.truncate(limit);
     }
@@ -189,8 +193,10 @@ fn measure(
     }
     let mut fields = json!(latency_of(segment, bench, questions));
     let mean = |sum: f64| sum / f64::from(judged.max(1));
-    fields["ndcg10"] = json!(mean(gain));
-    fields["recall10"] = json!(mean(found));
+    if judged > 0 {
+        fields["ndcg10"] = json!(mean(gain));
+        fields["recall10"] = json!(mean(found));
+    }
     fields["same_as_reference"] = json!(same as f64 / questions.len().max(1) as f64);
     Ok(fields)
 }

@@ -317,6 +317,14 @@ fn random_filter(count: usize, share: f64) -> RoaringBitmap {
 
 impl Data {
     fn read(folder: &Path, limit: Option<usize>) -> Result<Data, BenchError> {
+        let needed = ["vectors.f32", "queries.f32", "gt10.i32"];
+        if let Some(file) = needed.iter().find(|file| !folder.join(file).is_file()) {
+            return Err(BenchError::Lacking(format!(
+                "{} has no {file}; this task needs a folder with {}",
+                folder.display(),
+                needed.join(", ")
+            )));
+        }
         let truth = numbers(&folder.join("gt10.i32"), i32::from_le_bytes)?;
         let queries = numbers(&folder.join("queries.f32"), f32::from_le_bytes)?;
         let mut vectors = numbers(&folder.join("vectors.f32"), f32::from_le_bytes)?;

@@ -28,6 +28,9 @@ pub struct Answer {
     pub took_us: u64,
     /// Hits, best first.
     pub hits: Vec<Hit>,
+    /// Words of the question that no chunk has, where it was asked by words alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub did_you_mean: Vec<Suggestion>,
     /// Concepts of the question.
     #[serde(default)]
     pub concepts: Vec<ConceptHit>,
@@ -68,6 +71,10 @@ pub struct Hit {
     pub chunk_type: ChunkType,
     /// Its text.
     pub text: String,
+    /// First character, and the one after the last, of what the question asked for in the text; where that
+    /// was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highlights: Option<Vec<(u32, u32)>>,
     /// Where it stands.
     pub citation: Citation,
     /// The chunk that it is part of.
@@ -75,6 +82,15 @@ pub struct Hit {
     pub parent: Option<ParentHit>,
     /// Which arms found it.
     pub methods: Methods,
+}
+
+/// A word that no chunk has, and one that some have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suggestion {
+    /// As it was written.
+    pub word: String,
+    /// What it may have meant.
+    pub meant: String,
 }
 
 /// The chunk that a hit is part of.
@@ -233,6 +249,7 @@ mod tests {
         };
         Hit {
             rank: 1,
+            highlights: None,
             score: 0.5,
             chunk: "a#0".into(),
             document: "a".into(),

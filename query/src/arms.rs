@@ -12,8 +12,9 @@ use std::time::Instant;
 use loci_graph::{
     GraphView, HopOptions, Link, Reached, RestartOptions, chunks_of, restart_walk, two_hop,
 };
+use loci_index::analysis::Analyzer;
 use loci_index::facets::{self, Predicate};
-use loci_index::text::{self, Bm25, TextScratch};
+use loci_index::text::{self, Bm25, TextQuery, TextScratch, Unknown};
 use loci_index::vector::{self, Effort, VectorQuery, VectorScratch, Visit, Way};
 use loci_storage::segment::{Layer, Section};
 use loci_storage::{ConceptId, Scored};
@@ -175,6 +176,43 @@ impl<'v> Run<'v> {
             Ok(merged(lists, k))
         };
         self.trace.step("text", run, |hits| hits.len() as u64)
+    }
+
+    /// The `k` best chunks for a question in the language of text questions.
+    pub(crate) fn text_query(
+        &mut self,
+        query: &TextQuery,
+        k: usize,
+        analyzer: &mut Analyzer,
+        scratch: &mut TextScratch,
+    ) -> Result<Vec<Scored>, QueryError> {
+        let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let run = || {
+            let mut lists = Vec::with_capacity(layers.len());
+            for &layer in layers {
+                let segments = view.text(layer);
+                let params = Bm25::default();
+                lists.push(text::search_query(
+                    &segments, query, analyzer, params, filter, k, scratch,
+                )?);
+            }
+            Ok(merged(lists, k))
+        };
+        self.trace.step("text", run, |hits| hits.len() as u64)
+    }
+
+    /// Words of the question that no chunk of the searched layers has.
+    pub(crate) fn unknown(
+        &self,
+        query: &TextQuery,
+        analyzer: &mut Analyzer,
+    ) -> Result<Vec<Unknown>, QueryError> {
+        let segments: Vec<_> = self
+            .layers
+            .iter()
+            .flat_map(|&layer| self.view.text(layer))
+            .collect();
+        Ok(text::unknown(&segments, query, analyzer)?)
     }
 
     /// The `k` chunks nearest to `query`.

@@ -1,7 +1,7 @@
 //! Why a question cannot be answered.
 
 use loci_index::facets::FacetError;
-use loci_index::text::TextError;
+use loci_index::text::{SyntaxError, TextError};
 use loci_index::vector::VectorError;
 use loci_storage::StoreError;
 
@@ -19,6 +19,9 @@ pub enum QueryError {
     /// The vectors of a segment cannot be read. They are rebuilt when the store is opened again.
     #[error("vector index: {0}")]
     VectorIndex(#[source] VectorError),
+    /// The question is not in the language of text questions. Correct it at the column.
+    #[error("the question, {0}")]
+    Syntax(#[from] SyntaxError),
     /// The text index cannot be read. It is rebuilt when the store is opened again.
     #[error("text index: {0}")]
     Text(#[from] TextError),

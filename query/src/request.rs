@@ -84,6 +84,11 @@ pub struct SearchRequest {
     pub hops: usize,
     /// Concepts that the walk returns at most.
     pub neighbours: usize,
+    /// Whether the question is written in the language of [`TextQuery`](loci_index::text::TextQuery), for
+    /// [`Strategy::Text`]; else, and for other strategies, all signs in it are text.
+    pub syntax: bool,
+    /// Whether hits say which of their characters the question asked for.
+    pub highlights: bool,
     /// How far the search for near vectors goes in large segments.
     pub effort: Effort,
     /// Whether the answer says what each operator did.
@@ -106,6 +111,8 @@ impl SearchRequest {
             query_concepts: 10,
             hops: 2,
             neighbours: 20,
+            syntax: false,
+            highlights: false,
             effort: Effort::default(),
             explain: false,
         }

@@ -11,15 +11,18 @@ use std::time::Instant;
 
 use loci_graph::{GraphView, HopOptions, Link, Reached};
 use loci_index::analysis::Analyzer;
-use loci_index::text::TextScratch;
+use loci_index::text::{Highlighter, TextQuery, TextScratch, Unknown};
 use loci_index::vector::VectorScratch;
 use loci_storage::records::{ChunkRecord, DocumentRecord};
 use loci_storage::rows::missing;
 use loci_storage::segment::Section;
+use loci_storage::staging::indexed_text;
 use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, Scored, StoreError, Table, keys};
 use parking_lot::Mutex;
 
-use crate::answer::{Answer, ConceptHit, ConceptSource, Hit, Methods, ParentHit, RelationHit};
+use crate::answer::{
+    Answer, ConceptHit, ConceptSource, Hit, Methods, ParentHit, RelationHit, Suggestion,
+};
 use crate::arms::{GraphFound, Run};
 use crate::cite::{chunk_key, cite, name};
 use crate::context::{Context, Extent, Passage, assemble};
@@ -128,7 +131,16 @@ fn answer(
     let candidates = candidates_for(request.k);
     let strategy = request.strategy;
 
+    let in_language = strategy == Strategy::Text && request.syntax;
+    let asked = match in_language {
+        true => TextQuery::parse(&request.question)?,
+        false => TextQuery::words(&request.question),
+    };
     let text = match strategy {
+        Strategy::Text if in_language => {
+            let Scratch { analyzer, text, .. } = scratch;
+            run.text_query(&asked, candidates, analyzer, text)?
+        }
         Strategy::Text | Strategy::Hybrid => {
             run.text(&analysed.terms, candidates, &mut scratch.text)?
         }
@@ -177,7 +189,7 @@ fn answer(
         rows,
         documents: HashMap::new(),
     };
-    let cited = run.trace.step(
+    let mut cited = run.trace.step(
         "fetch",
         || {
             hits(
@@ -191,6 +203,17 @@ fn answer(
         },
         |hits| hits.len() as u64,
     )?;
+    if request.highlights {
+        highlight(&mut cited, &asked, &mut scratch.analyzer);
+    }
+    let did_you_mean = match in_language {
+        true => suggestions(
+            run.unknown(&asked, &mut scratch.analyzer)?,
+            &mut fetch,
+            &mut scratch.analyzer,
+        )?,
+        false => Vec::new(),
+    };
     let concepts = concept_hits(&analysed.links, &mut names)?;
     let relations = relations(graph, &found.reached, &mut names)?;
     let sections = |context: &Context| context.sections.len() as u64;
@@ -207,6 +230,7 @@ fn answer(
         intent: intent(&request.question),
         snapshot: view.snapshot().generation(),
         hits: cited.into_iter().map(|cited| cited.hit).collect(),
+        did_you_mean,
         concepts,
         relations,
         context,
@@ -215,6 +239,45 @@ fn answer(
         explain: request.explain.then_some(run.trace.steps),
         ..Answer::default()
     })
+}
+
+/// Says which characters of the hits the question asked for.
+fn highlight(cited: &mut [Cited], asked: &TextQuery, analyzer: &mut Analyzer) {
+    let highlighter = Highlighter::new(asked, analyzer);
+    for Cited { hit, .. } in cited {
+        let spans = highlighter.spans(&hit.text, analyzer);
+        let (mut at, mut chars) = (0, 0u32);
+        let mut char_of = |byte: usize| {
+            chars += hit.text[at..byte].chars().count() as u32;
+            at = byte;
+            chars
+        };
+        let spans = spans.into_iter();
+        let spans = spans.map(|span| (char_of(span.start), char_of(span.end)));
+        hit.highlights = Some(spans.collect());
+    }
+}
+
+/// Unknown words with those that they may have meant, as a chunk has them.
+fn suggestions(
+    unknown: Vec<Unknown>,
+    fetch: &mut Fetch<'_>,
+    analyzer: &mut Analyzer,
+) -> Result<Vec<Suggestion>, QueryError> {
+    let mut all = Vec::with_capacity(unknown.len());
+    for Unknown { word, term, chunk } in unknown {
+        let fetched = fetch.get(chunk)?;
+        let text = indexed_text(fetched.document, &fetched.chunk);
+        let mut written = None;
+        analyzer.for_each_token(&text, |token| {
+            if written.is_none() && token.term == term {
+                written = Some(text[token.span].to_lowercase());
+            }
+        });
+        let meant = written.unwrap_or(term);
+        all.push(Suggestion { word, meant });
+    }
+    Ok(all)
 }
 
 /// The question as the arms need it.
@@ -425,6 +488,7 @@ fn hit(rank: u32, found: &Fused, fetched: Fetched<'_>, path: Vec<String>) -> Cit
         level: chunk.level,
         chunk_type: chunk.chunk_type,
         text: chunk.text,
+        highlights: None,
         citation,
         parent,
         methods: Methods::of(found, path),

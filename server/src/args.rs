@@ -109,7 +109,8 @@ pub(crate) struct Search {
     /// Folder of the store
     #[arg(long, value_name = "DIR")]
     pub(crate) db: PathBuf,
-    /// The question
+    /// The question. With --strategy text: words, "phrases", +must, -not, field:word (title, headings, body,
+    /// code), prefix*, misspelt~, OR, AND, NOT, (groups), word^3
     pub(crate) question: String,
     /// Hits at most, or at most of a level: `sentence=20,section=5`
     #[arg(short, default_value = "10", value_name = "N")]
@@ -129,9 +130,12 @@ pub(crate) struct Search {
     /// Say what each operator did
     #[arg(long)]
     pub(crate) explain: bool,
-    /// How far the search for near vectors goes in large stores: ef=N candidates, recall=R as it was
-    /// measured, or within=N microseconds. Never fewer candidates than the hits that are fused: 100,
-    /// or twice the number asked for
+    /// Mark the words of hits that the question asked for
+    #[arg(long)]
+    pub(crate) highlights: bool,
+    /// How far the search for near vectors goes in large stores: ef=N candidates (at least as many as hits
+    /// are fused: 100, or twice the number asked for), recall=R of 0 to 1 as it was measured, or within=N
+    /// microseconds (500us)
     #[arg(long, value_name = "EFFORT", default_value = "ef=64", value_parser = effort)]
     pub(crate) effort: Effort,
 }
@@ -264,10 +268,10 @@ pub(crate) struct Bench {
     /// The first N chunks alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: Option<u32>,
-    /// Codes that walks compare: f32, f16, bf16, i8, i4, b1; else what suits the dimension
+    /// Vectors: codes that walks compare: f32, f16, bf16, i8, i4, b1; else what suits the dimension
     #[arg(long, value_parser = codes)]
     pub(crate) variant: Option<Codes>,
-    /// Repeat the search under random filters that keep these shares
+    /// Vectors: repeat the search under random filters that keep these shares
     #[arg(long, value_delimiter = ',', value_name = "SHARE,…", value_parser = share)]
     pub(crate) filter_share: Vec<f64>,
 }

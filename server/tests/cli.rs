@@ -290,7 +290,9 @@ fn the_demonstration_answers_each_question_from_the_right_document() {
     for (answer, expected) in answers.iter().zip(&expected) {
         let hits = answer["hits"].as_array().unwrap();
         assert_eq!(answer["question"], expected[0]);
-        let found = hits.iter().any(|hit| hit["document"] == expected[1]);
+        let found = hits
+            .iter()
+            .any(|hit| hit["document"] == format!("demo::{}", expected[1]));
         assert!(found, "{}: {hits:#?}", expected[0]);
     }
 }
@@ -426,6 +428,77 @@ fn a_data_folder_is_loaded_asked_and_judged() {
     );
     let concept = &json(0, &["concept", "--db", &db, "sand"])[0];
     assert_eq!(concept["relations"][0]["type"], "is covered by");
+}
+
+#[test]
+fn text_questions_have_a_language() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, db) = (data_folder(folder.path()), db(folder.path()));
+    json(
+        0,
+        &["load", "--db", &db, "--data", &data, "--embedder", "none"],
+    );
+    let ask = |question: &str| {
+        let args = [
+            "search",
+            "--db",
+            &db,
+            "--strategy",
+            "text",
+            "--highlights",
+            question,
+        ];
+        json(0, &args).remove(0)
+    };
+    let texts = |question: &str| -> Vec<String> {
+        let answer = ask(question);
+        let hits = answer["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["text"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let cases: &[(&str, &[&str])] = &[
+        ("\"covers the sea\"", &["Salt water covers the sea."]),
+        ("+sand -title:camel", &["Sand covers the desert."]),
+        ("cros*", &["A camel crosses sand."]),
+        ("dessert~", &["Sand covers the desert."]),
+        ("+cover +(salt OR camel)", &["Salt water covers the sea."]),
+    ];
+    for (question, expected) in cases {
+        assert_eq!(texts(question), *expected, "{question}");
+    }
+    let answer = ask("wtaer camels");
+    assert_eq!(
+        answer["did_you_mean"],
+        serde_json::json!([{ "word": "wtaer", "meant": "water" }])
+    );
+    assert_eq!(answer["hits"][0]["highlights"], serde_json::json!([[2, 7]]));
+
+    let wrong = loci(&["search", "--db", &db, "--strategy", "text", "sand \"the"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let told = String::from_utf8(wrong.stderr).unwrap();
+    assert!(told.contains("column 6"), "{told}");
+    // Elsewhere signs are text.
+    let args = ["search", "--db", &db, "--strategy", "hybrid", "sand \"the"];
+    assert!(json(0, &args)[0].get("did_you_mean").is_none());
+}
+
+#[test]
+fn the_text_index_is_measured_over_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = data_folder(folder.path());
+    let lines = json(0, &["bench", "--data", &data, "--task", "text"]);
+    let of = |result: &str| lines.iter().filter(|line| line["result"] == result).count();
+    assert_eq!(
+        ["build", "open", "search", "search_words"].map(of),
+        [1, 1, 1, 5]
+    );
+    let search = lines
+        .iter()
+        .find(|line| line["result"] == "search")
+        .unwrap();
+    assert_eq!(search["same_as_reference"], 1.0);
+    assert!(search["ndcg10"].as_f64().unwrap() >= 0.5, "{search}");
+    assert!(search["cpu_ms"].as_f64().is_some_and(|ms| ms > 0.0));
 }
 
 #[test]

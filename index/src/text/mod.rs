@@ -50,6 +50,7 @@ mod bm25;
 mod build;
 mod cursor;
 mod dictionary;
+mod highlight;
 pub mod length;
 mod matching;
 mod parse;
@@ -60,6 +61,7 @@ mod select;
 
 pub use bm25::{Bm25, Scorer, Statistics};
 pub use build::{TextBuilder, Weights};
+pub use highlight::{Highlighter, Unknown, unknown};
 pub use matching::search_query;
 pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};

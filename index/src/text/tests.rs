@@ -360,6 +360,178 @@ fn frequent_and_rare_terms_together_find_what_scoring_every_chunk_finds() {
     }
 }
 
+/// Whether a chunk answers, from the meaning of the question.
+fn answers(chunk: &[String], clauses: &[parse::Clause]) -> bool {
+    use parse::{Node, Occur};
+    let distance = |a: &str, b: &str| {
+        let misspelt = automata::Misspelling::new(a, 1);
+        automata::accepts(&misspelt, b.as_bytes())
+    };
+    let has = |clause: &parse::Clause| match &clause.node {
+        Node::Words(_, text) => words(text).iter().any(|word| chunk.contains(word)),
+        Node::Phrase(_, text, _) => {
+            let phrase = words(text);
+            !phrase.is_empty() && chunk.windows(phrase.len()).any(|here| here == phrase)
+        }
+        Node::Pattern(_, text) => {
+            let prefix = text.trim_end_matches('*');
+            chunk.iter().any(|word| word.starts_with(prefix))
+        }
+        Node::Misspelt(_, text, _) => chunk.iter().any(|word| distance(text, word)),
+        Node::Group(clauses) => answers(chunk, clauses),
+    };
+    let of = |occur| clauses.iter().filter(move |clause| clause.occur == occur);
+    let musts = of(Occur::Must).count();
+    of(Occur::Must).all(has)
+        && !of(Occur::MustNot).any(has)
+        && (musts > 0 || of(Occur::Should).any(has))
+}
+
+fn any_question() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        4 => "[a-h]",
+        2 => "[a-h]{2}",
+        2 => "\"[a-h] [a-h]\"",
+        1 => "\"[a-h] [a-h] [a-h]\"",
+        1 => "[a-c]\\*",
+        1 => "[a-c][x-z]~",
+    ];
+    let signed = (prop::sample::select(vec!["", "", "+", "-"]), leaf);
+    let clause = signed.prop_map(|(sign, leaf)| format!("{sign}{leaf}"));
+    let list = prop::collection::vec(clause, 1..5).prop_map(|all| all.join(" "));
+    (
+        list.clone(),
+        prop::sample::select(vec![" ", " OR ", " AND "]),
+        list,
+    )
+        .prop_map(|(a, join, b)| format!("({a}){join}({b})"))
+}
+
+/// The ordinals that answer a question over `corpus` cut in two.
+fn asked(corpus: &[Chunk], cut: usize, question: &str) -> Vec<u32> {
+    let cut = cut.min(corpus.len());
+    let (first, second) = corpus.split_at(cut);
+    let readers = [first, second].map(|part| TextReader::new(section(part)).unwrap());
+    let dead = RoaringBitmap::new();
+    let bases = [0, cut];
+    let segments: Vec<_> = readers
+        .iter()
+        .zip(bases)
+        .map(|(reader, base)| Placed {
+            base: Ordinal(base as u32),
+            chunk_count: reader.local_end().max(1),
+            dead: &dead,
+            reader,
+        })
+        .collect();
+    let query = TextQuery::parse(question).unwrap();
+    let mut analyzer = crate::analysis::Analyzer::new();
+    let (params, mut scratch) = (Bm25::default(), TextScratch::new());
+    let found = search_query(
+        &segments,
+        &query,
+        &mut analyzer,
+        params,
+        None,
+        1000,
+        &mut scratch,
+    );
+    let mut found = hits(&found.unwrap());
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn phrases_stand_in_one_field() {
+    let mut builder = TextBuilder::new();
+    let mut analyzer = crate::analysis::Analyzer::new();
+    let chunks = [
+        [(Field::Title, "Deep water"), (Field::Body, "levels rise")],
+        [
+            (Field::Title, "Deep"),
+            (Field::Body, "water levels, rising"),
+        ],
+    ];
+    for (local, texts) in (0..).zip(chunks) {
+        builder
+            .push_texts(Local(local), &mut analyzer, texts, |_| {})
+            .unwrap();
+    }
+    let reader = TextReader::new(builder.finish()).unwrap();
+    let dead = RoaringBitmap::new();
+    let placed = [Placed {
+        base: Ordinal(0),
+        chunk_count: 2,
+        dead: &dead,
+        reader: &reader,
+    }];
+    let cases: &[(&str, &[u32])] = &[
+        ("\"deep water\"", &[0]),
+        ("\"water level\"", &[1]),
+        ("\"water rising\"", &[]),
+        ("\"water rising\"~1", &[1]),
+        ("title:water", &[0]),
+        ("body:water", &[1]),
+        ("title:wat*", &[0]),
+        ("body:lvel~", &[0, 1]),
+        ("title:\"deep water\" -levels", &[]),
+        ("+deep -title:water", &[1]),
+        ("LEVELS", &[0, 1]),
+        ("-deep", &[]),
+        ("\"\"", &[]),
+    ];
+    for (question, expected) in cases {
+        let query = TextQuery::parse(question).unwrap();
+        let mut scratch = TextScratch::new();
+        let found = search_query(
+            &placed,
+            &query,
+            &mut analyzer,
+            Bm25::default(),
+            None,
+            10,
+            &mut scratch,
+        );
+        let mut found = hits(&found.unwrap());
+        found.sort_unstable();
+        assert_eq!(found, *expected, "{question}");
+    }
+    let query = TextQuery::parse("waters wat* \"deep x\" -rise").unwrap();
+    let highlighter = Highlighter::new(&query, &mut analyzer);
+    let text = "Deep, watering: Water rises";
+    let spans = highlighter.spans(text, &mut analyzer);
+    let told: Vec<&str> = spans.into_iter().map(|span| &text[span]).collect();
+    assert_eq!(told, ["Deep", "watering", "Water"]);
+    let query = TextQuery::parse("wtaer deep xyzzyx levls").unwrap();
+    let unknown = unknown(&placed, &query, &mut analyzer).unwrap();
+    let told: Vec<(&str, &str, u32)> = unknown
+        .iter()
+        .map(|unknown| (&*unknown.word, &*unknown.term, unknown.chunk.0))
+        .collect();
+    assert_eq!(told, [("wtaer", "water", 0), ("levls", "level", 0)]);
+}
+
+#[test]
+fn positions_are_found_far_into_rows_and_windows() {
+    let chunk = |n: u32| {
+        let often = format!("often x{} often", n % 3);
+        let rare = if n.is_multiple_of(11) {
+            " rare pair"
+        } else {
+            ""
+        };
+        words(&format!("{often}{rare}"))
+    };
+    let corpus: Vec<Chunk> = (0..2000).map(chunk).collect();
+    let all = |f: &dyn Fn(u32) -> bool| (0..2000).filter(|&n| f(n)).collect::<Vec<u32>>();
+    assert_eq!(asked(&corpus, 900, "+\"often x1\""), all(&|n| n % 3 == 1));
+    assert_eq!(
+        asked(&corpus, 900, "+\"often rare pair\""),
+        all(&|n| n.is_multiple_of(11))
+    );
+    assert_eq!(asked(&corpus, 900, "\"x1 rare\""), Vec::<u32>::new());
+}
+
 /// Uses every reading function; only the absence of a panic is asked.
 fn exercise(bytes: Vec<u8>) {
     let Ok(reader) = TextReader::new(bytes) else {
@@ -432,6 +604,18 @@ proptest! {
         all.retain(|hit| filter.as_ref().is_none_or(|f| f.contains(hit.ordinal.0)));
         all.truncate(k);
         prop_assert_eq!(all, whole);
+    }
+
+    #[test]
+    fn questions_find_what_they_mean(
+        corpus in any_corpus(),
+        cut in 0usize..40,
+        question in any_question(),
+    ) {
+        let query = TextQuery::parse(&question).unwrap();
+        let expected = (0..corpus.len()).filter(|&n| answers(&corpus[n], &query.clauses));
+        let expected: Vec<u32> = expected.map(|n| n as u32).collect();
+        prop_assert_eq!(asked(&corpus, cut, &question), expected, "{}", question);
     }
 
     #[test]

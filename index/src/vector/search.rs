@@ -1,6 +1,6 @@
 //! The nearest chunks of all segments, each searched the way that costs least.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
@@ -24,6 +24,9 @@ const ROWS_BETWEEN_LOOKS: usize = 8;
 
 /// Codes that a scan keeps for each hit, at least: of these the hits are taken at full precision.
 const SCANNED_PER_HIT: usize = 8;
+
+/// What comparing a code takes at most.
+const CODE_TIME: Duration = Duration::from_nanos(60);
 
 /// Vectors by which is estimated how many a filter allows.
 const SAMPLE_LEN: usize = 128;
@@ -174,13 +177,24 @@ pub fn search<B: AsRef<[u8]>>(
     scratch.prepared.clear();
     metric.prepare_into(query.vector, dim, &mut scratch.prepared)?;
     let deadline = query.effort.deadline();
+    let mut left: usize = segments.iter().map(|placed| placed.reader.flat.len()).sum();
     for placed in segments {
         check(placed, metric, dim)?;
-        if query.k > 0 && !placed.reader.flat.is_empty() {
+        let len = placed.reader.flat.len();
+        if query.k > 0 && len > 0 {
+            let deadline = deadline.map(|deadline| share_of(deadline, len, left));
             Segment { placed, query }.search(deadline, scratch)?;
         }
+        left -= len;
     }
     Ok(scratch.top.drain())
+}
+
+/// When a segment of `len` vectors must be done, of `left` that are still to be searched.
+fn share_of(deadline: Instant, len: usize, left: usize) -> Instant {
+    let now = Instant::now();
+    let time = deadline.saturating_duration_since(now);
+    now + time.mul_f64(len as f64 / left.max(1) as f64)
 }
 
 fn check<B: AsRef<[u8]>>(
@@ -315,6 +329,12 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         if way == Way::Exact {
             return Ok(way);
         }
+        // What comparing everything has time for needs no walk.
+        let has_time = deadline.is_some_and(|deadline| {
+            let time = deadline.saturating_duration_since(Instant::now());
+            CODE_TIME * eligible as u32 <= time
+        });
+        let way = if has_time { Way::Scan } else { way };
         graph.set(&scratch.prepared, &mut scratch.query);
         let found = match way {
             Way::Walk { ef: wide } => {

@@ -57,7 +57,11 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
         bar: Bar::new(),
     };
     let runner = parse::runner()?;
-    let options = IngestOptions::default();
+    // A collection of their own, so that no document of the store is replaced.
+    let options = IngestOptions {
+        collection: "demo".into(),
+        ..IngestOptions::default()
+    };
     let summary = pipeline::ingest(&database, &[documents], &options, &runner, &reporter)?;
     drop(reporter);
     let settings = database.settings()?;

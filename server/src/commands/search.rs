@@ -1,5 +1,6 @@
 //! `loci search`: a question, answered with citations.
 
+use locidb::query::QueryError;
 use locidb::storage::records::Level;
 use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
 
@@ -15,7 +16,12 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     let request = request(args)?;
     let database = open(&args.db)?;
     let request = with_settings(request, &database.settings()?);
-    let answer = database.search(&request)?;
+    let answer = match database.search(&request) {
+        Err(locidb::Error::Query(QueryError::Syntax(error))) => {
+            return Err(WrongCall(format!("the question, {error}")).into());
+        }
+        answer => answer?,
+    };
     if out.json {
         out.json_line(&answer)?
     } else {
@@ -49,6 +55,8 @@ fn request(args: &Search) -> anyhow::Result<SearchRequest> {
         context_tokens: args.budget,
         explain: args.explain,
         effort: args.effort,
+        syntax: strategy == Strategy::Text,
+        highlights: args.highlights,
         ..SearchRequest::new(&args.question[..])
     })
 }
@@ -92,6 +100,25 @@ fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), WrongCall> {
     Ok((limits.iter().map(|(_, count)| count).sum(), limits))
 }
 
+/// `text` with signs around its highlights.
+fn marked(text: &str, spans: &[(u32, u32)]) -> String {
+    let mut out = String::with_capacity(text.len() + 4 * spans.len());
+    let mut spans = spans.iter().peekable();
+    for (at, c) in (0u32..).zip(text.chars()) {
+        if spans.next_if(|&&(_, end)| end == at).is_some() {
+            out.push('»');
+        }
+        if spans.peek().is_some_and(|&&(start, _)| start == at) {
+            out.push('«');
+        }
+        out.push(c);
+    }
+    if spans.peek().is_some() {
+        out.push('»');
+    }
+    out
+}
+
 pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
     if answer.hits.is_empty() {
         out.line("No chunk answers that. Other words, a wider filter or another strategy may.")?;
@@ -101,7 +128,11 @@ pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
             "{:2}. {}  —  {}",
             hit.rank, hit.citation.label, hit.document
         ))?;
-        out.line(&format!("    {}", shorten(&hit.text, 240)))?;
+        let text = match &hit.highlights {
+            Some(spans) => marked(&hit.text, spans),
+            None => hit.text.clone(),
+        };
+        out.line(&format!("    {}", shorten(&text, 240)))?;
         let methods = [
             hit.methods.text.map(|m| format!("text {}", m.rank)),
             hit.methods.vector.map(|m| format!("vector {}", m.rank)),
@@ -112,6 +143,12 @@ pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
         ];
         let methods: Vec<String> = methods.into_iter().flatten().collect();
         out.line(&format!("    {}  ({})", hit.chunk, methods.join(", ")))?;
+    }
+    for suggestion in &answer.did_you_mean {
+        out.line(&format!(
+            "No chunk has \"{}\". Did you mean \"{}\"?",
+            suggestion.word, suggestion.meant
+        ))?;
     }
     if !answer.concepts.is_empty() {
         let names: Vec<&str> = answer.concepts.iter().map(|c| &c.name[..]).collect();

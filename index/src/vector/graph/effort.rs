@@ -31,8 +31,9 @@ pub enum Effort {
     /// As many candidates as gave this mean recall@10 when the graph was measured; the most that
     /// was measured where none did.
     Recall(f32),
-    /// As far as walks come in this time, over all segments; it is checked every few steps. Scans (of
-    /// small segments, under narrow filters) are not cut short, and fewer than `k` hits may be found.
+    /// As far as walks come in this time, shared between segments by their size; it is checked every few
+    /// steps. Where there is time to compare all codes, they are compared. Scans (of small segments, under
+    /// narrow filters) are not cut short, and fewer than `k` hits may be found.
     Within(Duration),
 }
 
@@ -55,8 +56,10 @@ impl Default for Effort {
 /// What is measured.
 const EFS: [u32; 12] = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
 
-/// Candidates that are kept by a search that has a time instead.
-const EF_WITHIN: usize = 1024;
+/// Candidates of a search that has a time instead.
+const EF_WITHIN: usize = 512;
+/// Candidates that a table speaks of at most.
+const EF_MAX: u32 = 1024;
 /// Candidates of a walk as it usually is, by which the way of one with a deadline is planned.
 const EF_TYPICAL: usize = 64;
 /// A question that is hard may take so many times as long as the average.
@@ -107,7 +110,7 @@ impl Efforts {
             let number = |at| u32_at(bytes, ROW_LEN * i + at).unwrap_or_default();
             let slack = f32::from_bits(number(4));
             Row {
-                ef: number(0).clamp(1, EF_WITHIN as u32),
+                ef: number(0).clamp(1, EF_MAX),
                 slack: if slack >= 1.0 { slack } else { f32::INFINITY },
                 recall: f32::from_bits(number(8)),
             }
@@ -129,9 +132,10 @@ impl Efforts {
         let hits = k.max(K);
         if deadline.is_some() {
             let ef = EF_WITHIN.max(ef).max(k);
+            let slack = self.slack(ef as f32 * K as f32 / hits as f32);
             return Reach {
                 deadline,
-                ..Reach::full(ef)
+                ..reach(ef, hits, slack)
             };
         }
         // What was measured for ten hits holds for as many candidates a hit.

@@ -1,0 +1,177 @@
+//! Which words of a text a question asked for, and what an unknown word may have meant.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use loci_storage::{Ordinal, Placed};
+
+use super::automata::{Misspelling, Pattern, accepts};
+use super::parse::{Clause, Node, Occur};
+use super::{TextError, TextQuery, TextReader};
+use crate::analysis::Analyzer;
+
+/// Finds the words of a question in texts.
+#[derive(Clone, Debug, Default)]
+pub struct Highlighter {
+    terms: HashSet<String>,
+    patterns: Vec<Pattern>,
+    misspelt: Vec<Misspelling>,
+}
+
+impl Highlighter {
+    /// For all parts of a question but those that must not be there.
+    pub fn new(query: &TextQuery, analyzer: &mut Analyzer) -> Highlighter {
+        let mut highlighter = Highlighter::default();
+        highlighter.add(&query.clauses, analyzer);
+        highlighter
+    }
+
+    fn add(&mut self, clauses: &[Clause], analyzer: &mut Analyzer) {
+        for clause in clauses
+            .iter()
+            .filter(|clause| clause.occur != Occur::MustNot)
+        {
+            match &clause.node {
+                Node::Words(_, text) | Node::Phrase(_, text, _) => {
+                    self.terms.extend(analyzer.terms(text));
+                }
+                Node::Pattern(_, text) => {
+                    self.patterns
+                        .extend(Pattern::new(&analyzer.folded_pattern(text)));
+                }
+                Node::Misspelt(_, text, distance) => {
+                    let terms = analyzer.terms(text);
+                    let misspelt = terms.iter().map(|term| Misspelling::new(term, *distance));
+                    self.misspelt.extend(misspelt);
+                }
+                Node::Group(clauses) => self.add(clauses, analyzer),
+            }
+        }
+    }
+
+    /// The bytes of `text` that its words stand in: ascending, apart from each other.
+    ///
+    /// Cost: an analysis of the text.
+    pub fn spans(&self, text: &str, analyzer: &mut Analyzer) -> Vec<Range<usize>> {
+        let mut spans: Vec<Range<usize>> = Vec::new();
+        analyzer.for_each_token(text, |token| {
+            if !self.is_asked(token.term) {
+                return;
+            }
+            match spans.last_mut() {
+                Some(last) if token.span.start <= last.end => {
+                    last.end = last.end.max(token.span.end)
+                }
+                _ => spans.push(token.span),
+            }
+        });
+        spans
+    }
+
+    fn is_asked(&self, term: &str) -> bool {
+        let bytes = term.as_bytes();
+        self.terms.contains(term)
+            || self.patterns.iter().any(|pattern| accepts(pattern, bytes))
+            || self
+                .misspelt
+                .iter()
+                .any(|misspelt| accepts(misspelt, bytes))
+    }
+}
+
+/// A word of a question that no chunk has, and one that it may have meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// As it was written.
+    pub word: String,
+    /// The term that is nearest to it.
+    pub term: String,
+    /// A chunk that has that term.
+    pub chunk: Ordinal,
+}
+
+/// Letters from which on two of a word may be wrong.
+const LONG_CHARS: usize = 5;
+
+/// The mere words of `query` that no chunk has, with the nearest term that some have: one letter away, or
+/// two for long words; of these the one that most chunks have. Words without such a term are left out.
+///
+/// # Errors
+/// [`TextError::Malformed`].
+///
+/// # Cost
+/// For each unknown word a walk through the dictionaries.
+pub fn unknown<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    query: &TextQuery,
+    analyzer: &mut Analyzer,
+) -> Result<Vec<Unknown>, TextError> {
+    let mut words = Vec::new();
+    written(&query.clauses, analyzer, &mut words);
+    let mut unknown: Vec<Unknown> = Vec::new();
+    for (word, term) in words {
+        let mut is_known = unknown.iter().any(|known| known.word == word);
+        for placed in segments {
+            is_known = is_known || placed.reader.term(&term)?.is_some();
+        }
+        if is_known {
+            continue;
+        }
+        if let Some((term, chunk)) = nearest(segments, &term)? {
+            unknown.push(Unknown { word, term, chunk });
+        }
+    }
+    Ok(unknown)
+}
+
+/// The words of clauses that are mere words, as written and as a term. Words of several terms are left out.
+fn written(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<(String, String)>) {
+    for clause in clauses
+        .iter()
+        .filter(|clause| clause.occur != Occur::MustNot)
+    {
+        match &clause.node {
+            Node::Words(_, text) | Node::Phrase(_, text, _) => {
+                let mut of_text: Vec<(Range<usize>, String, bool)> = Vec::new();
+                analyzer.for_each_token(text, |token| match of_text.last_mut() {
+                    Some((span, _, is_one)) if *span == token.span => *is_one = false,
+                    _ => of_text.push((token.span, token.term.to_owned(), true)),
+                });
+                let single = of_text.into_iter().filter(|(_, _, is_one)| *is_one);
+                words.extend(single.map(|(span, term, _)| (text[span].to_owned(), term)));
+            }
+            Node::Group(clauses) => written(clauses, analyzer, words),
+            Node::Pattern(..) | Node::Misspelt(..) => {}
+        }
+    }
+}
+
+fn nearest<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    term: &str,
+) -> Result<Option<(String, Ordinal)>, TextError> {
+    let chars = term.chars().count();
+    let distances = if chars < LONG_CHARS { 1..=1 } else { 1..=2 };
+    for distance in distances {
+        let misspelt = Misspelling::new(term, distance);
+        let mut near: HashMap<String, (u64, Ordinal)> = HashMap::new();
+        for placed in segments {
+            placed.reader.for_each_like(&misspelt, |like, term| {
+                let Some(first) = placed.reader.postings(term).next().transpose()? else {
+                    return Ok(());
+                };
+                let first = placed.ordinal(first.local);
+                let (df, _) = near.entry(like.to_owned()).or_insert((0, first));
+                *df += u64::from(term.df);
+                Ok(())
+            })?;
+        }
+        let best = near
+            .into_iter()
+            .max_by(|a, b| a.1.0.cmp(&b.1.0).then(b.0.cmp(&a.0)));
+        if let Some((term, (_, chunk))) = best {
+            return Ok(Some((term, chunk)));
+        }
+    }
+    Ok(None)
+}
