@@ -67,13 +67,12 @@ impl Top {
 
     /// Keeps the chunk if it is among the best `k` so far.
     pub(crate) fn push(&mut self, score: f32, ordinal: Ordinal) {
-        if !self.admits(score, ordinal) {
-            return;
+        let ranked = Ranked(Scored { ordinal, score });
+        if self.heap.len() < self.k {
+            self.heap.push(Reverse(ranked));
+        } else if let Some(mut worst) = self.heap.peek_mut().filter(|worst| ranked > worst.0) {
+            *worst = Reverse(ranked);
         }
-        if self.heap.len() == self.k {
-            self.heap.pop();
-        }
-        self.heap.push(Reverse(Ranked(Scored { ordinal, score })));
     }
 
     /// Empties the heap: best first, ties by ascending ordinal.

@@ -27,6 +27,7 @@ mod split;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
 use frostem::{Algorithm, Stemmer};
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
@@ -62,7 +63,7 @@ pub struct Token<'a> {
 /// Turns text into terms. Holds scratch and a memory of words, so keep one per thread.
 pub struct Analyzer {
     stemmer: Stemmer,
-    memo: HashMap<Box<str>, Word>,
+    memo: HashMap<Box<str>, Word, RandomState>,
     folded: String,
     /// Where characters start in `folded`, and the bytes of the text that they are written in.
     characters: Vec<(usize, Range<usize>)>,
@@ -96,7 +97,7 @@ impl Analyzer {
     pub fn new() -> Self {
         Analyzer {
             stemmer: Stemmer::new(Algorithm::English),
-            memo: HashMap::new(),
+            memo: HashMap::default(),
             folded: String::new(),
             characters: Vec::new(),
         }

@@ -120,10 +120,16 @@ impl Scorer {
         }
     }
 
+    /// The gains of a tf by length code, where there is a table: not for 0, nor for great ones.
+    #[inline(always)]
+    pub(super) fn gains_of(&self, tf: u8) -> Option<&[f32; 256]> {
+        self.gains.get(usize::from(tf).wrapping_sub(1))
+    }
+
     /// tf / (tf + norm): in 0..=1. `tf` is 1 or more.
     #[inline(always)]
     pub(super) fn gain(&self, tf: u8, length_code: u8) -> f32 {
-        match self.gains.get(usize::from(tf).wrapping_sub(1)) {
+        match self.gains_of(tf) {
             Some(gains) => gains[usize::from(length_code)],
             None => gain(f32::from(tf), self.norm(length::decode(length_code) as f32)),
         }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use loci_storage::Local;
 
 use super::bm25::saturated;
@@ -32,7 +33,7 @@ const WEIGHTS: Weights = [1; Field::ALL.len()];
 pub struct TextBuilder {
     weights: Weights,
     /// Number of a term, by first appearance.
-    numbers: HashMap<Box<str>, u32>,
+    numbers: HashMap<Box<str>, u32, RandomState>,
     postings: Vec<Pending>,
     /// Of one posting after another, as the section has them.
     positions: Vec<u8>,
@@ -73,7 +74,7 @@ impl TextBuilder {
     pub fn with_weights(weights: Weights) -> Self {
         TextBuilder {
             weights: weights.map(|weight| weight.clamp(1, 15)),
-            numbers: HashMap::new(),
+            numbers: HashMap::default(),
             postings: Vec::new(),
             positions: Vec::new(),
             chunk: Vec::new(),

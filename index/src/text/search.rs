@@ -465,6 +465,8 @@ fn weigh(statistics: Statistics, items: &[Item<'_>], found: &[Option<Term>]) -> 
     items.iter().enumerate().map(weight).collect()
 }
 
+const NO_POSTING: TextError = TextError::Malformed("a posting of no chunk or no occurrence");
+
 /// Adds one term's points to every chunk of a window.
 fn add(
     window: &Window<'_>,
@@ -475,16 +477,13 @@ fn add(
     let (entries, _) = window.entries.as_chunks::<POSTING_LEN>();
     for &[low, high, tf, length_code] in entries {
         let local = u16::from_le_bytes([low, high]);
-        match sums.get_mut(usize::from(local)) {
-            Some(sum) if tf > 0 => {
-                *sum = sum.wrapping_add(points(weight, scorer.gain(tf, length_code)));
-            }
-            _ => {
-                return Err(TextError::Malformed(
-                    "a posting of no chunk or no occurrence",
-                ));
-            }
-        }
+        let gain = match scorer.gains_of(tf) {
+            Some(gains) => gains[usize::from(length_code)],
+            None if tf == 0 => return Err(NO_POSTING),
+            None => scorer.gain(tf, length_code),
+        };
+        let sum = sums.get_mut(usize::from(local)).ok_or(NO_POSTING)?;
+        *sum = sum.wrapping_add(points(weight, gain));
     }
     Ok(())
 }
