@@ -5,11 +5,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use loci_index::analysis::Analyzer;
-use loci_index::text::{Bm25, Field, TextBuilder, TextReader, TextScratch, length, search};
+use loci_index::analysis::{Analyzer, TermList};
+use loci_index::text::{
+    Bm25, Field, TextBuilder, TextQuery, TextReader, TextScratch, length, search, search_query,
+};
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::{Local, Ordinal, Placed, Scored};
@@ -82,7 +84,62 @@ pub fn run(
         fields["words"] = json!(words);
         tell("search_words", fields);
     }
+    let words: Vec<Vec<&str>> = folder
+        .chunks
+        .iter()
+        .map(|chunk| letters(&chunk.text))
+        .collect();
+    for (kind, make) in KINDS {
+        let asked = words
+            .iter()
+            .step_by((words.len() / QUERIES).max(1))
+            .map(|words| make(words));
+        let asked = asked.flatten().map(|text| {
+            TextQuery::parse(&text).map_err(|why| BenchError::Lacking(format!("{text}: {why}")))
+        });
+        let asked = asked.collect::<Result<Vec<TextQuery>, BenchError>>()?;
+        let took = latency(asked.len(), bench.threads, Asker::default, |asker, i| {
+            let _ = std::hint::black_box(segment.ask_query(&asked[i], asker));
+        });
+        tell(kind, json!(took));
+    }
     Ok(())
+}
+
+/// Questions of each kind.
+const QUERIES: usize = 200;
+
+/// Makes a question of the words of a chunk.
+type Make = fn(&[&str]) -> Option<String>;
+
+/// Questions in the language of text questions: of two words of a chunk that follow each other, of the first
+/// three letters of one, and of one with two letters swapped.
+const KINDS: [(&str, Make); 3] = [
+    ("search_phrase", |words| {
+        Some(format!("\"{} {}\"", words.get(3)?, words.get(4)?))
+    }),
+    ("search_prefix", |words| {
+        let word = words.iter().skip(5).find(|word| word.len() > 4)?;
+        Some(format!("{}*", &word[..3]))
+    }),
+    ("search_misspelt", |words| {
+        let word = words.iter().skip(5).find(|word| word.len() > 4)?;
+        Some(format!(
+            "{}{}{}{}~",
+            &word[..1],
+            &word[2..3],
+            &word[1..2],
+            &word[3..]
+        ))
+    }),
+];
+
+/// The words of a text that are plain letters.
+fn letters(text: &str) -> Vec<&str> {
+    let words = text.split_whitespace();
+    words
+        .filter(|word| word.bytes().all(|b| b.is_ascii_lowercase()))
+        .collect()
 }
 
 /// The first words of a question, again and again if it has fewer.
@@ -135,7 +192,7 @@ fn open(file: &Path, question: &str) -> Result<(TextReader<Section>, Value), Ben
     let reader = TextReader::new(part.section(SectionId::Text, 0)?)?;
     let open_ms = started.elapsed().as_secs_f64() * 1e3;
     let segment = TextSegment { reader };
-    segment.ask(question, &mut Analyzer::new(), &mut TextScratch::new())?;
+    segment.ask(question, &mut Asker::default())?;
     let first_result_ms = started.elapsed().as_secs_f64() * 1e3;
     Ok((
         segment.reader,
@@ -143,27 +200,44 @@ fn open(file: &Path, question: &str) -> Result<(TextReader<Section>, Value), Ben
     ))
 }
 
+/// What one thread asks with.
+type Asker = (Analyzer, TermList, TextScratch);
+
 /// A mapped segment that is asked in the words of users.
 struct TextSegment {
     reader: TextReader<Section>,
 }
 
 impl TextSegment {
-    fn ask(
+    fn ask_query(
         &self,
-        question: &str,
-        analyzer: &mut Analyzer,
-        scratch: &mut TextScratch,
+        query: &TextQuery,
+        (analyzer, _, scratch): &mut Asker,
     ) -> Result<Vec<Scored>, BenchError> {
-        static NONE: std::sync::LazyLock<RoaringBitmap> =
-            std::sync::LazyLock::new(RoaringBitmap::new);
-        let placed = [Placed {
+        let (placed, params) = (self.placed(), Bm25::default());
+        Ok(search_query(
+            &placed, query, analyzer, params, None, K, scratch,
+        )?)
+    }
+
+    fn placed(&self) -> [Placed<'_, TextReader<Section>>; 1] {
+        static NONE: LazyLock<RoaringBitmap> = LazyLock::new(RoaringBitmap::new);
+        [Placed {
             base: Ordinal(0),
             chunk_count: self.reader.local_end(),
             dead: &NONE,
             reader: &self.reader,
-        }];
-        let terms = analyzer.terms(question);
+        }]
+    }
+
+    fn ask(
+        &self,
+        question: &str,
+        (analyzer, list, scratch): &mut Asker,
+    ) -> Result<Vec<Scored>, BenchError> {
+        let placed = self.placed();
+        analyzer.list(question, list);
+        let terms: Vec<&str> = list.iter().collect();
         Ok(search(&placed, &terms, Bm25::default(), None, K, scratch)?)
     }
 }
@@ -175,10 +249,10 @@ fn measure(
     questions: &[&str],
 ) -> Result<Value, BenchError> {
     let oracle = Oracle::new(folder);
-    let (mut analyzer, mut scratch) = (Analyzer::new(), TextScratch::new());
+    let (mut asker, mut analyzer) = (Asker::default(), Analyzer::new());
     let (mut gain, mut found, mut judged, mut same) = (0.0, 0.0, 0, 0);
     for (i, question) in questions.iter().enumerate() {
-        let hits = segment.ask(question, &mut analyzer, &mut scratch)?;
+        let hits = segment.ask(question, &mut asker)?;
         let hits: Vec<u32> = hits.iter().map(|hit| hit.ordinal.0).collect();
         same += usize::from(oracle.best(&analyzer.terms(question)) == hits);
         if let Some(judgements) = folder.judgements.get(i).filter(|all| !all.is_empty()) {
@@ -206,14 +280,13 @@ fn latency_of(
     bench: &TextBench,
     questions: &[&str],
 ) -> crate::clock::Latency {
-    let state = || (Analyzer::new(), TextScratch::new());
     latency(
         questions.len(),
         bench.threads,
-        state,
-        |(analyzer, scratch), i| {
+        Asker::default,
+        |asker, i| {
             // Whether it succeeds is seen where answers are judged.
-            let _ = std::hint::black_box(segment.ask(questions[i], analyzer, scratch));
+            let _ = std::hint::black_box(segment.ask(questions[i], asker));
         },
     )
 }

@@ -492,6 +492,10 @@ fn the_text_index_is_measured_over_a_data_folder() {
         ["build", "open", "search", "search_words"].map(of),
         [1, 1, 1, 5]
     );
+    assert_eq!(
+        ["search_phrase", "search_prefix", "search_misspelt"].map(of),
+        [1, 1, 1]
+    );
     let search = lines
         .iter()
         .find(|line| line["result"] == "search")

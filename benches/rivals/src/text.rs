@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use cpu_time::ProcessTime;
-use loci_index::analysis::Analyzer;
+use loci_index::analysis::{Analyzer, TermList};
 use loci_index::text::{Bm25, Field, TextBuilder, TextReader, TextScratch, search};
 use loci_storage::{Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
@@ -155,6 +155,7 @@ struct Loci {
     reader: TextReader<Vec<u8>>,
     dead: RoaringBitmap,
     analyzer: Analyzer,
+    list: TermList,
     scratch: TextScratch,
     built: Built,
 }
@@ -177,6 +178,7 @@ impl Loci {
             reader: TextReader::new(bytes)?,
             dead: RoaringBitmap::new(),
             analyzer,
+            list: TermList::default(),
             scratch: TextScratch::new(),
             built,
         })
@@ -195,7 +197,8 @@ impl System for Loci {
             dead: &self.dead,
             reader: &self.reader,
         }];
-        let terms = self.analyzer.terms(question);
+        self.analyzer.list(question, &mut self.list);
+        let terms: Vec<&str> = self.list.iter().collect();
         let params = Bm25::default();
         let found = search(&placed, &terms, params, None, K, &mut self.scratch)?;
         Ok(std::hint::black_box(found).len())

@@ -8,6 +8,8 @@
 //! | `3.14`, `1,000`, `1.2.3` | `3.14`, `1000`, `1.2.3` | numbers are kept whole, commas between thousands drop |
 //! | `parseHttpRequest` | `parsehttprequest`, `pars`, `http`, `request` | whole and parts, split where case changes |
 //! | `snake_case`, `std.io` | `snake_case`, `snake`, `case`; … | whole and parts, split at signs |
+//! | `C++`, `F#` | `c++`, `c`; `f#`, `f` | with the sign and without |
+//! | `LLMs` | `llm` | the plural of capitals |
 //! | `U.S.A.` | `usa` | single letters between full stops are one word |
 //! | `東京都` | `東京`, `京都` | scripts without spaces: pairs of neighbours |
 //!
@@ -58,6 +60,24 @@ pub struct Token<'a> {
     pub position: u32,
     /// The bytes of the text that the term stands for: those of the whole word for a part of it.
     pub span: Range<usize>,
+}
+
+/// Terms in one piece of memory, to be used again.
+#[derive(Clone, Debug, Default)]
+pub struct TermList {
+    text: String,
+    /// Where each term ends in `text`.
+    ends: Vec<usize>,
+}
+
+impl TermList {
+    /// The terms, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .map(|(start, &end)| &self.text[start..end])
+    }
 }
 
 /// Turns text into terms. Holds scratch and a memory of words, so keep one per thread.
@@ -113,6 +133,7 @@ impl Analyzer {
             match span {
                 Span::Spaced(text) => {
                     for (start, word) in text.unicode_word_indices() {
+                        let word = with_suffix(text, start, word);
                         self.for_each_of_word(word, at.start + start, &mut at.position, &mut f);
                     }
                     at.start += text.len();
@@ -128,6 +149,16 @@ impl Analyzer {
     /// Calls `f` with the term of every token of `text`, in the same order.
     pub fn for_each_term(&mut self, text: &str, mut f: impl FnMut(&str)) {
         self.for_each_token(text, |token| f(token.term));
+    }
+
+    /// Replaces `list` by the terms of `text`; allocates nothing once the list has grown.
+    pub fn list(&mut self, text: &str, list: &mut TermList) {
+        list.text.clear();
+        list.ends.clear();
+        self.for_each_term(text, |term| {
+            list.text.push_str(term);
+            list.ends.push(list.text.len());
+        });
     }
 
     /// The terms of `text`, as [`Analyzer::for_each_term`] gives them.
@@ -175,7 +206,19 @@ impl Analyzer {
             }
         };
         let mut places = 1;
+        let visible: String;
+        let word = match word.contains(is_invisible) {
+            true => {
+                visible = word.replace(is_invisible, "");
+                &visible
+            }
+            false => word,
+        };
         match shape(word) {
+            Shape::Suffixed(word, bare) => {
+                keep(self.folded(word), 0);
+                keep(self.stemmed(bare), 0);
+            }
             Shape::Plain(word) => keep(self.stemmed(word), 0),
             Shape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
             Shape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
@@ -274,6 +317,32 @@ struct Place {
     start: usize,
     /// Words.
     position: u32,
+}
+
+/// Suffixes that make another word of one or two letters, as in names of programming languages.
+const SUFFIXES: [&str; 2] = ["++", "#"];
+
+/// `word`, which starts at `start` in `text`, with what follows it if that is one of [`SUFFIXES`].
+fn with_suffix<'t>(text: &'t str, start: usize, word: &'t str) -> &'t str {
+    let end = start + word.len();
+    let is_short = word.len() <= 2 && word.bytes().all(|b| b.is_ascii_alphabetic());
+    let after = text.get(end..).filter(|_| is_short).unwrap_or_default();
+    let Some(suffix) = SUFFIXES
+        .into_iter()
+        .find(|suffix| after.starts_with(suffix))
+    else {
+        return word;
+    };
+    let next = after[suffix.len()..].chars().next();
+    match next.is_some_and(|c| c.is_alphanumeric() || SUFFIXES.concat().contains(c)) {
+        true => word,
+        false => &text[start..end + suffix.len()],
+    }
+}
+
+/// Characters that readers do not see: soft hyphens, joiners, marks of direction.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
 /// The first `count` characters of `text`, or all of it.

@@ -15,6 +15,10 @@ pub(super) enum Span<'t> {
 pub(super) fn spans(text: &str) -> impl Iterator<Item = Span<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
+        if rest.is_ascii() {
+            let span = std::mem::take(&mut rest);
+            return Some(Span::Spaced(span)).filter(|_| !span.is_empty());
+        }
         let unspaced = is_unspaced(rest.chars().next()?);
         let ends = |c: char| {
             if unspaced {

@@ -11,6 +11,8 @@ pub(super) enum Shape<'t> {
     Number(&'t str),
     /// Single letters with full stops between them.
     Acronym(&'t str),
+    /// A name with a sign at its end, and without.
+    Suffixed(&'t str, &'t str),
     /// Several [`parts`].
     Compound(&'t str),
 }
@@ -22,7 +24,17 @@ pub(super) fn is_sign(c: char) -> bool {
 
 /// The shape of `word`, as word segmentation gave it.
 pub(super) fn shape(word: &str) -> Shape<'_> {
+    let bare = word.trim_end_matches(['+', '#']);
+    if bare.len() < word.len() && !bare.is_empty() {
+        return Shape::Suffixed(word, bare);
+    }
     let word = word.trim_matches(|c| is_sign(c) || c == '\'');
+    if let Some(capitals) = word.strip_suffix('s')
+        && capitals.len() > 1
+        && capitals.bytes().all(|b| b.is_ascii_uppercase())
+    {
+        return Shape::Plain(capitals);
+    }
     if !word.contains(|c: char| is_sign(c) || c.is_uppercase()) {
         return Shape::Plain(word);
     }
@@ -115,12 +127,13 @@ mod tests {
 
     #[test]
     fn shapes_are_told_apart() {
-        use Shape::{Acronym, Compound, Number, Plain};
+        use Shape::{Acronym, Compound, Number, Plain, Suffixed};
         let cases: &[(&str, Shape<'_>)] = &[
             ("word", Plain("word")),
             ("Word", Plain("Word")),
             ("WORD", Plain("WORD")),
-            ("LLMs", Plain("LLMs")),
+            ("LLMs", Plain("LLM")),
+            ("C++", Suffixed("C++", "C")),
             ("can't", Plain("can't")),
             ("_emphasis_", Plain("emphasis")),
             ("utf8", Plain("utf8")),

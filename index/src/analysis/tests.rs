@@ -38,12 +38,176 @@ fn words_become_the_terms_that_the_table_promises() {
     }
 }
 
+/// Inputs that break naive analysis, and what comes of them.
+#[test]
+fn tricky_texts_become_these_terms() {
+    let cases: &[(&str, &str, &[&str])] = &[
+        ("empty", "", &[]),
+        ("spaces only", " \t\n\u{a0}", &[]),
+        ("punctuation only", "...!?—«»", &[]),
+        (
+            "only stop words",
+            "to be or not to be",
+            &["to", "be", "or", "not", "to", "be"],
+        ),
+        ("ligature", "ﬁne eﬃcient ﬂow", &["fine", "effici", "flow"]),
+        ("ligature in the middle", "o\u{fb03}ce", &["offic"]),
+        ("œ and æ", "œuvre Æther", &["oeuvr", "aether"]),
+        ("ß", "Straße STRASSE", &["strass", "strass"]),
+        ("combining accent", "cafe\u{301} café", &["cafe", "cafe"]),
+        ("two combining marks", "e\u{323}\u{302}", &["e"]),
+        ("Å in three forms", "Å A\u{30a} \u{212b}", &["a", "a", "a"]),
+        (
+            "dotless i",
+            "ırmak Irmak İstanbul",
+            &["irmak", "irmak", "istanbul"],
+        ),
+        ("stroke letters", "łódź Øre đak", &["lodz", "ore", "dak"]),
+        ("emoji", "great 👍🏽 news 👩‍👩‍👧", &["great", "news"]),
+        ("emoji in a word", "a👍b", &["a", "b"]),
+        ("flags", "🇩🇪🇫🇷", &[]),
+        ("Hebrew with points", "שָׁלוֹם שלום", &["שלום", "שלום"]),
+        ("Arabic vowels", "مُحَمَّد محمد", &["محمد", "محمد"]),
+        (
+            "right to left mixed",
+            "hello שלום world",
+            &["hello", "שלום", "world"],
+        ),
+        ("bidi marks", "\u{200f}abc\u{200e} def", &["abc", "def"]),
+        ("Greek final sigma", "ΟΔΟΣ οδός", &["οδοσ", "οδοσ"]),
+        ("Cyrillic", "Ёлка ёлки елки", &["елка", "елки", "елки"]),
+        ("Han", "机器学习", &["机器", "器学", "学习"]),
+        ("Han one", "水", &["水"]),
+        ("Han with Latin", "GPT模型4", &["gpt", "模型", "4"]),
+        (
+            "Kana",
+            "カタカナ ひらがな",
+            &["カタ", "タカ", "カナ", "ひら", "らが", "がな"],
+        ),
+        ("half-width kana", "ｶﾞ", &["ガ"]),
+        ("voiced kana decomposed", "か\u{3099}き", &["がき"]),
+        ("Hangul", "한국어를", &["한국", "국어", "어를"]),
+        ("Hangul jamo", "\u{1112}\u{1161}\u{11ab}\u{1100}", &["한ᄀ"]),
+        ("Thai", "ภาษาไทย", &["ภา", "าษ", "ษา", "าไ", "ไท", "ทย"]),
+        (
+            "Devanagari",
+            "हिन्दी में",
+            &["हिन\u{94d}दी", "म\u{947}\u{902}"],
+        ),
+        ("full-width Latin", "ＡＢＣ１２３", &["abc123"]),
+        ("circled digits", "① ② Ⅳ", &["1", "2", "iv"]),
+        (
+            "superscript",
+            "x² H₂O m³",
+            &["x", "2", "h", "2", "o", "m", "3"],
+        ),
+        ("fractions", "½ 3⁄4", &["1⁄2", "3⁄4"]),
+        ("unit signs", "℃ Ω µm", &["ω", "μm"]),
+        (
+            "camelCase",
+            "getHTTPResponseCode",
+            &["gethttpresponsecod", "get", "http", "respons", "code"],
+        ),
+        (
+            "snake_case",
+            "max_frame_len",
+            &["max_frame_len", "max", "frame", "len"],
+        ),
+        (
+            "SCREAMING_CASE",
+            "MAX_FRAME_LEN",
+            &["max_frame_len", "max", "frame", "len"],
+        ),
+        (
+            "kebab-case",
+            "state-of-the-art",
+            &["state", "of", "the", "art"],
+        ),
+        ("path", "src/lib.rs", &["src", "lib.rs", "lib", "rs"]),
+        ("module path", "std::io::Read", &["std", "io", "read"]),
+        ("generics", "Vec<Option<T>>", &["vec", "option", "t"]),
+        (
+            "method call",
+            "self.pool.lock()",
+            &["self.pool.lock", "self", "pool", "lock"],
+        ),
+        ("version", "v1.2.3-beta", &["v1.2.3", "v1", "beta"]),
+        (
+            "hex",
+            "0xDEADBEEF #ff00aa",
+            &["0xdeadbeef", "0x", "deadbeef", "ff00aa"],
+        ),
+        (
+            "e-mail",
+            "jane.doe@example.com",
+            &["jane.doe", "jane", "doe", "example.com", "exampl", "com"],
+        ),
+        (
+            "address of a page",
+            "https://example.com/a?b=c",
+            &["https", "example.com", "exampl", "com", "a", "b", "c"],
+        ),
+        ("formula", "E = mc^2", &["e", "mc", "2"]),
+        (
+            "LaTeX",
+            "\\frac{a}{b} \\alpha_i",
+            &["frac", "a", "b", "alpha_i", "alpha"],
+        ),
+        ("inequality", "x<=y&&y!=z", &["x", "y", "y", "z"]),
+        ("money", "$1,000.50 €3", &["1000.50", "3"]),
+        ("percent", "99.9% 5‰", &["99.9", "5"]),
+        (
+            "date",
+            "2024-01-31 31/01/2024",
+            &["2024", "01", "31", "31", "01", "2024"],
+        ),
+        ("time", "10:30pm", &["10", "30pm"]),
+        (
+            "apostrophes",
+            "don't John's O'Neill l'amour",
+            &["don't", "john", "o'neil", "o'", "neill", "l'amour"],
+        ),
+        ("curly apostrophe", "can’t", &["can't"]),
+        ("soft hyphen", "co\u{ad}operate", &["cooper"]),
+        ("zero-width space", "a\u{200b}b", &["a", "b"]),
+        ("zero-width joiner", "a\u{200d}b", &["ab"]),
+        ("control characters", "a\u{0}b\u{7}c", &["a", "b", "c"]),
+        (
+            "C++ and C#",
+            "C++ C# F#",
+            &["c++", "c", "c#", "c", "f#", "f"],
+        ),
+        (
+            "acronym with stops",
+            "U.S.A. e.g. Ph.D.",
+            &["usa", "eg", "ph.d", "ph"],
+        ),
+        ("plural acronym", "LLMs GPUs", &["llm", "gpu"]),
+    ];
+    for (what, text, expected) in cases {
+        assert_eq!(terms(text), *expected, "{what}: {text}");
+    }
+    let long = format!("{} tail", "long".repeat(5000));
+    let found = terms(&long);
+    assert_eq!(found[0].chars().count(), TERM_CHARS_MAX);
+    assert_eq!(found[1..], ["tail"]);
+}
+
 #[test]
 fn long_words_are_cut() {
     let long = "ab1".repeat(1000);
     assert_eq!(terms(&long), [&long[..TERM_CHARS_MAX]]);
     let parts = "Abcdef".repeat(1000);
     assert!(terms(&parts).len() <= WORD_CHARS_MAX);
+}
+
+#[test]
+fn a_list_has_the_same_terms() {
+    let (mut analyzer, mut list) = (Analyzer::new(), TermList::default());
+    for text in ["Water levels", "", "a parseHttp"] {
+        analyzer.list(text, &mut list);
+        assert_eq!(list.iter().collect::<Vec<_>>(), terms(text));
+    }
 }
 
 #[test]
