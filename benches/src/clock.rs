@@ -49,31 +49,32 @@ pub struct Latency {
 }
 
 /// Calls `call(i)` for every `i` below `calls`, from `threads` threads in turns; each thread has its
-/// own `state`. One pass to warm up, then three; the one with the middle median counts.
-pub fn latency<S>(
+/// own `state`, over all passes. One pass to warm up, then three; the one with the middle median counts.
+pub fn latency<S: Send>(
     calls: usize,
     threads: usize,
-    state: impl Fn() -> S + Sync,
+    state: impl Fn() -> S,
     call: impl Fn(&mut S, usize) + Sync,
 ) -> Latency {
-    let pass = || {
+    let mut states: Vec<S> = (0..threads).map(|_| state()).collect();
+    let mut pass = || {
         let watch = Stopwatch::start();
         let mut took: Vec<f64> = std::thread::scope(|scope| {
-            let run = |thread: usize| {
-                let (state, call) = (&state, &call);
-                move || {
-                    let mut state = state();
-                    let each = (thread..calls).step_by(threads);
-                    each.map(|i| {
-                        let started = Instant::now();
-                        call(&mut state, i);
-                        started.elapsed().as_secs_f64() * 1e3
-                    })
-                    .collect::<Vec<f64>>()
-                }
+            let run = |(thread, state): (usize, &mut S)| {
+                let each = (thread..calls).step_by(threads);
+                each.map(|i| {
+                    let started = Instant::now();
+                    call(state, i);
+                    started.elapsed().as_secs_f64() * 1e3
+                })
+                .collect::<Vec<f64>>()
             };
-            let handles: Vec<_> = (1..threads).map(|t| scope.spawn(run(t))).collect();
-            let mut took = run(0)();
+            let mut states = states.iter_mut().enumerate();
+            let own = states.next();
+            let handles: Vec<_> = states
+                .map(|state| scope.spawn(move || run(state)))
+                .collect();
+            let mut took = own.map(run).unwrap_or_default();
             for handle in handles {
                 took.extend(handle.join().expect("a measured call does not panic"));
             }

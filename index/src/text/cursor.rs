@@ -14,6 +14,9 @@ pub(super) struct Cursor<'a> {
     positions: &'a [u8],
     /// Bytes of the skips.
     skips_len: usize,
+    /// Where the last chunk's positions ended: its group, the chunks of the group up to it, and the rest
+    /// of the bytes.
+    last: Option<(usize, usize, Lists<'a>)>,
 }
 
 enum Sought<'a> {
@@ -46,6 +49,7 @@ impl<'a> Cursor<'a> {
             list,
             positions: reader.positions(term),
             skips_len: 4 * groups,
+            last: None,
         })
     }
 
@@ -71,7 +75,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Replaces `out` by the positions of the term in a chunk: none where it is not.
-    pub(super) fn positions(&self, local: u32, out: &mut Vec<u32>) -> Result<(), TextError> {
+    ///
+    /// Cost: chunks that are asked for in ascending order go on from the one before; others skip up to 63.
+    pub(super) fn positions(&mut self, local: u32, out: &mut Vec<u32>) -> Result<(), TextError> {
         out.clear();
         let (group, within) = match &self.list {
             Sought::Row(row) => {
@@ -96,16 +102,21 @@ impl<'a> Cursor<'a> {
                 len + skip.ok_or(DAMAGED)? as usize
             }
         };
-        let mut lists = Lists(self.positions.get(start..).ok_or(DAMAGED)?);
-        for _ in 0..within {
+        let (skipped, mut lists) = match self.last {
+            Some((last, done, rest)) if last == group && done <= within => (done, rest),
+            _ => (0, Lists(self.positions.get(start..).ok_or(DAMAGED)?)),
+        };
+        for _ in skipped..within {
             lists.skip()?;
         }
-        lists.read(out)
+        lists.read(out)?;
+        self.last = Some((group, within + 1, lists));
+        Ok(())
     }
 
     /// How often the term stands in a field of a chunk.
     pub(super) fn tf_in(
-        &self,
+        &mut self,
         field: u8,
         local: u32,
         scratch: &mut Vec<u32>,

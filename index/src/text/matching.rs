@@ -279,12 +279,13 @@ fn phrase_in<B: AsRef<[u8]>>(
         .iter()
         .map(|(place, ..)| (*place, Vec::new()))
         .collect();
-    for posting in reader.postings(*rarest) {
+    let rarest = *rarest;
+    for posting in reader.postings(rarest) {
         let local = posting?.local.0;
         if terms.iter().any(|(_, _, cursor)| cursor.tf(local) == 0) {
             continue;
         }
-        for ((_, _, cursor), (_, list)) in terms.iter().zip(&mut lists) {
+        for ((_, _, cursor), (_, list)) in terms.iter_mut().zip(&mut lists) {
             cursor.positions(local, list)?;
             if let Some(field) = field {
                 list.retain(|&at| super::positions::field_of(at) == field as u8);
@@ -307,10 +308,10 @@ fn like_in<B: AsRef<[u8]>, A: fst::Automaton>(
     let mut counts = vec![0u8; reader.local_end() as usize];
     let mut scratch = Vec::new();
     reader.for_each_like(like, |_, term| {
-        let cursor = field.map(|_| Cursor::new(reader, term)).transpose()?;
+        let mut cursor = field.map(|_| Cursor::new(reader, term)).transpose()?;
         for posting in reader.postings(term) {
             let posting = posting?;
-            let tf = match (&cursor, field) {
+            let tf = match (&mut cursor, field) {
                 (Some(cursor), Some(field)) => {
                     let tf = cursor.tf_in(field as u8, posting.local.0, &mut scratch)?;
                     u8::try_from(tf).unwrap_or(u8::MAX)
