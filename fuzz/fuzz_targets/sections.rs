@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let mut analyzer = Analyzer::new();
                 let params = Bm25::default();
                 let _ = text::search_query(&placed, &query, &mut analyzer, params, None, 10, &mut scratch);
-                let _ = text::unknown(&placed, &query, &mut analyzer);
+                let _ = text::unknown(&placed, &query, None, &mut analyzer);
             }
         }
         1 => {

@@ -32,7 +32,7 @@ fuzz_target!(|input: (&str, &str)| {
     let (params, mut scratch) = (Bm25::default(), TextScratch::new());
     let found = search_query(&placed, &query, &mut analyzer, params, None, 10, &mut scratch).unwrap();
     assert!(found.iter().all(|hit| hit.ordinal.0 < chunk_count && hit.score > 0.0));
-    unknown(&placed, &query, &mut analyzer).unwrap();
+    unknown(&placed, &query, None, &mut analyzer).unwrap();
     let highlighter = Highlighter::new(&query, &mut analyzer);
     for text in texts.split('\n') {
         for span in highlighter.spans(text, &mut analyzer) {

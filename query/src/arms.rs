@@ -212,7 +212,8 @@ impl<'v> Run<'v> {
             .iter()
             .flat_map(|&layer| self.view.text(layer))
             .collect();
-        Ok(text::unknown(&segments, query, analyzer)?)
+        let filter = self.filter.as_ref();
+        Ok(text::unknown(&segments, query, filter, analyzer)?)
     }
 
     /// The `k` chunks nearest to `query`.

@@ -266,12 +266,16 @@ fn suggestions(
 ) -> Result<Vec<Suggestion>, QueryError> {
     let mut all = Vec::with_capacity(unknown.len());
     for Unknown { word, term, chunk } in unknown {
-        let fetched = fetch.get(chunk)?;
+        let Ok(fetched) = fetch.get(chunk) else {
+            continue;
+        };
         let text = indexed_text(fetched.document, &fetched.chunk);
         let mut written = None;
         analyzer.for_each_token(&text, |token| {
-            if written.is_none() && token.term == term {
-                written = Some(text[token.span].to_lowercase());
+            // Not for a part of a word, which stands for the whole.
+            let (word, is_term) = (&text[token.span], token.term == term);
+            if written.is_none() && is_term && word.chars().all(char::is_alphabetic) {
+                written = Some(word.to_lowercase());
             }
         });
         let meant = written.unwrap_or(term);

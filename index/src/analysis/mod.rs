@@ -39,13 +39,16 @@ use script::{Span, spans};
 use split::{Shape, parts, shape};
 
 /// Counts the changes of what a text's terms are.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// Characters that a term has at most; longer ones are cut to this.
 pub const TERM_CHARS_MAX: usize = 64;
 
 /// Characters of a word that count; what follows them is ignored.
 pub const WORD_CHARS_MAX: usize = 256;
+
+/// Bytes of a word that is remembered: longer ones come rarely and may have many parts.
+const MEMO_BYTES_MAX: usize = 32;
 
 /// Words remembered with their terms; the memory starts afresh when it is full.
 const MEMO_WORDS_MAX: usize = 1 << 16;
@@ -56,7 +59,7 @@ pub struct Token<'a> {
     /// The term: never empty, never longer than [`TERM_CHARS_MAX`] characters.
     pub term: &'a str,
     /// Its place among the words, from 0: parts of a compound word count on, and the whole has the place
-    /// of the first part. So a phrase has its words at consecutive places.
+    /// of the first part. So the words of a phrase, and the parts of words, have consecutive places.
     pub position: u32,
     /// The bytes of the text that the term stands for: those of the whole word for a part of it.
     pub span: Range<usize>,
@@ -192,6 +195,9 @@ impl Analyzer {
         }
         let new = self.analysed(word);
         tell(&new, position, f);
+        if word.len() > MEMO_BYTES_MAX {
+            return;
+        }
         if self.memo.len() >= MEMO_WORDS_MAX {
             self.memo.clear();
         }

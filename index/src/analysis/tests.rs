@@ -38,7 +38,7 @@ fn words_become_the_terms_that_the_table_promises() {
     }
 }
 
-/// Inputs that break naive analysis, and what comes of them.
+/// Inputs that break naive analysis, and what comes of them. A change here is a new [`VERSION`].
 #[test]
 fn tricky_texts_become_these_terms() {
     let cases: &[(&str, &str, &[&str])] = &[

@@ -10,8 +10,8 @@
 //! length count a term as often as the weight of its field says (BM25F). The factor k1 + 1 of the original is
 //! left out: it changes no order.
 //!
-//! A term's part of the sum is rounded up to a whole number of *points*, some four million for the greatest
-//! part there can be, so that the sum is the same in whatever order it is taken: term by term, chunk by
+//! A term's part of the sum is rounded to a whole number of *points*, some four million for the greatest
+//! part there can be, and one more for being there, so that the sum is the same in whatever order it is taken: term by term, chunk by
 //! chunk, sixteen chunks at a time. Scores are points over [`Scale`].
 //!
 //! Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond",

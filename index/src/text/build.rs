@@ -20,7 +20,7 @@ const ROWS_MIN_LOCALS: usize = 64;
 const ROW_SHARE: usize = 8;
 
 /// Places between two texts of one field.
-const PLACES_BETWEEN: u32 = 16;
+const PLACES_BETWEEN: u32 = 128;
 
 /// What an occurrence in each field counts, by [`Field`]: 1..=15.
 pub type Weights = [u8; Field::ALL.len()];

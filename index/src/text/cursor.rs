@@ -151,12 +151,21 @@ pub(super) fn occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
             }
             most = most.max(start);
         }
-        found += usize::from(most.saturating_sub(least) <= i64::from(slop));
+        let is_near = most.saturating_sub(least) <= i64::from(slop);
+        found += usize::from(is_near && are_apart(words, &heads));
         match heads.get_mut(nearest) {
             Some(head) => *head += 1,
             None => return found,
         }
     }
+}
+
+/// Whether no two words stand at the same place.
+fn are_apart(words: &[(u32, Vec<u32>)], heads: &[usize]) -> bool {
+    let at = |word: usize| words[word].1.get(heads[word]);
+    let places = (0..words.len()).map(at);
+    let is_new = |(word, place)| (0..word).all(|other| at(other) != place);
+    places.enumerate().all(is_new) || words.windows(2).any(|pair| pair[0].0 == pair[1].0)
 }
 
 #[cfg(test)]
@@ -177,6 +186,7 @@ mod tests {
             (&[&[1, 5, 9], &[2, 6, 11], &[3, 7, 12]], 0, 2),
             (&[&[1], &[]], 0, 0),
             (&[&[7, 8]], 0, 2),
+            (&[&[5], &[5]], 1, 0),
         ];
         for (lists, slop, count) in cases {
             assert_eq!(

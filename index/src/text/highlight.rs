@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use loci_storage::{Ordinal, Placed};
+use roaring::RoaringBitmap;
 
 use super::automata::{Misspelling, Pattern, accepts};
 use super::parse::{Clause, Node, Occur};
-use super::{TextError, TextQuery, TextReader};
+use super::{Term, TextError, TextQuery, TextReader};
 use crate::analysis::Analyzer;
 
 /// Finds the words of a question in texts.
@@ -90,11 +91,18 @@ pub struct Unknown {
     pub chunk: Ordinal,
 }
 
-/// Letters from which on two of a word may be wrong.
+/// Letters of a word below which nothing is suggested, and from which on two of them may be wrong.
+const SHORT_CHARS: usize = 4;
 const LONG_CHARS: usize = 5;
 
+/// Words that suggestions are sought for at most.
+const SOUGHT_MAX: usize = 8;
+
 /// The mere words of `query` that no chunk has, with the nearest term that some have: one letter away, or
-/// two for long words; of these the one that most chunks have. Words without such a term are left out.
+/// two for long words; of these the one that most chunks have. Words without such a term are left out, short
+/// ones and those with digits too, and all after the first eight unknown ones.
+///
+/// - `filter`: ordinals that suggestions may come from; `None` for all.
 ///
 /// # Errors
 /// [`TextError::Malformed`].
@@ -104,24 +112,48 @@ const LONG_CHARS: usize = 5;
 pub fn unknown<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     query: &TextQuery,
+    filter: Option<&RoaringBitmap>,
     analyzer: &mut Analyzer,
 ) -> Result<Vec<Unknown>, TextError> {
     let mut words = Vec::new();
     written(&query.clauses, analyzer, &mut words);
-    let mut unknown: Vec<Unknown> = Vec::new();
+    let (mut tried, mut unknown) = (HashSet::new(), Vec::new());
     for (word, term) in words {
-        let mut is_known = unknown.iter().any(|known| known.word == word);
+        let is_word = word.chars().count() >= SHORT_CHARS && word.chars().all(char::is_alphabetic);
+        if !is_word || tried.len() == SOUGHT_MAX || tried.contains(&term) {
+            continue;
+        }
+        let mut is_known = false;
         for placed in segments {
-            is_known = is_known || placed.reader.term(&term)?.is_some();
+            let known = placed.reader.term(&term)?;
+            let known = known.map(|term| first(placed, term, filter)).transpose()?;
+            is_known |= known.flatten().is_some();
         }
         if is_known {
             continue;
         }
-        if let Some((term, chunk)) = nearest(segments, &term)? {
+        if let Some((term, chunk)) = nearest(segments, &term, filter)? {
             unknown.push(Unknown { word, term, chunk });
         }
+        tried.insert(term);
     }
     Ok(unknown)
+}
+
+/// The first chunk with a term that may be found.
+fn first<B: AsRef<[u8]>>(
+    placed: &Placed<'_, TextReader<B>>,
+    term: Term,
+    filter: Option<&RoaringBitmap>,
+) -> Result<Option<Ordinal>, TextError> {
+    for posting in placed.reader.postings(term) {
+        let local = posting?.local;
+        let ordinal = placed.ordinal(local);
+        if !placed.is_dead(local) && filter.is_none_or(|filter| filter.contains(ordinal.0)) {
+            return Ok(Some(ordinal));
+        }
+    }
+    Ok(None)
 }
 
 /// The words of clauses that are mere words, as written and as a term. Words of several terms are left out.
@@ -149,6 +181,7 @@ fn written(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<(String,
 fn nearest<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     term: &str,
+    filter: Option<&RoaringBitmap>,
 ) -> Result<Option<(String, Ordinal)>, TextError> {
     let chars = term.chars().count();
     let distances = if chars < LONG_CHARS { 1..=1 } else { 1..=2 };
@@ -157,10 +190,9 @@ fn nearest<B: AsRef<[u8]>>(
         let mut near: HashMap<String, (u64, Ordinal)> = HashMap::new();
         for placed in segments {
             placed.reader.for_each_like(&misspelt, |like, term| {
-                let Some(first) = placed.reader.postings(term).next().transpose()? else {
+                let Some(first) = first(placed, term, filter)? else {
                     return Ok(());
                 };
-                let first = placed.ordinal(first.local);
                 let (df, _) = near.entry(like.to_owned()).or_insert((0, first));
                 *df += u64::from(term.df);
                 Ok(())

@@ -20,7 +20,7 @@ use crate::analysis::Analyzer;
 /// such parts at least one. See [`TextQuery`] for the language, and [`super::search`] for the rest.
 ///
 /// # Errors
-/// [`TextError::Parameters`], [`TextError::Malformed`].
+/// [`TextError::Question`], [`TextError::Parameters`], [`TextError::Malformed`].
 ///
 /// # Cost
 /// That of [`super::search`]; for phrases and fields also the positions of their chunks, for patterns and
@@ -38,9 +38,13 @@ pub fn search_query<B: AsRef<[u8]>>(
         segments,
         analyzer,
         counted: Vec::new(),
+        likes: 0,
     };
     let allowed = matcher.clauses(&query.clauses, 1.0, true)?.filter();
     let counted = matcher.counted;
+    if counted.len() > COUNTED_MAX {
+        return Err(TextError::Question("a question has at most 1,024 words"));
+    }
     let filter = match (filter, allowed) {
         (Some(filter), Some(allowed)) => Some(filter & allowed),
         (None, Some(allowed)) => Some(allowed),
@@ -50,6 +54,18 @@ pub fn search_query<B: AsRef<[u8]>>(
         (None, None) => None,
     };
     search_counted(segments, &counted, params, filter.as_ref(), k, scratch)
+}
+
+/// Words, patterns and misspelt words, and words of a phrase, that a question has at most.
+const COUNTED_MAX: usize = 1024;
+const LIKES_MAX: usize = 32;
+const PHRASE_WORDS_MAX: usize = 64;
+
+/// How often a part counts, with all groups around it.
+const BOOSTS: std::ops::RangeInclusive<f32> = 0.01..=100.0;
+
+fn within(boost: f32) -> f32 {
+    boost.clamp(*BOOSTS.start(), *BOOSTS.end())
 }
 
 /// What some clauses let through.
@@ -74,6 +90,8 @@ struct Matcher<'a, 'b, B> {
     segments: &'a [Placed<'b, TextReader<B>>],
     analyzer: &'a mut Analyzer,
     counted: Vec<Counted>,
+    /// Patterns and misspelt words so far.
+    likes: usize,
 }
 
 /// A part that has been looked up: one or several that are counted, any of which it is enough to have.
@@ -95,17 +113,22 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         let is_plain = |clause: &Clause| matches!(clause.node, Node::Words(None, _));
         if is_top && !has(Occur::Must) && !has(Occur::MustNot) && clauses.iter().all(is_plain) {
             for clause in clauses {
-                let leaf = self.leaf(&clause.node, boost * clause.boost, false)?;
+                let leaf = self.leaf(&clause.node, within(boost * clause.boost), false)?;
                 self.counted.extend(leaf.counted);
             }
             return Ok(Through::Counted);
         }
         let (mut must, mut should) = (None::<RoaringBitmap>, RoaringBitmap::new());
+        if clauses.iter().all(|clause| clause.occur == Occur::MustNot) {
+            should = self.everything();
+        }
         for clause in clauses
             .iter()
             .filter(|clause| clause.occur != Occur::MustNot)
         {
-            let found = self.clause(clause, boost, true)?;
+            let Some(found) = self.clause(clause, boost, true)? else {
+                continue;
+            };
             match clause.occur {
                 Occur::Must => {
                     must = Some(match must {
@@ -121,20 +144,33 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             .iter()
             .filter(|clause| clause.occur == Occur::MustNot)
         {
-            through -= self.clause(clause, boost, false)?;
+            through -= self.clause(clause, boost, false)?.unwrap_or_default();
         }
         Ok(Through::These(through))
     }
 
-    /// The ordinals that a clause finds.
+    /// All chunks that are not deleted.
+    fn everything(&self) -> RoaringBitmap {
+        let mut all = RoaringBitmap::new();
+        for placed in self.segments {
+            let base = placed.base.0;
+            all.insert_range(base..base.saturating_add(placed.chunk_count));
+            for local in placed.dead {
+                all.remove(base.saturating_add(local));
+            }
+        }
+        all
+    }
+
+    /// The ordinals that a clause finds; `None` for one that has no words.
     /// - `is_counted`: whether it adds to scores.
     fn clause(
         &mut self,
         clause: &Clause,
         boost: f32,
         is_counted: bool,
-    ) -> Result<RoaringBitmap, TextError> {
-        let boost = boost * clause.boost;
+    ) -> Result<Option<RoaringBitmap>, TextError> {
+        let boost = within(boost * clause.boost);
         if let Node::Group(clauses) = &clause.node {
             let before = self.counted.len();
             let through = self.clauses(clauses, boost, false)?;
@@ -142,11 +178,14 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
                 self.counted.truncate(before);
             }
             return Ok(match through {
-                Through::These(ordinals) => ordinals,
-                Through::Counted => RoaringBitmap::new(),
+                Through::These(ordinals) => Some(ordinals),
+                Through::Counted => None,
             });
         }
         let leaf = self.leaf(&clause.node, boost, clause.occur != Occur::Should)?;
+        if leaf.counted.is_empty() {
+            return Ok(None);
+        }
         let mut found = RoaringBitmap::new();
         for counted in &leaf.counted {
             found |= self.ordinals(counted)?;
@@ -154,7 +193,7 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         if is_counted {
             self.counted.extend(leaf.counted);
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
     /// - `is_whole`: whether the parts of a word that is cut must stand together.
@@ -164,7 +203,7 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
                 let words = self.words(text);
                 let is_one = words.len() < 2;
                 match is_whole && !is_one {
-                    true => vec![self.phrase(None, &words, 0, boost)?],
+                    true => self.phrase(None, &words, 0, boost)?.into_iter().collect(),
                     false => words
                         .into_iter()
                         .map(|(_, term)| Counted::Term(term, boost))
@@ -173,11 +212,15 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             }
             Node::Words(Some(field), text) => {
                 let words = self.words(text);
-                vec![self.phrase(Some(*field), &words, 0, boost)?]
+                self.phrase(Some(*field), &words, 0, boost)?
+                    .into_iter()
+                    .collect()
             }
             Node::Phrase(field, text, slop) => {
                 let words = self.words(text);
-                vec![self.phrase(*field, &words, *slop, boost)?]
+                self.phrase(*field, &words, *slop, boost)?
+                    .into_iter()
+                    .collect()
             }
             Node::Pattern(field, text) => {
                 let folded = self.analyzer.folded_pattern(text);
@@ -214,21 +257,33 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         words: &[(u32, String)],
         slop: u32,
         boost: f32,
-    ) -> Result<Counted, TextError> {
+    ) -> Result<Option<Counted>, TextError> {
+        if words.is_empty() {
+            return Ok(None);
+        }
+        if words.len() > PHRASE_WORDS_MAX {
+            return Err(TextError::Question("a phrase has at most 64 words"));
+        }
         let mut made = Vec::with_capacity(self.segments.len());
         for placed in self.segments {
             made.push(phrase_in(placed.reader, field, words, slop)?);
         }
-        Ok(Counted::Made(Made::new(made), boost))
+        Ok(Some(Counted::Made(Made::new(made), boost)))
     }
 
     /// The chunks that have any of the terms that look like this.
     fn like<A: fst::Automaton>(
-        &self,
+        &mut self,
         field: Option<Field>,
         like: &A,
         boost: f32,
     ) -> Result<Counted, TextError> {
+        self.likes += 1;
+        if self.likes > LIKES_MAX {
+            return Err(TextError::Question(
+                "a question has at most 32 patterns and misspelt words",
+            ));
+        }
         let mut made = Vec::with_capacity(self.segments.len());
         for placed in self.segments {
             made.push(like_in(placed.reader, field, like)?);

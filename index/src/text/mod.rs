@@ -39,7 +39,7 @@
 //! ```
 //!
 //! What always holds: entries ascend by local and name each chunk once; tf is 1..=255, and 255
-//! stands for *255 or more* (the score of a term grows by less than 1 % from there on); tf and length
+//! stands for *255 or more*; tf and length
 //! count each term as often as the weight of its field says; the length code is [`length::encode`] of
 //! the terms that the chunk has. Chunks without terms leave no trace.
 //!
@@ -145,6 +145,9 @@ pub enum TextError {
         /// The one before it.
         last: u32,
     },
+    /// The question asks for more than one can. Ask for less.
+    #[error("{0}")]
+    Question(&'static str),
     /// A term is empty or longer than [`TERM_BYTES_MAX`]. Take terms from an `Analyzer`.
     #[error("a term of {0} bytes; 1 to {TERM_BYTES_MAX} are possible")]
     TermLength(usize),

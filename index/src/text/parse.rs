@@ -144,10 +144,15 @@ impl Parser {
         while self.join(Join::Or)? {
             sides.push(self.conjunction(depth)?);
         }
-        Ok(match sides.len() {
-            1 => sides.remove(0),
-            _ => group(Occur::Should, sides),
-        })
+        if sides.len() == 1 {
+            return Ok(sides.remove(0));
+        }
+        // Either side is enough, also one that is the lack of something.
+        let side = |side: Clause| match side.occur {
+            Occur::Should => side,
+            Occur::Must | Occur::MustNot => group(Occur::Should, vec![side]),
+        };
+        Ok(group(Occur::Should, sides.into_iter().map(side).collect()))
     }
 
     fn conjunction(&mut self, depth: usize) -> Result<Clause, SyntaxError> {
@@ -404,8 +409,8 @@ impl Parser {
             .collect();
         self.at += number.len();
         match number.parse::<f32>() {
-            Ok(boost) if boost > 0.0 && boost <= 1000.0 => Ok(boost),
-            _ => self.fail(at, "a word counts more than 0 and at most 1000 times"),
+            Ok(boost) if (0.01..=100.0).contains(&boost) => Ok(boost),
+            _ => self.fail(at, "a word counts 0.01 to 100 times"),
         }
     }
 }
@@ -463,6 +468,7 @@ mod tests {
             ("a OR b c", "(a b) c"),
             ("a AND b OR c", "((+a +b) c)"),
             ("a AND NOT b", "(+a -b)"),
+            ("a OR NOT b", "(a (-b))"),
             ("NOT b", "-b"),
             ("title:water", "Title:water"),
             ("Heading:\"a b\"", "Headings:<a b>0"),
@@ -492,7 +498,7 @@ mod tests {
             ("AND b", 1, "AND needs something before"),
             ("x https://a", 3, "no field \"https\""),
             ("a~3", 2, "1 or 2"),
-            ("a^0", 2, "more than 0"),
+            ("a^0", 2, "0.01 to 100"),
             ("title:(a b)", 7, "one word or phrase"),
         ];
         for (text, column, what) in cases {

@@ -252,7 +252,8 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
         }
         let rows_max = rows.iter().map(|(row, weight)| {
             let gains = row.bounds().map(|(tf, code)| self.scorer.gain(tf, code));
-            points(*weight, gains.fold(0.0, f32::max))
+            // A point more: rounding is not monotone to the last bit.
+            points(*weight, gains.fold(0.0, f32::max)) + 1
         });
         let rows_max = rows_max.fold(0, u32::saturating_add);
         let width = self.placed.reader.lengths().len();
@@ -320,7 +321,10 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
     fn collect(&mut self, start: usize, end: usize, rows: &[RowPart<'_>], rows_max: u32) {
         let placed = self.placed;
         let first = placed.base.0 + start as u32;
-        let last = first + (end - start) as u32;
+        let last = placed
+            .base
+            .0
+            .saturating_add((end as u32).min(placed.reader.local_end()));
         if let Some(filter) = self.filter {
             let allowed = filter.range_cardinality(first..last);
             if allowed * NARROW_SHARE <= (end - start) as u64 {
@@ -332,6 +336,9 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
         let threshold = top.threshold().unwrap_or(0.0);
         let mut offer = |local: usize, points: u32| {
             let local = Local((start + local) as u32);
+            if local.0 >= placed.reader.local_end() {
+                return top.threshold().unwrap_or(0.0);
+            }
             let ordinal = placed.ordinal(local);
             let score = points as f32;
             let may = || filter.is_none_or(|filter| filter.contains(ordinal.0));
@@ -459,10 +466,19 @@ fn weigh(statistics: Statistics, items: &[Item<'_>], found: &[Option<Term>]) -> 
         in_segments.flatten().map(|term| u64::from(term.df)).sum()
     };
     let weight = |(place, item): (usize, &Item<'_>)| match item {
-        Item::Term(_, often) => statistics.idf(df(place)) * often,
-        Item::Made(made, often) => statistics.idf(made.df()) * often,
+        Item::Term(_, often) => weight_of(statistics, df(place), *often),
+        Item::Made(made, often) => weight_of(statistics, made.df(), *often),
     };
     items.iter().enumerate().map(weight).collect()
+}
+
+/// 0 for what no chunk has: it must not make the points of the rest coarse.
+fn weight_of(statistics: Statistics, df: u64, often: f32) -> f32 {
+    if df == 0 {
+        0.0
+    } else {
+        statistics.idf(df) * often
+    }
 }
 
 const NO_POSTING: TextError = TextError::Malformed("a posting of no chunk or no occurrence");

@@ -9,6 +9,9 @@ use crate::args::Search;
 use crate::output::{Out, shorten};
 use crate::{Done, WrongCall};
 
+/// Characters that are shown of a hit.
+const SHOWN_CHARS: usize = 240;
+
 /// Hits that may be asked for.
 const K_MAX: usize = 10_000;
 
@@ -100,11 +103,14 @@ fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), WrongCall> {
     Ok((limits.iter().map(|(_, count)| count).sum(), limits))
 }
 
-/// `text` with signs around its highlights.
-fn marked(text: &str, spans: &[(u32, u32)]) -> String {
-    let mut out = String::with_capacity(text.len() + 4 * spans.len());
-    let mut spans = spans.iter().peekable();
-    for (at, c) in (0u32..).zip(text.chars()) {
+/// Up to `len` characters of `text` around its first highlight, with signs around all that lie within.
+fn marked(text: &str, spans: &[(u32, u32)], len: usize) -> String {
+    let first = spans.first().map_or(0, |&(start, _)| start as usize);
+    let from = if first < len / 2 { 0 } else { first - len / 4 };
+    let end = (from + len) as u32;
+    let mut out = String::from(if from > 0 { "… " } else { "" });
+    let mut spans = spans.iter().filter(|&&(_, last)| last <= end).peekable();
+    for (at, c) in (0u32..).zip(text.chars()).skip(from).take(len) {
         if spans.next_if(|&&(_, end)| end == at).is_some() {
             out.push('»');
         }
@@ -129,10 +135,10 @@ pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
             hit.rank, hit.citation.label, hit.document
         ))?;
         let text = match &hit.highlights {
-            Some(spans) => marked(&hit.text, spans),
+            Some(spans) => marked(&hit.text, spans, SHOWN_CHARS - 40),
             None => hit.text.clone(),
         };
-        out.line(&format!("    {}", shorten(&text, 240)))?;
+        out.line(&format!("    {}", shorten(&text, SHOWN_CHARS)))?;
         let methods = [
             hit.methods.text.map(|m| format!("text {}", m.rank)),
             hit.methods.vector.map(|m| format!("vector {}", m.rank)),
