@@ -566,13 +566,46 @@ fn exercise(bytes: Vec<u8>) {
     let dead = RoaringBitmap::new();
     let placed = Placed {
         base: Ordinal(0),
-        chunk_count: 50,
+        chunk_count: 250,
         dead: &dead,
         reader: &reader,
     };
-    let mut scratch = TextScratch::new();
-    let question = ["a", "b", "ax", "by", "h"];
-    let _ = search(&[placed], &question, Bm25::default(), None, 5, &mut scratch);
+    let (params, mut scratch) = (Bm25::default(), TextScratch::new());
+    let placed = [placed];
+    let question = ["a", "b", "ax", "by", "h", "w0", "w7"];
+    let few = RoaringBitmap::from([3, 60]);
+    for filter in [None, Some(&few)] {
+        let _ = search(&placed, &question, params, filter, 5, &mut scratch);
+    }
+    let mut analyzer = crate::analysis::Analyzer::new();
+    for question in ["\"w0 w1\"", "+w0 -w3 title:w1", "w1* OR wz1~", "wwwwwwww"] {
+        let query = TextQuery::parse(question).unwrap();
+        let _ = search_query(
+            &placed,
+            &query,
+            &mut analyzer,
+            params,
+            None,
+            5,
+            &mut scratch,
+        );
+        let _ = unknown(&placed, &query, None, &mut analyzer);
+    }
+}
+
+/// A section with everything: rows, windows, skips and an FST.
+fn rich() -> &'static [u8] {
+    static BYTES: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+        let bytes = section(&skewed(200, 5, 20..60));
+        let reader = TextReader::new(&bytes[..]).unwrap();
+        assert!(reader.term_count() > dictionary::LISTED_MAX as u32);
+        assert!(
+            u32::from_le_bytes(bytes[24..28].try_into().unwrap()) > 3,
+            "rows"
+        );
+        bytes
+    });
+    &BYTES
 }
 
 #[test]
@@ -666,6 +699,18 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
         let mut bytes = section(&corpus);
+        for (place, value) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = value;
+        }
+        exercise(bytes);
+    }
+
+    #[test]
+    fn altered_bytes_of_every_part_never_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
+    ) {
+        let mut bytes = rich().to_vec();
         for (place, value) in changes {
             let place = place.index(bytes.len());
             bytes[place] = value;

@@ -1,0 +1,106 @@
+//! The text index: analysis, building, questions of words and of the language.
+//!
+//! Texts are the same on every machine: words of a vocabulary in which a few make up most of a text, from a
+//! seed.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use loci_index::analysis::{Analyzer, TermList};
+use loci_index::text::{
+    Bm25, Field, TextBuilder, TextQuery, TextReader, TextScratch, search, search_query,
+};
+use loci_storage::{Local, Ordinal, Placed};
+use roaring::RoaringBitmap;
+
+const K: usize = 10;
+
+/// Texts of 60 words.
+fn texts(count: usize) -> Vec<String> {
+    let mut state = 0x853c_49e6_748f_ea9b_u64;
+    let mut word = move || {
+        // xorshift64 (Marsaglia, 2003)
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let share = (state >> 11) as f64 / (1u64 << 53) as f64;
+        format!("word{}", (share.powi(4) * 20_000.0) as u32)
+    };
+    let text = |_| (0..60).map(|_| word()).collect::<Vec<_>>().join(" ");
+    (0..count).map(text).collect()
+}
+
+fn built(texts: &[String]) -> Vec<u8> {
+    let (mut analyzer, mut builder) = (Analyzer::new(), TextBuilder::new());
+    for (local, text) in (0..).zip(texts) {
+        builder
+            .push_texts(
+                Local(local),
+                &mut analyzer,
+                [(Field::Body, &text[..])],
+                |_| {},
+            )
+            .expect("locals ascend");
+    }
+    builder.finish()
+}
+
+fn build(c: &mut Criterion) {
+    let texts = texts(2000);
+    let mut group = c.benchmark_group("text/build");
+    group.sample_size(10).throughput(Throughput::Elements(2000));
+    group.bench_function("2000", |b| b.iter(|| built(black_box(&texts))));
+    group.finish();
+}
+
+fn questions(c: &mut Criterion) {
+    let mut group = c.benchmark_group("text/search");
+    for count in [1000, 10_000, 40_000] {
+        let texts = texts(count);
+        let reader = TextReader::new(built(&texts)).expect("it was just built");
+        let dead = RoaringBitmap::new();
+        let placed = [Placed {
+            base: Ordinal(0),
+            chunk_count: reader.local_end(),
+            dead: &dead,
+            reader: &reader,
+        }];
+        let words = |text: &String| text.split(' ').take(8).collect::<Vec<_>>().join(" ");
+        let asked: Vec<String> = texts.iter().step_by(count / 100).map(words).collect();
+        let (mut analyzer, mut list) = (Analyzer::new(), TermList::default());
+        let (params, mut scratch) = (Bm25::default(), TextScratch::new());
+        let mut next = asked.iter().cycle();
+        group.bench_function(BenchmarkId::new("words", count), |b| {
+            b.iter(|| {
+                analyzer.list(next.next().expect("it goes round"), &mut list);
+                let terms: Vec<&str> = list.iter().collect();
+                search(&placed, &terms, params, None, K, &mut scratch).expect("it is sound")
+            });
+        });
+        for (name, question) in [
+            ("phrase", "\"word17 word3\""),
+            ("prefix", "word19*"),
+            ("misspelt", "wrod1234~"),
+        ] {
+            let query = TextQuery::parse(question).expect("it is a question");
+            group.bench_function(BenchmarkId::new(name, count), |b| {
+                b.iter(|| {
+                    search_query(
+                        &placed,
+                        &query,
+                        &mut analyzer,
+                        params,
+                        None,
+                        K,
+                        &mut scratch,
+                    )
+                    .expect("it is sound")
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, build, questions);
+criterion_main!(benches);
