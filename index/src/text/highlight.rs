@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 
 use super::automata::{Misspelling, Pattern, accepts};
 use super::parse::{Clause, Node, Occur};
+use super::search::check;
 use super::{Term, TextError, TextQuery, TextReader};
 use crate::analysis::Analyzer;
 
@@ -115,6 +116,7 @@ pub fn unknown<B: AsRef<[u8]>>(
     filter: Option<&RoaringBitmap>,
     analyzer: &mut Analyzer,
 ) -> Result<Vec<Unknown>, TextError> {
+    check(segments)?;
     let mut words = Vec::new();
     written(&query.clauses, analyzer, &mut words);
     let (mut tried, mut unknown) = (HashSet::new(), Vec::new());

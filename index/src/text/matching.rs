@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use super::automata::{Misspelling, Pattern};
 use super::cursor::{Cursor, occurrences};
 use super::parse::{Clause, Node, Occur};
-use super::search::{Counted, Made, TextScratch, search_counted};
+use super::search::{Counted, Made, TextScratch, check, search_counted};
 use super::{Bm25, Field, TextError, TextQuery, TextReader};
 use crate::analysis::Analyzer;
 
@@ -34,6 +34,7 @@ pub fn search_query<B: AsRef<[u8]>>(
     k: usize,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
+    check(segments)?;
     let mut matcher = Matcher {
         segments,
         analyzer,

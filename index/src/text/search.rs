@@ -153,6 +153,7 @@ fn search_items<B: AsRef<[u8]>>(
     k: usize,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
+    check(segments)?;
     let statistics = statistics(segments);
     let known = scratch.scorer.take();
     let scorer = match known.filter(|scorer| scorer.is_of(params, statistics)) {
@@ -174,11 +175,6 @@ fn search_items<B: AsRef<[u8]>>(
         let found = &found[i * items.len()..][..items.len()];
         if k == 0 {
             continue;
-        }
-        if placed.reader.local_end() > placed.chunk_count {
-            return Err(TextError::Malformed(
-                "it speaks of more chunks than its segment has",
-            ));
         }
         let reader = placed.reader;
         let present = items.iter().zip(found).zip(&weights);
@@ -384,6 +380,19 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
                 self.top.push(score, ordinal);
             }
         }
+    }
+}
+
+/// Refuses sections that speak of chunks beyond their segment: their ordinals would be those of others.
+pub(super) fn check<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+) -> Result<(), TextError> {
+    let fits = |placed: &Placed<'_, TextReader<B>>| placed.reader.local_end() <= placed.chunk_count;
+    match segments.iter().all(fits) {
+        true => Ok(()),
+        false => Err(TextError::Malformed(
+            "it speaks of more chunks than its segment has",
+        )),
     }
 }
 
