@@ -14,10 +14,10 @@ use loci_graph::{
 };
 use loci_index::analysis::Analyzer;
 use loci_index::facets::{self, Predicate};
-use loci_index::text::{self, Bm25, TextQuery, TextScratch, Unknown};
+use loci_index::text::{self, Bm25, TextError, TextQuery, TextReader, TextScratch, Unknown};
 use loci_index::vector::{self, Effort, VectorQuery, VectorScratch, Visit, Way};
 use loci_storage::segment::{Layer, Section};
-use loci_storage::{ConceptId, Scored};
+use loci_storage::{ConceptId, Placed, Scored};
 use roaring::RoaringBitmap;
 
 use crate::answer::ExplainStep;
@@ -159,23 +159,9 @@ impl<'v> Run<'v> {
         k: usize,
         scratch: &mut TextScratch,
     ) -> Result<Vec<Scored>, QueryError> {
-        let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
-        let run = || {
-            let mut lists = Vec::with_capacity(layers.len());
-            for &layer in layers {
-                let segments = view.text(layer);
-                lists.push(text::search(
-                    &segments,
-                    terms,
-                    Bm25::default(),
-                    filter,
-                    k,
-                    scratch,
-                )?);
-            }
-            Ok(merged(lists, k))
-        };
-        self.trace.step("text", run, |hits| hits.len() as u64)
+        self.text_by_layer(k, |segments, filter| {
+            text::search(segments, terms, Bm25::default(), filter, k, scratch)
+        })
     }
 
     /// The `k` best chunks for a question in the language of text questions.
@@ -186,15 +172,33 @@ impl<'v> Run<'v> {
         analyzer: &mut Analyzer,
         scratch: &mut TextScratch,
     ) -> Result<Vec<Scored>, QueryError> {
+        self.text_by_layer(k, |segments, filter| {
+            text::search_query(
+                segments,
+                query,
+                analyzer,
+                Bm25::default(),
+                filter,
+                k,
+                scratch,
+            )
+        })
+    }
+
+    /// The `k` best of all layers, each of which `search` searches.
+    fn text_by_layer(
+        &mut self,
+        k: usize,
+        mut search: impl FnMut(
+            &[Placed<'_, TextReader<Section>>],
+            Option<&RoaringBitmap>,
+        ) -> Result<Vec<Scored>, TextError>,
+    ) -> Result<Vec<Scored>, QueryError> {
         let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
         let run = || {
             let mut lists = Vec::with_capacity(layers.len());
             for &layer in layers {
-                let segments = view.text(layer);
-                let params = Bm25::default();
-                lists.push(text::search_query(
-                    &segments, query, analyzer, params, filter, k, scratch,
-                )?);
+                lists.push(search(&view.text(layer), filter)?);
             }
             Ok(merged(lists, k))
         };

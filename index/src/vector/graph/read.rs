@@ -368,10 +368,15 @@ impl<B: AsRef<[u8]>> Compiled<B> for Search<'_, B> {
         match self.among {
             Among::All => walk.run(simd, &bottom, [entry], self.reach),
             Among::Wide(accept) => {
-                walk.run(simd, &Wide { bottom, accept }, [entry], self.reach);
+                walk.run(
+                    simd,
+                    &Sieve::<C, true> { bottom, accept },
+                    [entry],
+                    self.reach,
+                );
             }
             Among::Accepted(accept, given) => {
-                let field = Filtered { bottom, accept };
+                let field = Sieve::<C, false> { bottom, accept };
                 let mut starts = Vec::with_capacity(2 * given.len());
                 starts.extend_from_slice(given);
                 starts.extend(Some(entry).filter(|&entry| accept(entry)));
@@ -505,72 +510,16 @@ impl<C: Code> Field for Bottom<'_, C> {
     }
 }
 
-/// Layer 0 as a walk under a filter sees it: from a node to all accepted ones that are linked to it,
-/// or to a linked node that is not accepted (ACORN-1; Patel et al., SIGMOD 2024).
-struct Filtered<'a, C> {
+/// Layer 0 as a walk under a filter sees it. `WIDE`: through everything, looking for what is accepted. Else
+/// from a node to all accepted ones that are linked to it, or to a linked node that is not accepted
+/// (ACORN-1; Patel et al., SIGMOD 2024).
+struct Sieve<'a, C, const WIDE: bool> {
     bottom: Bottom<'a, C>,
     accept: Accept<'a>,
 }
 
-impl<C: Code> Field for Filtered<'_, C> {
-    #[inline(always)]
-    fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
-        self.bottom.distance(simd, node)
-    }
-
-    #[inline(always)]
-    fn excess(&self, distance: f32) -> f32 {
-        self.bottom.excess(distance)
-    }
-
-    #[inline(always)]
-    fn blur(&self) -> f32 {
-        self.bottom.blur
-    }
-
-    #[inline(always)]
-    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
-        for link in filled(self.bottom.links(node)) {
-            if !seen.insert(link) {
-                continue;
-            }
-            if (self.accept)(link) {
-                found.push(link);
-                continue;
-            }
-            for next in filled(self.bottom.links(link)) {
-                // What is not accepted is not marked: its own links are not followed yet.
-                if (self.accept)(next) && seen.insert(next) {
-                    found.push(next);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch<S: Simd>(&self, simd: S, node: u32) {
-        self.bottom.prefetch(simd, node);
-    }
-
-    #[inline(always)]
-    fn code_len(&self) -> usize {
-        self.bottom.code_len()
-    }
-
-    #[inline(always)]
-    fn prefetch_links<S: Simd>(&self, simd: S, node: u32) {
-        self.bottom.prefetch_links(simd, node);
-    }
-}
-
-/// Layer 0 as a walk sees it that goes through everything and looks for what is accepted.
-struct Wide<'a, C> {
-    bottom: Bottom<'a, C>,
-    accept: Accept<'a>,
-}
-
-impl<C: Code> Field for Wide<'_, C> {
-    const ALL_MAY: bool = false;
+impl<C: Code, const WIDE: bool> Field for Sieve<'_, C, WIDE> {
+    const ALL_MAY: bool = !WIDE;
 
     #[inline(always)]
     fn may_be_found(&self, node: u32) -> bool {
@@ -594,7 +543,24 @@ impl<C: Code> Field for Wide<'_, C> {
 
     #[inline(always)]
     fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
-        self.bottom.gather(node, seen, found);
+        if WIDE {
+            return self.bottom.gather(node, seen, found);
+        }
+        for link in filled(self.bottom.links(node)) {
+            if !seen.insert(link) {
+                continue;
+            }
+            if (self.accept)(link) {
+                found.push(link);
+                continue;
+            }
+            for next in filled(self.bottom.links(link)) {
+                // What is not accepted is not marked: its own links are not followed yet.
+                if (self.accept)(next) && seen.insert(next) {
+                    found.push(next);
+                }
+            }
+        }
     }
 
     #[inline(always)]
