@@ -25,6 +25,7 @@ use crate::corpus::Corpus;
 use crate::error::Error;
 use crate::outside::embed_texts;
 use crate::progress::Progress;
+use crate::segment::language_of;
 use crate::space::fit_projection;
 use crate::views::View;
 
@@ -200,6 +201,7 @@ fn questions(
             continue;
         }
         let (at, sentence) = sentences[draw(seed, index as u64) as usize % sentences.len()];
+        analyzer.speak(language_of(&document).into());
         let asked = analyzer.terms(sentence);
         if asked.len() < TERMS_MIN {
             continue;

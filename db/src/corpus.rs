@@ -13,7 +13,7 @@ use loci_storage::{DocumentId, Ordinal, StoreError, Table, keys};
 
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::segment::{is_embedded, layer_of};
+use crate::segment::{is_embedded, language_of, layer_of};
 use crate::views::View;
 
 /// The passages of a view, by ascending ordinal within each segment.
@@ -46,6 +46,7 @@ impl Corpus {
                 };
                 let base = segment.base.0 + run.first.0;
                 for_each_passage(view, id, |place, document, chunk| {
+                    analyzer.speak(language_of(document).into());
                     let terms = analyzer.terms(&indexed_text(document, chunk));
                     corpus.push(Ordinal(base + place), id, place, &terms);
                 })?;

@@ -216,7 +216,9 @@ impl Database {
     pub fn search_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
         let asks = request.vector.is_none() && request.strategy.uses_vectors();
         let vector = match (&view.projector, &view.outside) {
-            (Some(projector), _) if asks => Ok(projector.embed(&request.question)),
+            (Some(projector), _) if asks => {
+                Ok(projector.embed(&request.question, view.read.languages()))
+            }
             (None, Some(outside)) if asks => outside.embed(&request.question),
             _ => return Ok(self.inner.searcher.search(&view.read, request)?),
         };

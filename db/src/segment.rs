@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_graph::{MentionsBuilder, NamesBuilder, RelationsBuilder};
-use loci_index::analysis::Analyzer;
+use loci_index::analysis::{Analyzer, Language};
 use loci_index::facets::FacetBuilder;
 use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorError, VectorReader};
@@ -122,6 +122,11 @@ impl<'a> Donor<'a> {
     }
 }
 
+/// What the words of a document are stemmed by.
+pub(crate) fn language_of(record: &DocumentRecord) -> Language {
+    Language::of(record.language.as_deref())
+}
+
 /// The layer that a chunk is found in.
 pub(crate) fn layer_of(place: u32, chunk: &ChunkRecord) -> Layer {
     if chunk.subtree_end == place + 1 {
@@ -208,6 +213,8 @@ impl<'a> SegmentWriter<'a> {
 
 impl SegmentBuilder for SegmentWriter<'_> {
     fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError> {
+        let language = language_of(&document.record);
+        self.analyzer.get().speak(language.into());
         for (place, chunk) in (0u32..).zip(&document.chunks) {
             let local = Local(document.first.0 + place);
             let layer = layer_of(place, chunk);

@@ -1,5 +1,6 @@
 //! The settings of a store, kept in it. `loci config` reads and writes them by name.
 
+use loci_index::analysis::{code_of, detect};
 use loci_storage::records::EmbedLevels;
 use loci_storage::{Rows, StoreError, Table};
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,9 @@ use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 
 use crate::error::Error;
+
+/// The language that stands for telling it from the text.
+const LANGUAGE_AUTO: &str = "auto";
 
 /// Which embedder a store uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +31,8 @@ pub struct Settings {
     pub embedder: EmbedderChoice,
     /// Which chunks an ingest embeds when it is not told.
     pub embed_levels: EmbedLevels,
+    /// Language of documents that do not state theirs: `auto` to tell it from their text, or an ISO 639 code.
+    pub language: String,
     /// Target size of a section chunk, in tokens.
     pub chunk_parent_tokens: u32,
     /// Target size of a passage chunk, in tokens.
@@ -60,6 +66,7 @@ impl Default for Settings {
         Settings {
             embedder: EmbedderChoice::Builtin,
             embed_levels: EmbedLevels::All,
+            language: LANGUAGE_AUTO.into(),
             chunk_parent_tokens: 1024,
             chunk_child_tokens: 256,
             chunk_overlap: 0.2,
@@ -94,6 +101,18 @@ impl Settings {
             .map_err(|why| StoreError::Invalid(format!("settings of the store: {why}")))
     }
 
+    /// ISO 639-3 of the language that a document with this text is in, by the setting of the store.
+    pub(crate) fn language_of(rows: &dyn Rows, text: &str) -> Result<Option<String>, StoreError> {
+        let json = rows.get(Table::Settings, b"language")?;
+        let set: Option<String> = json.and_then(|json| serde_json::from_slice(&json).ok());
+        let set = set.filter(|language| language != LANGUAGE_AUTO);
+        let code = match set {
+            Some(language) => code_of(&language),
+            None => detect(text),
+        };
+        Ok(code.map(str::to_owned))
+    }
+
     /// Names and values, sorted by name.
     pub fn to_map(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
@@ -125,6 +144,11 @@ impl Settings {
 
     fn check(&self) -> Result<(), Error> {
         let rules = [
+            (
+                "language",
+                self.language == LANGUAGE_AUTO || code_of(&self.language).is_some(),
+                "auto, or an ISO 639 code such as eng or de",
+            ),
             (
                 "chunk_parent_tokens",
                 (64..=32_768).contains(&self.chunk_parent_tokens),
@@ -227,6 +251,7 @@ mod tests {
             ("hops", "4", "1..3"),
             ("hops", "two", "hops"),
             ("embedder", "minilm", "embedder"),
+            ("language", "klingon", "ISO 639"),
             ("chunk_child_tokens", "2000", "at most chunk_parent_tokens"),
         ];
         for (name, value, says) in cases {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use loci_index::analysis::Analyzer;
+use loci_index::analysis::{Analyzer, Languages};
 use loci_models::lsa::{FitError, FitOptions, Fitter, Projection};
 use loci_query::calibrate::Calibration;
 use loci_storage::records::SpaceRecord;
@@ -20,7 +20,7 @@ use crate::corpus::Corpus;
 use crate::database::Inner;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::segment::{VectorSource, VectorWriter, is_embedded, layer_of};
+use crate::segment::{VectorSource, VectorWriter, is_embedded, language_of, layer_of};
 use crate::settings::{EmbedderChoice, Settings};
 use crate::views::View;
 
@@ -65,9 +65,10 @@ impl Projector {
         self.projection.dim()
     }
 
-    /// The vector of a text; `None` when no word of it is known.
-    pub(crate) fn embed(&self, text: &str) -> Option<Vec<f32>> {
+    /// The vector of a question in any of `languages`; `None` when no word of it is known.
+    pub(crate) fn embed(&self, text: &str, languages: Languages) -> Option<Vec<f32>> {
         let mut analyzer = self.analyzers.lock().pop().unwrap_or_default();
+        analyzer.speak(languages);
         let terms = analyzer.terms(text);
         self.analyzers.lock().push(analyzer);
         self.embed_terms(&terms)
@@ -231,6 +232,7 @@ pub(crate) fn vectors_of(
         let Some(run) = segment.documents.find(id) else {
             continue;
         };
+        analyzer.speak(language_of(&document).into());
         for (place, chunk) in (0u32..).zip(&rows.chunks(id)?) {
             let layer = layer_of(place, chunk);
             if is_embedded(document.embed, layer) {

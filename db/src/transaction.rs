@@ -2,7 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use loci_storage::records::{ChunkRecord, DocumentRecord, ItemRecord};
+use loci_index::analysis::code_of;
+use loci_storage::records::{ChunkRecord, DocumentRecord, FileType, ItemRecord};
 use loci_storage::staging::DocumentRows;
 use loci_storage::{ChunkKey, DocumentId, DocumentKey, ItemId, Staging, StoreError};
 
@@ -190,9 +191,28 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
     if rows.record.ingested_at_ms == 0 {
         rows.record.ingested_at_ms = now_ms();
     }
+    rows.record.language = language(staging, &rows)?;
     let id = staging.put_document(rows)?;
     contributions::replace(staging, id, &before, &after)?;
     Ok(id)
+}
+
+/// The language of a document, as ISO 639-3 where it is known: as stated, or else that of its text.
+fn language(staging: &Staging<'_>, rows: &DocumentRows) -> Result<Option<String>, Error> {
+    if let Some(stated) = &rows.record.language {
+        return Ok(Some(code_of(stated).map_or(stated.clone(), str::to_owned)));
+    }
+    if rows.record.file_type == FileType::Code {
+        return Ok(None);
+    }
+    let written = || std::str::from_utf8(&rows.original).ok();
+    let text = rows.text.as_deref().or_else(written);
+    let text = text.filter(|text| !text.is_empty()).or_else(|| {
+        let texts = rows.chunks.iter().map(|chunk| &chunk.text[..]);
+        texts.max_by_key(|text| text.len())
+    });
+    let text = text.unwrap_or_default();
+    Ok(Settings::language_of(staging.rows(), text)?)
 }
 
 fn item_record(staging: &Staging<'_>, item: NewItem) -> Result<ItemRecord, Error> {

@@ -357,6 +357,46 @@ fn the_built_in_embedder_is_fitted_once_and_serves_what_comes_later() {
 }
 
 #[test]
+fn documents_are_stemmed_and_asked_in_their_language() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    let german = "Die alten Häuser stehen am Fluss, und in jedem von ihnen wohnt eine Familie.";
+    let english = "The old houses stand by the river, and a family lives in each of them.";
+    put(&database, document("de", &[german, "Kurz."]));
+    put(&database, document("en", &[english]));
+    let mut stated = document("stated", &["Häuser, Hütten"]);
+    stated.record.language = Some("de-AT".into());
+    put(&database, stated);
+    let texts = |request: &SearchRequest| -> Vec<String> {
+        let hits = database.search(request).unwrap().hits;
+        hits.into_iter().map(|hit| hit.text).collect()
+    };
+
+    let mut hits = texts(&text("hauses"));
+    hits.sort();
+    assert_eq!(hits, [german, "Häuser, Hütten"]);
+    assert_eq!(texts(&text("house")), [english]);
+    let asked = SearchRequest {
+        highlights: true,
+        filter: Some(Expr::parse("language = deu").unwrap()),
+        ..text("+haus")
+    };
+    let answer = database.search(&asked).unwrap();
+    assert_eq!(answer.hits.len(), 2);
+    for hit in &answer.hits {
+        let [(from, to)] = hit.highlights.as_deref().unwrap() else {
+            panic!("{hit:?}");
+        };
+        let marked = hit.text.chars().take(*to as usize).skip(*from as usize);
+        assert_eq!(marked.collect::<String>(), "Häuser");
+    }
+
+    database.set("language", "fr").unwrap();
+    put(&database, document("fr", &["maisons"]));
+    assert_eq!(texts(&text("maison")), ["maisons"]);
+}
+
+#[test]
 fn settings_are_kept_in_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();

@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Instant;
 
 use loci_graph::{GraphView, HopOptions, Link, Reached};
-use loci_index::analysis::Analyzer;
+use loci_index::analysis::{Analyzer, Language};
 use loci_index::text::{Highlighter, TextQuery, TextScratch, Unknown};
 use loci_index::vector::VectorScratch;
 use loci_storage::records::{ChunkRecord, DocumentRecord};
@@ -124,6 +124,7 @@ fn answer(
     scratch: &mut Scratch,
 ) -> Result<Answer, QueryError> {
     let started = Instant::now();
+    scratch.analyzer.speak(view.languages());
     let mut run = Run::new(view, request)?;
     let segments = view.graph_segments();
     let graph = view.graph(&segments);
@@ -205,6 +206,7 @@ fn answer(
     )?;
     if request.highlights {
         highlight(&mut cited, &asked, &mut scratch.analyzer);
+        scratch.analyzer.speak(view.languages());
     }
     let did_you_mean = match in_language {
         true => suggestions(
@@ -244,7 +246,8 @@ fn answer(
 /// Says which characters of the hits the question asked for.
 fn highlight(cited: &mut [Cited], asked: &TextQuery, analyzer: &mut Analyzer) {
     let highlighter = Highlighter::new(asked, analyzer);
-    for Cited { hit, .. } in cited {
+    for Cited { hit, language, .. } in cited {
+        analyzer.speak((*language).into());
         let spans = highlighter.spans(&hit.text, analyzer);
         let (mut at, mut chars) = (0, 0u32);
         let mut char_of = |byte: usize| {
@@ -269,6 +272,7 @@ fn suggestions(
         let Ok(fetched) = fetch.get(chunk) else {
             continue;
         };
+        analyzer.speak(Language::of(fetched.document.language.as_deref()).into());
         let text = indexed_text(fetched.document, &fetched.chunk);
         let mut written = None;
         analyzer.for_each_token(&text, |token| {
@@ -453,6 +457,8 @@ struct Cited {
     hit: Hit,
     /// What a reader calls the document.
     title: String,
+    /// What its words were stemmed by.
+    language: Language,
     /// Characters and label of the parent.
     parent: Option<((u64, u64), String)>,
 }
@@ -464,6 +470,7 @@ impl Cited {
         Cited {
             hit,
             title,
+            language: Language::ENGLISH,
             parent: None,
         }
     }
@@ -500,6 +507,7 @@ fn hit(rank: u32, found: &Fused, fetched: Fetched<'_>, path: Vec<String>) -> Cit
     Cited {
         hit,
         title: name(document).to_owned(),
+        language: Language::of(document.language.as_deref()),
         parent: place,
     }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use loci_graph::{GraphReader, GraphView, Ranks};
+use loci_index::analysis::Languages;
 use loci_index::facets::FacetReader;
 use loci_index::text::TextReader;
 use loci_index::vector::VectorReader;
@@ -22,6 +23,7 @@ pub struct ReadView {
     snapshot: Snapshot,
     segments: Vec<ViewSegment>,
     ranks: Option<Ranks<Section>>,
+    languages: Languages,
 }
 
 impl fmt::Debug for ReadView {
@@ -62,7 +64,11 @@ impl ReadView {
             .segments()
             .iter()
             .map(|segment| ViewSegment::open(segment, previous))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, _>>()?;
+        let texts = segments.iter().flat_map(|segment| &segment.indexes.text);
+        let languages = texts.fold(Languages::default(), |all, text| {
+            all.union(text.languages())
+        });
         let ranks = snapshot
             .analysis()
             .and_then(|part| part.find(SectionId::Ranks, 0));
@@ -72,6 +78,7 @@ impl ReadView {
             snapshot,
             segments,
             ranks,
+            languages,
         })
     }
 
@@ -91,6 +98,11 @@ impl ReadView {
     /// PageRank of concepts, where it was computed.
     pub fn ranks(&self) -> Option<&Ranks<Section>> {
         self.ranks.as_ref()
+    }
+
+    /// The languages that its chunks are written in: questions are asked in all of them.
+    pub fn languages(&self) -> Languages {
+        self.languages
     }
 
     /// Text of a layer, by segment.

@@ -4,7 +4,7 @@
 //!
 //! | word | terms | rule |
 //! | --- | --- | --- |
-//! | `Cafés` | `cafe` | folded: compatibility forms, diacritics, case; then stemmed (English Snowball) |
+//! | `Cafés` | `cafe` | folded: compatibility forms, diacritics, case; then stemmed (Snowball) by the language of the text |
 //! | `3.14`, `1,000`, `1.2.3` | `3.14`, `1000`, `1.2.3` | numbers are kept whole, commas between thousands drop |
 //! | `parseHttpRequest` | `parsehttprequest`, `pars`, `http`, `request` | whole and parts, split where case changes |
 //! | `snake_case`, `std.io` | `snake_case`, `snake`, `case`; … | whole and parts, split at signs |
@@ -13,16 +13,20 @@
 //! | `U.S.A.` | `usa` | single letters between full stops are one word |
 //! | `東京都` | `東京`, `京都` | scripts without spaces: pairs of neighbours |
 //!
+//! An analyzer speaks some [`Languages`]: a text is written in one and asked in all that a store has, so a word
+//! of a question may have a stem in each.
+//!
 //! Stop words are kept: their weight is as small as they are frequent. A term has at most
 //! [`TERM_CHARS_MAX`] characters, the rest is cut off; of a word only the first
 //! [`WORD_CHARS_MAX`] characters count.
 //!
-//! Invariant: the terms depend on the text alone, never on what was analysed before. A change that
+//! Invariant: the terms depend on the text and the languages alone, never on what was analysed before. A change that
 //! alters any term is a new [`VERSION`], and text sections of another version are rebuilt.
 //!
 //! Start reading at [`Analyzer::for_each_token`].
 
 mod fold;
+mod language;
 mod script;
 mod split;
 
@@ -30,16 +34,16 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
-use frostem::{Algorithm, Stemmer};
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
 use fold::fold_into;
+pub use language::{Language, Languages, code_of, detect};
 use script::{Span, spans};
 use split::{Shape, parts, shape};
 
 /// Counts the changes of what a text's terms are.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Characters that a term has at most; longer ones are cut to this.
 pub const TERM_CHARS_MAX: usize = 64;
@@ -52,6 +56,9 @@ const MEMO_BYTES_MAX: usize = 32;
 
 /// Words remembered with their terms; the memory starts afresh when it is full.
 const MEMO_WORDS_MAX: usize = 1 << 16;
+
+/// Sets of languages beside the one at hand whose words are remembered.
+const OTHER_MEMOS_MAX: usize = 3;
 
 /// One term of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,11 +92,28 @@ impl TermList {
 
 /// Turns text into terms. Holds scratch and a memory of words, so keep one per thread.
 pub struct Analyzer {
-    stemmer: Stemmer,
-    memo: HashMap<Box<str>, Word, RandomState>,
+    /// Not empty.
+    languages: Languages,
+    memo: Memo,
+    /// What is remembered of words in other languages.
+    other_memos: Vec<(Languages, Memo)>,
     folded: String,
     /// Where characters start in `folded`, and the bytes of the text that they are written in.
     characters: Vec<(usize, Range<usize>)>,
+}
+
+/// Words with what they become.
+type Memo = HashMap<Box<str>, Word, RandomState>;
+
+/// One word of a text, as [`Analyzer::readings`] gives it; the fields are those of [`Token`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The term.
+    pub term: String,
+    /// Its place.
+    pub position: u32,
+    /// The bytes of the text that it stands for.
+    pub span: Range<usize>,
 }
 
 /// What a word becomes.
@@ -116,14 +140,61 @@ impl Default for Analyzer {
 }
 
 impl Analyzer {
-    /// An analyzer that remembers nothing yet.
+    /// An analyzer that speaks English and remembers nothing yet.
     pub fn new() -> Self {
         Analyzer {
-            stemmer: Stemmer::new(Algorithm::English),
+            languages: Language::ENGLISH.into(),
             memo: HashMap::default(),
+            other_memos: Vec::new(),
             folded: String::new(),
             characters: Vec::new(),
         }
+    }
+
+    /// Takes texts for such of `languages` from now on; English where there are none. Cheap.
+    pub fn speak(&mut self, languages: Languages) {
+        let languages = match languages.is_empty() {
+            true => Language::ENGLISH.into(),
+            false => languages,
+        };
+        if languages == self.languages {
+            return;
+        }
+        let known = self.other_memos.iter().position(|(of, _)| *of == languages);
+        let memo = known.map(|at| self.other_memos.swap_remove(at).1);
+        let before = std::mem::replace(&mut self.memo, memo.unwrap_or_default());
+        if self.other_memos.len() == OTHER_MEMOS_MAX {
+            self.other_memos.remove(0);
+        }
+        self.other_memos.push((self.languages, before));
+        self.languages = languages;
+    }
+
+    /// What texts are taken for; not empty.
+    pub fn languages(&self) -> Languages {
+        self.languages
+    }
+
+    /// The tokens of `text` in each language that is spoken; those that agree are one reading.
+    pub fn readings(&mut self, text: &str) -> Vec<Vec<Read>> {
+        let all = self.languages;
+        let mut readings = Vec::with_capacity(1);
+        for language in all.iter() {
+            self.speak(language.into());
+            let mut reading = Vec::new();
+            self.for_each_token(text, |token| {
+                reading.push(Read {
+                    term: token.term.to_owned(),
+                    position: token.position,
+                    span: token.span,
+                });
+            });
+            if !readings.contains(&reading) {
+                readings.push(reading);
+            }
+        }
+        self.speak(all);
+        readings
     }
 
     /// Calls `f` with every token of `text`, in reading order; the terms of one word follow each
@@ -220,25 +291,27 @@ impl Analyzer {
             }
             false => word,
         };
-        match shape(word) {
-            Shape::Suffixed(word, bare) => {
-                keep(self.folded(word), 0);
-                keep(self.stemmed(bare), 0);
-            }
-            Shape::Plain(word) => keep(self.stemmed(word), 0),
-            Shape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
-            Shape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
-            Shape::Compound(word) => {
-                let signs = word.contains(split::is_sign);
-                let whole = if signs {
-                    self.folded(word)
-                } else {
-                    self.stemmed(word)
-                };
-                keep(whole, 0);
-                for (place, part) in (0..).zip(parts(word)) {
-                    keep(self.stemmed(part), place);
-                    places = place + 1;
+        for language in self.languages.iter() {
+            match shape(word) {
+                Shape::Suffixed(word, bare) => {
+                    keep(self.folded(word), 0);
+                    keep(self.stemmed(language, bare), 0);
+                }
+                Shape::Plain(word) => keep(self.stemmed(language, word), 0),
+                Shape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
+                Shape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
+                Shape::Compound(word) => {
+                    let signs = word.contains(split::is_sign);
+                    let whole = if signs {
+                        self.folded(word)
+                    } else {
+                        self.stemmed(language, word)
+                    };
+                    keep(whole, 0);
+                    for (place, part) in (0..).zip(parts(word)) {
+                        keep(self.stemmed(language, part), place);
+                        places = place + 1;
+                    }
                 }
             }
         }
@@ -262,15 +335,15 @@ impl Analyzer {
         first_chars(&self.folded, TERM_CHARS_MAX).into()
     }
 
-    /// `word` folded and cut, and stemmed if it is written in Latin letters.
-    fn stemmed(&mut self, word: &str) -> Box<str> {
+    /// `word` stemmed, folded and cut.
+    fn stemmed(&mut self, language: Language, word: &str) -> Box<str> {
         let folded = self.folded(word);
-        if !folded.bytes().all(|b| b.is_ascii_lowercase() || b == b'\'') {
+        let Some(stem) = language.stem(word, &folded) else {
             return folded;
-        }
-        match self.stemmer.stem(&folded) {
+        };
+        match self.folded(&stem) {
             stem if stem.is_empty() => folded,
-            stem => stem.into(),
+            stem => stem,
         }
     }
 

@@ -291,3 +291,97 @@ proptest! {
         prop_assert_eq!(terms(&format!("{a} {b}")), both);
     }
 }
+
+fn terms_in(language: &str, text: &str) -> Vec<String> {
+    let mut analyzer = Analyzer::new();
+    analyzer.speak(Language::of(Some(language)).into());
+    analyzer.terms(text)
+}
+
+/// Of each language, words that must have one term, and a word that must have another.
+#[test]
+fn words_are_stemmed_by_the_language_of_the_text() {
+    let cases: &[(&str, &[&str], &str)] = &[
+        ("eng", &["running", "runs", "run"], "walk"),
+        ("deu", &["Häuser", "Hauses", "haus"], "Maus"),
+        (
+            "fra",
+            &["évaluées", "évaluer", "évalué", "EVALUER"],
+            "valeur",
+        ),
+        ("spa", &["canciones", "canción", "CANCION"], "cantar"),
+        ("por", &["livros", "LIVRO", "livro"], "casa"),
+        ("ita", &["bambini", "bambino", "bambina"], "bomba"),
+        ("nld", &["boeken", "boek"], "boete"),
+        ("swe", &["flickorna", "flickor", "flicka"], "pojke"),
+        ("dan", &["husene", "huset", "hus"], "hest"),
+        ("nob", &["bøkene", "bøker"], "brev"),
+        ("fin", &["taloissa", "talossa", "talo"], "tuoli"),
+        ("hun", &["házakban", "házak"], "kert"),
+        ("ron", &["orașele", "orașe"], "casa"),
+        ("rus", &["книгами", "книги", "книга"], "дом"),
+        ("ell", &["δρόμοι", "δρόμος"], "σπίτι"),
+        ("tur", &["kitaplar", "kitap"], "kalem"),
+        ("ara", &["الكتاب", "كتاب"], "بيت"),
+        ("vie", &["trees", "TREES"], "tree"),
+    ];
+    for (language, same, other) in cases {
+        let first = terms_in(language, same[0]);
+        assert_eq!(first.len(), 1, "{language}: {first:?}");
+        for word in &same[1..] {
+            assert_eq!(terms_in(language, word), first, "{language}: {word}");
+        }
+        assert_ne!(terms_in(language, other), first, "{language}: {other}");
+    }
+    assert_eq!(
+        terms_in("rus", "Running серверов"),
+        ["run", "сервер"],
+        "Latin words are English where the language has other letters"
+    );
+}
+
+#[test]
+fn a_question_has_the_stems_of_every_language_once() {
+    let mut analyzer = Analyzer::new();
+    let (english, german) = (Language::ENGLISH, Language::of(Some("deu")));
+    analyzer.speak(Languages::from(english).union(german.into()));
+    assert_eq!(analyzer.terms("running"), ["run", "running"]);
+    assert_eq!(analyzer.terms("Wasser"), ["wasser", "wass"]);
+    assert_eq!(analyzer.terms("3.14 of"), ["3.14", "of"]);
+    let readings = analyzer.readings("running water");
+    let words = |reading: &Vec<Read>| -> Vec<String> {
+        reading.iter().map(|word| word.term.clone()).collect()
+    };
+    assert_eq!(readings.len(), 2);
+    assert_eq!(words(&readings[0]), ["run", "water"]);
+    assert_eq!(words(&readings[1]), ["running", "wat"]);
+    assert_eq!(analyzer.readings("of 42").len(), 1, "they agree");
+    assert_eq!(analyzer.terms("running"), ["run", "running"]);
+    for language in analyzer.languages().iter() {
+        analyzer.speak(language.into());
+    }
+    assert_eq!(analyzer.terms("running"), ["running"], "German alone");
+    analyzer.speak(Languages::default());
+    assert_eq!(analyzer.terms("running"), ["run"], "English for nothing");
+}
+
+proptest! {
+    #[test]
+    fn terms_do_not_depend_on_the_languages_before(
+        order in prop::collection::vec(0u64..1 << 32, 1..8),
+        text in "[a-zA-ZäöüßéèçñÅøıİа-яΑ-ω\u{301}'’ﬁ\u{600}-\u{660}\u{900}-\u{970}]{0,20}",
+    ) {
+        let mut used = Analyzer::new();
+        for bits in order {
+            let languages = Languages::from_bits(bits);
+            used.speak(languages);
+            let mut fresh = Analyzer::new();
+            fresh.speak(languages);
+            let terms = used.terms(&text);
+            prop_assert_eq!(&terms, &fresh.terms(&text));
+            for term in terms {
+                prop_assert!(!term.is_empty() && term.chars().count() <= TERM_CHARS_MAX);
+            }
+        }
+    }
+}

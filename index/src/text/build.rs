@@ -10,10 +10,10 @@ use loci_storage::Local;
 
 use super::bm25::saturated;
 use super::{
-    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, Field, HEADER_LEN, PLACE_BITS, ROW_BOUNDS, SKIP_LEN,
-    TERM_BYTES_MAX, TextError, VERSION, dictionary, length, positions,
+    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, Field, HEADER_LEN, LANGUAGES_LEN, PLACE_BITS,
+    ROW_BOUNDS, SKIP_LEN, TERM_BYTES_MAX, TextError, VERSION, dictionary, length, positions,
 };
-use crate::analysis::{self, Analyzer};
+use crate::analysis::{self, Analyzer, Languages};
 
 /// Chunks below which no term has a row, and the share of them above which one has.
 const ROWS_MIN_LOCALS: usize = 64;
@@ -32,6 +32,7 @@ const WEIGHTS: Weights = [1; Field::ALL.len()];
 #[derive(Debug)]
 pub struct TextBuilder {
     weights: Weights,
+    languages: Languages,
     /// Number of a term, by first appearance.
     numbers: HashMap<Box<str>, u32, RandomState>,
     postings: Vec<Pending>,
@@ -74,6 +75,7 @@ impl TextBuilder {
     pub fn with_weights(weights: Weights) -> Self {
         TextBuilder {
             weights: weights.map(|weight| weight.clamp(1, 15)),
+            languages: Languages::default(),
             numbers: HashMap::default(),
             postings: Vec::new(),
             positions: Vec::new(),
@@ -104,7 +106,8 @@ impl TextBuilder {
         Ok(())
     }
 
-    /// Adds a chunk with the terms of `texts` together. Calls `told` with each, in order.
+    /// Adds a chunk with the terms of `texts` together, in the languages that `analyzer` speaks. Calls
+    /// `told` with each, in order.
     ///
     /// # Errors
     /// [`TextError::Order`] unless locals ascend.
@@ -116,6 +119,7 @@ impl TextBuilder {
         mut told: impl FnMut(&str),
     ) -> Result<(), TextError> {
         self.begin(local)?;
+        self.languages = self.languages.union(analyzer.languages());
         let mut outcome = Ok(());
         for (field, text) in texts {
             let first = match self.places[field as usize] {
@@ -226,7 +230,7 @@ impl TextBuilder {
         out.extend_from_slice(&(terms.len() as u32).to_le_bytes());
         out.extend_from_slice(&lists.row_count.to_le_bytes());
         out.extend_from_slice(&self.weights);
-        out.resize(40, 0);
+        out.extend_from_slice(&self.languages.bits().to_le_bytes()[..LANGUAGES_LEN]);
         out.extend_from_slice(&(dictionary.len() as u64).to_le_bytes());
         out.extend_from_slice(&(lists.postings.len() as u64).to_le_bytes());
         out.extend_from_slice(&(lists.positions.len() as u64).to_le_bytes());

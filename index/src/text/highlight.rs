@@ -1,6 +1,6 @@
 //! Which words of a text a question asked for, and what an unknown word may have meant.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use loci_storage::{Ordinal, Placed};
@@ -120,26 +120,38 @@ pub fn unknown<B: AsRef<[u8]>>(
     let mut words = Vec::new();
     written(&query.clauses, analyzer, &mut words);
     let (mut tried, mut unknown) = (HashSet::new(), Vec::new());
-    for (word, term) in words {
+    for Written { word, terms } in words {
         let is_word = word.chars().count() >= SHORT_CHARS && word.chars().all(char::is_alphabetic);
-        if !is_word || tried.len() == SOUGHT_MAX || tried.contains(&term) {
+        if !is_word || tried.len() == SOUGHT_MAX || tried.contains(&terms) {
             continue;
         }
-        let mut is_known = false;
-        for placed in segments {
-            let known = placed.reader.term(&term)?;
-            let known = known.map(|term| first(placed, term, filter)).transpose()?;
-            is_known |= known.flatten().is_some();
-        }
-        if is_known {
+        if is_known(segments, &terms, filter)? {
             continue;
         }
-        if let Some((term, chunk)) = nearest(segments, &term, filter)? {
+        if let Some((term, chunk)) = nearest(segments, &terms, filter)? {
             unknown.push(Unknown { word, term, chunk });
         }
-        tried.insert(term);
+        tried.insert(terms);
     }
     Ok(unknown)
+}
+
+/// Whether a chunk that may be found has one of `terms`.
+fn is_known<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    terms: &BTreeSet<String>,
+    filter: Option<&RoaringBitmap>,
+) -> Result<bool, TextError> {
+    for placed in segments {
+        for term in terms {
+            let known = placed.reader.term(term)?;
+            let known = known.map(|term| first(placed, term, filter)).transpose()?;
+            if known.flatten().is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// The first chunk with a term that may be found.
@@ -158,21 +170,35 @@ fn first<B: AsRef<[u8]>>(
     Ok(None)
 }
 
-/// The words of clauses that are mere words, as written and as a term. Words of several terms are left out.
-fn written(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<(String, String)>) {
+/// A word of a question with its term in each language.
+struct Written {
+    word: String,
+    terms: BTreeSet<String>,
+}
+
+/// The words of clauses that are mere words. Words of several terms in one language are left out.
+fn written(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<Written>) {
     for clause in clauses
         .iter()
         .filter(|clause| clause.occur != Occur::MustNot)
     {
         match &clause.node {
             Node::Words(_, text) | Node::Phrase(_, text, _) => {
-                let mut of_text: Vec<(Range<usize>, String, bool)> = Vec::new();
-                analyzer.for_each_token(text, |token| match of_text.last_mut() {
-                    Some((span, _, is_one)) if *span == token.span => *is_one = false,
-                    _ => of_text.push((token.span, token.term.to_owned(), true)),
-                });
-                let single = of_text.into_iter().filter(|(_, _, is_one)| *is_one);
-                words.extend(single.map(|(span, term, _)| (text[span].to_owned(), term)));
+                let mut of_text: BTreeMap<(usize, usize), BTreeSet<String>> = BTreeMap::new();
+                for reading in analyzer.readings(text) {
+                    for of_word in reading.chunk_by(|a, b| a.span == b.span) {
+                        let at = (of_word[0].span.start, of_word[0].span.end);
+                        let terms = of_text.entry(at).or_default();
+                        if let [word] = of_word {
+                            terms.insert(word.term.clone());
+                        }
+                    }
+                }
+                let single = of_text.into_iter().filter(|(_, terms)| !terms.is_empty());
+                words.extend(single.map(|((start, end), terms)| Written {
+                    word: text[start..end].to_owned(),
+                    terms,
+                }));
             }
             Node::Group(clauses) => written(clauses, analyzer, words),
             Node::Pattern(..) | Node::Misspelt(..) => {}
@@ -182,15 +208,17 @@ fn written(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<(String,
 
 fn nearest<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
-    term: &str,
+    terms: &BTreeSet<String>,
     filter: Option<&RoaringBitmap>,
 ) -> Result<Option<(String, Ordinal)>, TextError> {
-    let chars = term.chars().count();
-    let distances = if chars < LONG_CHARS { 1..=1 } else { 1..=2 };
-    for distance in distances {
-        let misspelt = Misspelling::new(term, distance);
+    for distance in 1..=2 {
+        let may = |term: &&String| distance == 1 || term.chars().count() >= LONG_CHARS;
         let mut near: HashMap<String, (u64, Ordinal)> = HashMap::new();
-        for placed in segments {
+        for (placed, term) in segments
+            .iter()
+            .flat_map(|placed| terms.iter().filter(may).map(move |term| (placed, term)))
+        {
+            let misspelt = Misspelling::new(term, distance);
             placed.reader.for_each_like(&misspelt, |like, term| {
                 let Some(first) = first(placed, term, filter)? else {
                     return Ok(());

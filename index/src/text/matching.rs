@@ -4,15 +4,17 @@
 //! field) becomes a list of chunks with how often it stands in each, and is counted like a term that has just
 //! these chunks. What must and must not be there becomes a set of chunks.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use loci_storage::{Placed, Scored};
 use roaring::RoaringBitmap;
 
-use super::automata::{Misspelling, Pattern};
+use super::automata::{Misspelling, Pattern, accepts};
 use super::cursor::{Cursor, occurrences};
 use super::parse::{Clause, Node, Occur};
 use super::search::{Counted, Made, TextScratch, check, search_counted};
-use super::{Bm25, Field, TextError, TextQuery, TextReader};
-use crate::analysis::Analyzer;
+use super::{Bm25, Field, Term, TextError, TextQuery, TextReader};
+use crate::analysis::{Analyzer, Read};
 
 /// The `k` chunks that answer `query` best, scored by BM25.
 ///
@@ -44,7 +46,9 @@ pub fn search_query<B: AsRef<[u8]>>(
     let allowed = matcher.clauses(&query.clauses, 1.0, true)?.filter();
     let counted = matcher.counted;
     if counted.len() > COUNTED_MAX {
-        return Err(TextError::Question("a question has at most 1,024 words"));
+        return Err(TextError::Question(
+            "a question has at most 1,024 words, counted in every language of the store",
+        ));
     }
     let filter = match (filter, allowed) {
         (Some(filter), Some(allowed)) => Some(filter & allowed),
@@ -201,82 +205,102 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
     fn leaf(&mut self, node: &Node, boost: f32, is_whole: bool) -> Result<Leaf, TextError> {
         let counted = match node {
             Node::Words(None, text) => {
-                let words = self.words(text);
-                let is_one = words.len() < 2;
-                match is_whole && !is_one {
-                    true => self.phrase(None, &words, 0, boost)?.into_iter().collect(),
-                    false => words
-                        .into_iter()
-                        .map(|(_, term)| Counted::Term(term, boost))
-                        .collect(),
+                let is_cut = is_whole && self.readings(text).iter().any(|words| words.len() > 1);
+                match is_cut {
+                    true => self.phrase(None, text, 0, boost)?,
+                    false => self.words(text, boost),
                 }
             }
-            Node::Words(Some(field), text) => {
-                let words = self.words(text);
-                self.phrase(Some(*field), &words, 0, boost)?
-                    .into_iter()
-                    .collect()
-            }
-            Node::Phrase(field, text, slop) => {
-                let words = self.words(text);
-                self.phrase(*field, &words, *slop, boost)?
-                    .into_iter()
-                    .collect()
-            }
+            Node::Words(Some(field), text) => self.phrase(Some(*field), text, 0, boost)?,
+            Node::Phrase(field, text, slop) => self.phrase(*field, text, *slop, boost)?,
             Node::Pattern(field, text) => {
                 let folded = self.analyzer.folded_pattern(text);
                 match Pattern::new(&folded) {
-                    Some(pattern) => vec![self.like(*field, &pattern, boost)?],
+                    Some(pattern) => vec![self.like(*field, &[pattern], boost)?],
                     None => Vec::new(),
                 }
             }
             Node::Misspelt(field, text, distance) => {
-                let mut all = Vec::new();
-                for (_, term) in self.words(text) {
-                    all.push(self.like(*field, &Misspelling::new(&term, *distance), boost)?);
-                }
-                all
+                self.misspelt(*field, text, *distance, boost)?
             }
             Node::Group(_) => Vec::new(),
         };
         Ok(Leaf { counted })
     }
 
-    /// Place and term of the words of a text.
-    fn words(&mut self, text: &str) -> Vec<(u32, String)> {
+    /// The terms of a text.
+    fn words(&mut self, text: &str, boost: f32) -> Vec<Counted> {
         let mut words = Vec::new();
-        self.analyzer.for_each_token(text, |token| {
-            words.push((token.position, token.term.to_owned()));
+        self.analyzer.for_each_term(text, |term| {
+            words.push(Counted::Term(term.to_owned(), boost))
         });
         words
     }
 
-    /// The chunks in which words stand as in the question.
+    /// Place and term of the words of a text, in each language.
+    fn readings(&mut self, text: &str) -> Vec<Vec<(u32, String)>> {
+        let readings = self.analyzer.readings(text).into_iter();
+        let words = |reading: Vec<Read>| {
+            let words = reading.into_iter();
+            words.map(|word| (word.position, word.term)).collect()
+        };
+        readings.map(words).collect()
+    }
+
+    /// The chunks in which words stand as in the question, in any language.
     fn phrase(
-        &self,
+        &mut self,
         field: Option<Field>,
-        words: &[(u32, String)],
+        text: &str,
         slop: u32,
         boost: f32,
-    ) -> Result<Option<Counted>, TextError> {
-        if words.is_empty() {
-            return Ok(None);
-        }
-        if words.len() > PHRASE_WORDS_MAX {
+    ) -> Result<Vec<Counted>, TextError> {
+        let mut readings = self.readings(text);
+        readings.retain(|words| !words.is_empty());
+        if readings.iter().any(|words| words.len() > PHRASE_WORDS_MAX) {
             return Err(TextError::Question("a phrase has at most 64 words"));
+        }
+        if readings.is_empty() {
+            return Ok(Vec::new());
         }
         let mut made = Vec::with_capacity(self.segments.len());
         for placed in self.segments {
-            made.push(phrase_in(placed.reader, field, words, slop)?);
+            let mut found = Vec::new();
+            for words in &readings {
+                let more = phrase_in(placed.reader, field, words, slop)?;
+                found = either(found, more);
+            }
+            made.push(found);
         }
-        Ok(Some(Counted::Made(Made::new(made), boost)))
+        Ok(vec![Counted::Made(Made::new(made), boost)])
     }
 
-    /// The chunks that have any of the terms that look like this.
+    /// The chunks that have terms near to those of a text, word by word.
+    fn misspelt(
+        &mut self,
+        field: Option<Field>,
+        text: &str,
+        distance: u8,
+        boost: f32,
+    ) -> Result<Vec<Counted>, TextError> {
+        let mut by_place: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+        for (place, term) in self.readings(text).into_iter().flatten() {
+            by_place.entry(place).or_default().insert(term);
+        }
+        let mut all = Vec::with_capacity(by_place.len());
+        for terms in by_place.values() {
+            let like = |term: &String| Misspelling::new(term, distance);
+            let like: Vec<Misspelling> = terms.iter().map(like).collect();
+            all.push(self.like(field, &like, boost)?);
+        }
+        Ok(all)
+    }
+
+    /// The chunks that have any of the terms that look like one of these.
     fn like<A: fst::Automaton>(
         &mut self,
         field: Option<Field>,
-        like: &A,
+        like: &[A],
         boost: f32,
     ) -> Result<Counted, TextError> {
         self.likes += 1;
@@ -355,15 +379,27 @@ fn phrase_in<B: AsRef<[u8]>>(
     Ok(found)
 }
 
-/// Local and count of the chunks of a segment that have terms which look like this.
+/// Two lists of chunks as one; the greater count of those in both.
+fn either(a: Vec<(u32, u8)>, b: Vec<(u32, u8)>) -> Vec<(u32, u8)> {
+    if a.is_empty() || b.is_empty() {
+        return if a.is_empty() { b } else { a };
+    }
+    let mut all = a;
+    all.extend(b);
+    all.sort_unstable_by_key(|&(local, count)| (local, std::cmp::Reverse(count)));
+    all.dedup_by_key(|&mut (local, _)| local);
+    all
+}
+
+/// Local and count of the chunks of a segment that have terms which look like one of these.
 fn like_in<B: AsRef<[u8]>, A: fst::Automaton>(
     reader: &TextReader<B>,
     field: Option<Field>,
-    like: &A,
+    like: &[A],
 ) -> Result<Vec<(u32, u8)>, TextError> {
     let mut counts = vec![0u8; reader.local_end() as usize];
     let mut scratch = Vec::new();
-    reader.for_each_like(like, |_, term| {
+    let mut each = |_: &str, term: Term| {
         let mut cursor = field.map(|_| Cursor::new(reader, term)).transpose()?;
         for posting in reader.postings(term) {
             let posting = posting?;
@@ -379,7 +415,14 @@ fn like_in<B: AsRef<[u8]>, A: fst::Automaton>(
             }
         }
         Ok(())
-    })?;
+    };
+    for (i, one) in like.iter().enumerate() {
+        let before = &like[..i];
+        reader.for_each_like(one, |text, term| {
+            let is_known = before.iter().any(|known| accepts(known, text.as_bytes()));
+            if is_known { Ok(()) } else { each(text, term) }
+        })?;
+    }
     let found = (0..).zip(counts).filter(|&(_, count)| count > 0);
     Ok(found.collect())
 }

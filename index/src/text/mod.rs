@@ -10,7 +10,7 @@
 //!     20     4  terms              t
 //!     24     4  rows               r
 //!     28     5  field weights      of body, title, headings, key terms, code: 1..=15
-//!     33     7  reserved           zero
+//!     33     7  languages          bit n: some chunk is in language n, see [`Language`](crate::analysis::Language)
 //!     40     8  D                  bytes of the dictionary
 //!     48     8  P                  bytes of the postings
 //!     56     8  X                  bytes of the positions
@@ -72,6 +72,8 @@ pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX;
 
 const VERSION: u16 = 2;
 const HEADER_LEN: usize = 64;
+/// Bytes of the languages.
+const LANGUAGES_LEN: usize = 7;
 const ENTRY_LEN: usize = 24;
 const ROW_BOUNDS: usize = 8;
 const WINDOW_HEADER_LEN: usize = 8;

@@ -7,7 +7,7 @@ use super::{
     BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, ENTRY_LEN, HEADER_LEN, POSTING_LEN, ROW_BOUNDS,
     TextError, VERSION, WINDOW_HEADER_LEN, length,
 };
-use crate::analysis;
+use crate::analysis::{self, Languages};
 use crate::bytes::{slice, u16_at, u32_at, u64_at};
 
 const CUT: TextError = TextError::Malformed("it is shorter than its header says");
@@ -21,6 +21,7 @@ pub struct TextReader<B> {
     local_end: u32,
     term_count: u32,
     row_count: u32,
+    languages: Languages,
     /// Where each part starts, in the order of the section, and where the last ends.
     parts: [u64; PARTS + 1],
 }
@@ -130,6 +131,8 @@ impl<B: AsRef<[u8]>> TextReader<B> {
             local_end,
             term_count,
             row_count,
+            // What follows the byte before them.
+            languages: Languages::from_bits(u64_at(head, 32).ok_or(CUT)? >> 8),
             parts,
             bytes,
         };
@@ -179,6 +182,11 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     /// 1 + the greatest local number of a chunk with terms; 0 when there is none.
     pub fn local_end(&self) -> u32 {
         self.local_end
+    }
+
+    /// The languages that its chunks were taken for.
+    pub fn languages(&self) -> Languages {
+        self.languages
     }
 
     /// Distinct terms.

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
 use super::*;
+use crate::analysis::{Analyzer, Language, Languages};
 
 type Chunk = Vec<String>;
 
@@ -274,7 +275,7 @@ fn fields_count_as_their_weights_say() {
 fn bytes_are_those_of_version_2() {
     let bytes = section(&[words("b a b")]);
     let head = [
-        2, 0, 3, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1,
+        2, 0, 4, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1,
         1, 1, 1, 0, 0, 0, 0, 0, 0, 0,
     ];
     assert_eq!(bytes[..40], head);
@@ -534,6 +535,63 @@ fn phrases_stand_in_one_field() {
 }
 
 #[test]
+fn a_question_finds_chunks_in_every_language() {
+    let texts = [
+        ("eng", "The runner was running along old houses"),
+        ("deu", "Die alten Häuser stehen am Fluss"),
+        ("deu", "Das Running Gag ist alt, ein Haus am See"),
+        ("fra", "Les maisons anciennes et les coureurs"),
+    ];
+    let mut analyzer = Analyzer::new();
+    let readers: Vec<_> = texts
+        .iter()
+        .map(|(language, text)| {
+            let mut builder = TextBuilder::new();
+            analyzer.speak(Language::of(Some(language)).into());
+            let body = [(Field::Body, *text)];
+            builder
+                .push_texts(Local(0), &mut analyzer, body, |_| {})
+                .unwrap();
+            TextReader::new(builder.finish()).unwrap()
+        })
+        .collect();
+    let none = RoaringBitmap::new();
+    let segments: Vec<_> = (0..)
+        .zip(&readers)
+        .map(|(base, reader)| Placed {
+            base: Ordinal(base),
+            chunk_count: 1,
+            dead: &none,
+            reader,
+        })
+        .collect();
+    let languages = readers.iter().map(TextReader::languages);
+    analyzer.speak(languages.fold(Languages::default(), Languages::union));
+    let mut found = |question: &str| {
+        let query = TextQuery::parse(question).unwrap();
+        let scratch = &mut TextScratch::new();
+        let params = Bm25::default();
+        let hits =
+            search_query(&segments, &query, &mut analyzer, params, None, 9, scratch).unwrap();
+        let mut hits: Vec<u32> = hits.iter().map(|hit| hit.ordinal.0).collect();
+        hits.sort_unstable();
+        hits
+    };
+    assert_eq!(found("hauses"), [1, 2]);
+    assert_eq!(found("+runs"), [0]);
+    assert_eq!(found("run running"), [0, 2]);
+    assert_eq!(found("\"altes Haus\""), [1]);
+    assert_eq!(found("\"old house\" maison"), [0, 3]);
+    assert_eq!(found("+haus -see"), [1]);
+    assert_eq!(found("hauser~1"), [0, 1, 2], "hous is near to haus");
+    assert_eq!(found("body:coureur"), [3]);
+    let query = TextQuery::parse("housse flusss maison").unwrap();
+    let unknown = unknown(&segments, &query, None, &mut analyzer).unwrap();
+    let meant: Vec<&str> = unknown.iter().map(|word| &word.term[..]).collect();
+    assert_eq!(meant, ["hous", "fluss"]);
+}
+
+#[test]
 fn positions_are_found_far_into_rows_and_windows() {
     let chunk = |n: u32| {
         let often = format!("often x{} often", n % 3);
@@ -720,7 +778,7 @@ proptest! {
 
     #[test]
     fn any_bytes_at_all_never_panic(tail in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut bytes = vec![2, 0, 3, 0];
+        let mut bytes = vec![2, 0, 4, 0];
         bytes.extend(tail);
         exercise(bytes);
     }

@@ -60,7 +60,9 @@ pub(super) fn parse(
         ..ParsedDocument::default()
     };
     let name = language.name().to_owned();
-    document.metadata.push(("language".to_owned(), name));
+    document
+        .metadata
+        .push(("programming_language".to_owned(), name));
     Ok(document)
 }
 
