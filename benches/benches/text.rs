@@ -38,7 +38,7 @@ fn built(texts: &[String]) -> Vec<u8> {
                 Local(local),
                 &mut analyzer,
                 [(Field::Body, &text[..])],
-                |_| {},
+                |_, _| {},
             )
             .expect("locals ascend");
     }

@@ -162,7 +162,7 @@ fn build(folder: &Folder, file: &Path) -> Result<Value, BenchError> {
     let mut analyzer = Analyzer::new();
     let mut text = TextBuilder::new();
     for (local, chunk) in (0..).zip(&folder.chunks) {
-        text.push_texts(Local(local), &mut analyzer, texts(chunk), |_| {})?;
+        text.push_texts(Local(local), &mut analyzer, texts(chunk), |_, _| {})?;
     }
     let bytes = text.finish();
     let index_bytes = bytes.len();

@@ -1,8 +1,10 @@
 //! Compaction: segments kept few, tombstones purged, disk given back.
 //!
 //! A segment's tier is the power of 8 that its number of chunks reaches. More than 8 segments of one
-//! tier, or below, are merged into one by rebuilding from rows; a segment with a quarter of its chunks
-//! dead is rebuilt. That happens outside of the committing thread, from a snapshot, on one core (on all
+//! tier, or below, are merged into one; a segment with a quarter of its chunks dead is rebuilt,
+//! and one that was written with other weights of fields. Text and vectors
+//! of the built-in embedder are copied from the old segments where nothing speaks against it, all else follows
+//! from rows. That happens outside of the committing thread, from a snapshot, on one core (on all
 //! for [`Database::compact`]); the new segment is written to disk there too, and listed in one short commit that marks what died meanwhile.
 //! Memory grows with the largest merge, which [`MERGE_CHUNKS_MAX`] bounds: segments larger than half of
 //! that are left alone. So a chunk is rebuilt about once a tier, and a store has at most 8 segments in
@@ -13,6 +15,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use loci_index::text::Weights;
 use loci_storage::build::{SegmentBuilder, SegmentDocument, SegmentDraft, build_segment};
 use loci_storage::segment::{Layer, PartBuilder};
 use loci_storage::snapshot::OpenSegment;
@@ -24,7 +27,8 @@ use serde::Serialize;
 use crate::database::{Database, Inner};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::segment::Donor;
+use crate::segment::{Donor, Replaced};
+use crate::settings::Settings;
 use crate::views::View;
 
 /// Segments of one tier that may stand side by side.
@@ -91,7 +95,12 @@ pub(crate) fn merge_once(inner: &Inner) -> Result<bool, Error> {
     let view = inner.store.view();
     let segments = view.snapshot().segments();
     let sizes: Vec<Size> = segments.iter().map(Size::of).collect();
-    let old: Vec<&OpenSegment> = due(&sizes).into_iter().map(|at| &segments[at]).collect();
+    let mut old: Vec<&OpenSegment> = due(&sizes).into_iter().map(|at| &segments[at]).collect();
+    if old.is_empty() {
+        let weights = Settings::weights(view.rows())?;
+        let outdated = |segment: &&OpenSegment| has_other_weights(&view, segment, weights);
+        old.extend(segments.iter().find(outdated));
+    }
     Ok(!old.is_empty() && merge(inner, &view, &old)?)
 }
 
@@ -131,13 +140,24 @@ fn build(
     old: &[&OpenSegment],
     documents: &[DocumentId],
 ) -> Result<SegmentDraft, StoreError> {
-    let largest = old.iter().max_by_key(|segment| segment.chunk_count);
-    let donor = largest.and_then(|segment| donor(view, segment));
-    let builder = Box::new(Stoppable {
-        builder: inner.store.views().builder_after(view, donor, &inner.stop),
-        stop: &inner.stop,
-    });
-    let draft = build_segment(view.rows(), documents, builder)?;
+    let weights = Settings::weights(view.rows())?;
+    let build = |replaced: Option<Replaced<'_>>| {
+        let largest = old.iter().max_by_key(|segment| segment.chunk_count);
+        let donor = largest.and_then(|segment| donor(view, segment));
+        let views = inner.store.views();
+        let builder = Box::new(Stoppable {
+            builder: views.builder_after(view, replaced, donor, &inner.stop),
+            stop: &inner.stop,
+        });
+        build_segment(view.rows(), documents, builder)
+    };
+    let replaced = Replaced::new(view, old, weights);
+    let copies = replaced.is_some();
+    let draft = match build(replaced) {
+        // Rows tell what sections do not.
+        Err(error) if copies && !matches!(error, StoreError::Closed) => build(None)?,
+        draft => draft?,
+    };
     inner.store.prepare(draft)
 }
 
@@ -176,7 +196,10 @@ impl SegmentBuilder for Stoppable<'_> {
 fn merge_all(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     for _ in 0..PASSES_MAX {
         let view = inner.store.view();
-        let groups = packed(view.snapshot().segments());
+        let weights = Settings::weights(view.rows())?;
+        let groups = packed(view.snapshot().segments(), |segment| {
+            !segment.dead.is_empty() || has_other_weights(&view, segment, weights)
+        });
         let (total, mut all) = (groups.len() as u64, true);
         for (done, group) in (0..).zip(groups) {
             go_on(progress.report("merging segments", done, total))?;
@@ -189,8 +212,17 @@ fn merge_all(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     go_on(progress.report("merging segments", 1, 1))
 }
 
-/// Segments in groups that become one each; those that are as they should be are left out.
-fn packed(segments: &[OpenSegment]) -> Vec<Vec<&OpenSegment>> {
+/// Whether the text of a segment was written with other weights of fields than are set now.
+fn has_other_weights(view: &View, segment: &OpenSegment, weights: Weights) -> bool {
+    let text = view.read.text_of(segment, Layer::Leaves);
+    text.is_some_and(|text| text.reader.weights() != weights)
+}
+
+/// Segments in groups that become one each; those alone that are not `outdated` are left out.
+fn packed(
+    segments: &[OpenSegment],
+    outdated: impl Fn(&OpenSegment) -> bool,
+) -> Vec<Vec<&OpenSegment>> {
     let mut by_size: Vec<&OpenSegment> = segments.iter().collect();
     by_size.sort_by_key(|segment| live(segment));
     let mut groups: Vec<(u64, Vec<&OpenSegment>)> = Vec::new();
@@ -206,7 +238,7 @@ fn packed(segments: &[OpenSegment]) -> Vec<Vec<&OpenSegment>> {
     }
     let groups = groups.into_iter().map(|(_, group)| group);
     groups
-        .filter(|group| group.len() > 1 || group.iter().any(|segment| !segment.dead.is_empty()))
+        .filter(|group| group.len() > 1 || group.iter().any(|segment| outdated(segment)))
         .collect()
 }
 
@@ -369,5 +401,43 @@ mod tests {
         assert_eq!(chunks, 2_000_000);
         assert!(rebuilt < 8 * chunks, "{rebuilt}");
         assert!(stored.len() < 60, "{}", stored.len());
+    }
+    #[test]
+    fn text_and_vectors_of_sound_segments_are_copied() {
+        use crate::segment::Replaced;
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::open(folder.path()).unwrap();
+        let put = |range: std::ops::Range<usize>| {
+            for n in range {
+                let text = format!("passage {n} speaks of water and {} of fire", n % 3);
+                let document = crate::NewDocument {
+                    record: loci_storage::records::DocumentRecord {
+                        key: n.to_string(),
+                        ..Default::default()
+                    },
+                    chunks: vec![crate::NewChunk {
+                        record: loci_storage::records::ChunkRecord {
+                            text,
+                            ..Default::default()
+                        },
+                        vector: None,
+                    }],
+                    ..Default::default()
+                };
+                database
+                    .write(move |tx| tx.put_document(document).map(drop))
+                    .unwrap();
+            }
+        };
+        put(0..20);
+        database.finish(&crate::Silent).unwrap();
+        put(20..24);
+        let view = database.inner().store.view();
+        let segments: Vec<&OpenSegment> = view.snapshot().segments().iter().collect();
+        let weights = Settings::weights(view.rows()).unwrap();
+        assert!(view.projector.is_some() && segments.len() > 1);
+        assert!(Replaced::new(&view, &segments, weights).is_some());
+        let other = [1, 2, 1, 1, 1];
+        assert!(Replaced::new(&view, &segments, other).is_none());
     }
 }

@@ -3,19 +3,20 @@
 //! Everything here follows from rows and the projection of the active space, so a segment that is
 //! built again is the same; but a vector graph may begin with that of a segment which is merged.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_graph::{MentionsBuilder, NamesBuilder, RelationsBuilder};
-use loci_index::analysis::{Analyzer, Language};
+use loci_index::analysis::{Analyzer, Language, Languages};
 use loci_index::facets::FacetBuilder;
-use loci_index::text::{Field, TextBuilder};
+use loci_index::text::{self, Field, LEFT_OUT, Merged, TextBuilder, TextReader, Weights};
 use loci_index::vector::{FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorError, VectorReader};
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::records::{ChunkRecord, ContentType, DocumentRecord, EmbedLevels};
 use loci_storage::rows::missing;
-use loci_storage::segment::{Layer, PartBuilder, PartKind, Section, SectionId};
+use loci_storage::segment::{DocumentRun, Layer, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::indexed_title;
 use loci_storage::{ConceptId, DocumentId, Local, Placed, Rows, SpaceId, StoreError, Table, keys};
@@ -24,6 +25,7 @@ use parking_lot::Mutex;
 use crate::cores;
 use crate::facets::push_facets;
 use crate::space::Projector;
+use crate::views::View;
 
 /// Vectors of a layer from which on a segment has a graph over them: comparing fewer takes no longer
 /// than a walk.
@@ -64,6 +66,9 @@ impl Drop for Lent<'_> {
 pub(crate) struct SegmentWriter<'a> {
     analyzer: Lent<'a>,
     text: [TextBuilder; 2],
+    replaced: Option<Replaced<'a>>,
+    /// Of the chunks of each layer.
+    languages: [Languages; 2],
     facets: FacetBuilder,
     named: BTreeSet<ConceptId>,
     mentions: MentionsBuilder,
@@ -127,6 +132,128 @@ pub(crate) fn language_of(record: &DocumentRecord) -> Language {
     Language::of(record.language.as_deref())
 }
 
+/// The segments that a new one takes the place of: their text and the vectors of the built-in embedder are
+/// copied.
+pub(crate) struct Replaced<'a> {
+    weights: Weights,
+    old: Vec<Old<'a>>,
+}
+
+/// A segment that is replaced.
+struct Old<'a> {
+    segment: &'a OpenSegment,
+    text: [&'a TextReader<Section>; 2],
+    vectors: Option<[&'a VectorReader<Section>; 2]>,
+    /// The new local number by the old one.
+    locals: Vec<u32>,
+}
+
+/// A document in the segment that is replaced.
+#[derive(Clone, Copy)]
+struct OldDocument<'a> {
+    vectors: Option<[&'a VectorReader<Section>; 2]>,
+    first: Local,
+}
+
+impl<'a> OldDocument<'a> {
+    /// The vector of the chunk at `place`.
+    fn vector(&self, layer: Layer, place: u32) -> Option<Cow<'a, [f32]>> {
+        let flat = self.vectors?[layer as usize].flat();
+        flat.vector(Local(self.first.0 + place))
+    }
+}
+
+impl<'a> Replaced<'a> {
+    /// What can be copied of `old` into a segment of their live documents, in the order of ids. `None` where
+    /// some text or vector would be another: with other field weights, damaged, or not embedded.
+    pub(crate) fn new(
+        view: &'a View,
+        old: &[&'a OpenSegment],
+        weights: Weights,
+    ) -> Option<Replaced<'a>> {
+        let mut all = Vec::with_capacity(old.len());
+        for segment in old {
+            all.push(Old::new(view, segment, weights)?);
+        }
+        let mut runs: Vec<(DocumentRun, usize)> = Vec::new();
+        for (at, segment) in old.iter().enumerate() {
+            let live = segment
+                .live_documents()
+                .filter_map(|id| segment.live_run(id));
+            runs.extend(live.map(|run| (run, at)));
+        }
+        runs.sort_unstable_by_key(|(run, _)| run.document);
+        let mut next = 0;
+        for (run, at) in runs {
+            let first = run.first.0 as usize;
+            let locals = all[at].locals.get_mut(first..first + run.count as usize)?;
+            for local in locals {
+                *local = next;
+                next += 1;
+            }
+        }
+        Some(Replaced { weights, old: all })
+    }
+
+    fn find(&self, document: &SegmentDocument) -> Result<OldDocument<'a>, StoreError> {
+        for old in &self.old {
+            let Some(run) = old.segment.live_run(document.id) else {
+                continue;
+            };
+            let new = old.locals.get(run.first.0 as usize);
+            if new == Some(&document.first.0) && run.count as usize == document.chunks.len() {
+                return Ok(OldDocument {
+                    vectors: old.vectors,
+                    first: run.first,
+                });
+            }
+        }
+        let id = document.id.0;
+        Err(StoreError::Invalid(format!(
+            "document {id} has other chunks in its segment than in its rows"
+        )))
+    }
+
+    fn text(&self, layer: Layer, languages: Languages) -> Result<Vec<u8>, StoreError> {
+        let merged = self.old.iter().map(|old| Merged {
+            reader: old.text[layer as usize],
+            locals: &old.locals,
+        });
+        let merged: Vec<_> = merged.collect();
+        text::merge(&merged, self.weights, languages).map_err(StoreError::view)
+    }
+}
+
+impl<'a> Old<'a> {
+    fn new(view: &'a View, segment: &'a OpenSegment, weights: Weights) -> Option<Old<'a>> {
+        segment.part.verify().ok()?;
+        let text = Layer::ALL.map(|layer| view.read.text_of(segment, layer));
+        let [Some(leaves), Some(inner)] = text else {
+            return None;
+        };
+        let text = [leaves.reader, inner.reader];
+        if text.iter().any(|reader| reader.weights() != weights) {
+            return None;
+        }
+        let copies_vectors = view.projector.is_some();
+        let vectors = match copies_vectors {
+            true => {
+                let (_, part) = segment.vectors.as_ref()?;
+                part.verify().ok()?;
+                let [leaves, inner] = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));
+                Some([leaves?.reader, inner?.reader])
+            }
+            false => None,
+        };
+        Some(Old {
+            segment,
+            text,
+            vectors,
+            locals: vec![LEFT_OUT; segment.chunk_count as usize],
+        })
+    }
+}
+
 /// The layer that a chunk is found in.
 pub(crate) fn layer_of(place: u32, chunk: &ChunkRecord) -> Layer {
     if chunk.subtree_end == place + 1 {
@@ -140,6 +267,7 @@ impl<'a> SegmentWriter<'a> {
     /// An empty segment with vectors from `source`.
     pub(crate) fn new(
         source: Option<VectorSource>,
+        weights: Weights,
         analyzers: &'a Analyzers,
     ) -> Result<SegmentWriter<'a>, StoreError> {
         Ok(SegmentWriter {
@@ -147,7 +275,12 @@ impl<'a> SegmentWriter<'a> {
                 analyzers,
                 analyzer: analyzers.0.lock().pop(),
             },
-            text: [TextBuilder::new(), TextBuilder::new()],
+            text: [
+                TextBuilder::with_weights(weights),
+                TextBuilder::with_weights(weights),
+            ],
+            replaced: None,
+            languages: [Languages::default(); 2],
             facets: FacetBuilder::new(),
             named: BTreeSet::new(),
             mentions: MentionsBuilder::default(),
@@ -157,18 +290,53 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// Begins the graphs over vectors with those of `donor`.
+    /// Copies text and vectors from `replaced`, and begins the graphs over vectors with those of `donor`.
     /// Gives up where `stop` is set.
     pub(crate) fn after(
         mut self,
+        replaced: Option<Replaced<'a>>,
         donor: Option<Donor<'a>>,
         stop: &'a AtomicBool,
     ) -> SegmentWriter<'a> {
+        self.replaced = replaced;
         if let Some(vectors) = &mut self.vectors {
             vectors.donor = donor;
             vectors.stop = Some(stop);
         }
         self
+    }
+
+    /// Analyses a chunk; returns its terms for the embedder where it `is_embedded`.
+    fn push_text(
+        &mut self,
+        document: &SegmentDocument,
+        local: Local,
+        layer: Layer,
+        chunk: &ChunkRecord,
+        is_embedded: bool,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut terms = Vec::new();
+        let texts = texts(&document.record, chunk);
+        let told = |field: Field, term: &str| {
+            if is_embedded && field != Field::KeyTerms {
+                terms.push(term.to_owned());
+            }
+        };
+        self.text[layer as usize]
+            .push_texts(local, self.analyzer.get(), texts, told)
+            .map_err(StoreError::view)?;
+        Ok(terms)
+    }
+
+    /// The text of both layers.
+    fn finish_text(&mut self) -> Result<[Vec<u8>; 2], StoreError> {
+        let text = std::mem::take(&mut self.text);
+        let Some(replaced) = &self.replaced else {
+            return Ok(text.map(TextBuilder::finish));
+        };
+        let [leaves, inner] = [Layer::Leaves, Layer::Inner]
+            .map(|layer| replaced.text(layer, self.languages[layer as usize]));
+        Ok([leaves?, inner?])
     }
 
     fn push_graph(
@@ -215,39 +383,40 @@ impl SegmentBuilder for SegmentWriter<'_> {
     fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError> {
         let language = language_of(&document.record);
         self.analyzer.get().speak(language.into());
+        let old = match &self.replaced {
+            Some(replaced) => Some(replaced.find(document)?),
+            None => None,
+        };
         for (place, chunk) in (0u32..).zip(&document.chunks) {
             let local = Local(document.first.0 + place);
             let layer = layer_of(place, chunk);
-            let is_embedded = self.vectors.is_some() && is_embedded(document.record.embed, layer);
-            let mut terms = Vec::new();
-            self.text[layer as usize]
-                .push_texts(
-                    local,
-                    self.analyzer.get(),
-                    texts(&document.record, chunk),
-                    |term| {
-                        if is_embedded {
-                            terms.push(term.to_owned());
-                        }
-                    },
-                )
-                .map_err(StoreError::view)?;
+            let languages = &mut self.languages[layer as usize];
+            *languages = languages.union(language.into());
             push_facets(&mut self.facets, local, &document.record, chunk);
-            if let Some(vectors) = self.vectors.as_mut().filter(|_| is_embedded) {
-                vectors.push(rows, local, layer, chunk, &terms)?;
-                vectors.note(document.id, place, layer, local);
+            let is_embedded = self.vectors.is_some() && is_embedded(document.record.embed, layer);
+            let terms = match old {
+                Some(_) => Vec::new(),
+                None => self.push_text(document, local, layer, chunk, is_embedded)?,
+            };
+            let Some(vectors) = self.vectors.as_mut().filter(|_| is_embedded) else {
+                continue;
+            };
+            match old.filter(|_| vectors.source.projector.is_some()) {
+                Some(old) => vectors.put(local, layer, old.vector(layer, place))?,
+                None => vectors.push(rows, local, layer, chunk, &terms)?,
             }
+            vectors.note(document.id, place, layer, local);
         }
         self.push_graph(rows, document)
     }
 
     fn finish(
-        self: Box<Self>,
+        mut self: Box<Self>,
         part: &mut PartBuilder,
     ) -> Result<Option<(SpaceId, PartBuilder)>, StoreError> {
-        let [leaves, inner] = self.text;
-        part.push(SectionId::Text, Layer::Leaves as u32, leaves.finish());
-        part.push(SectionId::Text, Layer::Inner as u32, inner.finish());
+        let [leaves, inner] = self.finish_text()?;
+        part.push(SectionId::Text, Layer::Leaves as u32, leaves);
+        part.push(SectionId::Text, Layer::Inner as u32, inner);
         part.push(SectionId::Facets, 0, self.facets.finish());
         part.push(SectionId::Names, 0, self.names.finish());
         part.push(SectionId::Mentions, 0, self.mentions.finish());
@@ -263,7 +432,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
 }
 
 /// What is indexed of a chunk, field by field: together the terms of
-/// [`indexed_text`](loci_storage::staging::indexed_text).
+/// [`indexed_text`](loci_storage::staging::indexed_text), and its key terms.
 fn texts<'a>(
     record: &'a DocumentRecord,
     chunk: &'a ChunkRecord,
@@ -275,10 +444,13 @@ fn texts<'a>(
         ContentType::Code => Field::Code,
         _ => Field::Body,
     };
+    let keys = chunk.key_terms.iter();
+    let keys = keys.map(|key| (Field::KeyTerms, key.as_str()));
     title
         .into_iter()
         .chain(headings)
         .chain([(field, &chunk.text[..])])
+        .chain(keys)
 }
 
 /// The graph over `vectors`, where they are many enough.
@@ -333,6 +505,16 @@ impl<'a> VectorWriter<'a> {
             Some(projector) => projector.embed_terms(terms),
             None => rows.vector(self.source.space, chunk.content_hash)?,
         };
+        self.put(local, layer, vector.map(Cow::Owned))
+    }
+
+    /// Takes a vector, if there is one.
+    fn put(
+        &mut self,
+        local: Local,
+        layer: Layer,
+        vector: Option<Cow<'_, [f32]>>,
+    ) -> Result<(), StoreError> {
         match vector.filter(|vector| vector.iter().any(|&x| x != 0.0)) {
             Some(vector) => self.layers[layer as usize]
                 .push(local, &vector)

@@ -1,6 +1,7 @@
 //! The settings of a store, kept in it. `loci config` reads and writes them by name.
 
 use loci_index::analysis::{code_of, detect};
+use loci_index::text::{Field, WEIGHTS, Weights};
 use loci_storage::records::EmbedLevels;
 use loci_storage::{Rows, StoreError, Table};
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,14 @@ use crate::error::Error;
 
 /// The language that stands for telling it from the text.
 const LANGUAGE_AUTO: &str = "auto";
+
+/// Weights of fields that are set, and what says so.
+const WEIGHT_SETTINGS: [(Field, &str); 4] = [
+    (Field::Title, "weight_title"),
+    (Field::Headings, "weight_headings"),
+    (Field::KeyTerms, "weight_key_terms"),
+    (Field::Code, "weight_code"),
+];
 
 /// Which embedder a store uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +42,14 @@ pub struct Settings {
     pub embed_levels: EmbedLevels,
     /// Language of documents that do not state theirs: `auto` to tell it from their text, or an ISO 639 code.
     pub language: String,
+    /// How often a word of the title counts where one of the body counts once, 1..=15.
+    pub weight_title: u8,
+    /// As `weight_title`, for headings.
+    pub weight_headings: u8,
+    /// As `weight_title`, for key terms: they count so beside the body that they stand in.
+    pub weight_key_terms: u8,
+    /// As `weight_title`, for chunks of code.
+    pub weight_code: u8,
     /// Target size of a section chunk, in tokens.
     pub chunk_parent_tokens: u32,
     /// Target size of a passage chunk, in tokens.
@@ -67,6 +84,10 @@ impl Default for Settings {
             embedder: EmbedderChoice::Builtin,
             embed_levels: EmbedLevels::All,
             language: LANGUAGE_AUTO.into(),
+            weight_title: 1,
+            weight_headings: 1,
+            weight_key_terms: 1,
+            weight_code: 1,
             chunk_parent_tokens: 1024,
             chunk_child_tokens: 256,
             chunk_overlap: 0.2,
@@ -111,6 +132,19 @@ impl Settings {
             None => detect(text),
         };
         Ok(code.map(str::to_owned))
+    }
+
+    /// How often words of each field count.
+    pub(crate) fn weights(rows: &dyn Rows) -> Result<Weights, StoreError> {
+        let mut weights = WEIGHTS;
+        for (field, name) in WEIGHT_SETTINGS {
+            if let Some(json) = rows.get(Table::Settings, name.as_bytes())?
+                && let Ok(weight) = serde_json::from_slice::<u8>(&json)
+            {
+                weights[field as usize] = weight.clamp(1, 15);
+            }
+        }
+        Ok(weights)
     }
 
     /// Names and values, sorted by name.
@@ -211,7 +245,15 @@ impl Settings {
                 "1..1000",
             ),
         ];
-        match rules.iter().find(|rule| !rule.1) {
+        let weights = [
+            ("weight_title", self.weight_title),
+            ("weight_headings", self.weight_headings),
+            ("weight_key_terms", self.weight_key_terms),
+            ("weight_code", self.weight_code),
+        ];
+        let of_weights = weights.map(|(name, weight)| (name, (1..=15).contains(&weight), "1..15"));
+        let mut rules = rules.into_iter().chain(of_weights);
+        match rules.find(|rule| !rule.1) {
             Some((name, _, allowed)) => Err(Error::Setting(format!("{name} must be {allowed}"))),
             None => Ok(()),
         }

@@ -11,7 +11,8 @@ use loci_storage::snapshot::{OpenSegment, Snapshot};
 use loci_storage::{Rows, SpaceId, StoreError, Views};
 
 use crate::outside::{Models, Outside};
-use crate::segment::{Analyzers, Donor, SegmentWriter, VectorSource};
+use crate::segment::{Analyzers, Donor, Replaced, SegmentWriter, VectorSource};
+use crate::settings::Settings;
 use crate::space::Projector;
 
 /// One committed state, ready to be searched.
@@ -85,7 +86,7 @@ impl Views for LociViews {
     }
 
     fn builder<'v>(&'v self, view: &'v View) -> Box<dyn SegmentBuilder + 'v> {
-        boxed(SegmentWriter::new(view.vector_source(), &self.analyzers))
+        boxed(self.writer(view))
     }
 }
 
@@ -97,16 +98,22 @@ fn boxed<'v>(writer: Result<SegmentWriter<'v>, StoreError>) -> Box<dyn SegmentBu
 }
 
 impl LociViews {
-    /// A builder whose segment takes the place of `donor`, among others; it gives up where `stop` is
-    /// set.
+    fn writer<'v>(&'v self, view: &'v View) -> Result<SegmentWriter<'v>, StoreError> {
+        let weights = Settings::weights(view.rows())?;
+        SegmentWriter::new(view.vector_source(), weights, &self.analyzers)
+    }
+
+    /// A builder whose segment takes the place of `replaced`, and of `donor` among them; it gives up where
+    /// `stop` is set.
     pub(crate) fn builder_after<'v>(
         &'v self,
         view: &'v View,
+        replaced: Option<Replaced<'v>>,
         donor: Option<Donor<'v>>,
         stop: &'v AtomicBool,
     ) -> Box<dyn SegmentBuilder + 'v> {
-        let writer = SegmentWriter::new(view.vector_source(), &self.analyzers);
-        boxed(writer.map(|writer| writer.after(donor, stop)))
+        let writer = self.writer(view);
+        boxed(writer.map(|writer| writer.after(replaced, donor, stop)))
     }
 }
 

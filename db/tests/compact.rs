@@ -404,3 +404,99 @@ fn a_patched_title_leaves_the_vector_that_was_brought_for_the_same_text() {
     );
     assert_eq!(answer.hits.len(), 2);
 }
+
+#[test]
+fn answers_are_the_same_before_and_after_segments_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    for n in 0..40 {
+        put(&database, n);
+    }
+    database.finish(&Silent).unwrap();
+    for n in 40..60 {
+        put(&database, n);
+    }
+    for n in (0..60).step_by(7) {
+        delete(&database, n);
+    }
+    let answers = || -> Vec<Vec<(String, f32)>> {
+        let ask = |strategy, question: String| {
+            let request = SearchRequest {
+                strategy,
+                ..SearchRequest::new(question)
+            };
+            let hits = database.search(&request).unwrap().hits;
+            hits.into_iter().map(|hit| (hit.chunk, hit.score)).collect()
+        };
+        (0..60)
+            .flat_map(|n| {
+                [
+                    ask(Strategy::Vector, format!("word{n} passage")),
+                    ask(Strategy::Text, format!("\"word{n} is what\" stored")),
+                ]
+            })
+            .collect()
+    };
+    let before = answers();
+    assert!(before.iter().filter(|hits| !hits.is_empty()).count() > 60);
+    let compacted = database.compact(&Silent).unwrap();
+    assert_eq!(compacted.segments_after, 1);
+    let after = answers();
+    for (before, after) in before.iter().zip(&after) {
+        let hits = |hits: &[(String, f32)]| -> BTreeSet<String> {
+            hits.iter().map(|(chunk, _)| chunk.clone()).collect()
+        };
+        assert_eq!(hits(before), hits(after));
+        for (chunk, score) in before {
+            let (_, now) = after.iter().find(|(known, _)| known == chunk).unwrap();
+            assert!(
+                (score - now).abs() < 0.05 * score.abs().max(0.1),
+                "{chunk} {score} {now}"
+            );
+        }
+    }
+}
+
+#[test]
+fn weights_of_fields_hold_for_what_is_stored_already() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path());
+    let stored = |n: usize, title: &str, text: &str| {
+        let mut document = document(n);
+        document.record.title = Some(title.into());
+        document.chunks[0].record.text = text.into();
+        database
+            .write(move |tx| tx.put_document(document).map(drop))
+            .unwrap();
+    };
+    stored(
+        0,
+        "rivers",
+        "boats and ships and their sails and their crews",
+    );
+    stored(
+        1,
+        "boats",
+        "the rivers are long and wide, and rivers are deep too",
+    );
+    let first = || {
+        let request = SearchRequest {
+            strategy: Strategy::Text,
+            ..SearchRequest::new("rivers")
+        };
+        database.search(&request).unwrap().hits[0].document.clone()
+    };
+    let body = first();
+    database.set("weight_title", "9").unwrap();
+    database.compact(&Silent).unwrap();
+    let title = first();
+    assert_ne!(body, title, "the title counts more now");
+    assert!(matches!(
+        database.set("weight_title", "0"),
+        Err(Error::Setting(_))
+    ));
+    assert!(matches!(
+        database.set("weight_title", "300"),
+        Err(Error::Setting(_))
+    ));
+}

@@ -23,7 +23,7 @@ fuzz_target!(|input: (&str, &str)| {
     for (local, text) in (0..).zip(texts.split('\n')) {
         let field = Field::ALL[local as usize % Field::ALL.len()];
         let texts = [(field, text)];
-        builder.push_texts(Local(local), &mut analyzer, texts, |_| {}).unwrap();
+        builder.push_texts(Local(local), &mut analyzer, texts, |_, _| {}).unwrap();
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();

@@ -143,16 +143,26 @@ impl ReadView {
         with_vectors.collect()
     }
 
-    /// Vectors of a layer in the active space, of one segment of this view.
-    pub fn vectors_of(
-        &self,
-        segment: &OpenSegment,
+    /// Text of a layer, of one segment of this view.
+    pub fn text_of<'v>(
+        &'v self,
+        segment: &'v OpenSegment,
         layer: Layer,
-    ) -> Option<Placed<'_, VectorReader<Section>>> {
-        let of_layer = self.vectors(layer);
-        of_layer
-            .into_iter()
-            .find(|placed| placed.base == segment.base)
+    ) -> Option<Placed<'v, TextReader<Section>>> {
+        let known = self.segments.iter().find(|known| known.id == segment.id)?;
+        Some(place(segment, &known.indexes.text[layer as usize]))
+    }
+
+    /// Vectors of a layer in the active space, of one segment of this view.
+    pub fn vectors_of<'v>(
+        &'v self,
+        segment: &'v OpenSegment,
+        layer: Layer,
+    ) -> Option<Placed<'v, VectorReader<Section>>> {
+        let known = self.segments.iter().find(|known| known.id == segment.id)?;
+        let vectors = known.vectors.as_deref()?;
+        let active = self.snapshot.space().map(|space| space.id);
+        (Some(vectors.space) == active).then(|| place(segment, &vectors.layers[layer as usize]))
     }
 
     fn placed<'v, R>(&'v self, reader: impl Fn(&'v ViewSegment) -> &'v R) -> Vec<Placed<'v, R>> {

@@ -166,7 +166,7 @@ impl Loci {
         let (mut analyzer, mut builder) = (Analyzer::new(), TextBuilder::new());
         for (local, (title, text)) in (0..).zip(texts) {
             let texts = [(Field::Title, &title[..]), (Field::Body, text)];
-            builder.push_texts(Local(local), &mut analyzer, texts, |_| {})?;
+            builder.push_texts(Local(local), &mut analyzer, texts, |_, _| {})?;
         }
         let bytes = builder.finish();
         let built = Built {

@@ -26,7 +26,7 @@ const PLACES_BETWEEN: u32 = 128;
 pub type Weights = [u8; Field::ALL.len()];
 
 /// Every field counts the same.
-const WEIGHTS: Weights = [1; Field::ALL.len()];
+pub const WEIGHTS: Weights = [1; Field::ALL.len()];
 
 /// Collects the terms of a layer's chunks.
 #[derive(Debug)]
@@ -49,14 +49,14 @@ pub struct TextBuilder {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+pub(super) struct Pending {
     /// Where its positions start.
-    positions: u64,
-    positions_len: u32,
-    term: u32,
-    local: u32,
-    tf: u8,
-    length_code: u8,
+    pub(super) positions: u64,
+    pub(super) positions_len: u32,
+    pub(super) term: u32,
+    pub(super) local: u32,
+    pub(super) tf: u8,
+    pub(super) length_code: u8,
 }
 
 impl Default for TextBuilder {
@@ -116,7 +116,7 @@ impl TextBuilder {
         local: Local,
         analyzer: &mut Analyzer,
         texts: impl IntoIterator<Item = (Field, &'t str)>,
-        mut told: impl FnMut(&str),
+        mut told: impl FnMut(Field, &str),
     ) -> Result<(), TextError> {
         self.begin(local)?;
         self.languages = self.languages.union(analyzer.languages());
@@ -131,7 +131,7 @@ impl TextBuilder {
                 if outcome.is_ok() {
                     outcome = self.add(field, place, token.term);
                 }
-                told(token.term);
+                told(field, token.term);
             });
         }
         outcome?;
@@ -205,13 +205,47 @@ impl TextBuilder {
         // A term of a refused chunk may have no postings.
         terms.retain(|&(_, number)| starts[number as usize] < starts[number as usize + 1]);
         terms.sort_unstable();
-        let mut lists = Lists::new(self.local_end as usize, &self.positions);
+        let mut lists = Lists::new(self.local_end as usize);
         for &(_, number) in &terms {
-            lists.push(&sorted[starts[number as usize]..starts[number as usize + 1]]);
+            let run = &sorted[starts[number as usize]..starts[number as usize + 1]];
+            lists.push(run, &self.positions);
         }
-        let dictionary = dictionary::write(terms.iter().map(|(term, _)| &**term));
-        let lengths = lengths(&self.postings, lists.width);
+        let codes = self.postings.iter();
+        let codes = codes.map(|posting| (posting.local, posting.length_code));
+        let head = Head {
+            weights: self.weights,
+            languages: self.languages,
+            chunk_count: self.chunk_count,
+            total_length: self.total_length,
+            local_end: self.local_end,
+        };
+        head.section(terms.iter().map(|(term, _)| &**term), codes, lists)
+    }
+}
 
+/// What a section says of all its chunks.
+pub(super) struct Head {
+    pub(super) weights: Weights,
+    pub(super) languages: Languages,
+    pub(super) chunk_count: u32,
+    pub(super) total_length: u64,
+    pub(super) local_end: u32,
+}
+
+impl Head {
+    /// The bytes of a section.
+    ///
+    /// - `terms`: ascending, as many as were pushed to `lists`.
+    /// - `codes`: locals with their length code, each at least once.
+    pub(super) fn section<'t>(
+        self,
+        terms: impl ExactSizeIterator<Item = &'t str> + Clone,
+        codes: impl Iterator<Item = (u32, u8)>,
+        lists: Lists,
+    ) -> Vec<u8> {
+        let term_count = terms.len() as u32;
+        let dictionary = dictionary::write(terms);
+        let lengths = lengths(codes, lists.width);
         let mut out = Vec::with_capacity(
             HEADER_LEN
                 + lengths.len()
@@ -227,7 +261,7 @@ impl TextBuilder {
         out.extend_from_slice(&self.chunk_count.to_le_bytes());
         out.extend_from_slice(&self.total_length.to_le_bytes());
         out.extend_from_slice(&self.local_end.to_le_bytes());
-        out.extend_from_slice(&(terms.len() as u32).to_le_bytes());
+        out.extend_from_slice(&term_count.to_le_bytes());
         out.extend_from_slice(&lists.row_count.to_le_bytes());
         out.extend_from_slice(&self.weights);
         out.extend_from_slice(&self.languages.bits().to_le_bytes()[..LANGUAGES_LEN]);
@@ -250,24 +284,22 @@ impl TextBuilder {
 }
 
 /// The decoded length of every local.
-fn lengths(postings: &[Pending], width: usize) -> Vec<u8> {
+fn lengths(codes: impl Iterator<Item = (u32, u8)>, width: usize) -> Vec<u8> {
     let mut out: Vec<u8> = std::iter::repeat_n(1f32.to_le_bytes(), width)
         .flatten()
         .collect();
-    for posting in postings {
-        let length = length::decode(posting.length_code) as f32;
-        let at = posting.local as usize * 4;
+    for (local, code) in codes {
+        let length = length::decode(code) as f32;
+        let at = local as usize * 4;
         out[at..at + 4].copy_from_slice(&length.to_le_bytes());
     }
     out
 }
 
 /// What the section has of its terms, as they come.
-struct Lists<'a> {
+pub(super) struct Lists {
     /// Locals of a row.
     width: usize,
-    /// Of all postings, in the order of chunks.
-    all_positions: &'a [u8],
     entries: Vec<u8>,
     postings: Vec<u8>,
     positions: Vec<u8>,
@@ -276,22 +308,21 @@ struct Lists<'a> {
     bounds: Vec<u8>,
 }
 
-impl Lists<'_> {
-    fn new(local_end: usize, all_positions: &[u8]) -> Lists<'_> {
+impl Lists {
+    pub(super) fn new(local_end: usize) -> Lists {
         Lists {
             width: local_end.next_multiple_of(BLOCK_LEN),
-            all_positions,
             entries: Vec::new(),
             postings: Vec::new(),
-            positions: Vec::with_capacity(all_positions.len()),
+            positions: Vec::new(),
             row_count: 0,
             rows: Vec::new(),
             bounds: Vec::new(),
         }
     }
 
-    /// Adds the next term.
-    fn push(&mut self, run: &[Pending]) {
+    /// Adds the next term: its chunks, ascending, each with where its positions are in `positions`.
+    pub(super) fn push(&mut self, run: &[Pending], positions: &[u8]) {
         let is_row = self.width >= ROWS_MIN_LOCALS && run.len() > self.width / ROW_SHARE;
         let (place, encoding) = match is_row {
             true => (u64::from(self.row_count), ENCODING_ROW),
@@ -304,18 +335,18 @@ impl Lists<'_> {
         self.entries
             .extend_from_slice(&(self.positions.len() as u64).to_le_bytes());
         if is_row {
-            self.push_row(run);
+            self.push_row(run, positions);
         } else {
             write_windows(run, &mut self.postings);
             let groups = run.chunks(SKIP_LEN);
             match groups.len() {
-                1 => self.push_positions(run),
-                _ => self.push_skipped(groups),
+                1 => self.push_positions(run, positions),
+                _ => self.push_skipped(groups, positions),
             }
         }
     }
 
-    fn push_row(&mut self, run: &[Pending]) {
+    fn push_row(&mut self, run: &[Pending], positions: &[u8]) {
         let start = self.rows.len();
         self.row_count += 1;
         self.rows.resize(start + self.width, 0);
@@ -331,26 +362,29 @@ impl Lists<'_> {
             rest = after;
             of_block
         });
-        self.push_skipped(blocks.collect::<Vec<_>>().into_iter());
+        self.push_skipped(blocks.collect::<Vec<_>>().into_iter(), positions);
     }
 
-    fn push_skipped<'p>(&mut self, groups: impl ExactSizeIterator<Item = &'p [Pending]>) {
+    fn push_skipped<'p>(
+        &mut self,
+        groups: impl ExactSizeIterator<Item = &'p [Pending]>,
+        positions: &[u8],
+    ) {
         let skips = self.positions.len();
         let first = skips + 4 * groups.len();
         self.positions.resize(first, 0);
         for (i, group) in groups.enumerate() {
             let from = (self.positions.len() - first) as u32;
             self.positions[skips + 4 * i..skips + 4 * i + 4].copy_from_slice(&from.to_le_bytes());
-            self.push_positions(group);
+            self.push_positions(group, positions);
         }
     }
 
-    fn push_positions(&mut self, postings: &[Pending]) {
+    fn push_positions(&mut self, postings: &[Pending], positions: &[u8]) {
         for posting in postings {
             let start = posting.positions as usize;
             let end = start + posting.positions_len as usize;
-            self.positions
-                .extend_from_slice(&self.all_positions[start..end]);
+            self.positions.extend_from_slice(&positions[start..end]);
         }
     }
 }

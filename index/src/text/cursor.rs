@@ -30,8 +30,8 @@ impl<'a> Cursor<'a> {
         reader: &'a TextReader<B>,
         term: Term,
     ) -> Result<Cursor<'a>, TextError> {
-        let (list, groups) = match reader.list(term) {
-            List::Row(row) => (Sought::Row(row), row.tfs.len() / BLOCK_LEN),
+        let list = match reader.list(term) {
+            List::Row(row) => Sought::Row(row),
             List::Windows(windows) => {
                 let mut before = 0;
                 let mut all = Vec::new();
@@ -41,14 +41,13 @@ impl<'a> Cursor<'a> {
                     all.push((window, before));
                     before += len;
                 }
-                let groups = (before as usize).div_ceil(SKIP_LEN);
-                (Sought::Windows(all), if groups > 1 { groups } else { 0 })
+                Sought::Windows(all)
             }
         };
         Ok(Cursor {
             list,
             positions: reader.positions(term),
-            skips_len: 4 * groups,
+            skips_len: reader.skips_len(term),
             last: None,
         })
     }

@@ -53,6 +53,7 @@ mod dictionary;
 mod highlight;
 pub mod length;
 mod matching;
+mod merge;
 mod parse;
 mod positions;
 mod read;
@@ -60,9 +61,10 @@ mod search;
 mod select;
 
 pub use bm25::{Bm25, Scorer, Statistics};
-pub use build::{TextBuilder, Weights};
+pub use build::{TextBuilder, WEIGHTS, Weights};
 pub use highlight::{Highlighter, Unknown, unknown};
 pub use matching::search_query;
+pub use merge::{LEFT_OUT, Merged, merge};
 pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};
 pub use search::{TextScratch, search, statistics, weights};
@@ -72,6 +74,8 @@ pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX;
 
 const VERSION: u16 = 2;
 const HEADER_LEN: usize = 64;
+/// Where the weights of fields stand.
+const WEIGHTS_AT: usize = 28;
 /// Bytes of the languages.
 const LANGUAGES_LEN: usize = 7;
 const ENTRY_LEN: usize = 24;

@@ -290,9 +290,10 @@ impl Parser {
             "heading" | "headings" => Field::Headings,
             "body" => Field::Body,
             "code" => Field::Code,
+            "key" | "keys" => Field::KeyTerms,
             _ => {
                 let what = format!(
-                    "there is no field \"{name}\"; title, headings, body and code are. Write \\: for a colon"
+                    "there is no field \"{name}\"; title, headings, body, code and key are. Write \\: for a colon"
                 );
                 return self.fail(self.at, what);
             }

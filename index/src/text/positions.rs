@@ -60,12 +60,17 @@ impl Lists<'_> {
     /// Replaces `out` by the positions of the next chunk.
     pub(super) fn read(&mut self, out: &mut Vec<u32>) -> Result<(), TextError> {
         out.clear();
+        self.for_each(|position| out.push(position))
+    }
+
+    /// Calls `f` with each position of the next chunk.
+    pub(super) fn for_each(&mut self, mut f: impl FnMut(u32)) -> Result<(), TextError> {
         let mut position = 0u64;
         loop {
             let (number, rest) = read_varint(self.0).ok_or(DAMAGED)?;
             self.0 = rest;
             position += number >> 1;
-            out.push(u32::try_from(position).map_err(|_| DAMAGED)?);
+            f(u32::try_from(position).map_err(|_| DAMAGED)?);
             if number & 1 == 0 {
                 return Ok(());
             }

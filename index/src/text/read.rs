@@ -4,8 +4,8 @@ use loci_storage::Local;
 
 use super::dictionary::Dictionary;
 use super::{
-    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, ENTRY_LEN, HEADER_LEN, POSTING_LEN, ROW_BOUNDS,
-    TextError, VERSION, WINDOW_HEADER_LEN, length,
+    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, ENTRY_LEN, Field, HEADER_LEN, POSTING_LEN,
+    ROW_BOUNDS, SKIP_LEN, TextError, VERSION, WEIGHTS_AT, WINDOW_HEADER_LEN, Weights, length,
 };
 use crate::analysis::{self, Languages};
 use crate::bytes::{slice, u16_at, u32_at, u64_at};
@@ -184,6 +184,14 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         self.local_end
     }
 
+    /// What an occurrence in each field counts, by [`Field`].
+    pub fn weights(&self) -> Weights {
+        let mut weights = Weights::default();
+        let head = self.bytes.as_ref();
+        weights.copy_from_slice(&head[WEIGHTS_AT..WEIGHTS_AT + Field::ALL.len()]);
+        weights
+    }
+
     /// The languages that its chunks were taken for.
     pub fn languages(&self) -> Languages {
         self.languages
@@ -282,6 +290,16 @@ impl<B: AsRef<[u8]>> TextReader<B> {
             window_min: 0,
             local_end: self.local_end,
         })
+    }
+
+    /// Bytes of the skips that stand before the positions of `term`.
+    pub(super) fn skips_len(&self, term: Term) -> usize {
+        let groups = match term.list {
+            ListAt::Row(_) => self.lengths().len() / BLOCK_LEN,
+            ListAt::Windows(_) if term.df as usize <= SKIP_LEN => 0,
+            ListAt::Windows(_) => (term.df as usize).div_ceil(SKIP_LEN),
+        };
+        4 * groups
     }
 
     fn row(&self, number: u32) -> Row<'_> {
