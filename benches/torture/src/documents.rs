@@ -114,6 +114,8 @@ pub fn record(number: u8, year: i32, tag: &str) -> DocumentRecord {
         key: format!("d{number}"),
         title: Some(TITLES[usize::from(number)].into()),
         year: Some(year),
+        // What the store would tell from words drawn by chance is nobody's promise.
+        language: Some("eng".into()),
         ingested_at_ms: 1,
         metadata: vec![("tag".into(), tag.into())],
         ..DocumentRecord::default()

@@ -65,90 +65,100 @@ impl Automaton for Pattern {
 
 /// Terms that differ from a word by a few insertions, deletions, replacements and swaps of neighbours
 /// (optimal string alignment), in characters.
+///
+/// A nondeterministic automaton whose states are bits, as in Wu and Manber, "Fast text searching allowing
+/// errors" (1992), with the swaps beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Misspelling {
-    word: Vec<char>,
+    /// Characters of the word.
+    len: usize,
+    /// Bit `i` of a character: the word has it at place `i`.
+    places: Vec<(char, u128)>,
     distance: u8,
 }
 
-/// A row of the table of distances, for the characters read so far.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    /// By length of the word's prefix; capped at the distance and one.
-    now: Box<[u8]>,
-    before: Box<[u8]>,
-    last: Option<char>,
+/// Errors that are told apart.
+const DISTANCE_MAX: usize = 2;
+
+/// Where a word may have got to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reached {
+    /// Bit `i` by errors: with that many at most, the first `i` characters of the word have been read.
+    after: [u128; DISTANCE_MAX + 1],
+    /// Bit `i`: the same, and then the character at `i + 1`, so that the one at `i` makes a swap.
+    swapped: [u128; DISTANCE_MAX + 1],
     /// Bytes of a character that is not whole yet.
     partial: [u8; 4],
     partial_len: u8,
 }
 
 impl Misspelling {
-    /// Of `word`, its first [`CHARS_MAX`] characters.
+    /// Of `word`, its first [`CHARS_MAX`] characters. Distances above 2 are taken for 2.
     pub(super) fn new(word: &str, distance: u8) -> Misspelling {
+        let mut places: Vec<(char, u128)> = Vec::new();
+        let mut len = 0;
+        for c in word.chars().take(CHARS_MAX) {
+            match places.iter_mut().find(|(known, _)| *known == c) {
+                Some((_, at)) => *at |= 1 << len,
+                None => places.push((c, 1 << len)),
+            }
+            len += 1;
+        }
         Misspelling {
-            word: word.chars().take(CHARS_MAX).collect(),
-            distance,
+            len,
+            places,
+            distance: distance.min(DISTANCE_MAX as u8),
         }
     }
 
-    fn step(&self, row: &Row, c: char) -> Row {
-        let cap = self.distance + 1;
-        let mut next = vec![0; self.word.len() + 1].into_boxed_slice();
-        next[0] = (row.now[0] + 1).min(cap);
-        for (i, &own) in self.word.iter().enumerate() {
-            let mut least = row.now[i] + u8::from(own != c);
-            least = least.min(row.now[i + 1] + 1).min(next[i] + 1);
-            let is_swap = i > 0 && row.last == Some(own) && self.word[i - 1] == c;
-            if is_swap {
-                least = least.min(row.before[i - 1] + 1);
-            }
-            next[i + 1] = least.min(cap);
+    fn step(&self, from: &Reached, c: char) -> Reached {
+        let here = self.places.iter().find(|(known, _)| *known == c);
+        let here = here.map_or(0, |(_, at)| *at);
+        let mut to = Reached::default();
+        to.after[0] = (from.after[0] & here) << 1;
+        for errors in 1..=usize::from(self.distance) {
+            let fewer = from.after[errors - 1];
+            let read = (from.after[errors] & here) << 1;
+            let (inserted, replaced) = (fewer, fewer << 1);
+            let deleted = to.after[errors - 1] << 1;
+            let swapped = (from.swapped[errors] & here) << 2;
+            to.after[errors] = read | inserted | replaced | deleted | swapped;
+            to.swapped[errors] = fewer & (here >> 1);
         }
-        Row {
-            now: next,
-            before: row.now.clone(),
-            last: Some(c),
-            partial: [0; 4],
-            partial_len: 0,
-        }
+        to
     }
 }
 
 impl Automaton for Misspelling {
-    type State = Row;
+    type State = Reached;
 
-    fn start(&self) -> Row {
-        let cap = self.distance + 1;
-        let row: Box<[u8]> = (0..=self.word.len())
-            .map(|i| u8::try_from(i).map_or(cap, |i| i.min(cap)))
-            .collect();
-        Row {
-            before: vec![cap; row.len()].into(),
-            now: row,
-            last: None,
-            partial: [0; 4],
-            partial_len: 0,
+    fn start(&self) -> Reached {
+        let mut start = Reached::default();
+        for errors in 0..=usize::from(self.distance) {
+            start.after[errors] = (2 << errors) - 1;
         }
+        start
     }
 
-    fn is_match(&self, row: &Row) -> bool {
-        let all = row.now.last().copied();
-        row.partial_len == 0 && all.is_some_and(|distance| distance <= self.distance)
+    fn is_match(&self, state: &Reached) -> bool {
+        let at_end = state.after[usize::from(self.distance)] >> self.len & 1 == 1;
+        state.partial_len == 0 && at_end
     }
 
-    fn can_match(&self, row: &Row) -> bool {
-        row.now
-            .iter()
-            .chain(&*row.before)
-            .any(|&distance| distance <= self.distance)
+    fn can_match(&self, state: &Reached) -> bool {
+        let most = usize::from(self.distance);
+        let on_the_way = (2u128 << self.len) - 1;
+        (state.after[most] | state.swapped[most]) & on_the_way != 0
     }
 
-    fn accept(&self, row: &Row, byte: u8) -> Row {
-        let mut next = row.clone();
-        let at = usize::from(row.partial_len);
+    fn accept(&self, state: &Reached, byte: u8) -> Reached {
+        if state.partial_len == 0 && byte.is_ascii() {
+            return self.step(state, char::from(byte));
+        }
+        let mut next = *state;
+        let at = usize::from(state.partial_len);
         let Some(place) = next.partial.get_mut(at) else {
-            return self.dead(row);
+            return Reached::default();
         };
         *place = byte;
         next.partial_len += 1;
@@ -156,25 +166,79 @@ impl Automaton for Misspelling {
             Ok(text) => text
                 .chars()
                 .next()
-                .map_or_else(|| self.dead(row), |c| self.step(row, c)),
+                .map_or_else(Reached::default, |c| self.step(state, c)),
             // Bytes that may still become a character.
             Err(error) if error.error_len().is_none() => next,
-            Err(_) => self.dead(row),
+            Err(_) => Reached::default(),
         }
     }
 }
 
-impl Misspelling {
-    /// A row from which nothing is reached.
-    fn dead(&self, row: &Row) -> Row {
-        let none = vec![self.distance + 1; row.now.len()].into_boxed_slice();
-        Row {
-            now: none.clone(),
-            before: none,
-            last: None,
-            partial: [0; 4],
-            partial_len: 0,
+/// Terms from one to another, both included, in the order of their bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    from: Vec<u8>,
+    /// `None`: there is no last one.
+    to: Option<Vec<u8>>,
+}
+
+/// How the bytes so far compare with the bounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Between {
+    len: usize,
+    /// They are how the lower bound begins.
+    is_at_from: bool,
+    /// They are how the upper bound begins, or all of it.
+    is_at_to: bool,
+    is_outside: bool,
+}
+
+impl Range {
+    pub(super) fn new(from: &str, to: Option<&str>) -> Range {
+        Range {
+            from: from.into(),
+            to: to.map(Into::into),
         }
+    }
+}
+
+impl Automaton for Range {
+    type State = Between;
+
+    fn start(&self) -> Between {
+        Between {
+            len: 0,
+            is_at_from: !self.from.is_empty(),
+            is_at_to: self.to.is_some(),
+            is_outside: false,
+        }
+    }
+
+    fn is_match(&self, state: &Between) -> bool {
+        !state.is_outside && (!state.is_at_from || state.len >= self.from.len())
+    }
+
+    fn can_match(&self, state: &Between) -> bool {
+        !state.is_outside
+    }
+
+    fn accept(&self, state: &Between, byte: u8) -> Between {
+        let mut next = *state;
+        next.len += 1;
+        if state.is_at_from {
+            match self.from.get(state.len) {
+                Some(&bound) if byte < bound => next.is_outside = true,
+                Some(&bound) => next.is_at_from = byte == bound,
+                None => next.is_at_from = false,
+            }
+        }
+        if state.is_at_to {
+            match self.to.as_ref().and_then(|to| to.get(state.len)) {
+                Some(&bound) if byte <= bound => next.is_at_to = byte == bound,
+                _ => next.is_outside = true,
+            }
+        }
+        next
     }
 }
 
@@ -248,6 +312,15 @@ mod tests {
         fn patterns_match_as_they_read(pattern in "[ab*é]{0,6}", term in "[abé]{0,6}") {
             let expected = like(pattern.as_bytes(), term.as_bytes());
             prop_assert_eq!(accepts(&Pattern::new(&pattern).unwrap(), term.as_bytes()), expected);
+        }
+
+        #[test]
+        fn ranges_are_those_of_the_order(
+            from in "[abé]{0,3}", to in prop::option::of("[abé]{0,3}"), term in "[abé]{0,4}",
+        ) {
+            let range = Range::new(&from, to.as_deref());
+            let expected = term >= from && to.as_ref().is_none_or(|to| term <= *to);
+            prop_assert_eq!(accepts(&range, term.as_bytes()), expected);
         }
 
         #[test]

@@ -133,6 +133,9 @@ pub(super) fn occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
     if words.is_empty() {
         return 0;
     }
+    if slop == 0 {
+        return exact(words);
+    }
     let mut heads = vec![0usize; words.len()];
     let at = |heads: &[usize], word: usize| -> Option<i64> {
         let (place, positions) = &words[word];
@@ -157,6 +160,21 @@ pub(super) fn occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
             None => return found,
         }
     }
+}
+
+/// [`occurrences`] without slop: places of the first word around which all others stand as they should.
+fn exact(words: &[(u32, Vec<u32>)]) -> usize {
+    let Some(((first_place, first), others)) = words.split_first() else {
+        return 0;
+    };
+    let stands = |position: u32| {
+        let start = i64::from(position) - i64::from(*first_place);
+        others.iter().all(|(place, positions)| {
+            let wanted = u32::try_from(start + i64::from(*place));
+            wanted.is_ok_and(|wanted| positions.binary_search(&wanted).is_ok())
+        })
+    };
+    first.iter().filter(|&&position| stands(position)).count()
 }
 
 /// Whether no two words stand at the same place.

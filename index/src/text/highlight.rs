@@ -1,12 +1,12 @@
 //! Which words of a text a question asked for, and what an unknown word may have meant.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ops::Range;
 
 use loci_storage::{Ordinal, Placed};
 use roaring::RoaringBitmap;
 
-use super::automata::{Misspelling, Pattern, accepts};
+use super::automata::{Misspelling, Pattern, Range, accepts};
+use super::matching::range;
 use super::parse::{Clause, Node, Occur};
 use super::search::check;
 use super::{Term, TextError, TextQuery, TextReader};
@@ -18,6 +18,7 @@ pub struct Highlighter {
     terms: HashSet<String>,
     patterns: Vec<Pattern>,
     misspelt: Vec<Misspelling>,
+    ranges: Vec<Range>,
 }
 
 impl Highlighter {
@@ -46,6 +47,10 @@ impl Highlighter {
                     let misspelt = terms.iter().map(|term| Misspelling::new(term, *distance));
                     self.misspelt.extend(misspelt);
                 }
+                Node::Range(_, from, to) => {
+                    self.ranges
+                        .push(range(from.as_deref(), to.as_deref(), analyzer));
+                }
                 Node::Group(clauses) => self.add(clauses, analyzer),
             }
         }
@@ -54,8 +59,8 @@ impl Highlighter {
     /// The bytes of `text` that its words stand in: ascending, apart from each other.
     ///
     /// Cost: an analysis of the text.
-    pub fn spans(&self, text: &str, analyzer: &mut Analyzer) -> Vec<Range<usize>> {
-        let mut spans: Vec<Range<usize>> = Vec::new();
+    pub fn spans(&self, text: &str, analyzer: &mut Analyzer) -> Vec<std::ops::Range<usize>> {
+        let mut spans: Vec<std::ops::Range<usize>> = Vec::new();
         analyzer.for_each_token(text, |token| {
             if !self.is_asked(token.term) {
                 return;
@@ -78,6 +83,7 @@ impl Highlighter {
                 .misspelt
                 .iter()
                 .any(|misspelt| accepts(misspelt, bytes))
+            || self.ranges.iter().any(|range| accepts(range, bytes))
     }
 }
 
@@ -201,7 +207,7 @@ fn written(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<Written>
                 }));
             }
             Node::Group(clauses) => written(clauses, analyzer, words),
-            Node::Pattern(..) | Node::Misspelt(..) => {}
+            Node::Pattern(..) | Node::Misspelt(..) | Node::Range(..) => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loci_storage::{Placed, Scored};
 use roaring::RoaringBitmap;
 
-use super::automata::{Misspelling, Pattern, accepts};
+use super::automata::{Misspelling, Pattern, Range, accepts};
 use super::cursor::{Cursor, occurrences};
 use super::parse::{Clause, Node, Occur};
 use super::search::{Counted, Made, TextScratch, check, search_counted};
@@ -182,6 +182,11 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             if !is_counted {
                 self.counted.truncate(before);
             }
+            if let Through::These(ordinals) = &through
+                && clauses.iter().any(|clause| clause.occur != Occur::Should)
+            {
+                self.restrict(before, ordinals)?;
+            }
             return Ok(match through {
                 Through::These(ordinals) => Some(ordinals),
                 Through::Counted => None,
@@ -222,6 +227,10 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             }
             Node::Misspelt(field, text, distance) => {
                 self.misspelt(*field, text, *distance, boost)?
+            }
+            Node::Range(field, from, to) => {
+                let range = range(from.as_deref(), to.as_deref(), self.analyzer);
+                vec![self.like(*field, &[range], boost)?]
             }
             Node::Group(_) => Vec::new(),
         };
@@ -306,7 +315,7 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         self.likes += 1;
         if self.likes > LIKES_MAX {
             return Err(TextError::Question(
-                "a question has at most 32 patterns and misspelt words",
+                "a question has at most 32 patterns, ranges and misspelt words",
             ));
         }
         let mut made = Vec::with_capacity(self.segments.len());
@@ -314,6 +323,43 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             made.push(like_in(placed.reader, field, like)?);
         }
         Ok(Counted::Made(Made::new(made), boost))
+    }
+
+    /// Lets what is counted from `first` on count in these chunks alone.
+    fn restrict(&mut self, first: usize, ordinals: &RoaringBitmap) -> Result<(), TextError> {
+        for at in first..self.counted.len() {
+            let mut kept = Vec::with_capacity(self.segments.len());
+            for (i, placed) in self.segments.iter().enumerate() {
+                let is_through = |local: u32| ordinals.contains(placed.base.0 + local);
+                let mut chunks = Vec::new();
+                match &self.counted[at] {
+                    Counted::Term(term, _) => {
+                        if let Some(term) = placed.reader.term(term)? {
+                            for posting in placed.reader.postings(term) {
+                                let posting = posting?;
+                                chunks.push((posting.local.0, posting.tf));
+                            }
+                        }
+                    }
+                    Counted::Made(made, _) => chunks.extend_from_slice(made.of(i)),
+                }
+                chunks.retain(|&(local, _)| is_through(local));
+                kept.push(chunks);
+            }
+            let counted = &mut self.counted[at];
+            let (df, often) = match counted {
+                Counted::Made(made, often) => (made.df(), *often),
+                Counted::Term(term, often) => {
+                    let mut df = 0;
+                    for placed in self.segments {
+                        df += u64::from(placed.reader.df(term)?);
+                    }
+                    (df, *often)
+                }
+            };
+            *counted = Counted::Made(Made::of_those(kept, df), often);
+        }
+        Ok(())
     }
 
     fn ordinals(&self, counted: &Counted) -> Result<RoaringBitmap, TextError> {
@@ -335,6 +381,13 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         }
         Ok(all)
     }
+}
+
+/// The terms between two words as they are written.
+pub(super) fn range(from: Option<&str>, to: Option<&str>, analyzer: &mut Analyzer) -> Range {
+    let from = from.map(|from| analyzer.folded_pattern(from));
+    let to = to.map(|to| analyzer.folded_pattern(to));
+    Range::new(from.as_deref().unwrap_or_default(), to.as_deref())
 }
 
 /// Local and count of the chunks of a segment in which `words` stand as in the question.

@@ -6,8 +6,9 @@
 //! | `"water level"`, `"water level"~2` | with the words in this order; at most 2 places out of it |
 //! | `+water -level` | with the one, without the other |
 //! | `water AND level`, `water OR level`, `NOT level` | with both; with either; without it |
-//! | `title:water` | with the word in the title; also `headings`, `body`, `code` |
+//! | `title:water` | with the word in the title; also `headings`, `body`, `code`, `key` |
 //! | `wat*`, `w*r` | with a word that reads so |
+//! | `[1990 TO 1999]`, `[m TO *]` | with a word from the one to the other, both included, in the order of their bytes |
 //! | `watre~`, `watre~2` | with a word that differs by 1 or 2 letters, swapped neighbours counting one |
 //! | `(water OR sand) level` | as the parts say |
 //! | `water^3` | for which the word counts three times |
@@ -62,6 +63,8 @@ pub(super) enum Node {
     Phrase(Option<Field>, String, u32),
     Pattern(Option<Field>, String),
     Misspelt(Option<Field>, String, u8),
+    /// `None` for an open end.
+    Range(Option<Field>, Option<String>, Option<String>),
     Group(Vec<Clause>),
 }
 
@@ -251,6 +254,10 @@ impl Parser {
                 "a field is of one word or phrase; repeat it for each",
             ),
             Some('"') => self.phrase(field),
+            Some('[') => match self.range(field) {
+                Some(range) => Ok(range),
+                None => self.word(field),
+            },
             _ => self.word(field),
         }
     }
@@ -324,6 +331,20 @@ impl Parser {
             _ => 0,
         };
         Ok(Node::Phrase(field, text, slop))
+    }
+
+    /// `[a TO b]`; anything else in brackets is text.
+    fn range(&mut self, field: Option<Field>) -> Option<Node> {
+        let rest = &self.chars[self.at + 1..];
+        let len = rest.iter().position(|&c| c == ']')?;
+        let inside: String = rest[..len].iter().collect();
+        let words: Vec<&str> = inside.split_whitespace().collect();
+        let [from, "TO", to] = words[..] else {
+            return None;
+        };
+        let bound = |word: &str| (word != "*").then(|| word.to_owned());
+        self.at += len + 2;
+        Some(Node::Range(field, bound(from), bound(to)))
     }
 
     fn word(&mut self, field: Option<Field>) -> Result<Node, SyntaxError> {
@@ -444,6 +465,10 @@ mod tests {
                 Node::Phrase(field, text, slop) => format!("{}<{text}>{slop}", of(field)),
                 Node::Pattern(field, text) => format!("{}/{text}/", of(field)),
                 Node::Misspelt(field, text, by) => format!("{}{text}~{by}", of(field)),
+                Node::Range(field, from, to) => {
+                    let end = |end: &Option<String>| end.clone().unwrap_or_default();
+                    format!("{}[{}..{}]", of(field), end(from), end(to))
+                }
                 Node::Group(clauses) => format!("({})", told(clauses)),
             };
             let boost = match clause.boost {
@@ -471,6 +496,10 @@ mod tests {
             ("a AND NOT b", "(+a -b)"),
             ("a OR NOT b", "(a (-b))"),
             ("NOT b", "-b"),
+            ("[1990 TO 1999]^2 +[* TO b]", "[1990..1999]^2 +[..b]"),
+            ("title:[a TO *]", "Title:[a..]"),
+            ("[1,2] [a TO] [", "[1,2] [a TO] ["),
+            ("key:water", "KeyTerms:water"),
             ("title:water", "Title:water"),
             ("Heading:\"a b\"", "Headings:<a b>0"),
             ("note: water", "note: water"),

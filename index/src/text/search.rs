@@ -84,11 +84,19 @@ pub(super) enum Counted {
 pub(super) struct Made {
     /// By segment: local, ascending, and tf.
     chunks: Vec<Vec<(u32, u8)>>,
+    /// Chunks that it weighs by: those, or more.
+    df: u64,
 }
 
 impl Made {
     pub(super) fn new(chunks: Vec<Vec<(u32, u8)>>) -> Made {
-        Made { chunks }
+        let df = chunks.iter().map(|chunks| chunks.len() as u64).sum();
+        Made { chunks, df }
+    }
+
+    /// Some of the chunks of what is in `df` of them.
+    pub(super) fn of_those(chunks: Vec<Vec<(u32, u8)>>, df: u64) -> Made {
+        Made { chunks, df }
     }
 
     /// Those of a segment.
@@ -96,8 +104,8 @@ impl Made {
         self.chunks.get(segment).map_or(&[], Vec::as_slice)
     }
 
-    fn df(&self) -> u64 {
-        self.chunks.iter().map(|chunks| chunks.len() as u64).sum()
+    pub(super) fn df(&self) -> u64 {
+        self.df
     }
 }
 

@@ -362,6 +362,54 @@ fn frequent_and_rare_terms_together_find_what_scoring_every_chunk_finds() {
 }
 
 /// Whether a chunk has what a part of a question asks for.
+fn is_between(word: &String, from: &Option<String>, to: &Option<String>) -> bool {
+    from.as_ref().is_none_or(|from| word >= from) && to.as_ref().is_none_or(|to| word <= to)
+}
+
+/// How often a chunk has what a part asks for, groups aside.
+fn often(chunk: &[String], node: &parse::Node) -> usize {
+    use parse::Node;
+    match node {
+        Node::Phrase(_, text, _) => {
+            let phrase = words(text);
+            let windows = chunk.windows(phrase.len());
+            windows.filter(|here| *here == phrase).count()
+        }
+        node => {
+            let has_one = |word: &&String| has(std::slice::from_ref(word), node);
+            chunk.iter().filter(has_one).count()
+        }
+    }
+}
+
+/// The score of a chunk: what its parts count, those of groups that it does not answer left out.
+fn score(corpus: &[Chunk], chunk: &Chunk, clauses: &[parse::Clause], boost: f64) -> f64 {
+    use parse::{Node, Occur};
+    let with_terms = corpus.iter().filter(|c| !c.is_empty());
+    let n = with_terms.clone().count() as f64;
+    let average = with_terms.map(|c| c.len()).sum::<usize>() as f64 / n;
+    let length = f64::from(length::decode(length::encode(chunk.len() as u32)));
+    let gain = |node: &Node| {
+        let tf = often(chunk, node).min(255) as f64;
+        let df = corpus.iter().filter(|c| often(c, node) > 0).count() as f64;
+        let idf = (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
+        idf * tf / (tf + f64::from(1.2f32) * (0.25 + 0.75 * length / average))
+    };
+    let counted = clauses
+        .iter()
+        .filter(|clause| clause.occur != Occur::MustNot);
+    counted
+        .map(|clause| {
+            let boost = (boost * f64::from(clause.boost)).clamp(0.01, 100.0);
+            match &clause.node {
+                Node::Group(clauses) if !answers(chunk, clauses) => 0.0,
+                Node::Group(clauses) => score(corpus, chunk, clauses, boost),
+                node => boost * gain(node),
+            }
+        })
+        .sum()
+}
+
 fn has(chunk: &[String], node: &parse::Node) -> bool {
     use parse::Node;
     match node {
@@ -379,6 +427,7 @@ fn has(chunk: &[String], node: &parse::Node) -> bool {
             let is_near = |word: &String| automata::accepts(&misspelt, word.as_bytes());
             chunk.iter().any(is_near)
         }
+        Node::Range(_, from, to) => chunk.iter().any(|word| is_between(word, from, to)),
         Node::Group(clauses) => answers(chunk, clauses),
     }
 }
@@ -400,13 +449,15 @@ fn counts(chunk: &[String], clauses: &[parse::Clause]) -> bool {
         .iter()
         .filter(|clause| clause.occur != Occur::MustNot);
     counted.any(|clause| match &clause.node {
-        Node::Group(clauses) => counts(chunk, clauses),
+        Node::Group(clauses) => answers(chunk, clauses) && counts(chunk, clauses),
         node => has(chunk, node),
     })
 }
 
 fn any_question() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
+        1 => "\\[[a-d] TO [e-h]\\]",
+        1 => "[a-h]\\^[2-9]",
         4 => "[a-h]",
         2 => "[a-h]{2}",
         2 => "\"[a-h] [a-h]\"",
@@ -427,18 +478,34 @@ fn any_question() -> impl Strategy<Value = String> {
 
 /// The ordinals that answer a question over `corpus` cut in two.
 fn asked(corpus: &[Chunk], cut: usize, question: &str) -> Vec<u32> {
+    let mut found = hits(&ranked(corpus, cut, question, None, &RoaringBitmap::new()));
+    found.sort_unstable();
+    found
+}
+
+fn ranked(
+    corpus: &[Chunk],
+    cut: usize,
+    question: &str,
+    filter: Option<&RoaringBitmap>,
+    deleted: &RoaringBitmap,
+) -> Vec<Scored> {
     let cut = cut.min(corpus.len());
     let (first, second) = corpus.split_at(cut);
     let readers = [first, second].map(|part| TextReader::new(section(part)).unwrap());
-    let dead = RoaringBitmap::new();
     let bases = [0, cut];
+    let dead = bases.map(|base| -> RoaringBitmap {
+        let after = deleted.iter().filter(|&at| at >= base as u32);
+        after.map(|at| at - base as u32).collect()
+    });
     let segments: Vec<_> = readers
         .iter()
         .zip(bases)
-        .map(|(reader, base)| Placed {
+        .zip(&dead)
+        .map(|((reader, base), dead)| Placed {
             base: Ordinal(base as u32),
             chunk_count: reader.local_end().max(1),
-            dead: &dead,
+            dead,
             reader,
         })
         .collect();
@@ -450,13 +517,11 @@ fn asked(corpus: &[Chunk], cut: usize, question: &str) -> Vec<u32> {
         &query,
         &mut analyzer,
         params,
-        None,
+        filter,
         1000,
         &mut scratch,
     );
-    let mut found = hits(&found.unwrap());
-    found.sort_unstable();
-    found
+    found.unwrap()
 }
 
 #[test]
@@ -801,6 +866,36 @@ proptest! {
         all.retain(|hit| filter.as_ref().is_none_or(|f| f.contains(hit.ordinal.0)));
         all.truncate(k);
         prop_assert_eq!(all, whole);
+    }
+
+    #[test]
+    fn answers_are_scored_by_the_parts_that_they_have(
+        corpus in any_corpus(),
+        cut in 0usize..40,
+        question in any_question(),
+        filter in prop::option::of(prop::collection::btree_set(0u32..40, 0..40)),
+        deleted in prop::collection::btree_set(0u32..40, 0..10),
+    ) {
+        let query = TextQuery::parse(&question).unwrap();
+        let filter: Option<RoaringBitmap> = filter.map(|all| all.into_iter().collect());
+        let deleted: RoaringBitmap = deleted.into_iter().collect();
+        let hits = ranked(&corpus, cut, &question, filter.as_ref(), &deleted);
+        let mut expected: Vec<(u32, f64)> = (0u32..)
+            .zip(&corpus)
+            .filter(|(n, _)| !deleted.contains(*n))
+            .filter(|(n, _)| filter.as_ref().is_none_or(|filter| filter.contains(*n)))
+            .filter(|(_, chunk)| answers(chunk, &query.clauses))
+            .map(|(n, chunk)| (n, score(&corpus, chunk, &query.clauses, 1.0)))
+            .filter(|(_, score)| *score > 0.0)
+            .collect();
+        expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        prop_assert_eq!(hits.len(), expected.len(), "{}", &question);
+        for hit in &hits {
+            let own = expected.iter().find(|(n, _)| *n == hit.ordinal.0).unwrap().1;
+            let near = (f64::from(hit.score) - own).abs() <= 1e-3 * own.max(1e-3);
+            prop_assert!(near, "{}: {} {} {}", &question, hit.ordinal.0, hit.score, own);
+        }
+        prop_assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
     }
 
     #[test]
