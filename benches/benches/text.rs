@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use loci_index::analysis::{Analyzer, TermList};
 use loci_index::text::{
-    Bm25, Field, TextBuilder, TextQuery, TextReader, TextScratch, search, search_query,
+    Field, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, search, search_query,
 };
 use loci_storage::{Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
@@ -68,13 +68,13 @@ fn questions(c: &mut Criterion) {
         let words = |text: &String| text.split(' ').take(8).collect::<Vec<_>>().join(" ");
         let asked: Vec<String> = texts.iter().step_by(count / 100).map(words).collect();
         let (mut analyzer, mut list) = (Analyzer::new(), TermList::default());
-        let (params, mut scratch) = (Bm25::default(), TextScratch::new());
+        let mut scratch = TextScratch::new();
         let mut next = asked.iter().cycle();
         group.bench_function(BenchmarkId::new("words", count), |b| {
             b.iter(|| {
                 analyzer.list(next.next().expect("it goes round"), &mut list);
                 let terms: Vec<&str> = list.iter().collect();
-                search(&placed, &terms, params, None, K, &mut scratch).expect("it is sound")
+                search(&placed, &terms, &TextSearch::new(K), &mut scratch).expect("it is sound")
             });
         });
         for (name, question) in [
@@ -89,9 +89,7 @@ fn questions(c: &mut Criterion) {
                         &placed,
                         &query,
                         &mut analyzer,
-                        params,
-                        None,
-                        K,
+                        &TextSearch::new(K),
                         &mut scratch,
                     )
                     .expect("it is sound")

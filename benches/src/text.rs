@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use loci_index::analysis::{Analyzer, TermList};
 use loci_index::text::{
-    Bm25, Field, TextBuilder, TextQuery, TextReader, TextScratch, length, search, search_query,
+    Field, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, length, search,
+    search_query,
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
@@ -214,10 +215,9 @@ impl TextSegment {
         query: &TextQuery,
         (analyzer, _, scratch): &mut Asker,
     ) -> Result<Vec<Scored>, BenchError> {
-        let (placed, params) = (self.placed(), Bm25::default());
-        Ok(search_query(
-            &placed, query, analyzer, params, None, K, scratch,
-        )?)
+        let placed = self.placed();
+        let asked = TextSearch::new(K);
+        Ok(search_query(&placed, query, analyzer, &asked, scratch)?)
     }
 
     fn placed(&self) -> [Placed<'_, TextReader<Section>>; 1] {
@@ -238,7 +238,7 @@ impl TextSegment {
         let placed = self.placed();
         analyzer.list(question, list);
         let terms: Vec<&str> = list.iter().collect();
-        Ok(search(&placed, &terms, Bm25::default(), None, K, scratch)?)
+        Ok(search(&placed, &terms, &TextSearch::new(K), scratch)?)
     }
 }
 

@@ -325,9 +325,10 @@ impl Asker<'_> {
         let found = text::search(
             &self.segments,
             &question.asked,
-            params,
-            None,
-            k,
+            &text::TextSearch {
+                params,
+                ..text::TextSearch::new(k)
+            },
             &mut self.scratch,
         )
         .map_err(StoreError::view)?;

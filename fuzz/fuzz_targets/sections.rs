@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use loci_graph::{MentionsReader, NamesReader, Ranks, RelationsReader, link};
 use loci_index::facets::{FacetReader, Predicate};
 use loci_index::analysis::Analyzer;
-use loci_index::text::{self, Bm25, TextQuery, TextReader, TextScratch};
+use loci_index::text::{self, TextQuery, TextReader, TextScratch, TextSearch};
 use loci_index::vector::{self, VectorQuery, VectorReader, VectorScratch};
 use loci_models::lsa::Projection;
 use loci_storage::{ConceptId, Local, Ordinal, Placed};
@@ -22,11 +22,10 @@ fuzz_target!(|bytes: &[u8]| {
             if let Ok(reader) = TextReader::new(bytes) {
                 let placed = [Placed { base, chunk_count: CHUNKS, dead: &dead, reader: &reader }];
                 let mut scratch = TextScratch::new();
-                let _ = text::search(&placed, &["a", "water"], Bm25::default(), None, 10, &mut scratch);
+                let _ = text::search(&placed, &["a", "water"], &TextSearch::new(10), &mut scratch);
                 let query = TextQuery::parse("\"a water\"~1 wat* title:a wtaer~").unwrap();
                 let mut analyzer = Analyzer::new();
-                let params = Bm25::default();
-                let _ = text::search_query(&placed, &query, &mut analyzer, params, None, 10, &mut scratch);
+                let _ = text::search_query(&placed, &query, &mut analyzer, &TextSearch::new(10), &mut scratch);
                 let _ = text::unknown(&placed, &query, None, &mut analyzer);
             }
         }

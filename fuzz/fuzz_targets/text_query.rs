@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use loci_index::analysis::Analyzer;
 use loci_index::text::{
-    Bm25, Field, Highlighter, TextBuilder, TextQuery, TextReader, TextScratch, search_query,
+    Field, Highlighter, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, search_query,
     unknown,
 };
 use loci_storage::{Local, Ordinal, Placed};
@@ -29,8 +29,8 @@ fuzz_target!(|input: (&str, &str)| {
     let dead = RoaringBitmap::new();
     let chunk_count = reader.local_end();
     let placed = [Placed { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader }];
-    let (params, mut scratch) = (Bm25::default(), TextScratch::new());
-    let found = search_query(&placed, &query, &mut analyzer, params, None, 10, &mut scratch).unwrap();
+    let mut scratch = TextScratch::new();
+    let found = search_query(&placed, &query, &mut analyzer, &TextSearch::new(10), &mut scratch).unwrap();
     assert!(found.iter().all(|hit| hit.ordinal.0 < chunk_count && hit.score > 0.0));
     unknown(&placed, &query, None, &mut analyzer).unwrap();
     let highlighter = Highlighter::new(&query, &mut analyzer);

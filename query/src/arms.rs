@@ -14,7 +14,7 @@ use loci_graph::{
 };
 use loci_index::analysis::Analyzer;
 use loci_index::facets::{self, Predicate};
-use loci_index::text::{self, Bm25, TextError, TextQuery, TextReader, TextScratch, Unknown};
+use loci_index::text::{self, TextError, TextQuery, TextReader, TextScratch, TextSearch, Unknown};
 use loci_index::vector::{self, Effort, VectorQuery, VectorScratch, Visit, Way};
 use loci_storage::segment::{Layer, Section};
 use loci_storage::{ConceptId, Placed, Scored};
@@ -26,6 +26,9 @@ use crate::filter::{Comparison, Expr, FacetValue, Test, evaluate};
 use crate::request::SearchRequest;
 use crate::view::ReadView;
 
+/// Postings that are taken to be read in a microsecond: about half of what an idle core does.
+const POSTINGS_A_US: u64 = 400;
+
 /// What the arms share: the view, the layers to search, the filter, and the trace.
 pub(crate) struct Run<'v> {
     pub(crate) view: &'v ReadView,
@@ -33,6 +36,8 @@ pub(crate) struct Run<'v> {
     pub(crate) filter: Option<RoaringBitmap>,
     pub(crate) explain: bool,
     pub(crate) trace: Trace,
+    /// Words of the question that were not counted, for time.
+    pub(crate) words_left_out: usize,
 }
 
 /// What each operator did.
@@ -129,6 +134,7 @@ impl<'v> Run<'v> {
             filter: None,
             explain: request.explain,
             trace: Trace::default(),
+            words_left_out: 0,
         };
         let of_levels = (!levels.is_empty()).then(|| level_in(&levels));
         let whole = match (of_levels, request.filter.clone()) {
@@ -157,10 +163,12 @@ impl<'v> Run<'v> {
         &mut self,
         terms: &[String],
         k: usize,
+        effort: Effort,
         scratch: &mut TextScratch,
     ) -> Result<Vec<Scored>, QueryError> {
-        self.text_by_layer(k, |segments, filter| {
-            text::search(segments, terms, Bm25::default(), filter, k, scratch)
+        self.text_by_layer(k, effort, |segments, asked| {
+            let hits = text::search(segments, terms, asked, scratch)?;
+            Ok((hits, scratch.left_out()))
         })
     }
 
@@ -169,19 +177,13 @@ impl<'v> Run<'v> {
         &mut self,
         query: &TextQuery,
         k: usize,
+        effort: Effort,
         analyzer: &mut Analyzer,
         scratch: &mut TextScratch,
     ) -> Result<Vec<Scored>, QueryError> {
-        self.text_by_layer(k, |segments, filter| {
-            text::search_query(
-                segments,
-                query,
-                analyzer,
-                Bm25::default(),
-                filter,
-                k,
-                scratch,
-            )
+        self.text_by_layer(k, effort, |segments, asked| {
+            let hits = text::search_query(segments, query, analyzer, asked, scratch)?;
+            Ok((hits, scratch.left_out()))
         })
     }
 
@@ -189,20 +191,43 @@ impl<'v> Run<'v> {
     fn text_by_layer(
         &mut self,
         k: usize,
+        effort: Effort,
         mut search: impl FnMut(
             &[Placed<'_, TextReader<Section>>],
-            Option<&RoaringBitmap>,
-        ) -> Result<Vec<Scored>, TextError>,
+            &TextSearch<'_>,
+        ) -> Result<(Vec<Scored>, usize), TextError>,
     ) -> Result<Vec<Scored>, QueryError> {
-        let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let (view, layers) = (self.view, self.layers);
+        let postings_max = match effort {
+            Effort::Within(time) => {
+                let all = POSTINGS_A_US.saturating_mul(time.as_micros() as u64);
+                Some(all / layers.len().max(1) as u64)
+            }
+            _ => None,
+        };
+        let asked = TextSearch {
+            filter: self.filter.as_ref(),
+            postings_max,
+            ..TextSearch::new(k)
+        };
+        let mut left_out = 0;
         let run = || {
             let mut lists = Vec::with_capacity(layers.len());
             for &layer in layers {
-                lists.push(search(&view.text(layer), filter)?);
+                let (hits, without) = search(&view.text(layer), &asked)?;
+                lists.push(hits);
+                left_out = left_out.max(without);
             }
             Ok(merged(lists, k))
         };
-        self.trace.step("text", run, |hits| hits.len() as u64)
+        let hits = self.trace.step("text", run, |hits| hits.len() as u64)?;
+        if left_out > 0 {
+            self.words_left_out = left_out;
+            let plural = if left_out == 1 { "" } else { "s" };
+            self.trace
+                .detail(format!("without {left_out} word{plural}, for time"));
+        }
+        Ok(hits)
     }
 
     /// Words of the question that no chunk of the searched layers has.

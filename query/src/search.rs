@@ -140,11 +140,14 @@ fn answer(
     let text = match strategy {
         Strategy::Text if in_language => {
             let Scratch { analyzer, text, .. } = scratch;
-            run.text_query(&asked, candidates, analyzer, text)?
+            run.text_query(&asked, candidates, request.effort, analyzer, text)?
         }
-        Strategy::Text | Strategy::Hybrid => {
-            run.text(&analysed.terms, candidates, &mut scratch.text)?
-        }
+        Strategy::Text | Strategy::Hybrid => run.text(
+            &analysed.terms,
+            candidates,
+            request.effort,
+            &mut scratch.text,
+        )?,
         Strategy::Vector | Strategy::Graph => Vec::new(),
     };
     let vector = match (strategy.uses_vectors(), &request.vector) {
@@ -236,7 +239,7 @@ fn answer(
         concepts,
         relations,
         context,
-        partial: partial(view, request),
+        partial: partial(view, request, run.words_left_out),
         took_us: started.elapsed().as_micros() as u64,
         explain: request.explain.then_some(run.trace.steps),
         ..Answer::default()
@@ -332,9 +335,9 @@ fn no_vector(view: &ReadView) -> Result<Vec<Scored>, QueryError> {
 }
 
 /// What a search with all arms went without.
-fn partial(view: &ReadView, request: &SearchRequest) -> Vec<String> {
+fn partial(view: &ReadView, request: &SearchRequest, words_left_out: usize) -> Vec<String> {
     let space = view.snapshot().space();
-    match (space, &request.vector) {
+    let mut partial = match (space, &request.vector) {
         (Some(space), None) if request.strategy.uses_vectors() => {
             vec![match space.record.builtin {
                 true => "vectors: the embedder knows no word of the question".into(),
@@ -342,7 +345,13 @@ fn partial(view: &ReadView, request: &SearchRequest) -> Vec<String> {
             }]
         }
         _ => Vec::new(),
+    };
+    if words_left_out > 0 {
+        partial.push(format!(
+            "text: {words_left_out} words were not counted, for time"
+        ));
     }
+    partial
 }
 
 /// The rule of this store: its calibrated share, else the default.

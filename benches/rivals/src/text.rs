@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use cpu_time::ProcessTime;
 use loci_index::analysis::{Analyzer, TermList};
-use loci_index::text::{Bm25, Field, TextBuilder, TextReader, TextScratch, search};
+use loci_index::text::{Field, TextBuilder, TextReader, TextScratch, TextSearch, search};
 use loci_storage::{Local, Ordinal, Placed};
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
@@ -199,8 +199,7 @@ impl System for Loci {
         }];
         self.analyzer.list(question, &mut self.list);
         let terms: Vec<&str> = self.list.iter().collect();
-        let params = Bm25::default();
-        let found = search(&placed, &terms, params, None, K, &mut self.scratch)?;
+        let found = search(&placed, &terms, &TextSearch::new(K), &mut self.scratch)?;
         Ok(std::hint::black_box(found).len())
     }
 }

@@ -331,7 +331,10 @@ impl Lists {
         self.entries.extend_from_slice(&place.to_le_bytes());
         self.entries
             .extend_from_slice(&(run.len() as u32).to_le_bytes());
-        self.entries.extend_from_slice(&encoding.to_le_bytes());
+        let tf_max = run.iter().map(|posting| posting.tf).max().unwrap_or(0);
+        let code_min = run.iter().map(|posting| posting.length_code).min();
+        self.entries
+            .extend_from_slice(&[encoding, tf_max, code_min.unwrap_or(0), 0]);
         self.entries
             .extend_from_slice(&(self.positions.len() as u64).to_le_bytes());
         if is_row {

@@ -12,11 +12,11 @@ use roaring::RoaringBitmap;
 use super::automata::{Misspelling, Pattern, Range, accepts};
 use super::cursor::{Cursor, occurrences};
 use super::parse::{Clause, Node, Occur};
-use super::search::{Counted, Made, TextScratch, check, search_counted};
-use super::{Bm25, Field, Term, TextError, TextQuery, TextReader};
+use super::search::{Counted, Made, TextScratch, TextSearch, check, search_counted};
+use super::{Field, Term, TextError, TextQuery, TextReader};
 use crate::analysis::{Analyzer, Read};
 
-/// The `k` chunks that answer `query` best, scored by BM25.
+/// The chunks that answer `query` best, scored by BM25.
 ///
 /// A chunk answers when it has all parts that must be there, none that must not, and of a question without
 /// such parts at least one. See [`TextQuery`] for the language, and [`super::search`] for the rest.
@@ -31,9 +31,7 @@ pub fn search_query<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     query: &TextQuery,
     analyzer: &mut Analyzer,
-    params: Bm25,
-    filter: Option<&RoaringBitmap>,
-    k: usize,
+    asked: &TextSearch<'_>,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
     check(segments)?;
@@ -50,15 +48,18 @@ pub fn search_query<B: AsRef<[u8]>>(
             "a question has at most 1,024 words, counted in every language of the store",
         ));
     }
-    let filter = match (filter, allowed) {
-        (Some(filter), Some(allowed)) => Some(filter & allowed),
-        (None, Some(allowed)) => Some(allowed),
-        (Some(filter), None) => {
-            return search_counted(segments, &counted, params, Some(filter), k, scratch);
-        }
-        (None, None) => None,
+    let Some(allowed) = allowed else {
+        return search_counted(segments, &counted, asked, scratch);
     };
-    search_counted(segments, &counted, params, filter.as_ref(), k, scratch)
+    let filter = match asked.filter {
+        Some(filter) => filter & allowed,
+        None => allowed,
+    };
+    let asked = TextSearch {
+        filter: Some(&filter),
+        ..*asked
+    };
+    search_counted(segments, &counted, &asked, scratch)
 }
 
 /// Words, patterns and misspelt words, and words of a phrase, that a question has at most.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset  size  field              (integers are little-endian, at no particular alignment)
-//!      0     2  version            2
+//!      0     2  version            3
 //!      2     2  analysis version   of the terms, [`crate::analysis::VERSION`]
 //!      4     4  chunks             chunks with at least one term
 //!      8     8  total length       weighted terms in all of them
@@ -24,7 +24,10 @@
 //!      -  24·t  term entries       in the order of the terms:
 //!                  0  8  postings  offset from the start of the postings, or the number of the row
 //!                  8  4  df        chunks that have the term
-//!                 12  4  encoding  0 windows, 1 a row
+//!                 12  1  encoding  0 windows, 1 a row
+//!                 13  1  tf max    no chunk has the term more often
+//!                 14  1  code min  no chunk that has it has a lesser length code
+//!                 15  1  reserved  zero
 //!                 16  8  positions offset from the start of the positions
 //!      -     P  postings           by term; of a term window after window, ascending:
 //!                  0  4  window    locals window · 65,536 and on
@@ -59,6 +62,7 @@ mod positions;
 mod read;
 mod search;
 mod select;
+mod skim;
 
 pub use bm25::{Bm25, Scorer, Statistics};
 pub use build::{TextBuilder, WEIGHTS, Weights};
@@ -67,12 +71,12 @@ pub use matching::search_query;
 pub use merge::{LEFT_OUT, Merged, merge};
 pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};
-pub use search::{TextScratch, search, statistics, weights};
+pub use search::{TextScratch, TextSearch, search, statistics, weights};
 
 /// Bytes that a term has at most: [`crate::analysis::TERM_CHARS_MAX`] characters of UTF-8.
 pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX;
 
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const HEADER_LEN: usize = 64;
 /// Where the weights of fields stand.
 const WEIGHTS_AT: usize = 28;
@@ -82,8 +86,8 @@ const ENTRY_LEN: usize = 24;
 const ROW_BOUNDS: usize = 8;
 const WINDOW_HEADER_LEN: usize = 8;
 const POSTING_LEN: usize = 4;
-const ENCODING_WINDOWS: u32 = 0;
-const ENCODING_ROW: u32 = 1;
+const ENCODING_WINDOWS: u8 = 0;
+const ENCODING_ROW: u8 = 1;
 
 /// Locals that are looked at together.
 const BLOCK_LEN: usize = 64;

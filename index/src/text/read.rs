@@ -43,6 +43,10 @@ pub struct Term {
     pub df: u32,
     list: ListAt,
     positions: u64,
+    /// No chunk has the term more often.
+    pub(super) tf_max: u8,
+    /// No chunk that has it has a lesser length code.
+    pub(super) code_min: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,6 +296,15 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         })
     }
 
+    /// What reading the chunks of `term` costs, in postings of windows.
+    pub(super) fn postings_cost(&self, term: Term) -> u64 {
+        match term.list {
+            ListAt::Windows(_) => u64::from(term.df),
+            // Sixteen at a time.
+            ListAt::Row(_) => self.lengths().len() as u64 / 16,
+        }
+    }
+
     /// Bytes of the skips that stand before the positions of `term`.
     pub(super) fn skips_len(&self, term: Term) -> usize {
         let groups = match term.list {
@@ -328,16 +341,19 @@ impl<B: AsRef<[u8]>> TextReader<B> {
             "a term's place lies outside of the table",
         ))?;
         let place = u64_at(entry, 0).ok_or(CUT)?;
-        let list = match u32_at(entry, 12) {
-            Some(ENCODING_WINDOWS) => ListAt::Windows(place),
-            Some(ENCODING_ROW) if place < u64::from(self.row_count) => ListAt::Row(place as u32),
-            Some(ENCODING_ROW) => return Err(TextError::Malformed("a row that there is not")),
+        let [encoding, tf_max, code_min, reserved] = u32_at(entry, 12).ok_or(CUT)?.to_le_bytes();
+        let list = match (encoding, reserved) {
+            (ENCODING_WINDOWS, 0) => ListAt::Windows(place),
+            (ENCODING_ROW, 0) if place < u64::from(self.row_count) => ListAt::Row(place as u32),
+            (ENCODING_ROW, 0) => return Err(TextError::Malformed("a row that there is not")),
             _ => return Err(TextError::Malformed("postings of an unknown encoding")),
         };
         let term = Term {
             df: u32_at(entry, 8).ok_or(CUT)?,
             list,
             positions: u64_at(entry, 16).ok_or(CUT)?,
+            tf_max,
+            code_min,
         };
         if term.df == 0 || term.df > self.chunk_count {
             return Err(TextError::Malformed(

@@ -11,7 +11,8 @@ use roaring::RoaringBitmap;
 
 use super::bm25::{Scale, gain, points, points_or_none};
 use super::read::{List, Term, TextReader, Window, Windows};
-use super::select::{self, Blocks, RowPart, Select};
+use super::select::{self, Blocks, RowPart, Select, threshold_points};
+use super::skim::{RarePart, Skim};
 use super::{Bm25, POSTING_LEN, Scorer, Statistics, TextError, WINDOW_LEN};
 use crate::kernels::Level;
 use crate::top::Top;
@@ -29,10 +30,13 @@ pub struct TextScratch {
     scorer: Option<Scorer>,
     /// Points by local of a window; 0 for chunks that no rare term touched.
     sums: Vec<u32>,
+    /// Chunks that a window is skimmed for.
+    near: Vec<u16>,
     blocks: Blocks,
     /// By segment, then by distinct term.
     found: Vec<Option<Term>>,
     top: Top,
+    left_out: usize,
 }
 
 impl TextScratch {
@@ -40,13 +44,43 @@ impl TextScratch {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Words of the last question that were not counted, for [`TextSearch::postings_max`].
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+}
+
+/// How text is searched.
+#[derive(Clone, Copy, Debug)]
+pub struct TextSearch<'a> {
+    /// The settings of BM25.
+    pub params: Bm25,
+    /// Ordinals that may be found; `None` for all. Deleted chunks are never found.
+    pub filter: Option<&'a RoaringBitmap>,
+    /// Hits.
+    pub k: usize,
+    /// Postings that are read at most, roughly: the words that count most come first, and those whose
+    /// postings are too many then count nothing. One word counts always. `None` for all, and exact hits.
+    pub postings_max: Option<u64>,
+}
+
+impl TextSearch<'_> {
+    /// The `k` best of all, exactly, with the default settings.
+    pub fn new(k: usize) -> TextSearch<'static> {
+        TextSearch {
+            params: Bm25::default(),
+            filter: None,
+            k,
+            postings_max: None,
+        }
+    }
 }
 
 /// The `k` chunks with the highest BM25 score for `terms`; see [`super`] for the formula.
 ///
 /// - `terms`: of an [`crate::analysis::Analyzer`]; a term that comes twice counts twice. Terms that
 ///   no chunk has count nothing.
-/// - `filter`: ordinals that may be found; `None` for all. Deleted chunks are never found.
 /// - returns: up to `k` chunks that have at least one of the terms, scores above 0, best first,
 ///   ties by ascending ordinal. Exact, and the same however chunks are spread over segments.
 ///
@@ -60,16 +94,14 @@ impl TextScratch {
 pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
     segments: &[Placed<'_, TextReader<B>>],
     terms: &[S],
-    params: Bm25,
-    filter: Option<&RoaringBitmap>,
-    k: usize,
+    asked: &TextSearch<'_>,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
     let items: Vec<Item<'_>> = distinct(terms)
         .into_iter()
         .map(|(term, occurrences)| Item::Term(term, occurrences as f32))
         .collect();
-    search_items(segments, &items, params, filter, k, scratch)
+    search_items(segments, &items, asked, scratch)
 }
 
 /// What a question counts by, and how often each counts.
@@ -113,9 +145,7 @@ impl Made {
 pub(super) fn search_counted<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     counted: &[Counted],
-    params: Bm25,
-    filter: Option<&RoaringBitmap>,
-    k: usize,
+    asked: &TextSearch<'_>,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
     let mut items: Vec<Item<'_>> = Vec::with_capacity(counted.len());
@@ -134,7 +164,7 @@ pub(super) fn search_counted<B: AsRef<[u8]>>(
             Counted::Made(made, often) => items.push(Item::Made(made, *often)),
         }
     }
-    search_items(segments, &items, params, filter, k, scratch)
+    search_items(segments, &items, asked, scratch)
 }
 
 /// What is counted, with how often: terms are distinct.
@@ -156,12 +186,13 @@ impl<'a> Item<'a> {
 fn search_items<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     items: &[Item<'_>],
-    params: Bm25,
-    filter: Option<&RoaringBitmap>,
-    k: usize,
+    asked: &TextSearch<'_>,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
     check(segments)?;
+    let TextSearch {
+        params, filter, k, ..
+    } = *asked;
     let statistics = statistics(segments);
     let known = scratch.scorer.take();
     let scorer = match known.filter(|scorer| scorer.is_of(params, statistics)) {
@@ -171,8 +202,15 @@ fn search_items<B: AsRef<[u8]>>(
     look_up(segments, items, &mut scratch.found)?;
     let weights: Vec<f32> = weigh(statistics, items, &scratch.found);
     let scale = Scale::of(weights.iter().copied());
+    let is_counted = asked
+        .postings_max
+        .map(|most| within_budget(segments, items, &scratch.found, &weights, most));
+    let is_counted = is_counted.as_deref();
+    let left_out = |is_counted: &[bool]| is_counted.iter().filter(|&&is| !is).count();
+    scratch.left_out = is_counted.map_or(0, left_out);
     let TextScratch {
         sums,
+        near,
         blocks,
         found,
         top,
@@ -185,10 +223,14 @@ fn search_items<B: AsRef<[u8]>>(
             continue;
         }
         let reader = placed.reader;
-        let present = items.iter().zip(found).zip(&weights);
-        let present = present.filter_map(|((item, found), &weight)| {
+        let present = items.iter().zip(found).zip(&weights).enumerate();
+        let present = present.filter(|&(at, _)| is_counted.is_none_or(|is_counted| is_counted[at]));
+        let present = present.filter_map(|(_, ((item, found), &weight))| {
             let source = match item {
-                Item::Term(..) => Source::List(reader.list((*found)?)),
+                Item::Term(..) => {
+                    let term = (*found)?;
+                    Source::List(reader.list(term), (term.tf_max, term.code_min))
+                }
                 Item::Made(made, _) => Source::Made(made.of(i)),
             };
             Some((source, scale.weight(weight)))
@@ -198,6 +240,8 @@ fn search_items<B: AsRef<[u8]>>(
             filter,
             scorer: &scorer,
             sums,
+            is_clear: false,
+            near,
             blocks,
             top,
         }
@@ -211,19 +255,53 @@ fn search_items<B: AsRef<[u8]>>(
     Ok(hits)
 }
 
+/// Which items are counted so that no more than `postings_max` postings are read.
+fn within_budget<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    items: &[Item<'_>],
+    found: &[Option<Term>],
+    weights: &[f32],
+    postings_max: u64,
+) -> Vec<bool> {
+    let cost = |item: usize| -> u64 {
+        let of_segment = |(i, placed): (usize, &Placed<'_, TextReader<B>>)| match items[item] {
+            Item::Made(made, _) => made.of(i).len() as u64,
+            Item::Term(..) => {
+                let term = found[i * items.len() + item];
+                term.map_or(0, |term| placed.reader.postings_cost(term))
+            }
+        };
+        segments.iter().enumerate().map(of_segment).sum()
+    };
+    let mut by_weight: Vec<usize> = (0..items.len()).collect();
+    by_weight.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+    let (mut is_counted, mut spent) = (vec![false; items.len()], 0u64);
+    for item in by_weight {
+        let with = spent.saturating_add(cost(item));
+        if spent == 0 || with <= postings_max {
+            (is_counted[item], spent) = (true, with);
+        }
+    }
+    is_counted
+}
+
 /// One segment of a search. Scores in `top` are points.
 struct Segment<'a, 'b, B> {
     placed: &'a Placed<'b, TextReader<B>>,
     filter: Option<&'a RoaringBitmap>,
     scorer: &'a Scorer,
     sums: &'a mut Vec<u32>,
+    /// Whether all of them are 0.
+    is_clear: bool,
+    near: &'a mut Vec<u16>,
     blocks: &'a mut Blocks,
     top: &'a mut Top,
 }
 
 /// Where the chunks of something that is counted stand.
 enum Source<'a> {
-    List(List<'a>),
+    /// With the greatest tf and the least length code.
+    List(List<'a>, (u8, u8)),
     Made(&'a [(u32, u8)]),
 }
 
@@ -232,6 +310,8 @@ struct Rare<'a> {
     windows: Windows<'a>,
     next: Option<Window<'a>>,
     weight: f32,
+    /// Points that it adds to a chunk at most.
+    max: u32,
 }
 
 impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
@@ -243,40 +323,103 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
         for (source, weight) in sources {
             match source {
                 Source::Made(chunks) => made.push((chunks, weight)),
-                Source::List(List::Row(row)) => rows.push((row, weight)),
-                Source::List(List::Windows(mut windows)) => {
+                Source::List(List::Row(row), _) => {
+                    let gains = row.bounds().map(|(tf, code)| self.scorer.gain(tf, code));
+                    let max = most_points(weight, gains.fold(0.0, f32::max));
+                    rows.push((row, weight, max));
+                }
+                Source::List(List::Windows(mut windows), (tf_max, code_min)) => {
                     let next = windows.next().transpose()?;
                     rare.push(Rare {
                         windows,
                         next,
                         weight,
+                        max: most_points(weight, self.scorer.gain(tf_max.max(1), code_min)),
                     });
                 }
             }
         }
-        let rows_max = rows.iter().map(|(row, weight)| {
-            let gains = row.bounds().map(|(tf, code)| self.scorer.gain(tf, code));
-            // A point more: rounding is not monotone to the last bit.
-            points(*weight, gains.fold(0.0, f32::max)) + 1
-        });
+        rows.sort_by_key(|&(_, _, max)| std::cmp::Reverse(max));
+        let rows_max = rows.iter().map(|&(_, _, max)| max);
         let rows_max = rows_max.fold(0, u32::saturating_add);
         let width = self.placed.reader.lengths().len();
         let mut parts = Vec::with_capacity(rows.len());
         for start in (0..width).step_by(WINDOW_LEN) {
             let end = (start + WINDOW_LEN).min(width);
+            parts.clear();
+            for &(row, weight, max) in &rows {
+                let tfs = row.tfs.get(start..end).unwrap_or_default();
+                parts.push(RowPart { tfs, weight, max });
+            }
+            if made.is_empty() && self.skim(&mut rare, &parts, start, end)? {
+                continue;
+            }
+            self.is_clear = false;
             let mut is_touched = self.add_rare(&mut rare, start, end)?;
             is_touched |= self.add_made(&mut made, start, end);
             if !is_touched && rows.is_empty() {
                 continue;
             }
-            parts.clear();
-            for &(row, weight) in &rows {
-                let tfs = row.tfs.get(start..end).unwrap_or_default();
-                parts.push(RowPart { tfs, weight });
-            }
             self.collect(start, end, &parts, rows_max);
         }
         Ok(())
+    }
+
+    /// Offers the chunks of a window that may be among the best, where that is possible without adding up
+    /// all that it has; whether it was.
+    fn skim(
+        &mut self,
+        rare: &mut [Rare<'_>],
+        rows: &[RowPart<'_>],
+        start: usize,
+        end: usize,
+    ) -> Result<bool, TextError> {
+        let threshold = self.top.threshold().map_or(0, threshold_points);
+        if threshold == 0 || self.is_narrow(start, end) {
+            return Ok(false);
+        }
+        let here = rare.iter().filter_map(|term| {
+            let window = term.next.filter(|window| window.first as usize == start)?;
+            Some(RarePart {
+                window,
+                weight: term.weight,
+                max: term.max,
+            })
+        });
+        let mut here: Vec<RarePart<'_>> = here.collect();
+        here.sort_unstable_by_key(|part| part.max);
+        let lengths = &self.placed.reader.lengths()[start..end];
+        let Some(skim) = Skim::new(&here, rows, lengths, self.scorer, threshold) else {
+            return Ok(false);
+        };
+        if !std::mem::replace(&mut self.is_clear, true) {
+            self.sums.clear();
+        }
+        self.sums.resize(end - start, 0);
+        let (placed, filter, top) = (self.placed, self.filter, &mut *self.top);
+        let mut offer = |local, points| offer(placed, filter, top, start + local, points);
+        let offer = |local, points| threshold_points(offer(local, points));
+        skim.run(self.sums, self.near, threshold, offer)?;
+        for term in rare {
+            if term
+                .next
+                .is_some_and(|window| window.first as usize == start)
+            {
+                term.next = term.windows.next().transpose()?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the filter allows so few chunks of a window that they are looked at one by one.
+    fn is_narrow(&self, start: usize, end: usize) -> bool {
+        let Some(filter) = self.filter else {
+            return false;
+        };
+        let base = self.placed.base.0;
+        let last = base.saturating_add((end as u32).min(self.placed.reader.local_end()));
+        let allowed = filter.range_cardinality(base + start as u32..last);
+        allowed * NARROW_SHARE <= (end - start) as u64
     }
 
     /// Sums the points of rare terms in the window of locals `start..end`; whether there are any.
@@ -329,28 +472,15 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
             .base
             .0
             .saturating_add((end as u32).min(placed.reader.local_end()));
-        if let Some(filter) = self.filter {
-            let allowed = filter.range_cardinality(first..last);
-            if allowed * NARROW_SHARE <= (end - start) as u64 {
-                return self.collect_few(filter, first..last, start, rows);
-            }
+        if let Some(filter) = self.filter
+            && self.is_narrow(start, end)
+        {
+            return self.collect_few(filter, first..last, start, rows);
         }
-        let top = &mut *self.top;
-        let filter = self.filter;
+        let (filter, top) = (self.filter, &mut *self.top);
         let threshold = top.threshold().unwrap_or(0.0);
-        let mut offer = |local: usize, points: u32| {
-            let local = Local((start + local) as u32);
-            if local.0 >= placed.reader.local_end() {
-                return top.threshold().unwrap_or(0.0);
-            }
-            let ordinal = placed.ordinal(local);
-            let score = points as f32;
-            let may = || filter.is_none_or(|filter| filter.contains(ordinal.0));
-            if top.admits(score, ordinal) && may() && !placed.is_dead(local) {
-                top.push(score, ordinal);
-            }
-            top.threshold().unwrap_or(0.0)
-        };
+        let mut offer =
+            |local: usize, points: u32| offer(placed, filter, top, start + local, points);
         let window = select::Window {
             sums: self.sums,
             lengths: &placed.reader.lengths()[start..end],
@@ -389,6 +519,31 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
             }
         }
     }
+}
+
+/// Points that a term adds at most, with this gain at most. One more: rounding is not monotone to the last bit.
+fn most_points(weight: f32, gain: f32) -> u32 {
+    points(weight, gain) + 1
+}
+
+/// Keeps a chunk if it is among the best and may be found; the score to reach from then on.
+fn offer<B: AsRef<[u8]>>(
+    placed: &Placed<'_, TextReader<B>>,
+    filter: Option<&RoaringBitmap>,
+    top: &mut Top,
+    local: usize,
+    points: u32,
+) -> f32 {
+    let local = Local(local as u32);
+    if local.0 < placed.reader.local_end() {
+        let ordinal = placed.ordinal(local);
+        let score = points as f32;
+        let may = || filter.is_none_or(|filter| filter.contains(ordinal.0));
+        if top.admits(score, ordinal) && may() && !placed.is_dead(local) {
+            top.push(score, ordinal);
+        }
+    }
+    top.threshold().unwrap_or(0.0)
 }
 
 /// Refuses sections that speak of chunks beyond their segment: their ordinals would be those of others.

@@ -20,10 +20,18 @@ pub(super) struct RowPart<'a> {
     pub(super) tfs: &'a [u8],
     /// In points.
     pub(super) weight: f32,
+    /// Points that it adds to a chunk at most.
+    pub(super) max: u32,
 }
 
 /// What is offered: a local of the window and its points. Answers the points to reach from then on.
 pub(super) type Offer<'a> = dyn FnMut(usize, u32) -> f32 + 'a;
+
+/// The least points that may be the threshold when they are rounded.
+#[inline(always)]
+pub(super) fn threshold_points(threshold: f32) -> u32 {
+    (threshold * (1.0 - f32::EPSILON)) as u32
+}
 
 /// Memory of a selection.
 #[derive(Debug, Default)]
@@ -53,6 +61,8 @@ pub(super) struct Select<'a, 'o> {
     blocks: &'a mut Blocks,
     /// Points to reach, and those of rare terms alone from which a chunk may.
     threshold: f32,
+    /// The same, as points that may be rounded to it.
+    least_total: u32,
     least: u32,
     offer: &'a mut Offer<'o>,
 }
@@ -107,6 +117,7 @@ impl<'a, 'o> Select<'a, 'o> {
             scorer,
             blocks,
             threshold,
+            least_total: 0,
             least: 0,
             offer,
         };
@@ -118,15 +129,10 @@ impl<'a, 'o> Select<'a, 'o> {
     #[inline(always)]
     fn set_threshold(&mut self, threshold: f32) {
         self.threshold = threshold;
-        let least = self.threshold_points().saturating_sub(self.rows_max);
+        self.least_total = threshold_points(threshold);
+        let least = self.least_total.saturating_sub(self.rows_max);
         // Without rows, a chunk without points has nothing.
         self.least = least.max(u32::from(self.rows.is_empty()));
-    }
-
-    /// The least points that may be the threshold when they are rounded.
-    #[inline(always)]
-    fn threshold_points(&self) -> u32 {
-        (self.threshold * (1.0 - f32::EPSILON)) as u32
     }
 
     /// The blocks with the most points, filled up with numbers that no block has.
@@ -160,7 +166,7 @@ impl<'a, 'o> Select<'a, 'o> {
             );
         } else {
             let totals = self.totals(start, sums);
-            let reached = simd.at_least(&totals, self.threshold_points());
+            let reached = simd.at_least(&totals, self.least_total);
             self.offer_some(reached, |_, i| totals[i], start);
         }
     }

@@ -65,9 +65,10 @@ fn search_cut(
     search(
         &segments,
         question,
-        Bm25::default(),
-        filter,
-        k,
+        &TextSearch {
+            filter,
+            ..TextSearch::new(k)
+        },
         &mut scratch,
     )
     .unwrap()
@@ -156,14 +157,14 @@ fn postings_cross_windows_of_64k() {
         reader: &reader,
     };
     let mut scratch = TextScratch::new();
-    let found = search(&[placed], &["a"], Bm25::default(), None, 9, &mut scratch).unwrap();
+    let found = search(&[placed], &["a"], &TextSearch::new(9), &mut scratch).unwrap();
     assert_eq!(hits(&found), [7, 65_543, 200_007]);
 
     let short = Placed {
         chunk_count: 200_000,
         ..placed
     };
-    let refused = search(&[short], &["a"], Bm25::default(), None, 9, &mut scratch);
+    let refused = search(&[short], &["a"], &TextSearch::new(9), &mut scratch);
     assert!(matches!(refused, Err(TextError::Malformed(_))));
 }
 
@@ -272,10 +273,10 @@ fn fields_count_as_their_weights_say() {
 
 /// A change here is a new format version, not a new expectation.
 #[test]
-fn bytes_are_those_of_version_2() {
+fn bytes_are_those_of_version_3() {
     let bytes = section(&[words("b a b")]);
     let head = [
-        2, 0, 4, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1,
+        3, 0, 4, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1,
         1, 1, 1, 0, 0, 0, 0, 0, 0, 0,
     ];
     assert_eq!(bytes[..40], head);
@@ -292,15 +293,15 @@ fn bytes_are_those_of_version_2() {
         [&postings[..], &positions].concat()
     );
     let entries = &bytes[bytes.len() - 75..bytes.len() - 27];
-    let entry = |postings: u64, positions: u64| {
+    let entry = |postings: u64, tf_max: u8, positions: u64| {
         let ends = [postings.to_le_bytes(), positions.to_le_bytes()];
-        [&ends[0][..], &[1, 0, 0, 0, 0, 0, 0, 0], &ends[1]].concat()
+        [&ends[0][..], &[1, 0, 0, 0, 0, tf_max, 3, 0], &ends[1]].concat()
     };
-    assert_eq!(entries, [entry(0, 0), entry(12, 1)].concat());
+    assert_eq!(entries, [entry(0, 1, 0), entry(12, 2, 1)].concat());
 }
 
 #[test]
-fn a_row_of_version_2_has_these_bytes() {
+fn a_row_of_version_3_has_these_bytes() {
     let mut corpus = vec![vec![]; 64];
     for chunk in &mut corpus[..9] {
         *chunk = words("a");
@@ -362,6 +363,86 @@ fn frequent_and_rare_terms_together_find_what_scoring_every_chunk_finds() {
 }
 
 /// Whether a chunk has what a part of a question asks for.
+/// Beyond the first 65,536 chunks few windows are read whole.
+#[test]
+fn windows_that_are_skimmed_hold_what_scoring_every_chunk_finds() {
+    const COUNT: u32 = 200_000;
+    let (corpus, questions) = (skewed(COUNT.into(), 3, 2..14), skewed(60, 4, 1..9));
+    let reader = TextReader::new(section(&corpus)).unwrap();
+    let odd: RoaringBitmap = (0..COUNT).filter(|n| n % 2 == 1).collect();
+    let few: RoaringBitmap = (0..COUNT).filter(|n| n % 997 == 0).collect();
+    let dead: RoaringBitmap = (0..COUNT).filter(|n| n % 5 == 1).collect();
+    let segments = [Placed {
+        base: Ordinal(0),
+        chunk_count: COUNT,
+        dead: &dead,
+        reader: &reader,
+    }];
+    let scorer = Scorer::new(Bm25::default(), statistics(&segments)).unwrap();
+    let mut scratch = TextScratch::new();
+    for question in &questions {
+        let weights = weights(&segments, question).unwrap();
+        let score = |chunk: &Chunk| {
+            let tf = |term: &str| chunk.iter().filter(|word| *word == term).count() as u32;
+            let terms: Vec<(f32, u32)> = weights.iter().map(|(term, w)| (*w, tf(term))).collect();
+            scorer.score_chunk(&terms, chunk.len() as u32)
+        };
+        let scores: Vec<f32> = corpus.iter().map(score).collect();
+        for filter in [None, Some(&odd), Some(&few)] {
+            let may = |at: &u32| !dead.contains(*at) && filter.is_none_or(|f| f.contains(*at));
+            let mut best: Vec<u32> = (0..COUNT).filter(may).collect();
+            best.retain(|&at| scores[at as usize] > 0.0);
+            best.sort_by(|&a, &b| {
+                let by_score = scores[b as usize].total_cmp(&scores[a as usize]);
+                by_score.then(a.cmp(&b))
+            });
+            best.truncate(10);
+            let asked = TextSearch {
+                filter,
+                ..TextSearch::new(10)
+            };
+            let found = search(&segments, question, &asked, &mut scratch).unwrap();
+            assert_eq!(hits(&found), best, "{question:?}");
+            for hit in found {
+                assert_eq!(hit.score, scores[hit.ordinal.0 as usize]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_time_does_not_allow_is_left_out_least_weight_first() {
+    let corpus: Vec<Chunk> = (0..200)
+        .map(|n| {
+            let rare = if n % 40 == 0 { "rare" } else { "x" };
+            let middle = if n % 10 == 0 { "middle" } else { "y" };
+            vec![rare.into(), middle.into(), "often".into()]
+        })
+        .collect();
+    let reader = TextReader::new(section(&corpus)).unwrap();
+    let dead = RoaringBitmap::new();
+    let segments = [Placed {
+        base: Ordinal(0),
+        chunk_count: 200,
+        dead: &dead,
+        reader: &reader,
+    }];
+    let mut scratch = TextScratch::new();
+    let mut found = |postings_max| {
+        let asked = TextSearch {
+            postings_max,
+            ..TextSearch::new(200)
+        };
+        let question = ["often", "middle", "rare"];
+        let found = search(&segments, &question, &asked, &mut scratch).unwrap();
+        (found.len(), scratch.left_out())
+    };
+    assert_eq!(found(None), (200, 0));
+    assert_eq!(found(Some(1000)), (200, 0));
+    assert_eq!(found(Some(25)), (20, 1), "5 and 20 postings, but no row");
+    assert_eq!(found(Some(0)), (5, 2), "one word counts always");
+}
+
 fn is_between(word: &String, from: &Option<String>, to: &Option<String>) -> bool {
     from.as_ref().is_none_or(|from| word >= from) && to.as_ref().is_none_or(|to| word <= to)
 }
@@ -511,14 +592,15 @@ fn ranked(
         .collect();
     let query = TextQuery::parse(question).unwrap();
     let mut analyzer = crate::analysis::Analyzer::new();
-    let (params, mut scratch) = (Bm25::default(), TextScratch::new());
+    let mut scratch = TextScratch::new();
     let found = search_query(
         &segments,
         &query,
         &mut analyzer,
-        params,
-        filter,
-        1000,
+        &TextSearch {
+            filter,
+            ..TextSearch::new(1000)
+        },
         &mut scratch,
     );
     found.unwrap()
@@ -575,9 +657,7 @@ fn phrases_stand_in_one_field() {
             &placed,
             &query,
             &mut analyzer,
-            Bm25::default(),
-            None,
-            10,
+            &TextSearch::new(10),
             &mut scratch,
         );
         let mut found = hits(&found.unwrap());
@@ -635,9 +715,14 @@ fn a_question_finds_chunks_in_every_language() {
     let mut found = |question: &str| {
         let query = TextQuery::parse(question).unwrap();
         let scratch = &mut TextScratch::new();
-        let params = Bm25::default();
-        let hits =
-            search_query(&segments, &query, &mut analyzer, params, None, 9, scratch).unwrap();
+        let hits = search_query(
+            &segments,
+            &query,
+            &mut analyzer,
+            &TextSearch::new(9),
+            scratch,
+        )
+        .unwrap();
         let mut hits: Vec<u32> = hits.iter().map(|hit| hit.ordinal.0).collect();
         hits.sort_unstable();
         hits
@@ -693,12 +778,20 @@ fn exercise(bytes: Vec<u8>) {
         dead: &dead,
         reader: &reader,
     };
-    let (params, mut scratch) = (Bm25::default(), TextScratch::new());
+    let mut scratch = TextScratch::new();
     let placed = [placed];
     let question = ["a", "b", "ax", "by", "h", "w0", "w7"];
     let few = RoaringBitmap::from([3, 60]);
     for filter in [None, Some(&few)] {
-        let _ = search(&placed, &question, params, filter, 5, &mut scratch);
+        let _ = search(
+            &placed,
+            &question,
+            &TextSearch {
+                filter,
+                ..TextSearch::new(5)
+            },
+            &mut scratch,
+        );
     }
     let mut analyzer = crate::analysis::Analyzer::new();
     for question in ["\"w0 w1\"", "+w0 -w3 title:w1", "w1* OR wz1~", "wwwwwwww"] {
@@ -707,9 +800,7 @@ fn exercise(bytes: Vec<u8>) {
             &placed,
             &query,
             &mut analyzer,
-            params,
-            None,
-            5,
+            &TextSearch::new(5),
             &mut scratch,
         );
         let _ = unknown(&placed, &query, None, &mut analyzer);
@@ -919,7 +1010,7 @@ proptest! {
         let chunk_count = corpus.len() as u32;
         let segments = [Placed { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader }];
         let params = Bm25::default();
-        let found = search(&segments, &question, params, None, 50, &mut TextScratch::new()).unwrap();
+        let found = search(&segments, &question, &TextSearch::new(50), &mut TextScratch::new()).unwrap();
         let weights = weights(&segments, &question).unwrap();
         let scorer = Scorer::new(params, statistics(&segments)).unwrap();
         for hit in found {
@@ -957,7 +1048,7 @@ proptest! {
 
     #[test]
     fn any_bytes_at_all_never_panic(tail in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut bytes = vec![2, 0, 4, 0];
+        let mut bytes = vec![3, 0, 4, 0];
         bytes.extend(tail);
         exercise(bytes);
     }
