@@ -1,12 +1,14 @@
 //! The database as an application sees it: what is written is found, whole, and only that.
 
+use std::time::Duration;
+
 use locidb::graph::normalise;
 use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
 use locidb::storage::{DocumentKey, StoreError, Table};
 use locidb::{
-    Database, EmbedderChoice, Error, Expr, NewChunk, NewConcept, NewDocument, NewRelation, Options,
-    SearchRequest, Silent, Strategy,
+    Database, Effort, EmbedderChoice, Error, Expr, NewChunk, NewConcept, NewDocument, NewRelation,
+    Options, SearchRequest, Silent, Strategy,
 };
 
 fn passage(text: &str) -> NewChunk {
@@ -647,4 +649,24 @@ fn a_large_segment_is_walked_and_finds_what_a_scan_finds() {
             "{filter}: {found_ones} of {right}"
         );
     }
+}
+
+#[test]
+fn words_that_time_does_not_allow_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    for n in 0..20 {
+        let text = format!("word{n} and the water");
+        put(&database, document(&n.to_string(), &[&text]));
+    }
+    let asked = SearchRequest {
+        effort: Effort::Within(Duration::ZERO),
+        ..text("the water of word7")
+    };
+    let answer = database.search(&asked).unwrap();
+    assert_eq!(answer.hits.len(), 1, "the rarest word counts always");
+    assert_eq!(answer.hits[0].text, "word7 and the water");
+    assert!(answer.partial[0].contains("words were not counted"));
+    let all = database.search(&text("the water of word7")).unwrap();
+    assert!(all.partial.is_empty() && all.hits.len() == 10);
 }

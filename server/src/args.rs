@@ -135,7 +135,7 @@ pub(crate) struct Search {
     pub(crate) highlights: bool,
     /// How far the search for near vectors goes in large stores: ef=N candidates (at least as many as hits
     /// are fused: 100, or twice the number asked for), recall=R of 0 to 1 as it was measured, or within=N
-    /// microseconds (500us)
+    /// microseconds (500us), for vectors and for words
     #[arg(long, value_name = "EFFORT", default_value = "ef=64", value_parser = effort)]
     pub(crate) effort: Effort,
 }
