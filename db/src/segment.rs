@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_graph::{MentionsBuilder, NamesBuilder, RelationsBuilder};
-use loci_index::analysis::{Analyzer, Language, Languages};
+use loci_index::analysis::{Analyzer, Language, LanguageCounts};
 use loci_index::facets::FacetBuilder;
 use loci_index::text::{self, Field, LEFT_OUT, Merged, TextBuilder, TextReader, Weights};
 use loci_index::vector::{FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorError, VectorReader};
@@ -68,7 +68,7 @@ pub(crate) struct SegmentWriter<'a> {
     text: [TextBuilder; 2],
     replaced: Option<Replaced<'a>>,
     /// Of the chunks of each layer.
-    languages: [Languages; 2],
+    languages: [LanguageCounts; 2],
     facets: FacetBuilder,
     named: BTreeSet<ConceptId>,
     mentions: MentionsBuilder,
@@ -214,7 +214,7 @@ impl<'a> Replaced<'a> {
         )))
     }
 
-    fn text(&self, layer: Layer, languages: Languages) -> Result<Vec<u8>, StoreError> {
+    fn text(&self, layer: Layer, languages: LanguageCounts) -> Result<Vec<u8>, StoreError> {
         let merged = self.old.iter().map(|old| Merged {
             reader: old.text[layer as usize],
             locals: &old.locals,
@@ -280,7 +280,7 @@ impl<'a> SegmentWriter<'a> {
                 TextBuilder::with_weights(weights),
             ],
             replaced: None,
-            languages: [Languages::default(); 2],
+            languages: Default::default(),
             facets: FacetBuilder::new(),
             named: BTreeSet::new(),
             mentions: MentionsBuilder::default(),
@@ -335,7 +335,7 @@ impl<'a> SegmentWriter<'a> {
             return Ok(text.map(TextBuilder::finish));
         };
         let [leaves, inner] = [Layer::Leaves, Layer::Inner]
-            .map(|layer| replaced.text(layer, self.languages[layer as usize]));
+            .map(|layer| replaced.text(layer, self.languages[layer as usize].clone()));
         Ok([leaves?, inner?])
     }
 
@@ -390,8 +390,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
         for (place, chunk) in (0u32..).zip(&document.chunks) {
             let local = Local(document.first.0 + place);
             let layer = layer_of(place, chunk);
-            let languages = &mut self.languages[layer as usize];
-            *languages = languages.union(language.into());
+            self.languages[layer as usize].add(language.into(), 1);
             push_facets(&mut self.facets, local, &document.record, chunk);
             let is_embedded = self.vectors.is_some() && is_embedded(document.record.embed, layer);
             let terms = match old {

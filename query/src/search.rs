@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Instant;
 
 use loci_graph::{GraphView, HopOptions, Link, Reached};
-use loci_index::analysis::{Analyzer, Language};
+use loci_index::analysis::{Analyzer, Language, untagged};
 use loci_index::text::{Highlighter, TextQuery, TextScratch, Unknown};
 use loci_index::vector::VectorScratch;
 use loci_storage::records::{ChunkRecord, DocumentRecord};
@@ -285,7 +285,7 @@ fn suggestions(
                 written = Some(word.to_lowercase());
             }
         });
-        let meant = written.unwrap_or(term);
+        let meant = written.unwrap_or_else(|| untagged(&term).to_owned());
         all.push(Suggestion { word, meant });
     }
     Ok(all)

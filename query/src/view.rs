@@ -67,7 +67,7 @@ impl ReadView {
             .collect::<Result<Vec<_>, _>>()?;
         let texts = segments.iter().flat_map(|segment| &segment.indexes.text);
         let languages = texts.fold(Languages::default(), |all, text| {
-            all.union(text.languages())
+            all.union(text.languages().languages())
         });
         let ranks = snapshot
             .analysis()

@@ -55,7 +55,7 @@ const fn other(
     }
 }
 
-/// By number. Text sections name languages by it: new ones go to the end.
+/// By number. Text sections and stems name languages by it: new ones go to the end.
 const KNOWN: [Known; 32] = [
     Known {
         code: "und",
@@ -143,24 +143,31 @@ impl Language {
         }
     }
 
+    /// The character that ends its stems: none of English, which so are the same as words that are not
+    /// stemmed. Stems of one language mean nothing in another: `nam` is *name* in Spanish.
+    pub(super) fn tag(self) -> Option<char> {
+        (self > Language::ENGLISH).then_some(char::from(self.0))
+    }
+
     /// ISO 639-3; `und` for [`Language::UNSTEMMED`].
     pub fn code(self) -> &'static str {
         self.known().code
     }
 
-    /// The stem of a word that is written in letters; `folded`: the same, folded.
+    /// The stem of a word that is written in letters, without what tells its language; `folded`: the same,
+    /// folded. With the language that it was stemmed by.
     ///
     /// Words in Latin letters of a text that is not are taken for English. Languages other than English
     /// are stemmed with their accents, which their rules go by.
-    pub(super) fn stem(self, word: &str, folded: &str) -> Option<String> {
+    pub(super) fn stem(self, word: &str, folded: &str) -> Option<(String, Language)> {
         let is_ascii = folded.bytes().all(|b| b.is_ascii_lowercase() || b == b'\'');
-        let known = match (self.known().is_latin, is_ascii) {
-            (false, true) => Language::ENGLISH.known(),
-            _ => self.known(),
+        let language = match (self.known().is_latin, is_ascii) {
+            (false, true) => Language::ENGLISH,
+            _ => self,
         };
-        let stemmer = Stemmer::new(known.algorithm?);
-        if known.code == Language::ENGLISH.code() {
-            return is_ascii.then(|| stemmer.stem(folded).into_owned());
+        let stemmer = Stemmer::new(language.known().algorithm?);
+        if language == Language::ENGLISH {
+            return is_ascii.then(|| (stemmer.stem(folded).into_owned(), language));
         }
         let is_letter = |c: char| c.is_alphabetic() || is_combining_mark(c) || is_apostrophe(c);
         if !word.chars().all(is_letter) {
@@ -169,8 +176,18 @@ impl Language {
         let lower = word.nfkc().flat_map(char::to_lowercase);
         let plain = lower.map(|c| if is_apostrophe(c) { '\'' } else { c });
         let lower: String = plain.nfc().take(super::TERM_CHARS_MAX).collect();
-        Some(stemmer.stem(&lower).into_owned())
+        Some((stemmer.stem(&lower).into_owned(), language))
     }
+}
+
+/// Whether `byte` ends a stem and says its language: no other part of a term is such.
+pub(crate) fn is_tag(byte: u8) -> bool {
+    byte.is_ascii_control()
+}
+
+/// A term without what says its language.
+pub fn untagged(term: &str) -> &str {
+    term.trim_end_matches(|c: char| c.is_ascii_control())
 }
 
 fn is_apostrophe(c: char) -> bool {
@@ -208,6 +225,51 @@ impl Languages {
         (0..KNOWN.len() as u8)
             .filter(move |number| self.0 >> number & 1 == 1)
             .map(Language)
+    }
+}
+
+/// How many chunks there are in each language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LanguageCounts([u64; KNOWN.len()]);
+
+impl Default for LanguageCounts {
+    fn default() -> Self {
+        LanguageCounts([0; KNOWN.len()])
+    }
+}
+
+impl LanguageCounts {
+    /// Counts `chunks` in each of `languages`.
+    pub fn add(&mut self, languages: Languages, chunks: u64) {
+        for language in languages.iter() {
+            let count = &mut self.0[usize::from(language.0)];
+            *count = count.saturating_add(chunks);
+        }
+    }
+
+    /// The languages that chunks are in.
+    pub fn languages(&self) -> Languages {
+        let some = (0..).zip(self.0).filter(|&(_, chunks)| chunks > 0);
+        some.fold(Languages::default(), |all, (number, _)| {
+            all.union(Language(number).into())
+        })
+    }
+
+    /// Those in one language.
+    pub fn get(&self, language: Language) -> u64 {
+        self.0[usize::from(language.0)]
+    }
+
+    /// Chunks among which a term is rare or frequent: those in its language. `None`: all chunks.
+    pub fn of_term(&self, term: &str) -> Option<u64> {
+        let last = *term.as_bytes().last()?;
+        if is_tag(last) {
+            return self.0.get(usize::from(last)).copied();
+        }
+        // A stem of English, or a word as it is.
+        let is_word = term.bytes().all(|b| b.is_ascii_lowercase() || b == b'\'');
+        let plain = self.get(Language::ENGLISH) + self.get(Language::UNSTEMMED);
+        is_word.then_some(plain)
     }
 }
 
@@ -323,7 +385,10 @@ mod tests {
         assert_eq!(codes[1], "eng");
         assert_eq!(codes[13], "deu");
         assert_eq!(codes[31], "ukr");
-        assert!(codes.len() <= 56, "a text section has 56 bits for them");
+        assert!(
+            codes.len() <= 32,
+            "a stem's language is a control character"
+        );
     }
 
     #[test]

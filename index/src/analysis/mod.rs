@@ -14,10 +14,11 @@
 //! | `東京都` | `東京`, `京都` | scripts without spaces: pairs of neighbours |
 //!
 //! An analyzer speaks some [`Languages`]: a text is written in one and asked in all that a store has, so a word
-//! of a question may have a stem in each.
+//! of a question may have a stem in each. A stem of another language than English ends in a control
+//! character that says which: it is a term of its own.
 //!
 //! Stop words are kept: their weight is as small as they are frequent. A term has at most
-//! [`TERM_CHARS_MAX`] characters, the rest is cut off; of a word only the first
+//! [`TERM_CHARS_MAX`] characters beside that, the rest is cut off; of a word only the first
 //! [`WORD_CHARS_MAX`] characters count.
 //!
 //! Invariant: the terms depend on the text and the languages alone, never on what was analysed before. A change that
@@ -38,7 +39,8 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
 use fold::fold_into;
-pub use language::{Language, Languages, code_of, detect};
+pub(crate) use language::is_tag;
+pub use language::{Language, LanguageCounts, Languages, code_of, detect, untagged};
 use script::{Span, spans};
 use split::{Shape, parts, shape};
 
@@ -63,7 +65,7 @@ const OTHER_MEMOS_MAX: usize = 3;
 /// One term of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// The term: never empty, never longer than [`TERM_CHARS_MAX`] characters.
+    /// The term: never empty, never longer than [`TERM_CHARS_MAX`] characters and one for its language.
     pub term: &'a str,
     /// Its place among the words, from 0: parts of a compound word count on, and the whole has the place
     /// of the first part. So the words of a phrase, and the parts of words, have consecutive places.
@@ -338,12 +340,20 @@ impl Analyzer {
     /// `word` stemmed, folded and cut.
     fn stemmed(&mut self, language: Language, word: &str) -> Box<str> {
         let folded = self.folded(word);
-        let Some(stem) = language.stem(word, &folded) else {
+        let Some((stem, language)) = language.stem(word, &folded) else {
             return folded;
         };
-        match self.folded(&stem) {
+        let stem = match self.folded(&stem) {
             stem if stem.is_empty() => folded,
             stem => stem,
+        };
+        match language.tag().filter(|_| !stem.is_empty()) {
+            None => stem,
+            Some(tag) => {
+                let mut tagged = String::from(stem);
+                tagged.push(tag);
+                tagged.into()
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use fst::Automaton;
 
+use crate::analysis::is_tag;
+
 /// Characters of a pattern or a misspelt word that count.
 pub(super) const CHARS_MAX: usize = 64;
 
@@ -242,8 +244,51 @@ impl Automaton for Range {
     }
 }
 
-/// Whether `term` is one of those.
+/// What another automaton accepts, in any language: the character that says a stem's language is passed over.
+#[derive(Clone, Debug)]
+pub(super) struct Untagged<'a, A>(pub(super) &'a A);
+
+/// How far an [`Untagged`] came.
+#[derive(Clone, Debug)]
+pub(super) enum Tagged<S> {
+    Word(S),
+    /// The stem has ended, and was accepted or not.
+    Ended(bool),
+}
+
+impl<A: Automaton> Automaton for Untagged<'_, A> {
+    type State = Tagged<A::State>;
+
+    fn start(&self) -> Self::State {
+        Tagged::Word(self.0.start())
+    }
+
+    fn is_match(&self, state: &Self::State) -> bool {
+        match state {
+            Tagged::Word(state) => self.0.is_match(state),
+            Tagged::Ended(is_match) => *is_match,
+        }
+    }
+
+    fn can_match(&self, state: &Self::State) -> bool {
+        match state {
+            Tagged::Word(state) => self.0.can_match(state),
+            Tagged::Ended(is_match) => *is_match,
+        }
+    }
+
+    fn accept(&self, state: &Self::State, byte: u8) -> Self::State {
+        match state {
+            Tagged::Word(state) if is_tag(byte) => Tagged::Ended(self.0.is_match(state)),
+            Tagged::Word(state) => Tagged::Word(self.0.accept(state, byte)),
+            Tagged::Ended(_) => Tagged::Ended(false),
+        }
+    }
+}
+
+/// Whether `term` is one of those, in any language.
 pub(super) fn accepts<A: Automaton>(automaton: &A, term: &[u8]) -> bool {
+    let automaton = Untagged(automaton);
     let mut state = automaton.start();
     for &byte in term {
         if !automaton.can_match(&state) {
@@ -287,6 +332,16 @@ mod tests {
             (Some((p, rest)), Some((t, after))) => p == t && like(rest, after),
             (Some(_), None) => false,
         }
+    }
+
+    #[test]
+    fn stems_of_any_language_are_accepted() {
+        let misspelt = Misspelling::new("water", 1);
+        assert!(accepts(&misspelt, b"wter\x0d"));
+        assert!(!accepts(&misspelt, b"wter\x0d\x0d"));
+        assert!(!accepts(&misspelt, b"wt\x0d"));
+        assert!(accepts(&Pattern::new("w*r").unwrap(), b"water\x0d"));
+        assert!(accepts(&Range::new("a", Some("water")), b"water\x0d"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
     BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, Field, HEADER_LEN, LANGUAGES_LEN, PLACE_BITS,
     ROW_BOUNDS, SKIP_LEN, TERM_BYTES_MAX, TextError, VERSION, dictionary, length, positions,
 };
-use crate::analysis::{self, Analyzer, Languages};
+use crate::analysis::{self, Analyzer, LanguageCounts};
 
 /// Chunks below which no term has a row, and the share of them above which one has.
 const ROWS_MIN_LOCALS: usize = 64;
@@ -32,7 +32,7 @@ pub const WEIGHTS: Weights = [1; Field::ALL.len()];
 #[derive(Debug)]
 pub struct TextBuilder {
     weights: Weights,
-    languages: Languages,
+    languages: LanguageCounts,
     /// Number of a term, by first appearance.
     numbers: HashMap<Box<str>, u32, RandomState>,
     postings: Vec<Pending>,
@@ -75,7 +75,7 @@ impl TextBuilder {
     pub fn with_weights(weights: Weights) -> Self {
         TextBuilder {
             weights: weights.map(|weight| weight.clamp(1, 15)),
-            languages: Languages::default(),
+            languages: LanguageCounts::default(),
             numbers: HashMap::default(),
             postings: Vec::new(),
             positions: Vec::new(),
@@ -119,7 +119,6 @@ impl TextBuilder {
         mut told: impl FnMut(Field, &str),
     ) -> Result<(), TextError> {
         self.begin(local)?;
-        self.languages = self.languages.union(analyzer.languages());
         let mut outcome = Ok(());
         for (field, text) in texts {
             let first = match self.places[field as usize] {
@@ -135,6 +134,7 @@ impl TextBuilder {
             });
         }
         outcome?;
+        self.languages.add(analyzer.languages(), 1);
         self.end(local);
         Ok(())
     }
@@ -226,7 +226,7 @@ impl TextBuilder {
 /// What a section says of all its chunks.
 pub(super) struct Head {
     pub(super) weights: Weights,
-    pub(super) languages: Languages,
+    pub(super) languages: LanguageCounts,
     pub(super) chunk_count: u32,
     pub(super) total_length: u64,
     pub(super) local_end: u32,
@@ -264,10 +264,15 @@ impl Head {
         out.extend_from_slice(&term_count.to_le_bytes());
         out.extend_from_slice(&lists.row_count.to_le_bytes());
         out.extend_from_slice(&self.weights);
-        out.extend_from_slice(&self.languages.bits().to_le_bytes()[..LANGUAGES_LEN]);
+        let languages = self.languages.languages();
+        out.extend_from_slice(&languages.bits().to_le_bytes()[..LANGUAGES_LEN]);
         out.extend_from_slice(&(dictionary.len() as u64).to_le_bytes());
         out.extend_from_slice(&(lists.postings.len() as u64).to_le_bytes());
         out.extend_from_slice(&(lists.positions.len() as u64).to_le_bytes());
+        for language in languages.iter() {
+            let chunks = u32::try_from(self.languages.get(language)).unwrap_or(u32::MAX);
+            out.extend_from_slice(&chunks.to_le_bytes());
+        }
         for part in [
             lengths,
             lists.rows,

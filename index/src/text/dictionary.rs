@@ -24,7 +24,7 @@ use fst::automaton::AlwaysMatch;
 use fst::raw::Fst;
 use fst::{Automaton, IntoStreamer, Streamer};
 
-use super::automata::accepts;
+use super::automata::{Untagged, accepts};
 use super::{TERM_BYTES_MAX, TextError};
 use crate::bytes::{u32_at, u64_at};
 
@@ -195,8 +195,9 @@ fn for_each_path<A: Automaton>(
 ) -> Result<(), TextError> {
     // Terms share prefixes, so a sound walk takes fewer steps than the terms have bytes.
     let steps = fst.len().saturating_mul(TERM_BYTES_MAX);
+    let like = Untagged(like);
     let budget = Budget {
-        like,
+        like: &like,
         steps: Cell::new(steps),
     };
     let mut stream = guarded(|| fst.search(budget).into_stream())?;

@@ -10,7 +10,7 @@ use super::matching::range;
 use super::parse::{Clause, Node, Occur};
 use super::search::check;
 use super::{Term, TextError, TextQuery, TextReader};
-use crate::analysis::Analyzer;
+use crate::analysis::{Analyzer, untagged};
 
 /// Finds the words of a question in texts.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,8 @@ impl Highlighter {
                 }
                 Node::Misspelt(_, text, distance) => {
                     let terms = analyzer.terms(text);
-                    let misspelt = terms.iter().map(|term| Misspelling::new(term, *distance));
+                    let misspelt = terms.iter().map(|term| untagged(term));
+                    let misspelt = misspelt.map(|term| Misspelling::new(term, *distance));
                     self.misspelt.extend(misspelt);
                 }
                 Node::Range(_, from, to) => {
@@ -218,13 +219,14 @@ fn nearest<B: AsRef<[u8]>>(
     filter: Option<&RoaringBitmap>,
 ) -> Result<Option<(String, Ordinal)>, TextError> {
     for distance in 1..=2 {
-        let may = |term: &&String| distance == 1 || term.chars().count() >= LONG_CHARS;
+        let chars = |term: &str| untagged(term).chars().count();
+        let may = |term: &&String| distance == 1 || chars(term) >= LONG_CHARS;
         let mut near: HashMap<String, (u64, Ordinal)> = HashMap::new();
         for (placed, term) in segments
             .iter()
             .flat_map(|placed| terms.iter().filter(may).map(move |term| (placed, term)))
         {
-            let misspelt = Misspelling::new(term, distance);
+            let misspelt = Misspelling::new(untagged(term), distance);
             placed.reader.for_each_like(&misspelt, |like, term| {
                 let Some(first) = first(placed, term, filter)? else {
                     return Ok(());

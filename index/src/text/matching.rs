@@ -14,7 +14,7 @@ use super::cursor::{Cursor, occurrences};
 use super::parse::{Clause, Node, Occur};
 use super::search::{Counted, Made, TextScratch, TextSearch, check, search_counted};
 use super::{Field, Term, TextError, TextQuery, TextReader};
-use crate::analysis::{Analyzer, Read};
+use crate::analysis::{Analyzer, Read, untagged};
 
 /// The chunks that answer `query` best, scored by BM25.
 ///
@@ -295,6 +295,7 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
     ) -> Result<Vec<Counted>, TextError> {
         let mut by_place: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
         for (place, term) in self.readings(text).into_iter().flatten() {
+            let term = untagged(&term).to_owned();
             by_place.entry(place).or_default().insert(term);
         }
         let mut all = Vec::with_capacity(by_place.len());

@@ -6,7 +6,7 @@ use super::bm25::saturated;
 use super::build::{Head, Lists, Pending};
 use super::positions;
 use super::{PLACE_BITS, Term, TextError, TextReader, Weights, length};
-use crate::analysis::Languages;
+use crate::analysis::LanguageCounts;
 
 /// In place of the new number of a chunk that is left out.
 pub const LEFT_OUT: u32 = u32::MAX;
@@ -30,7 +30,7 @@ impl<B> Merged<'_, B> {
 
 /// One section with the chunks of several, which have the same field weights.
 ///
-/// - `languages`: those that the chunks are taken for.
+/// - `languages`: how many of the chunks are taken for each.
 ///
 /// # Errors
 /// [`TextError::Malformed`] for damaged sections, for other weights, and where two chunks get one number.
@@ -41,7 +41,7 @@ impl<B> Merged<'_, B> {
 pub fn merge<B: AsRef<[u8]>>(
     merged: &[Merged<'_, B>],
     weights: Weights,
-    languages: Languages,
+    languages: LanguageCounts,
 ) -> Result<Vec<u8>, TextError> {
     if merged.iter().any(|one| one.reader.weights() != weights) {
         return Err(TextError::Malformed("sections of other field weights"));
@@ -223,7 +223,7 @@ impl<B: AsRef<[u8]>> Merge<'_, B> {
         Ok(())
     }
 
-    fn finish(self, languages: Languages) -> Result<Vec<u8>, TextError> {
+    fn finish(self, languages: LanguageCounts) -> Result<Vec<u8>, TextError> {
         let lengths = self.chunks.lengths;
         let length = |&length: &u64| u32::try_from(length).unwrap_or(u32::MAX);
         let head = Head {

@@ -14,7 +14,8 @@
 //!     40     8  D                  bytes of the dictionary
 //!     48     8  P                  bytes of the postings
 //!     56     8  X                  bytes of the positions
-//!     64   4·w  lengths            f32 by local: the decoded length code, 1 where there are no terms;
+//!     64   4·l  language chunks    for each bit of the languages, ascending: u32 chunks in it
+//!      -   4·w  lengths            f32 by local: the decoded length code, 1 where there are no terms;
 //!                                  w is the local end rounded up to a multiple of 64
 //!      -   r·w  rows               of the most frequent terms: tf by local, 0 where there is none
 //!      -  r·16  row bounds         8 times: u8 tf, u8 length code: no chunk of the row has a greater tf
@@ -73,8 +74,8 @@ pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};
 pub use search::{TextScratch, TextSearch, search, statistics, weights};
 
-/// Bytes that a term has at most: [`crate::analysis::TERM_CHARS_MAX`] characters of UTF-8.
-pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX;
+/// Bytes that a term has at most: [`crate::analysis::TERM_CHARS_MAX`] characters of UTF-8, and its language.
+pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX + 1;
 
 const VERSION: u16 = 3;
 const HEADER_LEN: usize = 64;

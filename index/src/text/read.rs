@@ -7,7 +7,7 @@ use super::{
     BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, ENTRY_LEN, Field, HEADER_LEN, POSTING_LEN,
     ROW_BOUNDS, SKIP_LEN, TextError, VERSION, WEIGHTS_AT, WINDOW_HEADER_LEN, Weights, length,
 };
-use crate::analysis::{self, Languages};
+use crate::analysis::{self, LanguageCounts, Languages};
 use crate::bytes::{slice, u16_at, u32_at, u64_at};
 
 const CUT: TextError = TextError::Malformed("it is shorter than its header says");
@@ -21,7 +21,7 @@ pub struct TextReader<B> {
     local_end: u32,
     term_count: u32,
     row_count: u32,
-    languages: Languages,
+    languages: LanguageCounts,
     /// Where each part starts, in the order of the section, and where the last ends.
     parts: [u64; PARTS + 1],
 }
@@ -115,6 +115,20 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         let (local_end, term_count) = (u32_at(head, 16).ok_or(CUT)?, u32_at(head, 20).ok_or(CUT)?);
         let row_count = u32_at(head, 24).ok_or(CUT)?;
         let width = u64::from(local_end).next_multiple_of(BLOCK_LEN as u64);
+        // They follow a byte of something else.
+        let bits = u64_at(head, 32).ok_or(CUT)? >> 8;
+        let known = Languages::from_bits(bits);
+        if known.bits() != bits {
+            return Err(TextError::Malformed(
+                "it names a language that there is not",
+            ));
+        }
+        let mut languages = LanguageCounts::default();
+        for (at, language) in known.iter().enumerate() {
+            let chunks = u32_at(head, HEADER_LEN + 4 * at).ok_or(CUT)?;
+            languages.add(language.into(), u64::from(chunks));
+        }
+        let start = HEADER_LEN as u64 + 4 * u64::from(bits.count_ones());
         let lens = [
             width.checked_mul(4),
             width.checked_mul(u64::from(row_count)),
@@ -124,7 +138,7 @@ impl<B: AsRef<[u8]>> TextReader<B> {
             u64_at(head, 48),
             u64_at(head, 56),
         ];
-        let mut parts = [HEADER_LEN as u64; PARTS + 1];
+        let mut parts = [start; PARTS + 1];
         for (i, len) in lens.into_iter().enumerate() {
             let end = parts[i].checked_add(len.ok_or(CUT)?);
             parts[i + 1] = end.ok_or(CUT)?;
@@ -135,8 +149,7 @@ impl<B: AsRef<[u8]>> TextReader<B> {
             local_end,
             term_count,
             row_count,
-            // What follows the byte before them.
-            languages: Languages::from_bits(u64_at(head, 32).ok_or(CUT)? >> 8),
+            languages,
             parts,
             bytes,
         };
@@ -196,9 +209,9 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         weights
     }
 
-    /// The languages that its chunks were taken for.
-    pub fn languages(&self) -> Languages {
-        self.languages
+    /// How many of its chunks were taken for each language, deleted ones included.
+    pub fn languages(&self) -> &LanguageCounts {
+        &self.languages
     }
 
     /// Distinct terms.

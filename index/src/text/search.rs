@@ -14,6 +14,7 @@ use super::read::{List, Term, TextReader, Window, Windows};
 use super::select::{self, Blocks, RowPart, Select, threshold_points};
 use super::skim::{RarePart, Skim};
 use super::{Bm25, POSTING_LEN, Scorer, Statistics, TextError, WINDOW_LEN};
+use crate::analysis::{LanguageCounts, Languages};
 use crate::kernels::Level;
 use crate::top::Top;
 
@@ -200,7 +201,7 @@ fn search_items<B: AsRef<[u8]>>(
         None => Scorer::new(params, statistics)?,
     };
     look_up(segments, items, &mut scratch.found)?;
-    let weights: Vec<f32> = weigh(statistics, items, &scratch.found);
+    let weights: Vec<f32> = weigh(segments, statistics, items, &scratch.found);
     let scale = Scale::of(weights.iter().copied());
     let is_counted = asked
         .postings_max
@@ -559,6 +560,43 @@ pub(super) fn check<B: AsRef<[u8]>>(
     }
 }
 
+/// Among which chunks a term is rare or frequent: in a store of several languages, those in its own.
+/// Otherwise the stop words of a language that few documents are in would be rare words.
+struct Among {
+    all: Statistics,
+    /// `None` where all chunks are in one language.
+    by_language: Option<LanguageCounts>,
+}
+
+impl Among {
+    fn of<B: AsRef<[u8]>>(segments: &[Placed<'_, TextReader<B>>], all: Statistics) -> Among {
+        let readers = || segments.iter().map(|placed| placed.reader.languages());
+        let languages = readers().fold(Languages::default(), |all, counts| {
+            all.union(counts.languages())
+        });
+        let several = languages.bits().count_ones() > 1;
+        let by_language = several.then(|| {
+            let mut sum = LanguageCounts::default();
+            for counts in readers() {
+                for language in counts.languages().iter() {
+                    sum.add(language.into(), counts.get(language));
+                }
+            }
+            sum
+        });
+        Among { all, by_language }
+    }
+
+    fn of_term(&self, term: &str) -> Statistics {
+        let counts = self.by_language.as_ref();
+        let chunk_count = counts.and_then(|counts| counts.of_term(term));
+        Statistics {
+            chunk_count: chunk_count.map_or(self.all.chunk_count, |n| n.min(self.all.chunk_count)),
+            ..self.all
+        }
+    }
+}
+
 /// The statistics that scores over `segments` rest on.
 pub fn statistics<B: AsRef<[u8]>>(segments: &[Placed<'_, TextReader<B>>]) -> Statistics {
     segments
@@ -587,7 +625,7 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
         .collect();
     let mut found = Vec::new();
     look_up(segments, &items, &mut found)?;
-    let weights = weigh(statistics(segments), &items, &found);
+    let weights = weigh(segments, statistics(segments), &items, &found);
     let terms = items.iter().filter_map(Item::term);
     Ok(terms.zip(weights).collect())
 }
@@ -632,13 +670,19 @@ fn look_up<B: AsRef<[u8]>>(
     Ok(())
 }
 
-fn weigh(statistics: Statistics, items: &[Item<'_>], found: &[Option<Term>]) -> Vec<f32> {
+fn weigh<B: AsRef<[u8]>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    statistics: Statistics,
+    items: &[Item<'_>],
+    found: &[Option<Term>],
+) -> Vec<f32> {
+    let among = Among::of(segments, statistics);
     let df = |place: usize| -> u64 {
         let in_segments = found.iter().skip(place).step_by(items.len());
         in_segments.flatten().map(|term| u64::from(term.df)).sum()
     };
     let weight = |(place, item): (usize, &Item<'_>)| match item {
-        Item::Term(_, often) => weight_of(statistics, df(place), *often),
+        Item::Term(term, often) => weight_of(among.of_term(term), df(place), *often),
         Item::Made(made, often) => weight_of(statistics, made.df(), *often),
     };
     items.iter().enumerate().map(weight).collect()
