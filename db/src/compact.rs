@@ -114,7 +114,7 @@ pub(crate) fn sweep_once(inner: &Inner) -> Result<bool, Error> {
     swept.map_err(Error::unwrap)
 }
 
-/// Builds segments of `view` again from rows, as one. `false` when what was built came too late: the
+/// Builds one segment of several of `view`. `false` when what was built came too late: the
 /// segments are gone, or the vector space was switched.
 pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<bool, Error> {
     let live = old.iter().flat_map(|segment| segment.live_documents());
@@ -155,7 +155,10 @@ fn build(
     let copies = replaced.is_some();
     let draft = match build(replaced) {
         // Rows tell what sections do not.
-        Err(error) if copies && !matches!(error, StoreError::Closed) => build(None)?,
+        Err(StoreError::View(why)) if copies => {
+            *inner.merge_error.lock() = Some(format!("text was analysed again: {why}"));
+            build(None)?
+        }
         draft => draft?,
     };
     inner.store.prepare(draft)
@@ -402,6 +405,31 @@ mod tests {
         assert!(rebuilt < 8 * chunks, "{rebuilt}");
         assert!(stored.len() < 60, "{}", stored.len());
     }
+    /// The bytes of both parts of a segment of `documents`.
+    fn parts_of(
+        rows: &dyn Rows,
+        documents: &[DocumentId],
+        mut builder: Box<dyn SegmentBuilder + '_>,
+    ) -> (Vec<u8>, Vec<u8>) {
+        let mut next = 0;
+        for &id in documents {
+            let chunks = rows.chunks(id).unwrap();
+            let first = loci_storage::Local(next);
+            next += chunks.len() as u32;
+            let document = SegmentDocument {
+                id,
+                first,
+                record: rows.document(id).unwrap().unwrap(),
+                chunks,
+            };
+            builder.push(rows, &document).unwrap();
+        }
+        let kind = loci_storage::segment::PartKind::Segment;
+        let mut base = PartBuilder::new(kind, next, documents.len() as u32);
+        let (_, vectors) = builder.finish(&mut base).unwrap().unwrap();
+        (base.finish(1, 1), vectors.finish(2, 1))
+    }
+
     #[test]
     fn text_and_vectors_of_sound_segments_are_copied() {
         use crate::segment::Replaced;
@@ -436,7 +464,25 @@ mod tests {
         let segments: Vec<&OpenSegment> = view.snapshot().segments().iter().collect();
         let weights = Settings::weights(view.rows()).unwrap();
         assert!(view.projector.is_some() && segments.len() > 1);
-        assert!(Replaced::new(&view, &segments, weights).is_some());
+        let mut documents: Vec<DocumentId> = segments
+            .iter()
+            .flat_map(|segment| segment.live_documents())
+            .collect();
+        documents.sort_unstable();
+        let built = |replaced: Option<Replaced<'_>>| {
+            let stop = AtomicBool::new(false);
+            let views = database.inner().store.views();
+            let builder = views.builder_after(&view, replaced, None, &stop);
+            let (mut base, vectors) = parts_of(view.rows(), &documents, builder);
+            base.extend(vectors);
+            base
+        };
+        let copied = Replaced::new(&view, &segments, weights);
+        assert!(copied.is_some());
+        assert!(
+            built(copied) == built(None),
+            "the copy is not what analysis gives"
+        );
         let other = [1, 2, 1, 1, 1];
         assert!(Replaced::new(&view, &segments, other).is_none());
     }

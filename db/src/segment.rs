@@ -209,9 +209,9 @@ impl<'a> Replaced<'a> {
             }
         }
         let id = document.id.0;
-        Err(StoreError::Invalid(format!(
-            "document {id} has other chunks in its segment than in its rows"
-        )))
+        Err(StoreError::View(
+            format!("document {id} has other chunks in its segment than in its rows").into(),
+        ))
     }
 
     fn text(&self, layer: Layer, languages: LanguageCounts) -> Result<Vec<u8>, StoreError> {
@@ -401,7 +401,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
                 continue;
             };
             match old.filter(|_| vectors.source.projector.is_some()) {
-                Some(old) => vectors.put(local, layer, old.vector(layer, place))?,
+                Some(old) => vectors.copy(local, layer, old.vector(layer, place))?,
                 None => vectors.push(rows, local, layer, chunk, &terms)?,
             }
             vectors.note(document.id, place, layer, local);
@@ -504,19 +504,24 @@ impl<'a> VectorWriter<'a> {
             Some(projector) => projector.embed_terms(terms),
             None => rows.vector(self.source.space, chunk.content_hash)?,
         };
-        self.put(local, layer, vector.map(Cow::Owned))
+        match vector.filter(|vector| vector.iter().any(|&x| x != 0.0)) {
+            Some(vector) => self.layers[layer as usize]
+                .push(local, &vector)
+                .map_err(StoreError::view),
+            None => Ok(()),
+        }
     }
 
-    /// Takes a vector, if there is one.
-    fn put(
+    /// Takes the vector that a chunk has in the segment that is replaced, if it has one.
+    fn copy(
         &mut self,
         local: Local,
         layer: Layer,
         vector: Option<Cow<'_, [f32]>>,
     ) -> Result<(), StoreError> {
-        match vector.filter(|vector| vector.iter().any(|&x| x != 0.0)) {
+        match vector {
             Some(vector) => self.layers[layer as usize]
-                .push(local, &vector)
+                .push_prepared(local, &vector)
                 .map_err(StoreError::view),
             None => Ok(()),
         }

@@ -81,7 +81,15 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         key: &DocumentKey,
         patch: impl FnOnce(&mut DocumentRecord),
     ) -> Result<bool, Error> {
-        self.step(|staging| Ok(staging.patch_document(key, patch)?))
+        self.step(|staging| {
+            Ok(staging.patch_document(key, |record| {
+                patch(record);
+                let code = record.language.as_deref().and_then(code_of);
+                if let Some(code) = code {
+                    record.language = Some(code.into());
+                }
+            })?)
+        })
     }
 
     /// Changes what is known of a chunk besides its text and place; `false` when there is none.
@@ -191,28 +199,45 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
     if rows.record.ingested_at_ms == 0 {
         rows.record.ingested_at_ms = now_ms();
     }
-    rows.record.language = language(staging, &rows)?;
+    set_language(staging, &mut rows)?;
     let id = staging.put_document(rows)?;
     contributions::replace(staging, id, &before, &after)?;
     Ok(id)
 }
 
-/// The language of a document, as ISO 639-3 where it is known: as stated, or else that of its text.
-fn language(staging: &Staging<'_>, rows: &DocumentRows) -> Result<Option<String>, Error> {
-    if let Some(stated) = &rows.record.language {
-        return Ok(Some(code_of(stated).map_or(stated.clone(), str::to_owned)));
+/// Sets the language of a document, as ISO 639-3: as stated, or else that of its text. What is stated and is
+/// no language goes to the metadata where the text has one.
+fn set_language(staging: &Staging<'_>, rows: &mut DocumentRows) -> Result<(), Error> {
+    let stated = rows.record.language.take();
+    if let Some(code) = stated.as_deref().and_then(code_of) {
+        rows.record.language = Some(code.into());
+        return Ok(());
     }
-    if rows.record.file_type == FileType::Code {
-        return Ok(None);
+    if rows.record.file_type != FileType::Code {
+        rows.record.language = Settings::language_of(staging.rows(), written(rows))?;
     }
-    let written = || std::str::from_utf8(&rows.original).ok();
-    let text = rows.text.as_deref().or_else(written);
+    match (&rows.record.language, stated) {
+        (None, stated) => rows.record.language = stated,
+        (Some(_), Some(stated)) => {
+            let metadata = &mut rows.record.metadata;
+            if let Err(at) = metadata.binary_search_by(|(key, _)| key[..].cmp("language")) {
+                metadata.insert(at, ("language".into(), stated));
+            }
+        }
+        (Some(_), None) => {}
+    }
+    Ok(())
+}
+
+/// The text of a document, or its longest chunk.
+fn written(rows: &DocumentRows) -> &str {
+    let original = || std::str::from_utf8(&rows.original).ok();
+    let text = rows.text.as_deref().or_else(original);
     let text = text.filter(|text| !text.is_empty()).or_else(|| {
         let texts = rows.chunks.iter().map(|chunk| &chunk.text[..]);
         texts.max_by_key(|text| text.len())
     });
-    let text = text.unwrap_or_default();
-    Ok(Settings::language_of(staging.rows(), text)?)
+    text.unwrap_or_default()
 }
 
 fn item_record(staging: &Staging<'_>, item: NewItem) -> Result<ItemRecord, Error> {

@@ -393,6 +393,29 @@ fn documents_are_stemmed_and_asked_in_their_language() {
         assert_eq!(marked.collect::<String>(), "Häuser");
     }
 
+    let no_language = NewDocument {
+        record: DocumentRecord {
+            language: Some("python".into()),
+            ..document("odd", &[]).record
+        },
+        ..document("odd", &[german])
+    };
+    put(&database, no_language);
+    let told = |filter: &str| {
+        let asked = SearchRequest {
+            filter: Some(Expr::parse(filter).unwrap()),
+            ..text("haus")
+        };
+        database.search(&asked).unwrap().hits.len()
+    };
+    assert_eq!(told("language = de and meta.language = python"), 1);
+    assert_eq!(told("language = German"), 3);
+    let key = DocumentKey::new("", "", "stated").unwrap();
+    let patched = database
+        .write(move |tx| tx.patch_document(&key, |record| record.language = Some("en".into())));
+    assert!(patched.unwrap());
+    assert_eq!(told("language = eng"), 0, "Häuser is no English word");
+
     database.set("language", "fr").unwrap();
     put(&database, document("fr", &["maisons"]));
     assert_eq!(texts(&text("maison")), ["maisons"]);
@@ -666,7 +689,7 @@ fn words_that_time_does_not_allow_are_told() {
     let answer = database.search(&asked).unwrap();
     assert_eq!(answer.hits.len(), 1, "the rarest word counts always");
     assert_eq!(answer.hits[0].text, "word7 and the water");
-    assert!(answer.partial[0].contains("words were not counted"));
+    assert!(answer.partial[0].contains("terms not counted"));
     let all = database.search(&text("the water of word7")).unwrap();
     assert!(all.partial.is_empty() && all.hits.len() == 10);
 }

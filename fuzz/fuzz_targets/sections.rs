@@ -26,6 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
                 let query = TextQuery::parse("\"a water\"~1 wat* title:a wtaer~").unwrap();
                 let mut analyzer = Analyzer::new();
                 let _ = text::search_query(&placed, &query, &mut analyzer, &TextSearch::new(10), &mut scratch);
+                let merged = [text::Merged { reader: &reader, locals: &[0, text::LEFT_OUT, 1, 2] }];
+                let _ = text::merge(&merged, reader.weights(), reader.languages().clone());
                 let _ = text::unknown(&placed, &query, None, &mut analyzer);
             }
         }

@@ -223,9 +223,8 @@ impl<'v> Run<'v> {
         let hits = self.trace.step("text", run, |hits| hits.len() as u64)?;
         if left_out > 0 {
             self.words_left_out = left_out;
-            let plural = if left_out == 1 { "" } else { "s" };
             self.trace
-                .detail(format!("without {left_out} word{plural}, for time"));
+                .detail(format!("terms not counted, for time: {left_out}"));
         }
         Ok(hits)
     }

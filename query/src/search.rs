@@ -33,7 +33,7 @@ use crate::request::{SearchRequest, Strategy};
 use crate::tokens;
 use crate::view::ReadView;
 
-/// Words of a question that are analysed; the rest of a longer one is left out.
+/// Words of a question that are searched; the rest of a longer one is left out.
 const QUESTION_TERMS_MAX: usize = 1024;
 /// Relations that an answer names at most.
 const RELATIONS_MAX: usize = 20;
@@ -97,6 +97,13 @@ fn answer_by_level(
             None => found,
             Some(mut whole) => {
                 whole.hits.extend(found.hits);
+                let known = |why: &String| whole.partial.contains(why);
+                let more: Vec<String> = found
+                    .partial
+                    .into_iter()
+                    .filter(|why| !known(why))
+                    .collect();
+                whole.partial.extend(more);
                 whole.explain = whole
                     .explain
                     .zip(found.explain)
@@ -305,9 +312,10 @@ fn analyse(
 ) -> Result<Analysed, QueryError> {
     let link = matches!(request.strategy, Strategy::Graph | Strategy::Hybrid);
     let analyzer = &mut scratch.analyzer;
+    let languages = analyzer.languages().iter().count();
     let work = || {
         let mut terms = analyzer.terms(&request.question);
-        terms.truncate(QUESTION_TERMS_MAX);
+        terms.truncate(QUESTION_TERMS_MAX * languages);
         let mut links = if link {
             graph.link(&request.question)
         } else {
@@ -348,7 +356,7 @@ fn partial(view: &ReadView, request: &SearchRequest, words_left_out: usize) -> V
     };
     if words_left_out > 0 {
         partial.push(format!(
-            "text: {words_left_out} words were not counted, for time"
+            "text: for time, {words_left_out} of the question's terms not counted"
         ));
     }
     partial

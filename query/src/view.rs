@@ -100,7 +100,7 @@ impl ReadView {
         self.ranks.as_ref()
     }
 
-    /// The languages that its chunks are written in: questions are asked in all of them.
+    /// The languages of its chunks, deleted ones included: questions are asked in all of them.
     pub fn languages(&self) -> Languages {
         self.languages
     }

@@ -117,6 +117,78 @@ const UNSTEMMED: [Lang; 16] = [
     Lang::Zul,
 ];
 
+/// Codes of ISO 639-1 and of its bibliographic form, and macrolanguages, that are not in [`KNOWN`].
+const OTHER_CODES: [(&str, &str); 68] = [
+    ("af", "afr"),
+    ("ak", "aka"),
+    ("am", "amh"),
+    ("az", "aze"),
+    ("be", "bel"),
+    ("bg", "bul"),
+    ("bn", "ben"),
+    ("cy", "cym"),
+    ("fa", "pes"),
+    ("gu", "guj"),
+    ("he", "heb"),
+    ("iw", "heb"),
+    ("hr", "hrv"),
+    ("ja", "jpn"),
+    ("jv", "jav"),
+    ("ka", "kat"),
+    ("km", "khm"),
+    ("kn", "kan"),
+    ("ko", "kor"),
+    ("la", "lat"),
+    ("lv", "lav"),
+    ("mk", "mkd"),
+    ("ml", "mal"),
+    ("mr", "mar"),
+    ("my", "mya"),
+    ("nb", "nob"),
+    ("nn", "nob"),
+    ("or", "ori"),
+    ("pa", "pan"),
+    ("si", "sin"),
+    ("sk", "slk"),
+    ("sl", "slv"),
+    ("sn", "sna"),
+    ("sr", "srp"),
+    ("te", "tel"),
+    ("th", "tha"),
+    ("tk", "tuk"),
+    ("tl", "tgl"),
+    ("ur", "urd"),
+    ("uz", "uzb"),
+    ("vi", "vie"),
+    ("yi", "yid"),
+    ("zh", "cmn"),
+    ("zu", "zul"),
+    ("in", "ind"),
+    ("ger", "deu"),
+    ("fre", "fra"),
+    ("dut", "nld"),
+    ("cze", "ces"),
+    ("gre", "ell"),
+    ("per", "pes"),
+    ("fas", "pes"),
+    ("rum", "ron"),
+    ("slo", "slk"),
+    ("arm", "hye"),
+    ("baq", "eus"),
+    ("bur", "mya"),
+    ("geo", "kat"),
+    ("mac", "mkd"),
+    ("wel", "cym"),
+    ("zho", "cmn"),
+    ("chi", "cmn"),
+    ("nor", "nob"),
+    ("nno", "nob"),
+    ("hbs", "srp"),
+    ("msa", "ind"),
+    ("ms", "ind"),
+    ("fil", "tgl"),
+];
+
 impl Language {
     /// Words stay as they are.
     pub const UNSTEMMED: Language = Language(0);
@@ -141,6 +213,16 @@ impl Language {
             None if is_unstemmed() => Language::UNSTEMMED,
             None => Language::ENGLISH,
         }
+    }
+
+    pub(super) fn number(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// Whether its stemmer takes a word with accents for another than without.
+    pub(super) fn goes_by_accents(self) -> bool {
+        let known = self.known();
+        known.is_latin && known.algorithm.is_some() && self != Language::ENGLISH
     }
 
     /// The character that ends its stems: none of English, which so are the same as words that are not
@@ -222,9 +304,12 @@ impl Languages {
 
     /// Each of them.
     pub fn iter(self) -> impl Iterator<Item = Language> {
-        (0..KNOWN.len() as u8)
-            .filter(move |number| self.0 >> number & 1 == 1)
-            .map(Language)
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let number = (left != 0).then(|| left.trailing_zeros() as u8)?;
+            left &= left - 1;
+            Some(Language(number))
+        })
     }
 }
 
@@ -284,6 +369,9 @@ impl From<Language> for Languages {
 pub fn code_of(stated: &str) -> Option<&'static str> {
     let whole = stated.trim().to_ascii_lowercase();
     let tag = whole.split(['-', '_']).next().unwrap_or_default();
+    if let Some((_, code)) = OTHER_CODES.iter().find(|(other, _)| *other == tag) {
+        return Some(code);
+    }
     let known = KNOWN[1..]
         .iter()
         .find(|known| [known.code, known.short].contains(&tag) || known.name == whole);
@@ -360,10 +448,14 @@ mod tests {
         let cases = [
             ("de", Some("deu")),
             ("DE-at", Some("deu")),
-            ("ger", None),
+            ("ger", Some("deu")),
+            ("nb-NO", Some("nob")),
+            ("ja", Some("jpn")),
+            ("hr", Some("hrv")),
+            ("qq", None),
             ("German", Some("deu")),
             ("pt_BR", Some("por")),
-            ("zh", None),
+            ("zh-Hant", Some("cmn")),
             ("cmn", Some("cmn")),
             ("Vietnamese", Some("vie")),
             ("rust", None),

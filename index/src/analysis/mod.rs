@@ -4,7 +4,7 @@
 //!
 //! | word | terms | rule |
 //! | --- | --- | --- |
-//! | `Cafés` | `cafe` | folded: compatibility forms, diacritics, case; then stemmed (Snowball) by the language of the text |
+//! | `Cafés` | `cafe` | stemmed (Snowball) by the language of the text, and folded: compatibility forms, diacritics, case |
 //! | `3.14`, `1,000`, `1.2.3` | `3.14`, `1000`, `1.2.3` | numbers are kept whole, commas between thousands drop |
 //! | `parseHttpRequest` | `parsehttprequest`, `pars`, `http`, `request` | whole and parts, split where case changes |
 //! | `snake_case`, `std.io` | `snake_case`, `snake`, `case`; … | whole and parts, split at signs |
@@ -15,7 +15,8 @@
 //!
 //! An analyzer speaks some [`Languages`]: a text is written in one and asked in all that a store has, so a word
 //! of a question may have a stem in each. A stem of another language than English ends in a control
-//! character that says which: it is a term of its own.
+//! character that says which: it is a term of its own. Words with accents also have the stem that they have
+//! without, where that is another (`sécurité`: `secur` and `securit`).
 //!
 //! Stop words are kept: their weight is as small as they are frequent. A term has at most
 //! [`TERM_CHARS_MAX`] characters beside that, the rest is cut off; of a word only the first
@@ -45,7 +46,7 @@ use script::{Span, spans};
 use split::{Shape, parts, shape};
 
 /// Counts the changes of what a text's terms are.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// Characters that a term has at most; longer ones are cut to this.
 pub const TERM_CHARS_MAX: usize = 64;
@@ -58,9 +59,6 @@ const MEMO_BYTES_MAX: usize = 32;
 
 /// Words remembered with their terms; the memory starts afresh when it is full.
 const MEMO_WORDS_MAX: usize = 1 << 16;
-
-/// Sets of languages beside the one at hand whose words are remembered.
-const OTHER_MEMOS_MAX: usize = 3;
 
 /// One term of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +81,16 @@ pub struct TermList {
 }
 
 impl TermList {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    fn push(&mut self, term: &str) {
+        self.text.push_str(term);
+        self.ends.push(self.text.len());
+    }
+
     /// The terms, in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
@@ -96,9 +104,12 @@ impl TermList {
 pub struct Analyzer {
     /// Not empty.
     languages: Languages,
-    memo: Memo,
-    /// What is remembered of words in other languages.
-    other_memos: Vec<(Languages, Memo)>,
+    /// By language.
+    memos: Vec<Memo>,
+    /// Words in all of them.
+    remembered: usize,
+    /// Terms of the word at hand.
+    told: TermList,
     folded: String,
     /// Where characters start in `folded`, and the bytes of the text that they are written in.
     characters: Vec<(usize, Range<usize>)>,
@@ -130,7 +141,7 @@ struct Word {
 impl std::fmt::Debug for Analyzer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Analyzer")
-            .field("words", &self.memo.len())
+            .field("words", &self.remembered)
             .finish_non_exhaustive()
     }
 }
@@ -146,8 +157,9 @@ impl Analyzer {
     pub fn new() -> Self {
         Analyzer {
             languages: Language::ENGLISH.into(),
-            memo: HashMap::default(),
-            other_memos: Vec::new(),
+            memos: Vec::new(),
+            remembered: 0,
+            told: TermList::default(),
             folded: String::new(),
             characters: Vec::new(),
         }
@@ -155,21 +167,10 @@ impl Analyzer {
 
     /// Takes texts for such of `languages` from now on; English where there are none. Cheap.
     pub fn speak(&mut self, languages: Languages) {
-        let languages = match languages.is_empty() {
+        self.languages = match languages.is_empty() {
             true => Language::ENGLISH.into(),
             false => languages,
         };
-        if languages == self.languages {
-            return;
-        }
-        let known = self.other_memos.iter().position(|(of, _)| *of == languages);
-        let memo = known.map(|at| self.other_memos.swap_remove(at).1);
-        let before = std::mem::replace(&mut self.memo, memo.unwrap_or_default());
-        if self.other_memos.len() == OTHER_MEMOS_MAX {
-            self.other_memos.remove(0);
-        }
-        self.other_memos.push((self.languages, before));
-        self.languages = languages;
     }
 
     /// What texts are taken for; not empty.
@@ -202,7 +203,7 @@ impl Analyzer {
     /// Calls `f` with every token of `text`, in reading order; the terms of one word follow each
     /// other, the whole first.
     ///
-    /// Cost: one pass; a word seen before is one hash lookup.
+    /// Cost: one pass; a word seen before is one hash lookup a language.
     pub fn for_each_token(&mut self, text: &str, mut f: impl FnMut(Token<'_>)) {
         let mut at = Place::default();
         for span in spans(text) {
@@ -229,12 +230,8 @@ impl Analyzer {
 
     /// Replaces `list` by the terms of `text`; allocates nothing once the list has grown.
     pub fn list(&mut self, text: &str, list: &mut TermList) {
-        list.text.clear();
-        list.ends.clear();
-        self.for_each_term(text, |term| {
-            list.text.push_str(term);
-            list.ends.push(list.text.len());
-        });
+        list.clear();
+        self.for_each_term(text, |term| list.push(term));
     }
 
     /// The terms of `text`, as [`Analyzer::for_each_term`] gives them.
@@ -253,31 +250,67 @@ impl Analyzer {
     ) {
         let span = start..start + word.len();
         let word = first_chars(word, WORD_CHARS_MAX);
-        let tell = |known: &Word, position: &mut u32, f: &mut dyn FnMut(Token<'_>)| {
-            for (term, place) in &known.terms {
-                f(Token {
-                    term,
-                    position: position.saturating_add(u32::from(*place)),
-                    span: span.clone(),
+        let before = *position;
+        let mut tell = |term: &str, place: u8| {
+            f(Token {
+                term,
+                position: before.saturating_add(u32::from(place)),
+                span: span.clone(),
+            });
+        };
+        let mut languages = self.languages.iter();
+        let (first, second) = (languages.next(), languages.next());
+        let mut places = 1;
+        if let (Some(language), None) = (first, second) {
+            self.with_word(language, word, |known| {
+                known
+                    .terms
+                    .iter()
+                    .for_each(|(term, place)| tell(term, *place));
+                places = known.places;
+            });
+        } else {
+            let mut told = std::mem::take(&mut self.told);
+            told.clear();
+            for language in self.languages.iter() {
+                self.with_word(language, word, |known| {
+                    for (term, place) in &known.terms {
+                        if told.iter().all(|other| other != &**term) {
+                            told.push(term);
+                            tell(term, *place);
+                        }
+                    }
+                    places = known.places;
                 });
             }
-            *position = position.saturating_add(u32::from(known.places));
-        };
-        if let Some(known) = self.memo.get(word) {
-            return tell(known, position, f);
+            self.told = told;
         }
-        let new = self.analysed(word);
-        tell(&new, position, f);
+        *position = position.saturating_add(u32::from(places));
+    }
+
+    /// Calls `f` with what a word becomes in a language.
+    fn with_word(&mut self, language: Language, word: &str, f: impl FnOnce(&Word)) {
+        let at = language.number();
+        if self.memos.len() <= at {
+            self.memos.resize_with(at + 1, Memo::default);
+        }
+        if let Some(known) = self.memos[at].get(word) {
+            return f(known);
+        }
+        let new = self.analysed(language, word);
+        f(&new);
         if word.len() > MEMO_BYTES_MAX {
             return;
         }
-        if self.memo.len() >= MEMO_WORDS_MAX {
-            self.memo.clear();
+        if self.remembered >= MEMO_WORDS_MAX {
+            self.memos.iter_mut().for_each(Memo::clear);
+            self.remembered = 0;
         }
-        self.memo.insert(word.into(), new);
+        self.memos[at].insert(word.into(), new);
+        self.remembered += 1;
     }
 
-    fn analysed(&mut self, word: &str) -> Word {
+    fn analysed(&mut self, language: Language, word: &str) -> Word {
         let mut terms: Vec<(Box<str>, u8)> = Vec::new();
         let mut keep = |term: Box<str>, place: u8| {
             if !term.is_empty() && !terms.iter().any(|(kept, _)| *kept == term) {
@@ -293,27 +326,22 @@ impl Analyzer {
             }
             false => word,
         };
-        for language in self.languages.iter() {
-            match shape(word) {
-                Shape::Suffixed(word, bare) => {
-                    keep(self.folded(word), 0);
-                    keep(self.stemmed(language, bare), 0);
+        match shape(word) {
+            Shape::Suffixed(word, bare) => {
+                keep(self.folded(word), 0);
+                self.for_each_stem(language, bare, |stem| keep(stem, 0));
+            }
+            Shape::Plain(word) => self.for_each_stem(language, word, |stem| keep(stem, 0)),
+            Shape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
+            Shape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
+            Shape::Compound(word) => {
+                match word.contains(split::is_sign) {
+                    true => keep(self.folded(word), 0),
+                    false => self.for_each_stem(language, word, |stem| keep(stem, 0)),
                 }
-                Shape::Plain(word) => keep(self.stemmed(language, word), 0),
-                Shape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
-                Shape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
-                Shape::Compound(word) => {
-                    let signs = word.contains(split::is_sign);
-                    let whole = if signs {
-                        self.folded(word)
-                    } else {
-                        self.stemmed(language, word)
-                    };
-                    keep(whole, 0);
-                    for (place, part) in (0..).zip(parts(word)) {
-                        keep(self.stemmed(language, part), place);
-                        places = place + 1;
-                    }
+                for (place, part) in (0..).zip(parts(word)) {
+                    self.for_each_stem(language, part, |stem| keep(stem, place));
+                    places = place + 1;
                 }
             }
         }
@@ -337,14 +365,24 @@ impl Analyzer {
         first_chars(&self.folded, TERM_CHARS_MAX).into()
     }
 
-    /// `word` stemmed, folded and cut.
-    fn stemmed(&mut self, language: Language, word: &str) -> Box<str> {
+    /// Calls `f` with the stem of a word, folded and cut; and with that of the word without its accents,
+    /// where it is another: many people write without them.
+    fn for_each_stem(&mut self, language: Language, word: &str, mut f: impl FnMut(Box<str>)) {
         let folded = self.folded(word);
-        let Some((stem, language)) = language.stem(word, &folded) else {
-            return folded;
+        let stem = self.stemmed(language, word, &folded);
+        let is_accented = language.goes_by_accents() && !word.eq_ignore_ascii_case(&folded);
+        let plain = is_accented.then(|| self.stemmed(language, &folded, &folded));
+        f(stem);
+        plain.into_iter().for_each(f);
+    }
+
+    /// `word` stemmed, folded and cut.
+    fn stemmed(&mut self, language: Language, word: &str, folded: &str) -> Box<str> {
+        let Some((stem, language)) = language.stem(word, folded) else {
+            return folded.into();
         };
         let stem = match self.folded(&stem) {
-            stem if stem.is_empty() => folded,
+            stem if stem.is_empty() => folded.into(),
             stem => stem,
         };
         match language.tag().filter(|_| !stem.is_empty()) {

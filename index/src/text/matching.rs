@@ -35,6 +35,7 @@ pub fn search_query<B: AsRef<[u8]>>(
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
     check(segments)?;
+    let languages = analyzer.languages().iter().count();
     let mut matcher = Matcher {
         segments,
         analyzer,
@@ -43,10 +44,8 @@ pub fn search_query<B: AsRef<[u8]>>(
     };
     let allowed = matcher.clauses(&query.clauses, 1.0, true)?.filter();
     let counted = matcher.counted;
-    if counted.len() > COUNTED_MAX {
-        return Err(TextError::Question(
-            "a question has at most 1,024 words, counted in every language of the store",
-        ));
+    if counted.len() > COUNTED_MAX * languages {
+        return Err(TextError::Question("a question has at most 1,024 words"));
     }
     let Some(allowed) = allowed else {
         return search_counted(segments, &counted, asked, scratch);
@@ -55,8 +54,10 @@ pub fn search_query<B: AsRef<[u8]>>(
         Some(filter) => filter & allowed,
         None => allowed,
     };
+    // All that lets a chunk through has been read; what is counted must not be less.
     let asked = TextSearch {
         filter: Some(&filter),
+        postings_max: None,
         ..*asked
     };
     search_counted(segments, &counted, &asked, scratch)

@@ -36,7 +36,8 @@ impl<B> Merged<'_, B> {
 /// [`TextError::Malformed`] for damaged sections, for other weights, and where two chunks get one number.
 ///
 /// # Cost
-/// A pass over all postings and positions, and a sort of the terms; far less than analysing the texts.
+/// Two passes over all postings, one over all positions, and a sort of the terms; far less than analysing
+/// the texts.
 /// Memory: the terms of all sections, and the new section.
 pub fn merge<B: AsRef<[u8]>>(
     merged: &[Merged<'_, B>],

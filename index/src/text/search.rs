@@ -46,7 +46,8 @@ impl TextScratch {
         Self::default()
     }
 
-    /// Words of the last question that were not counted, for [`TextSearch::postings_max`].
+    /// Terms of the last question that some chunks have and that were not counted, for
+    /// [`TextSearch::postings_max`].
     pub fn left_out(&self) -> usize {
         self.left_out
     }
@@ -63,6 +64,7 @@ pub struct TextSearch<'a> {
     pub k: usize,
     /// Postings that are read at most, roughly: the words that count most come first, and those whose
     /// postings are too many then count nothing. One word counts always. `None` for all, and exact hits.
+    /// It holds for questions of mere words: what else [`super::search_query`] understands is read whole.
     pub postings_max: Option<u64>,
 }
 
@@ -207,8 +209,11 @@ fn search_items<B: AsRef<[u8]>>(
         .postings_max
         .map(|most| within_budget(segments, items, &scratch.found, &weights, most));
     let is_counted = is_counted.as_deref();
-    let left_out = |is_counted: &[bool]| is_counted.iter().filter(|&&is| !is).count();
-    scratch.left_out = is_counted.map_or(0, left_out);
+    let is_left_out = |(&is_counted, &weight): (&bool, &f32)| !is_counted && weight > 0.0;
+    scratch.left_out = is_counted.map_or(0, |is_counted| {
+        let all = is_counted.iter().zip(&weights);
+        all.filter(|&item| is_left_out(item)).count()
+    });
     let TextScratch {
         sums,
         near,
@@ -344,7 +349,7 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
         let rows_max = rows.iter().map(|&(_, _, max)| max);
         let rows_max = rows_max.fold(0, u32::saturating_add);
         let width = self.placed.reader.lengths().len();
-        let mut parts = Vec::with_capacity(rows.len());
+        let (mut parts, mut rare_parts) = (Vec::with_capacity(rows.len()), Vec::new());
         for start in (0..width).step_by(WINDOW_LEN) {
             let end = (start + WINDOW_LEN).min(width);
             parts.clear();
@@ -352,7 +357,7 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
                 let tfs = row.tfs.get(start..end).unwrap_or_default();
                 parts.push(RowPart { tfs, weight, max });
             }
-            if made.is_empty() && self.skim(&mut rare, &parts, start, end)? {
+            if made.is_empty() && self.skim(&mut rare, &mut rare_parts, &parts, start, end)? {
                 continue;
             }
             self.is_clear = false;
@@ -368,9 +373,10 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
 
     /// Offers the chunks of a window that may be among the best, where that is possible without adding up
     /// all that it has; whether it was.
-    fn skim(
+    fn skim<'r>(
         &mut self,
-        rare: &mut [Rare<'_>],
+        rare: &mut [Rare<'r>],
+        parts: &mut Vec<RarePart<'r>>,
         rows: &[RowPart<'_>],
         start: usize,
         end: usize,
@@ -387,10 +393,11 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
                 max: term.max,
             })
         });
-        let mut here: Vec<RarePart<'_>> = here.collect();
-        here.sort_unstable_by_key(|part| part.max);
+        parts.clear();
+        parts.extend(here);
+        parts.sort_unstable_by_key(|part| part.max);
         let lengths = &self.placed.reader.lengths()[start..end];
-        let Some(skim) = Skim::new(&here, rows, lengths, self.scorer, threshold) else {
+        let Some(skim) = Skim::new(parts, rows, lengths, self.scorer, threshold) else {
             return Ok(false);
         };
         if !std::mem::replace(&mut self.is_clear, true) {

@@ -8,13 +8,12 @@
 use super::bm25::{Scorer, points, points_or_none};
 use super::read::Window;
 use super::select::RowPart;
-use super::{POSTING_LEN, TextError, WINDOW_LEN};
+use super::{POSTING_LEN, TextError};
 
 const NO_POSTING: TextError = TextError::Malformed("a posting of no chunk or no occurrence");
 
-/// What a posting that is passed over may cost, in postings, before it is cheaper to add them all: the one
-/// pass over the sums of a whole window, and the comparison and clearing of each posting here.
-const PASS_COST: usize = WINDOW_LEN / 8;
+/// Chunks of a window whose sums are cleared and compared in the time that a posting takes here.
+const PASSED_A_POSTING: usize = 8;
 
 /// A rare term in a window.
 #[derive(Clone, Copy)]
@@ -47,8 +46,8 @@ impl RarePart<'_> {
 pub(super) struct Skim<'a> {
     /// The terms that a chunk must have one of.
     essential: &'a [RarePart<'a>],
-    /// The others, by what they add at most, greatest first.
-    others: Vec<RarePart<'a>>,
+    /// The others, ascending by what they add at most.
+    others: &'a [RarePart<'a>],
     rows: &'a [RowPart<'a>],
     lengths: &'a [[u8; 4]],
     scorer: &'a Scorer,
@@ -88,12 +87,12 @@ impl<'a> Skim<'a> {
         let postings = |parts: &[RarePart<'_>]| -> usize {
             parts.iter().map(|part| part.entries().len()).sum()
         };
-        if postings(essential) > postings(others) + PASS_COST {
+        if postings(essential) > postings(others) + lengths.len() / PASSED_A_POSTING {
             return None;
         }
         Some(Skim {
             essential,
-            others: others.iter().rev().copied().collect(),
+            others,
             rows,
             lengths,
             scorer,
@@ -171,7 +170,7 @@ impl<'a> Skim<'a> {
             total = total.wrapping_add(points_or_none(row.weight, tf, norm));
         }
         // Found by search, so after what is found by place.
-        for part in &self.others {
+        for part in self.others.iter().rev() {
             if total.saturating_add(rest) < threshold {
                 return None;
             }

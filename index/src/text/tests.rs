@@ -276,7 +276,7 @@ fn fields_count_as_their_weights_say() {
 fn bytes_are_those_of_version_3() {
     let bytes = section(&[words("b a b")]);
     let head = [
-        3, 0, 4, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1,
+        3, 0, 5, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 1,
         1, 1, 1, 0, 0, 0, 0, 0, 0, 0,
     ];
     assert_eq!(bytes[..40], head);
@@ -362,7 +362,6 @@ fn frequent_and_rare_terms_together_find_what_scoring_every_chunk_finds() {
     }
 }
 
-/// Whether a chunk has what a part of a question asks for.
 /// Beyond the first 65,536 chunks few windows are read whole.
 #[test]
 fn windows_that_are_skimmed_hold_what_scoring_every_chunk_finds() {
@@ -491,6 +490,7 @@ fn score(corpus: &[Chunk], chunk: &Chunk, clauses: &[parse::Clause], boost: f64)
         .sum()
 }
 
+/// Whether a chunk has what a part of a question asks for.
 fn has(chunk: &[String], node: &parse::Node) -> bool {
     use parse::Node;
     match node {
@@ -816,23 +816,31 @@ fn exercise(bytes: Vec<u8>) {
         Ok(())
     });
     let dead = RoaringBitmap::new();
-    let placed = Placed {
-        base: Ordinal(0),
+    // The second is skimmed for what may beat the hits of the first.
+    let placed = [0, 250].map(|base| Placed {
+        base: Ordinal(base),
         chunk_count: 250,
         dead: &dead,
         reader: &reader,
-    };
+    });
     let mut scratch = TextScratch::new();
-    let placed = [placed];
+    let locals: Vec<u32> = (0..250)
+        .map(|n| if n % 7 == 3 { LEFT_OUT } else { n })
+        .collect();
+    let merged = [Merged {
+        reader: &reader,
+        locals: &locals,
+    }];
+    let _ = merge(&merged, reader.weights(), reader.languages().clone());
     let question = ["a", "b", "ax", "by", "h", "w0", "w7"];
     let few = RoaringBitmap::from([3, 60]);
-    for filter in [None, Some(&few)] {
+    for (filter, k) in [(None, 1), (None, 5), (Some(&few), 5)] {
         let _ = search(
             &placed,
             &question,
             &TextSearch {
                 filter,
-                ..TextSearch::new(5)
+                ..TextSearch::new(k)
             },
             &mut scratch,
         );
@@ -1090,7 +1098,7 @@ proptest! {
 
     #[test]
     fn any_bytes_at_all_never_panic(tail in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut bytes = vec![3, 0, 4, 0];
+        let mut bytes = vec![3, 0, 5, 0];
         bytes.extend(tail);
         exercise(bytes);
     }

@@ -55,6 +55,21 @@ impl FlatBuilder {
         Ok(())
     }
 
+    /// As [`FlatBuilder::push`], for a vector that comes from a section of the same metric: it is kept as it is.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push_prepared(
+        &mut self,
+        Local(local): Local,
+        vector: &[f32],
+    ) -> Result<(), VectorError> {
+        let kept = self.vectors.len();
+        self.push(Local(local), vector)?;
+        self.vectors[kept..].copy_from_slice(vector);
+        Ok(())
+    }
+
     /// The graph section over these vectors; `None` for fewer than `count_min`.
     ///
     /// # Errors

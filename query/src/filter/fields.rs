@@ -5,6 +5,8 @@
 pub enum FieldKind {
     /// Text, compared as it is written.
     Text,
+    /// A language: a code of ISO 639, or an English name; kept as ISO 639-3.
+    Language,
     /// A whole number.
     Number,
     /// One of these names.
@@ -60,7 +62,7 @@ const fn field(name: &'static str, alias: &'static str, kind: FieldKind) -> Fiel
 /// All fields but `meta.KEY`. A field of a document holds for all of its chunks; a field with
 /// several values (authors, the pages of a span) holds when one of them does.
 pub const FIELDS: &[Field] = {
-    use FieldKind::{Flag, Number, OneOf, Share, Text};
+    use FieldKind::{Flag, Language, Number, OneOf, Share, Text};
     &[
         field("user_id", "user", Text),
         field("collection", "", Text),
@@ -78,7 +80,7 @@ pub const FIELDS: &[Field] = {
         field("difficulty", "", Text),
         field("prerequisite", "prerequisites", Text),
         field("learning_outcome", "learning_outcomes", Text),
-        field("language", "", Text),
+        field("language", "", Language),
         field("level", "", OneOf(LEVELS)),
         field("content_type", "", OneOf(CONTENT_TYPES)),
         field("chunk_type", "", OneOf(CHUNK_TYPES)),

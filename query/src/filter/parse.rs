@@ -1,5 +1,7 @@
 //! From text to [`Expr`], by recursive descent of bounded depth.
 
+use loci_index::analysis::code_of;
+
 use super::fields::{self, FieldKind, META};
 use super::scan::{self, Token, TokenKind};
 use super::{Comparison, DEPTH_MAX, Expr, FILTER_LEN_MAX, FacetValue, Test};
@@ -270,7 +272,7 @@ impl<'t> Parser<'t> {
     fn number(&mut self, field: FieldOf<'_>, operator: &Token) -> Result<i64, FilterError> {
         if matches!(
             field.kind,
-            FieldKind::Text | FieldKind::OneOf(_) | FieldKind::Flag
+            FieldKind::Text | FieldKind::Language | FieldKind::OneOf(_) | FieldKind::Flag
         ) {
             return Err(error(
                 operator,
@@ -355,6 +357,10 @@ impl FieldOf<'_> {
     fn value(self, text: &str) -> Result<FacetValue, Problem> {
         match self.kind {
             FieldKind::Text | FieldKind::Free => Ok(FacetValue::Text(text.to_owned())),
+            FieldKind::Language => {
+                let code = code_of(text).map_or_else(|| text.to_owned(), str::to_owned);
+                Ok(FacetValue::Text(code))
+            }
             FieldKind::Number | FieldKind::Share => self.number(text).map(FacetValue::Integer),
             FieldKind::OneOf(names) => {
                 let name = names.iter().find(|name| name.eq_ignore_ascii_case(text));
