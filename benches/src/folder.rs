@@ -58,6 +58,8 @@ struct ParentLine {
 #[derive(Deserialize)]
 struct EntityLine {
     name: String,
+    #[serde(default)]
+    pagerank: Option<f32>,
 }
 
 /// Vectors, one a line.
@@ -292,6 +294,89 @@ fn judgements(
     Ok(judgements)
 }
 
+/// The graph of a folder, by line number: entities, relations and mentions, and what is asked of it.
+#[derive(Clone, Debug)]
+pub struct GivenGraph {
+    /// The folder's name.
+    pub name: String,
+    /// PageRank of the entities, by line; empty where it is not given.
+    pub ranks: Vec<f32>,
+    /// Entities.
+    pub entity_count: usize,
+    /// Chunks.
+    pub chunk_count: usize,
+    /// (source, target, weight).
+    pub relations: Vec<(u32, u32, f32)>,
+    /// (entity, chunk).
+    pub mentions: Vec<(u32, u32)>,
+    /// Entities that each question starts from; empty where none are given.
+    pub seeds: Vec<Vec<u32>>,
+    /// The chunks that each question must find; empty where that is not given.
+    pub answers: Vec<Vec<u32>>,
+}
+
+/// A question, as far as the graph goes.
+#[derive(Deserialize)]
+struct SeedsLine {
+    #[serde(default)]
+    seeds: Vec<u32>,
+}
+
+impl GivenGraph {
+    /// Reads the graph of the folder at `path`: `entities.jsonl`, `relations.tsv`, and where they are there
+    /// `mentions.tsv`, `queries.jsonl` and `graph20.jsonl`.
+    ///
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn open(path: &Path) -> Result<GivenGraph, BenchError> {
+        let file = path.join("entities.jsonl");
+        if !file.is_file() {
+            let why = format!(
+                "{} has no entities.jsonl and relations.tsv; peers/export.py writes them",
+                path.display()
+            );
+            return Err(BenchError::Lacking(why));
+        }
+        let entities: Vec<EntityLine> = json_lines(&file)?;
+        let ranks: Option<Vec<f32>> = entities.iter().map(|entity| entity.pagerank).collect();
+        let relations = relation_lines(path, entities.len())?;
+        let mut mentions = Vec::new();
+        let file = path.join("mentions.tsv");
+        if file.is_file() {
+            for (at, [entity, chunk]) in columns::<2>(&file)?.iter().enumerate() {
+                let entity = line_of(&file, at, entity, entities.len())?;
+                mentions.push((entity as u32, number(&file, at, chunk)?));
+            }
+        }
+        let seeds: Vec<SeedsLine> = optional_lines(path, "queries.jsonl")?;
+        let chunk_count = mentions.iter().map(|&(_, chunk)| chunk as usize + 1).max();
+        Ok(GivenGraph {
+            name: path
+                .file_name()
+                .map_or_else(String::new, |n| n.to_string_lossy().into()),
+            ranks: ranks.unwrap_or_default(),
+            entity_count: entities.len(),
+            chunk_count: chunk_count.unwrap_or(0),
+            relations,
+            mentions,
+            seeds: seeds.into_iter().map(|line| line.seeds).collect(),
+            answers: optional_lines(path, "graph20.jsonl")?,
+        })
+    }
+}
+
+/// (source, target, weight) of `relations.tsv`.
+fn relation_lines(path: &Path, entities: usize) -> Result<Vec<(u32, u32, f32)>, BenchError> {
+    let file = path.join("relations.tsv");
+    let mut relations = Vec::new();
+    for (at, [source, target, weight]) in columns::<3>(&file)?.iter().enumerate() {
+        let source = line_of(&file, at, source, entities)?;
+        let target = line_of(&file, at, target, entities)?;
+        relations.push((source as u32, target as u32, number(&file, at, weight)?));
+    }
+    Ok(relations)
+}
+
 type Concepts = (Vec<ExtractedLine>, Vec<(String, String, f32)>);
 
 fn concepts(path: &Path, chunks: &[ChunkLine]) -> Result<Concepts, BenchError> {
@@ -324,19 +409,10 @@ fn given_graph(path: &Path, chunks: &[ChunkLine]) -> Result<Concepts, BenchError
             .entities
             .push(entities[entity].name.clone());
     }
-    let file = path.join("relations.tsv");
-    let mut relations = Vec::new();
-    for (at, [source, target, weight]) in columns::<3>(&file)?.iter().enumerate() {
-        let source = line_of(&file, at, source, entities.len())?;
-        let target = line_of(&file, at, target, entities.len())?;
-        let weight = number(&file, at, weight)?;
-        relations.push((
-            entities[source].name.clone(),
-            entities[target].name.clone(),
-            weight,
-        ));
-    }
-    Ok((extracted, relations))
+    let name = |line: u32| entities[line as usize].name.clone();
+    let relations = relation_lines(path, entities.len())?.into_iter();
+    let relations = relations.map(|(source, target, weight)| (name(source), name(target), weight));
+    Ok((extracted, relations.collect()))
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 //! | read a prepared data folder | [`folder`] |
 //! | store one | [`load`] |
 //! | ask its questions and judge the answers | [`eval`], [`metrics`] |
-//! | measure one part | [`vector`] |
+//! | measure one part | [`vector`], [`text`], [`graph`] |
 
 pub mod clock;
 pub mod eval;
 pub mod folder;
+pub mod graph;
 pub mod load;
 pub mod metrics;
 pub mod text;
@@ -49,6 +50,9 @@ pub enum BenchError {
     /// The text cannot be indexed or searched.
     #[error(transparent)]
     Text(#[from] loci_index::text::TextError),
+    /// The graph that was just written cannot be read.
+    #[error(transparent)]
+    Graph(#[from] locidb::graph::GraphError),
     /// The segment that was just written cannot be read.
     #[error(transparent)]
     Part(#[from] loci_storage::segment::PartError),

@@ -1,6 +1,7 @@
 //! PageRank of concepts, replaced whole when the graph has changed.
 
-use loci_graph::{PageRankOptions, RanksBuilder, pagerank};
+use loci_graph::{PageRankOptions, Ranks, RanksBuilder, adjacency, pagerank};
+use loci_storage::StoreError;
 use loci_storage::segment::{PartBuilder, PartKind, SectionId};
 use loci_storage::staging::Edit;
 
@@ -35,7 +36,16 @@ pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error
         ranks.push(concept, rank);
     }
     let mut part = PartBuilder::new(PartKind::Analysis, 0, 0);
-    part.push(SectionId::Ranks, 0, ranks.finish());
+    let ranks = ranks.finish();
+    let of = Ranks::open(&ranks[..]).map_err(StoreError::view)?;
+    let ends: Vec<_> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
+    let segments = snapshot.segments().iter();
+    let segments: Vec<_> = segments
+        .map(|segment| (segment.id, segment.dead.len() as u32))
+        .collect();
+    let neighbours = adjacency(&ends, |concept| of.get(concept), &segments);
+    part.push(SectionId::Adjacency, 0, neighbours);
+    part.push(SectionId::Ranks, 0, ranks);
     inner.edit(vec![Edit::Analysis(part.into())])?;
     let _ = progress.report("ranking concepts", 1, 1);
     Ok(())

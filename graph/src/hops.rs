@@ -7,10 +7,14 @@ use std::collections::HashSet;
 use loci_storage::{ConceptId, Ordinal, Scored};
 use roaring::RoaringBitmap;
 
+use crate::adjacency::Adjacency;
 use crate::view::GraphView;
 
 /// Hops that a traversal may be asked for.
 pub const HOPS_MAX: usize = 3;
+
+/// Chunks that are told apart by comparing them with each other.
+const COMPARED_MAX: usize = 64;
 
 /// How far a traversal goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +64,17 @@ pub struct Reached {
 /// count towards the limit. Returns by hops, then falling PageRank, then id; each concept once, with
 /// a shortest path whose every step comes from the predecessor that stands first in that order.
 ///
-/// Costs at most `limit · (edges of a concept)` for the concepts before the last hop, unless one hop
-/// alone passes the limit: that hop is collected whole, because its best may come from anywhere.
+/// Costs at most `limit²` neighbours a hop where they are written by rank ([`GraphView::adjacency`]). Without,
+/// at most `limit · (edges of a concept)` for the concepts before the last hop, unless one hop alone
+/// passes the limit: that hop is collected whole, because its best may come from anywhere.
 pub fn two_hop<B: AsRef<[u8]>>(
     view: GraphView<'_, B>,
     seeds: &[ConceptId],
     options: HopOptions,
 ) -> Walk {
+    if let Some(adjacency) = view.adjacency {
+        return ranked_hops(view, adjacency, seeds, options);
+    }
     let mut level = visible_seeds(view, seeds);
     let seen = level.iter().map(|seed| seed.concept).collect();
     let mut search = Search {
@@ -90,6 +98,98 @@ pub fn two_hop<B: AsRef<[u8]>>(
     let truncated = search.cut || reached.len() > options.limit;
     reached.truncate(options.limit);
     Walk { reached, truncated }
+}
+
+/// A concept while it is reached.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    /// Ascends as the rank falls.
+    rank: u32,
+    concept: u32,
+    /// The place of the concept before it.
+    before: u32,
+}
+
+/// [`two_hop`] over neighbours that are written by rank: of each concept no more of them are looked at than
+/// may be returned.
+fn ranked_hops<B: AsRef<[u8]>>(
+    view: GraphView<'_, B>,
+    adjacency: &Adjacency<B>,
+    seeds: &[ConceptId],
+    options: HopOptions,
+) -> Walk {
+    let step = |concept: ConceptId, before: usize| Step {
+        // Ranks are not negative, so their bits ascend as they do.
+        rank: !view.rank(concept).to_bits(),
+        concept: concept.0,
+        before: before as u32,
+    };
+    let visible = seeds.iter().filter(|&&seed| view.is_visible(seed));
+    let mut reached: Vec<Step> = visible.map(|&seed| step(seed, 0)).collect();
+    reached.sort_unstable();
+    reached.dedup();
+    let mut levels = vec![0, reached.len()];
+    let mut cut = false;
+    for _ in 1..=options.hops.clamp(1, HOPS_MAX) {
+        let (first, end) = (levels[levels.len() - 2], reached.len());
+        let Some(left) = options.limit.checked_sub(end) else {
+            break;
+        };
+        for from in first..end {
+            let neighbours = adjacency.neighbours(ConceptId(reached[from].concept));
+            cut |= neighbours.len() > options.fan_out;
+            // One more than may be returned tells that something is left out.
+            let mut wanted = left + 1;
+            for concept in neighbours.take(options.fan_out) {
+                if reached[..end]
+                    .iter()
+                    .any(|known| known.concept == concept.0)
+                {
+                    continue;
+                }
+                reached.push(step(concept, from));
+                wanted -= 1;
+                if wanted == 0 {
+                    break;
+                }
+            }
+        }
+        reached[end..].sort_unstable();
+        let mut last = None;
+        let mut kept = end;
+        for at in end..reached.len() {
+            let next = reached[at];
+            if last.replace(next.concept) != Some(next.concept) {
+                reached[kept] = next;
+                kept += 1;
+            }
+        }
+        reached.truncate(kept);
+        levels.push(kept);
+    }
+    let truncated = cut || reached.len() > options.limit;
+    reached.truncate(options.limit);
+    let reached = (0..reached.len()).map(|at| found(&reached, &levels, at));
+    Walk {
+        reached: reached.collect(),
+        truncated,
+    }
+}
+
+/// What was reached at a place, with the way to it. `levels`: where each number of hops ends.
+fn found(steps: &[Step], levels: &[usize], at: usize) -> Reached {
+    let hops = levels[1..].partition_point(|&end| end <= at);
+    let mut path = vec![ConceptId(steps[at].concept); hops + 1];
+    let mut before = at;
+    for place in path.iter_mut().rev() {
+        *place = ConceptId(steps[before].concept);
+        before = steps[before].before as usize;
+    }
+    Reached {
+        concept: ConceptId(steps[at].concept),
+        hops,
+        path,
+    }
 }
 
 fn visible_seeds<B: AsRef<[u8]>>(view: GraphView<'_, B>, seeds: &[ConceptId]) -> Vec<Reached> {
@@ -158,6 +258,7 @@ pub fn chunks_of<B: AsRef<[u8]>>(
     limit: usize,
 ) -> Vec<ConceptHit> {
     let mut taken: HashSet<Ordinal> = HashSet::new();
+    let is_short = limit <= COMPARED_MAX;
     let allowed = |chunk: Ordinal| filter.is_none_or(|filter| filter.contains(chunk.0));
     let mut hits = Vec::new();
     for (place, concept) in reached.iter().map(|reached| reached.concept).enumerate() {
@@ -166,7 +267,13 @@ pub fn chunks_of<B: AsRef<[u8]>>(
             if hits.len() >= limit {
                 return hits;
             }
-            if allowed(ordinal) && taken.insert(ordinal) {
+            let is_new = match is_short {
+                true => hits
+                    .iter()
+                    .all(|hit: &ConceptHit| hit.hit.ordinal != ordinal),
+                false => taken.insert(ordinal),
+            };
+            if is_new && allowed(ordinal) {
                 hits.push(ConceptHit {
                     hit: Scored { ordinal, score },
                     concept,
@@ -236,6 +343,8 @@ mod tests {
             let expected = reference(&corpus, &corpus.facts(), &seeds, hops);
             let options = HopOptions { hops, limit, ..HopOptions::default() };
             let got = corpus.with_view(&cuts, |view| two_hop(view, &seeds, options));
+            let ranked = corpus.with_adjacency(&cuts, |view| two_hop(view, &seeds, options));
+            prop_assert_eq!(&ranked, &got);
             prop_assert_eq!(got.truncated, expected.len() > limit);
             prop_assert_eq!(&got.reached[..], &expected[..limit.min(expected.len())]);
         }
@@ -247,6 +356,8 @@ mod tests {
             let options = HopOptions { fan_out, ..HopOptions::default() };
             let got = corpus.with_view(&cuts, |view| two_hop(view, &seeds, options));
             let whole = corpus.with_view(&[false; 5], |view| two_hop(view, &seeds, options));
+            let ranked = corpus.with_adjacency(&cuts, |view| two_hop(view, &seeds, options));
+            prop_assert_eq!(&got, &ranked);
             prop_assert_eq!(got, whole);
         }
 

@@ -14,6 +14,7 @@
 //! | [`mentions`] | the section concept → chunks and chunk → concepts |
 //! | [`relations`] | the section of edges with kind, weight and evidence |
 //! | [`pagerank`](mod@pagerank) | PageRank, and the section that holds it |
+//! | [`adjacency`](mod@adjacency) | the neighbours of concepts by rank, as one section |
 //! | [`view`] | the readers of all segments as one graph, without what is dead |
 //! | [`hops`] | traversal of a few hops from several seeds, and the chunks of what it reached |
 //! | [`restart`] | random walk with restart over concept and chunk links |
@@ -27,6 +28,7 @@
 //!
 //! Start reading at [`view::GraphView`].
 
+pub mod adjacency;
 mod error;
 pub mod hops;
 pub mod link;
@@ -43,6 +45,7 @@ mod sample;
 pub mod view;
 mod words;
 
+pub use adjacency::{Adjacency, adjacency};
 pub use error::GraphError;
 pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, two_hop};
 pub use link::{Link, link};

@@ -200,6 +200,7 @@ mod tests {
             GraphView {
                 segments: &segments,
                 ranks: None,
+                adjacency: None,
             },
             ConceptId(concept),
             limit,

@@ -305,6 +305,7 @@ mod tests {
         let view: GraphView<'_, Vec<u8>> = GraphView {
             segments: &segments,
             ranks: None,
+            adjacency: None,
         };
         let seeds = [nan, (ConceptId(2), 1.0), (ConceptId(3), -1.0)];
         assert!(restart_walk(view, &seeds, RestartOptions::default(), None, 5).is_empty());

@@ -8,7 +8,8 @@ use roaring::RoaringBitmap;
 
 use crate::prerequisites::PREREQUISITE_FOR;
 use crate::{
-    GraphReader, GraphView, MentionsBuilder, NamesBuilder, Ranks, RanksBuilder, RelationsBuilder,
+    Adjacency, GraphReader, GraphView, MentionsBuilder, NamesBuilder, Ranks, RanksBuilder,
+    RelationsBuilder, adjacency,
 };
 
 const CONCEPTS: u32 = 10;
@@ -94,6 +95,24 @@ impl Corpus {
         cuts: &[bool],
         read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
     ) -> T {
+        self.with(cuts, false, read)
+    }
+
+    /// As [`Corpus::with_view`], with the neighbours of concepts written down.
+    pub(crate) fn with_adjacency<T>(
+        &self,
+        cuts: &[bool],
+        read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
+    ) -> T {
+        self.with(cuts, true, read)
+    }
+
+    fn with<T>(
+        &self,
+        cuts: &[bool],
+        has_adjacency: bool,
+        read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
+    ) -> T {
         let mut segments = Vec::new();
         let mut start = 0;
         for end in 1..=self.documents.len() {
@@ -116,9 +135,18 @@ impl Corpus {
             ranks.push(concept, f32::from(rank));
         }
         let ranks = Ranks::open(ranks.finish()).unwrap();
-        read(GraphView {
+        let view = GraphView {
             segments: &placed,
             ranks: Some(&ranks),
+            adjacency: None,
+        };
+        let edges = view.weighted_edges().into_iter();
+        let edges: Vec<_> = edges.map(|(source, target, _)| (source, target)).collect();
+        let adjacency = adjacency(&edges, |concept| view.rank(concept), &[]);
+        let adjacency = Adjacency::open(adjacency).unwrap();
+        read(GraphView {
+            adjacency: has_adjacency.then_some(&adjacency),
+            ..view
         })
     }
 

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use loci_storage::{ConceptId, Local, Ordinal, Placed};
 
 use crate::GraphError;
+use crate::adjacency::Adjacency;
 use crate::link::{Link, link_where, lookup};
 use crate::mentions::MentionsReader;
 use crate::names::NamesReader;
@@ -47,6 +48,8 @@ pub struct GraphView<'a, B> {
     pub segments: &'a [Placed<'a, GraphReader<B>>],
     /// PageRank; without it all concepts rank alike and ids decide.
     pub ranks: Option<&'a Ranks<B>>,
+    /// The neighbours of concepts by these ranks, where they were written for these segments.
+    pub adjacency: Option<&'a Adjacency<B>>,
 }
 
 impl<B> Clone for GraphView<'_, B> {
@@ -181,6 +184,9 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
     /// The other ends of the live edges of `concept` in either direction: by falling PageRank, then id,
     /// each once, without itself.
     pub fn neighbours(&self, concept: ConceptId) -> Vec<ConceptId> {
+        if let Some(adjacency) = self.adjacency {
+            return adjacency.neighbours(concept).collect();
+        }
         let mut neighbours: Vec<ConceptId> = self
             .live_edges(concept)
             .map(|(_, edge)| edge.other)
@@ -281,6 +287,7 @@ mod tests {
             let view = GraphView {
                 segments: &segments,
                 ranks: None,
+                adjacency: None,
             };
             let ids: Vec<u32> = view.concept_ids().into_iter().map(|id| id.0).collect();
             (

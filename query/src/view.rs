@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use loci_graph::{GraphReader, GraphView, Ranks};
+use loci_graph::{Adjacency, GraphReader, GraphView, Ranks};
 use loci_index::analysis::Languages;
 use loci_index::facets::FacetReader;
 use loci_index::text::TextReader;
@@ -22,7 +22,9 @@ use roaring::RoaringBitmap;
 pub struct ReadView {
     snapshot: Snapshot,
     segments: Vec<ViewSegment>,
-    ranks: Option<Ranks<Section>>,
+    analysis: Option<Arc<Analysis>>,
+    /// Whether the analysis is of just these segments, with these dead chunks.
+    is_analysed: bool,
     languages: Languages,
 }
 
@@ -47,6 +49,13 @@ struct Indexes {
     graph: GraphReader<Section>,
 }
 
+/// What the analysis of the store holds.
+struct Analysis {
+    part: u64,
+    ranks: Ranks<Section>,
+    adjacency: Option<Adjacency<Section>>,
+}
+
 /// What a segment's vector part holds.
 struct Vectors {
     part: u64,
@@ -69,15 +78,16 @@ impl ReadView {
         let languages = texts.fold(Languages::default(), |all, text| {
             all.union(text.languages().languages())
         });
-        let ranks = snapshot
-            .analysis()
-            .and_then(|part| part.find(SectionId::Ranks, 0));
-        // Ranks that cannot be read are made anew; until then ids decide.
-        let ranks = ranks.and_then(|section| Ranks::open(section).ok());
+        let analysis = Analysis::open(&snapshot, previous);
+        let known = snapshot.segments().iter();
+        let known = known.map(|segment| (segment.id, segment.dead.len()));
+        let adjacency = analysis.as_ref().and_then(|of| of.adjacency.as_ref());
+        let is_analysed = adjacency.is_some_and(|adjacency| adjacency.covers(known));
         Ok(ReadView {
             snapshot,
             segments,
-            ranks,
+            analysis,
+            is_analysed,
             languages,
         })
     }
@@ -97,7 +107,7 @@ impl ReadView {
 
     /// PageRank of concepts, where it was computed.
     pub fn ranks(&self) -> Option<&Ranks<Section>> {
-        self.ranks.as_ref()
+        Some(&self.analysis.as_ref()?.ranks)
     }
 
     /// The languages of its chunks, deleted ones included: questions are asked in all of them.
@@ -125,9 +135,11 @@ impl ReadView {
         &'v self,
         segments: &'v [Placed<'v, GraphReader<Section>>],
     ) -> GraphView<'v, Section> {
+        let adjacency = self.analysis.as_ref().and_then(|of| of.adjacency.as_ref());
         GraphView {
             segments,
-            ranks: self.ranks.as_ref(),
+            ranks: self.ranks(),
+            adjacency: adjacency.filter(|_| self.is_analysed),
         }
     }
 
@@ -190,6 +202,26 @@ impl ReadView {
             live -= shift(&segment.dead, segment.base.0);
         }
         live
+    }
+}
+
+impl Analysis {
+    /// That of `snapshot`, shared with `previous` where it is the same. `None` where there is none, or its
+    /// ranks cannot be read: they are made anew, and until then ids decide.
+    fn open(snapshot: &Snapshot, previous: Option<&ReadView>) -> Option<Arc<Analysis>> {
+        let part = snapshot.analysis()?;
+        let number = part.header().part;
+        let known = previous.and_then(|view| view.analysis.as_ref());
+        if let Some(known) = known.filter(|known| known.part == number) {
+            return Some(Arc::clone(known));
+        }
+        let ranks = Ranks::open(part.find(SectionId::Ranks, 0)?).ok()?;
+        let adjacency = part.find(SectionId::Adjacency, 0);
+        Some(Arc::new(Analysis {
+            part: number,
+            ranks,
+            adjacency: adjacency.and_then(|section| Adjacency::open(section).ok()),
+        }))
     }
 }
 

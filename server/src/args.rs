@@ -283,6 +283,10 @@ pub(crate) enum TaskArg {
     Vector,
     /// BM25: build, open, search, and whether hits are those of an exhaustive search
     Text,
+    /// Two hops from the seeds of questions, and the chunks of what they reach
+    Graph,
+    /// PageRank and communities
+    Algorithms,
 }
 
 fn codes(name: &str) -> Result<Codes, String> {

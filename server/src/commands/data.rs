@@ -2,6 +2,7 @@
 
 use loci_benches::eval::{Evaluation, evaluate};
 use loci_benches::folder::Folder;
+use loci_benches::graph;
 use loci_benches::load::{self, Concepts, Embedder};
 use loci_benches::text::{self, TextBench};
 use loci_benches::vector::{self, VectorBench};
@@ -52,6 +53,8 @@ pub(crate) fn bench(args: &Bench, out: &Out) -> anyhow::Result<Done> {
             vector::run(&args.data, &bench, tell)?;
         }
         TaskArg::Text => text::run(&args.data, &TextBench { threads, limit }, tell)?,
+        TaskArg::Graph => graph::walks(&args.data, threads, tell)?,
+        TaskArg::Algorithms => graph::algorithms(&args.data, tell)?,
     }
     told?;
     Ok(Done::Well)

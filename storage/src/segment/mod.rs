@@ -41,6 +41,8 @@ pub enum SectionId {
     Projection = 80,
     /// PageRank of concepts.
     Ranks = 96,
+    /// Neighbours of concepts by rank, in the analysis of the store.
+    Adjacency = 97,
 }
 
 /// Which chunks a section speaks of.

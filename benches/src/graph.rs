@@ -1,0 +1,259 @@
+//! `loci bench --task graph|algorithms`: the concept graph alone, in parts as a store has them.
+//!
+//! A walk is what the graph arm does with the concepts of a question: two hops in both directions, the twenty
+//! best concepts by hops and PageRank, then the first twenty chunks that mention them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use loci_storage::disk::{Disk, OsDisk};
+use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
+use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
+use locidb::graph::{
+    Adjacency, GraphReader, GraphView, HopOptions, MentionsBuilder, NamesBuilder, PageRankOptions,
+    Ranks, RanksBuilder, RelationsBuilder, adjacency, chunks_of, pagerank, two_hop,
+};
+use roaring::RoaringBitmap;
+use serde_json::{Value, json};
+
+use crate::BenchError;
+use crate::clock::{Stopwatch, latency};
+use crate::folder::GivenGraph;
+
+/// Concepts and chunks of an answer.
+const K: usize = 20;
+
+/// Measures walks over the graph of `folder`, and calls `line` with every result.
+///
+/// # Errors
+/// [`BenchError`] when the folder has no graph, and as in [`crate::text::run`].
+pub fn walks(
+    folder: &Path,
+    threads: usize,
+    mut line: impl FnMut(&Value),
+) -> Result<(), BenchError> {
+    let given = GivenGraph::open(folder)?;
+    if given.seeds.iter().all(Vec::is_empty) {
+        let why = "queries.jsonl has no seeds to walk from; peers/export.py writes them";
+        return Err(BenchError::Lacking(why.into()));
+    }
+    let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
+    let watch = Stopwatch::start();
+    let bytes = write(&given, at.path())?;
+    let (wall, cpu) = watch.read();
+    line(&told(
+        &given,
+        "graph",
+        threads,
+        "build",
+        json!({
+            "build_s": wall.as_secs_f64(),
+            "cpu_s": cpu.as_secs_f64(),
+            "disk_bytes": bytes,
+            "concepts": given.entity_count,
+            "relations": given.relations.len(),
+            "mentions": given.mentions.len(),
+        }),
+    ));
+    let started = Instant::now();
+    let graph = Graph::open(at.path())?;
+    let open_ms = started.elapsed().as_secs_f64() * 1e3;
+    line(&told(
+        &given,
+        "graph",
+        threads,
+        "open",
+        json!({ "open_ms": open_ms }),
+    ));
+    let walk = |graph: &Graph, question: usize| -> Vec<u32> {
+        let seeds: Vec<ConceptId> = given.seeds[question]
+            .iter()
+            .copied()
+            .map(ConceptId)
+            .collect();
+        graph.walk(&seeds)
+    };
+    let mut fields = json!(latency(
+        given.seeds.len(),
+        threads,
+        || (),
+        |(), question| {
+            std::hint::black_box(walk(&graph, question));
+        }
+    ));
+    if given.answers.len() == given.seeds.len() {
+        let same = |question: &usize| walk(&graph, *question) == given.answers[*question];
+        let same = (0..given.seeds.len()).filter(same).count();
+        fields["same_as_reference"] = json!(same as f64 / given.seeds.len() as f64);
+    }
+    line(&told(&given, "graph", threads, "search", fields));
+    Ok(())
+}
+
+/// Measures PageRank over the graph of `folder`, and calls `line` with every result.
+///
+/// # Errors
+/// As [`walks`].
+pub fn algorithms(folder: &Path, mut line: impl FnMut(&Value)) -> Result<(), BenchError> {
+    let given = GivenGraph::open(folder)?;
+    let edges = edges(&given);
+    let concepts = || (0..given.entity_count as u32).map(ConceptId);
+    let started = Stopwatch::start();
+    let ranks = pagerank(concepts(), &edges, PageRankOptions::default());
+    let (wall, cpu) = started.read();
+    let further = PageRankOptions {
+        iterations: 2 * PageRankOptions::default().iterations,
+        ..PageRankOptions::default()
+    };
+    let settled = pagerank(concepts(), &edges, further);
+    let pairs = ranks.iter().zip(&settled);
+    let distance: f64 = pairs.map(|((_, a), (_, b))| f64::from((a - b).abs())).sum();
+    let mut fields = json!({
+        "s": wall.as_secs_f64(),
+        "cpu_s": cpu.as_secs_f64(),
+        "l1_to_20it": 0.0,
+        "l1_to_40it": distance,
+    });
+    if given.ranks.len() == ranks.len() {
+        let pairs = ranks.iter().zip(&given.ranks);
+        let distance: f64 = pairs.map(|((_, a), b)| f64::from((a - b).abs())).sum();
+        fields["l1_to_20it"] = json!(distance);
+    }
+    line(&told(&given, "algorithms", 1, "pagerank", fields));
+    Ok(())
+}
+
+fn told(given: &GivenGraph, task: &str, threads: usize, result: &str, fields: Value) -> Value {
+    let mut all = json!({
+        "task": task,
+        "system": "loci",
+        "set": given.name,
+        "threads": threads,
+        "n": given.entity_count,
+        "result": result,
+    });
+    if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
+        all.extend(fields);
+    }
+    all
+}
+
+fn edges(given: &GivenGraph) -> Vec<(ConceptId, ConceptId, f32)> {
+    let edges = given.relations.iter();
+    edges
+        .map(|&(source, target, weight)| (ConceptId(source), ConceptId(target), weight))
+        .collect()
+}
+
+/// Files of a segment and of its analysis.
+const SEGMENT: &str = "segment";
+const ANALYSIS: &str = "analysis";
+
+/// The segment of the graph and its analysis, as files in `folder`; their bytes.
+fn write(given: &GivenGraph, folder: &Path) -> Result<usize, BenchError> {
+    let mut mentions = MentionsBuilder::default();
+    for &(entity, chunk) in &given.mentions {
+        mentions.push(ConceptId(entity), Local(chunk), 1);
+    }
+    let mut relations = RelationsBuilder::default();
+    for &(source, target, weight) in &given.relations {
+        relations.push(
+            ConceptId(source),
+            ConceptId(target),
+            "RELATED_TO",
+            weight,
+            &[],
+        );
+    }
+    let mut segment = PartBuilder::new(PartKind::Segment, given.chunk_count as u32, 1);
+    segment.push(SectionId::Names, 0, NamesBuilder::default().finish());
+    segment.push(SectionId::Mentions, 0, mentions.finish());
+    segment.push(SectionId::Relations, 0, relations.finish());
+    let edges = edges(given);
+    let mut ranks = RanksBuilder::default();
+    if given.ranks.is_empty() {
+        let concepts = (0..given.entity_count as u32).map(ConceptId);
+        for (concept, rank) in pagerank(concepts, &edges, PageRankOptions::default()) {
+            ranks.push(concept, rank);
+        }
+    }
+    for (concept, &rank) in (0..).map(ConceptId).zip(&given.ranks) {
+        ranks.push(concept, rank);
+    }
+    let ranks = ranks.finish();
+    let of = Ranks::open(&ranks[..])?;
+    let ends: Vec<_> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
+    let neighbours = adjacency(&ends, |concept| of.get(concept), &[(SegmentId(1), 0)]);
+    let mut analysis = PartBuilder::new(PartKind::Analysis, 0, 0);
+    analysis.push(SectionId::Ranks, 0, ranks);
+    analysis.push(SectionId::Adjacency, 0, neighbours);
+    let mut bytes = 0;
+    for (name, part) in [
+        (SEGMENT, segment.finish(1, 1)),
+        (ANALYSIS, analysis.finish(2, 1)),
+    ] {
+        bytes += part.len();
+        std::fs::write(folder.join(name), part).map_err(|source| BenchError::io(name, source))?;
+    }
+    Ok(bytes)
+}
+
+/// The graph, mapped.
+struct Graph {
+    reader: GraphReader<Section>,
+    ranks: Ranks<Section>,
+    adjacency: Adjacency<Section>,
+    chunk_count: u32,
+    dead: RoaringBitmap,
+}
+
+impl Graph {
+    fn open(folder: &Path) -> Result<Graph, BenchError> {
+        let part = |name: &str| -> Result<Arc<Part>, BenchError> {
+            let bytes = OsDisk.map(&folder.join(name));
+            let bytes = bytes.map_err(|source| BenchError::io(name, source))?;
+            Ok(Arc::new(Part::new(bytes)?))
+        };
+        let (segment, analysis) = (part(SEGMENT)?, part(ANALYSIS)?);
+        let chunk_count = segment.header().chunk_count;
+        let reader = GraphReader::open(
+            segment.section(SectionId::Names, 0)?,
+            segment.section(SectionId::Mentions, 0)?,
+            segment.section(SectionId::Relations, 0)?,
+            chunk_count,
+        )?;
+        Ok(Graph {
+            reader,
+            ranks: Ranks::open(analysis.section(SectionId::Ranks, 0)?)?,
+            adjacency: Adjacency::open(analysis.section(SectionId::Adjacency, 0)?)?,
+            chunk_count,
+            dead: RoaringBitmap::new(),
+        })
+    }
+
+    /// The chunks of what two hops reach.
+    fn walk(&self, seeds: &[ConceptId]) -> Vec<u32> {
+        let segments = [Placed {
+            base: Ordinal(0),
+            chunk_count: self.chunk_count,
+            dead: &self.dead,
+            reader: &self.reader,
+        }];
+        let view = GraphView {
+            segments: &segments,
+            ranks: Some(&self.ranks),
+            adjacency: Some(&self.adjacency),
+        };
+        let options = HopOptions {
+            limit: K,
+            ..HopOptions::default()
+        };
+        let walk = two_hop(view, seeds, options);
+        let chunks = chunks_of(view, &walk.reached, None, K);
+        chunks
+            .into_iter()
+            .map(|found| found.hit.ordinal.0)
+            .collect()
+    }
+}
