@@ -437,8 +437,13 @@ fn texts<'a>(
     chunk: &'a ChunkRecord,
 ) -> impl Iterator<Item = (Field, &'a str)> {
     let title = indexed_title(record, chunk).map(|title| (Field::Title, title));
-    let headings = chunk.heading_path.iter();
-    let headings = headings.map(|heading| (Field::Headings, heading.as_str()));
+    // The title, where the headings begin with it.
+    let is_title = title.is_none() && record.title.is_some();
+    let headings = chunk.heading_path.iter().enumerate();
+    let headings = headings.map(move |(at, heading)| match at {
+        0 if is_title => (Field::Title, heading.as_str()),
+        _ => (Field::Headings, heading.as_str()),
+    });
     let field = match chunk.content_type {
         ContentType::Code => Field::Code,
         _ => Field::Body,

@@ -40,7 +40,8 @@ pub struct Settings {
     pub embedder: EmbedderChoice,
     /// Which chunks an ingest embeds when it is not told.
     pub embed_levels: EmbedLevels,
-    /// Language of documents that do not state theirs: `auto` to tell it from their text, or an ISO 639 code.
+    /// Language of documents that do not state theirs and are too short to tell: an ISO 639 code; `auto` for
+    /// none, which counts as English.
     pub language: String,
     /// How often a word of the title counts where one of the body counts once, 1..=15.
     pub weight_title: u8,
@@ -127,10 +128,7 @@ impl Settings {
         let json = rows.get(Table::Settings, b"language")?;
         let set: Option<String> = json.and_then(|json| serde_json::from_slice(&json).ok());
         let set = set.filter(|language| language != LANGUAGE_AUTO);
-        let code = match set {
-            Some(language) => code_of(&language),
-            None => detect(text),
-        };
+        let code = detect(text).or_else(|| code_of(&set?));
         Ok(code.map(str::to_owned))
     }
 

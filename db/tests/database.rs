@@ -418,7 +418,13 @@ fn documents_are_stemmed_and_asked_in_their_language() {
 
     database.set("language", "fr").unwrap();
     put(&database, document("fr", &["maisons"]));
+    put(&database, document("en2", &[english]));
     assert_eq!(texts(&text("maison")), ["maisons"]);
+    assert_eq!(
+        texts(&text("house")),
+        [english, english],
+        "what can be told is"
+    );
 }
 
 #[test]

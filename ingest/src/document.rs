@@ -103,7 +103,7 @@ pub fn build(
     let record = DocumentRecord {
         venue: known(&mut free, "venue"),
         doi: known(&mut free, "doi"),
-        language: known(&mut free, "language"),
+        language: known(&mut free, "language").or_else(|| known(&mut free, "lang")),
         user: source.user,
         collection: source.collection,
         key: source.key,

@@ -161,13 +161,17 @@ impl<'v> Run<'v> {
     /// The `k` best chunks by words.
     pub(crate) fn text(
         &mut self,
-        terms: &[String],
+        (terms, words): (&[String], &[u32]),
         k: usize,
         effort: Effort,
         scratch: &mut TextScratch,
     ) -> Result<Vec<Scored>, QueryError> {
         self.text_by_layer(k, effort, |segments, asked| {
-            let hits = text::search(segments, terms, asked, scratch)?;
+            let asked = TextSearch {
+                words: Some(words),
+                ..*asked
+            };
+            let hits = text::search(segments, terms, &asked, scratch)?;
             Ok((hits, scratch.left_out()))
         })
     }

@@ -150,7 +150,7 @@ fn answer(
             run.text_query(&asked, candidates, request.effort, analyzer, text)?
         }
         Strategy::Text | Strategy::Hybrid => run.text(
-            &analysed.terms,
+            (&analysed.terms, &analysed.words),
             candidates,
             request.effort,
             &mut scratch.text,
@@ -301,6 +301,8 @@ fn suggestions(
 /// The question as the arms need it.
 struct Analysed {
     terms: Vec<String>,
+    /// The number of the word that each term is of.
+    words: Vec<u32>,
     links: Vec<Link>,
 }
 
@@ -314,8 +316,13 @@ fn analyse(
     let analyzer = &mut scratch.analyzer;
     let languages = analyzer.languages().iter().count();
     let work = || {
-        let mut terms = analyzer.terms(&request.question);
-        terms.truncate(QUESTION_TERMS_MAX * languages);
+        let (mut terms, mut words) = (Vec::new(), Vec::new());
+        analyzer.for_each_token(&request.question, |token| {
+            if terms.len() < QUESTION_TERMS_MAX * languages {
+                terms.push(token.term.to_owned());
+                words.push(token.position);
+            }
+        });
         let mut links = if link {
             graph.link(&request.question)
         } else {
@@ -324,7 +331,11 @@ fn analyse(
         links.sort_by_key(|link| link.concept);
         links.dedup_by_key(|link| link.concept);
         links.truncate(request.query_concepts);
-        Ok(Analysed { terms, links })
+        Ok(Analysed {
+            terms,
+            words,
+            links,
+        })
     };
     run.trace
         .step("analyse", work, |analysed| analysed.terms.len() as u64)

@@ -110,7 +110,8 @@ pub(crate) struct Search {
     #[arg(long, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// The question. With --strategy text: words, "phrases", +must, -not, field:word (title, headings, body,
-    /// code), prefix*, misspelt~, OR, AND, NOT, (groups), word^3
+    /// code, key), "phrases"~2, prefix*, misspelt~, [from TO to], OR, AND, NOT, (groups), word^3
+    #[arg(allow_hyphen_values = true)]
     pub(crate) question: String,
     /// Hits at most, or at most of a level: `sentence=20,section=5`
     #[arg(short, default_value = "10", value_name = "N")]

@@ -42,6 +42,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use fold::fold_into;
 pub(crate) use language::is_tag;
 pub use language::{Language, LanguageCounts, Languages, code_of, detect, untagged};
+pub(crate) use script::is_unspaced;
 use script::{Span, spans};
 use split::{Shape, parts, shape};
 

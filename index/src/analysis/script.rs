@@ -40,7 +40,7 @@ pub(super) fn spans(text: &str) -> impl Iterator<Item = Span<'_>> {
 /// Whether `c` is a letter or mark of Chinese, Japanese, Korean, Thai, Lao, Khmer or Burmese.
 ///
 /// Korean has spaces, but particles stick to its words, so pairs find more there too.
-fn is_unspaced(c: char) -> bool {
+pub(crate) fn is_unspaced(c: char) -> bool {
     if c < '\u{0e01}' {
         return false;
     }

@@ -2,7 +2,7 @@
 
 use super::positions::{Lists, field_of};
 use super::read::{List, Row, Term, TextReader, Window};
-use super::{BLOCK_LEN, POSTING_LEN, SKIP_LEN, TextError};
+use super::{BLOCK_LEN, Field, POSTING_LEN, SKIP_LEN, TextError};
 use crate::bytes::u32_at;
 
 const DAMAGED: TextError = TextError::Malformed("positions begin outside of the section");
@@ -116,12 +116,15 @@ impl<'a> Cursor<'a> {
     /// How often the term stands in a field of a chunk.
     pub(super) fn tf_in(
         &mut self,
-        field: u8,
+        field: Field,
         local: u32,
         scratch: &mut Vec<u32>,
     ) -> Result<usize, TextError> {
         self.positions(local, scratch)?;
-        Ok(scratch.iter().filter(|&&at| field_of(at) == field).count())
+        Ok(scratch
+            .iter()
+            .filter(|&&at| field.covers(field_of(at)))
+            .count())
     }
 }
 

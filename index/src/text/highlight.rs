@@ -6,7 +6,7 @@ use loci_storage::{Ordinal, Placed};
 use roaring::RoaringBitmap;
 
 use super::automata::{Misspelling, Pattern, Range, accepts};
-use super::matching::range;
+use super::matching::{patterns, range};
 use super::parse::{Clause, Node, Occur};
 use super::search::check;
 use super::{Term, TextError, TextQuery, TextReader};
@@ -39,8 +39,7 @@ impl Highlighter {
                     self.terms.extend(analyzer.terms(text));
                 }
                 Node::Pattern(_, text) => {
-                    self.patterns
-                        .extend(Pattern::new(&analyzer.folded_pattern(text)));
+                    self.patterns.extend(patterns(text, analyzer));
                 }
                 Node::Misspelt(_, text, distance) => {
                     let terms = analyzer.terms(text);

@@ -12,9 +12,10 @@ use roaring::RoaringBitmap;
 use super::automata::{Misspelling, Pattern, Range, accepts};
 use super::cursor::{Cursor, occurrences};
 use super::parse::{Clause, Node, Occur};
+use super::positions::field_of;
 use super::search::{Counted, Made, TextScratch, TextSearch, check, search_counted};
 use super::{Field, Term, TextError, TextQuery, TextReader};
-use crate::analysis::{Analyzer, Read, untagged};
+use crate::analysis::{Analyzer, Read, is_unspaced, untagged};
 
 /// The chunks that answer `query` best, scored by BM25.
 ///
@@ -41,6 +42,7 @@ pub fn search_query<B: AsRef<[u8]>>(
         analyzer,
         counted: Vec::new(),
         likes: 0,
+        words: 0,
     };
     let allowed = matcher.clauses(&query.clauses, 1.0, true)?.filter();
     let counted = matcher.counted;
@@ -99,6 +101,8 @@ struct Matcher<'a, 'b, B> {
     counted: Vec<Counted>,
     /// Patterns and misspelt words so far.
     likes: usize,
+    /// Words that were counted so far.
+    words: u32,
 }
 
 /// A part that has been looked up: one or several that are counted, any of which it is enough to have.
@@ -213,18 +217,22 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         let counted = match node {
             Node::Words(None, text) => {
                 let is_cut = is_whole && self.readings(text).iter().any(|words| words.len() > 1);
-                match is_cut {
-                    true => self.phrase(None, text, 0, boost)?,
-                    false => self.words(text, boost),
+                match (is_cut, lone(text)) {
+                    (true, _) => self.phrase(None, text, 0, boost)?,
+                    (false, Some(character)) => {
+                        let patterns = patterns(&format!("*{character}*"), self.analyzer);
+                        vec![self.like(None, &patterns, boost)?]
+                    }
+                    (false, None) => self.words(text, boost),
                 }
             }
             Node::Words(Some(field), text) => self.phrase(Some(*field), text, 0, boost)?,
             Node::Phrase(field, text, slop) => self.phrase(*field, text, *slop, boost)?,
             Node::Pattern(field, text) => {
-                let folded = self.analyzer.folded_pattern(text);
-                match Pattern::new(&folded) {
-                    Some(pattern) => vec![self.like(*field, &[pattern], boost)?],
-                    None => Vec::new(),
+                let patterns = patterns(text, self.analyzer);
+                match patterns.is_empty() {
+                    true => Vec::new(),
+                    false => vec![self.like(*field, &patterns, boost)?],
                 }
             }
             Node::Misspelt(field, text, distance) => {
@@ -241,10 +249,16 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
 
     /// The terms of a text.
     fn words(&mut self, text: &str, boost: f32) -> Vec<Counted> {
-        let mut words = Vec::new();
-        self.analyzer.for_each_term(text, |term| {
-            words.push(Counted::Term(term.to_owned(), boost))
+        let (mut words, mut word, mut last) = (Vec::new(), self.words, None);
+        self.analyzer.for_each_token(text, |token| {
+            // Parts of a word are words of their own.
+            let place = (token.span.start, token.position);
+            if last.replace(place).is_some_and(|last| last != place) {
+                word += 1;
+            }
+            words.push(Counted::Term(token.term.to_owned(), boost, word));
         });
+        self.words = word + 1;
         words
     }
 
@@ -299,6 +313,9 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             let term = untagged(&term).to_owned();
             by_place.entry(place).or_default().insert(term);
         }
+        if let [terms] = &mut by_place.values_mut().collect::<Vec<_>>()[..] {
+            terms.extend(spellings(&self.analyzer.folded_pattern(text)));
+        }
         let mut all = Vec::with_capacity(by_place.len());
         for terms in by_place.values() {
             let like = |term: &String| Misspelling::new(term, distance);
@@ -336,7 +353,7 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
                 let is_through = |local: u32| ordinals.contains(placed.base.0 + local);
                 let mut chunks = Vec::new();
                 match &self.counted[at] {
-                    Counted::Term(term, _) => {
+                    Counted::Term(term, ..) => {
                         if let Some(term) = placed.reader.term(term)? {
                             for posting in placed.reader.postings(term) {
                                 let posting = posting?;
@@ -352,7 +369,7 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             let counted = &mut self.counted[at];
             let (df, often) = match counted {
                 Counted::Made(made, often) => (made.df(), *often),
-                Counted::Term(term, often) => {
+                Counted::Term(term, often, _) => {
                     let mut df = 0;
                     for placed in self.segments {
                         df += u64::from(placed.reader.df(term)?);
@@ -370,7 +387,7 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         for (i, placed) in self.segments.iter().enumerate() {
             let base = placed.base.0;
             match counted {
-                Counted::Term(term, _) => {
+                Counted::Term(term, ..) => {
                     if let Some(term) = placed.reader.term(term)? {
                         for posting in placed.reader.postings(term) {
                             all.insert(base + posting?.local.0);
@@ -386,10 +403,52 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
     }
 }
 
+/// A word as it is written, and as stems write it: `history` is `histori`.
+fn spellings(word: &str) -> impl Iterator<Item = String> {
+    let stem = word.strip_suffix('y').filter(|stem| !stem.is_empty());
+    std::iter::once(word.to_owned()).chain(stem.map(|stem| format!("{stem}i")))
+}
+
+/// What a pattern finds: terms that read so, and for a word with a star at its end the stem of the word, which
+/// the dictionary has in its place.
+pub(super) fn patterns(pattern: &str, analyzer: &mut Analyzer) -> Vec<Pattern> {
+    let folded = analyzer.folded_pattern(pattern);
+    let mut wanted: Vec<String> = spellings(&folded).collect();
+    let word = pattern.trim_end_matches('*');
+    if word.len() < pattern.len() && !word.contains('*') {
+        wanted.extend(stems(word, analyzer));
+    }
+    wanted
+        .iter()
+        .filter_map(|pattern| Pattern::new(pattern))
+        .collect()
+}
+
+/// The stems of a word in each language; none where it is cut.
+fn stems(word: &str, analyzer: &mut Analyzer) -> Vec<String> {
+    let readings = analyzer.readings(word).into_iter();
+    let single = readings.filter(|reading| reading.iter().all(|read| read.position == 0));
+    let stems = single.flatten().map(|read| untagged(&read.term).to_owned());
+    stems.collect()
+}
+
+/// The one character of a text of a script that is indexed by pairs.
+fn lone(text: &str) -> Option<char> {
+    let mut chars = text.chars();
+    let first = chars.next().filter(|&c| is_unspaced(c))?;
+    chars.next().is_none().then_some(first)
+}
+
 /// The terms between two words as they are written.
 pub(super) fn range(from: Option<&str>, to: Option<&str>, analyzer: &mut Analyzer) -> Range {
-    let from = from.map(|from| analyzer.folded_pattern(from));
-    let to = to.map(|to| analyzer.folded_pattern(to));
+    // Stems stand in the dictionary for the words that they are of.
+    let mut bounds = |word: &str| {
+        let mut all = stems(word, analyzer);
+        all.push(analyzer.folded_pattern(word));
+        all
+    };
+    let from = from.and_then(|from| bounds(from).into_iter().min());
+    let to = to.and_then(|to| bounds(to).into_iter().max());
     Range::new(from.as_deref().unwrap_or_default(), to.as_deref())
 }
 
@@ -424,7 +483,7 @@ fn phrase_in<B: AsRef<[u8]>>(
         for ((_, _, cursor), (_, list)) in terms.iter_mut().zip(&mut lists) {
             cursor.positions(local, list)?;
             if let Some(field) = field {
-                list.retain(|&at| super::positions::field_of(at) == field as u8);
+                list.retain(|&at| field.covers(field_of(at)));
             }
         }
         let count = occurrences(&lists, slop);
@@ -461,7 +520,7 @@ fn like_in<B: AsRef<[u8]>, A: fst::Automaton>(
             let posting = posting?;
             let tf = match (&mut cursor, field) {
                 (Some(cursor), Some(field)) => {
-                    let tf = cursor.tf_in(field as u8, posting.local.0, &mut scratch)?;
+                    let tf = cursor.tf_in(field, posting.local.0, &mut scratch)?;
                     u8::try_from(tf).unwrap_or(u8::MAX)
                 }
                 _ => posting.tf,

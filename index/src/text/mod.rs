@@ -126,6 +126,14 @@ impl Field {
     ];
 }
 
+impl Field {
+    /// Whether a position in the field of this number is one in this field: the title is a heading too.
+    fn covers(self, number: u8) -> bool {
+        let is_title = number == Field::Title as u8;
+        number == self as u8 || (self == Field::Headings && is_title)
+    }
+}
+
 /// Why text cannot be indexed or searched. Every variant tells its reader what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

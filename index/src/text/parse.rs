@@ -254,7 +254,7 @@ impl Parser {
                 "a field is of one word or phrase; repeat it for each",
             ),
             Some('"') => self.phrase(field),
-            Some('[') => match self.range(field) {
+            Some('[') => match self.range(field)? {
                 Some(range) => Ok(range),
                 None => self.word(field),
             },
@@ -334,17 +334,28 @@ impl Parser {
     }
 
     /// `[a TO b]`; anything else in brackets is text.
-    fn range(&mut self, field: Option<Field>) -> Option<Node> {
+    fn range(&mut self, field: Option<Field>) -> Result<Option<Node>, SyntaxError> {
         let rest = &self.chars[self.at + 1..];
-        let len = rest.iter().position(|&c| c == ']')?;
+        let Some(len) = rest.iter().position(|&c| c == ']') else {
+            let words: String = rest.iter().collect();
+            let is_range = words.split_whitespace().nth(1) == Some("TO");
+            return match is_range {
+                true => self.fail(self.at, "this range is not closed; write \\[ for a bracket"),
+                false => Ok(None),
+            };
+        };
         let inside: String = rest[..len].iter().collect();
         let words: Vec<&str> = inside.split_whitespace().collect();
         let [from, "TO", to] = words[..] else {
-            return None;
+            return Ok(None);
         };
+        if to != "*" && from.to_lowercase() > to.to_lowercase() {
+            let what = format!("nothing lies between {from} and {to}: the lesser comes first");
+            return self.fail(self.at, what);
+        }
         let bound = |word: &str| (word != "*").then(|| word.to_owned());
         self.at += len + 2;
-        Some(Node::Range(field, bound(from), bound(to)))
+        Ok(Some(Node::Range(field, bound(from), bound(to))))
     }
 
     fn word(&mut self, field: Option<Field>) -> Result<Node, SyntaxError> {
@@ -530,6 +541,8 @@ mod tests {
             ("a~3", 2, "1 or 2"),
             ("a^0", 2, "0.01 to 100"),
             ("title:(a b)", 7, "one word or phrase"),
+            ("x [a TO b", 3, "not closed"),
+            ("[b TO A]", 1, "the lesser comes first"),
         ];
         for (text, column, what) in cases {
             let error = TextQuery::parse(text).unwrap_err();

@@ -66,6 +66,9 @@ pub struct TextSearch<'a> {
     /// postings are too many then count nothing. One word counts always. `None` for all, and exact hits.
     /// It holds for questions of mere words: what else [`super::search_query`] understands is read whole.
     pub postings_max: Option<u64>,
+    /// For each term, the number of the word of the question that it is of: a word has a term in every
+    /// language of the store. `None`: nothing is known of that.
+    pub words: Option<&'a [u32]>,
 }
 
 impl TextSearch<'_> {
@@ -76,6 +79,7 @@ impl TextSearch<'_> {
             filter: None,
             k,
             postings_max: None,
+            words: None,
         }
     }
 }
@@ -102,7 +106,13 @@ pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
 ) -> Result<Vec<Scored>, TextError> {
     let items: Vec<Item<'_>> = distinct(terms)
         .into_iter()
-        .map(|(term, occurrences)| Item::Term(term, occurrences as f32))
+        .map(|(term, occurrences, first)| {
+            Item::Term(
+                term,
+                occurrences as f32,
+                asked.words.and_then(|words| words.get(first).copied()),
+            )
+        })
         .collect();
     search_items(segments, &items, asked, scratch)
 }
@@ -110,7 +120,8 @@ pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
 /// What a question counts by, and how often each counts.
 #[derive(Clone, Debug)]
 pub(super) enum Counted {
-    Term(String, f32),
+    /// With the number of the word that it is of.
+    Term(String, f32, u32),
     Made(Made, f32),
 }
 
@@ -154,14 +165,14 @@ pub(super) fn search_counted<B: AsRef<[u8]>>(
     let mut items: Vec<Item<'_>> = Vec::with_capacity(counted.len());
     for counted in counted {
         match counted {
-            Counted::Term(term, often) => {
+            Counted::Term(term, often, word) => {
                 let known = items.iter_mut().find_map(|item| match item {
-                    Item::Term(known, often) if known == term => Some(often),
+                    Item::Term(known, often, _) if known == term => Some(often),
                     _ => None,
                 });
                 match known {
                     Some(known) => *known += often,
-                    None => items.push(Item::Term(term, *often)),
+                    None => items.push(Item::Term(term, *often, Some(*word))),
                 }
             }
             Counted::Made(made, often) => items.push(Item::Made(made, *often)),
@@ -173,14 +184,15 @@ pub(super) fn search_counted<B: AsRef<[u8]>>(
 /// What is counted, with how often: terms are distinct.
 #[derive(Clone, Copy)]
 enum Item<'a> {
-    Term(&'a str, f32),
+    /// With the number of the word that it is of, if that is known.
+    Term(&'a str, f32, Option<u32>),
     Made(&'a Made, f32),
 }
 
 impl<'a> Item<'a> {
     fn term(&self) -> Option<&'a str> {
         match *self {
-            Item::Term(term, _) => Some(term),
+            Item::Term(term, ..) => Some(term),
             Item::Made(..) => None,
         }
     }
@@ -568,7 +580,8 @@ pub(super) fn check<B: AsRef<[u8]>>(
 }
 
 /// Among which chunks a term is rare or frequent: in a store of several languages, those in its own.
-/// Otherwise the stop words of a language that few documents are in would be rare words.
+/// Otherwise the stop words of a language that few documents are in would be rare words. And lest those of
+/// another language that it quotes are, all terms of a word weigh what the one weighs that most chunks have.
 struct Among {
     all: Statistics,
     /// `None` where all chunks are in one language.
@@ -628,7 +641,7 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
 ) -> Result<Vec<(&'t str, f32)>, TextError> {
     let items: Vec<Item<'_>> = distinct(terms)
         .into_iter()
-        .map(|(term, occurrences)| Item::Term(term, occurrences as f32))
+        .map(|(term, occurrences, _)| Item::Term(term, occurrences as f32, None))
         .collect();
     let mut found = Vec::new();
     look_up(segments, &items, &mut found)?;
@@ -638,23 +651,23 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
 }
 
 /// (term, occurrences), in the order of the first.
-fn distinct<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32)> {
-    let mut question: Vec<(&str, u32)> = Vec::with_capacity(terms.len());
+fn distinct<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32, usize)> {
+    let mut question: Vec<(&str, u32, usize)> = Vec::with_capacity(terms.len());
     if terms.len() <= COMPARED_MAX {
-        for term in terms.iter().map(AsRef::as_ref) {
-            match question.iter_mut().find(|(known, _)| *known == term) {
-                Some((_, occurrences)) => *occurrences += 1,
-                None => question.push((term, 1)),
+        for (at, term) in terms.iter().map(AsRef::as_ref).enumerate() {
+            match question.iter_mut().find(|(known, ..)| *known == term) {
+                Some((_, occurrences, _)) => *occurrences += 1,
+                None => question.push((term, 1, at)),
             }
         }
         return question;
     }
     let mut places: HashMap<&str, usize> = HashMap::with_capacity(terms.len());
-    for term in terms.iter().map(AsRef::as_ref) {
+    for (at, term) in terms.iter().map(AsRef::as_ref).enumerate() {
         let place = *places.entry(term).or_insert(question.len());
         match question.get_mut(place) {
-            Some((_, occurrences)) => *occurrences += 1,
-            None => question.push((term, 1)),
+            Some((_, occurrences, _)) => *occurrences += 1,
+            None => question.push((term, 1, at)),
         }
     }
     question
@@ -688,8 +701,27 @@ fn weigh<B: AsRef<[u8]>>(
         let in_segments = found.iter().skip(place).step_by(items.len());
         in_segments.flatten().map(|term| u64::from(term.df)).sum()
     };
+    // By word, the chunks that have it in the language where most have it, and its idf there.
+    let of_words = among.by_language.as_ref().map(|_| {
+        let mut of_words: HashMap<u32, (u64, f32)> = HashMap::new();
+        for (place, item) in items.iter().enumerate() {
+            if let Item::Term(term, _, Some(word)) = item {
+                let df = df(place);
+                let idf = weight_of(among.of_term(term), df, 1.0);
+                let most = of_words.entry(*word).or_default();
+                if df > most.0 || (df == most.0 && idf < most.1) {
+                    *most = (df, idf);
+                }
+            }
+        }
+        of_words
+    });
     let weight = |(place, item): (usize, &Item<'_>)| match item {
-        Item::Term(term, often) => weight_of(among.of_term(term), df(place), *often),
+        Item::Term(term, often, word) => match (df(place), word, &of_words) {
+            (0, ..) => 0.0,
+            (_, Some(word), Some(of_words)) => of_words[word].1 * often,
+            (df, ..) => weight_of(among.of_term(term), df, *often),
+        },
         Item::Made(made, often) => weight_of(statistics, made.df(), *often),
     };
     items.iter().enumerate().map(weight).collect()

@@ -743,6 +743,124 @@ fn a_question_finds_chunks_in_every_language() {
 
 /// A passage in another language, or taken for such, has words that no other has as terms.
 #[test]
+fn words_that_are_written_out_are_found_whatever_their_stem() {
+    let mut builder = TextBuilder::new();
+    let mut analyzer = Analyzer::new();
+    let bodies = [
+        "the history of databases",
+        "engineers were watering the aerodynamics lab",
+        "\u{6c34}\u{4f4d}\u{306f}\u{9ad8}\u{3044}",
+        "waters of the lake",
+    ];
+    for (local, body) in (0..).zip(bodies) {
+        builder
+            .push_texts(
+                Local(local),
+                &mut analyzer,
+                [(Field::Body, body)],
+                |_, _| {},
+            )
+            .unwrap();
+    }
+    let texts = [
+        (Field::Title, "write ahead log"),
+        (Field::Headings, "recovery"),
+    ];
+    builder
+        .push_texts(Local(4), &mut analyzer, texts, |_, _| {})
+        .unwrap();
+    let reader = TextReader::new(builder.finish()).unwrap();
+    let dead = RoaringBitmap::new();
+    let segments = [Placed {
+        base: Ordinal(0),
+        chunk_count: 5,
+        dead: &dead,
+        reader: &reader,
+    }];
+    let cases: &[(&str, &[u32])] = &[
+        ("database*", &[0]),
+        ("history*", &[0]),
+        ("h*y", &[0]),
+        ("histroy~", &[0]),
+        ("engineer*", &[1]),
+        ("watering*", &[1, 3]),
+        ("[watering TO watering]", &[1, 3]),
+        ("aerodynamics*", &[1]),
+        ("\u{6c34}", &[2]),
+        ("+\u{4f4d} -lake", &[2]),
+        ("headings:log", &[4]),
+        ("title:log", &[4]),
+        ("title:recovery", &[]),
+    ];
+    for (question, expected) in cases {
+        let query = TextQuery::parse(question).unwrap();
+        let scratch = &mut TextScratch::new();
+        let asked = TextSearch::new(9);
+        let found = search_query(&segments, &query, &mut analyzer, &asked, scratch).unwrap();
+        let mut found = hits(&found);
+        found.sort_unstable();
+        assert_eq!(found, *expected, "{question}");
+    }
+}
+
+/// A word of one language that a text in another quotes is no rare word.
+#[test]
+fn a_word_weighs_what_it_does_in_the_language_where_most_chunks_have_it() {
+    let mut builder = TextBuilder::new();
+    let mut analyzer = Analyzer::new();
+    for local in 0..60 {
+        let (language, body) = match local {
+            59 => ("deu", "ein Lied mit dem Namen The Bridge und noch mehr"),
+            50.. => ("deu", "der Fluss und die Stadt an dem Fluss"),
+            7 => (
+                "eng",
+                "the bridge over the river and the town at the bridge",
+            ),
+            _ => ("eng", "the water of the river and the name of the town"),
+        };
+        analyzer.speak(Language::of(Some(language)).into());
+        builder
+            .push_texts(
+                Local(local),
+                &mut analyzer,
+                [(Field::Body, body)],
+                |_, _| {},
+            )
+            .unwrap();
+    }
+    let reader = TextReader::new(builder.finish()).unwrap();
+    let dead = RoaringBitmap::new();
+    let segments = [Placed {
+        base: Ordinal(0),
+        chunk_count: 60,
+        dead: &dead,
+        reader: &reader,
+    }];
+    analyzer.speak(reader.languages().languages());
+    let best = |question: &str, analyzer: &mut Analyzer| {
+        let query = TextQuery::parse(question).unwrap();
+        let scratch = &mut TextScratch::new();
+        let asked = TextSearch::new(3);
+        let by_language = search_query(&segments, &query, analyzer, &asked, scratch).unwrap();
+        let (mut terms, mut words) = (Vec::new(), Vec::new());
+        analyzer.for_each_token(question, |token| {
+            terms.push(token.term.to_owned());
+            words.push(token.position);
+        });
+        let asked = TextSearch {
+            words: Some(&words),
+            ..asked
+        };
+        let by_words = search(&segments, &terms, &asked, scratch).unwrap();
+        assert_eq!(by_language[0].ordinal, by_words[0].ordinal);
+        by_words[0].ordinal.0
+    };
+    assert_eq!(best("the bridge over the river", &mut analyzer), 7);
+    assert!(best("the town", &mut analyzer) < 50);
+    assert!((50..59).contains(&best("Stadt am Fluss", &mut analyzer)));
+}
+
+#[test]
 fn words_are_rare_among_the_chunks_of_their_language() {
     let mut builder = TextBuilder::new();
     let mut analyzer = Analyzer::new();

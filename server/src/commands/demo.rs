@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
             out.json_line(&answer)?;
         } else {
             out.line(&format!("\n{question}"))?;
-            search::print(&answer, out)?;
+            search::print(&answer, false, out)?;
         }
     }
     database.close();

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     if out.json {
         out.json_line(&answer)?
     } else {
-        print(&answer, out)?
+        print(&answer, args.filter.is_some(), out)?
     }
     database.close();
     Ok(Done::Well)
@@ -125,7 +125,7 @@ fn marked(text: &str, spans: &[(u32, u32)], len: usize) -> String {
     out
 }
 
-pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
+pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Result<()> {
     if answer.hits.is_empty() {
         out.line("No chunk answers that. Other words, a wider filter or another strategy may.")?;
     }
@@ -150,9 +150,14 @@ pub(super) fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
         let methods: Vec<String> = methods.into_iter().flatten().collect();
         out.line(&format!("    {}  ({})", hit.chunk, methods.join(", ")))?;
     }
+    let allowed = if is_filtered {
+        " that the filter allows"
+    } else {
+        ""
+    };
     for suggestion in &answer.did_you_mean {
         out.line(&format!(
-            "No chunk has \"{}\". Did you mean \"{}\"?",
+            "No chunk{allowed} has \"{}\". Did you mean \"{}\"?",
             suggestion.word, suggestion.meant
         ))?;
     }

@@ -1,4 +1,4 @@
-//! What a page says about itself: title, authors, year, description, address.
+//! What a page says about itself: title, authors, year, language, description, address.
 
 use scraper::{ElementRef, Html};
 
@@ -37,6 +37,10 @@ pub(super) fn apply(page: &Html, document: &mut ParsedDocument) {
         .iter()
         .filter_map(of_key)
         .find_map(|(_, content)| year(content));
+    if let Some(language) = page.root_element().value().attr("lang") {
+        let language = language.trim().to_owned();
+        document.metadata.push(("language".to_owned(), language));
+    }
     if let Some(address) = canonical_address(page) {
         document.metadata.push(("address".to_owned(), address));
     }

@@ -182,3 +182,11 @@ fn deep_nesting_is_refused_and_wide_nesting_is_walked() {
     let document = parse(open_paragraphs.as_bytes(), &Limits::default()).unwrap();
     assert_eq!(document.blocks.len(), 5_000);
 }
+
+#[test]
+fn a_page_states_its_language() {
+    let page = "<!doctype html><html lang='de-AT'><p>Servus";
+    let document = check(page, &[(BlockKind::Paragraph, "Servus")]);
+    let stated = ("language".to_owned(), "de-AT".to_owned());
+    assert!(document.metadata.contains(&stated));
+}
