@@ -11,8 +11,9 @@ use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
 use locidb::graph::{
-    Adjacency, GraphReader, GraphView, HopOptions, MentionsBuilder, NamesBuilder, PageRankOptions,
-    Ranks, RanksBuilder, RelationsBuilder, adjacency, chunks_of, pagerank, two_hop,
+    Adjacency, Communities, GraphReader, GraphView, HopOptions, LeidenOptions, MentionsBuilder,
+    NamesBuilder, PageRankOptions, Ranks, RanksBuilder, RelationsBuilder, adjacency, chunks_of,
+    leiden, pagerank, two_hop,
 };
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
@@ -91,7 +92,7 @@ pub fn walks(
     Ok(())
 }
 
-/// Measures PageRank over the graph of `folder`, and calls `line` with every result.
+/// Measures PageRank and Leiden over the graph of `folder`, and calls `line` with every result.
 ///
 /// # Errors
 /// As [`walks`].
@@ -121,7 +122,50 @@ pub fn algorithms(folder: &Path, mut line: impl FnMut(&Value)) -> Result<(), Ben
         fields["l1_to_20it"] = json!(distance);
     }
     line(&told(&given, "algorithms", 1, "pagerank", fields));
+    let started = Stopwatch::start();
+    let found = leiden(concepts(), &edges, LeidenOptions::default());
+    let (wall, cpu) = started.read();
+    let again = leiden(concepts(), &edges, LeidenOptions::default());
+    let count = found.last().iter().max().map_or(0, |&last| last + 1);
+    let fields = json!({
+        "s": wall.as_secs_f64(),
+        "cpu_s": cpu.as_secs_f64(),
+        "modularity": found.modularity,
+        "count": count,
+        "levels": found.levels.len(),
+        "connected": disconnected(&edges, &found) == 0,
+        "disconnected": disconnected(&edges, &found),
+        "same_twice": again == found,
+    });
+    line(&told(&given, "algorithms", 1, "communities", fields));
     Ok(())
+}
+
+/// Communities that are not connected by edges inside of them.
+fn disconnected(edges: &[(ConceptId, ConceptId, f32)], found: &Communities) -> usize {
+    let of = found.last();
+    let mut parents: Vec<u32> = (0..of.len() as u32).collect();
+    fn root(parents: &mut [u32], mut at: u32) -> u32 {
+        while parents[at as usize] != at {
+            parents[at as usize] = parents[parents[at as usize] as usize];
+            at = parents[at as usize];
+        }
+        at
+    }
+    // Concepts are lines, so their places are their ids.
+    for (a, b, _) in edges
+        .iter()
+        .filter(|edge| of[edge.0.0 as usize] == of[edge.1.0 as usize])
+    {
+        let (a, b) = (root(&mut parents, a.0), root(&mut parents, b.0));
+        parents[a as usize] = b;
+    }
+    let count = of.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut parts = vec![0usize; count];
+    for place in 0..of.len() as u32 {
+        parts[of[place as usize] as usize] += usize::from(root(&mut parents, place) == place);
+    }
+    parts.iter().filter(|&&parts| parts > 1).count()
 }
 
 fn told(given: &GivenGraph, task: &str, threads: usize, result: &str, fields: Value) -> Value {

@@ -5,6 +5,7 @@ use loci_storage::StoreError;
 use loci_storage::segment::{PartBuilder, PartKind, SectionId};
 use loci_storage::staging::Edit;
 
+use crate::cores;
 use crate::database::Inner;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -32,7 +33,8 @@ pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error
         iterations: settings.pagerank_iterations as usize,
     };
     let mut ranks = RanksBuilder::default();
-    for (concept, rank) in pagerank(graph.concept_ids(), &edges, options) {
+    let concepts = graph.concept_ids();
+    for (concept, rank) in cores::run(|| pagerank(concepts, &edges, options)) {
         ranks.push(concept, rank);
     }
     let mut part = PartBuilder::new(PartKind::Analysis, 0, 0);

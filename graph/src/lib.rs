@@ -15,6 +15,7 @@
 //! | [`relations`] | the section of edges with kind, weight and evidence |
 //! | [`pagerank`](mod@pagerank) | PageRank, and the section that holds it |
 //! | [`adjacency`](mod@adjacency) | the neighbours of concepts by rank, as one section |
+//! | [`leiden`](mod@leiden) | communities of concepts |
 //! | [`view`] | the readers of all segments as one graph, without what is dead |
 //! | [`hops`] | traversal of a few hops from several seeds, and the chunks of what it reached |
 //! | [`restart`] | random walk with restart over concept and chunk links |
@@ -31,10 +32,12 @@
 pub mod adjacency;
 mod error;
 pub mod hops;
+pub mod leiden;
 pub mod link;
 pub mod mentions;
 pub mod merge;
 pub mod names;
+mod network;
 pub mod normalise;
 pub mod pagerank;
 pub mod prerequisites;
@@ -48,6 +51,7 @@ mod words;
 pub use adjacency::{Adjacency, adjacency};
 pub use error::GraphError;
 pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, two_hop};
+pub use leiden::{Communities, LeidenOptions, leiden};
 pub use link::{Link, link};
 pub use mentions::{MentionsBuilder, MentionsReader};
 pub use merge::Withdrawn;

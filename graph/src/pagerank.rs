@@ -12,9 +12,11 @@
 use std::ops::Range;
 
 use loci_storage::ConceptId;
+use rayon::prelude::*;
 
 use crate::GraphError;
-use crate::words::{Layout, Words, count, extend, starts};
+use crate::network::{Network, numbered};
+use crate::words::{Layout, Words, count, extend};
 
 const SECTION: &str = "ranks";
 const VERSION: u32 = 1;
@@ -45,7 +47,8 @@ impl Default for PageRankOptions {
 /// positive is no edge. A concept without edges hands its rank to all alike.
 ///
 /// Returns (concept, rank) by ascending concept; the ranks are positive and sum to 1. The same input
-/// gives the same bits. Costs `iterations · (concepts + edges)`.
+/// gives the same bits, whatever the order of its edges. Costs `iterations · (concepts + edges)`, spread over
+/// the threads of the rayon pool that it is called in.
 ///
 /// Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking", Stanford 1999.
 pub fn pagerank(
@@ -53,96 +56,47 @@ pub fn pagerank(
     edges: &[(ConceptId, ConceptId, f32)],
     options: PageRankOptions,
 ) -> Vec<(ConceptId, f32)> {
-    let is_edge = |weight: f32| weight.is_finite() && weight > 0.0;
-    let edges = || edges.iter().filter(move |edge| is_edge(edge.2));
-    let mut ids: Vec<ConceptId> = concepts
-        .into_iter()
-        .chain(edges().flat_map(|edge| [edge.0, edge.1]))
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let place = |id: ConceptId| ids.binary_search(&id).expect("ends of edges were added");
-    let network = Network::new(
-        ids.len(),
-        edges().map(|edge| (place(edge.0), place(edge.1), edge.2)),
-    );
-    let ranks = network.ranks(options);
+    let (ids, edges) = numbered(concepts, edges);
+    let network = Network::new(ids.len(), &edges);
+    let ranks = ranks(&network, options);
     ids.into_iter()
         .zip(ranks.into_iter().map(|rank| rank as f32))
         .collect()
 }
 
-/// An undirected weighted graph as compressed sparse rows.
-struct Network {
-    starts: Vec<u32>,
-    neighbours: Vec<(u32, f32)>,
-    /// Sum of weights at each node.
-    strength: Vec<f64>,
-}
-
-impl Network {
-    fn new(nodes: usize, edges: impl Iterator<Item = (usize, usize, f32)>) -> Network {
-        // Each edge at both ends; an edge to itself once.
-        let mut arcs: Vec<(u32, u32, f32)> = edges
-            .flat_map(|(a, b, weight)| {
-                let there = (count(a), count(b), weight);
-                let back = (a != b).then_some((count(b), count(a), weight));
-                std::iter::once(there).chain(back)
-            })
-            .collect();
-        arcs.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
-        let (mut strength, mut degree) = (vec![0.0; nodes], vec![0usize; nodes]);
-        for &(node, _, weight) in &arcs {
-            strength[node as usize] += f64::from(weight);
-            degree[node as usize] += 1;
-        }
-        let neighbours = arcs
-            .into_iter()
-            .map(|(_, other, weight)| (other, weight))
-            .collect();
-        Network {
-            starts: starts(degree),
-            neighbours,
-            strength,
-        }
-    }
-
-    fn row(&self, node: usize) -> &[(u32, f32)] {
-        &self.neighbours[self.starts[node] as usize..self.starts[node + 1] as usize]
-    }
-
-    fn ranks(&self, options: PageRankOptions) -> Vec<f64> {
-        let nodes = self.strength.len();
-        let damping = if options.damping.is_finite() {
-            options.damping.clamp(0.0, 1.0)
-        } else {
-            0.0
+fn ranks(network: &Network, options: PageRankOptions) -> Vec<f64> {
+    let nodes = network.len();
+    let damping = if options.damping.is_finite() {
+        options.damping.clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    let strength = network.strengths();
+    let mut ranks = vec![1.0 / nodes as f64; nodes];
+    for _ in 0..options.iterations {
+        // What each node hands along a unit of weight; nodes without edges hand to all alike.
+        let share = |(&rank, &strength): (&f64, &f64)| match strength {
+            0.0 => 0.0,
+            strength => rank / strength,
         };
-        let mut ranks = vec![1.0 / nodes as f64; nodes];
-        for _ in 0..options.iterations {
-            // What each node hands along a unit of weight; nodes without edges hand to all alike.
-            let share = |node: usize| match self.strength[node] {
-                0.0 => 0.0,
-                strength => ranks[node] / strength,
-            };
-            let shares: Vec<f64> = (0..nodes).map(share).collect();
-            let dangling: f64 = (0..nodes)
-                .filter(|&node| self.strength[node] == 0.0)
-                .map(|node| ranks[node])
-                .sum();
-            let floor = (1.0 - damping + damping * dangling) / nodes as f64;
-            let inflow = |node: usize| -> f64 {
-                let row = self.row(node).iter();
-                row.map(|&(other, weight)| shares[other as usize] * f64::from(weight))
-                    .sum()
-            };
-            ranks = (0..nodes)
-                .map(|node| floor + damping * inflow(node))
-                .collect();
-        }
-        ranks
+        let shares: Vec<f64> = ranks.par_iter().zip(&strength).map(share).collect();
+        let idle = ranks.iter().zip(&strength).filter(|of| *of.1 == 0.0);
+        let dangling: f64 = idle.map(|(rank, _)| rank).sum();
+        let floor = (1.0 - damping + damping * dangling) / nodes as f64;
+        // Each node's sum is taken by one thread, in order: the same bits for any number of threads.
+        let inflow = |node: usize| -> f64 {
+            let row = network.row(node).iter();
+            row.map(|&(other, weight)| shares[other as usize] * f64::from(weight))
+                .sum()
+        };
+        let next = (0..nodes).into_par_iter().with_min_len(NODES_A_TASK);
+        ranks = next.map(|node| floor + damping * inflow(node)).collect();
     }
+    ranks
 }
+
+/// Nodes that one thread takes at least.
+const NODES_A_TASK: usize = 4096;
 
 /// Collects ranks.
 #[derive(Debug, Default)]
