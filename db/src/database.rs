@@ -244,7 +244,7 @@ impl Database {
     }
 
     /// Brings derived data up to date after writing: fits the built-in embedder when there is none
-    /// yet or the corpus has doubled, calibrates the arms, and ranks concepts.
+    /// yet or the corpus has doubled, calibrates the arms, ranks concepts and finds their communities.
     ///
     /// Searches go on with what they have until each is switched.
     ///
@@ -259,7 +259,7 @@ impl Database {
             switch::switch(&self.inner, &Target::Builtin, progress)?;
         }
         self.maintenance.wake();
-        crate::ranks::update(&self.inner, progress)
+        crate::analysis::update(&self.inner, progress)
     }
 
     /// Fits the built-in embedder anew, whether it is due or not, calibrates the arms, and switches

@@ -15,6 +15,7 @@
 //!
 //! Rows, records and keys are those of [`storage`].
 
+mod analysis;
 mod calibrate;
 pub mod compact;
 mod contributions;
@@ -27,7 +28,6 @@ mod facets;
 mod maintenance;
 mod outside;
 mod progress;
-mod ranks;
 mod segment;
 pub mod settings;
 mod space;
@@ -36,6 +36,7 @@ mod switch;
 pub mod transaction;
 pub mod views;
 
+pub use analysis::Analysed;
 pub use compact::Compacted;
 pub use database::{Database, Options};
 pub use document::{NewChunk, NewConcept, NewDocument, NewItem, NewRelation};

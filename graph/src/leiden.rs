@@ -151,9 +151,9 @@ impl Graph {
         let mut own = vec![0.0; count];
         let mut near = Near::new(count);
         starts.push(0);
-        for community in 0..count {
+        for (community, own) in own.iter_mut().enumerate() {
             for &node in members.row(community) {
-                own[community] += self.own[node as usize];
+                *own += self.own[node as usize];
                 for &(other, weight) in self.row(node as usize) {
                     near.add(of[other as usize], weight);
                 }
@@ -161,7 +161,7 @@ impl Graph {
             near.touched.sort_unstable();
             for &other in &near.touched {
                 match other as usize == community {
-                    true => own[community] += near.weight[other as usize],
+                    true => *own += near.weight[other as usize],
                     false => arcs.push((other, near.weight[other as usize])),
                 }
             }

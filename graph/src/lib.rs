@@ -16,6 +16,7 @@
 //! | [`pagerank`](mod@pagerank) | PageRank, and the section that holds it |
 //! | [`adjacency`](mod@adjacency) | the neighbours of concepts by rank, as one section |
 //! | [`leiden`](mod@leiden) | communities of concepts |
+//! | [`communities`] | the section that keeps them |
 //! | [`view`] | the readers of all segments as one graph, without what is dead |
 //! | [`hops`] | traversal of a few hops from several seeds, and the chunks of what it reached |
 //! | [`restart`] | random walk with restart over concept and chunk links |
@@ -30,6 +31,7 @@
 //! Start reading at [`view::GraphView`].
 
 pub mod adjacency;
+pub mod communities;
 mod error;
 pub mod hops;
 pub mod leiden;
@@ -49,6 +51,7 @@ pub mod view;
 mod words;
 
 pub use adjacency::{Adjacency, adjacency};
+pub use communities::CommunitiesReader;
 pub use error::GraphError;
 pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, two_hop};
 pub use leiden::{Communities, LeidenOptions, leiden};

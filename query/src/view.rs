@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use loci_graph::{Adjacency, GraphReader, GraphView, Ranks};
+use loci_graph::{Adjacency, CommunitiesReader, GraphReader, GraphView, Ranks};
 use loci_index::analysis::Languages;
 use loci_index::facets::FacetReader;
 use loci_index::text::TextReader;
@@ -54,6 +54,7 @@ struct Analysis {
     part: u64,
     ranks: Ranks<Section>,
     adjacency: Option<Adjacency<Section>>,
+    communities: Option<CommunitiesReader<Section>>,
 }
 
 /// What a segment's vector part holds.
@@ -108,6 +109,11 @@ impl ReadView {
     /// PageRank of concepts, where it was computed.
     pub fn ranks(&self) -> Option<&Ranks<Section>> {
         Some(&self.analysis.as_ref()?.ranks)
+    }
+
+    /// The communities of concepts, where they were found: those of the graph as it was then.
+    pub fn communities(&self) -> Option<&CommunitiesReader<Section>> {
+        self.analysis.as_ref()?.communities.as_ref()
     }
 
     /// The languages of its chunks, deleted ones included: questions are asked in all of them.
@@ -217,10 +223,12 @@ impl Analysis {
         }
         let ranks = Ranks::open(part.find(SectionId::Ranks, 0)?).ok()?;
         let adjacency = part.find(SectionId::Adjacency, 0);
+        let communities = part.find(SectionId::Communities, 0);
         Some(Arc::new(Analysis {
             part: number,
             ranks,
             adjacency: adjacency.and_then(|section| Adjacency::open(section).ok()),
+            communities: communities.and_then(|section| CommunitiesReader::open(section).ok()),
         }))
     }
 }

@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Delete(Delete),
     /// Merge segments, purge what is dead, and give disk back
     Compact(Compact),
+    /// Rank concepts and find their communities
+    Analyze(Analyze),
     /// Read and change the settings of the store
     Config(Config),
     /// Store a prepared data folder in bulk
@@ -183,6 +185,13 @@ pub(crate) struct Delete {
     /// Who owns the documents
     #[arg(long, value_name = "ID")]
     pub(crate) user: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Analyze {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
 }
 
 #[derive(Debug, Args)]

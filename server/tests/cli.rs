@@ -506,6 +506,71 @@ fn the_text_index_is_measured_over_a_data_folder() {
 }
 
 #[test]
+fn concepts_are_ranked_and_grouped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let db = db(path);
+    json(
+        0,
+        &[
+            "load",
+            "--db",
+            &db,
+            "--data",
+            &data_folder(path),
+            "--embedder",
+            "none",
+        ],
+    );
+    let analysed = &json(0, &["analyze", "--db", &db])[0];
+    assert_eq!(
+        (&analysed["concepts"], &analysed["relations"]),
+        (&4.into(), &1.into())
+    );
+    let told = loci(&["analyze", "--db", &db]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.starts_with("4 concepts, 1 relations; "), "{told}");
+    let concept = &json(0, &["concept", "--db", &db, "sand"])[0];
+    assert!(concept["communities"].is_array() && concept["pagerank"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn the_graph_is_measured_over_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = data_folder(folder.path());
+    let path = Path::new(&data);
+    let missing = loci(&["bench", "--data", &data, "--task", "graph"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        String::from_utf8(missing.stderr)
+            .unwrap()
+            .contains("entities.jsonl")
+    );
+    // A chain of six, of which the third is asked for: two hops do not reach the last.
+    let entities: Vec<String> = (0..6).map(|n| format!("{{\"name\":\"e{n}\"}}")).collect();
+    fs::write(path.join("entities.jsonl"), entities.join("\n")).unwrap();
+    let relations: Vec<String> = (0..5).map(|n| format!("{n}\t{}\t1", n + 1)).collect();
+    fs::write(path.join("relations.tsv"), relations.join("\n")).unwrap();
+    fs::write(path.join("mentions.tsv"), "2\t1\n5\t0\n4\t2\n").unwrap();
+    let questions = "{\"id\":\"q1\",\"text\":\"x\",\"seeds\":[2]}\n{\"id\":\"q2\",\"text\":\"y\",\"seeds\":[5]}\n";
+    fs::write(path.join("queries.jsonl"), questions).unwrap();
+    fs::write(path.join("graph20.jsonl"), "[1, 2]\n[0, 2]\n").unwrap();
+    let lines = json(0, &["bench", "--data", &data, "--task", "graph"]);
+    let of = |result: &str| lines.iter().find(|line| line["result"] == result).unwrap();
+    assert_eq!(of("search")["same_as_reference"], 1.0);
+    assert_eq!(of("build")["concepts"], 6);
+    let lines = json(0, &["bench", "--data", &data, "--task", "algorithms"]);
+    let of = |result: &str| lines.iter().find(|line| line["result"] == result).unwrap();
+    assert!(of("pagerank")["s"].as_f64() > Some(0.0));
+    let communities = of("communities");
+    assert_eq!(
+        (&communities["connected"], &communities["same_twice"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(communities["count"], 2, "{communities}");
+}
+
+#[test]
 fn the_vector_index_is_measured_over_a_data_folder() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -13,6 +13,8 @@ use crate::output::{Out, shorten};
 
 /// Relations and chunks that are printed at most.
 const LISTED_MAX: usize = 50;
+/// Members of a community that are printed at most.
+const MEMBERS_MAX: usize = 10;
 /// Prerequisites that are followed at most.
 const PREREQUISITES_MAX: usize = 200;
 
@@ -76,6 +78,18 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         .iter()
         .map(|cycle| names(cycle))
         .collect::<Result<Vec<_>, _>>()?;
+    let mut communities = Vec::new();
+    if let Some(known) = read.communities() {
+        for (level, community) in known.path(id) {
+            let members = known.members(level, community);
+            let size = members.len();
+            let others = members.filter(|&other| other != id && graph.is_visible(other));
+            let others: Vec<ConceptId> = others.take(MEMBERS_MAX).collect();
+            communities.push(json!({
+                "level": level, "id": community, "size": size, "members": names(&others)?,
+            }));
+        }
+    }
     let told = json!({
         "name": concept.name,
         "normalised": concept.normalised,
@@ -87,6 +101,7 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         "pagerank": graph.rank(id),
         "prerequisites": names(&before.order)?,
         "cycles": cycles,
+        "communities": communities,
         "relations": relations,
         "chunks": chunks,
     });
@@ -133,6 +148,15 @@ fn print(told: &serde_json::Value, out: &Out) -> anyhow::Result<()> {
             .map(|item| columns.iter().map(|c| text(&item[*c])).collect())
             .collect()
     };
+    let communities = told["communities"].as_array().into_iter().flatten();
+    if let Some(finest) = communities.last() {
+        out.line(&format!(
+            "Together with: {} (community {}, {} concepts)",
+            list(&finest["members"]),
+            finest["id"],
+            finest["size"]
+        ))?;
+    }
     let relations = rows("relations", ["source", "type", "target"]);
     if !relations.is_empty() {
         out.table(&["source", "relation", "target"], &relations)?;

@@ -1,5 +1,6 @@
 //! One module a command; each reads its arguments, calls the library, prints.
 
+mod analyze;
 mod compact;
 mod concept;
 mod config;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Stats(args) => stats::run(&args, out),
         Command::Delete(args) => delete::run(&args, out),
         Command::Compact(args) => compact::run(&args, out),
+        Command::Analyze(args) => analyze::run(&args, out),
         Command::Config(args) => config::run(&args, out),
         Command::Load(args) => data::load(&args, out),
         Command::Eval(args) => data::eval(&args, out),

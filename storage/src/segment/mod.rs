@@ -43,6 +43,8 @@ pub enum SectionId {
     Ranks = 96,
     /// Neighbours of concepts by rank, in the analysis of the store.
     Adjacency = 97,
+    /// Communities of concepts, in the analysis of the store.
+    Communities = 98,
 }
 
 /// Which chunks a section speaks of.
