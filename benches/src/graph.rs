@@ -12,8 +12,8 @@ use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
 use locidb::graph::{
     Adjacency, Communities, GraphReader, GraphView, HopOptions, LeidenOptions, MentionsBuilder,
-    NamesBuilder, PageRankOptions, Ranks, RanksBuilder, RelationsBuilder, adjacency, chunks_of,
-    leiden, pagerank, two_hop,
+    NamesBuilder, PageRankOptions, Ranks, RanksBuilder, RelationsBuilder, RestartOptions,
+    adjacency, chunks_of, leiden, pagerank, restart_walk, two_hop,
 };
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
@@ -89,7 +89,123 @@ pub fn walks(
         fields["same_as_reference"] = json!(same as f64 / given.seeds.len() as f64);
     }
     line(&told(&given, "graph", threads, "search", fields));
+    let exact = ExactWalk::new(&given);
+    let asked: Vec<usize> = (0..given.seeds.len())
+        .filter(|&at| !given.seeds[at].is_empty())
+        .collect();
+    let best: Vec<Vec<u32>> = asked
+        .iter()
+        .map(|&at| exact.best(&given.seeds[at]))
+        .collect();
+    for steps in STEPS {
+        let options = RestartOptions {
+            steps,
+            ..RestartOptions::default()
+        };
+        let walk = |at: usize| graph.restart(&given.seeds[at], options);
+        let mut fields = json!(latency(
+            asked.len(),
+            threads,
+            || (),
+            |(), i| {
+                std::hint::black_box(walk(asked[i]));
+            }
+        ));
+        let agreed = asked.iter().zip(&best).map(|(&at, best)| {
+            let found = walk(at);
+            let same = found.iter().filter(|chunk| best.contains(chunk)).count();
+            same as f64 / best.len().max(1) as f64
+        });
+        fields["steps"] = json!(steps);
+        fields["agrees_with_exact"] = json!(agreed.sum::<f64>() / asked.len() as f64);
+        line(&told(&given, "graph", threads, "restart", fields));
+    }
     Ok(())
+}
+
+/// Links of the walks with restart that are measured.
+const STEPS: [usize; 4] = [3, 5, 7, 9];
+/// Chunks that they are compared by.
+const BEST: usize = 100;
+/// Rounds after which less than a millionth of the walk is on its way.
+const ROUNDS: usize = 24;
+
+/// The walk with restart over concepts and chunks, to its end and without bounds: every round goes over all
+/// mentions.
+struct ExactWalk<'a> {
+    given: &'a GivenGraph,
+    /// ln(1 + chunks / chunks that mention it), by concept.
+    rarity: Vec<f64>,
+    /// Mentions of each concept, and the rarity of those of each chunk.
+    of_concept: Vec<f64>,
+    of_chunk: Vec<f64>,
+}
+
+impl ExactWalk<'_> {
+    fn new(given: &GivenGraph) -> ExactWalk<'_> {
+        let mut of_concept = vec![0.0; given.entity_count];
+        for &(concept, _) in &given.mentions {
+            of_concept[concept as usize] += 1.0;
+        }
+        let chunks = given.chunk_count as f64;
+        let rarity = of_concept
+            .iter()
+            .map(|&count| (1.0 + chunks / f64::max(count, 1.0)).ln());
+        let rarity: Vec<f64> = rarity.collect();
+        let mut of_chunk = vec![0.0; given.chunk_count];
+        for &(concept, chunk) in &given.mentions {
+            of_chunk[chunk as usize] += rarity[concept as usize];
+        }
+        ExactWalk {
+            given,
+            rarity,
+            of_concept,
+            of_chunk,
+        }
+    }
+
+    /// The chunks where the walk most likely ends.
+    fn best(&self, seeds: &[u32]) -> Vec<u32> {
+        let mut start = vec![0.0; self.given.entity_count];
+        for &seed in seeds
+            .iter()
+            .filter(|&&seed| self.of_concept[seed as usize] > 0.0)
+        {
+            start[seed as usize] += self.rarity[seed as usize];
+        }
+        let total: f64 = start.iter().sum();
+        start
+            .iter_mut()
+            .for_each(|mass| *mass /= f64::max(total, f64::MIN_POSITIVE));
+        let restart = RestartOptions::default().restart;
+        let mut concepts = start.clone();
+        let mut chunks = vec![0.0; self.given.chunk_count];
+        for _ in 0..ROUNDS {
+            chunks.fill(0.0);
+            for &(concept, chunk) in &self.given.mentions {
+                let concept = concept as usize;
+                chunks[chunk as usize] += concepts[concept] / self.of_concept[concept];
+            }
+            let mut back = vec![0.0; concepts.len()];
+            for &(concept, chunk) in &self.given.mentions {
+                let (concept, chunk) = (concept as usize, chunk as usize);
+                back[concept] += chunks[chunk] * self.rarity[concept] / self.of_chunk[chunk];
+            }
+            let next = start.iter().zip(&back);
+            concepts = next
+                .map(|(s, b)| restart * s + (1.0 - restart) * b)
+                .collect();
+        }
+        let mut best: Vec<u32> = (0..chunks.len() as u32).collect();
+        best.retain(|&chunk| chunks[chunk as usize] > 0.0);
+        best.sort_by(|&a, &b| {
+            chunks[b as usize]
+                .total_cmp(&chunks[a as usize])
+                .then(a.cmp(&b))
+        });
+        best.truncate(BEST);
+        best
+    }
 }
 
 /// Measures PageRank and Leiden over the graph of `folder`, and calls `line` with every result.
@@ -276,19 +392,38 @@ impl Graph {
         })
     }
 
-    /// The chunks of what two hops reach.
-    fn walk(&self, seeds: &[ConceptId]) -> Vec<u32> {
-        let segments = [Placed {
+    fn segments(&self) -> [Placed<'_, GraphReader<Section>>; 1] {
+        [Placed {
             base: Ordinal(0),
             chunk_count: self.chunk_count,
             dead: &self.dead,
             reader: &self.reader,
-        }];
-        let view = GraphView {
-            segments: &segments,
+        }]
+    }
+
+    fn view<'v>(
+        &'v self,
+        segments: &'v [Placed<'v, GraphReader<Section>>],
+    ) -> GraphView<'v, Section> {
+        GraphView {
+            segments,
             ranks: Some(&self.ranks),
             adjacency: Some(&self.adjacency),
-        };
+        }
+    }
+
+    /// The chunks where a walk with restart most likely ends.
+    fn restart(&self, seeds: &[u32], options: RestartOptions) -> Vec<u32> {
+        let segments = self.segments();
+        let seeds: Vec<_> = seeds.iter().map(|&seed| (ConceptId(seed), 1.0)).collect();
+        let found = restart_walk(self.view(&segments), &seeds, options, None, BEST);
+        found.into_iter().map(|hit| hit.ordinal.0).collect()
+    }
+
+    /// The chunks of what two hops reach.
+    fn walk(&self, seeds: &[ConceptId]) -> Vec<u32> {
+        let segments = self.segments();
+        let view = self.view(&segments);
         let options = HopOptions {
             limit: K,
             ..HopOptions::default()
