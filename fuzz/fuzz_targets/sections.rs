@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_graph::{MentionsReader, NamesReader, Ranks, RelationsReader, link};
+use loci_graph::{Adjacency, CommunitiesReader, MentionsReader, NamesReader, Ranks, RelationsReader, link};
 use loci_index::facets::{FacetReader, Predicate};
 use loci_index::analysis::Analyzer;
 use loci_index::text::{self, TextQuery, TextReader, TextScratch, TextSearch};
 use loci_index::vector::{self, VectorQuery, VectorReader, VectorScratch};
 use loci_models::lsa::Projection;
-use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
 use roaring::RoaringBitmap;
 
 const CHUNKS: u32 = 64;
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, bytes)) = bytes.split_first() else { return };
     let dead = RoaringBitmap::new();
     let base = Ordinal(0);
-    match kind % 8 {
+    match kind % 10 {
         0 => {
             if let Ok(reader) = TextReader::new(bytes) {
                 let placed = [Placed { base, chunk_count: CHUNKS, dead: &dead, reader: &reader }];
@@ -66,6 +66,20 @@ fuzz_target!(|bytes: &[u8]| {
         6 => {
             if let Ok(reader) = Ranks::open(bytes) {
                 let _ = reader.get(ConceptId(1));
+            }
+        }
+        7 => {
+            if let Ok(adjacency) = Adjacency::open(bytes) {
+                adjacency.neighbours(ConceptId(1)).for_each(drop);
+                adjacency.covers([(SegmentId(1), 0)].into_iter());
+            }
+        }
+        8 => {
+            if let Ok(communities) = CommunitiesReader::open(bytes) {
+                for (level, community) in communities.path(ConceptId(1)) {
+                    communities.members(level, community).for_each(drop);
+                    let _ = communities.parent(level, community);
+                }
             }
         }
         _ => {
