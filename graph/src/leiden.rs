@@ -312,7 +312,7 @@ struct Mover<'a> {
 }
 
 impl Mover<'_> {
-    /// Strength times strength at which a link of weight 1 is as likely as not.
+    /// The weight between nodes of these strengths, were links drawn by chance; times the resolution.
     fn expected(&self, a: f64, b: f64) -> f64 {
         self.resolution * a * b / self.graph.total
     }

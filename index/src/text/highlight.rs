@@ -6,7 +6,7 @@ use loci_storage::{Ordinal, Placed};
 use roaring::RoaringBitmap;
 
 use super::automata::{Misspelling, Pattern, Range, accepts};
-use super::matching::{patterns, range};
+use super::matching::{lone, misspellings, patterns, range};
 use super::parse::{Clause, Node, Occur};
 use super::search::check;
 use super::{Term, TextError, TextQuery, TextReader};
@@ -37,15 +37,14 @@ impl Highlighter {
             match &clause.node {
                 Node::Words(_, text) | Node::Phrase(_, text, _) => {
                     self.terms.extend(analyzer.terms(text));
+                    self.patterns.extend(lone(text, analyzer));
                 }
                 Node::Pattern(_, text) => {
                     self.patterns.extend(patterns(text, analyzer));
                 }
                 Node::Misspelt(_, text, distance) => {
-                    let terms = analyzer.terms(text);
-                    let misspelt = terms.iter().map(|term| untagged(term));
-                    let misspelt = misspelt.map(|term| Misspelling::new(term, *distance));
-                    self.misspelt.extend(misspelt);
+                    let misspelt = misspellings(text, *distance, analyzer);
+                    self.misspelt.extend(misspelt.into_iter().flatten());
                 }
                 Node::Range(_, from, to) => {
                     self.ranges

@@ -217,12 +217,9 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         let counted = match node {
             Node::Words(None, text) => {
                 let is_cut = is_whole && self.readings(text).iter().any(|words| words.len() > 1);
-                match (is_cut, lone(text)) {
+                match (is_cut, lone(text, self.analyzer)) {
                     (true, _) => self.phrase(None, text, 0, boost)?,
-                    (false, Some(character)) => {
-                        let patterns = patterns(&format!("*{character}*"), self.analyzer);
-                        vec![self.like(None, &patterns, boost)?]
-                    }
+                    (false, Some(pattern)) => vec![self.like(None, &[pattern], boost)?],
                     (false, None) => self.words(text, boost),
                 }
             }
@@ -249,16 +246,13 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
 
     /// The terms of a text.
     fn words(&mut self, text: &str, boost: f32) -> Vec<Counted> {
-        let (mut words, mut word, mut last) = (Vec::new(), self.words, None);
+        let (mut words, before, mut end) = (Vec::new(), self.words, self.words);
         self.analyzer.for_each_token(text, |token| {
-            // Parts of a word are words of their own.
-            let place = (token.span.start, token.position);
-            if last.replace(place).is_some_and(|last| last != place) {
-                word += 1;
-            }
+            let word = before.saturating_add(token.position);
+            end = end.max(word.saturating_add(1));
             words.push(Counted::Term(token.term.to_owned(), boost, word));
         });
-        self.words = word + 1;
+        self.words = end;
         words
     }
 
@@ -308,18 +302,8 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         distance: u8,
         boost: f32,
     ) -> Result<Vec<Counted>, TextError> {
-        let mut by_place: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
-        for (place, term) in self.readings(text).into_iter().flatten() {
-            let term = untagged(&term).to_owned();
-            by_place.entry(place).or_default().insert(term);
-        }
-        if let [terms] = &mut by_place.values_mut().collect::<Vec<_>>()[..] {
-            terms.extend(spellings(&self.analyzer.folded_pattern(text)));
-        }
-        let mut all = Vec::with_capacity(by_place.len());
-        for terms in by_place.values() {
-            let like = |term: &String| Misspelling::new(term, distance);
-            let like: Vec<Misspelling> = terms.iter().map(like).collect();
+        let mut all = Vec::new();
+        for like in misspellings(text, distance, self.analyzer) {
             all.push(self.like(field, &like, boost)?);
         }
         Ok(all)
@@ -432,11 +416,33 @@ fn stems(word: &str, analyzer: &mut Analyzer) -> Vec<String> {
     stems.collect()
 }
 
-/// The one character of a text of a script that is indexed by pairs.
-fn lone(text: &str) -> Option<char> {
+/// What finds a text of one character of a script that is indexed by pairs: the pairs that it is in.
+pub(super) fn lone(text: &str, analyzer: &mut Analyzer) -> Option<Pattern> {
     let mut chars = text.chars();
     let first = chars.next().filter(|&c| is_unspaced(c))?;
-    chars.next().is_none().then_some(first)
+    match chars.next() {
+        None => Pattern::new(&analyzer.folded_pattern(&format!("*{first}*"))),
+        Some(_) => None,
+    }
+}
+
+/// For each word of a text, what is near to its stem in some language, or to how it is written.
+pub(super) fn misspellings(
+    text: &str,
+    distance: u8,
+    analyzer: &mut Analyzer,
+) -> Vec<Vec<Misspelling>> {
+    let mut by_place: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+    for read in analyzer.readings(text).into_iter().flatten() {
+        let term = untagged(&read.term).to_owned();
+        by_place.entry(read.position).or_default().insert(term);
+    }
+    if let [terms] = &mut by_place.values_mut().collect::<Vec<_>>()[..] {
+        terms.extend(spellings(&analyzer.folded_pattern(text)));
+    }
+    let near = |term: &String| Misspelling::new(term, distance);
+    let of_word = |terms: &BTreeSet<String>| terms.iter().map(near).collect();
+    by_place.values().map(of_word).collect()
 }
 
 /// The terms between two words as they are written.

@@ -792,6 +792,18 @@ fn words_that_are_written_out_are_found_whatever_their_stem() {
         ("title:log", &[4]),
         ("title:recovery", &[]),
     ];
+    let mut marked = |question: &str, text: &str| -> Vec<String> {
+        let query = TextQuery::parse(question).unwrap();
+        let highlighter = Highlighter::new(&query, &mut analyzer);
+        let spans = highlighter.spans(text, &mut analyzer);
+        spans
+            .into_iter()
+            .map(|span| text[span].to_owned())
+            .collect()
+    };
+    assert_eq!(marked("histroy~", bodies[0]), ["history"]);
+    assert_eq!(marked("watering*", bodies[1]), ["watering"]);
+    assert!(!marked("\u{6c34}", bodies[2]).is_empty());
     for (question, expected) in cases {
         let query = TextQuery::parse(question).unwrap();
         let scratch = &mut TextScratch::new();
