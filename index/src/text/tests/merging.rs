@@ -1,0 +1,87 @@
+//! Merged sections beside a section that is made of the same chunks at once.
+
+use super::*;
+
+/// The text of a chunk, field by field.
+fn any_texts() -> impl Strategy<Value = Vec<(usize, String)>> {
+    prop::collection::vec((0usize..5, "[a-f]{0,2}( [a-d]){0,6}"), 0..4)
+}
+
+fn push(builder: &mut TextBuilder, local: usize, texts: &[(usize, String)]) {
+    let texts = texts.iter();
+    let texts = texts.map(|(field, text)| (Field::ALL[*field], text.as_str()));
+    builder
+        .push_texts(Local(local as u32), &mut Analyzer::new(), texts, |_, _| {})
+        .unwrap();
+}
+
+/// Merges chunks that are dealt out to sections, and compares with a section made of them at once.
+fn check_merge(chunks: &[(Vec<(usize, String)>, usize, bool)], weights: Weights) {
+    const SECTIONS: usize = 3;
+    let mut all = TextBuilder::with_weights(weights);
+    let mut builders = [(); SECTIONS].map(|_| TextBuilder::with_weights(weights));
+    let mut locals = [(); SECTIONS].map(|_| Vec::new());
+    let mut kept = 0;
+    for (texts, section, stays) in chunks {
+        push(&mut builders[*section], locals[*section].len(), texts);
+        let new = if *stays { kept } else { LEFT_OUT };
+        locals[*section].push(new);
+        if *stays {
+            push(&mut all, kept as usize, texts);
+            kept += 1;
+        }
+    }
+    let readers = builders.map(|builder| TextReader::new(builder.finish()).unwrap());
+    let merged: Vec<_> = readers
+        .iter()
+        .zip(&locals)
+        .map(|(reader, locals)| Merged { reader, locals })
+        .collect();
+    let mut languages = LanguageCounts::default();
+    languages.add(Language::ENGLISH.into(), kept.into());
+    let bytes = merge(&merged, weights, languages).unwrap();
+    assert!(
+        bytes == all.finish(),
+        "not the bytes of a section made at once"
+    );
+}
+
+#[test]
+fn sections_with_rows_windows_and_skips_merge_into_what_one_would_be() {
+    let words = skewed(70_000, 7, 1..4);
+    let chunks: Vec<_> = (0..)
+        .zip(words)
+        .map(|(i, words)| (vec![(i % 5, words.join(" "))], i * i % 3, i % 11 != 0))
+        .collect();
+    check_merge(&chunks, [1, 2, 1, 1, 1]);
+}
+
+#[test]
+fn sections_that_do_not_go_together_are_not_merged() {
+    let section = |weights: Weights| {
+        let mut builder = TextBuilder::with_weights(weights);
+        push(&mut builder, 0, &[(0, "water".into())]);
+        TextReader::new(builder.finish()).unwrap()
+    };
+    let (a, b) = (section([1; 5]), section([1, 2, 1, 1, 1]));
+    let merged = |reader| Merged {
+        reader,
+        locals: &[0],
+    };
+    let languages = LanguageCounts::default;
+    assert!(merge(&[merged(&a), merged(&b)], [1; 5], languages()).is_err());
+    assert!(merge(&[merged(&a), merged(&a)], [1; 5], languages()).is_err());
+    assert!(merge(&[merged(&a)], [1; 5], languages()).is_ok());
+    let nothing = merge::<Vec<u8>>(&[], [1; 5], languages()).unwrap();
+    assert_eq!(nothing, TextBuilder::new().finish());
+}
+
+proptest! {
+    #[test]
+    fn a_merge_is_what_a_section_made_at_once_is(
+        chunks in prop::collection::vec((any_texts(), 0usize..3, any::<bool>()), 0..80),
+        weights in prop::array::uniform5(1u8..4),
+    ) {
+        check_merge(&chunks, weights);
+    }
+}
