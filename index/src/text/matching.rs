@@ -216,7 +216,7 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
     fn leaf(&mut self, node: &Node, boost: f32, is_whole: bool) -> Result<Leaf, TextError> {
         let counted = match node {
             Node::Words(None, text) => {
-                let is_cut = is_whole && self.readings(text).iter().any(|words| words.len() > 1);
+                let is_cut = is_whole && self.readings(text).iter().any(|words| is_cut(words));
                 match (is_cut, lone(text, self.analyzer)) {
                     (true, _) => self.phrase(None, text, 0, boost)?,
                     (false, Some(pattern)) => vec![self.like(None, &[pattern], boost)?],
@@ -498,6 +498,12 @@ fn phrase_in<B: AsRef<[u8]>>(
         }
     }
     Ok(found)
+}
+
+/// Whether a word has parts: several terms that are not the stems of one word with its accents and without.
+fn is_cut(words: &[(u32, String)]) -> bool {
+    let is_stem = |(place, term): &(u32, String)| *place == 0 && untagged(term) != term;
+    words.len() > 1 && !words.iter().all(is_stem)
 }
 
 /// Two lists of chunks as one; the greater count of those in both.

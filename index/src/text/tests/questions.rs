@@ -298,6 +298,36 @@ fn a_question_finds_chunks_in_every_language() {
 
 /// A passage in another language, or taken for such, has words that no other has as terms.
 #[test]
+fn a_word_that_must_be_there_is_found_with_its_accents_and_without() {
+    let mut builder = TextBuilder::new();
+    let mut analyzer = Analyzer::new();
+    analyzer.speak(Language::of(Some("fra")).into());
+    let bodies = ["la sécurité routière", "LA SECURITE ROUTIERE", "la route"];
+    for (local, body) in (0..).zip(bodies) {
+        builder
+            .push_texts(
+                Local(local),
+                &mut analyzer,
+                [(Field::Body, body)],
+                |_, _| {},
+            )
+            .unwrap();
+    }
+    let reader = TextReader::new(builder.finish()).unwrap();
+    let dead = RoaringBitmap::new();
+    let segments = alone(&reader, &dead, 3);
+    for question in ["+sécurité", "+securite", "sécurité", "la AND SECURITE"] {
+        let query = TextQuery::parse(question).unwrap();
+        let scratch = &mut TextScratch::new();
+        let asked = TextSearch::new(9);
+        let found = search_query(&segments, &query, &mut analyzer, &asked, scratch).unwrap();
+        let mut found = hits(&found);
+        found.sort_unstable();
+        assert_eq!(found, [0, 1], "{question}");
+    }
+}
+
+#[test]
 fn words_that_are_written_out_are_found_whatever_their_stem() {
     let mut builder = TextBuilder::new();
     let mut analyzer = Analyzer::new();
