@@ -9,8 +9,8 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use loci_storage::{ConceptId, Local, Ordinal, Placed};
 use locidb::graph::{
     Adjacency, GraphReader, GraphView, HopOptions, LeidenOptions, MentionsBuilder, NamesBuilder,
-    PageRankOptions, Ranks, RanksBuilder, RelationsBuilder, RestartOptions, adjacency, chunks_of,
-    leiden, pagerank, restart_walk, two_hop,
+    PageRankOptions, Ranks, RanksBuilder, RelationsBuilder, RestartOptions, StoredLinks, adjacency,
+    chunks_of, leiden, links, pagerank, restart_walk, two_hop,
 };
 use roaring::RoaringBitmap;
 
@@ -84,6 +84,7 @@ fn walks(c: &mut Criterion) {
                 segments: &segments,
                 ranks: Some(&graph.ranks),
                 adjacency,
+                links: None,
             };
             let mut n = 0;
             group.bench_function(BenchmarkId::new(name, concepts), |b| {
@@ -98,15 +99,23 @@ fn walks(c: &mut Criterion) {
             segments: &segments,
             ranks: Some(&graph.ranks),
             adjacency: Some(&graph.adjacency),
+            links: None,
         };
-        let mut n = 0;
-        group.bench_function(BenchmarkId::new("restart", concepts), |b| {
-            b.iter(|| {
-                n += 1;
-                let seeds = seeds(n).map(|seed| (seed, 1.0));
-                restart_walk(view, &seeds, RestartOptions::default(), None, 20)
+        let stored = StoredLinks::open(links(view, &[])).expect("it was just built");
+        for (name, links) in [
+            ("restart/written", Some(&stored)),
+            ("restart/gathered", None),
+        ] {
+            let view = GraphView { links, ..view };
+            let mut n = 0;
+            group.bench_function(BenchmarkId::new(name, concepts), |b| {
+                b.iter(|| {
+                    n += 1;
+                    let seeds = seeds(n).map(|seed| (seed, 1.0));
+                    restart_walk(view, &seeds, RestartOptions::default(), None, 20)
+                });
             });
-        });
+        }
     }
     group.finish();
 }

@@ -12,8 +12,8 @@ use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
 use locidb::graph::{
     Adjacency, Communities, GraphReader, GraphView, HopOptions, LeidenOptions, MentionsBuilder,
-    NamesBuilder, PageRankOptions, Ranks, RanksBuilder, RelationsBuilder, RestartOptions,
-    adjacency, chunks_of, leiden, pagerank, restart_walk, two_hop,
+    NamesBuilder, PageRankOptions, Ranks, RanksBuilder, Reach, RelationsBuilder, RestartOptions,
+    StoredLinks, adjacency, chunks_of, leiden, links, pagerank, restart_walk, two_hop,
 };
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
@@ -97,9 +97,9 @@ pub fn walks(
         .iter()
         .map(|&at| exact.best(&given.seeds[at]))
         .collect();
-    for steps in STEPS {
+    for (name, reach) in reaches() {
         let options = RestartOptions {
-            steps,
+            reach,
             ..RestartOptions::default()
         };
         let walk = |at: usize| graph.restart(&given.seeds[at], options);
@@ -115,15 +115,21 @@ pub fn walks(
             .iter()
             .zip(&best)
             .map(|(&at, best)| best.share(&walk(at)));
-        fields["steps"] = json!(steps);
+        fields["reach"] = json!(name);
         fields["agrees_with_exact"] = json!(agreed.sum::<f64>() / asked.len() as f64);
         line(&told(&given, "graph", threads, "restart", fields));
     }
     Ok(())
 }
 
-/// Links of the walks with restart that are measured.
-const STEPS: [usize; 4] = [3, 5, 7, 9];
+/// The walks with restart that are measured: some links, and until a residual.
+fn reaches() -> impl Iterator<Item = (String, Reach)> {
+    let steps = [3, 5, 7, 9].map(|steps| (format!("{steps} links"), Reach::Steps(steps)));
+    let push =
+        [1e-4, 1e-5, 1e-6].map(|least| (format!("residual {least:e}"), Reach::Residual(least)));
+    steps.into_iter().chain(push)
+}
+
 /// Chunks that they are compared by.
 const BEST: usize = 100;
 /// Rounds after which less than a millionth of the walk is on its way.
@@ -362,10 +368,31 @@ fn write(given: &GivenGraph, folder: &Path) -> Result<usize, BenchError> {
             &[],
         );
     }
+    let sections = [
+        NamesBuilder::default().finish(),
+        mentions.finish(),
+        relations.finish(),
+    ];
+    let [names, mentions, relations] = sections.each_ref().map(Vec::as_slice);
+    let reader = GraphReader::open(names, mentions, relations, given.chunk_count as u32)?;
+    let placed = [Placed {
+        base: Ordinal(0),
+        chunk_count: given.chunk_count as u32,
+        dead: &RoaringBitmap::new(),
+        reader: &reader,
+    }];
+    let view = GraphView {
+        segments: &placed,
+        ranks: None,
+        adjacency: None,
+        links: None,
+    };
+    let links = links(view, &[(SegmentId(1), 0, Ordinal(0))]);
     let mut segment = PartBuilder::new(PartKind::Segment, given.chunk_count as u32, 1);
-    segment.push(SectionId::Names, 0, NamesBuilder::default().finish());
-    segment.push(SectionId::Mentions, 0, mentions.finish());
-    segment.push(SectionId::Relations, 0, relations.finish());
+    let ids = [SectionId::Names, SectionId::Mentions, SectionId::Relations];
+    for (id, section) in ids.into_iter().zip(sections) {
+        segment.push(id, 0, section);
+    }
     let edges = edges(given);
     let mut ranks = RanksBuilder::default();
     if given.ranks.is_empty() {
@@ -384,6 +411,7 @@ fn write(given: &GivenGraph, folder: &Path) -> Result<usize, BenchError> {
     let mut analysis = PartBuilder::new(PartKind::Analysis, 0, 0);
     analysis.push(SectionId::Ranks, 0, ranks);
     analysis.push(SectionId::Adjacency, 0, neighbours);
+    analysis.push(SectionId::Links, 0, links);
     let mut bytes = 0;
     for (name, part) in [
         (SEGMENT, segment.finish(1, 1)),
@@ -400,6 +428,7 @@ struct Graph {
     reader: GraphReader<Section>,
     ranks: Ranks<Section>,
     adjacency: Adjacency<Section>,
+    links: StoredLinks<Section>,
     chunk_count: u32,
     dead: RoaringBitmap,
 }
@@ -423,6 +452,7 @@ impl Graph {
             reader,
             ranks: Ranks::open(analysis.section(SectionId::Ranks, 0)?)?,
             adjacency: Adjacency::open(analysis.section(SectionId::Adjacency, 0)?)?,
+            links: StoredLinks::open(analysis.section(SectionId::Links, 0)?)?,
             chunk_count,
             dead: RoaringBitmap::new(),
         })
@@ -445,6 +475,7 @@ impl Graph {
             segments,
             ranks: Some(&self.ranks),
             adjacency: Some(&self.adjacency),
+            links: Some(&self.links),
         }
     }
 
@@ -453,7 +484,7 @@ impl Graph {
         let segments = self.segments();
         let seeds: Vec<_> = seeds.iter().map(|&seed| (ConceptId(seed), 1.0)).collect();
         let found = restart_walk(self.view(&segments), &seeds, options, None, BEST);
-        found.into_iter().map(|hit| hit.ordinal.0).collect()
+        found.chunks.into_iter().map(|hit| hit.ordinal.0).collect()
     }
 
     /// The chunks of what two hops reach.

@@ -4,10 +4,10 @@
 //! Start reading at [`update`].
 
 use loci_graph::{
-    Communities, LeidenOptions, PageRankOptions, Ranks, RanksBuilder, adjacency, communities,
-    leiden, pagerank,
+    Communities, GraphView, LeidenOptions, PageRankOptions, Ranks, RanksBuilder, adjacency,
+    communities, leiden, links, pagerank,
 };
-use loci_storage::segment::{PartBuilder, PartKind, SectionId};
+use loci_storage::segment::{PartBuilder, PartKind, Section, SectionId};
 use loci_storage::staging::Edit;
 use loci_storage::{ConceptId, StoreError};
 use serde::Serialize;
@@ -80,7 +80,7 @@ fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analys
     };
     let of_graph = || leiden(concepts.iter().copied(), &edges, options);
     let found = cores::run(of_graph);
-    let (part, by_level) = part(view, ranks, &edges, &found)?;
+    let (part, by_level) = part(view, graph, ranks, &edges, &found)?;
     inner.edit(vec![Edit::Analysis(part.into())])?;
     let _ = progress.report("finding communities", 2, 2);
     Ok(Analysed {
@@ -94,6 +94,7 @@ fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analys
 /// The part of an analysis, and how many communities each level of it has.
 fn part(
     view: &View,
+    graph: GraphView<'_, Section>,
     ranks: Vec<u8>,
     edges: &[(ConceptId, ConceptId, f32)],
     found: &Communities,
@@ -101,10 +102,11 @@ fn part(
     let of = Ranks::open(&ranks[..]).map_err(StoreError::view)?;
     let rank = |concept| of.get(concept);
     let ends: Vec<_> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
-    let segments = view.snapshot().segments().iter();
-    let segments: Vec<_> = segments
-        .map(|segment| (segment.id, segment.dead.len() as u32))
+    let placed = view.snapshot().segments().iter();
+    let placed: Vec<_> = placed
+        .map(|segment| (segment.id, segment.dead.len() as u32, segment.base))
         .collect();
+    let segments: Vec<_> = placed.iter().map(|&(id, dead, _)| (id, dead)).collect();
     let neighbours = adjacency(&ends, rank, &segments);
     let written = communities::write(found, rank);
     let reader = communities::CommunitiesReader::open(&written[..]).map_err(StoreError::view)?;
@@ -113,6 +115,7 @@ fn part(
     let mut part = PartBuilder::new(PartKind::Analysis, 0, 0);
     part.push(SectionId::Adjacency, 0, neighbours);
     part.push(SectionId::Communities, 0, written);
+    part.push(SectionId::Links, 0, links(graph, &placed));
     part.push(SectionId::Ranks, 0, ranks);
     Ok((part, by_level))
 }

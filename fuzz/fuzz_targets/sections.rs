@@ -2,7 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_graph::{Adjacency, CommunitiesReader, MentionsReader, NamesReader, Ranks, RelationsReader, link};
+use loci_graph::{
+    Adjacency, CommunitiesReader, GraphView, MentionsReader, NamesReader, Ranks, Reach, RelationsReader, RestartOptions,
+    StoredLinks, link, restart_walk,
+};
 use loci_index::facets::{FacetReader, Predicate};
 use loci_index::analysis::Analyzer;
 use loci_index::text::{self, TextQuery, TextReader, TextScratch, TextSearch};
@@ -75,6 +78,14 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
         8 => {
+            if let Ok(links) = StoredLinks::open(bytes) {
+                links.covers([(SegmentId(1), 0, Ordinal(0))].into_iter());
+                let view = GraphView { segments: &[], ranks: None, adjacency: None, links: Some(&links) };
+                for reach in [Reach::Steps(5), Reach::Residual(1e-3)] {
+                    let options = RestartOptions { reach, relations: 0.5, ..RestartOptions::default() };
+                    restart_walk(view, &[(ConceptId(1), 1.0)], options, None, 5);
+                }
+            }
             if let Ok(communities) = CommunitiesReader::open(bytes) {
                 for (level, community) in communities.path(ConceptId(1)) {
                     communities.members(level, community).for_each(drop);

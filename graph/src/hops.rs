@@ -343,7 +343,7 @@ mod tests {
             let expected = reference(&corpus, &corpus.facts(), &seeds, hops);
             let options = HopOptions { hops, limit, ..HopOptions::default() };
             let got = corpus.with_view(&cuts, |view| two_hop(view, &seeds, options));
-            let ranked = corpus.with_adjacency(&cuts, |view| two_hop(view, &seeds, options));
+            let ranked = corpus.with_analysis(&cuts, |view| two_hop(view, &seeds, options));
             prop_assert_eq!(&ranked, &got);
             prop_assert_eq!(got.truncated, expected.len() > limit);
             prop_assert_eq!(&got.reached[..], &expected[..limit.min(expected.len())]);
@@ -356,7 +356,7 @@ mod tests {
             let options = HopOptions { fan_out, ..HopOptions::default() };
             let got = corpus.with_view(&cuts, |view| two_hop(view, &seeds, options));
             let whole = corpus.with_view(&[false; 5], |view| two_hop(view, &seeds, options));
-            let ranked = corpus.with_adjacency(&cuts, |view| two_hop(view, &seeds, options));
+            let ranked = corpus.with_analysis(&cuts, |view| two_hop(view, &seeds, options));
             prop_assert_eq!(&got, &ranked);
             prop_assert_eq!(got, whole);
         }

@@ -15,11 +15,12 @@
 //! | [`relations`] | the section of edges with kind, weight and evidence |
 //! | [`pagerank`](mod@pagerank) | PageRank, and the section that holds it |
 //! | [`adjacency`](mod@adjacency) | the neighbours of concepts by rank, as one section |
+//! | [`links`](mod@links) | the steps of walks with restart and their chances, as one section |
 //! | [`leiden`](mod@leiden) | communities of concepts |
 //! | [`communities`] | the section that keeps them |
 //! | [`view`] | the readers of all segments as one graph, without what is dead |
 //! | [`hops`] | traversal of a few hops from several seeds, and the chunks of what it reached |
-//! | [`restart`] | random walk with restart over concept and chunk links |
+//! | [`restart`] | random walk with restart over links of concepts and chunks, and over relations |
 //! | [`prerequisites`](mod@prerequisites) | what to learn first, with the cycles among it |
 //!
 //! Invariants:
@@ -36,6 +37,7 @@ mod error;
 pub mod hops;
 pub mod leiden;
 pub mod link;
+pub mod links;
 pub mod mentions;
 pub mod merge;
 pub mod names;
@@ -56,6 +58,7 @@ pub use error::GraphError;
 pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, two_hop};
 pub use leiden::{Communities, LeidenOptions, leiden};
 pub use link::{Link, link};
+pub use links::{StoredLinks, links};
 pub use mentions::{MentionsBuilder, MentionsReader};
 pub use merge::Withdrawn;
 pub use names::{NamesBuilder, NamesReader};
@@ -63,5 +66,5 @@ pub use normalise::normalise;
 pub use pagerank::{PageRankOptions, Ranks, RanksBuilder, pagerank};
 pub use prerequisites::{PREREQUISITE_FOR, Prerequisites, prerequisites};
 pub use relations::{Edge, Evidence, Relation, RelationsBuilder, RelationsReader};
-pub use restart::{RestartOptions, restart_walk};
+pub use restart::{Reach, RestartOptions, Restarted, restart_walk};
 pub use view::{GraphReader, GraphView, ViewEdge};

@@ -201,6 +201,7 @@ mod tests {
                 segments: &segments,
                 ranks: None,
                 adjacency: None,
+                links: None,
             },
             ConceptId(concept),
             limit,

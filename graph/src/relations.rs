@@ -23,7 +23,8 @@
 //!      -    4(k + 1)      kind_starts      where each kind starts in the bytes that follow
 //!      -    kinds_len     kinds            UTF-8, ascending
 //! ```
-//! Edges ascend by source, target and kind, which are unique together.
+//! Edges ascend by source, target, kind and first piece of evidence (those without any last), which are unique
+//! together: what several documents state is an edge for each, so that it weighs what the living ones say.
 //!
 //! Start reading at [`RelationsReader::edges`].
 
@@ -38,7 +39,8 @@ use crate::words::{Layout, WordIter, Words, count, extend, starts};
 const SECTION: &str = "relations";
 const VERSION: u32 = 1;
 
-type EdgeKey = (ConceptId, ConceptId, String);
+/// Source, target, kind, and the first piece of evidence or, without any, `u32::MAX`.
+type EdgeKey = (ConceptId, ConceptId, String, u32);
 
 #[derive(Debug, Default)]
 struct Stated {
@@ -53,8 +55,8 @@ pub struct RelationsBuilder {
 }
 
 impl RelationsBuilder {
-    /// Adds an edge, in any order. Edges with the same ends and kind become one: weights add up,
-    /// evidence is united. A weight that is negative or not finite counts as 0.
+    /// Adds what one document states, in any order. Edges with the same ends, kind and first piece of evidence
+    /// become one: weights add up, evidence is united. A weight that is negative or not finite counts as 0.
     ///
     /// `evidence`: the chunks that state it. An edge without any is visible only while no chunk of the
     /// segment is dead, because nobody can tell when its reason is gone; give evidence.
@@ -66,9 +68,10 @@ impl RelationsBuilder {
         weight: f32,
         evidence: &[Local],
     ) {
+        let first = evidence.iter().min().map_or(u32::MAX, |chunk| chunk.0);
         let stated = self
             .edges
-            .entry((source, target, kind.to_owned()))
+            .entry((source, target, kind.to_owned(), first))
             .or_default();
         if weight.is_finite() && weight > 0.0 {
             stated.weight += f64::from(weight);
@@ -81,19 +84,19 @@ impl RelationsBuilder {
         let keys = || self.edges.keys();
         let stated = || self.edges.values();
         let concepts: Vec<ConceptId> = keys()
-            .flat_map(|(source, target, _)| [*source, *target])
+            .flat_map(|(source, target, ..)| [*source, *target])
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect();
         let kinds: Vec<&str> = keys()
-            .map(|(_, _, kind)| kind.as_str())
+            .map(|(_, _, kind, _)| kind.as_str())
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect();
         let concept = |id: &ConceptId| place(&concepts, id);
         let incidences = incidences(
             concepts.len(),
-            keys().map(|(s, t, _)| (concept(s), concept(t))),
+            keys().map(|(s, t, ..)| (concept(s), concept(t))),
         );
         let kinds_len = kinds.iter().map(|kind| kind.len()).sum();
         let mut bytes = Vec::new();
@@ -121,15 +124,15 @@ impl RelationsBuilder {
         extend(&mut bytes, incidences.into_iter().flatten());
         extend(
             &mut bytes,
-            keys().map(|(source, _, _)| count(concept(source))),
+            keys().map(|(source, ..)| count(concept(source))),
         );
         extend(
             &mut bytes,
-            keys().map(|(_, target, _)| count(concept(target))),
+            keys().map(|(_, target, ..)| count(concept(target))),
         );
         extend(
             &mut bytes,
-            keys().map(|(_, _, kind)| count(place(&kinds, &kind.as_str()))),
+            keys().map(|(_, _, kind, _)| count(place(&kinds, &kind.as_str()))),
         );
         extend(
             &mut bytes,
@@ -350,13 +353,13 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
         self.words(&self.concepts).iter().map(ConceptId)
     }
 
-    /// All edges, by source, target and kind.
+    /// All edges, by source, target, kind and first piece of evidence.
     pub fn relations(&self) -> impl Iterator<Item = Relation<'_>> + '_ {
         (0..self.edge_count()).filter_map(|edge| self.relation(edge))
     }
 
-    /// The edges of `concept`: outgoing by target and kind, then incoming by source and kind. An edge
-    /// to itself is outgoing, once. Costs a binary search.
+    /// The edges of `concept`: outgoing by target and kind, then incoming by source and kind; those that
+    /// several documents state as often. An edge to itself is outgoing, once. Costs a binary search.
     pub fn edges(&self, concept: ConceptId) -> impl Iterator<Item = Edge<'_>> + '_ {
         let place = self.words(&self.concepts).position_of(concept.0);
         let row = place.map_or(0..0, |place| self.words(&self.concept_starts).row(place));
@@ -436,6 +439,7 @@ mod tests {
             (5, 3, "is part of".into(), 0.5, vec![1]),
             (5, 5, "uses".into(), 2.0, vec![]),
             (3, 5, "uses".into(), 1.5, vec![1]),
+            (3, 5, "uses".into(), 0.5, vec![0]),
         ])
     }
 
@@ -458,12 +462,17 @@ mod tests {
         let relations = RelationsReader::open(sample(), 3).unwrap();
         assert_eq!(
             listed(&relations, 3),
-            ["->5 uses 2.5 [0, 1, 2]", "<-5 is part of 0.5 [1]"]
+            [
+                "->5 uses 1.5 [0, 2]",
+                "->5 uses 1.5 [1]",
+                "<-5 is part of 0.5 [1]"
+            ]
         );
         let expected = [
             "->3 is part of 0.5 [1]",
             "->5 uses 2 []",
-            "<-3 uses 2.5 [0, 1, 2]",
+            "<-3 uses 1.5 [0, 2]",
+            "<-3 uses 1.5 [1]",
         ];
         assert_eq!(listed(&relations, 5), expected);
         assert!(listed(&relations, 4).is_empty());
@@ -549,9 +558,10 @@ mod tests {
         ) {
             let edges: Vec<Pushed> =
                 edges.into_iter().map(|(s, t, kind, w, ev)| (s, t, kind, f32::from(w), ev)).collect();
-            let mut expected: BTreeMap<(u32, u32, String), (f32, BTreeSet<u32>)> = BTreeMap::new();
+            let mut expected: BTreeMap<(u32, u32, String, Option<u32>), (f32, BTreeSet<u32>)> = BTreeMap::new();
             for (source, target, kind, weight, evidence) in &edges {
-                let entry = expected.entry((*source, *target, kind.clone())).or_default();
+                let first = evidence.iter().min().copied();
+                let entry = expected.entry((*source, *target, kind.clone(), first)).or_default();
                 entry.0 += weight;
                 entry.1.extend(evidence);
             }
@@ -565,11 +575,12 @@ mod tests {
                         false => ((edge.other.0, concept.0), &mut incoming),
                     };
                     let evidence: BTreeSet<u32> = edge.evidence.map(|chunk| chunk.0).collect();
-                    into.insert((ends.0, ends.1, edge.kind.to_owned()), (edge.weight, evidence));
+                    let first = evidence.first().copied();
+                    into.insert((ends.0, ends.1, edge.kind.to_owned(), first), (edge.weight, evidence));
                 }
             }
             prop_assert_eq!(&outgoing, &expected);
-            expected.retain(|(source, target, _), _| source != target);
+            expected.retain(|(source, target, ..), _| source != target);
             prop_assert_eq!(&incoming, &expected);
         }
 

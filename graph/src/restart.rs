@@ -1,197 +1,484 @@
-//! Random walk with restart over the links between concepts and chunks (X1).
+//! Random walk with restart over the links between concepts and chunks, and over relations (X1): personalised
+//! PageRank of the chunks, by a bounded number of steps or by local push.
 //!
 //! The walk starts at the concepts of a question, goes to chunks that mention them, on to other concepts
 //! of those chunks, and to chunks that mention these: the second chunk of a question that no single
 //! passage answers. Rare concepts attract: one that half of all chunks mention leads nowhere.
+//! [`crate::links`](mod@crate::links) says how likely each step is.
 //!
-//! Source: personalised PageRank of Haveliwala, "Topic-Sensitive PageRank", WWW 2002, cut after a few
-//! steps as in Gutiérrez et al., "HippoRAG", NeurIPS 2024.
+//! Sources: personalised PageRank of Haveliwala, "Topic-Sensitive PageRank", WWW 2002, cut after a few
+//! steps as in Gutiérrez et al., "HippoRAG", NeurIPS 2024; local push: Andersen, Chung and Lang, "Local
+//! Graph Partitioning using PageRank Vectors", FOCS 2006, section 3.
 //!
 //! Start reading at [`restart_walk`].
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 
 use loci_storage::{ConceptId, Ordinal, Scored};
 use roaring::RoaringBitmap;
 
+use crate::links::{Links, ViewLinks};
 use crate::view::GraphView;
 
 /// Links that a walk may be asked for.
 pub const STEPS_MAX: usize = 15;
 
+/// The least chance of starting anew with which a walk until a residual ends.
+const RESTART_MIN: f64 = 0.01;
+
+/// How far a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reach {
+    /// This many links, held to 1..=[`STEPS_MAX`]. The last must lead to chunks, so an even number walks
+    /// one link less. What the walk would do after that is left out.
+    Steps(usize),
+    /// Until no concept or chunk is left that would pass on more than this share of the walk along each of
+    /// its links. Its cost does not grow with the graph.
+    Residual(f64),
+}
+
 /// How a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RestartOptions {
-    /// Links to walk, held to 1..=[`STEPS_MAX`]. The last must lead to chunks, so an even number walks
-    /// one link less.
-    pub steps: usize,
-    /// The chance of starting anew whenever the walk comes back to concepts, in 0..=1.
+    /// How far.
+    pub reach: Reach,
+    /// The chance of starting anew whenever the walk comes back to concepts, in 0..=1; until a residual
+    /// it is at least 0.01.
     pub restart: f64,
-    /// Chunks and concepts that a step leaves from: those with the most mass. Bounds the cost of
-    /// concepts that very many chunks mention.
-    pub frontier: usize,
+    /// The chance of coming from a concept to the next one by a relation rather than by a chunk that
+    /// mentions both, in 0..=1.
+    pub relations: f64,
+    /// Links that one step follows: those of the concepts or chunks with the most mass. Bounds the cost
+    /// of concepts that very many chunks mention. A walk until a residual follows [`STEPS_MAX`] times as many.
+    pub links_max: usize,
 }
 
 impl Default for RestartOptions {
-    /// 3 steps (concept → chunk → concept → chunk), restart 0.5, 256 chunks or concepts.
+    /// 3 steps (concept → chunk → concept → chunk), restart 0.5, no relations, 65,536 links a step.
     fn default() -> RestartOptions {
         RestartOptions {
-            steps: 3,
+            reach: Reach::Steps(3),
             restart: 0.5,
-            frontier: 256,
+            relations: 0.0,
+            links_max: 1 << 16,
         }
     }
 }
 
-/// The `k` chunks where a walk from the seeds most likely ends, best first, ties by ordinal.
+/// Where a walk ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Restarted {
+    /// The chunks, best first, ties by ordinal. Scores are the chances of ending there; those of all chunks
+    /// sum to at most 1.
+    pub chunks: Vec<Scored>,
+    /// Whether the bound on links left something out.
+    pub truncated: bool,
+}
+
+/// The `k` chunks where a walk from the seeds most likely ends.
 ///
 /// `seeds`: concepts with positive weights of any scale; repeats add up; concepts that no live chunk
 /// mentions are ignored. `filter`: ordinals that may be returned; the walk itself goes anywhere.
 ///
-/// The walk, with rarity(c) = ln(1 + live chunks / live chunks that mention c):
-/// - it starts at a seed with a chance that goes with weight · rarity;
-/// - from a concept it goes to each chunk that mentions it with a chance that goes with
-///   1 + ln(mentions there);
-/// - from a chunk it goes to each of its concepts with a chance that goes with rarity;
-/// - at a concept it starts anew with the chance `restart`.
+/// The walk starts at a seed with a chance that goes with weight · rarity, and at a concept it starts anew
+/// with the chance `restart`. The answer does not depend on how chunks fell into segments, nor on whether
+/// the links are written down ([`GraphView::links`]), to the bit.
 ///
-/// Scores are the chances of ending in a chunk (their sum over all chunks is at most 1). The answer
-/// does not depend on how chunks fell into segments, to the bit.
-///
-/// Costs the mentions of at most `frontier` concepts and chunks a step, and a sort of each.
+/// Costs at most `links_max` links a step where they are written down; otherwise each concept and chunk that is
+/// met is counted, once.
 pub fn restart_walk<B: AsRef<[u8]>>(
     view: GraphView<'_, B>,
     seeds: &[(ConceptId, f32)],
     options: RestartOptions,
     filter: Option<&RoaringBitmap>,
     k: usize,
-) -> Vec<Scored> {
-    let mut walker = Walker {
-        view,
-        chunks: view.live_chunk_count() as f64,
-        rarity: HashMap::new(),
-    };
-    let restart = if options.restart.is_finite() {
-        options.restart.clamp(0.0, 1.0)
-    } else {
-        1.0
-    };
-    let start = walker.start(seeds);
-    let mut chunks = walker.reach_chunks(&start);
-    for _ in 1..options.steps.clamp(1, STEPS_MAX).div_ceil(2) {
-        let back = walker.reach_concepts(&heaviest(chunks, options.frontier));
-        let anew = start
-            .iter()
-            .map(|&(concept, mass)| (concept, mass * restart));
-        let on = back
-            .into_iter()
-            .map(|(concept, mass)| (concept, mass * (1.0 - restart)));
-        let concepts = summed(anew.chain(on).collect());
-        chunks = walker.reach_chunks(&heaviest(concepts, options.frontier));
+) -> Restarted {
+    thread_local! {
+        static SCRATCH: RefCell<Scratch> = RefCell::default();
     }
-    best(chunks, filter, k)
-}
-
-struct Walker<'a, B> {
-    view: GraphView<'a, B>,
-    /// Live chunks of the view.
-    chunks: f64,
-    rarity: HashMap<ConceptId, f64>,
-}
-
-impl<B: AsRef<[u8]>> Walker<'_, B> {
-    /// The seeds as chances that sum to 1, ascending.
-    fn start(&mut self, seeds: &[(ConceptId, f32)]) -> Vec<(ConceptId, f64)> {
-        let is_weight = |weight: f32| weight.is_finite() && weight > 0.0;
-        let weighed = seeds
-            .iter()
-            .filter(|seed| is_weight(seed.1))
-            .map(|&(seed, weight)| (seed, f64::from(weight) * self.rarity(seed)))
-            .filter(|seed| seed.1 > 0.0)
-            .collect();
-        let mut start = summed(weighed);
-        let total: f64 = start.iter().map(|seed| seed.1).sum();
-        start.iter_mut().for_each(|seed| seed.1 /= total);
-        start
-    }
-
-    /// 0 for a concept that no live chunk mentions.
-    fn rarity(&mut self, concept: ConceptId) -> f64 {
-        let (view, chunks) = (self.view, self.chunks);
-        *self
-            .rarity
-            .entry(concept)
-            .or_insert_with(|| match view.chunk_count(concept) {
-                0 => 0.0,
-                count => (1.0 + chunks / count as f64).ln(),
-            })
-    }
-
-    fn reach_chunks(&self, concepts: &[(ConceptId, f64)]) -> Vec<(Ordinal, f64)> {
-        let pull = |mentions: u32| 1.0 + f64::from(mentions.max(1)).ln();
-        let mut arrived = Vec::new();
-        for &(concept, mass) in concepts {
-            let total: f64 = self
-                .view
-                .chunks(concept)
-                .map(|(_, mentions)| pull(mentions))
-                .sum();
-            let shares = self.view.chunks(concept);
-            arrived.extend(shares.map(|(chunk, mentions)| (chunk, mass * pull(mentions) / total)));
+    SCRATCH.with(|scratch| {
+        let mut scratch = scratch.take();
+        let (masses, truncated) = match view.links {
+            Some(links) => masses(links.open_links(), seeds, options, &mut scratch),
+            None => masses(ViewLinks::new(view), seeds, options, &mut scratch),
+        };
+        SCRATCH.set(scratch);
+        Restarted {
+            chunks: best(&masses, filter, k),
+            truncated,
         }
-        summed(arrived)
+    })
+}
+
+/// Masses by id, of which few are not zero.
+#[derive(Default)]
+struct Masses {
+    of: Vec<f64>,
+    /// A bit an id that was added to.
+    touched: Vec<u64>,
+}
+
+impl Masses {
+    /// Adds, and says what was there before and is after.
+    #[inline]
+    fn add(&mut self, id: u32, mass: f64) -> (f64, f64) {
+        let at = id as usize;
+        if at >= self.of.len() {
+            self.grow(at);
+        }
+        let before = self.of[at];
+        self.of[at] += mass;
+        self.touched[at / 64] |= 1 << (at % 64);
+        (before, self.of[at])
     }
 
-    fn reach_concepts(&mut self, chunks: &[(Ordinal, f64)]) -> Vec<(ConceptId, f64)> {
-        let mut arrived = Vec::new();
-        for &(chunk, mass) in chunks {
-            let first = arrived.len();
-            let view = self.view;
-            arrived.extend(
-                view.concepts(chunk)
-                    .map(|(concept, _)| (concept, self.rarity(concept))),
-            );
-            let total: f64 = arrived[first..].iter().map(|share| share.1).sum();
-            if total > 0.0 {
-                arrived[first..]
-                    .iter_mut()
-                    .for_each(|share| share.1 *= mass / total);
+    #[cold]
+    fn grow(&mut self, at: usize) {
+        let len = (at + 1).next_power_of_two().max(64);
+        self.of.resize(len, 0.0);
+        self.touched.resize(len / 64, 0);
+    }
+
+    /// Takes a mass, leaving none.
+    fn take(&mut self, id: u32) -> f64 {
+        self.of.get_mut(id as usize).map_or(0.0, std::mem::take)
+    }
+
+    /// Moves all masses to `out`, by ascending id.
+    fn drain(&mut self, out: &mut Vec<(u32, f64)>) {
+        out.clear();
+        for (word, bits) in self.touched.iter_mut().enumerate() {
+            let mut left = std::mem::take(bits);
+            while left != 0 {
+                let id = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                out.push((id as u32, std::mem::take(&mut self.of[id])));
             }
         }
-        summed(arrived)
     }
 }
 
-/// One entry a key, ascending; what has the same key is added in the order it came.
-fn summed<K: Ord + Copy>(mut masses: Vec<(K, f64)>) -> Vec<(K, f64)> {
-    masses.sort_by_key(|mass| mass.0);
-    masses.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 += next.1;
+/// What walks of one thread use again. All masses are zero between them.
+#[derive(Default)]
+struct Scratch {
+    concepts: Masses,
+    related: Masses,
+    chunks: Masses,
+    /// Masses of chunks that were passed on.
+    settled: Masses,
+    lists: [Vec<(u32, f64)>; 2],
+}
+
+/// Where the walk is, by ascending ordinal, and whether the bound on links left something out.
+fn masses(
+    mut links: impl Links,
+    seeds: &[(ConceptId, f32)],
+    options: RestartOptions,
+    scratch: &mut Scratch,
+) -> (Vec<(u32, f64)>, bool) {
+    let share = |share: f64, otherwise: f64| match share.is_finite() {
+        true => share.clamp(0.0, 1.0),
+        false => otherwise,
+    };
+    let mut walker = Walker {
+        start: start(&mut links, seeds, &mut scratch.concepts),
+        links,
+        restart: share(options.restart, 1.0),
+        relations: share(options.relations, 0.0),
+        links_max: options.links_max,
+        truncated: false,
+    };
+    let masses = match options.reach {
+        Reach::Steps(steps) => walker.steps(steps.clamp(1, STEPS_MAX).div_ceil(2), scratch),
+        Reach::Residual(least) => walker.push(least, scratch),
+    };
+    (masses, walker.truncated)
+}
+
+/// The seeds as chances that sum to 1, ascending.
+fn start(
+    links: &mut impl Links,
+    seeds: &[(ConceptId, f32)],
+    scratch: &mut Masses,
+) -> Vec<(u32, f64)> {
+    for &(seed, weight) in seeds {
+        let rarity = links.rarity(seed.0);
+        if weight.is_finite() && weight > 0.0 && rarity > 0.0 {
+            scratch.add(seed.0, f64::from(weight) * f64::from(rarity));
         }
-        same
-    });
-    masses
+    }
+    let mut start = Vec::new();
+    scratch.drain(&mut start);
+    let total: f64 = start.iter().map(|seed| seed.1).sum();
+    start.iter_mut().for_each(|seed| seed.1 /= total);
+    start
 }
 
-/// The `limit` entries with the most mass (ties by key), by ascending key.
-fn heaviest<K: Ord + Copy>(mut masses: Vec<(K, f64)>, limit: usize) -> Vec<(K, f64)> {
-    if masses.len() > limit {
-        masses.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        masses.truncate(limit);
-        masses.sort_by_key(|mass| mass.0);
+struct Walker<L> {
+    links: L,
+    start: Vec<(u32, f64)>,
+    restart: f64,
+    relations: f64,
+    links_max: usize,
+    truncated: bool,
+}
+
+impl<L: Links> Walker<L> {
+    /// The masses of chunks after `rounds` times concepts → chunks.
+    fn steps(&mut self, rounds: usize, scratch: &mut Scratch) -> Vec<(u32, f64)> {
+        let mut concepts = self.start.clone();
+        let mut chunks = Vec::new();
+        self.reach_chunks(&concepts, &mut scratch.chunks);
+        scratch.chunks.drain(&mut chunks);
+        for _ in 1..rounds {
+            self.keep_own(&chunks, &mut scratch.chunks);
+            self.bound(&mut chunks, L::chunk_degree);
+            self.reach_concepts(&chunks, &mut scratch.concepts);
+            self.reach_related(&concepts, &mut scratch.related);
+            self.mix(&mut concepts, scratch);
+            self.bound(&mut concepts, L::concept_degree);
+            self.reach_chunks(&concepts, &mut scratch.chunks);
+            scratch.chunks.drain(&mut chunks);
+        }
+        chunks
     }
-    masses
+
+    fn reach_chunks(&mut self, concepts: &[(u32, f64)], chunks: &mut Masses) {
+        for &(concept, mass) in concepts {
+            self.links.chunks(concept, |chunk, share| {
+                chunks.add(chunk, mass * f64::from(share));
+            });
+        }
+    }
+
+    /// Whether concepts of one chunk alone are left out, because they send back what it sent them.
+    fn owns(&self) -> bool {
+        self.relations == 0.0
+    }
+
+    /// What chunks get back from their own concepts.
+    fn keep_own(&mut self, chunks: &[(u32, f64)], next: &mut Masses) {
+        if self.owns() {
+            for &(chunk, mass) in chunks {
+                let kept = mass * f64::from(self.links.own(chunk)) * (1.0 - self.restart);
+                next.add(chunk, kept);
+            }
+        }
+    }
+
+    /// What arrives at concepts from chunks, before it is multiplied by the concept's rarity.
+    fn reach_concepts(&mut self, chunks: &[(u32, f64)], concepts: &mut Masses) {
+        let with_own = !self.owns();
+        for &(chunk, mass) in chunks {
+            let each = mass / f64::from(self.links.total(chunk)).max(f64::MIN_POSITIVE);
+            self.links.concepts(chunk, with_own, |concept| {
+                concepts.add(concept, each);
+            });
+        }
+    }
+
+    /// What arrives at concepts from their neighbours; one without any keeps its own.
+    fn reach_related(&mut self, concepts: &[(u32, f64)], related: &mut Masses) {
+        if self.relations == 0.0 {
+            return;
+        }
+        for &(concept, mass) in concepts {
+            let mut alone = true;
+            self.links.neighbours(concept, |other, share| {
+                alone = false;
+                related.add(other, mass * f64::from(share));
+            });
+            if alone {
+                related.add(concept, mass);
+            }
+        }
+    }
+
+    /// The masses of concepts from what arrived at them and what starts anew.
+    fn mix(&mut self, concepts: &mut Vec<(u32, f64)>, scratch: &mut Scratch) {
+        let on = 1.0 - self.restart;
+        let Scratch { lists, related, .. } = scratch;
+        let [arrived, other] = lists;
+        scratch.concepts.drain(arrived);
+        for (concept, mass) in arrived.iter_mut() {
+            *mass *= on * (1.0 - self.relations) * f64::from(self.links.rarity(*concept));
+        }
+        related.drain(other);
+        for (_, mass) in other.iter_mut() {
+            *mass *= on * self.relations;
+        }
+        add_lists(arrived, other, concepts);
+        std::mem::swap(arrived, concepts);
+        other.clear();
+        let anew = self.start.iter();
+        other.extend(anew.map(|&(concept, mass)| (concept, mass * self.restart)));
+        add_lists(arrived, other, concepts);
+        concepts.retain(|concept| concept.1 > 0.0);
+    }
+
+    /// Keeps what has the most mass (ties by id) where all together has more links than a step follows.
+    fn bound(&mut self, masses: &mut Vec<(u32, f64)>, degree: Degree<L>) {
+        if self.fitting(masses, degree) == masses.len() {
+            return;
+        }
+        self.truncated = true;
+        masses.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let kept = self.fitting(masses, degree).max(1);
+        masses.truncate(kept);
+        masses.sort_unstable_by_key(|mass| mass.0);
+    }
+
+    /// How many of the first have no more links together than a step follows.
+    fn fitting(&mut self, masses: &[(u32, f64)], degree: Degree<L>) -> usize {
+        let mut left = self.links_max;
+        let fits = |&&(id, _): &&(u32, f64)| {
+            let rest = left.checked_sub(degree(&mut self.links, id));
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        };
+        masses.iter().take_while(fits).count()
+    }
+
+    /// The masses of chunks, by passing on what waits at a concept or chunk while it is more than `least` a
+    /// link, in the order in which it came to be.
+    fn push(&mut self, least: f64, scratch: &mut Scratch) -> Vec<(u32, f64)> {
+        let restart = self.restart.max(RESTART_MIN);
+        let on = (1.0 - restart) * (1.0 - self.relations);
+        let mut left = self.links_max.saturating_mul(STEPS_MAX);
+        let mut queue = VecDeque::new();
+        for &(concept, mass) in &self.start {
+            scratch.concepts.add(concept, mass * restart);
+            queue.push_back(Node::Concept(concept));
+        }
+        let bound = |degree: usize| least * degree.max(1) as f64;
+        while let Some(node) = queue.pop_front() {
+            let degree = match node {
+                Node::Concept(concept) => self.links.concept_degree(concept),
+                Node::Chunk(chunk) => self.links.chunk_degree(chunk),
+            };
+            let Some(rest) = left.checked_sub(degree.max(1)) else {
+                self.truncated = true;
+                break;
+            };
+            left = rest;
+            let mut reached = std::mem::take(&mut scratch.lists[0]);
+            reached.clear();
+            match node {
+                Node::Concept(concept) => {
+                    let mass = scratch.concepts.take(concept);
+                    let step = |chunk, share| reached.push((chunk, mass * f64::from(share)));
+                    self.links.chunks(concept, step);
+                    for &(chunk, mass) in &reached {
+                        let (before, after) = scratch.chunks.add(chunk, mass);
+                        let bound = bound(self.links.chunk_degree(chunk));
+                        if before <= bound && after > bound {
+                            queue.push_back(Node::Chunk(chunk));
+                        }
+                    }
+                    reached.clear();
+                    self.related_of(concept, mass * (1.0 - restart), &mut reached);
+                    left = left.saturating_sub(reached.len());
+                }
+                Node::Chunk(chunk) => {
+                    let mass = scratch.chunks.take(chunk);
+                    let own = match self.owns() {
+                        true => on * f64::from(self.links.own(chunk)),
+                        false => 0.0,
+                    };
+                    let mass = mass / (1.0 - own);
+                    scratch.settled.add(chunk, mass);
+                    let with_own = !self.owns();
+                    let step = |concept| reached.push((concept, mass * on));
+                    self.links.concepts(chunk, with_own, step);
+                    let total = self.links.total(chunk);
+                    for (concept, mass) in &mut reached {
+                        *mass *= f64::from(self.links.rarity(*concept)) / f64::from(total);
+                    }
+                }
+            }
+            for &(concept, mass) in &reached {
+                let (before, after) = scratch.concepts.add(concept, mass);
+                let bound = bound(self.links.concept_degree(concept));
+                if before <= bound && after > bound {
+                    queue.push_back(Node::Concept(concept));
+                }
+            }
+            scratch.lists[0] = reached;
+        }
+        let Scratch {
+            concepts,
+            chunks,
+            settled,
+            lists: [list, _],
+            ..
+        } = scratch;
+        concepts.drain(list);
+        chunks.drain(list);
+        for &(chunk, mass) in list.iter() {
+            settled.add(chunk, mass);
+        }
+        let mut masses = Vec::new();
+        settled.drain(&mut masses);
+        masses
+    }
+
+    /// What a concept passes on by relations of a mass that does not start anew.
+    fn related_of(&mut self, concept: u32, mass: f64, reached: &mut Vec<(u32, f64)>) {
+        if self.relations == 0.0 {
+            return;
+        }
+        let mass = mass * self.relations;
+        let step = |other, share| reached.push((other, mass * f64::from(share)));
+        self.links.neighbours(concept, step);
+        if reached.is_empty() {
+            reached.push((concept, mass));
+        }
+    }
+}
+
+type Degree<L> = fn(&mut L, u32) -> usize;
+
+/// Where mass waits to be passed on.
+#[derive(Clone, Copy)]
+enum Node {
+    Concept(u32),
+    Chunk(u32),
+}
+
+/// The sums of two lists by ascending id.
+fn add_lists(a: &[(u32, f64)], b: &[(u32, f64)], sum: &mut Vec<(u32, f64)>) {
+    sum.clear();
+    let (mut a, mut b) = (a.iter().copied().peekable(), b.iter().copied().peekable());
+    loop {
+        let next = match (a.peek(), b.peek()) {
+            (Some(&x), Some(&y)) if x.0 == y.0 => {
+                a.next();
+                b.next();
+                (x.0, x.1 + y.1)
+            }
+            (Some(&x), other) if other.is_none_or(|y| x.0 < y.0) => {
+                a.next();
+                x
+            }
+            (_, Some(&y)) => {
+                b.next();
+                y
+            }
+            _ => return,
+        };
+        sum.push(next);
+    }
 }
 
 /// The `k` best of what the filter lets through.
-fn best(chunks: Vec<(Ordinal, f64)>, filter: Option<&RoaringBitmap>, k: usize) -> Vec<Scored> {
-    let mut hits: Vec<Scored> = chunks
-        .into_iter()
-        .filter(|(chunk, _)| filter.is_none_or(|filter| filter.contains(chunk.0)))
-        .map(|(ordinal, mass)| Scored {
-            ordinal,
+fn best(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<Scored> {
+    let found = masses
+        .iter()
+        .filter(|(chunk, mass)| *mass > 0.0 && filter.is_none_or(|filter| filter.contains(*chunk)));
+    let mut hits: Vec<Scored> = found
+        .map(|&(chunk, mass)| Scored {
+            ordinal: Ordinal(chunk),
             score: mass as f32,
         })
         .collect();
@@ -212,13 +499,14 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Plainly right: chances as maps, every link looked at in every step.
+    /// Plainly right: chances as maps, every link looked at in every round.
     fn reference(
         facts: &Facts,
         seeds: &[(ConceptId, f32)],
-        steps: usize,
-        restart: f64,
+        rounds: usize,
+        options: RestartOptions,
     ) -> BTreeMap<Ordinal, f64> {
+        let (restart, relations) = (options.restart, options.relations);
         let rarity = |concept: ConceptId| match facts.chunks(concept).len() {
             0 => 0.0,
             count => (1.0 + facts.live.len() as f64 / count as f64).ln(),
@@ -231,33 +519,39 @@ mod tests {
         }
         let total: f64 = start.values().sum();
         start.values_mut().for_each(|mass| *mass /= total);
-        let mut concepts = start.clone();
-        let mut chunks = BTreeMap::new();
-        for step in 1..=steps {
-            if step % 2 == 1 {
-                chunks = BTreeMap::new();
-                for (&(concept, chunk), &mentions) in &facts.mentions {
-                    let total: f64 = facts.chunks(concept).iter().map(|link| pull(link.1)).sum();
-                    *chunks.entry(chunk).or_default() +=
-                        concepts[&concept] * pull(mentions) / total;
-                }
-            } else if step < steps {
-                for (concept, mass) in &mut concepts {
-                    let arrived: f64 = facts
-                        .chunks(*concept)
-                        .iter()
-                        .map(|&(chunk, _)| {
-                            let total: f64 = facts
-                                .mentioned(chunk)
-                                .iter()
-                                .map(|link| rarity(link.0))
-                                .sum();
-                            chunks[&chunk] * rarity(*concept) / total
-                        })
-                        .sum();
-                    *mass = restart * start[concept] + (1.0 - restart) * arrived;
-                }
+        let reach = |concepts: &BTreeMap<ConceptId, f64>| {
+            let mut chunks: BTreeMap<Ordinal, f64> = BTreeMap::new();
+            for (&(concept, chunk), &mentions) in &facts.mentions {
+                let total: f64 = facts.chunks(concept).iter().map(|link| pull(link.1)).sum();
+                *chunks.entry(chunk).or_default() += concepts[&concept] * pull(mentions) / total;
             }
+            chunks
+        };
+        let mut concepts = start.clone();
+        let mut chunks = reach(&concepts);
+        for _ in 1..rounds {
+            let mut next = BTreeMap::new();
+            for (&concept, &seeded) in &start {
+                let by_chunks = facts.chunks(concept).into_iter().map(|(chunk, _)| {
+                    let others = facts.mentioned(chunk).into_iter();
+                    let total: f64 = others.map(|link| rarity(link.0)).sum();
+                    chunks[&chunk] * rarity(concept) / total
+                });
+                let by_relations = start.keys().map(|&from| {
+                    let weights = facts.weights(from);
+                    let total: f64 = weights.values().sum();
+                    match weights.get(&concept) {
+                        Some(weight) => concepts[&from] * weight / total,
+                        None if weights.is_empty() && from == concept => concepts[&from],
+                        None => 0.0,
+                    }
+                });
+                let on = (1.0 - relations) * by_chunks.sum::<f64>()
+                    + relations * by_relations.sum::<f64>();
+                next.insert(concept, restart * seeded + (1.0 - restart) * on);
+            }
+            concepts = next;
+            chunks = reach(&concepts);
         }
         chunks.retain(|_, mass| *mass > 0.0);
         chunks
@@ -268,30 +562,77 @@ mod tests {
         prop::collection::vec(seed, 0..4)
     }
 
+    fn any_options() -> impl Strategy<Value = RestartOptions> {
+        let reach = prop_oneof![
+            (1usize..9).prop_map(Reach::Steps),
+            (2i32..9).prop_map(|digits| Reach::Residual(0.1f64.powi(digits))),
+        ];
+        (reach, 1u8..11, 0u8..11).prop_map(|(reach, restart, relations)| RestartOptions {
+            reach,
+            restart: f64::from(restart) / 10.0,
+            relations: f64::from(relations) / 10.0,
+            ..RestartOptions::default()
+        })
+    }
+
+    fn masses_of(found: Restarted) -> BTreeMap<Ordinal, f64> {
+        let hits = found.chunks.into_iter();
+        hits.map(|hit| (hit.ordinal, f64::from(hit.score)))
+            .collect()
+    }
+
     proptest! {
         #[test]
-        fn masses_agree_with_the_reference(
-            corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), steps in 1usize..7, tenths in 0u8..11,
+        fn steps_agree_with_the_reference(
+            corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), options in any_options(), steps in 1usize..9,
         ) {
-            let restart = f64::from(tenths) / 10.0;
-            let options = RestartOptions { steps, restart, ..RestartOptions::default() };
-            let got = corpus.with_view(&cuts, |view| restart_walk(view, &seeds, options, None, 99));
-            let want = reference(&corpus.facts(), &seeds, steps, restart);
-            let got: BTreeMap<Ordinal, f64> =
-                got.into_iter().filter(|hit| hit.score > 0.0).map(|hit| (hit.ordinal, f64::from(hit.score))).collect();
+            let options = RestartOptions { reach: Reach::Steps(steps), ..options };
+            let got = masses_of(corpus.with_view(&cuts, |view| restart_walk(view, &seeds, options, None, 99)));
+            let want = reference(&corpus.facts(), &seeds, steps.div_ceil(2), options);
             prop_assert_eq!(got.keys().collect::<Vec<_>>(), want.keys().collect::<Vec<_>>());
             prop_assert!(got.iter().all(|(chunk, mass)| (mass - want[chunk]).abs() < 1e-6), "{:?} {:?}", got, want);
         }
 
         #[test]
-        fn segments_change_no_bit_and_the_filter_changes_no_score(
-            corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), frontier in 0usize..6, k in 0usize..8,
+        fn a_small_residual_is_the_whole_walk(
+            corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), options in any_options(),
+        ) {
+            let options = RestartOptions { reach: Reach::Residual(1e-9), links_max: usize::MAX, ..options };
+            let found = corpus.with_view(&cuts, |view| restart_walk(view, &seeds, options, None, 99));
+            prop_assert!(!found.truncated);
+            let got = masses_of(found);
+            let rounds = (-20.0 / (1.0 - options.restart.min(0.999)).ln()).ceil() as usize;
+            let want = reference(&corpus.facts(), &seeds, rounds, options);
+            for (chunk, mass) in &want {
+                prop_assert!((got.get(chunk).unwrap_or(&0.0) - mass).abs() < 1e-5, "{:?} {:?}", got, want);
+            }
+        }
+
+        #[test]
+        fn neither_segments_nor_written_links_change_a_bit(
+            corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), options in any_options(), links_max in 0usize..40,
+        ) {
+            let options = RestartOptions { links_max, ..options };
+            let walk = |view: GraphView<'_, Vec<u8>>| restart_walk(view, &seeds, options, None, 99);
+            let got = corpus.with_view(&cuts, walk);
+            prop_assert_eq!(&got, &corpus.with_view(&[false; 5], walk));
+            prop_assert_eq!(&got, &corpus.with_analysis(&cuts, walk));
+            if !got.truncated {
+                let whole = RestartOptions { links_max: usize::MAX, ..options };
+                let whole = corpus.with_view(&cuts, |view| restart_walk(view, &seeds, whole, None, 99));
+                prop_assert_eq!(&got, &whole);
+            }
+        }
+
+        #[test]
+        fn the_filter_changes_no_score(
+            corpus in any_corpus(), seeds in any_seeds(), options in any_options(), k in 0usize..8,
             allowed in prop::collection::btree_set(0u32..15, 0..15),
         ) {
-            let options = RestartOptions { frontier, ..RestartOptions::default() };
             let filter: RoaringBitmap = allowed.iter().collect();
-            let got = corpus.with_view(&cuts, |view| restart_walk(view, &seeds, options, Some(&filter), k));
-            let mut all = corpus.with_view(&[false; 5], |view| restart_walk(view, &seeds, options, None, 99));
+            let walk = |filter, k| corpus.with_view(&[false; 5], |view| restart_walk(view, &seeds, options, filter, k));
+            let got = walk(Some(&filter), k).chunks;
+            let mut all = walk(None, 99).chunks;
             all.retain(|hit| allowed.contains(&hit.ordinal.0));
             all.truncate(k);
             prop_assert_eq!(got, all);
@@ -306,8 +647,10 @@ mod tests {
             segments: &segments,
             ranks: None,
             adjacency: None,
+            links: None,
         };
         let seeds = [nan, (ConceptId(2), 1.0), (ConceptId(3), -1.0)];
-        assert!(restart_walk(view, &seeds, RestartOptions::default(), None, 5).is_empty());
+        let found = restart_walk(view, &seeds, RestartOptions::default(), None, 5);
+        assert_eq!(found, Restarted::default());
     }
 }

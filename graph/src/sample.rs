@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 use crate::prerequisites::PREREQUISITE_FOR;
 use crate::{
     Adjacency, GraphReader, GraphView, MentionsBuilder, NamesBuilder, Ranks, RanksBuilder,
-    RelationsBuilder, adjacency,
+    RelationsBuilder, StoredLinks, adjacency, links,
 };
 
 const CONCEPTS: u32 = 10;
@@ -44,7 +44,10 @@ pub(crate) fn any_corpus() -> impl Strategy<Value = Corpus> {
         prop::collection::vec(mention, 0..6),
         prop::collection::vec(edge, 0..5),
     )
-        .prop_map(|(mentions, edges)| Document { mentions, edges });
+        .prop_map(|(mentions, edges)| Document {
+            mentions,
+            edges: BTreeSet::from_iter(edges).into_iter().collect(),
+        });
     let dead = prop::collection::btree_set(0..DOCUMENTS as u32 * CHUNKS_PER_DOCUMENT, 0..5);
     let ranks = prop::collection::vec(0u8..3, 0..CONCEPTS as usize);
     (prop::collection::vec(document, DOCUMENTS), dead, ranks).prop_map(
@@ -98,8 +101,8 @@ impl Corpus {
         self.with(cuts, false, read)
     }
 
-    /// As [`Corpus::with_view`], with the neighbours of concepts written down.
-    pub(crate) fn with_adjacency<T>(
+    /// As [`Corpus::with_view`], with the neighbours of concepts and the links written down.
+    pub(crate) fn with_analysis<T>(
         &self,
         cuts: &[bool],
         read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
@@ -110,7 +113,7 @@ impl Corpus {
     fn with<T>(
         &self,
         cuts: &[bool],
-        has_adjacency: bool,
+        is_analysed: bool,
         read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
     ) -> T {
         let mut segments = Vec::new();
@@ -139,13 +142,16 @@ impl Corpus {
             segments: &placed,
             ranks: Some(&ranks),
             adjacency: None,
+            links: None,
         };
+        let links = StoredLinks::open(links(view, &[])).unwrap();
         let edges = view.weighted_edges().into_iter();
         let edges: Vec<_> = edges.map(|(source, target, _)| (source, target)).collect();
         let adjacency = adjacency(&edges, |concept| view.rank(concept), &[]);
         let adjacency = Adjacency::open(adjacency).unwrap();
         read(GraphView {
-            adjacency: has_adjacency.then_some(&adjacency),
+            adjacency: is_analysed.then_some(&adjacency),
+            links: is_analysed.then_some(&links),
             ..view
         })
     }
@@ -251,6 +257,17 @@ impl Facts {
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect()
+    }
+
+    /// The neighbours of a concept, each with the sum of its edges' weights.
+    pub(crate) fn weights(&self, concept: ConceptId) -> BTreeMap<ConceptId, f64> {
+        let others = self.neighbours(concept).into_iter();
+        let weight = |other: ConceptId| {
+            let ends = [(concept, other), (other, concept)];
+            let between = |edge: &&Statement| ends.contains(&(edge.0, edge.1));
+            self.edges.iter().filter(between).count() as f64
+        };
+        others.map(|other| (other, weight(other))).collect()
     }
 
     pub(crate) fn statements(&self, concept: ConceptId) -> BTreeSet<Statement> {

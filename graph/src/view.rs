@@ -14,6 +14,7 @@ use loci_storage::{ConceptId, Local, Ordinal, Placed};
 use crate::GraphError;
 use crate::adjacency::Adjacency;
 use crate::link::{Link, link_where, lookup};
+use crate::links::StoredLinks;
 use crate::mentions::MentionsReader;
 use crate::names::NamesReader;
 use crate::pagerank::Ranks;
@@ -50,6 +51,8 @@ pub struct GraphView<'a, B> {
     pub ranks: Option<&'a Ranks<B>>,
     /// The neighbours of concepts by these ranks, where they were written for these segments.
     pub adjacency: Option<&'a Adjacency<B>>,
+    /// The links of walks with restart, where they were written for these segments.
+    pub links: Option<&'a StoredLinks<B>>,
 }
 
 impl<B> Clone for GraphView<'_, B> {
@@ -69,7 +72,7 @@ pub struct ViewEdge<'a> {
     pub outgoing: bool,
     /// What the relation is called.
     pub kind: &'a str,
-    /// Sum of its weights in the segments where it is alive.
+    /// Sum of what the living documents that state it say.
     pub weight: f32,
     /// The live chunks that state it, ascending.
     pub evidence: Vec<Ordinal>,
@@ -288,6 +291,7 @@ mod tests {
                 segments: &segments,
                 ranks: None,
                 adjacency: None,
+                links: None,
             };
             let ids: Vec<u32> = view.concept_ids().into_iter().map(|id| id.0).collect();
             (

@@ -299,8 +299,8 @@ impl<'v> Run<'v> {
             let weight = |seed| 1.0 / graph.chunk_count(seed).max(1) as f32;
             let weighed: Vec<_> = seeds.iter().map(|&seed| (seed, weight(seed))).collect();
             // Chunks of the layers that are not searched are few: extractors speak of leaves.
-            let mut chunks =
-                restart_walk(graph, &weighed, RestartOptions::default(), filter, 2 * k);
+            let options = RestartOptions::default();
+            let mut chunks = restart_walk(graph, &weighed, options, filter, 2 * k).chunks;
             chunks.retain(|hit| view.is_searched(hit.ordinal, layers));
             chunks.truncate(k);
             let walk = two_hop(graph, &seeds, hops);

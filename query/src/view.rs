@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use loci_graph::{Adjacency, CommunitiesReader, GraphReader, GraphView, Ranks};
+use loci_graph::{Adjacency, CommunitiesReader, GraphReader, GraphView, Ranks, StoredLinks};
 use loci_index::analysis::Languages;
 use loci_index::facets::FacetReader;
 use loci_index::text::TextReader;
@@ -25,6 +25,8 @@ pub struct ReadView {
     analysis: Option<Arc<Analysis>>,
     /// Whether the analysis is of just these segments, with these dead chunks.
     is_analysed: bool,
+    /// Whether, beyond that, its links lie in the same places.
+    is_linked: bool,
     languages: Languages,
 }
 
@@ -54,6 +56,7 @@ struct Analysis {
     part: u64,
     ranks: Ranks<Section>,
     adjacency: Option<Adjacency<Section>>,
+    links: Option<StoredLinks<Section>>,
     communities: Option<CommunitiesReader<Section>>,
 }
 
@@ -84,11 +87,16 @@ impl ReadView {
         let known = known.map(|segment| (segment.id, segment.dead.len()));
         let adjacency = analysis.as_ref().and_then(|of| of.adjacency.as_ref());
         let is_analysed = adjacency.is_some_and(|adjacency| adjacency.covers(known));
+        let known = snapshot.segments().iter();
+        let known = known.map(|segment| (segment.id, segment.dead.len(), segment.base));
+        let links = analysis.as_ref().and_then(|of| of.links.as_ref());
+        let is_linked = links.is_some_and(|links| links.covers(known));
         Ok(ReadView {
             snapshot,
             segments,
             analysis,
             is_analysed,
+            is_linked,
             languages,
         })
     }
@@ -141,11 +149,14 @@ impl ReadView {
         &'v self,
         segments: &'v [Placed<'v, GraphReader<Section>>],
     ) -> GraphView<'v, Section> {
-        let adjacency = self.analysis.as_ref().and_then(|of| of.adjacency.as_ref());
+        let analysis = self.analysis.as_ref();
+        let adjacency = analysis.and_then(|of| of.adjacency.as_ref());
+        let links = analysis.and_then(|of| of.links.as_ref());
         GraphView {
             segments,
             ranks: self.ranks(),
             adjacency: adjacency.filter(|_| self.is_analysed),
+            links: links.filter(|_| self.is_linked),
         }
     }
 
@@ -223,11 +234,13 @@ impl Analysis {
         }
         let ranks = Ranks::open(part.find(SectionId::Ranks, 0)?).ok()?;
         let adjacency = part.find(SectionId::Adjacency, 0);
+        let links = part.find(SectionId::Links, 0);
         let communities = part.find(SectionId::Communities, 0);
         Some(Arc::new(Analysis {
             part: number,
             ranks,
             adjacency: adjacency.and_then(|section| Adjacency::open(section).ok()),
+            links: links.and_then(|section| StoredLinks::open(section).ok()),
             communities: communities.and_then(|section| CommunitiesReader::open(section).ok()),
         }))
     }

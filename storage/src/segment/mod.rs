@@ -45,6 +45,8 @@ pub enum SectionId {
     Adjacency = 97,
     /// Communities of concepts, in the analysis of the store.
     Communities = 98,
+    /// Links of walks with restart, in the analysis of the store.
+    Links = 99,
 }
 
 /// Which chunks a section speaks of.

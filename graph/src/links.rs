@@ -1,0 +1,594 @@
+//! What a walk with restart steps along: concept → chunk, chunk → concept, concept → concept, with the chance of
+//! each step. Written with the analysis as one section, or read off the segments where that is older than
+//! they are.
+//!
+//! With rarity(c) = ln(1 + live chunks / live chunks that mention c):
+//! - from a concept to a chunk that mentions it, the chance goes with 1 + ln(mentions there);
+//! - from a chunk to a concept that it mentions, the chance goes with the concept's rarity;
+//! - from a concept to a neighbour, the chance goes with the weight of the relations between them; where
+//!   all weigh nothing, each neighbour is as likely as the others.
+//!
+//! A concept that one chunk alone mentions sends back what that chunk sent: a walk that takes no relations
+//! counts such concepts as the chunk's *own* share and need not visit them.
+//!
+//! ```text
+//! offset  size        field           (integers are little-endian u32)
+//!      0     4        version         1
+//!      4     4        concept_count   n: one past the highest concept id that has a link
+//!      8     4        chunk_count     m: chunks of the segments, dead ones included
+//!     12     4        link_count      l: (concept, live chunk that mentions it)
+//!     16     4        arc_count       a: (concept, neighbour), in both directions
+//!     20     4        segment_count   s
+//!     24   16s        segments        u64 id, chunks that were dead, ordinal of the first chunk
+//!      -     4n       rarities        f32; 0 where no live chunk mentions the concept
+//!      -     4(n + 1) concept_starts  rows of the next two
+//!      -     4l       chunks          ordinals, ascending in each row
+//!      -     4l       chunk_shares    f32, sum 1 in each row
+//!      -     4m       totals          f32, by chunk: the sum of the rarities of its concepts
+//!      -     4m       owns            f32, by chunk: the part of it that is of its own concepts
+//!      -     4(m + 1) chunk_starts    rows of the next
+//!      -     4l       concepts        first those of other chunks too, then its own; both ascending
+//!      -     4m       own_counts      by chunk: how many of them are its own
+//!      -     4(n + 1) arc_starts      rows of the next two
+//!      -     4a       neighbours      ids, ascending in each row
+//!      -     4a       arc_shares      f32, sum 1 in each row
+//! ```
+//!
+//! Start reading at [`Links`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use loci_storage::{ConceptId, Ordinal, SegmentId};
+
+use crate::GraphError;
+use crate::view::GraphView;
+use crate::words::{Layout, Words, count, extend, starts};
+
+const SECTION: &str = "links";
+const VERSION: u32 = 1;
+/// Words of a segment.
+const SEGMENT_WORDS: usize = 4;
+
+/// The steps that a walk can take.
+pub(crate) trait Links {
+    /// 0 for a concept that no live chunk mentions.
+    fn rarity(&mut self, concept: u32) -> f32;
+
+    /// Links of a concept to chunks, and to concepts.
+    fn concept_degree(&mut self, concept: u32) -> usize;
+
+    /// Links of a chunk to concepts that it does not own.
+    fn chunk_degree(&mut self, chunk: u32) -> usize;
+
+    /// Chunks that mention a concept, ascending, and their shares.
+    fn chunks(&mut self, concept: u32, step: impl FnMut(u32, f32));
+
+    /// Concepts that a chunk mentions; its own only where `with_own` says so.
+    fn concepts(&mut self, chunk: u32, with_own: bool, step: impl FnMut(u32));
+
+    /// The sum of the rarities of all its concepts.
+    fn total(&mut self, chunk: u32) -> f32;
+
+    /// The part of a chunk's rarities that is of its own concepts.
+    fn own(&mut self, chunk: u32) -> f32;
+
+    /// Neighbours of a concept, ascending, and their shares.
+    fn neighbours(&mut self, concept: u32, step: impl FnMut(u32, f32));
+}
+
+fn rarity(live: f64, chunks: usize) -> f32 {
+    match chunks {
+        0 => 0.0,
+        chunks => (1.0 + live / chunks as f64).ln() as f32,
+    }
+}
+
+fn pull(mentions: u32) -> f64 {
+    1.0 + f64::from(mentions.max(1)).ln()
+}
+
+/// Shares of the neighbours of a concept, from the weights of its edges.
+fn arc_shares(edges: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
+    let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
+    for (other, weight) in edges {
+        *weights.entry(other).or_default() += f64::from(weight);
+    }
+    let total: f64 = weights.values().sum();
+    let even = 1.0 / weights.len().max(1) as f64;
+    let share = |weight: f64| match total > 0.0 && total.is_finite() {
+        true => weight / total,
+        false => even,
+    };
+    let shares = weights.into_iter();
+    shares
+        .map(|(other, weight)| (other, share(weight) as f32))
+        .collect()
+}
+
+/// Links read off the segments of a view. Slow: each concept and chunk is counted when it is met.
+pub(crate) struct ViewLinks<'a, B> {
+    view: GraphView<'a, B>,
+    live: f64,
+    /// Live chunks that mention a concept, and the sum of their pulls.
+    counted: HashMap<u32, (usize, f64)>,
+}
+
+impl<'a, B: AsRef<[u8]>> ViewLinks<'a, B> {
+    pub(crate) fn new(view: GraphView<'a, B>) -> ViewLinks<'a, B> {
+        ViewLinks {
+            view,
+            live: view.live_chunk_count() as f64,
+            counted: HashMap::new(),
+        }
+    }
+
+    fn counted(&mut self, concept: u32) -> (usize, f64) {
+        let view = self.view;
+        *self.counted.entry(concept).or_insert_with(|| {
+            let chunks = view.chunks(ConceptId(concept));
+            chunks.fold((0, 0.0), |(chunks, pulls), (_, mentions)| {
+                (chunks + 1, pulls + pull(mentions))
+            })
+        })
+    }
+
+    /// Concepts of a chunk: those of other chunks too, then its own.
+    fn row(&mut self, chunk: u32) -> (Vec<u32>, Vec<u32>) {
+        let concepts = self.view.concepts(Ordinal(chunk));
+        concepts
+            .map(|(concept, _)| concept.0)
+            .partition(|&concept| self.counted(concept).0 > 1)
+    }
+
+    /// The sum of the rarities of some concepts.
+    fn sum(&mut self, concepts: &[u32]) -> f64 {
+        let rarities = concepts
+            .iter()
+            .map(|&concept| f64::from(self.rarity(concept)));
+        rarities.sum()
+    }
+}
+
+impl<B: AsRef<[u8]>> Links for ViewLinks<'_, B> {
+    fn rarity(&mut self, concept: u32) -> f32 {
+        rarity(self.live, self.counted(concept).0)
+    }
+
+    fn concept_degree(&mut self, concept: u32) -> usize {
+        self.counted(concept).0
+    }
+
+    fn chunk_degree(&mut self, chunk: u32) -> usize {
+        self.row(chunk).0.len()
+    }
+
+    fn chunks(&mut self, concept: u32, mut step: impl FnMut(u32, f32)) {
+        let (_, pulls) = self.counted(concept);
+        for (chunk, mentions) in self.view.chunks(ConceptId(concept)) {
+            step(chunk.0, (pull(mentions) / pulls) as f32);
+        }
+    }
+
+    fn concepts(&mut self, chunk: u32, with_own: bool, step: impl FnMut(u32)) {
+        let (shared, own) = self.row(chunk);
+        let own = own.into_iter().filter(|_| with_own);
+        shared.into_iter().chain(own).for_each(step);
+    }
+
+    fn total(&mut self, chunk: u32) -> f32 {
+        let (shared, own) = self.row(chunk);
+        (self.sum(&shared) + self.sum(&own)) as f32
+    }
+
+    fn own(&mut self, chunk: u32) -> f32 {
+        let (shared, own) = self.row(chunk);
+        let (shared, own) = (self.sum(&shared), self.sum(&own));
+        part(own, shared + own)
+    }
+
+    fn neighbours(&mut self, concept: u32, mut step: impl FnMut(u32, f32)) {
+        let edges = self.view.live_edges(ConceptId(concept));
+        let edges = edges.map(|(_, edge)| (edge.other.0, edge.weight));
+        for (other, share) in arc_shares(edges.filter(|edge| edge.0 != concept)) {
+            step(other, share);
+        }
+    }
+}
+
+fn part(own: f64, total: f64) -> f32 {
+    match total > 0.0 {
+        true => (own / total) as f32,
+        false => 0.0,
+    }
+}
+
+/// The bytes of the section: the links of `view`, whose segments are `segments`, in its order, each with its
+/// number of dead chunks and the ordinal of its first.
+///
+/// Costs a pass over all mentions and relations. Memory: some 24 bytes a link and an arc.
+pub fn links<B: AsRef<[u8]>>(
+    view: GraphView<'_, B>,
+    segments: &[(SegmentId, u32, Ordinal)],
+) -> Vec<u8> {
+    let last = view.segments.last();
+    let chunks = last.map_or(0, |last| last.base.0 + last.chunk_count);
+    let live = view.live_chunk_count() as f64;
+    let concepts = view.concept_ids();
+    let nodes = concepts.last().map_or(0, |last| last.0 + 1);
+    let rows = (0..nodes).map(|concept| view.chunks(ConceptId(concept)));
+    let rows = rows.map(|row| row.map(|(chunk, mentions)| (chunk.0, mentions)));
+    let rows: Vec<Vec<(u32, u32)>> = rows.map(Iterator::collect).collect();
+    let rarities: Vec<f32> = rows.iter().map(|row| rarity(live, row.len())).collect();
+    let edges = view.weighted_edges();
+    let ends = edges.iter().filter(|(a, b, _)| a != b);
+    let mut arcs: Vec<Vec<(u32, f32)>> = vec![Vec::new(); nodes as usize];
+    for &(source, target, weight) in ends {
+        arcs[source.0 as usize].push((target.0, weight));
+        arcs[target.0 as usize].push((source.0, weight));
+    }
+    let arcs = arcs.into_iter().map(|row| arc_shares(row.into_iter()));
+    let arcs: Vec<Vec<(u32, f32)>> = arcs.collect();
+    let of_chunks = (0..chunks).map(|chunk| ChunkRow::new(view, Ordinal(chunk), &rows, &rarities));
+    let of_chunks: Vec<ChunkRow> = of_chunks.collect();
+    let mut bytes = Vec::new();
+    let header = [
+        VERSION,
+        nodes,
+        chunks,
+        count(rows.iter().map(Vec::len).sum()),
+        count(arcs.iter().map(Vec::len).sum()),
+        count(segments.len()),
+    ];
+    extend(&mut bytes, header);
+    for (id, dead, base) in segments {
+        extend(
+            &mut bytes,
+            [id.0 as u32, (id.0 >> 32) as u32, *dead, base.0],
+        );
+    }
+    extend(&mut bytes, rarities.iter().map(|rarity| rarity.to_bits()));
+    extend(&mut bytes, starts(rows.iter().map(Vec::len)));
+    extend(&mut bytes, rows.iter().flatten().map(|(chunk, _)| *chunk));
+    for row in &rows {
+        let pulls: f64 = row.iter().map(|link| pull(link.1)).sum();
+        let shares = row.iter().map(|link| (pull(link.1) / pulls) as f32);
+        extend(&mut bytes, shares.map(f32::to_bits));
+    }
+    extend(&mut bytes, of_chunks.iter().map(|row| row.total.to_bits()));
+    extend(&mut bytes, of_chunks.iter().map(|row| row.own.to_bits()));
+    extend(
+        &mut bytes,
+        starts(of_chunks.iter().map(|row| row.concepts.len())),
+    );
+    let concepts = of_chunks.iter().flat_map(|row| &row.concepts);
+    extend(&mut bytes, concepts.copied());
+    extend(&mut bytes, of_chunks.iter().map(|row| row.own_count));
+    extend(&mut bytes, starts(arcs.iter().map(Vec::len)));
+    extend(&mut bytes, arcs.iter().flatten().map(|(other, _)| *other));
+    let shares = arcs.iter().flatten().map(|(_, share)| share.to_bits());
+    extend(&mut bytes, shares);
+    bytes
+}
+
+/// The links of a chunk.
+struct ChunkRow {
+    concepts: Vec<u32>,
+    own_count: u32,
+    total: f32,
+    own: f32,
+}
+
+impl ChunkRow {
+    fn new<B: AsRef<[u8]>>(
+        view: GraphView<'_, B>,
+        chunk: Ordinal,
+        rows: &[Vec<(u32, u32)>],
+        rarities: &[f32],
+    ) -> ChunkRow {
+        let concepts = view.concepts(chunk).map(|(concept, _)| concept.0);
+        let (mut concepts, own): (Vec<u32>, Vec<u32>) =
+            concepts.partition(|&concept| rows[concept as usize].len() > 1);
+        let total = |concepts: &[u32]| -> f64 {
+            let rarities = concepts
+                .iter()
+                .map(|&concept| f64::from(rarities[concept as usize]));
+            rarities.sum()
+        };
+        let (of_shared, of_own) = (total(&concepts), total(&own));
+        concepts.extend(&own);
+        ChunkRow {
+            concepts,
+            own_count: count(own.len()),
+            total: (of_shared + of_own) as f32,
+            own: part(of_own, of_shared + of_own),
+        }
+    }
+}
+
+/// The links as one section, checked.
+#[derive(Debug)]
+pub struct StoredLinks<B> {
+    bytes: B,
+    segments: Range<usize>,
+    rarities: Range<usize>,
+    concept_starts: Range<usize>,
+    chunks: Range<usize>,
+    chunk_shares: Range<usize>,
+    totals: Range<usize>,
+    owns: Range<usize>,
+    chunk_starts: Range<usize>,
+    concepts: Range<usize>,
+    own_counts: Range<usize>,
+    arc_starts: Range<usize>,
+    neighbours: Range<usize>,
+    arc_shares: Range<usize>,
+}
+
+impl<B: AsRef<[u8]>> StoredLinks<B> {
+    /// Checks `bytes`, which may be anything: lengths, starts, and that every chunk and concept is one of
+    /// those that it counts. Costs a pass.
+    pub fn open(bytes: B) -> Result<StoredLinks<B>, GraphError> {
+        let (mut layout, [_, nodes, chunk_count, links, arcs, segments]) =
+            Layout::open::<6>(SECTION, VERSION, bytes.as_ref())?;
+        let (n, m) = (u64::from(nodes), u64::from(chunk_count));
+        let (links, arcs) = (u64::from(links), u64::from(arcs));
+        let stored = StoredLinks {
+            segments: layout.words(u64::from(segments) * SEGMENT_WORDS as u64)?,
+            rarities: layout.words(n)?,
+            concept_starts: layout.words(n + 1)?,
+            chunks: layout.words(links)?,
+            chunk_shares: layout.words(links)?,
+            totals: layout.words(m)?,
+            owns: layout.words(m)?,
+            chunk_starts: layout.words(m + 1)?,
+            concepts: layout.words(links)?,
+            own_counts: layout.words(m)?,
+            arc_starts: layout.words(n + 1)?,
+            neighbours: layout.words(arcs)?,
+            arc_shares: layout.words(arcs)?,
+            bytes,
+        };
+        layout.finish()?;
+        match stored.fault(nodes, chunk_count) {
+            None => Ok(stored),
+            Some(why) => Err(GraphError::Malformed {
+                section: SECTION,
+                why,
+            }),
+        }
+    }
+
+    fn fault(&self, nodes: u32, chunk_count: u32) -> Option<&'static str> {
+        let words = |range: &Range<usize>| self.words(range);
+        let links = words(&self.chunks).len();
+        let starts_fit = words(&self.concept_starts).are_starts_of(links)
+            && words(&self.chunk_starts).are_starts_of(links)
+            && words(&self.arc_starts).are_starts_of(words(&self.neighbours).len());
+        let below = |range: &Range<usize>, bound: u32| words(range).iter().all(|id| id < bound);
+        let ids_fit = below(&self.chunks, chunk_count)
+            && below(&self.concepts, nodes)
+            && below(&self.neighbours, nodes);
+        match (starts_fit, ids_fit) {
+            (false, _) => Some("starts do not ascend to the length of their array"),
+            (_, false) => Some("a chunk or concept is out of range"),
+            _ => None,
+        }
+    }
+
+    /// Whether it says what these segments, with as many dead chunks and in these places, say together.
+    pub fn covers(
+        &self,
+        segments: impl ExactSizeIterator<Item = (SegmentId, u64, Ordinal)>,
+    ) -> bool {
+        let known = self.words(&self.segments);
+        let mut segments = segments.enumerate();
+        segments.len() == known.len() / SEGMENT_WORDS
+            && segments.all(|(at, (id, dead, base))| {
+                let word = |i: usize| u64::from(known.get(at * SEGMENT_WORDS + i).unwrap_or(0));
+                let same_id = word(0) | word(1) << 32 == id.0;
+                same_id && word(2) == dead && word(3) == u64::from(base.0)
+            })
+    }
+
+    fn words(&self, range: &Range<usize>) -> Words<'_> {
+        Words::new(self.bytes.as_ref(), range)
+    }
+
+    /// For each array once, so that a step costs no slicing of the whole.
+    pub(crate) fn open_links(&self) -> OpenLinks<'_> {
+        OpenLinks {
+            rarities: self.words(&self.rarities),
+            concept_starts: self.words(&self.concept_starts),
+            chunks: self.words(&self.chunks),
+            chunk_shares: self.words(&self.chunk_shares),
+            totals: self.words(&self.totals),
+            owns: self.words(&self.owns),
+            chunk_starts: self.words(&self.chunk_starts),
+            concepts: self.words(&self.concepts),
+            own_counts: self.words(&self.own_counts),
+            arc_starts: self.words(&self.arc_starts),
+            neighbours: self.words(&self.neighbours),
+            arc_shares: self.words(&self.arc_shares),
+        }
+    }
+}
+
+/// The arrays of [`StoredLinks`].
+pub(crate) struct OpenLinks<'a> {
+    rarities: Words<'a>,
+    concept_starts: Words<'a>,
+    chunks: Words<'a>,
+    chunk_shares: Words<'a>,
+    totals: Words<'a>,
+    owns: Words<'a>,
+    chunk_starts: Words<'a>,
+    concepts: Words<'a>,
+    own_counts: Words<'a>,
+    arc_starts: Words<'a>,
+    neighbours: Words<'a>,
+    arc_shares: Words<'a>,
+}
+
+fn number(words: Words<'_>, at: u32) -> f32 {
+    words.get(at as usize).map_or(0.0, f32::from_bits)
+}
+
+fn shares(of: Words<'_>, shares: Words<'_>, row: Range<usize>, mut step: impl FnMut(u32, f32)) {
+    let rows = of.slice(row.clone()).iter().zip(shares.slice(row).iter());
+    rows.for_each(|(id, share)| step(id, f32::from_bits(share)));
+}
+
+impl OpenLinks<'_> {
+    /// The concepts of a chunk that it does not own, and its own.
+    fn row(&self, chunk: u32) -> (Range<usize>, usize) {
+        let row = self.chunk_starts.row(chunk as usize);
+        let own = self.own_counts.get(chunk as usize).unwrap_or(0) as usize;
+        let end = row.end.saturating_sub(own).max(row.start);
+        (row.start..end, row.end)
+    }
+}
+
+impl Links for OpenLinks<'_> {
+    fn rarity(&mut self, concept: u32) -> f32 {
+        number(self.rarities, concept)
+    }
+
+    fn concept_degree(&mut self, concept: u32) -> usize {
+        self.concept_starts.row(concept as usize).len()
+    }
+
+    fn chunk_degree(&mut self, chunk: u32) -> usize {
+        self.row(chunk).0.len()
+    }
+
+    fn chunks(&mut self, concept: u32, step: impl FnMut(u32, f32)) {
+        let row = self.concept_starts.row(concept as usize);
+        shares(self.chunks, self.chunk_shares, row, step);
+    }
+
+    fn concepts(&mut self, chunk: u32, with_own: bool, step: impl FnMut(u32)) {
+        let (shared, end) = self.row(chunk);
+        let row = match with_own {
+            true => shared.start..end,
+            false => shared,
+        };
+        self.concepts.slice(row).iter().for_each(step);
+    }
+
+    fn total(&mut self, chunk: u32) -> f32 {
+        number(self.totals, chunk)
+    }
+
+    fn own(&mut self, chunk: u32) -> f32 {
+        number(self.owns, chunk)
+    }
+
+    fn neighbours(&mut self, concept: u32, step: impl FnMut(u32, f32)) {
+        let row = self.arc_starts.row(concept as usize);
+        shares(self.neighbours, self.arc_shares, row, step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{any_corpus, any_cuts};
+    use proptest::prelude::*;
+
+    type Told = (Vec<f32>, Vec<Vec<(u32, f32)>>, Vec<Vec<u32>>, Vec<[f32; 2]>);
+
+    /// All that links say of 12 concepts and 20 chunks.
+    fn told(mut links: impl Links) -> Told {
+        let mut told = Told::default();
+        for concept in 0..12 {
+            told.0.push(links.rarity(concept));
+            let (mut chunks, mut neighbours) = (Vec::new(), Vec::new());
+            links.chunks(concept, |chunk, share| chunks.push((chunk, share)));
+            assert_eq!(links.concept_degree(concept), chunks.len());
+            links.neighbours(concept, |other, share| neighbours.push((other, share)));
+            told.1.extend([chunks, neighbours]);
+        }
+        for chunk in 0..20 {
+            let (mut all, mut shared) = (Vec::new(), Vec::new());
+            links.concepts(chunk, true, |concept| all.push(concept));
+            links.concepts(chunk, false, |concept| shared.push(concept));
+            assert_eq!(links.chunk_degree(chunk), shared.len());
+            told.2.extend([all, shared]);
+            told.3.push([links.total(chunk), links.own(chunk)]);
+        }
+        told
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_stored_is_what_the_segments_say(corpus in any_corpus(), cuts in any_cuts()) {
+            corpus.with_view(&cuts, |view| {
+                let stored = StoredLinks::open(links(view, &[])).unwrap();
+                assert_eq!(told(stored.open_links()), told(ViewLinks::new(view)));
+            });
+        }
+
+        #[test]
+        fn any_bytes_are_a_section_or_an_error(
+            corpus in any_corpus(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            keep in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = corpus.with_view(&[false; 5], |view| links(view, &[(SegmentId(1), 0, Ordinal(0))]));
+            for (at, value) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = value;
+            }
+            for bytes in [&bytes[..], &bytes[..keep.index(bytes.len())]] {
+                let Ok(stored) = StoredLinks::open(bytes) else { continue };
+                let mut links = stored.open_links();
+                for id in 0..40 {
+                    links.chunks(id, |_, _| ());
+                    links.concepts(id, true, |_| ());
+                    links.neighbours(id, |_, _| ());
+                }
+                stored.covers([(SegmentId(1), 0, Ordinal(0))].into_iter());
+            }
+        }
+    }
+
+    #[test]
+    fn they_hold_for_the_same_segments_in_the_same_places() {
+        let segments: [_; 0] = [];
+        let view: GraphView<'_, Vec<u8>> = GraphView {
+            segments: &segments,
+            ranks: None,
+            adjacency: None,
+            links: None,
+        };
+        let written = [
+            (SegmentId(3), 0, Ordinal(0)),
+            (SegmentId(1 << 40), 5, Ordinal(9)),
+        ];
+        let stored = StoredLinks::open(links(view, &written)).unwrap();
+        let covers = |segments: &[(u64, u64, u32)]| {
+            let segments = segments.iter();
+            stored.covers(segments.map(|&(id, dead, base)| (SegmentId(id), dead, Ordinal(base))))
+        };
+        assert!(covers(&[(3, 0, 0), (1 << 40, 5, 9)]));
+        assert!(!covers(&[(1 << 40, 5, 9), (3, 0, 0)]));
+        assert!(!covers(&[(3, 0, 0), (1 << 40, 6, 9)]));
+        assert!(!covers(&[(3, 0, 0), (1 << 40, 5, 8)]));
+        assert!(!covers(&[(3, 0, 0)]));
+    }
+
+    #[test]
+    fn bytes_are_those_of_version_1() {
+        let segments: [_; 0] = [];
+        let view: GraphView<'_, Vec<u8>> = GraphView {
+            segments: &segments,
+            ranks: None,
+            adjacency: None,
+            links: None,
+        };
+        let words = [1, 0, 0, 0, 0, 1, 7, 0, 3, 2, 0, 0, 0u32];
+        let bytes = links(view, &[(SegmentId(7), 3, Ordinal(2))]);
+        assert_eq!(bytes, words.map(u32::to_le_bytes).concat());
+    }
+}
