@@ -1,7 +1,8 @@
 //! What a document says of concepts and relations, kept as rows, and the records merged from them.
 //!
 //! Always true after each call, in the same transaction: a concept's or relation's record is what
-//! [`loci_graph::merge`] makes of its contributions, and the manifest counts those that have any.
+//! [`loci_graph::merge`] makes of what counts as said of it ([`Said::counted`]), and the manifest counts those
+//! of which something is said.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -19,8 +20,8 @@ use crate::document::{NewConcept, NewRelation};
 /// What one document says, by concept and by key of relation.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Said {
-    concepts: BTreeMap<ConceptId, ConceptContribution>,
-    relations: BTreeMap<Key, RelationContribution>,
+    pub(crate) concepts: BTreeMap<ConceptId, ConceptContribution>,
+    pub(crate) relations: BTreeMap<Key, RelationContribution>,
 }
 
 const MICRO: f64 = 1e6;
@@ -144,13 +145,76 @@ impl Said {
     }
 
     /// What the rows say that `document` says.
-    pub(crate) fn stored(staging: &Staging<'_>, document: DocumentId) -> Result<Said, StoreError> {
-        let rows = staging.rows();
+    pub(crate) fn stored(rows: &dyn Rows, document: DocumentId) -> Result<Said, StoreError> {
         Ok(Said {
             concepts: rows.concept_contributions(document)?.into_iter().collect(),
             relations: rows.relation_contributions(document)?.into_iter().collect(),
         })
     }
+
+    /// What it counts as in `document`, where concepts were merged or split by hand.
+    pub(crate) fn counted(
+        &self,
+        rows: &dyn Rows,
+        document: DocumentId,
+    ) -> Result<Said, StoreError> {
+        let mut counted = Said::default();
+        let mut moved = Vec::new();
+        for (&id, said) in &self.concepts {
+            let resolved = rows.resolve(id, Some(document))?;
+            match resolved.edit {
+                None => drop(counted.concepts.insert(id, said.clone())),
+                Some(edit) => moved.push((resolved.concept, edit, said.clone())),
+            }
+        }
+        for (id, edit, mut said) in moved {
+            let record = rows.concept_edit(edit)?;
+            let record = record.ok_or_else(|| missing(Table::ConceptEdits, &keys::edit(edit)))?;
+            let known = counted.concepts.entry(id);
+            let known = known.or_insert_with(|| ConceptContribution {
+                name: record.name,
+                ..ConceptContribution::default()
+            });
+            said.synonyms.push(normalise(&said.name));
+            unite(known, said);
+            let own = normalise(&known.name);
+            known.synonyms.retain(|name| *name != own);
+        }
+        for (key, said) in &self.relations {
+            let (source, target, kind) = relation_of(key)?;
+            let [source, target] = [source, target].map(|end| rows.resolve(end, Some(document)));
+            let (source, target) = (source?.concept, target?.concept);
+            if source == target {
+                continue;
+            }
+            let entry = counted
+                .relations
+                .entry(keys::relation(source, target, kind));
+            let known = entry.or_default();
+            merge::keep_longest(&mut known.description, &said.description);
+            known.weight_micro = known.weight_micro.saturating_add(said.weight_micro);
+            let chunks: BTreeSet<u32> = known.chunks.drain(..).chain(said.chunks.clone()).collect();
+            known.chunks = chunks.into_iter().collect();
+        }
+        Ok(counted)
+    }
+}
+
+/// Adds what one document says of a concept under another name.
+fn unite(known: &mut ConceptContribution, other: ConceptContribution) {
+    let is_first = known.kind.is_empty() || other.kind < known.kind;
+    if !other.kind.is_empty() && is_first {
+        known.kind = other.kind;
+    }
+    merge::keep_longest(&mut known.description, &other.description);
+    let synonyms: BTreeSet<String> = known.synonyms.drain(..).chain(other.synonyms).collect();
+    known.synonyms = synonyms.into_iter().collect();
+    let mut mentions: BTreeMap<u32, u32> = known.mentions.drain(..).collect();
+    for (chunk, count) in other.mentions {
+        let sum = mentions.entry(chunk).or_default();
+        *sum = sum.saturating_add(count);
+    }
+    known.mentions = mentions.into_iter().collect();
 }
 
 fn check_chunks(chunks: impl Iterator<Item = u32>, count: u32) -> Result<(), StoreError> {
@@ -169,24 +233,67 @@ pub(crate) fn replace(
     before: &Said,
     after: &Said,
 ) -> Result<(), StoreError> {
-    for (&id, old) in &before.concepts {
-        if after.concepts.get(&id) != Some(old) {
+    let counted_before = before.counted(staging.rows(), document)?;
+    let counted_after = after.counted(staging.rows(), document)?;
+    for (&id, old) in &counted_before.concepts {
+        if counted_after.concepts.get(&id) != Some(old) {
             withdraw_concept(staging, document, id, old)?;
+        }
+    }
+    for (key, old) in &counted_before.relations {
+        if counted_after.relations.get(key) != Some(old) {
+            withdraw_relation(staging, document, key, old)?;
+        }
+    }
+    rewrite(staging, document, before, after)?;
+    for (&id, new) in &counted_after.concepts {
+        if counted_before.concepts.get(&id) != Some(new) {
+            add_concept(staging, document, id, new)?;
+        }
+    }
+    for (key, new) in &counted_after.relations {
+        if counted_before.relations.get(key) != Some(new) {
+            add_relation(staging, key, new)?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores what a document says, as it says it.
+fn rewrite(
+    staging: &mut Staging<'_>,
+    document: DocumentId,
+    before: &Said,
+    after: &Said,
+) -> Result<(), StoreError> {
+    for id in before.concepts.keys() {
+        if !after.concepts.contains_key(id) {
+            staging.delete(Table::ConceptContributions, contribution_key(document, *id));
+            let key = keys::concept_document(*id, document);
+            staging.delete(Table::ConceptDocuments, key);
         }
     }
     for (&id, new) in &after.concepts {
         if before.concepts.get(&id) != Some(new) {
-            add_concept(staging, document, id, new)?;
+            let key = contribution_key(document, id);
+            staging.put(Table::ConceptContributions, key, encode(new)?);
+            let key = keys::concept_document(id, document);
+            staging.put(Table::ConceptDocuments, key, Vec::new());
         }
     }
-    for (key, old) in &before.relations {
-        if after.relations.get(key) != Some(old) {
-            withdraw_relation(staging, document, key, old)?;
+    for key in before.relations.keys() {
+        if !after.relations.contains_key(key) {
+            let row = keys::relation_in_document(document, key);
+            staging.delete(Table::RelationContributions, row);
+            staging.delete(Table::RelationDocuments, evidence_key(key, document)?);
         }
     }
     for (key, new) in &after.relations {
         if before.relations.get(key) != Some(new) {
-            add_relation(staging, document, key, new)?;
+            let row = keys::relation_in_document(document, key);
+            staging.put(Table::RelationContributions, row, encode(new)?);
+            let key = evidence_key(key, document)?;
+            staging.put(Table::RelationDocuments, key, Vec::new());
         }
     }
     Ok(())
@@ -212,13 +319,6 @@ fn add_concept(
     };
     staging.count_graph(i64::from(record.document_count == 0), 0);
     merge::fold(&mut record, document, said);
-    let key = contribution_key(document, id);
-    staging.put(Table::ConceptContributions, key, encode(said)?);
-    staging.put(
-        Table::ConceptDocuments,
-        keys::concept_document(id, document),
-        Vec::new(),
-    );
     staging.put(Table::Concepts, keys::concept(id), encode(&record)?);
     Ok(())
 }
@@ -229,41 +329,51 @@ fn withdraw_concept(
     id: ConceptId,
     said: &ConceptContribution,
 ) -> Result<(), StoreError> {
-    staging.delete(Table::ConceptContributions, contribution_key(document, id));
-    staging.delete(
-        Table::ConceptDocuments,
-        keys::concept_document(id, document),
-    );
     let Some(mut record) = staging.rows().concept(id)? else {
         return Err(missing(Table::Concepts, &keys::concept(id)));
     };
     if merge::withdraw(&mut record, document, said) == Withdrawn::Recount {
-        record = recount_concept(staging, id, &record.normalised)?;
+        record = recount_concept(staging.rows(), id, &record.normalised, Some(document))?;
     }
     staging.count_graph(-i64::from(record.document_count == 0), 0);
     staging.put(Table::Concepts, keys::concept(id), encode(&record)?);
     Ok(())
 }
 
+/// The record of a concept from what all documents say, but for one.
 fn recount_concept(
-    staging: &Staging<'_>,
+    rows: &dyn Rows,
     id: ConceptId,
     normalised: &str,
+    but: Option<DocumentId>,
 ) -> Result<ConceptRecord, StoreError> {
-    let rows = staging.rows();
+    let table = Table::ConceptContributions;
+    let mut all: BTreeMap<DocumentId, Said> = BTreeMap::new();
+    for source in rows.sources(id)? {
+        for document in documents_with(rows, Table::ConceptDocuments, &keys::concept(source))? {
+            let is_counted = rows.resolve(source, Some(document))?.concept == id;
+            if Some(document) == but || !is_counted {
+                continue;
+            }
+            let key = contribution_key(document, source);
+            let row = read(rows, table, &key)?;
+            let row = row.ok_or_else(|| missing(table, &key))?;
+            all.entry(document)
+                .or_default()
+                .concepts
+                .insert(source, row);
+        }
+    }
     let mut said = Vec::new();
-    for document in documents_with(staging, Table::ConceptDocuments, &keys::concept(id))? {
-        let key = contribution_key(document, id);
-        let table = Table::ConceptContributions;
-        let row = read(rows, table, &key)?;
-        said.push((document, row.ok_or_else(|| missing(table, &key))?));
+    for (document, of) in all {
+        let counted = of.counted(rows, document)?.concepts.into_values();
+        said.extend(counted.map(|of| (document, of)));
     }
     Ok(merge::recount(normalised, said))
 }
 
 fn add_relation(
     staging: &mut Staging<'_>,
-    document: DocumentId,
     key: &Key,
     said: &RelationContribution,
 ) -> Result<(), StoreError> {
@@ -271,13 +381,6 @@ fn add_relation(
     staging.count_graph(0, i64::from(record.is_none()));
     let mut record = record.unwrap_or_default();
     merge::fold_relation(&mut record, said);
-    let row = keys::relation_in_document(document, key);
-    staging.put(Table::RelationContributions, row, encode(said)?);
-    staging.put(
-        Table::RelationDocuments,
-        evidence_key(key, document)?,
-        Vec::new(),
-    );
     staging.put(Table::Relations, key.clone(), encode(&record)?);
     Ok(())
 }
@@ -288,36 +391,61 @@ fn withdraw_relation(
     key: &Key,
     said: &RelationContribution,
 ) -> Result<(), StoreError> {
-    staging.delete(
-        Table::RelationContributions,
-        keys::relation_in_document(document, key),
-    );
-    staging.delete(Table::RelationDocuments, evidence_key(key, document)?);
     let record: Option<RelationRecord> = read(staging.rows(), Table::Relations, key)?;
     let Some(mut record) = record else {
         return Err(missing(Table::Relations, key));
     };
     if merge::withdraw_relation(&mut record, said) == Withdrawn::Recount {
-        record = recount_relation(staging, key)?;
+        record = recount_relation(staging.rows(), key, Some(document))?;
     }
-    if record.document_count == 0 {
-        staging.count_graph(0, -1);
-        staging.delete(Table::Relations, key.clone());
-    } else {
-        staging.put(Table::Relations, key.clone(), encode(&record)?);
+    put_relation(staging, key, true, &record)
+}
+
+/// Stores the record of a relation that was there or not, or deletes it where nothing states it.
+fn put_relation(
+    staging: &mut Staging<'_>,
+    key: &Key,
+    was_there: bool,
+    record: &RelationRecord,
+) -> Result<(), StoreError> {
+    let is_there = record.document_count > 0;
+    staging.count_graph(0, i64::from(is_there) - i64::from(was_there));
+    match is_there {
+        true => staging.put(Table::Relations, key.clone(), encode(record)?),
+        false => staging.delete(Table::Relations, key.clone()),
     }
     Ok(())
 }
 
-fn recount_relation(staging: &Staging<'_>, key: &Key) -> Result<RelationRecord, StoreError> {
+/// The record of a relation from what all documents say, but for one.
+fn recount_relation(
+    rows: &dyn Rows,
+    key: &Key,
+    but: Option<DocumentId>,
+) -> Result<RelationRecord, StoreError> {
     let (source, target, kind) = relation_of(key)?;
-    let prefix = keys::relation_documents(source, target, kind);
+    let table = Table::RelationContributions;
+    let mut all: BTreeMap<DocumentId, Said> = BTreeMap::new();
+    let targets = rows.sources(target)?;
+    for from in rows.sources(source)? {
+        for &to in &targets {
+            let prefix = keys::relation_documents(from, to, kind);
+            for document in documents_with(rows, Table::RelationDocuments, &prefix)? {
+                let stated = keys::relation(from, to, kind);
+                if Some(document) == but {
+                    continue;
+                }
+                let row = keys::relation_in_document(document, &stated);
+                let found = read(rows, table, &row)?;
+                let found = found.ok_or_else(|| missing(table, &row))?;
+                let of = all.entry(document).or_default();
+                of.relations.insert(stated, found);
+            }
+        }
+    }
     let mut said = Vec::new();
-    for document in documents_with(staging, Table::RelationDocuments, &prefix)? {
-        let row = keys::relation_in_document(document, key);
-        let table = Table::RelationContributions;
-        let found = read(staging.rows(), table, &row)?;
-        said.push(found.ok_or_else(|| missing(table, &row))?);
+    for (document, of) in all {
+        said.extend(of.counted(rows, document)?.relations.remove(key));
     }
     Ok(merge::recount_relation(said))
 }
@@ -335,44 +463,110 @@ fn evidence_key(key: &[u8], document: DocumentId) -> Result<Key, StoreError> {
     Ok(keys::relation_document(source, target, kind, document))
 }
 
+/// Moves concepts by `change`, which concerns what documents say of `from`, in `documents` or, where there are none,
+/// in all; merges the records of what it changes anew, and has the documents indexed again.
+pub(crate) fn moved<R>(
+    staging: &mut Staging<'_>,
+    from: ConceptId,
+    documents: &[u64],
+    change: impl FnOnce(&mut Staging<'_>) -> Result<R, StoreError>,
+) -> Result<R, StoreError> {
+    let mut concerned: BTreeSet<DocumentId> = BTreeSet::new();
+    for source in staging.rows().sources(from)? {
+        let prefix = keys::concept(source);
+        concerned.extend(documents_with(
+            staging.rows(),
+            Table::ConceptDocuments,
+            &prefix,
+        )?);
+    }
+    concerned.retain(|id| documents.is_empty() || documents.contains(&id.0));
+    let mut touched = Touched::default();
+    touched.note(staging.rows(), from, &concerned)?;
+    let result = change(staging)?;
+    touched.note(staging.rows(), from, &concerned)?;
+    for id in touched.concepts {
+        let old = staging.rows().concept(id)?;
+        let Some(old) = old else { continue };
+        let new = recount_concept(staging.rows(), id, &old.normalised, None)?;
+        let [was, is] = [&old, &new].map(|record| i64::from(record.document_count > 0));
+        staging.count_graph(is - was, 0);
+        staging.put(Table::Concepts, keys::concept(id), encode(&new)?);
+    }
+    for key in touched.relations {
+        let old: Option<RelationRecord> = read(staging.rows(), Table::Relations, &key)?;
+        let new = recount_relation(staging.rows(), &key, None)?;
+        put_relation(staging, &key, old.is_some(), &new)?;
+    }
+    for id in concerned {
+        let document = staging.rows().document(id)?;
+        let count = document.map_or(0, |document| document.chunk_count);
+        staging.index_again(id, count);
+    }
+    Ok(result)
+}
+
+/// What a move changes the records of.
+#[derive(Default)]
+struct Touched {
+    concepts: BTreeSet<ConceptId>,
+    relations: BTreeSet<Key>,
+}
+
+impl Touched {
+    /// Notes what `from` counts as in these documents, and the relations that they state of it.
+    fn note(
+        &mut self,
+        rows: &dyn Rows,
+        from: ConceptId,
+        documents: &BTreeSet<DocumentId>,
+    ) -> Result<(), StoreError> {
+        self.concepts.insert(from);
+        for &document in documents {
+            let counted = rows.resolve(from, Some(document))?.concept;
+            self.concepts.insert(counted);
+            let said = Said::stored(rows, document)?.counted(rows, document)?;
+            for key in said.relations.into_keys() {
+                let (source, target, _) = relation_of(&key)?;
+                if source == counted || target == counted {
+                    self.relations.insert(key);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The documents at the ends of the keys that start with `prefix`.
 fn documents_with(
-    staging: &Staging<'_>,
+    rows: &dyn Rows,
     table: Table,
     prefix: &[u8],
 ) -> Result<Vec<DocumentId>, StoreError> {
     let mut documents = Vec::new();
     let after = keys::after_prefix(prefix);
-    staging
-        .rows()
-        .scan(table, prefix, after.as_deref(), &mut |key, _| {
-            documents.extend(keys::u64_at(key, prefix.len()).map(DocumentId));
-            Ok(ControlFlow::Continue(()))
-        })?;
+    rows.scan(table, prefix, after.as_deref(), &mut |key, _| {
+        documents.extend(keys::u64_at(key, prefix.len()).map(DocumentId));
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok(documents)
 }
 
 /// Counts the concepts and relations that have a contribution: what the manifest must say.
 pub(crate) fn recount(rows: &dyn Rows) -> Result<(u64, u64), StoreError> {
-    // Both tables are sorted by concept or relation first and document last.
-    let of_concept = |key: &[u8]| key[..key.len().min(4)].to_vec();
-    let of_relation = |key: &[u8]| key[..key.len().saturating_sub(8)].to_vec();
-    let concepts = count_distinct(rows, Table::ConceptDocuments, of_concept)?;
-    let relations = count_distinct(rows, Table::RelationDocuments, of_relation)?;
-    Ok((concepts, relations))
-}
-
-fn count_distinct(
-    rows: &dyn Rows,
-    table: Table,
-    what: impl Fn(&[u8]) -> Key,
-) -> Result<u64, StoreError> {
-    let (mut count, mut last) = (0, None);
-    rows.scan_all(table, &mut |key, _| {
-        let this = Some(what(key));
-        count += u64::from(this != last);
-        last = this;
+    let mut concepts = BTreeSet::new();
+    // Sorted by concept first and document last.
+    rows.scan_all(Table::ConceptDocuments, &mut |key, _| {
+        if let (Some(id), Some(document)) = (keys::u32_at(key, 0), keys::u64_at(key, 4)) {
+            let counted = rows.resolve(ConceptId(id), Some(DocumentId(document)))?;
+            concepts.insert(counted.concept);
+        }
         Ok(ControlFlow::Continue(()))
     })?;
-    Ok(count)
+    let mut relations = 0;
+    rows.scan_all(Table::Relations, &mut |_, _| {
+        relations += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((concepts.len() as u64, relations))
 }

@@ -22,6 +22,7 @@ use loci_storage::staging::indexed_title;
 use loci_storage::{ConceptId, DocumentId, Local, Placed, Rows, SpaceId, StoreError, Table, keys};
 use parking_lot::Mutex;
 
+use crate::contributions::Said;
 use crate::cores;
 use crate::facets::push_facets;
 use crate::space::Projector;
@@ -344,7 +345,8 @@ impl<'a> SegmentWriter<'a> {
         rows: &dyn Rows,
         document: &SegmentDocument,
     ) -> Result<(), StoreError> {
-        for (id, said) in rows.concept_contributions(document.id)? {
+        let said = Said::stored(rows, document.id)?.counted(rows, document.id)?;
+        for (id, said) in said.concepts {
             self.push_name(rows, id)?;
             for synonym in &said.synonyms {
                 self.names.push_synonym(synonym, id);
@@ -354,7 +356,7 @@ impl<'a> SegmentWriter<'a> {
                     .push(id, Local(document.first.0 + place), count);
             }
         }
-        for (key, said) in rows.relation_contributions(document.id)? {
+        for (key, said) in said.relations {
             let (source, target, kind) = keys::parse_relation(&key)
                 .ok_or_else(|| missing(Table::RelationContributions, &key))?;
             let evidence: Vec<Local> = said

@@ -5,10 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use loci_index::analysis::code_of;
 use loci_storage::records::{ChunkRecord, DocumentRecord, FileType, ItemRecord};
 use loci_storage::staging::DocumentRows;
-use loci_storage::{ChunkKey, DocumentId, DocumentKey, ItemId, Staging, StoreError};
+use loci_storage::{ChunkKey, DocumentId, DocumentKey, EditId, ItemId, Staging, StoreError};
 
 use crate::contributions::{self, Said};
 use crate::document::{NewConcept, NewDocument, NewItem, NewRelation};
+use crate::edits;
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -65,7 +66,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             let Some(id) = staging.rows().document_id(key)? else {
                 return Ok(false);
             };
-            let before = Said::stored(staging, id)?;
+            let before = Said::stored(staging.rows(), id)?;
             contributions::replace(staging, id, &before, &Said::default())?;
             Ok(staging.delete_document(key)?)
         })
@@ -117,11 +118,43 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             let document = staging.rows().document(id)?;
             let count = document.map_or(0, |document| document.chunk_count);
             let after = Said::new(staging, concepts, relations, count)?;
-            let before = Said::stored(staging, id)?;
+            let before = Said::stored(staging.rows(), id)?;
             contributions::replace(staging, id, &before, &after)?;
             staging.index_again(id, count);
             Ok(true)
         })
+    }
+
+    /// Has everything that is said of the concept `from` count as said of `into`: mentions, relations, items, now and
+    /// later. `into` may be a name that no document uses.
+    ///
+    /// Costs what is said of both, and an analysis of the documents that speak of `from`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when no document speaks of `from`; [`StoreError::Invalid`] when both are the same, or
+    /// `from` has parts of `into` that were split off or merged: undo that instead.
+    pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<EditId, Error> {
+        self.step(|staging| edits::merge(staging, from, into))
+    }
+
+    /// Has what some documents say of a concept count as said of another one, which may be new: two things of one
+    /// name are told apart. An item without a chunk stays.
+    ///
+    /// # Errors
+    /// As [`WriteTransaction::merge_concepts`]; also when one of the documents is not there or does not speak of it.
+    pub fn split_concept(
+        &mut self,
+        name: &str,
+        documents: &[DocumentKey],
+        into: &str,
+    ) -> Result<EditId, Error> {
+        self.step(|staging| edits::split(staging, name, documents, into))
+    }
+
+    /// Undoes a merge or split, whatever was merged or split since; `false` when there is none with this id, or
+    /// it was undone. What they did is otherwise kept: [`crate::View::concept_edits`] lists them.
+    pub fn undo_concept_edit(&mut self, id: EditId) -> Result<bool, Error> {
+        self.step(|staging| edits::undo(staging, id))
     }
 
     /// Stores a learning item.
@@ -181,7 +214,7 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
     let count = document.chunks.len() as u32;
     let after = Said::new(staging, document.concepts, document.relations, count)?;
     let before = match staging.rows().document_id(&key)? {
-        Some(id) => Said::stored(staging, id)?,
+        Some(id) => Said::stored(staging.rows(), id)?,
         None => Said::default(),
     };
     let (chunks, vectors) = document
@@ -286,7 +319,7 @@ pub(crate) fn key_of(document: &NewDocument) -> Result<DocumentKey, Error> {
     )?)
 }
 
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)

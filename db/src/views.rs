@@ -10,6 +10,8 @@ use loci_storage::segment::{PartBuilder, SectionId};
 use loci_storage::snapshot::{OpenSegment, Snapshot};
 use loci_storage::{Rows, SpaceId, StoreError, Views};
 
+use crate::edits::{self, ConceptEdit};
+use crate::error::Error;
 use crate::outside::{Models, Outside};
 use crate::segment::{Analyzers, Donor, Replaced, SegmentWriter, VectorSource};
 use crate::settings::Settings;
@@ -33,6 +35,11 @@ impl View {
     /// Rows, manifest and segments.
     pub fn snapshot(&self) -> &Snapshot {
         self.read.snapshot()
+    }
+
+    /// Merges and splits of concepts by hand that were not undone, oldest first.
+    pub fn concept_edits(&self) -> Result<Vec<ConceptEdit>, Error> {
+        edits::all(self.rows())
     }
 
     pub(crate) fn rows(&self) -> &dyn Rows {

@@ -6,7 +6,7 @@ use locidb::graph::{HopOptions, normalise, two_hop};
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::storage::{ConceptId, DocumentKey};
 use locidb::{
-    Database, EmbedderChoice, NewChunk, NewConcept, NewDocument, NewRelation, Silent, View,
+    Database, EmbedderChoice, NewChunk, NewConcept, NewDocument, NewItem, NewRelation, Silent, View,
 };
 
 /// A document of one passage that states relations between concepts.
@@ -153,4 +153,139 @@ fn a_walk_is_the_same_whether_neighbours_are_written_down_or_not() {
         .map(|limit| reached(&database.view(), "mill", limit))
         .collect();
     assert_eq!(written, gathered);
+}
+
+/// What the store says of a concept: mentions, and the other ends of its relations by weight.
+fn told(view: &View, name: &str) -> Option<(usize, Vec<(String, f32)>)> {
+    let segments = view.read().graph_segments();
+    let graph = view.read().graph(&segments);
+    let id = graph.lookup(&normalise(name))?;
+    let rows = view.snapshot().rows();
+    let others = graph.edges(id).into_iter().map(|edge| {
+        let other = rows.concept(edge.other).unwrap().unwrap();
+        (other.normalised, edge.weight)
+    });
+    let mut others: Vec<_> = others.collect();
+    others.sort_by(|a, b| a.0.cmp(&b.0));
+    Some((graph.chunk_count(id), others))
+}
+
+#[test]
+fn a_merge_moves_mentions_relations_and_items_and_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = store(folder.path());
+    let put = |document: NewDocument| {
+        database
+            .write(move |tx| tx.put_document(document).map(drop))
+            .unwrap();
+    };
+    put(document(
+        "rivers again",
+        &[("rhein", "danube"), ("rhein", "main")],
+    ));
+    let item = NewItem {
+        concept: Some("rhein".into()),
+        ..NewItem::default()
+    };
+    let item = database.write(|tx| tx.put_item(item)).unwrap();
+    let before: Vec<_> = ["rhine", "rhein", "danube", "main"]
+        .map(|name| told(&database.view(), name))
+        .into();
+    let edit = database
+        .write(|tx| tx.merge_concepts("Rhein", "Rhine"))
+        .unwrap();
+    let merged = told(&database.view(), "rhine").unwrap();
+    let others = ["danube", "elbe", "iron", "main", "mill"].map(ToOwned::to_owned);
+    assert_eq!(merged.0, 3);
+    let found: BTreeSet<_> = merged.1.iter().map(|other| other.0.clone()).collect();
+    assert_eq!(found, BTreeSet::from(others));
+    assert_eq!(
+        told(&database.view(), "rhein"),
+        Some(merged),
+        "by its other name"
+    );
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    assert_eq!(rows.items_of_concept(id(&view, "rhine")).unwrap(), [item]);
+    let record = rows.concept(id(&view, "rhine")).unwrap().unwrap();
+    assert_eq!((record.mention_count, record.document_count), (3, 3));
+    assert_eq!(
+        (&record.name[..], &record.synonyms[..]),
+        ("rhine", &["rhein".to_owned()][..])
+    );
+
+    // What is said later counts too.
+    put(document("more rivers", &[("rhein", "neckar")]));
+    assert_eq!(told(&database.view(), "rhine").unwrap().0, 4);
+    let key = DocumentKey::new("", "", "more rivers").unwrap();
+    database.write(move |tx| tx.delete_document(&key)).unwrap();
+
+    let again = database.write(|tx| tx.merge_concepts("rhine", "rhein"));
+    assert!(again.is_err(), "they are one");
+    assert!(
+        database
+            .write(move |tx| tx.undo_concept_edit(edit))
+            .unwrap()
+    );
+    assert!(
+        !database
+            .write(move |tx| tx.undo_concept_edit(edit))
+            .unwrap()
+    );
+    let after: Vec<_> = ["rhine", "rhein", "danube", "main"]
+        .map(|name| told(&database.view(), name))
+        .into();
+    assert_eq!(after, before);
+    let (stats, counted) = database.recount().unwrap();
+    assert_eq!(counted.differences(&stats), Vec::<String>::new());
+}
+
+#[test]
+fn a_split_tells_two_things_of_one_name_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = store(folder.path());
+    let key = |key: &str| DocumentKey::new("", "", key).unwrap();
+    let none = database.write(move |tx| tx.split_concept("iron", &[key("rivers")], "iron (tool)"));
+    assert!(none.unwrap_err().to_string().contains("does not speak of"));
+    let edit = database
+        .write(move |tx| tx.split_concept("iron", &[key("mill")], "Iron (tool)"))
+        .unwrap();
+    let view = database.view();
+    let related = |name: &str| {
+        let (_, others) = told(&view, name).unwrap();
+        others.into_iter().map(|other| other.0).collect::<Vec<_>>()
+    };
+    assert_eq!(related("iron"), ["copper", "zinc"]);
+    assert_eq!(related("Iron (tool)"), ["rhine"]);
+    let record = view.snapshot().rows().concept(id(&view, "iron tool"));
+    assert_eq!(record.unwrap().unwrap().name, "Iron (tool)");
+    let edits = view.concept_edits().unwrap();
+    assert_eq!(edits.len(), 1);
+    assert_eq!(
+        (
+            &edits[0].from[..],
+            &edits[0].into[..],
+            &edits[0].documents[..]
+        ),
+        ("iron", "Iron (tool)", &["mill".to_owned()][..])
+    );
+    let back = database.write(|tx| tx.merge_concepts("iron tool", "iron"));
+    assert!(back.unwrap_err().to_string().contains("undo"));
+
+    // It goes with the document, and comes back only where that is said again.
+    database
+        .write(move |tx| tx.delete_document(&key("mill")))
+        .unwrap();
+    assert_eq!(told(&database.view(), "iron tool"), None);
+    database
+        .write(move |tx| tx.undo_concept_edit(edit))
+        .unwrap();
+    database.finish(&Silent).unwrap();
+    database.compact(&Silent).unwrap();
+    let view = database.view();
+    assert_eq!(
+        view.snapshot().rows().concept_id("iron tool").unwrap(),
+        None
+    );
+    assert_eq!(told(&view, "iron").unwrap().0, 1);
 }

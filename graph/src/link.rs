@@ -25,9 +25,19 @@ pub struct Link {
 
 /// The concept with this normalised name in any segment; names win over synonyms, then the lowest id.
 pub fn lookup<B: AsRef<[u8]>>(readers: &[&NamesReader<B>], normalised: &str) -> Option<ConceptId> {
+    lookup_where(readers, normalised, |_| true)
+}
+
+/// [`lookup`] among the concepts that `keep` accepts.
+pub fn lookup_where<B: AsRef<[u8]>>(
+    readers: &[&NamesReader<B>],
+    normalised: &str,
+    keep: impl Fn(ConceptId) -> bool,
+) -> Option<ConceptId> {
     let named = readers
         .iter()
         .filter_map(|reader| reader.named(normalised))
+        .filter(|named| keep(named.concept))
         .min();
     named.map(|named| named.concept)
 }

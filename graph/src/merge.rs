@@ -135,7 +135,8 @@ pub fn recount_relation(
     record
 }
 
-fn keep_longest(kept: &mut String, other: &String) {
+/// Keeps the longer in bytes; of equally long ones the first in byte order.
+pub fn keep_longest(kept: &mut String, other: &String) {
     let longer = other.len() > kept.len();
     if longer || (other.len() == kept.len() && other < kept) {
         kept.clone_from(other);

@@ -13,7 +13,7 @@ use loci_storage::{ConceptId, Local, Ordinal, Placed};
 
 use crate::GraphError;
 use crate::adjacency::Adjacency;
-use crate::link::{Link, link_where, lookup};
+use crate::link::{Link, link_where, lookup_where};
 use crate::links::StoredLinks;
 use crate::mentions::MentionsReader;
 use crate::names::NamesReader;
@@ -239,7 +239,9 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
 
     /// The visible concept with this normalised name or synonym.
     pub fn lookup(&self, normalised: &str) -> Option<ConceptId> {
-        lookup(&self.names(), normalised).filter(|&concept| self.is_visible(concept))
+        lookup_where(&self.names(), normalised, |concept| {
+            self.is_visible(concept)
+        })
     }
 
     fn names(&self) -> Vec<&'a NamesReader<B>> {

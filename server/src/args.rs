@@ -158,7 +158,23 @@ pub(crate) struct Concept {
     #[arg(long, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Its name, however written
-    pub(crate) name: String,
+    #[arg(required_unless_present_any = ["undo", "edits"])]
+    pub(crate) name: Option<String>,
+    /// Have everything that is said of it count as said of another concept
+    #[arg(long, value_name = "OTHER", conflicts_with_all = ["split_into", "undo", "edits"])]
+    pub(crate) merge_into: Option<String>,
+    /// Have what some documents say of it count as said of another concept
+    #[arg(long, value_name = "OTHER", requires = "document", conflicts_with_all = ["undo", "edits"])]
+    pub(crate) split_into: Option<String>,
+    /// A document to split off; give it again for more
+    #[arg(long, value_name = "KEY", requires = "split_into")]
+    pub(crate) document: Vec<String>,
+    /// Undo a merge or split, by its number
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["name", "edits"])]
+    pub(crate) undo: Option<u64>,
+    /// List the merges and splits that were not undone
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) edits: bool,
 }
 
 #[derive(Debug, Args)]

@@ -532,6 +532,72 @@ fn concepts_are_ranked_and_grouped() {
     assert!(told.starts_with("4 concepts, 1 relations; "), "{told}");
     let concept = &json(0, &["concept", "--db", &db, "sand"])[0];
     assert!(concept["communities"].is_array() && concept["pagerank"].as_f64() > Some(0.0));
+    assert!(concept["first"]["chunk"].is_string(), "{concept}");
+}
+
+#[test]
+fn concepts_are_merged_and_split_by_hand() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let db = db(path);
+    let data = data_folder(path);
+    json(
+        0,
+        &["load", "--db", &db, "--data", &data, "--embedder", "none"],
+    );
+    let concept = |name: &str| json(0, &["concept", "--db", &db, name]).remove(0);
+    let before = concept("sand");
+    let merged = json(
+        0,
+        &["concept", "--db", &db, "sand", "--merge-into", "Gravel"],
+    );
+    let edit = merged[0]["edit"].to_string();
+    let gravel = concept("sand");
+    assert_eq!(
+        (&gravel["name"], &gravel["synonyms"][0]),
+        (&"Gravel".into(), &"sand".into())
+    );
+    assert_eq!(
+        (&gravel["chunks"], &gravel["first"]),
+        (&before["chunks"], &before["first"])
+    );
+    let edits = json(0, &["concept", "--db", &db, "--edits"]);
+    assert_eq!(
+        (&edits[0]["from"], &edits[0]["into"]),
+        (&"sand".into(), &"Gravel".into())
+    );
+    json(0, &["concept", "--db", &db, "--undo", &edit]);
+    assert_eq!(concept("sand"), before);
+    json(1, &["concept", "--db", &db, "--undo", &edit]);
+
+    let key = before["first"]["document"].as_str().unwrap();
+    let split = [
+        "concept",
+        "--db",
+        &db,
+        "sand",
+        "--split-into",
+        "sand (beach)",
+        "--document",
+        key,
+    ];
+    json(0, &split);
+    assert_eq!(concept("sand beach")["first"]["document"], key);
+    json(
+        1,
+        &[
+            "concept",
+            "--db",
+            &db,
+            "sand",
+            "--split-into",
+            "x",
+            "--document",
+            "nowhere",
+        ],
+    );
+    json(2, &["concept", "--db", &db, "sand", "--split-into", "x"]);
+    json(2, &["concept", "--db", &db]);
 }
 
 #[test]

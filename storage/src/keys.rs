@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::StoreError;
-use crate::ids::{ConceptId, DocumentId, ItemId, SpaceId};
+use crate::ids::{ConceptId, DocumentId, EditId, ItemId, SpaceId};
 use crate::limits::KEY_LEN_MAX;
 
 /// What a document is called outside of the store: unique by user, collection and key.
@@ -155,6 +155,21 @@ pub fn chunk_item(document: DocumentId, suffix: u32, id: ItemId) -> Key {
 /// Key in `concept_items`.
 pub fn concept_item(concept: ConceptId, id: ItemId) -> Key {
     [&concept.0.to_be_bytes()[..], &id.0.to_be_bytes()].concat()
+}
+
+/// Key in `concept_sources`.
+pub fn concept_source(to: ConceptId, from: ConceptId, document: DocumentId) -> Key {
+    [
+        &to.0.to_be_bytes()[..],
+        &from.0.to_be_bytes(),
+        &document.0.to_be_bytes(),
+    ]
+    .concat()
+}
+
+/// Key in `concept_edits`.
+pub fn edit(id: EditId) -> Key {
+    id.0.to_be_bytes().to_vec()
 }
 
 /// Key in `relations`.

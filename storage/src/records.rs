@@ -509,6 +509,31 @@ pub struct ConceptRecord {
     pub first_document: Option<u64>,
 }
 
+/// A merge or split by hand: what documents say of one concept counts as said of another.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct ConceptEditRecord {
+    /// The concept that is spoken of, by id.
+    pub from: u32,
+    /// The concept that it counts as.
+    pub to: u32,
+    /// The documents in which it does, by id, ascending; none: all.
+    pub documents: Vec<u64>,
+    /// What the other concept is called where nothing but this edit names it.
+    pub name: String,
+    /// Milliseconds since 1970.
+    pub at_ms: u64,
+}
+
 /// A relation, merged from its contributions in the commit that changes them.
 #[derive(
     Archive,
@@ -737,6 +762,8 @@ pub struct ManifestRecord {
     pub dropped_spaces: Vec<u32>,
     /// PageRank and what else `analyze` computes.
     pub analysis: Option<PartEntry>,
+    /// The next id of a merge or split of concepts; from 1.
+    pub next_edit: u64,
 }
 
 /// A live segment.

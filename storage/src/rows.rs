@@ -163,12 +163,7 @@ impl<'r> dyn Rows + 'r {
         self.item_ids(Table::ChunkItems, &keys::in_document(document, suffix))
     }
 
-    /// The items that are about a concept, oldest first.
-    pub fn items_of_concept(&self, concept: ConceptId) -> Result<Vec<ItemId>, StoreError> {
-        self.item_ids(Table::ConceptItems, &keys::concept(concept))
-    }
-
-    fn item_ids(&self, table: Table, prefix: &[u8]) -> Result<Vec<ItemId>, StoreError> {
+    pub(crate) fn item_ids(&self, table: Table, prefix: &[u8]) -> Result<Vec<ItemId>, StoreError> {
         let mut found = Vec::new();
         let after = keys::after_prefix(prefix);
         self.scan(table, prefix, after.as_deref(), &mut |key, _| {

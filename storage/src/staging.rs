@@ -277,6 +277,7 @@ impl<'g> Staging<'g> {
         for suffix in old.suffixes.into_values().flatten() {
             self.orphan_items(id, suffix)?;
         }
+        self.delete_moves(id)?;
         self.delete(Table::DocumentKeys, key.to_string().into_bytes());
         self.changes.gone.insert(id);
         self.changes.born.remove(&id);
@@ -428,7 +429,7 @@ impl<'g> Staging<'g> {
         Ok(true)
     }
 
-    /// Deletes concepts that no document and no item is about any more, with their names; they get new numbers
+    /// Deletes concepts that no document, no item and no edit by hand names any more, with their names; they get new numbers
     /// when they come again. `after`: where to go on. Returns where to go on next, `None` at the end.
     ///
     /// Nothing happens while a segment holds dead chunks, which may mention them; so it must be
@@ -452,16 +453,31 @@ impl<'g> Staging<'g> {
             seen.extend(id.map(|id| (key.to_vec(), id)));
             Ok(ControlFlow::Continue(()))
         })?;
+        let mut edited = BTreeSet::new();
+        for (_, edit) in self.rows().concept_edits()? {
+            edited.extend([ConceptId(edit.from), ConceptId(edit.to)]);
+        }
         for (name, id) in seen {
-            let concept = self.rows().concept(id)?;
-            if concept.is_none_or(|concept| concept.document_count == 0)
-                && self.rows().items_of_concept(id)?.is_empty()
-            {
+            let is_named = [Table::ConceptDocuments, Table::ConceptItems]
+                .map(|table| self.has_rows(table, &keys::concept(id)));
+            let [by_documents, by_items] = is_named;
+            if !edited.contains(&id) && !by_documents? && !by_items? {
                 self.delete(Table::ConceptNames, name);
                 self.delete(Table::Concepts, keys::concept(id));
             }
         }
         Ok(next)
+    }
+
+    /// Whether a table has a row whose key starts with `prefix`.
+    fn has_rows(&self, table: Table, prefix: &[u8]) -> Result<bool, StoreError> {
+        let mut found = false;
+        let after = keys::after_prefix(prefix);
+        self.scan(table, prefix, after.as_deref(), &mut |_, _| {
+            found = true;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
     }
 
     fn new_document(&mut self, key: &DocumentKey) -> Result<DocumentId, StoreError> {

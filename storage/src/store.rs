@@ -629,6 +629,7 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
         next_part: 1,
         next_space: 1,
         next_item: 1,
+        next_edit: 1,
         ..ManifestRecord::default()
     };
     {

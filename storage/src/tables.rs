@@ -48,6 +48,9 @@ tables! {
     21 Items "items" "Learning items by id.";
     22 ChunkItems "chunk_items" "Which items are about a chunk.";
     23 ConceptItems "concept_items" "Which items are about a concept.";
+    24 ConceptMoves "concept_moves" "What a concept counts as, by document.";
+    25 ConceptSources "concept_sources" "What counts as a concept, by document.";
+    26 ConceptEdits "concept_edits" "Merges and splits of concepts by id.";
 }
 
 impl Table {

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
-use locidb::graph::GraphView;
+use locidb::graph::{GraphView, RestartOptions, restart_walk};
 use locidb::query::Searcher;
 use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::storage::records::{Level, RelationRecord};
@@ -25,8 +25,8 @@ use locidb::storage::snapshot::{OpenSegment, Place};
 use locidb::storage::{ConceptId, DocumentId, Table, keys};
 use locidb::{Answer, Expr, Hit, SearchRequest, Strategy, View};
 
-use crate::documents::{self, CONCEPTS, DOCUMENTS, HEADINGS, TAGS, TITLES, WORDS};
-use crate::model::{Document, Model, space_name};
+use crate::documents::{self, CONCEPTS, DOCUMENTS, HEADINGS, NAMES, TAGS, TITLES, WORDS};
+use crate::model::{Document, Merged, Model, RelationName, Said, space_name};
 use crate::source::Source;
 
 /// More hits than any store here has.
@@ -36,6 +36,8 @@ const ALL: usize = 10_000;
 pub struct Check<'c> {
     view: &'c View,
     model: &'c Model,
+    /// What counts as said by each document.
+    said: BTreeMap<u8, Said>,
     searcher: Searcher,
     /// The store's id of each document.
     ids: BTreeMap<u8, u64>,
@@ -50,12 +52,14 @@ impl<'c> Check<'c> {
         let mut check = Check {
             view,
             model,
+            said: model.all_said(),
             searcher: Searcher::default(),
             ids: BTreeMap::new(),
             names: BTreeMap::new(),
         };
         check.space()?;
         check.documents()?;
+        check.edits()?;
         check.counts()?;
         Ok(check)
     }
@@ -94,8 +98,8 @@ impl<'c> Check<'c> {
         }
         self.word(source.pick(&WORDS))?;
         self.word(source.pick(&TITLES))?;
-        self.concept_rows(source.pick(&CONCEPTS))?;
-        self.concept_graph(source.pick(&CONCEPTS))?;
+        self.concept_rows(source.pick(&NAMES))?;
+        self.concept_graph(source.pick(&NAMES))?;
         match source.below(4) {
             0 => self.near(&documents::direction(source), None),
             1 => self.filtered(source.pick(&TAGS), 1990 + source.below(20) as i32),
@@ -115,7 +119,7 @@ impl<'c> Check<'c> {
     /// Which documents there are, with their records and what they say.
     fn documents(&mut self) -> Result<()> {
         let rows = self.view.snapshot().rows();
-        for name in CONCEPTS {
+        for name in NAMES {
             self.names
                 .extend(rows.concept_id(name)?.map(|id| (id, name)));
         }
@@ -164,6 +168,39 @@ impl<'c> Check<'c> {
         Ok(())
     }
 
+    /// Merges and splits of concepts.
+    fn edits(&self) -> Result<()> {
+        let found = self.view.concept_edits()?.into_iter();
+        let found: Vec<_> = found
+            .map(|edit| (edit.id, edit.from, edit.into.to_lowercase(), edit.documents))
+            .collect();
+        let expected = self.model.edits.iter().map(|edit| {
+            let numbers = edit.documents.iter().flatten();
+            let mut ids: Vec<_> = numbers.map(|number| (self.ids[number], *number)).collect();
+            ids.sort_unstable();
+            let keys = ids.into_iter().map(|(_, n)| documents::key(n).to_string());
+            (edit.id, edit.from.clone(), edit.to.clone(), keys.collect())
+        });
+        let expected: Vec<(u64, String, String, Vec<String>)> = expected.collect();
+        ensure!(
+            found == expected,
+            "merges and splits are {found:?}, expected {expected:?}"
+        );
+        Ok(())
+    }
+
+    /// Names of the concepts that some document speaks of.
+    fn concept_names(&self) -> BTreeSet<&String> {
+        let said = self.said.values();
+        said.flat_map(|(concepts, _)| concepts.keys()).collect()
+    }
+
+    /// Names of the relations that some document states.
+    fn relation_names(&self) -> BTreeSet<&RelationName> {
+        let said = self.said.values();
+        said.flat_map(|(_, relations)| relations.keys()).collect()
+    }
+
     fn counts(&self) -> Result<()> {
         let manifest = self.view.snapshot().manifest();
         let found = [
@@ -175,8 +212,8 @@ impl<'c> Check<'c> {
         let expected = [
             self.model.documents.len() as u64,
             self.model.chunk_count(),
-            self.model.concept_names().len() as u64,
-            self.model.relation_names().len() as u64,
+            self.concept_names().len() as u64,
+            self.relation_names().len() as u64,
         ];
         ensure!(
             found == expected,
@@ -208,7 +245,7 @@ impl<'c> Check<'c> {
         for &number in self.model.documents.keys() {
             self.document_rows(number)?;
         }
-        for name in CONCEPTS {
+        for name in NAMES {
             self.concept_rows(name)?;
         }
         self.relation_rows()
@@ -253,12 +290,22 @@ impl<'c> Check<'c> {
 
     fn concept_rows(&self, name: &str) -> Result<()> {
         let rows = self.view.snapshot().rows();
-        let expected = self.model.concept(name, &self.ids);
+        let mut expected = self.said.concept(name, &self.ids);
+        // The model does not know how the document that came first writes a name.
+        let is_edited = !self.model.edits.is_empty();
+        let written = |name: &mut String| {
+            if is_edited {
+                *name = name.to_lowercase();
+            }
+        };
+        written(&mut expected.name);
         let Some(id) = rows.concept_id(name)? else {
             ensure!(expected.document_count == 0, "concept {name} is not there");
             return Ok(());
         };
-        match rows.concept(id)? {
+        let mut found = rows.concept(id)?;
+        found.iter_mut().for_each(|found| written(&mut found.name));
+        match found {
             Some(found) if found == expected => {}
             None if expected.document_count == 0 => {}
             found => bail!("concept {name} is {found:?}, expected {expected:?}"),
@@ -268,7 +315,7 @@ impl<'c> Check<'c> {
 
     fn relation_rows(&self) -> Result<()> {
         let rows = self.view.snapshot().rows();
-        let names = self.model.relation_names();
+        let names = self.relation_names();
         let found = rows.count(Table::Relations)?;
         ensure!(
             found == names.len() as u64,
@@ -284,7 +331,7 @@ impl<'c> Check<'c> {
                 .context("a relation without its target")?;
             let key = keys::relation(source, target, &name.2);
             let found: Option<RelationRecord> = read(rows, Table::Relations, &key)?;
-            let expected = self.model.relation(name);
+            let expected = self.said.relation(name);
             ensure!(
                 found.as_ref() == Some(&expected),
                 "relation {name:?} is {found:?}, expected {expected:?}"
@@ -321,10 +368,61 @@ impl<'c> Check<'c> {
         Ok(())
     }
 
+    /// Communities, where they are of the newest graph, are of concepts that are there.
+    pub fn communities(&self) -> Result<()> {
+        let segments = self.view.read().graph_segments();
+        let graph = self.view.read().graph(&segments);
+        let Some(communities) = self.view.read().communities() else {
+            return Ok(());
+        };
+        for level in 0..communities.level_count() {
+            for community in 0..communities.count(level) as u32 {
+                for member in communities.members(level, community) {
+                    ensure!(
+                        graph.is_visible(member),
+                        "{member:?} is in a community, and nothing is said of it"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is left of concepts of which nothing is said, and walks are the same by what was written down
+    /// of the graph.
+    fn walks(&self) -> Result<()> {
+        let segments = self.view.read().graph_segments();
+        let graph = self.view.read().graph(&segments);
+        let plain = GraphView {
+            adjacency: None,
+            links: None,
+            ..graph
+        };
+        let visible = graph.concept_ids();
+        let known = visible.iter().all(|id| self.names.contains_key(id));
+        ensure!(known, "concepts that no document speaks of: {visible:?}");
+        let said = self.said.values().any(|said| !said.0.is_empty());
+        ensure!(
+            said || (visible.is_empty() && graph.weighted_edges().is_empty()),
+            "nothing is said of concepts, and {visible:?} are there"
+        );
+        for concept in visible {
+            let same = graph.neighbours(concept) == plain.neighbours(concept);
+            ensure!(same, "{concept:?} has other neighbours written down");
+            let options = RestartOptions {
+                relations: 0.25,
+                ..RestartOptions::default()
+            };
+            let [by, plainly] = [graph, plain]
+                .map(|graph| restart_walk(graph, &[(concept, 1.0)], options, None, ALL));
+            ensure!(by == plainly, "walks from {concept:?} differ");
+        }
+        Ok(())
+    }
+
     fn graph(&self) -> Result<()> {
-        CONCEPTS
-            .iter()
-            .try_for_each(|name| self.concept_graph(name))
+        self.walks()?;
+        NAMES.iter().try_for_each(|name| self.concept_graph(name))
     }
 
     /// Name, mentions and outgoing edges of a concept, as the segments have them.
@@ -333,16 +431,22 @@ impl<'c> Check<'c> {
         let graph = self.view.read().graph(&segments);
         let rows = self.view.snapshot().rows();
         let (mentions, edges) = (self.mentions(name), self.edges(name));
-        let incoming = |d: &Document| d.relations.keys().any(|relation| relation.1 == name);
-        let visible = !mentions.is_empty()
-            || !edges.is_empty()
-            || self.model.documents.values().any(|d| incoming(d));
+        let incoming = |said: &Said| said.1.keys().any(|relation| relation.1 == name);
+        let visible = !mentions.is_empty() || !edges.is_empty() || self.said.values().any(incoming);
         let found = graph.lookup(name);
         let id = rows.concept_id(name)?;
-        ensure!(
-            found == id.filter(|_| visible),
-            "the name {name} leads to {found:?}; visible: {visible}"
-        );
+        match visible {
+            true => ensure!(found == id, "the name {name} leads to {found:?}"),
+            // It may be another name of something else, which a dead name in the same segment hides.
+            false => {
+                let none_dead = segments.iter().all(|segment| segment.dead.is_empty());
+                let must = none_dead && self.is_synonym(name);
+                ensure!(
+                    found.is_some() >= must && (found.is_none() || found != id),
+                    "the name {name} leads to {found:?}; it is not visible"
+                );
+            }
+        }
         let Some(id) = id else { return Ok(()) };
         let found = graph
             .chunks(id)
@@ -360,11 +464,21 @@ impl<'c> Check<'c> {
         Ok(())
     }
 
+    /// Whether something that is visible by its mentions is also called that.
+    fn is_synonym(&self, name: &str) -> bool {
+        let said = self
+            .said
+            .values()
+            .flat_map(|(concepts, _)| concepts.values());
+        let mut mentioned = said.filter(|said| !said.mentions.is_empty());
+        mentioned.any(|said| said.synonyms.iter().any(|synonym| synonym == name))
+    }
+
     /// (document's id, chunk's place) -> mentions there.
     fn mentions(&self, name: &str) -> BTreeMap<(u64, u32), u32> {
         let mut mentions = BTreeMap::new();
-        for (number, document) in &self.model.documents {
-            let said = document.concepts.get(name).into_iter();
+        for (number, (concepts, _)) in &self.said {
+            let said = concepts.get(name).into_iter();
             for &(place, count) in said.flat_map(|said| &said.mentions) {
                 mentions.insert((self.ids[number], place), count);
             }
@@ -372,15 +486,16 @@ impl<'c> Check<'c> {
         mentions
     }
 
-    /// (other end, kind) -> evidence, of outgoing edges.
+    /// (other end, kind) -> weight and evidence, of outgoing edges.
     fn edges(&self, name: &str) -> Edges {
         let mut edges = Edges::new();
-        for (number, document) in &self.model.documents {
-            for ((source, target, kind), said) in &document.relations {
+        for (number, (_, relations)) in &self.said {
+            for ((source, target, kind), said) in relations {
                 if source == name {
                     let places = said.chunks.iter().map(|&place| (self.ids[number], place));
-                    let evidence = edges.entry((target.clone(), kind.clone())).or_default();
-                    evidence.extend(places);
+                    let edge = edges.entry((target.clone(), kind.clone())).or_default();
+                    edge.0 += said.weight_micro as f64 / 1e6;
+                    edge.1.extend(places);
                 }
             }
         }
@@ -394,7 +509,8 @@ impl<'c> Check<'c> {
             let other = rows.concept(edge.other)?.context("an edge to no concept")?;
             let evidence = edge.evidence.iter().map(|&chunk| self.place(chunk));
             let evidence = evidence.collect::<Result<_>>()?;
-            edges.insert((other.normalised, edge.kind.into()), evidence);
+            let edge_key = (other.normalised, edge.kind.into());
+            edges.insert(edge_key, (f64::from(edge.weight), evidence));
         }
         Ok(edges)
     }
@@ -633,7 +749,7 @@ impl<'c> Check<'c> {
 type Chunks<'m> = BTreeMap<&'m str, (&'m Document, usize)>;
 
 /// (other end, kind) -> (document's id, chunk's place) of the evidence.
-type Edges = BTreeMap<(String, String), BTreeSet<(u64, u32)>>;
+type Edges = BTreeMap<(String, String), (f64, BTreeSet<(u64, u32)>)>;
 
 /// A filter on metadata.
 #[derive(Debug)]

@@ -40,6 +40,11 @@ pub const HEADINGS: [&str; 4] = ["north", "east", "south", "west"];
 /// Concepts that documents speak of; each is its own normalised name.
 pub const CONCEPTS: [&str; 6] = ["amber", "basalt", "cobalt", "dolomit", "emerald", "flint"];
 
+/// What concepts are called: also by what was merged or split.
+pub const NAMES: [&str; 8] = [
+    "amber", "basalt", "cobalt", "dolomit", "emerald", "flint", "garnet", "halite",
+];
+
 /// Kinds of relations.
 pub const KINDS: [&str; 3] = ["USES", "PART_OF", "RELATED_TO"];
 

@@ -16,6 +16,7 @@ use locidb::storage::records::{
 use locidb::storage::staging::{content_hash, indexed_text};
 use locidb::{NewConcept, NewDocument, NewRelation};
 
+use crate::documents::NAMES;
 use crate::ops::Change;
 
 /// What a store must hold.
@@ -25,7 +26,30 @@ pub struct Model {
     pub documents: BTreeMap<u8, Arc<Document>>,
     /// The vector space that is active.
     pub space: Option<u8>,
+    /// Merges and splits of concepts that were not undone.
+    pub edits: Vec<Edit>,
+    /// How many there ever were.
+    pub edit_count: u64,
 }
+
+/// A merge or split of concepts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// Its number in the store.
+    pub id: u64,
+    /// The name that documents use.
+    pub from: String,
+    /// What it counts as.
+    pub to: String,
+    /// In which documents; `None`: in all.
+    pub documents: Option<BTreeSet<u8>>,
+}
+
+/// What a document says of concepts, by normalised name, and of relations.
+pub type Said = (
+    BTreeMap<String, ConceptContribution>,
+    BTreeMap<RelationName, RelationContribution>,
+);
 
 /// A document as it must be stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +106,7 @@ impl Model {
         Model {
             documents: documents.collect(),
             space,
+            ..self.clone()
         }
     }
 
@@ -95,6 +120,20 @@ impl Model {
             }
             Change::Delete { document } => {
                 self.documents.remove(&document);
+                let documents = self.edits.iter_mut().flat_map(|edit| &mut edit.documents);
+                for documents in documents {
+                    documents.remove(&document);
+                }
+            }
+            Change::Move { .. } => {
+                if let Some(edit) = self.edit_of(change) {
+                    self.edit_count += 1;
+                    self.edits.push(edit);
+                }
+            }
+            Change::Undo { .. } => {
+                let undone = self.undone_by(change);
+                self.edits.retain(|edit| Some(edit.id) != undone);
             }
             Change::Patch { document, .. } => {
                 if let Some(document) = self.documents.get_mut(&document) {
@@ -116,27 +155,134 @@ impl Model {
         self.documents.values().map(|d| d.chunks.len() as u64).sum()
     }
 
-    /// Names of the concepts that some document speaks of.
-    pub fn concept_names(&self) -> BTreeSet<&String> {
-        self.documents
-            .values()
-            .flat_map(|d| d.concepts.keys())
-            .collect()
+    /// What a change merges or splits; `None` where that would be refused.
+    pub fn edit_of(&self, change: &Change) -> Option<Edit> {
+        let Change::Move {
+            from,
+            to,
+            documents,
+        } = *change
+        else {
+            return None;
+        };
+        let from = self.resolve(NAMES[usize::from(from)], None);
+        let to = self.resolve(NAMES[usize::from(to)], None);
+        let speaks = |number: &u8| self.said(*number).0.contains_key(&from);
+        let mut speaking: BTreeSet<u8> = self.documents.keys().copied().filter(speaks).collect();
+        if speaking.is_empty() || self.leads(&to, &from) {
+            return None;
+        }
+        speaking.retain(|number| documents & (1 << (number % 8)) != 0);
+        if speaking.is_empty() && documents != 0 {
+            return None;
+        }
+        Some(Edit {
+            id: self.edit_count + 1,
+            from,
+            to,
+            documents: (documents != 0).then_some(speaking),
+        })
     }
 
-    /// Names of the relations that some document states.
-    pub fn relation_names(&self) -> BTreeSet<&RelationName> {
-        self.documents
-            .values()
-            .flat_map(|d| d.relations.keys())
-            .collect()
+    /// The edit that a change undoes.
+    pub fn undone_by(&self, change: &Change) -> Option<u64> {
+        let Change::Undo { edit } = *change else {
+            return None;
+        };
+        let at = usize::from(edit).checked_rem(self.edits.len())?;
+        Some(self.edits[at].id)
     }
 
-    /// The concept merged from all that is said of it. `ids`: the store's id of each document.
-    pub fn concept(&self, name: &str, ids: &BTreeMap<u8, u64>) -> ConceptRecord {
+    /// What a concept counts as in a document, or where there is none.
+    fn resolve(&self, name: &str, document: Option<u8>) -> String {
+        let of = |is_own: bool| {
+            self.edits.iter().find(|edit| {
+                let here = match &edit.documents {
+                    Some(documents) => is_own && document.is_some_and(|of| documents.contains(&of)),
+                    None => !is_own,
+                };
+                here && edit.from == name
+            })
+        };
+        match of(true).or_else(|| of(false)) {
+            Some(edit) => self.resolve(&edit.to, document),
+            None => name.to_string(),
+        }
+    }
+
+    /// Whether edits of whatever documents lead from one concept to another, or both are one.
+    fn leads(&self, from: &str, to: &str) -> bool {
+        let acts = |edit: &Edit| edit.documents.as_ref().is_none_or(|of| !of.is_empty());
+        let mut next = self
+            .edits
+            .iter()
+            .filter(|edit| acts(edit) && edit.from == from);
+        from == to || next.any(|edit| self.leads(&edit.to, to))
+    }
+
+    /// What counts as said by a document.
+    pub fn said(&self, number: u8) -> Said {
+        let (mut concepts, mut relations) = Said::default();
+        let document = &self.documents[&number];
+        for (name, said) in &document.concepts {
+            let counted = self.resolve(name, Some(number));
+            let entry: &mut ConceptContribution = concepts.entry(counted.clone()).or_default();
+            if entry.name.is_empty() || counted == *name {
+                entry.name = if counted == *name {
+                    said.name.clone()
+                } else {
+                    counted.clone()
+                };
+            }
+            let kinds = [&entry.kind, &said.kind]
+                .into_iter()
+                .filter(|kind| !kind.is_empty());
+            entry.kind = kinds.min().cloned().unwrap_or_default();
+            entry.description = longest([&entry.description, &said.description].into_iter());
+            let all = entry.synonyms.iter().chain(&said.synonyms).chain([name]);
+            let all: BTreeSet<String> = all.filter(|name| **name != counted).cloned().collect();
+            entry.synonyms = all.into_iter().collect();
+            let mut mentions: BTreeMap<u32, u32> = entry.mentions.iter().copied().collect();
+            for &(place, count) in &said.mentions {
+                *mentions.entry(place).or_default() += count;
+            }
+            entry.mentions = mentions.into_iter().collect();
+        }
+        for ((source, target, kind), said) in &document.relations {
+            let [source, target] = [source, target].map(|end| self.resolve(end, Some(number)));
+            if source == target {
+                continue;
+            }
+            let entry: &mut RelationContribution =
+                relations.entry((source, target, kind.clone())).or_default();
+            entry.description = longest([&entry.description, &said.description].into_iter());
+            entry.weight_micro += said.weight_micro;
+            let chunks: BTreeSet<u32> = entry.chunks.iter().chain(&said.chunks).copied().collect();
+            entry.chunks = chunks.into_iter().collect();
+        }
+        (concepts, relations)
+    }
+
+    /// What counts as said by each document.
+    pub fn all_said(&self) -> BTreeMap<u8, Said> {
+        let numbers = self.documents.keys();
+        numbers.map(|&number| (number, self.said(number))).collect()
+    }
+}
+
+/// Concepts merged from all that counts as said of them.
+pub trait Merged {
+    /// A concept. `ids`: the store's id of each document.
+    fn concept(&self, name: &str, ids: &BTreeMap<u8, u64>) -> ConceptRecord;
+    /// A relation.
+    fn relation(&self, name: &RelationName) -> RelationRecord;
+}
+
+impl Merged for BTreeMap<u8, Said> {
+    fn concept(&self, name: &str, ids: &BTreeMap<u8, u64>) -> ConceptRecord {
         let mut said: Vec<(u64, &ConceptContribution)> = Vec::new();
-        for (number, document) in &self.documents {
-            if let Some(of) = document.concepts.get(name) {
+        for (number, (concepts, _)) in self {
+            if let Some(of) = concepts.get(name) {
                 said.push((ids[number], of));
             }
         }
@@ -162,12 +308,10 @@ impl Model {
         }
     }
 
-    /// The relation merged from all that is said of it.
-    pub fn relation(&self, name: &RelationName) -> RelationRecord {
+    fn relation(&self, name: &RelationName) -> RelationRecord {
         let said = || {
-            self.documents
-                .values()
-                .filter_map(|d| d.relations.get(name))
+            self.values()
+                .filter_map(|(_, relations)| relations.get(name))
         };
         RelationRecord {
             description: longest(said().map(|of| &of.description)),

@@ -9,7 +9,7 @@ use locidb::storage::records::DocumentRecord;
 use locidb::{NewConcept, NewDocument, NewRelation};
 use serde::{Deserialize, Serialize};
 
-use crate::documents::{self, DOCUMENTS, TAGS};
+use crate::documents::{self, DOCUMENTS, NAMES, TAGS};
 use crate::faulty::{Failure, Fault};
 use crate::source::Source;
 
@@ -43,6 +43,20 @@ pub enum Change {
         document: u8,
         /// By what.
         seed: u32,
+    },
+    /// Has a concept count as another one, where both are two.
+    Move {
+        /// Which, of [`NAMES`](documents::NAMES).
+        from: u8,
+        /// As which.
+        to: u8,
+        /// Those of the documents that speak of it whose number modulo 8 is a bit here; 0: all.
+        documents: u8,
+    },
+    /// Undoes a merge or split, where there is one.
+    Undo {
+        /// Which of them.
+        edit: u8,
     },
 }
 
@@ -94,13 +108,14 @@ pub enum Op {
 }
 
 impl Change {
-    /// The document that it concerns.
-    pub fn number(&self) -> u8 {
+    /// The document that it concerns, where it is one.
+    pub fn number(&self) -> Option<u8> {
         match *self {
             Change::Put { document, .. }
             | Change::Delete { document }
             | Change::Patch { document, .. }
-            | Change::Graph { document, .. } => document,
+            | Change::Graph { document, .. } => Some(document),
+            Change::Move { .. } | Change::Undo { .. } => None,
         }
     }
 
@@ -132,6 +147,28 @@ impl Change {
                 documents::graph(&mut Source::seeded(u64::from(seed)), count)
             }
             _ => Default::default(),
+        }
+    }
+
+    /// Any change.
+    fn draw(source: &mut Source<'_>, profile: &Profile) -> Change {
+        let name = NAMES.len() as u32;
+        match source.below(12) {
+            0 => Change::Move {
+                from: source.below(name) as u8,
+                to: source.below(name) as u8,
+                documents: match source.chance(2) {
+                    true => 0,
+                    false => source.below(256) as u8,
+                },
+            },
+            1 => Change::Undo {
+                edit: source.below(256) as u8,
+            },
+            _ => {
+                let document = source.below(DOCUMENTS.into()) as u8;
+                Change::draw_for(document, source, profile)
+            }
         }
     }
 
@@ -219,11 +256,7 @@ fn failure(source: &mut Source<'_>) -> Failure {
 /// The changes of one writer, most often one.
 fn changes(source: &mut Source<'_>, profile: &Profile) -> Vec<Change> {
     let more = if source.chance(3) { source.below(4) } else { 0 };
-    let mut draw = || {
-        let document = source.below(DOCUMENTS.into()) as u8;
-        Change::draw_for(document, source, profile)
-    };
-    (0..=more).map(|_| draw()).collect()
+    (0..=more).map(|_| Change::draw(source, profile)).collect()
 }
 
 /// Changes of two or three different documents.

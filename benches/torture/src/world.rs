@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use locidb::query::QueryError;
-use locidb::storage::{DocumentKey, Durability, StoreError};
+use locidb::storage::{DocumentKey, Durability, EditId, StoreError};
 use locidb::{
     Database, EmbedderChoice, Error, NewConcept, NewDocument, NewRelation, Options, Silent, View,
     WriteTransaction,
@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use crate::check::Check;
 use crate::documents::{self, DIM};
 use crate::faulty::{Failure, Fault, FaultyDisk};
-use crate::model::{Model, space_name};
+use crate::model::{Edit, Model, space_name};
 use crate::ops::{Change, Op};
 use crate::panics;
 use crate::sim::{Hook, SimDisk};
@@ -150,7 +150,7 @@ impl World {
             Op::CheckAll => self.check_all()?,
             Op::Settle => self.upkeep(Database::settle)?,
             Op::Compact => self.compact()?,
-            Op::Finish => self.upkeep(|database| database.finish(&Silent))?,
+            Op::Finish => self.finish()?,
             Op::Space(space) => self.switch(*space)?,
             Op::HoldView => self.hold()?,
             Op::CheckViews => self.check_views()?,
@@ -308,6 +308,14 @@ impl World {
         let done = work(self.database()?);
         self.succeeded(done)?;
         self.check(|_, _| Ok(()))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let done = self.database()?.finish(&Silent);
+        match self.succeeded(done)? {
+            true => self.check(|check, _| check.communities()),
+            false => self.check(|_, _| Ok(())),
+        }
     }
 
     fn compact(&mut self) -> Result<()> {
@@ -527,6 +535,8 @@ enum Step {
     Delete(DocumentKey),
     Patch(DocumentKey, Change),
     Graph(DocumentKey, Vec<NewConcept>, Vec<NewRelation>),
+    Edit(Edit),
+    Undo(EditId),
 }
 
 /// What a writer of `changes` does to a store that shows `model`.
@@ -534,17 +544,19 @@ fn steps(model: &Model, changes: &[Change]) -> Vec<Step> {
     let mut state = model.clone();
     let mut steps = Vec::with_capacity(changes.len());
     for change in changes {
-        let key = documents::key(change.number());
-        steps.push(match change {
-            Change::Put { .. } => Step::Put(Box::new(change.document(state.space))),
-            Change::Delete { .. } => Step::Delete(key),
-            Change::Patch { .. } => Step::Patch(key, *change),
+        let key = || documents::key(change.number().unwrap_or_default());
+        steps.extend(match change {
+            Change::Put { .. } => Some(Step::Put(Box::new(change.document(state.space)))),
+            Change::Delete { .. } => Some(Step::Delete(key())),
+            Change::Patch { .. } => Some(Step::Patch(key(), *change)),
             Change::Graph { document, .. } => {
                 let document = state.documents.get(document);
                 let count = document.map_or(0, |document| document.chunks.len());
                 let (concepts, relations) = change.graph(count as u32);
-                Step::Graph(key, concepts, relations)
+                Some(Step::Graph(key(), concepts, relations))
             }
+            Change::Move { .. } => state.edit_of(change).map(Step::Edit),
+            Change::Undo { .. } => state.undone_by(change).map(|id| Step::Undo(EditId(id))),
         });
         state = state.after(&[*change]);
     }
@@ -563,6 +575,18 @@ fn perform(tx: &mut WriteTransaction<'_, '_>, steps: Vec<Step>) -> Result<(), Er
             Step::Graph(key, concepts, relations) => {
                 tx.set_graph(&key, concepts, relations)?;
             }
+            Step::Edit(Edit {
+                from,
+                to,
+                documents: None,
+                ..
+            }) => drop(tx.merge_concepts(&from, &to)?),
+            Step::Edit(edit) => {
+                let numbers = edit.documents.into_iter().flatten();
+                let keys: Vec<_> = numbers.map(documents::key).collect();
+                tx.split_concept(&edit.from, &keys, &edit.to)?;
+            }
+            Step::Undo(id) => drop(tx.undo_concept_edit(id)?),
         }
     }
     Ok(())

@@ -1,10 +1,12 @@
-//! `loci concept`: what the store knows of a concept.
+//! `loci concept`: what the store knows of a concept; merges and splits by hand.
 
 use anyhow::Context;
 use locidb::graph::{normalise, prerequisites};
 use locidb::query::cite::{chunk_key, cite};
-use locidb::storage::{ConceptId, Rows};
-use serde_json::json;
+use locidb::storage::records::ConceptRecord;
+use locidb::storage::{ConceptId, DocumentId, DocumentKey, EditId, Rows};
+use locidb::{ConceptEdit, Database};
+use serde_json::{Value, json};
 
 use super::open;
 use crate::Done;
@@ -20,16 +22,35 @@ const PREREQUISITES_MAX: usize = 200;
 
 pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
+    let asked = args.name.as_deref().unwrap_or_default();
+    if let Some(id) = args.undo {
+        return undo(&database, id, out);
+    }
+    if args.edits {
+        return edits(&database, out);
+    }
+    if let Some(into) = args.merge_into.clone() {
+        let from = asked.to_owned();
+        let edit = database.write(move |tx| tx.merge_concepts(&from, &into))?;
+        return edited(edit, out);
+    }
+    if let Some(into) = args.split_into.clone() {
+        let from = asked.to_owned();
+        let keys = args.document.iter().map(|key| key.parse());
+        let keys: Vec<DocumentKey> = keys.collect::<Result<_, _>>()?;
+        let edit = database.write(move |tx| tx.split_concept(&from, &keys, &into))?;
+        return edited(edit, out);
+    }
     let view = database.view();
     let read = view.read();
     let rows = view.snapshot().rows();
     let segments = read.graph_segments();
     let graph = read.graph(&segments);
     let found = graph
-        .lookup(&normalise(&args.name))
+        .lookup(&normalise(asked))
         .filter(|id| graph.is_visible(*id));
     let Some(id) = found else {
-        eprintln!("loci: no concept {:?}", args.name);
+        eprintln!("loci: no concept {asked:?}");
         return Ok(Done::Wrong);
     };
     let concept = rows.concept(id)?.context("the concept's row is missing")?;
@@ -102,6 +123,7 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         "prerequisites": names(&before.order)?,
         "cycles": cycles,
         "communities": communities,
+        "first": first(rows, &concept, id)?,
         "relations": relations,
         "chunks": chunks,
     });
@@ -110,6 +132,76 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
     } else {
         print(&told, out)?
     }
+    Ok(Done::Well)
+}
+
+/// The place where a concept appears first: in the document that came first, its first chunk.
+fn first(rows: &dyn Rows, concept: &ConceptRecord, id: ConceptId) -> anyhow::Result<Value> {
+    let Some(document) = concept.first_document.map(DocumentId) else {
+        return Ok(Value::Null);
+    };
+    let mut chunk = None;
+    for (said, of) in rows.concept_contributions(document)? {
+        if rows.resolve(said, Some(document))?.concept == id {
+            let places = of.mentions.iter().map(|mention| mention.0);
+            chunk = places.chain(chunk).min();
+        }
+    }
+    let record = rows.document(document)?;
+    let record = record.context("a document's row is missing")?;
+    let key = DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])?;
+    let mut told = json!({ "document": key.to_string() });
+    if let Some(place) = chunk {
+        let chunk = rows.chunk(document, place)?;
+        let chunk = chunk.context("a chunk's row is missing")?;
+        told["chunk"] = chunk_key(&record, chunk.suffix).to_string().into();
+        told["label"] = cite(&record, &chunk).label.into();
+    }
+    Ok(told)
+}
+
+fn edited(edit: EditId, out: &Out) -> anyhow::Result<Done> {
+    match out.json {
+        true => out.json_line(&json!({ "edit": edit.0 }))?,
+        false => out.line(&format!("done: --undo {} takes it back", edit.0))?,
+    }
+    Ok(Done::Well)
+}
+
+fn undo(database: &Database, id: u64, out: &Out) -> anyhow::Result<Done> {
+    if !database.write(move |tx| tx.undo_concept_edit(EditId(id)))? {
+        eprintln!("loci: no merge or split {id}, or it was undone: --edits lists them");
+        return Ok(Done::Wrong);
+    }
+    match out.json {
+        true => out.json_line(&json!({ "undone": id }))?,
+        false => out.line("undone")?,
+    }
+    Ok(Done::Well)
+}
+
+fn edits(database: &Database, out: &Out) -> anyhow::Result<Done> {
+    let edits = database.view().concept_edits()?;
+    if out.json {
+        for edit in &edits {
+            out.json_line(edit)?;
+        }
+        return Ok(Done::Well);
+    }
+    let row = |edit: &ConceptEdit| {
+        let documents = match edit.documents.is_empty() {
+            true => "all".to_owned(),
+            false => edit.documents.join(", "),
+        };
+        vec![
+            edit.id.to_string(),
+            edit.from.clone(),
+            edit.into.clone(),
+            documents,
+        ]
+    };
+    let rows: Vec<_> = edits.iter().map(row).collect();
+    out.table(&["number", "from", "into", "documents"], &rows)?;
     Ok(Done::Well)
 }
 

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::ops::{Op, Profile};
+use crate::documents::DOCUMENTS;
+use crate::ops::{Change, Op, Profile};
 use crate::panics;
 use crate::report::{Report, Rounds, Running, Violation};
 use crate::shrink::shrink;
@@ -89,6 +90,10 @@ fn list_of(seed: u64) -> Vec<Op> {
     };
     let mut list = Op::draw_list(&mut source, &profile, OPERATIONS);
     list.push(Op::CheckAll);
+    // Nothing may be left of what nobody says any more.
+    let deleted = (0..DOCUMENTS).map(|document| Change::Delete { document });
+    list.push(Op::Write(deleted.collect()));
+    list.extend([Op::Finish, Op::CheckAll]);
     list
 }
 

@@ -1,0 +1,235 @@
+//! Concepts that were merged or split by hand: what documents say of one counts as said of another.
+//!
+//! What a document says stays as it says it. A *move* sends a concept to another one, in one document or in all; a
+//! move in one document is stronger. An *edit* is the moves that a caller asked for at once; deleting them
+//! undoes it, whatever was edited since.
+//!
+//! Always true: `concept_sources` has exactly the moves of `concept_moves`, looked up from the other end; no
+//! concept is moved to itself, by however many moves, whatever documents they are of.
+//!
+//! Start reading at [`Staging::move_concept`].
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::error::StoreError;
+use crate::ids::{ConceptId, DocumentId, EditId, ItemId};
+use crate::keys::{self, Key};
+use crate::records::ConceptEditRecord;
+use crate::rows::{Rows, damaged, decode, encode, read};
+use crate::staging::Staging;
+use crate::tables::Table;
+
+/// What stands for all documents in a move's key.
+const ALL: DocumentId = DocumentId(0);
+
+/// What a concept counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The concept; itself where it was not moved.
+    pub concept: ConceptId,
+    /// The edit that moved it last.
+    pub edit: Option<EditId>,
+}
+
+impl<'r> dyn Rows + 'r {
+    /// What `concept` counts as where `document` speaks of it, or `None`: where no document does.
+    pub fn resolve(
+        &self,
+        concept: ConceptId,
+        document: Option<DocumentId>,
+    ) -> Result<Resolved, StoreError> {
+        let mut resolved = Resolved {
+            concept,
+            edit: None,
+        };
+        let mut seen = BTreeSet::new();
+        while let Some(next) = self.moved(resolved.concept, document)? {
+            if !seen.insert(resolved.concept) {
+                let key = keys::concept(resolved.concept);
+                return Err(damaged(
+                    Table::ConceptMoves,
+                    &key,
+                    "a concept moves to itself",
+                ));
+            }
+            resolved = next;
+        }
+        Ok(resolved)
+    }
+
+    fn moved(
+        &self,
+        concept: ConceptId,
+        document: Option<DocumentId>,
+    ) -> Result<Option<Resolved>, StoreError> {
+        let own = match document {
+            Some(document) => self.moved_in(concept, document)?,
+            None => None,
+        };
+        match own {
+            Some(own) => Ok(Some(own)),
+            None => self.moved_in(concept, ALL),
+        }
+    }
+
+    fn moved_in(
+        &self,
+        concept: ConceptId,
+        document: DocumentId,
+    ) -> Result<Option<Resolved>, StoreError> {
+        let key = keys::in_document(document, concept.0);
+        let Some(value) = self.get(Table::ConceptMoves, &key)? else {
+            return Ok(None);
+        };
+        let parse = || {
+            let (to, edit) = value.split_first_chunk::<4>()?;
+            let edit = u64::from_le_bytes(*edit.first_chunk()?);
+            let concept = ConceptId(u32::from_le_bytes(*to));
+            Some(Resolved {
+                concept,
+                edit: Some(EditId(edit)),
+            })
+        };
+        let resolved = parse().ok_or_else(|| damaged(Table::ConceptMoves, &key, "too short"))?;
+        Ok(Some(resolved))
+    }
+
+    /// The concept and all that were ever moved to it, in some document, through however many moves.
+    pub fn sources(&self, concept: ConceptId) -> Result<BTreeSet<ConceptId>, StoreError> {
+        let mut sources = BTreeSet::from([concept]);
+        let mut open = vec![concept];
+        while let Some(to) = open.pop() {
+            let prefix = keys::concept(to);
+            let after = keys::after_prefix(&prefix);
+            self.scan(
+                Table::ConceptSources,
+                &prefix,
+                after.as_deref(),
+                &mut |key, _| {
+                    let from = keys::u32_at(key, 4).map(ConceptId);
+                    open.extend(from.filter(|&from| sources.insert(from)));
+                    Ok(ControlFlow::Continue(()))
+                },
+            )?;
+        }
+        Ok(sources)
+    }
+
+    /// An edit that was not undone.
+    pub fn concept_edit(&self, id: EditId) -> Result<Option<ConceptEditRecord>, StoreError> {
+        read(self, Table::ConceptEdits, &keys::edit(id))
+    }
+
+    /// All edits that were not undone, oldest first.
+    pub fn concept_edits(&self) -> Result<Vec<(EditId, ConceptEditRecord)>, StoreError> {
+        let mut edits = Vec::new();
+        self.scan_all(Table::ConceptEdits, &mut |key, payload| {
+            let id = keys::u64_at(key, 0);
+            let id = id.ok_or_else(|| damaged(Table::ConceptEdits, key, "short key"))?;
+            edits.push((EditId(id), decode(Table::ConceptEdits, key, payload)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(edits)
+    }
+
+    /// The items that are about a concept, oldest first: those of what was moved to it too. An item about a
+    /// chunk goes where its document's concepts go.
+    pub fn items_of_concept(&self, concept: ConceptId) -> Result<Vec<ItemId>, StoreError> {
+        let mut found = BTreeSet::new();
+        for source in self.sources(concept)? {
+            for id in self.item_ids(Table::ConceptItems, &keys::concept(source))? {
+                let chunk = self.item(id)?.and_then(|item| item.chunk);
+                let document = chunk.map(|(document, _)| DocumentId(document));
+                if self.resolve(source, document)?.concept == concept {
+                    found.insert(id);
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+}
+
+impl Staging<'_> {
+    /// Sends `record.from` to `record.to`, in `record.documents` or, where there are none, in all.
+    ///
+    /// The caller merges the records of concepts and relations anew, and has the documents indexed again.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] where it would go round in a circle, or is moved in all documents already.
+    pub fn move_concept(&mut self, record: &ConceptEditRecord) -> Result<EditId, StoreError> {
+        let (from, to) = (ConceptId(record.from), ConceptId(record.to));
+        if self.rows().sources(from)?.contains(&to) {
+            let why = "the concept was split from or merged into the other one: undo that instead";
+            return Err(StoreError::Invalid(why.into()));
+        }
+        let id = EditId(self.changes.manifest.next_edit);
+        self.changes.manifest.next_edit += 1;
+        for document in documents(record) {
+            let key = keys::in_document(document, from.0);
+            if self.rows().get(Table::ConceptMoves, &key)?.is_some() {
+                let why = "the concept was moved already: undo that first";
+                return Err(StoreError::Invalid(why.into()));
+            }
+            let value = [&to.0.to_le_bytes()[..], &id.0.to_le_bytes()].concat();
+            self.put(Table::ConceptMoves, key, value);
+            let key = keys::concept_source(to, from, document);
+            self.put(Table::ConceptSources, key, Vec::new());
+        }
+        self.put(Table::ConceptEdits, keys::edit(id), encode(record)?);
+        Ok(id)
+    }
+
+    /// Deletes an edit and its moves; `None` when there is none. The caller does as after
+    /// [`Staging::move_concept`].
+    pub fn undo_move(&mut self, id: EditId) -> Result<Option<ConceptEditRecord>, StoreError> {
+        let Some(record) = self.rows().concept_edit(id)? else {
+            return Ok(None);
+        };
+        for document in documents(&record) {
+            self.delete_move(ConceptId(record.from), document, Some(id))?;
+        }
+        self.delete(Table::ConceptEdits, keys::edit(id));
+        Ok(Some(record))
+    }
+
+    /// Deletes the moves in a document that is deleted.
+    pub(crate) fn delete_moves(&mut self, document: DocumentId) -> Result<(), StoreError> {
+        let mut concepts = Vec::new();
+        self.rows()
+            .scan_document(Table::ConceptMoves, document, &mut |key, _| {
+                concepts.extend(keys::u32_at(key, 8).map(ConceptId));
+                Ok(ControlFlow::Continue(()))
+            })?;
+        for concept in concepts {
+            self.delete_move(concept, document, None)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a move, where it is of `edit` or that is not said.
+    fn delete_move(
+        &mut self,
+        from: ConceptId,
+        document: DocumentId,
+        edit: Option<EditId>,
+    ) -> Result<(), StoreError> {
+        let Some(found) = self.rows().moved_in(from, document)? else {
+            return Ok(());
+        };
+        if edit.is_none() || found.edit == edit {
+            self.delete(Table::ConceptMoves, keys::in_document(document, from.0));
+            let key: Key = keys::concept_source(found.concept, from, document);
+            self.delete(Table::ConceptSources, key);
+        }
+        Ok(())
+    }
+}
+
+/// The documents in the keys of an edit's moves.
+fn documents(record: &ConceptEditRecord) -> Vec<DocumentId> {
+    match record.documents.is_empty() {
+        true => vec![ALL],
+        false => record.documents.iter().copied().map(DocumentId).collect(),
+    }
+}
