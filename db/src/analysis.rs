@@ -50,7 +50,9 @@ impl Database {
 /// Analyses the newest view, unless its analysis is of the newest segments already.
 pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     let view = inner.store.view();
-    if is_newest(&view) || view.snapshot().manifest().concept_count == 0 {
+    let snapshot = view.snapshot();
+    let is_empty = snapshot.manifest().concept_count == 0 && snapshot.analysis().is_none();
+    if is_empty || is_newest(&view) {
         return Ok(());
     }
     analyse(inner, &view, progress).map(drop)

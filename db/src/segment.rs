@@ -346,8 +346,20 @@ impl<'a> SegmentWriter<'a> {
         document: &SegmentDocument,
     ) -> Result<(), StoreError> {
         let said = Said::stored(rows, document.id)?.counted(rows, document.id)?;
+        let mut ends = BTreeSet::new();
+        for key in said.relations.keys() {
+            let ends_of = keys::parse_relation(key);
+            ends.extend(
+                ends_of
+                    .into_iter()
+                    .flat_map(|(source, target, _)| [source, target]),
+            );
+        }
         for (id, said) in said.concepts {
-            self.push_name(rows, id)?;
+            // A name that nothing here makes visible would hide what else is called that.
+            if !said.mentions.is_empty() || ends.contains(&id) {
+                self.push_name(rows, id)?;
+            }
             for synonym in &said.synonyms {
                 self.names.push_synonym(synonym, id);
             }

@@ -8,7 +8,7 @@ use loci_storage::{ConceptId, Ordinal, Scored};
 use roaring::RoaringBitmap;
 
 use crate::adjacency::Adjacency;
-use crate::view::GraphView;
+use crate::view::{Along, GraphView};
 
 /// Hops that a traversal may be asked for.
 pub const HOPS_MAX: usize = 3;
@@ -72,13 +72,25 @@ pub fn two_hop<B: AsRef<[u8]>>(
     seeds: &[ConceptId],
     options: HopOptions,
 ) -> Walk {
-    if let Some(adjacency) = view.adjacency {
+    hops_along(view, seeds, options, Along::default())
+}
+
+/// [`two_hop`] by the edges that `along` takes. Where that is not all of them, it costs as much as without
+/// neighbours that are written by rank.
+pub fn hops_along<B: AsRef<[u8]>>(
+    view: GraphView<'_, B>,
+    seeds: &[ConceptId],
+    options: HopOptions,
+    along: Along<'_>,
+) -> Walk {
+    if let Some(adjacency) = view.adjacency.filter(|_| along == Along::default()) {
         return ranked_hops(view, adjacency, seeds, options);
     }
     let mut level = visible_seeds(view, seeds);
     let seen = level.iter().map(|seed| seed.concept).collect();
     let mut search = Search {
         view,
+        along,
         fan_out: options.fan_out,
         seen,
         cut: false,
@@ -209,6 +221,7 @@ fn visible_seeds<B: AsRef<[u8]>>(view: GraphView<'_, B>, seeds: &[ConceptId]) ->
 
 struct Search<'a, B> {
     view: GraphView<'a, B>,
+    along: Along<'a>,
     fan_out: usize,
     seen: HashSet<ConceptId>,
     /// Whether neighbours were left out.
@@ -220,7 +233,7 @@ impl<B: AsRef<[u8]>> Search<'_, B> {
     fn beyond(&mut self, level: &[Reached], hops: usize) -> Vec<Reached> {
         let mut next = Vec::new();
         for from in level {
-            let neighbours = self.view.neighbours(from.concept);
+            let neighbours = self.view.neighbours_along(from.concept, self.along);
             self.cut |= neighbours.len() > self.fan_out;
             for concept in neighbours.into_iter().take(self.fan_out) {
                 if self.seen.insert(concept) {
@@ -287,13 +300,19 @@ pub fn chunks_of<B: AsRef<[u8]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Corpus, Facts, any_corpus, any_cuts};
+    use crate::sample::{Corpus, Facts, any_along, any_corpus, any_cuts};
     use proptest::prelude::*;
     use std::cmp::Reverse;
     use std::collections::BTreeMap;
 
     /// Plainly right: distances by relaxing all edges, then paths backwards from each concept.
-    fn reference(corpus: &Corpus, facts: &Facts, seeds: &[ConceptId], hops: usize) -> Vec<Reached> {
+    fn reference(
+        corpus: &Corpus,
+        facts: &Facts,
+        seeds: &[ConceptId],
+        hops: usize,
+        along: Along<'_>,
+    ) -> Vec<Reached> {
         let visible = facts.concepts();
         let mut distance: BTreeMap<ConceptId, usize> = seeds
             .iter()
@@ -302,7 +321,10 @@ mod tests {
             .collect();
         for hop in 1..=hops {
             let near: Vec<ConceptId> = distance.keys().copied().collect();
-            for concept in near.into_iter().flat_map(|from| facts.neighbours(from)) {
+            for concept in near
+                .into_iter()
+                .flat_map(|from| facts.neighbours_along(from, along))
+            {
                 distance.entry(concept).or_insert(hop);
             }
         }
@@ -310,7 +332,12 @@ mod tests {
         let path_to = |concept: ConceptId| {
             let mut path = vec![concept];
             while distance[&path[0]] > 0 {
-                let before = facts.neighbours(path[0]).into_iter().filter(|other| {
+                let back = Along {
+                    direction: along.direction.back(),
+                    ..along
+                };
+                let before = facts.neighbours_along(path[0], back);
+                let before = before.into_iter().filter(|other| {
                     distance
                         .get(other)
                         .is_some_and(|&hops| hops + 1 == distance[&path[0]])
@@ -340,13 +367,23 @@ mod tests {
         fn reaches_what_the_reference_reaches_however_segments_fall(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), hops in 1usize..4, limit in 0usize..12,
         ) {
-            let expected = reference(&corpus, &corpus.facts(), &seeds, hops);
+            let expected = reference(&corpus, &corpus.facts(), &seeds, hops, Along::default());
             let options = HopOptions { hops, limit, ..HopOptions::default() };
             let got = corpus.with_view(&cuts, |view| two_hop(view, &seeds, options));
             let ranked = corpus.with_analysis(&cuts, |view| two_hop(view, &seeds, options));
             prop_assert_eq!(&ranked, &got);
             prop_assert_eq!(got.truncated, expected.len() > limit);
             prop_assert_eq!(&got.reached[..], &expected[..limit.min(expected.len())]);
+        }
+
+        #[test]
+        fn kinds_and_directions_are_kept(
+            corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), hops in 1usize..4, along in any_along(),
+        ) {
+            let expected = reference(&corpus, &corpus.facts(), &seeds, hops, along);
+            let options = HopOptions { hops, ..HopOptions::default() };
+            let got = corpus.with_analysis(&cuts, |view| hops_along(view, &seeds, options, along));
+            prop_assert_eq!(got.reached, expected);
         }
 
         #[test]
@@ -367,7 +404,7 @@ mod tests {
             filter in prop::option::of(prop::collection::btree_set(0u32..15, 0..15)),
         ) {
             let facts = corpus.facts();
-            let reached = reference(&corpus, &facts, &seeds, 2);
+            let reached = reference(&corpus, &facts, &seeds, 2, Along::default());
             let filter: Option<RoaringBitmap> = filter.map(|filter| filter.into_iter().collect());
             let got = corpus.with_view(&cuts, |view| chunks_of(view, &reached, filter.as_ref(), limit));
             let best = |chunk: &Ordinal| {

@@ -21,6 +21,8 @@
 //! | [`view`] | the readers of all segments as one graph, without what is dead |
 //! | [`hops`] | traversal of a few hops from several seeds, and the chunks of what it reached |
 //! | [`restart`] | random walk with restart over links of concepts and chunks, and over relations |
+//! | [`paths`] | the shortest way between two concepts |
+//! | [`betweenness`](mod@betweenness) | how many shortest ways lead over a concept, from a sample |
 //! | [`prerequisites`](mod@prerequisites) | what to learn first, with the cycles among it |
 //!
 //! Invariants:
@@ -32,6 +34,7 @@
 //! Start reading at [`view::GraphView`].
 
 pub mod adjacency;
+pub mod betweenness;
 pub mod communities;
 mod error;
 pub mod hops;
@@ -44,6 +47,7 @@ pub mod names;
 mod network;
 pub mod normalise;
 pub mod pagerank;
+pub mod paths;
 pub mod prerequisites;
 pub mod relations;
 pub mod restart;
@@ -53,9 +57,10 @@ pub mod view;
 mod words;
 
 pub use adjacency::{Adjacency, adjacency};
+pub use betweenness::betweenness;
 pub use communities::CommunitiesReader;
 pub use error::GraphError;
-pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, two_hop};
+pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, hops_along, two_hop};
 pub use leiden::{Communities, LeidenOptions, leiden};
 pub use link::{Link, link};
 pub use links::{StoredLinks, links};
@@ -64,7 +69,8 @@ pub use merge::Withdrawn;
 pub use names::{NamesBuilder, NamesReader};
 pub use normalise::normalise;
 pub use pagerank::{PageRankOptions, Ranks, RanksBuilder, pagerank};
+pub use paths::{Found, Path, shortest_path};
 pub use prerequisites::{PREREQUISITE_FOR, Prerequisites, prerequisites};
 pub use relations::{Edge, Evidence, Relation, RelationsBuilder, RelationsReader};
 pub use restart::{Reach, RestartOptions, Restarted, restart_walk};
-pub use view::{GraphReader, GraphView, ViewEdge};
+pub use view::{Along, Direction, GraphReader, GraphView, ViewEdge};

@@ -8,8 +8,8 @@ use roaring::RoaringBitmap;
 
 use crate::prerequisites::PREREQUISITE_FOR;
 use crate::{
-    Adjacency, GraphReader, GraphView, MentionsBuilder, NamesBuilder, Ranks, RanksBuilder,
-    RelationsBuilder, StoredLinks, adjacency, links,
+    Adjacency, Along, Direction, GraphReader, GraphView, MentionsBuilder, NamesBuilder, Ranks,
+    RanksBuilder, RelationsBuilder, StoredLinks, adjacency, links,
 };
 
 const CONCEPTS: u32 = 10;
@@ -62,6 +62,22 @@ pub(crate) fn any_corpus() -> impl Strategy<Value = Corpus> {
 /// After which documents a new segment starts.
 pub(crate) fn any_cuts() -> impl Strategy<Value = Vec<bool>> {
     prop::collection::vec(any::<bool>(), DOCUMENTS)
+}
+
+/// Edges of one or any kind and direction.
+pub(crate) fn any_along() -> impl Strategy<Value = Along<'static>> {
+    let directions = vec![Direction::Both, Direction::Outgoing, Direction::Incoming];
+    let kinds: [&[&str]; 4] = [
+        &[],
+        &["prerequisite_for"],
+        &["RELATED_TO", "other"],
+        &["other"],
+    ];
+    (
+        prop::sample::select(directions),
+        prop::sample::select(kinds.to_vec()),
+    )
+        .prop_map(|(direction, kinds)| Along { direction, kinds })
 }
 
 struct Segment {
@@ -246,10 +262,24 @@ impl Facts {
     }
 
     pub(crate) fn neighbours(&self, concept: ConceptId) -> Vec<ConceptId> {
-        let other = |edge: &Statement| match (edge.0 == concept, edge.1 == concept) {
-            (true, false) => Some(edge.1),
-            (false, true) => Some(edge.0),
-            _ => None,
+        self.neighbours_along(concept, Along::default())
+    }
+
+    pub(crate) fn neighbours_along(&self, concept: ConceptId, along: Along<'_>) -> Vec<ConceptId> {
+        let is_kind = |kind: &str| {
+            along.kinds.is_empty() || along.kinds.contains(&kind) || {
+                let lower = kind.to_lowercase();
+                along.kinds.contains(&&lower[..])
+            }
+        };
+        let other = |edge: &Statement| {
+            let (out, into) = (edge.0 == concept, edge.1 == concept);
+            match along.direction {
+                _ if !is_kind(&edge.2) || out == into => None,
+                Direction::Incoming if out => None,
+                Direction::Outgoing if into => None,
+                _ => Some(if out { edge.1 } else { edge.0 }),
+            }
         };
         self.edges
             .iter()

@@ -63,6 +63,50 @@ impl<B> Clone for GraphView<'_, B> {
 
 impl<B> Copy for GraphView<'_, B> {}
 
+/// Which way edges are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Either.
+    #[default]
+    Both,
+    /// From source to target.
+    Outgoing,
+    /// From target to source.
+    Incoming,
+}
+
+impl Direction {
+    /// The way back.
+    pub fn back(self) -> Direction {
+        match self {
+            Direction::Both => Direction::Both,
+            Direction::Outgoing => Direction::Incoming,
+            Direction::Incoming => Direction::Outgoing,
+        }
+    }
+}
+
+/// Which edges a walk takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Along<'k> {
+    /// Which way.
+    pub direction: Direction,
+    /// Of these kinds, in whatever ASCII case; none: of any.
+    pub kinds: &'k [&'k str],
+}
+
+impl Along<'_> {
+    /// Whether it takes an edge of this kind, which points to the other end or comes from there.
+    pub fn takes(&self, outgoing: bool, kind: &str) -> bool {
+        let is_way = match self.direction {
+            Direction::Both => true,
+            Direction::Outgoing => outgoing,
+            Direction::Incoming => !outgoing,
+        };
+        is_way && (self.kinds.is_empty() || self.kinds.iter().any(|k| k.eq_ignore_ascii_case(kind)))
+    }
+}
+
 /// An edge of the view, seen from one of its ends and merged over segments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewEdge<'a> {
@@ -194,6 +238,19 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
             .live_edges(concept)
             .map(|(_, edge)| edge.other)
             .collect();
+        neighbours.retain(|&other| other != concept);
+        self.sort_by_rank(&mut neighbours);
+        neighbours
+    }
+
+    /// [`GraphView::neighbours`] by the edges that `along` takes.
+    pub fn neighbours_along(&self, concept: ConceptId, along: Along<'_>) -> Vec<ConceptId> {
+        if along == Along::default() {
+            return self.neighbours(concept);
+        }
+        let edges = self.live_edges(concept);
+        let taken = edges.filter(|(_, edge)| along.takes(edge.outgoing, edge.kind));
+        let mut neighbours: Vec<ConceptId> = taken.map(|(_, edge)| edge.other).collect();
         neighbours.retain(|&other| other != concept);
         self.sort_by_rank(&mut neighbours);
         neighbours
