@@ -5,7 +5,7 @@
 
 use loci_graph::{
     Communities, GraphView, LeidenOptions, PageRankOptions, Ranks, RanksBuilder, adjacency,
-    communities, leiden, links, pagerank,
+    betweenness, communities, leiden, links, pagerank,
 };
 use loci_storage::segment::{PartBuilder, PartKind, Section, SectionId};
 use loci_storage::staging::Edit;
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::cores;
 use crate::database::{Database, Inner};
+use crate::digests;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::settings::Settings;
@@ -30,20 +31,68 @@ pub struct Analysed {
     pub communities: Vec<usize>,
     /// Modularity of the communities of the coarsest level.
     pub modularity: f64,
+    /// Digests of communities that were written.
+    pub digests_written: usize,
+    /// Digests that were there already.
+    pub digests_kept: usize,
 }
 
 impl Database {
-    /// Analyses the concept graph, whether it has changed or not: PageRank, and communities by Leiden.
-    /// [`Database::finish`] does the same where the graph has changed.
+    /// Analyses the concept graph, whether it has changed or not: PageRank, communities by Leiden, and a digest
+    /// of each that has none yet. [`Database::finish`] does the same where the graph has changed, without digests.
     ///
-    /// Costs some ten passes over all relations; searches and writes go on meanwhile.
+    /// Costs some ten passes over all relations, and for each new digest some reads of rows; searches and writes
+    /// go on meanwhile.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when `progress` says so.
+    /// [`Error::Interrupted`] when `progress` says so; digests that were written stay.
     pub fn analyse(&self, progress: &dyn Progress) -> Result<Analysed, Error> {
         let inner = self.inner();
         let _turn = inner.switching.lock();
-        analyse(inner, &inner.store.view(), progress)
+        let analysed = analyse(inner, &inner.store.view(), progress)?;
+        let digests = digests::update(inner, &inner.store.view(), progress)?;
+        Ok(Analysed {
+            digests_written: digests.written,
+            digests_kept: digests.kept,
+            ..analysed
+        })
+    }
+}
+
+/// Ends that [`Database::central`] counts shortest ways from.
+const CENTRAL_SOURCES: usize = 256;
+
+/// A concept that shortest ways lead over.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Central {
+    /// Its name.
+    pub name: String,
+    /// How many of the shortest ways between other concepts lead over it, as estimated from 256 ends; exact where
+    /// there are no more concepts than that.
+    pub betweenness: f64,
+}
+
+impl Database {
+    /// The concepts that most shortest ways between others lead over, best first; ties by id.
+    ///
+    /// Costs 256 passes over all relations. The same graph and `seed` setting give the same answer.
+    pub fn central(&self, limit: usize) -> Result<Vec<Central>, Error> {
+        let view = self.view();
+        let settings = Settings::read(view.rows())?;
+        let segments = view.read.graph_segments();
+        let graph = view.read.graph(&segments);
+        let edges = graph.weighted_edges();
+        let found = betweenness([], &edges, CENTRAL_SOURCES, settings.seed);
+        let mut found: Vec<_> = found.into_iter().filter(|of| of.1 > 0.0).collect();
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.truncate(limit);
+        let mut central = Vec::with_capacity(found.len());
+        for (id, betweenness) in found {
+            let concept = view.rows().concept(id)?;
+            let name = concept.map_or_else(String::new, |concept| concept.name);
+            central.push(Central { name, betweenness });
+        }
+        Ok(central)
     }
 }
 
@@ -90,6 +139,7 @@ fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analys
         relations: edges.len(),
         communities: by_level,
         modularity: found.modularity,
+        ..Analysed::default()
     })
 }
 

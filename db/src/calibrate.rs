@@ -19,13 +19,13 @@ use loci_query::fuse::candidates_for;
 use loci_storage::segment::{Layer, Section};
 use loci_storage::staging::indexed_text;
 use loci_storage::{Placed, Scored, SpaceId, StoreError};
-use unicode_segmentation::UnicodeSegmentation;
 
 use crate::corpus::Corpus;
 use crate::error::Error;
 use crate::outside::embed_texts;
 use crate::progress::Progress;
 use crate::segment::language_of;
+use crate::sentences::sentences;
 use crate::space::fit_projection;
 use crate::views::View;
 
@@ -222,25 +222,6 @@ fn questions(
     Ok(questions)
 }
 
-/// Sentences with where they start. Beyond Unicode's rule, which wants a capital to follow, a full stop
-/// that stands alone ends one: so do texts that were tokenised and lower-cased write it.
-fn sentences(text: &str) -> Vec<(usize, &str)> {
-    const ALONE: &str = " . ";
-    let mut sentences = Vec::new();
-    for (at, sentence) in text.split_sentence_bound_indices() {
-        let mut start = 0;
-        for (stop, _) in sentence.match_indices(ALONE) {
-            let end = stop + ALONE.len();
-            sentences.push((at + start, &sentence[start..end]));
-            start = end;
-        }
-        if start < sentence.len() {
-            sentences.push((at + start, &sentence[start..]));
-        }
-    }
-    sentences
-}
-
 /// All numbers below `count`, in an order that `seed` draws.
 fn spread(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
@@ -382,27 +363,4 @@ impl Asker<'_> {
 fn trimmed(mut list: Vec<Scored>, k: usize) -> Vec<Scored> {
     list.truncate(k);
     list
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sentences_end_at_capitals_and_at_stops_that_stand_alone() {
-        let cases: &[(&str, &[&str])] = &[
-            ("One is. Two is.", &["One is. ", "Two is."]),
-            ("one is . two is .", &["one is . ", "two is ."]),
-            ("", &[]),
-        ];
-        for (text, want) in cases {
-            let got: Vec<&str> = sentences(text).iter().map(|found| found.1).collect();
-            assert_eq!(got, *want);
-            assert!(
-                sentences(text)
-                    .iter()
-                    .all(|(at, part)| text[*at..].starts_with(part))
-            );
-        }
-    }
 }

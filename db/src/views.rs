@@ -42,6 +42,20 @@ impl View {
         edits::all(self.rows())
     }
 
+    /// Whether there is something that makes vectors of texts.
+    pub(crate) fn can_embed(&self) -> bool {
+        self.projector.is_some() || self.outside.is_some()
+    }
+
+    /// The vector of a text in the active space; `None` where nothing makes one, or no word of it is known.
+    pub(crate) fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, Error> {
+        match (&self.projector, &self.outside) {
+            (Some(projector), _) => Ok(projector.embed(text, self.read.languages())),
+            (None, Some(outside)) => outside.embed(text),
+            (None, None) => Ok(None),
+        }
+    }
+
     pub(crate) fn rows(&self) -> &dyn Rows {
         self.snapshot().rows()
     }

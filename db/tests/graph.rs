@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use locidb::graph::{HopOptions, normalise, two_hop};
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
-use locidb::storage::{ConceptId, DocumentKey};
+use locidb::storage::{ConceptId, DocumentKey, Table};
 use locidb::{
-    Database, EmbedderChoice, NewChunk, NewConcept, NewDocument, NewItem, NewRelation, Silent, View,
+    Database, EmbedderChoice, NewChunk, NewConcept, NewDocument, NewItem, NewRelation, Progress,
+    Silent, View,
 };
 
 /// A document of one passage that states relations between concepts.
@@ -103,7 +104,15 @@ fn concepts_that_are_linked_are_a_community_until_their_document_goes() {
     assert_eq!((analysed.concepts, analysed.relations), (7, 8));
     assert_eq!(analysed.communities.last(), Some(&2));
     let again = database.analyse(&Silent).unwrap();
-    assert_eq!(again, analysed, "the same graph has the same communities");
+    assert_eq!(
+        (again.modularity, &again.communities, again.digests_kept),
+        (
+            analysed.modularity,
+            &analysed.communities,
+            analysed.digests_written
+        ),
+        "the same graph has the same communities"
+    );
     let view = database.view();
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     assert_eq!(
@@ -288,4 +297,109 @@ fn a_split_tells_two_things_of_one_name_apart() {
         None
     );
     assert_eq!(told(&view, "iron").unwrap().0, 1);
+}
+
+/// Writes of rows of digests, and the texts of those of the coarsest level.
+fn digests(database: &Database) -> (usize, usize, Vec<String>) {
+    let analysed = database.analyse(&Silent).unwrap();
+    let view = database.view();
+    let levels = view.read().communities().unwrap().level_count();
+    let digests = view.digests(levels.saturating_sub(1)).unwrap();
+    let texts = digests.iter().map(locidb::Digest::text).collect();
+    (analysed.digests_written, analysed.digests_kept, texts)
+}
+
+#[test]
+fn a_digest_is_written_anew_only_where_its_community_or_its_sentences_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = store(folder.path());
+    let (written, kept, texts) = digests(&database);
+    assert!(written > 0 && kept == 0);
+    let rivers = texts.iter().find(|text| text.contains("danube")).unwrap();
+    assert!(rivers.contains("danube related to elbe"), "{rivers}");
+    assert!(rivers.contains(" danube and elbe and rhine"), "{rivers}");
+    let view = database.view();
+    let digest = view.digests(0).unwrap().remove(0);
+    let quote = &digest.sentences[0];
+    let chunk = quote.chunk.parse().unwrap();
+    let (of, place) = view.snapshot().rows().find_chunk(&chunk).unwrap().unwrap();
+    let record = view.snapshot().rows().chunk(of, place).unwrap().unwrap();
+    let (start, end) = quote.citation.chars;
+    assert_eq!(record.text[start as usize..end as usize], quote.text);
+    assert_eq!(
+        digests(&database),
+        (0, written, texts.clone()),
+        "all are there"
+    );
+
+    // The same members, in a document of other words: only what quotes it is written anew.
+    let rivers = [("rhine", "danube"), ("danube", "elbe"), ("elbe", "rhine")];
+    let mut other = document("rivers", &rivers);
+    other.chunks[0].record.text = "The rhine, the danube and the elbe are rivers.".into();
+    other.original = other.chunks[0].record.text.clone().into_bytes();
+    database
+        .write(move |tx| tx.put_document(other).map(drop))
+        .unwrap();
+    let stale = database.view().digests(0).unwrap();
+    let stale = stale.iter().flat_map(|digest| &digest.sentences);
+    assert!(
+        stale
+            .into_iter()
+            .all(|quote| quote.text != "danube and elbe and rhine")
+    );
+    let (again, same, texts) = digests(&database);
+    assert_eq!(again + same, written);
+    assert!(again > 0 && same > 0, "{again} {same}");
+    assert!(
+        texts.iter().any(|text| text.contains("elbe are rivers.")),
+        "{texts:?}"
+    );
+
+    for key in ["rivers", "metals", "mill"] {
+        let key = DocumentKey::new("", "", key).unwrap();
+        database.write(move |tx| tx.delete_document(&key)).unwrap();
+    }
+    assert_eq!(digests(&database), (0, 0, Vec::new()));
+    let rows = database.view();
+    assert_eq!(rows.snapshot().rows().count(Table::Digests).unwrap(), 0);
+}
+
+/// Stops after so many steps.
+struct After(std::sync::atomic::AtomicUsize);
+
+impl Progress for After {
+    fn report(&self, step: &str, _: u64, _: u64) -> std::ops::ControlFlow<()> {
+        let left = &self.0;
+        let is_last = step == "writing digests"
+            && left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) == 1;
+        match is_last {
+            true => std::ops::ControlFlow::Break(()),
+            false => std::ops::ControlFlow::Continue(()),
+        }
+    }
+}
+
+#[test]
+fn digests_that_were_interrupted_are_taken_up_where_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    database.use_embedder(EmbedderChoice::None).unwrap();
+    let names: Vec<String> = (0..300).map(|n| format!("thing{n}")).collect();
+    let triangles = names.chunks(3).map(|of| {
+        let [a, b, c] = [0, 1, 2].map(|at| &of[at][..]);
+        document(a, &[(a, b), (b, c), (c, a)])
+    });
+    let triangles: Vec<NewDocument> = triangles.collect();
+    let put = move |tx: &mut locidb::WriteTransaction<'_, '_>| {
+        for triangle in triangles {
+            tx.put_document(triangle)?;
+        }
+        Ok(())
+    };
+    database.write(put).unwrap();
+    let stopped = database.analyse(&After(2.into()));
+    assert!(matches!(stopped, Err(locidb::Error::Interrupted)));
+    let analysed = database.analyse(&Silent).unwrap();
+    assert_eq!(analysed.digests_written + analysed.digests_kept, 100);
+    assert_eq!(analysed.digests_kept, 64);
 }

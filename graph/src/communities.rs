@@ -23,6 +23,7 @@
 use std::ops::Range;
 
 use loci_storage::ConceptId;
+use loci_storage::staging::content_hash;
 
 use crate::GraphError;
 use crate::leiden::Communities;
@@ -68,6 +69,16 @@ pub fn write(found: &Communities, rank: impl Fn(ConceptId) -> f32) -> Vec<u8> {
         extend(&mut bytes, level.members.iter().map(parent));
     }
     bytes
+}
+
+/// What names a community for as long as its level and members stay: the same in every analysis.
+pub fn key(level: usize, members: impl Iterator<Item = ConceptId>) -> [u8; 16] {
+    let mut members: Vec<u32> = members.map(|member| member.0).collect();
+    members.sort_unstable();
+    let mut bytes = Vec::with_capacity(4 + 4 * members.len());
+    extend(&mut bytes, [count(level)]);
+    extend(&mut bytes, members);
+    content_hash(&bytes)
 }
 
 /// One level, without communities that are too small.

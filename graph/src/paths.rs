@@ -3,6 +3,7 @@
 //! Start reading at [`shortest_path`].
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use loci_storage::ConceptId;
 
@@ -51,8 +52,8 @@ impl Side {
         let mut next = Vec::new();
         for &from in &self.front {
             for to in view.neighbours_along(from, along) {
-                if !self.before.contains_key(&to) {
-                    self.before.insert(to, from);
+                if let Entry::Vacant(entry) = self.before.entry(to) {
+                    entry.insert(from);
                     next.push(to);
                 }
             }

@@ -37,8 +37,10 @@ pub(crate) enum Command {
     Delete(Delete),
     /// Merge segments, purge what is dead, and give disk back
     Compact(Compact),
-    /// Rank concepts and find their communities
+    /// Rank concepts, find their communities, and write a digest of each
     Analyze(Analyze),
+    /// Look at communities of concepts: members, relations, sentences
+    Communities(Communities),
     /// Read and change the settings of the store
     Config(Config),
     /// Store a prepared data folder in bulk
@@ -169,6 +171,12 @@ pub(crate) struct Concept {
     /// A document to split off; give it again for more
     #[arg(long, value_name = "KEY", requires = "split_into")]
     pub(crate) document: Vec<String>,
+    /// Tell the shortest way to another concept
+    #[arg(long, value_name = "OTHER", conflicts_with_all = ["merge_into", "split_into", "undo", "edits"])]
+    pub(crate) path_to: Option<String>,
+    /// Take only relations of this type on the way; give it again for more
+    #[arg(long, value_name = "TYPE", requires = "path_to")]
+    pub(crate) along: Vec<String>,
     /// Undo a merge or split, by its number
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["name", "edits"])]
     pub(crate) undo: Option<u64>,
@@ -208,6 +216,22 @@ pub(crate) struct Analyze {
     /// Folder of the store
     #[arg(long, value_name = "DIR")]
     pub(crate) db: PathBuf,
+    /// Also list so many concepts that most shortest ways lead over, estimated from a sample of ends
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) central: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Communities {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Their level, 0 the finest; else the coarsest
+    #[arg(long)]
+    pub(crate) level: Option<usize>,
+    /// Only those that this concept is in, at all levels
+    #[arg(long, value_name = "NAME", conflicts_with = "level")]
+    pub(crate) of: Option<String>,
 }
 
 #[derive(Debug, Args)]

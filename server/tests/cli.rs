@@ -533,6 +533,38 @@ fn concepts_are_ranked_and_grouped() {
     let concept = &json(0, &["concept", "--db", &db, "sand"])[0];
     assert!(concept["communities"].is_array() && concept["pagerank"].as_f64() > Some(0.0));
     assert!(concept["first"]["chunk"].is_string(), "{concept}");
+    let related = |end: &str| concept["relations"][0][end].as_str().unwrap().to_owned();
+    let (source, target) = (related("source"), related("target"));
+    let way = &json(0, &["concept", "--db", &db, &source, "--path-to", &target])[0];
+    assert_eq!(way["path"], serde_json::json!([source, target]));
+    assert_eq!(
+        way["relations"][0],
+        serde_json::json!({
+            "source": source, "type": "is covered by", "target": target,
+        })
+    );
+    json(
+        1,
+        &[
+            "concept",
+            "--db",
+            &db,
+            &source,
+            "--path-to",
+            &target,
+            "--along",
+            "eats",
+        ],
+    );
+    assert!(
+        json(0, &["communities", "--db", &db]).is_empty(),
+        "two are no community"
+    );
+    json(1, &["communities", "--db", &db, "--of", "nothing"]);
+    assert_eq!(
+        json(0, &["analyze", "--db", &db, "--central", "5"]).len(),
+        1
+    );
 }
 
 #[test]

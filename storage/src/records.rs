@@ -509,6 +509,56 @@ pub struct ConceptRecord {
     pub first_document: Option<u64>,
 }
 
+/// What a community of concepts is about, in sentences of the documents.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct DigestRecord {
+    /// The community's level, from the finest.
+    pub level: u8,
+    /// How many members it has.
+    pub member_count: u32,
+    /// The first of them by PageRank, by id.
+    pub members: Vec<u32>,
+    /// The relations among these of most weight: source, type, target.
+    pub relations: Vec<(u32, String, u32)>,
+    /// The sentences that say most of these.
+    pub sentences: Vec<DigestSentence>,
+    /// The space of its vector, and the vector.
+    pub vector: Option<(u32, Vec<f32>)>,
+}
+
+/// A sentence of a digest.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct DigestSentence {
+    /// The document, by id.
+    pub document: u64,
+    /// The chunk, by its suffix.
+    pub suffix: u32,
+    /// Characters `start..end` of the document's text.
+    pub chars: (u64, u64),
+    /// The sentence: exactly these characters.
+    pub text: String,
+}
+
 /// A merge or split by hand: what documents say of one concept counts as said of another.
 #[derive(
     Archive,

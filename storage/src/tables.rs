@@ -51,6 +51,7 @@ tables! {
     24 ConceptMoves "concept_moves" "What a concept counts as, by document.";
     25 ConceptSources "concept_sources" "What counts as a concept, by document.";
     26 ConceptEdits "concept_edits" "Merges and splits of concepts by id.";
+    27 Digests "digests" "Digests of communities by key.";
 }
 
 impl Table {

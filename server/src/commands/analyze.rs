@@ -1,6 +1,6 @@
-//! `loci analyze`: PageRank of concepts, and their communities.
+//! `loci analyze`: PageRank of concepts, their communities, and a digest of each.
 
-use locidb::{Analysed, Error};
+use locidb::{Analysed, Central, Error};
 
 use super::open;
 use crate::Done;
@@ -13,6 +13,10 @@ pub(crate) fn run(args: &Analyze, out: &Out) -> anyhow::Result<Done> {
     let bar = Bar::new();
     let analysed = database.analyse(&bar);
     drop(bar);
+    let central = match (&analysed, args.central) {
+        (Ok(_), Some(limit)) => database.central(limit)?,
+        _ => Vec::new(),
+    };
     database.close();
     let analysed = match analysed {
         Err(Error::Interrupted) => {
@@ -23,8 +27,16 @@ pub(crate) fn run(args: &Analyze, out: &Out) -> anyhow::Result<Done> {
     };
     if out.json {
         out.json_line(&analysed)?;
-    } else {
-        out.line(&told(&analysed))?;
+        for concept in &central {
+            out.json_line(concept)?;
+        }
+        return Ok(Done::Well);
+    }
+    out.line(&told(&analysed))?;
+    if !central.is_empty() {
+        let row = |of: &Central| vec![of.name.clone(), format!("{:.0}", of.betweenness)];
+        let rows: Vec<_> = central.iter().map(row).collect();
+        out.table(&["concept", "betweenness"], &rows)?;
     }
     Ok(Done::Well)
 }
@@ -40,7 +52,7 @@ fn told(analysed: &Analysed) -> String {
         ),
     };
     format!(
-        "{} concepts, {} relations; {communities}",
-        analysed.concepts, analysed.relations
+        "{} concepts, {} relations; {communities}; {} digests written, {} were there",
+        analysed.concepts, analysed.relations, analysed.digests_written, analysed.digests_kept
     )
 }

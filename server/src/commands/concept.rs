@@ -1,7 +1,8 @@
 //! `loci concept`: what the store knows of a concept; merges and splits by hand.
 
 use anyhow::Context;
-use locidb::graph::{normalise, prerequisites};
+use locidb::graph::paths::VISITED_MAX;
+use locidb::graph::{Along, Found, normalise, prerequisites, shortest_path};
 use locidb::query::cite::{chunk_key, cite};
 use locidb::storage::records::ConceptRecord;
 use locidb::storage::{ConceptId, DocumentId, DocumentKey, EditId, Rows};
@@ -40,6 +41,9 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         let keys: Vec<DocumentKey> = keys.collect::<Result<_, _>>()?;
         let edit = database.write(move |tx| tx.split_concept(&from, &keys, &into))?;
         return edited(edit, out);
+    }
+    if let Some(other) = &args.path_to {
+        return path(&database, asked, other, &args.along, out);
     }
     let view = database.view();
     let read = view.read();
@@ -120,6 +124,7 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         "mentions": concept.mention_count,
         "documents": concept.document_count,
         "pagerank": graph.rank(id),
+        "degree": graph.neighbours(id).len(),
         "prerequisites": names(&before.order)?,
         "cycles": cycles,
         "communities": communities,
@@ -158,6 +163,71 @@ fn first(rows: &dyn Rows, concept: &ConceptRecord, id: ConceptId) -> anyhow::Res
         told["label"] = cite(&record, &chunk).label.into();
     }
     Ok(told)
+}
+
+/// The shortest way between two concepts.
+fn path(
+    database: &Database,
+    from: &str,
+    to: &str,
+    kinds: &[String],
+    out: &Out,
+) -> anyhow::Result<Done> {
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    let segments = view.read().graph_segments();
+    let graph = view.read().graph(&segments);
+    let mut ends = Vec::new();
+    for asked in [from, to] {
+        let Some(id) = graph.lookup(&normalise(asked)) else {
+            eprintln!("loci: no concept {asked:?}");
+            return Ok(Done::Wrong);
+        };
+        ends.push(id);
+    }
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    let along = Along {
+        kinds: &kinds,
+        ..Along::default()
+    };
+    let found = shortest_path(graph, ends[0], ends[1], along, VISITED_MAX);
+    let path = match found {
+        Found::Path(path) => path,
+        Found::Apart => {
+            eprintln!("loci: no relations lead from {from:?} to {to:?}");
+            return Ok(Done::Wrong);
+        }
+        Found::Bounded => {
+            eprintln!("loci: no way from {from:?} to {to:?} among {VISITED_MAX} concepts");
+            return Ok(Done::Wrong);
+        }
+    };
+    let mut steps = Vec::new();
+    for (ends, edge) in path.concepts.windows(2).zip(&path.edges) {
+        let (source, target) = match edge.outgoing {
+            true => (ends[0], ends[1]),
+            false => (ends[1], ends[0]),
+        };
+        steps.push(json!({
+            "source": name(rows, source)?, "type": edge.kind, "target": name(rows, target)?,
+        }));
+    }
+    let concepts = path.concepts.iter().map(|&id| name(rows, id));
+    let concepts: Vec<String> = concepts.collect::<Result<_, _>>()?;
+    if out.json {
+        out.json_line(&json!({ "path": concepts, "relations": steps }))?;
+        return Ok(Done::Well);
+    }
+    out.line(&concepts.join(" - "))?;
+    let text = |step: &Value, key: &str| step[key].as_str().unwrap_or_default().to_owned();
+    let row = |step: &Value| {
+        ["source", "type", "target"]
+            .map(|key| text(step, key))
+            .into()
+    };
+    let rows: Vec<Vec<String>> = steps.iter().map(row).collect();
+    out.table(&["source", "relation", "target"], &rows)?;
+    Ok(Done::Well)
 }
 
 fn edited(edit: EditId, out: &Out) -> anyhow::Result<Done> {

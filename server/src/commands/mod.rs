@@ -1,6 +1,7 @@
 //! One module a command; each reads its arguments, calls the library, prints.
 
 mod analyze;
+mod communities;
 mod compact;
 mod concept;
 mod config;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Delete(args) => delete::run(&args, out),
         Command::Compact(args) => compact::run(&args, out),
         Command::Analyze(args) => analyze::run(&args, out),
+        Command::Communities(args) => communities::run(&args, out),
         Command::Config(args) => config::run(&args, out),
         Command::Load(args) => data::load(&args, out),
         Command::Eval(args) => data::eval(&args, out),

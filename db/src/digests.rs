@@ -1,0 +1,429 @@
+//! Digests of communities (R7): what a community of concepts is about, in its members, the relations among them
+//! and sentences of the documents, each with its citation.
+//!
+//! Always true: a digest belongs to a level and a set of members ([`communities::key`]), and is written again only
+//! when there is none of that key, or a sentence of it is gone. One that is read says nothing of what was deleted.
+//!
+//! Start reading at [`update`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use loci_graph::{CommunitiesReader, GraphView, communities};
+use loci_query::cite::{Citation, chunk_key, cite};
+use loci_storage::records::{DigestRecord, DigestSentence};
+use loci_storage::rows::{decode, encode, read};
+use loci_storage::segment::Section;
+use loci_storage::{ConceptId, DocumentId, Durability, Ordinal, Rows, StoreError, Table, keys};
+use serde::Serialize;
+
+use crate::database::Inner;
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::sentences::sentences;
+use crate::views::View;
+
+/// Members that a digest looks at, and that it names.
+const MEMBERS_MAX: usize = 50;
+const NAMED_MAX: usize = 20;
+/// Members in its title.
+const TITLE_MAX: usize = 3;
+const RELATIONS_MAX: usize = 10;
+const SENTENCES_MAX: usize = 5;
+/// Chunks of a member that are looked at, and the best of all of them, whose sentences are.
+const CHUNKS_OF_MEMBER_MAX: usize = 64;
+const CHUNKS_MAX: usize = 12;
+/// Characters of a sentence that says something and can be quoted.
+const SENTENCE_CHARS: std::ops::RangeInclusive<usize> = 20..=400;
+/// What a member that another sentence names already adds to a sentence.
+const AGAIN: f64 = 0.2;
+/// Digests that one commit writes.
+const BATCH: usize = 32;
+
+type Key = [u8; 16];
+
+/// What a community of concepts is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Digest {
+    /// The community: 32 hexadecimal digits, the same for as long as its level and members are.
+    pub id: String,
+    /// Its level, from the finest.
+    pub level: usize,
+    /// Its first members' names.
+    pub title: String,
+    /// How many members it has.
+    pub member_count: usize,
+    /// The first of them by PageRank.
+    pub members: Vec<String>,
+    /// The relations among these of most weight.
+    pub relations: Vec<DigestRelation>,
+    /// The sentences that say most of these.
+    pub sentences: Vec<DigestQuote>,
+    /// Its vector, where it lies in the active space.
+    #[serde(skip)]
+    pub vector: Option<Vec<f32>>,
+}
+
+/// A relation in a digest.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DigestRelation {
+    /// The concept that it starts from.
+    pub source: String,
+    /// What it is called.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The concept that it leads to.
+    pub target: String,
+}
+
+/// A sentence in a digest.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DigestQuote {
+    /// The sentence.
+    pub text: String,
+    /// The key of its chunk.
+    pub chunk: String,
+    /// Where it stands; `chars` are those of the sentence.
+    pub citation: Citation,
+}
+
+impl Digest {
+    /// The digest as one text: title, relations, sentences.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}.", self.title);
+        for relation in &self.relations {
+            let kind = relation.kind.to_lowercase().replace('_', " ");
+            text.push_str(&format!(" {} {kind} {}.", relation.source, relation.target));
+        }
+        for quote in &self.sentences {
+            text.push(' ');
+            text.push_str(&quote.text);
+        }
+        text
+    }
+}
+
+/// What [`update`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Updated {
+    /// Digests that were written.
+    pub(crate) written: usize,
+    /// Digests that stayed as they were.
+    pub(crate) kept: usize,
+}
+
+/// Writes the digests that the communities of `view` lack, some at a time, and deletes those of communities that
+/// are no more. What was written when it is interrupted stays, and the next call goes on from there.
+pub(crate) fn update(
+    inner: &Inner,
+    view: &View,
+    progress: &dyn Progress,
+) -> Result<Updated, Error> {
+    let mut updated = Updated::default();
+    let mut wanted: BTreeMap<Key, (usize, u32)> = BTreeMap::new();
+    if let Some(known) = view.read.communities() {
+        for level in 0..known.level_count() {
+            for community in 0..known.count(level) as u32 {
+                let key = communities::key(level, known.members(level, community));
+                wanted.insert(key, (level, community));
+            }
+        }
+    }
+    let mut gone = Vec::new();
+    let space = view.snapshot().space().filter(|_| view.can_embed());
+    let space = space.map(|space| space.id.0);
+    let total = wanted.len() as u64;
+    view.rows().scan_all(Table::Digests, &mut |key, payload| {
+        let Some(key) = key.first_chunk::<16>() else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        if !wanted.contains_key(key) {
+            gone.push(*key);
+            return Ok(ControlFlow::Continue(()));
+        }
+        let record: DigestRecord = decode(Table::Digests, key, payload)?;
+        let vector = record.vector.as_ref().map(|vector| vector.0);
+        if vector == space && quotes(view.rows(), &record)?.len() == record.sentences.len() {
+            wanted.remove(key);
+            updated.kept += 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let segments = view.read.graph_segments();
+    let graph = view.read.graph(&segments);
+    let mut batch: Vec<(Key, Option<Vec<u8>>)> = Vec::new();
+    batch.extend(gone.into_iter().map(|key| (key, None)));
+    for (key, (level, community)) in wanted {
+        let Some(known) = view.read.communities() else {
+            break;
+        };
+        let mut record = digest(view, graph, known, level, community)?;
+        let told = told(view, &key, &record)?;
+        let vector = view.embed(&told.text())?;
+        record.vector = vector.zip(space).map(|(vector, space)| (space, vector));
+        batch.push((key, Some(encode(&record)?)));
+        updated.written += 1;
+        if batch.len() >= BATCH {
+            store(inner, std::mem::take(&mut batch))?;
+            let done = (updated.written + updated.kept) as u64;
+            if progress.report("writing digests", done, total).is_break() {
+                inner.store.flush()?;
+                return Err(Error::Interrupted);
+            }
+        }
+    }
+    store(inner, batch)?;
+    inner.store.flush()?;
+    Ok(updated)
+}
+
+fn store(inner: &Inner, batch: Vec<(Key, Option<Vec<u8>>)>) -> Result<(), Error> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let written = inner
+        .store
+        .write_with(Durability::Eventual, move |staging| {
+            for (key, digest) in batch {
+                match digest {
+                    Some(digest) => staging.put(Table::Digests, key.into(), digest),
+                    None => staging.delete(Table::Digests, key.into()),
+                }
+            }
+            Ok(())
+        });
+    written.map_err(Error::unwrap)
+}
+
+/// The digest of a community, without its vector.
+fn digest(
+    view: &View,
+    graph: GraphView<'_, Section>,
+    known: &CommunitiesReader<Section>,
+    level: usize,
+    community: u32,
+) -> Result<DigestRecord, Error> {
+    let all = known.members(level, community);
+    let member_count = all.len() as u32;
+    let members: Vec<ConceptId> = all.take(MEMBERS_MAX).collect();
+    // The first members say most of what a community is about.
+    let weight = |place: usize| 1.0 / (1.0 + place as f64).sqrt();
+    let weights: BTreeMap<ConceptId, f64> = (0..)
+        .zip(&members)
+        .map(|(place, &member)| (member, weight(place)))
+        .collect();
+    let named = members.iter().take(NAMED_MAX).map(|member| member.0);
+    Ok(DigestRecord {
+        level: level as u8,
+        member_count,
+        members: named.collect(),
+        relations: relations(graph, &members),
+        sentences: choose(candidates(view, graph, &weights)?, &weights),
+        vector: None,
+    })
+}
+
+/// The relations of most weight among members; ties by ends and kind.
+fn relations(graph: GraphView<'_, Section>, members: &[ConceptId]) -> Vec<(u32, String, u32)> {
+    let inside: BTreeSet<ConceptId> = members.iter().take(NAMED_MAX).copied().collect();
+    let mut found = Vec::new();
+    for &member in &inside {
+        let edges = graph.edges(member).into_iter();
+        let own = edges.filter(|edge| edge.outgoing && inside.contains(&edge.other));
+        found.extend(own.map(|edge| (edge.weight, member.0, edge.kind, edge.other.0)));
+    }
+    found.sort_by(|a, b| {
+        b.0.total_cmp(&a.0)
+            .then((a.1, a.3, a.2).cmp(&(b.1, b.3, b.2)))
+    });
+    found.truncate(RELATIONS_MAX);
+    let found = found.into_iter();
+    found
+        .map(|(_, source, kind, target)| (source, kind.to_owned(), target))
+        .collect()
+}
+
+/// A sentence with the members that it names.
+struct Candidate {
+    sentence: DigestSentence,
+    names: BTreeSet<ConceptId>,
+}
+
+/// The sentences of the chunks that mention most of the members.
+fn candidates(
+    view: &View,
+    graph: GraphView<'_, Section>,
+    weights: &BTreeMap<ConceptId, f64>,
+) -> Result<Vec<Candidate>, Error> {
+    let mut chunks: BTreeMap<Ordinal, f64> = BTreeMap::new();
+    for (&member, weight) in weights {
+        for (chunk, _) in graph.chunks(member).take(CHUNKS_OF_MEMBER_MAX) {
+            *chunks.entry(chunk).or_default() += weight;
+        }
+    }
+    let mut chunks: Vec<(Ordinal, f64)> = chunks.into_iter().collect();
+    chunks.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    chunks.truncate(CHUNKS_MAX);
+    let mut found = Vec::new();
+    for (chunk, _) in chunks {
+        let Some(place) = view.snapshot().place(chunk) else {
+            continue;
+        };
+        let row = view.rows().chunk(place.document, place.index)?;
+        let Some(row) = row else { continue };
+        let mut chars = row.location.chars.0;
+        for (_, written) in sentences(&row.text) {
+            let start = chars;
+            chars += written.chars().count() as u64;
+            let text = written.trim();
+            let skipped = written.len() - written.trim_start().len();
+            let start = start + written[..skipped].chars().count() as u64;
+            let len = text.chars().count();
+            if !SENTENCE_CHARS.contains(&len) {
+                continue;
+            }
+            let links = graph.link(text).into_iter().map(|link| link.concept);
+            let names: BTreeSet<ConceptId> = links.filter(|id| weights.contains_key(id)).collect();
+            let sentence = DigestSentence {
+                document: place.document.0,
+                suffix: row.suffix,
+                chars: (start, start + len as u64),
+                text: text.to_owned(),
+            };
+            found.extend((!names.is_empty()).then_some(Candidate { sentence, names }));
+        }
+    }
+    Ok(found)
+}
+
+/// The sentences that name most members, each of those that were not named before; the first of equals.
+fn choose(
+    mut candidates: Vec<Candidate>,
+    weights: &BTreeMap<ConceptId, f64>,
+) -> Vec<DigestSentence> {
+    let mut named = BTreeSet::new();
+    let mut chosen: Vec<DigestSentence> = Vec::new();
+    while chosen.len() < SENTENCES_MAX {
+        let gain = |candidate: &Candidate| -> f64 {
+            let of = |id: &ConceptId| {
+                let weight = weights.get(id).copied().unwrap_or(0.0);
+                if named.contains(id) {
+                    AGAIN * weight
+                } else {
+                    weight
+                }
+            };
+            candidate.names.iter().map(of).sum()
+        };
+        let best = (0..candidates.len()).max_by(|&a, &b| {
+            let (left, right) = (gain(&candidates[a]), gain(&candidates[b]));
+            left.total_cmp(&right).then(b.cmp(&a))
+        });
+        let Some(best) = best else { break };
+        let Candidate { sentence, names } = candidates.remove(best);
+        if chosen.iter().all(|known| known.text != sentence.text) {
+            named.extend(names);
+            chosen.push(sentence);
+        }
+    }
+    chosen
+}
+
+/// The sentences of a digest that still stand where it says.
+fn quotes(rows: &dyn Rows, record: &DigestRecord) -> Result<Vec<DigestQuote>, StoreError> {
+    let mut quotes = Vec::new();
+    for sentence in &record.sentences {
+        let id = DocumentId(sentence.document);
+        let Some(document) = rows.document(id)? else {
+            continue;
+        };
+        let key = chunk_key(&document, sentence.suffix);
+        let Some((found, place)) = rows.find_chunk(&key)? else {
+            continue;
+        };
+        let chunk = rows.chunk(found, place)?;
+        let Some(chunk) = chunk.filter(|_| found == id) else {
+            continue;
+        };
+        let (start, end) = sentence.chars;
+        let Some(skip) = start.checked_sub(chunk.location.chars.0) else {
+            continue;
+        };
+        let mut written = chunk.text.chars().skip(skip as usize);
+        if !sentence.text.chars().all(|c| written.next() == Some(c)) {
+            continue;
+        }
+        let mut citation = cite(&document, &chunk);
+        citation.chars = (start, end);
+        quotes.push(DigestQuote {
+            text: sentence.text.clone(),
+            chunk: key.to_string(),
+            citation,
+        });
+    }
+    Ok(quotes)
+}
+
+/// A digest in names, without what is gone.
+fn told(view: &View, key: &[u8], record: &DigestRecord) -> Result<Digest, StoreError> {
+    let rows = view.rows();
+    let mut names: BTreeMap<u32, String> = BTreeMap::new();
+    let ends = record.relations.iter().flat_map(|of| [of.0, of.2]);
+    for id in record.members.iter().copied().chain(ends) {
+        let concept = rows.concept(ConceptId(id))?;
+        let concept = concept.filter(|concept| concept.document_count > 0);
+        names.extend(concept.map(|concept| (id, concept.name)));
+    }
+    let name = |id: &u32| names.get(id).cloned();
+    let members: Vec<String> = record.members.iter().filter_map(name).collect();
+    let mut relations = Vec::new();
+    for (source, kind, target) in &record.relations {
+        let row = keys::relation(ConceptId(*source), ConceptId(*target), kind);
+        let is_stated = rows.get(Table::Relations, &row)?.is_some();
+        let ends = name(source).zip(name(target)).filter(|_| is_stated);
+        relations.extend(ends.map(|(source, target)| DigestRelation {
+            source,
+            kind: kind.clone(),
+            target,
+        }));
+    }
+    let active = view.snapshot().space().map(|space| space.id.0);
+    let vector = record
+        .vector
+        .as_ref()
+        .filter(|vector| Some(vector.0) == active);
+    Ok(Digest {
+        id: key.iter().map(|byte| format!("{byte:02x}")).collect(),
+        level: usize::from(record.level),
+        title: members[..members.len().min(TITLE_MAX)].join(", "),
+        member_count: record.member_count as usize,
+        members,
+        relations,
+        sentences: quotes(rows, record)?,
+        vector: vector.map(|vector| vector.1.clone()),
+    })
+}
+
+impl View {
+    /// The digest of a community of the analysis, where [`crate::Database::analyse`] wrote one.
+    pub fn digest(&self, level: usize, community: u32) -> Result<Option<Digest>, Error> {
+        let Some(known) = self.read.communities() else {
+            return Ok(None);
+        };
+        let key = communities::key(level, known.members(level, community));
+        let record: Option<DigestRecord> = read(self.rows(), Table::Digests, &key)?;
+        let digest = record.map(|record| told(self, &key, &record));
+        Ok(digest.transpose()?)
+    }
+
+    /// The digests of all communities of a level, in the order of the communities; those that were not written
+    /// are left out. Level 0 is the finest.
+    pub fn digests(&self, level: usize) -> Result<Vec<Digest>, Error> {
+        let count = self
+            .read
+            .communities()
+            .map_or(0, |known| known.count(level));
+        let all = (0..count as u32).map(|community| self.digest(level, community));
+        all.filter_map(Result::transpose).collect()
+    }
+}
