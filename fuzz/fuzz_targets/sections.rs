@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use loci_graph::link::link_parts;
 use loci_graph::{
     Adjacency, CommunitiesReader, GraphView, MentionsReader, NamesReader, Ranks, Reach, RelationsReader, RestartOptions,
     StoredLinks, link, restart_walk,
@@ -52,7 +53,8 @@ fuzz_target!(|bytes: &[u8]| {
         }
         3 => {
             if let Ok(reader) = NamesReader::open(bytes) {
-                let _ = link(&[&reader], "water and the method of loci");
+                let links = link(&[&reader], "water and the method of loci");
+                link_parts(&[&reader], "Water and Loci", &links, |_| true, |_| 0.0);
             }
         }
         4 => {

@@ -62,7 +62,7 @@ pub use communities::CommunitiesReader;
 pub use error::GraphError;
 pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, hops_along, two_hop};
 pub use leiden::{Communities, LeidenOptions, leiden};
-pub use link::{Link, link};
+pub use link::{How, Link, link};
 pub use links::{StoredLinks, links};
 pub use mentions::{MentionsBuilder, MentionsReader};
 pub use merge::Withdrawn;

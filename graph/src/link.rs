@@ -3,6 +3,7 @@
 //! Start reading at [`link`].
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use loci_storage::ConceptId;
@@ -10,17 +11,42 @@ use loci_storage::ConceptId;
 use crate::names::{Named, NamesReader};
 use crate::normalise::{Word, is_stop_word, singular, words};
 
+/// How a text names a concept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// By its name.
+    Name,
+    /// By another name of it.
+    Synonym,
+    /// By words of its name, written with a capital.
+    Part,
+}
+
 /// A concept that a text names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The concept.
     pub concept: ConceptId,
-    /// The dictionary's name or synonym that matched.
+    /// How it is named.
+    pub how: How,
+    /// The dictionary's name, synonym or part of a name that matched.
     pub name: String,
     /// The words of the text, counted from 0, that matched.
     pub words: Range<usize>,
     /// The characters of the text that matched.
     pub chars: Range<usize>,
+}
+
+impl Link {
+    /// How sure it is that the text means this concept: 1 where it is named; where words of its name stand for it,
+    /// one over the number of concepts among `links` that the same words may stand for.
+    pub fn share(&self, links: &[Link]) -> f32 {
+        let is_same = |link: &&Link| link.how == How::Part && link.words == self.words;
+        match self.how {
+            How::Part => 1.0 / links.iter().filter(is_same).count().max(1) as f32,
+            How::Name | How::Synonym => 1.0,
+        }
+    }
 }
 
 /// The concept with this normalised name in any segment; names win over synonyms, then the lowest id.
@@ -71,6 +97,10 @@ pub fn link_where<B: AsRef<[u8]>>(
         let matched = &words[at..at + found.len];
         links.push(Link {
             concept: found.named.0.concept,
+            how: match found.named.0.synonym {
+                true => How::Synonym,
+                false => How::Name,
+            },
             name: name_of(matched, found.as_written),
             words: at..at + found.len,
             chars: matched[0].chars.start..matched[found.len - 1].chars.end,
@@ -78,6 +108,94 @@ pub fn link_where<B: AsRef<[u8]>>(
         at += found.len;
     }
     links
+}
+
+/// Concepts that one word of a name may lead to; more say nothing.
+const WITH_PART_MAX: usize = 256;
+/// Concepts that one phrase may stand for; of more it is not known which.
+const SAME_PART_MAX: usize = 4;
+
+/// The concepts that phrases of capitalised words stand for by being part of their names (`Einstein` for *Albert
+/// Einstein*), where `links` of the same text do not cover them: by place in the text, then falling `rank`, then id.
+///
+/// A phrase is a run of such words; where no name has them all, each of them stands for itself. One that could
+/// stand for more than four concepts is passed over.
+///
+/// Costs a look for each word in every reader.
+pub fn link_parts<B: AsRef<[u8]>>(
+    readers: &[&NamesReader<B>],
+    text: &str,
+    links: &[Link],
+    keep: impl Fn(ConceptId) -> bool,
+    rank: impl Fn(ConceptId) -> f32,
+) -> Vec<Link> {
+    let words = words(text);
+    let written: Vec<char> = text.chars().collect();
+    let is_open = |at: usize| {
+        let word: &Word = &words[at];
+        let first = written.get(word.chars.start);
+        let is_linked = links.iter().any(|link| link.words.contains(&at));
+        !is_linked && first.is_some_and(|c| c.is_uppercase()) && !is_stop_word(&word.text)
+    };
+    let open: Vec<usize> = (0..words.len()).filter(|&at| is_open(at)).collect();
+    let mut found = Vec::new();
+    for run in open.chunk_by(|a, b| a + 1 == *b) {
+        let range = run[0]..run[run.len() - 1] + 1;
+        let parts = parts_of(readers, &words[range.clone()], &keep);
+        match parts.is_empty() {
+            false => found.extend(parts.into_iter().map(|concept| (range.clone(), concept))),
+            true => {
+                for at in range {
+                    let parts = parts_of(readers, &words[at..at + 1], &keep);
+                    found.extend(parts.into_iter().map(|concept| (at..at + 1, concept)));
+                }
+            }
+        }
+    }
+    found.sort_by(|a, b| {
+        let by_rank = rank(b.1).total_cmp(&rank(a.1));
+        (a.0.start.cmp(&b.0.start))
+            .then(by_rank)
+            .then(a.1.cmp(&b.1))
+    });
+    let found = found.into_iter();
+    found
+        .map(|(range, concept)| Link {
+            concept,
+            how: How::Part,
+            name: name_of(&words[range.clone()], true),
+            chars: words[range.start].chars.start..words[range.end - 1].chars.end,
+            words: range,
+        })
+        .collect()
+}
+
+/// The concepts with all these words in their names; none where they are too many.
+fn parts_of<B: AsRef<[u8]>>(
+    readers: &[&NamesReader<B>],
+    words: &[Word],
+    keep: &impl Fn(ConceptId) -> bool,
+) -> Vec<ConceptId> {
+    let mut common: Option<BTreeSet<ConceptId>> = None;
+    for word in words {
+        let mut with = BTreeSet::new();
+        for reader in readers {
+            match reader.with_part(&word.text, WITH_PART_MAX) {
+                Some(found) => with.extend(found),
+                None => return Vec::new(),
+            }
+        }
+        common = Some(match common {
+            Some(common) => common.intersection(&with).copied().collect(),
+            None => with,
+        });
+    }
+    let kept = common.into_iter().flatten().filter(|&id| keep(id));
+    let kept: Vec<ConceptId> = kept.take(SAME_PART_MAX + 1).collect();
+    match kept.len() > SAME_PART_MAX {
+        true => Vec::new(),
+        false => kept,
+    }
 }
 
 /// A match at the start of some words. The largest is the best.
@@ -223,6 +341,56 @@ mod tests {
                 .collect();
             assert_eq!(found, expected, "{case}");
         }
+    }
+
+    #[test]
+    fn capitalised_words_stand_for_the_names_that_have_them() {
+        let names = reader(
+            &[
+                ("Albert Einstein", 1),
+                ("Alfred Einstein", 2),
+                ("Marie Curie", 3),
+                ("University of Oslo", 4),
+                ("curie", 5),
+                ("a b smith", 6),
+                ("c smith", 7),
+                ("d smith", 8),
+                ("e smith", 9),
+                ("f smith", 10),
+            ],
+            &[("Einstein the elder", 11)],
+        );
+        let rank = |concept: ConceptId| concept.0 as f32;
+        let ask = |text: &str| -> Vec<(u32, String)> {
+            let links = link(&[&names], text);
+            assert!(links.iter().all(|link| link.how != How::Part));
+            let found = link_parts(&[&names], text, &links, |id| id != ConceptId(3), rank);
+            let found = found.into_iter();
+            found
+                .map(|link| {
+                    assert_eq!(link.how, How::Part);
+                    let chars = text.chars().skip(link.chars.start);
+                    let written = chars.take(link.chars.len()).collect::<String>();
+                    (link.concept.0, written)
+                })
+                .collect()
+        };
+        let einsteins = || vec![(2, "Einstein".to_owned()), (1, "Einstein".to_owned())];
+        assert_eq!(ask("Who was Einstein?"), einsteins());
+        assert_eq!(ask("who was einstein"), [], "not a name as it is written");
+        assert_eq!(
+            ask("Was Einstein, Alfred at work"),
+            [(2, "Einstein, Alfred".into())]
+        );
+        assert_eq!(
+            ask("Albert Einstein and Oslo"),
+            [(4, "Oslo".into())],
+            "the name is linked"
+        );
+        assert_eq!(ask("Curie"), [], "a name of its own");
+        assert_eq!(ask("Marie"), [], "not kept");
+        assert_eq!(ask("Smith"), [], "too many");
+        assert_eq!(ask("Nothing Einstein"), einsteins(), "one of two words");
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! offset  size  field        (integers are little-endian)
-//!      0     4  version      1
+//!      0     4  version      2
 //!      4     4  words_max    words in the longest name; longer matches are not looked for
-//!      8     4  key_count    names and synonyms
-//!     12     4  reserved     zero
+//!      8     4  key_count    keys of the transducer
+//!     12     4  part_count   those that are parts of names
 //!     16     -  transducer   of the fst crate, version 3: key = the normalised name in UTF-8,
-//!                            value = concept id · 2 + (1 if a synonym)
+//!                            value = concept id · 2 + (1 if a synonym); and for the words of names of
+//!                            several: key = 01, the word, 00, concept id (u32 big-endian), value 0
 //! ```
 //!
 //! The transducer carries a checksum, which is verified at open. One that was crafted to pass can
@@ -16,25 +17,32 @@
 //!
 //! Start reading at [`NamesReader::get`].
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 use fst::raw::{CompiledAddr, Fst, Output};
+use fst::{IntoStreamer, Streamer};
 use loci_storage::ConceptId;
 
 use crate::GraphError;
-use crate::normalise::{Word, singular, words};
+use crate::normalise::{Word, is_stop_word, singular, words};
 use crate::words::{Layout, Words, count, extend};
 
 const SECTION: &str = "names";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_LEN: usize = 16;
 
 /// Words of a name that linking looks at; longer names are found by [`NamesReader::get`] only.
 pub const LINK_WORDS_MAX: usize = 12;
+
+/// Words of a name whose parts are kept: longer ones are hardly called by one of them.
+const PARTS_WORDS_MAX: usize = 5;
+/// What no name starts with, nor has in it.
+const PART: u8 = 1;
+const PART_END: u8 = 0;
 
 /// What a name stands for. The smallest wins where several concepts claim one name: names before
 /// synonyms, then the lowest id.
@@ -62,11 +70,18 @@ impl Named {
 #[derive(Debug, Default)]
 pub struct NamesBuilder {
     names: BTreeMap<String, Named>,
+    parts: BTreeSet<Vec<u8>>,
 }
 
 impl NamesBuilder {
     /// Adds the name of a concept, normalised. An empty name is no concept and is ignored.
     pub fn push(&mut self, normalised: &str, concept: ConceptId) {
+        let words = words(normalised);
+        if (2..=PARTS_WORDS_MAX).contains(&words.len()) {
+            let telling = words.iter().filter(|word| is_part(word));
+            let keys = telling.map(|word| part_key(&word.text, concept));
+            self.parts.extend(keys);
+        }
         self.insert(
             normalised,
             Named {
@@ -114,7 +129,12 @@ impl NamesBuilder {
         let mut bytes = Vec::new();
         extend(
             &mut bytes,
-            [VERSION, count(words_max), count(self.names.len()), 0],
+            [
+                VERSION,
+                count(words_max),
+                count(self.names.len() + self.parts.len()),
+                count(self.parts.len()),
+            ],
         );
         if self.names.is_empty() {
             // A builder allocates a megabyte before its first name.
@@ -123,11 +143,24 @@ impl NamesBuilder {
             bytes.extend_from_slice(&EMPTY);
             return bytes;
         }
-        let values = self.names.iter().map(|(name, named)| (name, named.value()));
-        let transducer = fst::Map::from_iter(values).expect("the keys of a map ascend");
+        let parts = self.parts.iter().map(|key| (&key[..], 0));
+        let names = self.names.iter();
+        let names = names.map(|(name, named)| (name.as_bytes(), named.value()));
+        let transducer = fst::Map::from_iter(parts.chain(names)).expect("the keys ascend");
         bytes.extend(transducer.as_fst().as_bytes());
         bytes
     }
+}
+
+/// Whether a word of a name may stand for all of it.
+fn is_part(word: &Word) -> bool {
+    !word.glued && word.text.chars().count() > 1 && !is_stop_word(&word.text)
+}
+
+fn part_key(word: &str, concept: ConceptId) -> Vec<u8> {
+    let (before, after) = ([PART], [PART_END]);
+    let id = concept.0.to_be_bytes();
+    [&before[..], word.as_bytes(), &after, &id].concat()
 }
 
 /// The bytes of a section after its header.
@@ -143,6 +176,7 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Tail<B> {
 pub struct NamesReader<B> {
     fst: Fst<Tail<B>>,
     words_max: usize,
+    part_count: usize,
 }
 
 impl<B> fmt::Debug for NamesReader<B> {
@@ -167,7 +201,7 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
             section: SECTION,
             why,
         };
-        let (_, [_, words_max, key_count, _]) =
+        let (_, [_, words_max, key_count, part_count]) =
             Layout::open::<4>(SECTION, VERSION, bytes.as_ref())?;
         let tail = Tail(bytes);
         if !root_is_inside(tail.as_ref()) {
@@ -181,12 +215,13 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
         Ok(NamesReader {
             fst,
             words_max: (words_max as usize).min(LINK_WORDS_MAX),
+            part_count: (part_count as usize).min(key_count as usize),
         })
     }
 
     /// How many names and synonyms there are.
     pub fn len(&self) -> usize {
-        self.fst.len()
+        self.fst.len() - self.part_count
     }
 
     /// Whether there are none.
@@ -236,6 +271,25 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
                 .then(|| state.output.cat(node.final_output()).value())
         })?;
         Named::from_value(value)
+    }
+
+    /// The concepts that have `word` in a name of several words, ascending; `None` where they are more than
+    /// `limit`.
+    pub(crate) fn with_part(&self, word: &str, limit: usize) -> Option<Vec<ConceptId>> {
+        let from = part_key(word, ConceptId(0));
+        let to = part_key(word, ConceptId(u32::MAX));
+        guarded(|| {
+            let mut found = Vec::new();
+            let mut keys = self.fst.range().ge(&from).le(&to).into_stream();
+            while let Some((key, _)) = keys.next() {
+                if found.len() == limit {
+                    return None;
+                }
+                let id = key.last_chunk().map(|id| u32::from_be_bytes(*id));
+                found.extend(id.map(ConceptId));
+            }
+            Some(found)
+        })
     }
 
     /// Calls `found` with every name that starts with the first word: the words it takes, whether it
@@ -327,7 +381,7 @@ mod tests {
         let bytes = build(&[("a", 0), ("b c", 3)], &[]);
         assert_eq!(
             bytes[..16],
-            [1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
+            [2, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0]
         );
         assert_eq!(bytes[16..24], [3, 0, 0, 0, 0, 0, 0, 0]);
     }
@@ -362,7 +416,11 @@ mod tests {
             let at = 16 + at % (bytes.len() - 32);
             bytes[at] = value;
             if let Some(fst) = guarded(|| Fst::new(Tail(bytes)).ok()) {
-                let names = NamesReader { fst, words_max: 12 };
+                let names = NamesReader {
+                    fst,
+                    words_max: 12,
+                    part_count: 0,
+                };
                 crate::link(&[&names], "a neural network in the brain nn");
             }
         }

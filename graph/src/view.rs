@@ -13,7 +13,7 @@ use loci_storage::{ConceptId, Local, Ordinal, Placed};
 
 use crate::GraphError;
 use crate::adjacency::Adjacency;
-use crate::link::{Link, link_where, lookup_where};
+use crate::link::{Link, link_parts, link_where, lookup_where};
 use crate::links::StoredLinks;
 use crate::mentions::MentionsReader;
 use crate::names::NamesReader;
@@ -292,6 +292,17 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
     /// The visible concepts that `text` names; see [`crate::link()`].
     pub fn link(&self, text: &str) -> Vec<Link> {
         link_where(&self.names(), text, |concept| self.is_visible(concept))
+    }
+
+    /// The visible concepts that a question names, and then those that its capitalised words stand for; see
+    /// [`crate::link::link_parts`].
+    pub fn link_question(&self, text: &str) -> Vec<Link> {
+        let names = self.names();
+        let keep = |concept| self.is_visible(concept);
+        let mut links = link_where(&names, text, keep);
+        let rank = |concept| self.rank(concept);
+        links.extend(link_parts(&names, text, &links, keep, rank));
+        links
     }
 
     /// The visible concept with this normalised name or synonym.

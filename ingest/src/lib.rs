@@ -3,6 +3,7 @@
 pub mod chunk;
 pub mod classify;
 pub mod document;
+pub mod exchange;
 pub mod extract;
 mod lexicon;
 pub mod parse;

@@ -153,6 +153,8 @@ pub struct ConceptHit {
 pub enum ConceptSource {
     /// The question names it.
     Dictionary,
+    /// Capitalised words of the question are part of its name.
+    Capitalised,
     /// Its vector is near the question's.
     Vector,
     /// The best hits mention it.

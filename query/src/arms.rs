@@ -294,10 +294,12 @@ impl<'v> Run<'v> {
         }
         let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
         let run = || {
-            let seeds: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
             // Rarer still than the walk's own start: measured in docs/decisions/0001-fusion.md.
-            let weight = |seed| 1.0 / graph.chunk_count(seed).max(1) as f32;
-            let weighed: Vec<_> = seeds.iter().map(|&seed| (seed, weight(seed))).collect();
+            let weight =
+                |link: &Link| link.share(links) / graph.chunk_count(link.concept).max(1) as f32;
+            let weighed = links.iter().map(|link| (link.concept, weight(link)));
+            let weighed: Vec<_> = weighed.collect();
+            let seeds: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
             // Chunks of the layers that are not searched are few: extractors speak of leaves.
             let options = RestartOptions::default();
             let mut chunks = restart_walk(graph, &weighed, options, filter, 2 * k).chunks;

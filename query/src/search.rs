@@ -5,11 +5,11 @@
 //!
 //! Start reading at [`Searcher::search`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Instant;
 
-use loci_graph::{GraphView, HopOptions, Link, Reached};
+use loci_graph::{GraphView, HopOptions, How, Link, Reached};
 use loci_index::analysis::{Analyzer, Language, untagged};
 use loci_index::text::{Highlighter, TextQuery, TextScratch, Unknown};
 use loci_index::vector::VectorScratch;
@@ -324,12 +324,14 @@ fn analyse(
             }
         });
         let mut links = if link {
-            graph.link(&request.question)
+            graph.link_question(&request.question)
         } else {
             Vec::new()
         };
-        links.sort_by_key(|link| link.concept);
-        links.dedup_by_key(|link| link.concept);
+        // What is named as a whole comes before what is named in part.
+        links.sort_by_key(|link| (link.how == How::Part, link.concept));
+        let mut known = HashSet::new();
+        links.retain(|link| known.insert(link.concept));
         links.truncate(request.query_concepts);
         Ok(Analysed {
             terms,
@@ -586,8 +588,11 @@ fn concept_hits(links: &[Link], names: &mut Names<'_>) -> Result<Vec<ConceptHit>
         let name = names.get(link.concept)?;
         Ok(ConceptHit {
             name,
-            score: 1.0,
-            how: ConceptSource::Dictionary,
+            score: link.share(links),
+            how: match link.how {
+                How::Part => ConceptSource::Capitalised,
+                _ => ConceptSource::Dictionary,
+            },
         })
     };
     links.iter().map(hit).collect()

@@ -41,6 +41,9 @@ pub(crate) enum Command {
     Analyze(Analyze),
     /// Look at communities of concepts: members, relations, sentences
     Communities(Communities),
+    /// Take the concept graph out to other programs, or in from Neo4j's CSV
+    #[command(subcommand)]
+    Graph(Graph),
     /// Read and change the settings of the store
     Config(Config),
     /// Store a prepared data folder in bulk
@@ -219,6 +222,62 @@ pub(crate) struct Analyze {
     /// Also list so many concepts that most shortest ways lead over, estimated from a sample of ends
     #[arg(long, value_name = "NUMBER")]
     pub(crate) central: Option<usize>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Graph {
+    /// Write concepts and relations as GraphML or as a Cypher script
+    Export(GraphExport),
+    /// Read nodes and relationships from CSV, as neo4j-admin imports it or apoc.export.csv writes it
+    Import(GraphImport),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphExport {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// File to write: *.cypher or *.cql for a script, else GraphML
+    #[arg(value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// What to write, whatever the file is called
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<GraphFormat>,
+}
+
+/// What a graph is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// GraphML.
+    Graphml,
+    /// A Cypher script.
+    Cypher,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphImport {
+    /// Folder of the store; made when missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Files of nodes; give several as A,B, of which the first begins with the header, and the option again for
+    /// nodes with another header
+    #[arg(long, value_name = "FILES")]
+    pub(crate) nodes: Vec<String>,
+    /// Files of relationships, in the same way
+    #[arg(long, value_name = "FILES")]
+    pub(crate) relationships: Vec<String>,
+    /// A file with both, as apoc.export.csv.all writes it
+    #[arg(long, value_name = "FILES", required_unless_present = "nodes")]
+    pub(crate) all: Vec<String>,
+    /// Key of the document that states them; what it stated before is replaced
+    #[arg(long, default_value = "graph")]
+    pub(crate) key: String,
+    /// Named collection
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub(crate) collection: String,
+    /// What parts the fields: one character, or TAB
+    #[arg(long, default_value = ",")]
+    pub(crate) delimiter: String,
 }
 
 #[derive(Debug, Args)]

@@ -742,3 +742,69 @@ fn an_effort_that_cannot_be_is_a_wrong_call() {
         assert_eq!(output.status.code(), Some(2), "{effort}");
     }
 }
+
+#[test]
+fn the_graph_goes_out_and_comes_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let db = db(path);
+    let file = |name: &str, text: &str| {
+        let file = path.join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let nodes = file(
+        "nodes.csv",
+        ":ID,name,:LABEL\n1,Oslo,City\n2,Norway,Country\n",
+    );
+    let capital = file("capital.csv", ":START_ID,:END_ID,:TYPE\n1,2,CAPITAL_OF\n");
+    let import = [
+        "graph",
+        "import",
+        "--db",
+        &db,
+        "--nodes",
+        &nodes,
+        "--relationships",
+        &capital,
+    ];
+    let told = &json(0, &import)[0];
+    assert_eq!(
+        (&told["nodes"], &told["relationships"]),
+        (&2.into(), &1.into())
+    );
+    let oslo = &json(0, &["concept", "--db", &db, "oslo"])[0];
+    assert_eq!(oslo["relations"][0]["type"], "CAPITAL_OF");
+    assert_eq!(
+        json(0, &["search", "--db", &db, "capital of Norway"])[0]["hits"][0]["chunk"],
+        "graph#0"
+    );
+    for (name, part) in [
+        ("g.graphml", "CAPITAL_OF</data>"),
+        ("g.cypher", "[r:`CAPITAL_OF`]"),
+    ] {
+        let out = path.join(name);
+        let told = &json(0, &["graph", "export", "--db", &db, out.to_str().unwrap()])[0];
+        assert_eq!(
+            (&told["concepts"], &told["relations"]),
+            (&2.into(), &1.into())
+        );
+        assert!(fs::read_to_string(out).unwrap().contains(part));
+    }
+    let wrong = file("wrong.csv", "name\nx\n");
+    json(1, &["graph", "import", "--db", &db, "--nodes", &wrong]);
+    json(2, &["graph", "import", "--db", &db]);
+    json(
+        2,
+        &[
+            "graph",
+            "import",
+            "--db",
+            &db,
+            "--nodes",
+            &nodes,
+            "--delimiter",
+            "::",
+        ],
+    );
+}

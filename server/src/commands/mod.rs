@@ -8,6 +8,7 @@ mod config;
 mod data;
 mod delete;
 mod demo;
+mod graph;
 mod ingest;
 pub(crate) mod parse;
 mod search;
@@ -19,7 +20,7 @@ use std::path::Path;
 use locidb::{Database, Options};
 
 use crate::Done;
-use crate::args::Command;
+use crate::args::{Command, Graph};
 use crate::output::Out;
 use crate::progress::catch_interrupts;
 
@@ -37,6 +38,8 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Compact(args) => compact::run(&args, out),
         Command::Analyze(args) => analyze::run(&args, out),
         Command::Communities(args) => communities::run(&args, out),
+        Command::Graph(Graph::Export(args)) => graph::export(&args, out),
+        Command::Graph(Graph::Import(args)) => graph::import(&args, out),
         Command::Config(args) => config::run(&args, out),
         Command::Load(args) => data::load(&args, out),
         Command::Eval(args) => data::eval(&args, out),

@@ -1,0 +1,612 @@
+//! The concept graph in files of other programs: out to GraphML and Cypher, in from Neo4j's CSV.
+//!
+//! Written graphs hold what is alive in one view, in the order of concepts, so the same graph gives the same bytes.
+//! Files that are read may be anything: an error names the file and the line.
+//!
+//! Start reading at [`graphml`], [`cypher`] and [`Neo4j`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use csv::{ByteRecord, ReaderBuilder};
+use locidb::graph::GraphView;
+use locidb::storage::records::{ChunkRecord, ConceptRecord, DocumentRecord};
+use locidb::storage::segment::Section;
+use locidb::storage::{ConceptId, StoreError};
+use locidb::{NewChunk, NewConcept, NewDocument, NewRelation, View};
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+
+/// Nodes and relations of one statement of a Cypher script.
+const STATEMENT_ROWS: usize = 500;
+/// Nodes of one document that an import makes.
+const DOCUMENT_NODES: usize = 5_000;
+
+/// Why a graph cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The file cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A file cannot be read.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A row is not what its header says.
+    #[error("{}, line {line}: {why}", path.display())]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// A concept as it is written.
+struct Node {
+    id: ConceptId,
+    record: ConceptRecord,
+    rank: f32,
+}
+
+/// A relation as it is written.
+struct Edge<'a> {
+    source: ConceptId,
+    target: ConceptId,
+    kind: &'a str,
+    weight: f32,
+}
+
+fn nodes(view: &View, graph: GraphView<'_, Section>) -> Result<Vec<Node>, StoreError> {
+    let mut nodes = Vec::new();
+    for id in graph.concept_ids() {
+        let record = view.snapshot().rows().concept(id)?;
+        nodes.extend(record.map(|record| Node {
+            id,
+            record,
+            rank: graph.rank(id),
+        }));
+    }
+    Ok(nodes)
+}
+
+/// Outgoing relations by source, target, type.
+fn edges<'a>(graph: GraphView<'a, Section>, nodes: &[Node]) -> Vec<Edge<'a>> {
+    let mut edges = Vec::new();
+    for node in nodes {
+        let all = graph.edges(node.id).into_iter();
+        let mut own: Vec<_> = all.filter(|edge| edge.outgoing).collect();
+        own.sort_by(|a, b| (a.other, a.kind).cmp(&(b.other, b.kind)));
+        edges.extend(own.into_iter().map(|edge| Edge {
+            source: node.id,
+            target: edge.other,
+            kind: edge.kind,
+            weight: edge.weight,
+        }));
+    }
+    edges
+}
+
+/// Writes the concepts and relations of a view as GraphML. Concepts have name, type, description, synonyms (joined
+/// by `; `), mentions and PageRank; relations have type and weight. Returns how many of both.
+pub fn graphml(view: &View, out: impl Write) -> Result<(usize, usize), ExchangeError> {
+    let segments = view.read().graph_segments();
+    let graph = view.read().graph(&segments);
+    let nodes = nodes(view, graph)?;
+    let edges = edges(graph, &nodes);
+    let mut xml = Writer::new_with_indent(out, b' ', 1);
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let root = BytesStart::new("graphml")
+        .with_attributes([("xmlns", "http://graphml.graphdrawing.org/xmlns")]);
+    xml.write_event(Event::Start(root))?;
+    for (of, name, kind) in [
+        ("node", "name", "string"),
+        ("node", "type", "string"),
+        ("node", "description", "string"),
+        ("node", "synonyms", "string"),
+        ("node", "mentions", "long"),
+        ("node", "pagerank", "double"),
+        ("edge", "relation", "string"),
+        ("edge", "weight", "double"),
+    ] {
+        let key = BytesStart::new("key").with_attributes([
+            ("id", name),
+            ("for", of),
+            ("attr.name", name),
+            ("attr.type", kind),
+        ]);
+        xml.write_event(Event::Empty(key))?;
+    }
+    let of = BytesStart::new("graph").with_attributes([("id", "G"), ("edgedefault", "directed")]);
+    xml.write_event(Event::Start(of))?;
+    for node in &nodes {
+        let id = format!("n{}", node.id.0);
+        let start = BytesStart::new("node").with_attributes([("id", &id[..])]);
+        xml.write_event(Event::Start(start))?;
+        let record = &node.record;
+        data(&mut xml, "name", &record.name)?;
+        data(&mut xml, "type", &record.kind)?;
+        data(&mut xml, "description", &record.description)?;
+        data(&mut xml, "synonyms", &record.synonyms.join("; "))?;
+        data(&mut xml, "mentions", &record.mention_count.to_string())?;
+        data(&mut xml, "pagerank", &node.rank.to_string())?;
+        xml.write_event(Event::End(BytesEnd::new("node")))?;
+    }
+    for (at, edge) in edges.iter().enumerate() {
+        let id = format!("e{at}");
+        let (source, target) = (format!("n{}", edge.source.0), format!("n{}", edge.target.0));
+        let start = BytesStart::new("edge").with_attributes([
+            ("id", &id[..]),
+            ("source", &source[..]),
+            ("target", &target[..]),
+        ]);
+        xml.write_event(Event::Start(start))?;
+        data(&mut xml, "relation", edge.kind)?;
+        data(&mut xml, "weight", &edge.weight.to_string())?;
+        xml.write_event(Event::End(BytesEnd::new("edge")))?;
+    }
+    xml.write_event(Event::End(BytesEnd::new("graph")))?;
+    xml.write_event(Event::End(BytesEnd::new("graphml")))?;
+    xml.into_inner().write_all(b"\n")?;
+    Ok((nodes.len(), edges.len()))
+}
+
+/// One value, left out where it is empty. Characters that XML cannot hold are left out.
+fn data(xml: &mut Writer<impl Write>, key: &str, value: &str) -> io::Result<()> {
+    let is_xml = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    let value: String = value.chars().filter(is_xml).collect();
+    if value.is_empty() {
+        return Ok(());
+    }
+    let start = BytesStart::new("data").with_attributes([("key", key)]);
+    xml.write_event(Event::Start(start))?;
+    xml.write_event(Event::Text(BytesText::new(&value)))?;
+    xml.write_event(Event::End(BytesEnd::new("data")))
+}
+
+/// Writes the concepts and relations of a view as a Cypher script, which may be run again without harm: nodes
+/// `:Concept` by `id`, relations by their type. Returns how many of both.
+pub fn cypher(view: &View, mut out: impl Write) -> Result<(usize, usize), ExchangeError> {
+    let segments = view.read().graph_segments();
+    let graph = view.read().graph(&segments);
+    let nodes = nodes(view, graph)?;
+    let edges = edges(graph, &nodes);
+    writeln!(
+        out,
+        "CREATE CONSTRAINT concept_id IF NOT EXISTS FOR (c:Concept) REQUIRE c.id IS UNIQUE;"
+    )?;
+    for some in nodes.chunks(STATEMENT_ROWS) {
+        writeln!(out, "UNWIND [")?;
+        for (at, node) in some.iter().enumerate() {
+            let record = &node.record;
+            let synonyms: Vec<String> = record.synonyms.iter().map(|name| quoted(name)).collect();
+            writeln!(
+                out,
+                " {{id: {}, name: {}, normalised: {}, type: {}, description: {}, synonyms: [{}], mentions: {}, pagerank: {:?}}}{}",
+                node.id.0,
+                quoted(&record.name),
+                quoted(&record.normalised),
+                quoted(&record.kind),
+                quoted(&record.description),
+                synonyms.join(", "),
+                record.mention_count,
+                node.rank,
+                if at + 1 < some.len() { "," } else { "" }
+            )?;
+        }
+        writeln!(
+            out,
+            "] AS row MERGE (c:Concept {{id: row.id}}) SET c += row;"
+        )?;
+    }
+    let mut by_kind: BTreeMap<&str, Vec<&Edge<'_>>> = BTreeMap::new();
+    for edge in &edges {
+        by_kind.entry(edge.kind).or_default().push(edge);
+    }
+    for (kind, edges) in by_kind {
+        for some in edges.chunks(STATEMENT_ROWS) {
+            writeln!(out, "UNWIND [")?;
+            for (at, edge) in some.iter().enumerate() {
+                let comma = if at + 1 < some.len() { "," } else { "" };
+                let (source, target) = (edge.source.0, edge.target.0);
+                writeln!(
+                    out,
+                    " {{s: {source}, t: {target}, w: {:?}}}{comma}",
+                    edge.weight
+                )?;
+            }
+            writeln!(
+                out,
+                "] AS row MATCH (s:Concept {{id: row.s}}), (t:Concept {{id: row.t}}) MERGE (s)-[r:{}]->(t) SET r.weight = row.w;",
+                escaped(kind)
+            )?;
+        }
+    }
+    out.flush()?;
+    Ok((nodes.len(), edges.len()))
+}
+
+/// A string of Cypher.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", c as u32)),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A relation's type of Cypher, which cannot be empty.
+fn escaped(kind: &str) -> String {
+    let kind = if kind.is_empty() { "RELATED_TO" } else { kind };
+    let plain: String = kind.chars().filter(|c| !c.is_control()).collect();
+    // A backslash before a `u` would start an escape even here.
+    format!("`{}`", plain.replace('`', "``").replace('\\', "\\u005c"))
+}
+
+/// Nodes and relationships read from CSV as Neo4j writes and imports it.
+///
+/// Files of `neo4j-admin database import`: nodes have a column `:ID` (with a name and a group, or without) and may
+/// have `:LABEL`; relationships have `:START_ID`, `:END_ID` and may have `:TYPE`. Files of `apoc.export.csv.all`:
+/// both in one file, with columns `_id`, `_labels`, `_start`, `_end`, `_type`. A node is called by its property
+/// `name`, `title` or `label`, else by its id; `description`, `definition` or `summary` describes it, `synonyms` or
+/// `aliases` (parted by `;`) are other names; other properties are told in its text. A relationship may have `weight`
+/// and `description`.
+#[derive(Debug, Default)]
+pub struct Neo4j {
+    nodes: Vec<NodeRow>,
+    by_id: HashMap<(String, String), usize>,
+    relationships: Vec<RelationshipRow>,
+}
+
+#[derive(Debug, Default)]
+struct NodeRow {
+    name: String,
+    label: String,
+    description: String,
+    synonyms: Vec<String>,
+    properties: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+struct RelationshipRow {
+    start: (String, String),
+    end: (String, String),
+    kind: String,
+    weight: f32,
+    description: String,
+    path: PathBuf,
+    line: u64,
+}
+
+/// What a column holds.
+#[derive(Debug, PartialEq)]
+enum Column {
+    /// A node's id, in a group.
+    Id(String),
+    Label,
+    /// The id of the node that a relationship starts from, or leads to.
+    Start(String),
+    End(String),
+    Kind,
+    Property(String),
+    Ignored,
+}
+
+impl Column {
+    /// From its name in a header: `name:type(group)`.
+    fn new(header: &str) -> Column {
+        let (name, kind) = header.rsplit_once(':').unwrap_or((header, ""));
+        let (kind, group) = match kind.split_once('(') {
+            Some((kind, group)) => (kind, group.trim_end_matches(')')),
+            None => (kind, ""),
+        };
+        match (
+            header,
+            kind.trim_end_matches("[]").to_ascii_uppercase().as_str(),
+        ) {
+            ("_id", _) => Column::Id(String::new()),
+            ("_labels", _) | (_, "LABEL") => Column::Label,
+            ("_start", _) => Column::Start(String::new()),
+            ("_end", _) => Column::End(String::new()),
+            ("_type", _) | (_, "TYPE") => Column::Kind,
+            (_, "ID") => Column::Id(group.into()),
+            (_, "START_ID") => Column::Start(group.into()),
+            (_, "END_ID") => Column::End(group.into()),
+            (_, "IGNORE") => Column::Ignored,
+            _ => Column::Property(name.trim().to_owned()),
+        }
+    }
+}
+
+impl Neo4j {
+    /// Reads files of one kind of node or relationship: the first begins with the header.
+    ///
+    /// # Errors
+    /// A file that is not there or not UTF-8, a header without ids, a node without one, a node twice.
+    pub fn read(&mut self, paths: &[PathBuf], delimiter: u8) -> Result<(), ExchangeError> {
+        let mut columns: Option<Vec<Column>> = None;
+        for path in paths {
+            let file = |error: csv::Error| ExchangeError::File {
+                path: path.clone(),
+                why: error.to_string(),
+            };
+            let mut reader = ReaderBuilder::new()
+                .has_headers(false)
+                .flexible(true)
+                .delimiter(delimiter)
+                .from_path(path)
+                .map_err(file)?;
+            let mut record = ByteRecord::new();
+            while reader.read_byte_record(&mut record).map_err(file)? {
+                let line = record.position().map_or(0, csv::Position::line);
+                let wrong = |why: String| ExchangeError::Row {
+                    path: path.clone(),
+                    line,
+                    why,
+                };
+                let texts = record.iter().map(std::str::from_utf8);
+                let texts: Result<Vec<&str>, _> = texts.collect();
+                let mut texts = texts.map_err(|_| wrong("it is not UTF-8".into()))?;
+                if let Some(columns) = &columns {
+                    let more = texts.len().saturating_sub(columns.len());
+                    if more > 0 {
+                        return Err(wrong(format!("{more} fields more than in the header")));
+                    }
+                    self.row(columns, &texts, path, line).map_err(wrong)?;
+                    continue;
+                }
+                if let Some(first) = texts.first_mut() {
+                    *first = first.trim_start_matches('\u{feff}');
+                }
+                columns = Some(header(&texts).map_err(wrong)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        columns: &[Column],
+        fields: &[&str],
+        path: &Path,
+        line: u64,
+    ) -> Result<(), String> {
+        let (mut node, mut id, mut start, mut end) = (NodeRow::default(), None, None, None);
+        let (mut kind, mut weight) = (String::new(), 1.0);
+        for (column, field) in columns.iter().zip(fields) {
+            let field = field.trim();
+            if field.is_empty() {
+                continue;
+            }
+            match column {
+                Column::Id(group) => id = Some((group.clone(), field.to_owned())),
+                Column::Start(group) => start = Some((group.clone(), field.to_owned())),
+                Column::End(group) => end = Some((group.clone(), field.to_owned())),
+                Column::Label => {
+                    let first = field.split([';', ':']).find(|label| !label.is_empty());
+                    node.label = first.unwrap_or_default().to_owned();
+                }
+                Column::Kind => kind = field.to_owned(),
+                Column::Ignored => {}
+                Column::Property(name) => match &name.to_ascii_lowercase()[..] {
+                    "name" | "title" | "label" if node.name.is_empty() => {
+                        node.name = field.to_owned();
+                    }
+                    "description" | "definition" | "summary" if node.description.is_empty() => {
+                        node.description = field.to_owned();
+                    }
+                    "synonyms" | "aliases" => {
+                        node.synonyms
+                            .extend(field.split(';').map(|name| name.trim().to_owned()));
+                    }
+                    "weight" => {
+                        let number: Option<f32> = field.parse().ok();
+                        let number = number.filter(|weight| weight.is_finite() && *weight >= 0.0);
+                        weight = number.ok_or_else(|| {
+                            format!("the weight {field:?} is not a number that is not negative")
+                        })?;
+                    }
+                    _ => node.properties.push((name.clone(), field.to_owned())),
+                },
+            }
+        }
+        match (id, start, end) {
+            (_, Some(start), Some(end)) => {
+                self.relationships.push(RelationshipRow {
+                    start,
+                    end,
+                    kind: if kind.is_empty() {
+                        "RELATED_TO".into()
+                    } else {
+                        kind
+                    },
+                    weight,
+                    description: node.description,
+                    path: path.to_owned(),
+                    line,
+                });
+                Ok(())
+            }
+            (Some(id), None, None) => {
+                if node.name.is_empty() {
+                    node.name.clone_from(&id.1);
+                }
+                let place = self.nodes.len();
+                if let Some(before) = self.by_id.insert(id.clone(), place) {
+                    let name = &self.nodes[before].name;
+                    return Err(format!("the id {:?} is that of {name:?} already", id.1));
+                }
+                self.nodes.push(node);
+                Ok(())
+            }
+            _ => Err("neither the id of a node nor both ends of a relationship".into()),
+        }
+    }
+
+    /// What was read: nodes and relationships.
+    pub fn len(&self) -> (usize, usize) {
+        (self.nodes.len(), self.relationships.len())
+    }
+
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.len() == (0, 0)
+    }
+
+    /// The documents that state what was read: a passage for each node, which tells its properties and the
+    /// relationships that start from it, and is their evidence. `key` names them; several are `key/0`, `key/1`, …
+    ///
+    /// # Errors
+    /// A relationship from or to a node that is not there.
+    pub fn documents(
+        &self,
+        key: &str,
+        collection: &str,
+    ) -> Result<Vec<NewDocument>, ExchangeError> {
+        let mut outgoing: Vec<Vec<(&RelationshipRow, usize)>> = Vec::new();
+        outgoing.resize_with(self.nodes.len(), Vec::new);
+        for relationship in &self.relationships {
+            let find = |id: &(String, String)| {
+                self.by_id
+                    .get(id)
+                    .copied()
+                    .ok_or_else(|| ExchangeError::Row {
+                        path: relationship.path.clone(),
+                        line: relationship.line,
+                        why: format!("there is no node {:?}", id.1),
+                    })
+            };
+            let (start, end) = (find(&relationship.start)?, find(&relationship.end)?);
+            outgoing[start].push((relationship, end));
+        }
+        let is_one = self.nodes.len() <= DOCUMENT_NODES;
+        let all = self
+            .nodes
+            .chunks(DOCUMENT_NODES)
+            .zip(outgoing.chunks(DOCUMENT_NODES));
+        let documents = all.enumerate().map(|(at, (nodes, outgoing))| {
+            let mut document = NewDocument {
+                record: DocumentRecord {
+                    key: if is_one {
+                        key.into()
+                    } else {
+                        format!("{key}/{at}")
+                    },
+                    collection: collection.into(),
+                    title: Some(key.into()),
+                    parser: "neo4j-csv 1".into(),
+                    ..DocumentRecord::default()
+                },
+                ..NewDocument::default()
+            };
+            let mut text = String::new();
+            let mut chars = 0;
+            for (node, outgoing) in nodes.iter().zip(outgoing) {
+                let written = self.passage(node, outgoing);
+                let end = chars + written.chars().count() as u64;
+                self.state(&mut document, node, outgoing);
+                let mut record = ChunkRecord {
+                    text: written,
+                    ..ChunkRecord::default()
+                };
+                record.location.chars = (chars, end);
+                text.push_str(&record.text);
+                text.push('\n');
+                chars = end + 1;
+                document.chunks.push(NewChunk {
+                    record,
+                    vector: None,
+                });
+            }
+            document.original = text.into_bytes();
+            document
+        });
+        Ok(documents.collect())
+    }
+
+    /// What is told of a node.
+    fn passage(&self, node: &NodeRow, outgoing: &[(&RelationshipRow, usize)]) -> String {
+        let mut text = node.name.clone();
+        if !node.label.is_empty() {
+            text.push_str(&format!(" ({})", node.label));
+        }
+        if !node.description.is_empty() {
+            text.push_str(&format!(": {}", node.description));
+        }
+        for (name, value) in &node.properties {
+            text.push_str(&format!("\n{name}: {value}"));
+        }
+        for (relationship, end) in outgoing {
+            let verb = relationship.kind.to_lowercase().replace('_', " ");
+            text.push_str(&format!(
+                "\n{} {verb} {}.",
+                node.name, self.nodes[*end].name
+            ));
+        }
+        text
+    }
+
+    /// Adds a node and what starts from it to the document whose next chunk tells of them.
+    fn state(
+        &self,
+        document: &mut NewDocument,
+        node: &NodeRow,
+        outgoing: &[(&RelationshipRow, usize)],
+    ) {
+        let place = document.chunks.len() as u32;
+        document.concepts.push(NewConcept {
+            name: node.name.clone(),
+            kind: node.label.clone(),
+            description: node.description.clone(),
+            synonyms: node.synonyms.clone(),
+            mentions: vec![(place, 1)],
+        });
+        for (relationship, end) in outgoing {
+            document.relations.push(NewRelation {
+                source: node.name.clone(),
+                target: self.nodes[*end].name.clone(),
+                kind: relationship.kind.clone(),
+                description: relationship.description.clone(),
+                weight: relationship.weight,
+                chunks: vec![place],
+            });
+        }
+    }
+}
+
+fn header(fields: &[&str]) -> Result<Vec<Column>, String> {
+    let columns: Vec<Column> = fields
+        .iter()
+        .map(|field| Column::new(field.trim()))
+        .collect();
+    let has = |what: fn(&Column) -> bool| columns.iter().any(what);
+    let has_ids = has(|column| matches!(column, Column::Id(_)));
+    let has_ends = has(|column| matches!(column, Column::Start(_)))
+        && has(|column| matches!(column, Column::End(_)));
+    match has_ids || has_ends {
+        true => Ok(columns),
+        false => Err(
+            "the header names neither :ID (or _id) nor :START_ID and :END_ID (or _start and _end)"
+                .into(),
+        ),
+    }
+}
