@@ -1,7 +1,9 @@
 //! What a caller hands over to be stored: a document with its chunk tree, concepts and relations.
 
-use loci_storage::ChunkKey;
-use loci_storage::records::{ChunkRecord, Difficulty, DocumentRecord, ItemType, ReviewState};
+use loci_storage::records::{
+    ChunkRecord, Difficulty, DocumentRecord, Intent, ItemType, ReviewState,
+};
+use loci_storage::{ChunkKey, DocumentKey};
 
 /// A document to be stored whole: inserted, or put in the place of the one with the same user,
 /// collection and key.
@@ -20,6 +22,83 @@ pub struct NewDocument {
     pub concepts: Vec<NewConcept>,
     /// Relations that it states between concepts. Names not among `concepts` are added.
     pub relations: Vec<NewRelation>,
+    /// The works that it lists.
+    pub references: Vec<NewReference>,
+    /// Where it cites them.
+    pub citations: Vec<NewCitation>,
+    /// What its chunks claim about chunks, of this or other documents.
+    pub claims: Vec<NewClaim>,
+}
+
+/// A work in a document's list of references. What tells it best counts: key, DOI, title.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewReference {
+    /// As it is written there.
+    pub text: String,
+    /// The key of its document, where that is known.
+    pub key: Option<DocumentKey>,
+    /// Digital object identifier.
+    pub doi: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Authors, in order.
+    pub authors: Vec<String>,
+    /// Year of publication.
+    pub year: Option<i32>,
+    /// Journal, conference or publisher.
+    pub venue: Option<String>,
+}
+
+/// A place where a document cites a work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewCitation {
+    /// Place of the citing chunk, a sentence where there are any, in the document's list.
+    pub chunk: u32,
+    /// The reference, by its place in the document's list.
+    pub reference: u32,
+    /// As it is written: `[12]`, `(Author, 2020)`.
+    pub text: String,
+    /// The words around it.
+    pub context: String,
+    /// How sure it is that this reference is meant, in 0..=1.
+    pub confidence: f32,
+    /// What it is for.
+    pub intent: Intent,
+    /// Whether the chunk makes a claim about the work, rather than just citing it.
+    pub claim: bool,
+    /// Milliseconds since 1970; 0: now, or when the same citation was stored first.
+    pub created_at_ms: u64,
+}
+
+impl Default for NewCitation {
+    /// Of the first reference by the first chunk, for sure.
+    fn default() -> Self {
+        NewCitation {
+            chunk: 0,
+            reference: 0,
+            text: String::new(),
+            context: String::new(),
+            confidence: 1.0,
+            intent: Intent::default(),
+            claim: false,
+            created_at_ms: 0,
+        }
+    }
+}
+
+/// What a chunk claims about another chunk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewClaim {
+    /// Place of the chunk that claims it, in the document's list.
+    pub chunk: u32,
+    /// The other chunk, which need not be stored yet.
+    pub about: ChunkKey,
+    /// What it says of it.
+    pub intent: Intent,
+    /// How sure that is, in 0..=1.
+    pub confidence: f32,
+    /// Milliseconds since 1970; 0: now, or when the same claim was stored first.
+    pub created_at_ms: u64,
 }
 
 /// One chunk of a [`NewDocument`].

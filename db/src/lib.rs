@@ -17,6 +17,7 @@
 
 mod analysis;
 mod calibrate;
+mod citations;
 pub mod compact;
 mod contributions;
 mod cores;
@@ -38,12 +39,15 @@ pub mod stats;
 mod switch;
 pub mod transaction;
 pub mod views;
+mod works;
 
 pub use analysis::{Analysed, Central};
 pub use compact::Compacted;
 pub use database::{Database, Options};
 pub use digests::{Digest, DigestQuote, DigestRelation};
-pub use document::{NewChunk, NewConcept, NewDocument, NewItem, NewRelation};
+pub use document::{
+    NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
+};
 pub use edits::ConceptEdit;
 pub use error::Error;
 pub use loci_graph as graph;
@@ -59,3 +63,4 @@ pub use settings::{EmbedderChoice, Settings};
 pub use stats::{PendingStats, Recount, SpaceStats, Stats};
 pub use transaction::WriteTransaction;
 pub use views::View;
+pub use works::{Cited, Claim, Work};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_graph::{MentionsBuilder, NamesBuilder, RelationsBuilder};
+use loci_graph::{CitationsBuilder, Cites, MentionsBuilder, NamesBuilder, RelationsBuilder};
 use loci_index::analysis::{Analyzer, Language, LanguageCounts};
 use loci_index::facets::FacetBuilder;
 use loci_index::text::{self, Field, LEFT_OUT, Merged, TextBuilder, TextReader, Weights};
@@ -22,6 +22,7 @@ use loci_storage::staging::indexed_title;
 use loci_storage::{ConceptId, DocumentId, Local, Placed, Rows, SpaceId, StoreError, Table, keys};
 use parking_lot::Mutex;
 
+use crate::citations::Cited;
 use crate::contributions::Said;
 use crate::cores;
 use crate::facets::push_facets;
@@ -74,6 +75,7 @@ pub(crate) struct SegmentWriter<'a> {
     named: BTreeSet<ConceptId>,
     mentions: MentionsBuilder,
     relations: RelationsBuilder,
+    citations: CitationsBuilder,
     names: NamesBuilder,
     vectors: Option<VectorWriter<'a>>,
 }
@@ -286,6 +288,7 @@ impl<'a> SegmentWriter<'a> {
             named: BTreeSet::new(),
             mentions: MentionsBuilder::default(),
             relations: RelationsBuilder::default(),
+            citations: CitationsBuilder::default(),
             names: NamesBuilder::default(),
             vectors: source.map(VectorWriter::new).transpose()?,
         })
@@ -345,6 +348,17 @@ impl<'a> SegmentWriter<'a> {
         rows: &dyn Rows,
         document: &SegmentDocument,
     ) -> Result<(), StoreError> {
+        let cited = Cited::stored(rows, document.id)?;
+        for (place, number, citation, work) in cited.edges() {
+            let cites = Cites {
+                work,
+                number,
+                intent: citation.intent,
+                claim: citation.claim,
+                confidence: citation.confidence,
+            };
+            self.citations.push(Local(document.first.0 + place), cites);
+        }
         let said = Said::stored(rows, document.id)?.counted(rows, document.id)?;
         let mut ends = BTreeSet::new();
         for key in said.relations.keys() {
@@ -434,6 +448,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
         part.push(SectionId::Names, 0, self.names.finish());
         part.push(SectionId::Mentions, 0, self.mentions.finish());
         part.push(SectionId::Relations, 0, self.relations.finish());
+        part.push(SectionId::Citations, 0, self.citations.finish());
         let (chunks, documents) = (part.chunk_count(), part.document_count());
         self.vectors
             .map(|vectors| {

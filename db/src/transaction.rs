@@ -4,11 +4,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use loci_index::analysis::code_of;
 use loci_storage::records::{ChunkRecord, DocumentRecord, FileType, ItemRecord};
+use loci_storage::rows::encode;
 use loci_storage::staging::DocumentRows;
-use loci_storage::{ChunkKey, DocumentId, DocumentKey, EditId, ItemId, Staging, StoreError};
+use loci_storage::{
+    ChunkKey, DocumentId, DocumentKey, EditId, ItemId, Staging, StoreError, Table, keys,
+};
 
+use crate::citations::{self, Cited};
 use crate::contributions::{self, Said};
-use crate::document::{NewConcept, NewDocument, NewItem, NewRelation};
+use crate::document::{
+    NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
+};
 use crate::edits;
 use crate::error::Error;
 use crate::settings::Settings;
@@ -68,7 +74,11 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             };
             let before = Said::stored(staging.rows(), id)?;
             contributions::replace(staging, id, &before, &Said::default())?;
-            Ok(staging.delete_document(key)?)
+            citations::replace(staging, id, Cited::default())?;
+            let record = staging.rows().document(id)?;
+            let deleted = staging.delete_document(key)?;
+            citations::identify(staging, id, record.as_ref(), None)?;
+            Ok(deleted)
         })
     }
 
@@ -83,13 +93,20 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         patch: impl FnOnce(&mut DocumentRecord),
     ) -> Result<bool, Error> {
         self.step(|staging| {
-            Ok(staging.patch_document(key, |record| {
+            let Some(id) = staging.rows().document_id(key)? else {
+                return Ok(false);
+            };
+            let before = staging.rows().document(id)?;
+            let patched = staging.patch_document(key, |record| {
                 patch(record);
                 let code = record.language.as_deref().and_then(code_of);
                 if let Some(code) = code {
                     record.language = Some(code.into());
                 }
-            })?)
+            })?;
+            let after = staging.rows().document(id)?;
+            citations::identify(staging, id, before.as_ref(), after.as_ref())?;
+            Ok(patched)
         })
     }
 
@@ -121,6 +138,38 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             let before = Said::stored(staging.rows(), id)?;
             contributions::replace(staging, id, &before, &after)?;
             staging.index_again(id, count);
+            Ok(true)
+        })
+    }
+
+    /// Replaces what a document lists, cites and claims; `false` when there is none. Chunks are named by their
+    /// place in pre-order; how often each cites is counted anew.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] for a chunk or reference that is not there, or a confidence that is no share.
+    pub fn set_citations(
+        &mut self,
+        key: &DocumentKey,
+        references: Vec<NewReference>,
+        citations: Vec<NewCitation>,
+        claims: Vec<NewClaim>,
+    ) -> Result<bool, Error> {
+        self.step(|staging| {
+            let Some(id) = staging.rows().document_id(key)? else {
+                return Ok(false);
+            };
+            let mut chunks = staging.rows().chunks(id)?;
+            let cited = Cited::new(references, citations, claims, chunks.len() as u32)?;
+            let before: Vec<u32> = chunks.iter().map(|chunk| chunk.citation_count).collect();
+            count_citations(&mut chunks, &cited);
+            for ((place, chunk), before) in (0u32..).zip(&chunks).zip(before) {
+                if chunk.citation_count != before {
+                    let row = keys::in_document(id, place);
+                    staging.put(Table::Chunks, row, encode(chunk)?);
+                }
+            }
+            citations::replace(staging, id, cited)?;
+            staging.index_again(id, chunks.len() as u32);
             Ok(true)
         })
     }
@@ -213,15 +262,21 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
     let key = key_of(&document)?;
     let count = document.chunks.len() as u32;
     let after = Said::new(staging, document.concepts, document.relations, count)?;
-    let before = match staging.rows().document_id(&key)? {
-        Some(id) => Said::stored(staging.rows(), id)?,
-        None => Said::default(),
+    let (references, citations) = (document.references, document.citations);
+    let cited = Cited::new(references, citations, document.claims, count)?;
+    let (before, record_before) = match staging.rows().document_id(&key)? {
+        Some(id) => {
+            let rows = staging.rows();
+            (Said::stored(rows, id)?, rows.document(id)?)
+        }
+        None => (Said::default(), None),
     };
-    let (chunks, vectors) = document
+    let (mut chunks, vectors): (Vec<_>, _) = document
         .chunks
         .into_iter()
         .map(|chunk| (chunk.record, chunk.vector))
         .unzip();
+    count_citations(&mut chunks, &cited);
     let mut rows = DocumentRows {
         record: document.record,
         original: document.original,
@@ -235,7 +290,20 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
     set_language(staging, &mut rows)?;
     let id = staging.put_document(rows)?;
     contributions::replace(staging, id, &before, &after)?;
+    let record = staging.rows().document(id)?;
+    citations::identify(staging, id, record_before.as_ref(), record.as_ref())?;
+    citations::replace(staging, id, cited)?;
     Ok(id)
+}
+
+/// Counts the citations of each chunk with what is below it, where the caller names citations.
+fn count_citations(chunks: &mut [ChunkRecord], cited: &Cited) {
+    if cited.has_citations() {
+        let parents: Vec<Option<u32>> = chunks.iter().map(|chunk| chunk.parent).collect();
+        for (chunk, count) in chunks.iter_mut().zip(cited.counts(&parents)) {
+            chunk.citation_count = count;
+        }
+    }
 }
 
 /// Sets the language of a document, as ISO 639-3: as stated, or else that of its text. What is stated and is

@@ -18,6 +18,7 @@
 //! | [`links`](mod@links) | the steps of walks with restart and their chances, as one section |
 //! | [`leiden`](mod@leiden) | communities of concepts |
 //! | [`communities`] | the section that keeps them |
+//! | [`citations`] | the section of chunks that cite works, in both directions |
 //! | [`view`] | the readers of all segments as one graph, without what is dead |
 //! | [`hops`] | traversal of a few hops from several seeds, and the chunks of what it reached |
 //! | [`restart`] | random walk with restart over links of concepts and chunks, and over relations |
@@ -35,6 +36,7 @@
 
 pub mod adjacency;
 pub mod betweenness;
+pub mod citations;
 pub mod communities;
 mod error;
 pub mod hops;
@@ -58,6 +60,7 @@ mod words;
 
 pub use adjacency::{Adjacency, adjacency};
 pub use betweenness::betweenness;
+pub use citations::{CitationsBuilder, CitationsReader, CitationsView, Cites};
 pub use communities::CommunitiesReader;
 pub use error::GraphError;
 pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, hops_along, two_hop};

@@ -8,7 +8,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use loci_graph::{Adjacency, CommunitiesReader, GraphReader, GraphView, Ranks, StoredLinks};
+use loci_graph::{
+    Adjacency, CitationsReader, CommunitiesReader, GraphReader, GraphView, Ranks, StoredLinks,
+};
 use loci_index::analysis::Languages;
 use loci_index::facets::FacetReader;
 use loci_index::text::TextReader;
@@ -49,6 +51,7 @@ struct Indexes {
     text: [TextReader<Section>; 2],
     facets: FacetReader<Section>,
     graph: GraphReader<Section>,
+    citations: CitationsReader<Section>,
 }
 
 /// What the analysis of the store holds.
@@ -142,6 +145,11 @@ impl ReadView {
     /// Names, mentions and relations, by segment: what a [`GraphView`] is made of.
     pub fn graph_segments(&self) -> Vec<Placed<'_, GraphReader<Section>>> {
         self.placed(|segment| &segment.indexes.graph)
+    }
+
+    /// Citations, by segment: what a [`loci_graph::CitationsView`] is made of.
+    pub fn citations(&self) -> Vec<Placed<'_, CitationsReader<Section>>> {
+        self.placed(|segment| &segment.indexes.citations)
     }
 
     /// The concept graph over `segments`, which [`ReadView::graph_segments`] gave.
@@ -301,10 +309,13 @@ impl Indexes {
             section(SectionId::Relations, 0)?,
             open.chunk_count,
         );
+        let citations = section(SectionId::Citations, 0)?;
+        let citations = CitationsReader::open(citations, open.chunk_count);
         Ok(Indexes {
             text: [text(Layer::Leaves)?, text(Layer::Inner)?],
             facets: FacetReader::new(section(SectionId::Facets, 0)?).map_err(StoreError::view)?,
             graph: graph.map_err(StoreError::view)?,
+            citations: citations.map_err(StoreError::view)?,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::StoreError;
-use crate::ids::{ConceptId, DocumentId, EditId, ItemId, SpaceId};
+use crate::ids::{ConceptId, DocumentId, EditId, ItemId, SpaceId, WorkId};
 use crate::limits::KEY_LEN_MAX;
 
 /// What a document is called outside of the store: unique by user, collection and key.
@@ -170,6 +170,41 @@ pub fn concept_source(to: ConceptId, from: ConceptId, document: DocumentId) -> K
 /// Key in `concept_edits`.
 pub fn edit(id: EditId) -> Key {
     id.0.to_be_bytes().to_vec()
+}
+
+/// Key of rows that a cited work has one of.
+pub fn work(id: WorkId) -> Key {
+    id.0.to_be_bytes().to_vec()
+}
+
+/// Key in `work_references`.
+pub fn work_reference(work: WorkId, document: DocumentId, number: u32) -> Key {
+    [&work.0.to_be_bytes()[..], &in_document(document, number)].concat()
+}
+
+/// Key in `document_works`.
+pub fn document_work(document: DocumentId, work: WorkId) -> Key {
+    in_document(document, work.0)
+}
+
+/// Start of the keys in `document_identities` of one identity, which has no byte 0.
+pub fn identity(identity: &str) -> Key {
+    [identity.as_bytes(), &[0]].concat()
+}
+
+/// Key in `document_identities`.
+pub fn document_identity(of: &str, document: DocumentId) -> Key {
+    [identity(of), document.0.to_be_bytes().to_vec()].concat()
+}
+
+/// Start of the keys in `claims_on` of one chunk, by its public key.
+pub fn claims_on(chunk: &str) -> Key {
+    [chunk.as_bytes(), &[0]].concat()
+}
+
+/// Key in `claims_on`.
+pub fn claim_on(chunk: &str, document: DocumentId, number: u32) -> Key {
+    [claims_on(chunk), in_document(document, number)].concat()
 }
 
 /// Key in `relations`.

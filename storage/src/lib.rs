@@ -50,7 +50,7 @@ mod tables;
 pub use commit::Durability;
 pub use disk::{Disk, OsDisk};
 pub use error::StoreError;
-pub use ids::{ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, SegmentId, SpaceId};
+pub use ids::{ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, SegmentId, SpaceId, WorkId};
 pub use keys::{ChunkKey, DocumentKey};
 pub use moves::Resolved;
 pub use parts::NewPart;

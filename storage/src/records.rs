@@ -559,6 +559,160 @@ pub struct DigestSentence {
     pub text: String,
 }
 
+/// What a citation is for (C2), and what one claim says of another (C5).
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+)]
+#[rkyv(derive(Clone, Copy, Debug, PartialEq, Eq))]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Intent {
+    /// It names what is known.
+    #[default]
+    Background = 0,
+    /// It agrees with the other.
+    Supports = 1,
+    /// It disagrees.
+    Contradicts = 2,
+    /// It goes on from there.
+    Extends = 3,
+    /// It uses a method, data or a tool of the other.
+    Uses = 4,
+}
+
+/// A work in a document's list of references.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct ReferenceRecord {
+    /// As it is written there.
+    pub text: String,
+    /// The key of its document, where the caller knows it.
+    pub key: Option<String>,
+    /// Digital object identifier.
+    pub doi: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Authors, in order.
+    pub authors: Vec<String>,
+    /// Year of publication.
+    pub year: Option<i32>,
+    /// Journal, conference or publisher.
+    pub venue: Option<String>,
+    /// The work, by id.
+    pub work: u32,
+}
+
+/// A place where a document cites a work.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct CitationRecord {
+    /// The chunk's place in pre-order.
+    pub chunk: u32,
+    /// The reference, by its number in the document.
+    pub reference: u32,
+    /// The citation as it is written: `[12]`, `(Author, 2020)`.
+    pub text: String,
+    /// The words around it.
+    pub context: String,
+    /// How sure it is that this reference is meant, in 0..=1.
+    pub confidence: f32,
+    /// What it is for.
+    pub intent: Intent,
+    /// Whether the chunk makes a claim about the work, rather than just citing it.
+    pub claim: bool,
+    /// Milliseconds since 1970 when it was stored first.
+    pub created_at_ms: u64,
+}
+
+/// What a chunk claims about another chunk.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct ClaimRecord {
+    /// The chunk's place in pre-order.
+    pub chunk: u32,
+    /// The public key of the other chunk, which need not be stored.
+    pub about: String,
+    /// What it says of it.
+    pub intent: Intent,
+    /// How sure that is, in 0..=1.
+    pub confidence: f32,
+    /// Milliseconds since 1970 when it was stored first.
+    pub created_at_ms: u64,
+}
+
+/// A cited work, from the references to it: each field of the first document that gives it.
+#[derive(
+    Archive,
+    Serialize,
+    Deserialize,
+    serde::Serialize,
+    serde::Deserialize,
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+)]
+pub struct WorkRecord {
+    /// Its title.
+    pub title: Option<String>,
+    /// Authors, in order.
+    pub authors: Vec<String>,
+    /// Year of publication.
+    pub year: Option<i32>,
+    /// Journal, conference or publisher.
+    pub venue: Option<String>,
+    /// Digital object identifier, normalised.
+    pub doi: Option<String>,
+    /// As the first reference without a title is written.
+    pub text: String,
+    /// Its document, by id, where that is stored; a work without one is a stub.
+    pub document: Option<u64>,
+    /// What identifies it, in the order in which that counts.
+    pub identities: Vec<String>,
+    /// References to it.
+    pub reference_count: u64,
+}
+
 /// A merge or split by hand: what documents say of one concept counts as said of another.
 #[derive(
     Archive,
@@ -814,6 +968,8 @@ pub struct ManifestRecord {
     pub analysis: Option<PartEntry>,
     /// The next id of a merge or split of concepts; from 1.
     pub next_edit: u64,
+    /// The next id of a cited work; from 0.
+    pub next_work: u32,
 }
 
 /// A live segment.
@@ -913,6 +1069,10 @@ numbered! {
     ContentType {
         Text = "text", Image = "image", Table = "table", Code = "code", Diagram = "diagram",
         Proposition = "proposition",
+    }
+    Intent {
+        Background = "background", Supports = "supports", Contradicts = "contradicts",
+        Extends = "extends", Uses = "uses",
     }
     ChunkType {
         Concept = "concept", Example = "example", Question = "question", Other = "other",

@@ -16,11 +16,11 @@ use rkyv::{Archive, Deserialize, Serialize};
 
 use crate::envelope;
 use crate::error::StoreError;
-use crate::ids::{ConceptId, DocumentId, ItemId, SpaceId};
+use crate::ids::{ConceptId, DocumentId, ItemId, SpaceId, WorkId};
 use crate::keys::{self, ChunkKey, DocumentKey};
 use crate::records::{
-    ChunkRecord, ConceptContribution, ConceptRecord, DocumentRecord, ItemRecord,
-    RelationContribution, SpaceRecord,
+    ChunkRecord, CitationRecord, ClaimRecord, ConceptContribution, ConceptRecord, DocumentRecord,
+    ItemRecord, ReferenceRecord, RelationContribution, SpaceRecord, WorkRecord,
 };
 use crate::tables::Table;
 
@@ -144,6 +144,65 @@ impl<'r> dyn Rows + 'r {
         self.scan_document(table, id, &mut |key, payload| {
             let relation = key.get(8..).unwrap_or_default().to_vec();
             found.push((relation, decode(table, key, payload)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// The works that a document lists, by number.
+    pub fn references(&self, id: DocumentId) -> Result<Vec<ReferenceRecord>, StoreError> {
+        let mut found = Vec::new();
+        self.scan_document(Table::References, id, &mut |key, payload| {
+            found.push(decode(Table::References, key, payload)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// Where a document cites, by number.
+    pub fn citations(&self, id: DocumentId) -> Result<Vec<CitationRecord>, StoreError> {
+        let mut found = Vec::new();
+        self.scan_document(Table::Citations, id, &mut |key, payload| {
+            found.push(decode(Table::Citations, key, payload)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// What a document claims about other chunks, by number.
+    pub fn claims(&self, id: DocumentId) -> Result<Vec<ClaimRecord>, StoreError> {
+        let mut found = Vec::new();
+        self.scan_document(Table::Claims, id, &mut |key, payload| {
+            found.push(decode(Table::Claims, key, payload)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// The documents and numbers of the claims about a chunk, by its public key.
+    pub fn claims_on(&self, chunk: &str) -> Result<Vec<(DocumentId, u32)>, StoreError> {
+        let mut found = Vec::new();
+        let prefix = keys::claims_on(chunk);
+        let end = keys::after_prefix(&prefix);
+        self.scan(Table::ClaimsOn, &prefix, end.as_deref(), &mut |key, _| {
+            let at = prefix.len();
+            let of = keys::u64_at(key, at).zip(keys::u32_at(key, at + 8));
+            found.extend(of.map(|(document, number)| (DocumentId(document), number)));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// A cited work.
+    pub fn work(&self, id: WorkId) -> Result<Option<WorkRecord>, StoreError> {
+        read(self, Table::Works, &keys::work(id))
+    }
+
+    /// The cited works that a stored document is, ascending.
+    pub fn works_of(&self, id: DocumentId) -> Result<Vec<WorkId>, StoreError> {
+        let mut found = Vec::new();
+        self.scan_document(Table::DocumentWorks, id, &mut |key, _| {
+            found.extend(keys::u32_at(key, 8).map(WorkId));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(found)

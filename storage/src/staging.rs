@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::build::SegmentDraft;
 use crate::error::StoreError;
-use crate::ids::{ConceptId, DocumentId, SegmentId, SpaceId};
+use crate::ids::{ConceptId, DocumentId, SegmentId, SpaceId, WorkId};
 use crate::keys::{self, ChunkKey, DocumentKey, Key};
 use crate::limits::{CHUNKS_MAX, DOCUMENT_LEN_MAX, SWEEP_ROWS_MAX};
 use crate::parts::NewPart;
@@ -193,6 +193,16 @@ impl<'g> Staging<'g> {
             id.to_le_bytes().into(),
         );
         Ok(ConceptId(id))
+    }
+
+    /// A new id for a cited work.
+    pub fn new_work(&mut self) -> Result<WorkId, StoreError> {
+        let id = self.changes.manifest.next_work;
+        self.changes.manifest.next_work = id.checked_add(1).ok_or(StoreError::Limit {
+            what: "cited works",
+            limit: id.into(),
+        })?;
+        Ok(WorkId(id))
     }
 
     /// A new id for a vector space.

@@ -630,6 +630,7 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
         next_space: 1,
         next_item: 1,
         next_edit: 1,
+        next_work: 0,
         ..ManifestRecord::default()
     };
     {

@@ -52,6 +52,15 @@ tables! {
     25 ConceptSources "concept_sources" "What counts as a concept, by document.";
     26 ConceptEdits "concept_edits" "Merges and splits of concepts by id.";
     27 Digests "digests" "Digests of communities by key.";
+    28 References "references" "The works that a document lists.";
+    29 Citations "citations" "Where a document cites them.";
+    30 Claims "claims" "What chunks of a document say of other chunks.";
+    31 ClaimsOn "claims_on" "Which claims are about a chunk.";
+    32 Works "works" "Cited works by id.";
+    33 WorkIdentities "work_identities" "Works by what identifies them.";
+    34 WorkReferences "work_references" "Which references are of a work.";
+    35 DocumentIdentities "document_identities" "Documents by what identifies them.";
+    36 DocumentWorks "document_works" "Which cited works a document is.";
 }
 
 impl Table {

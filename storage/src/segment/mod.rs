@@ -33,6 +33,8 @@ pub enum SectionId {
     Mentions = 49,
     /// Relations between concepts.
     Relations = 50,
+    /// Citations of works.
+    Citations = 51,
     /// Vectors of a layer.
     Vectors = 64,
     /// HNSW over the vectors of a layer.

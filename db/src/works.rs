@@ -1,0 +1,344 @@
+//! Asking who cites whom: the citation network of a view.
+//!
+//! Which chunks cite which works is read from the segments; what is told of them from rows.
+//!
+//! Start reading at [`View::citations_of`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use loci_graph::{CitationsView, Cites};
+use loci_query::cite::{chunk_key, cite};
+use loci_storage::records::{CitationRecord, ClaimRecord, Intent, WorkRecord};
+use loci_storage::rows::{decode, read};
+use loci_storage::snapshot::Place;
+use loci_storage::{ChunkKey, DocumentId, DocumentKey, Ordinal, StoreError, Table, WorkId, keys};
+use serde::Serialize;
+
+use crate::citations::told_by;
+use crate::error::Error;
+use crate::views::View;
+
+/// A cited work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Work {
+    /// Its number in the store.
+    pub id: u32,
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Authors, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub authors: Vec<String>,
+    /// Year of publication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub year: Option<i32>,
+    /// Journal, conference or publisher.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub venue: Option<String>,
+    /// Digital object identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doi: Option<String>,
+    /// As the first reference to it is written.
+    pub text: String,
+    /// The key of its document; `None` for a stub, whose document is not stored.
+    pub document: Option<String>,
+    /// References to it.
+    pub references: u64,
+}
+
+/// A place where a chunk cites a work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cited {
+    /// The citing chunk.
+    pub chunk: String,
+    /// Where it stands, for a reader.
+    pub label: String,
+    /// The citation as it is written.
+    pub text: String,
+    /// The words around it.
+    pub context: String,
+    /// What it is for.
+    pub intent: Intent,
+    /// Whether the chunk makes a claim about the work.
+    pub claim: bool,
+    /// How sure it is that this work is meant, in 0..=1.
+    pub confidence: f32,
+    /// Milliseconds since 1970 when it was stored first.
+    pub created_at_ms: u64,
+    /// The work.
+    pub work: Work,
+}
+
+/// A claim of one chunk about another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// The chunk that claims it.
+    pub chunk: String,
+    /// The chunk that it is about.
+    pub about: String,
+    /// Whether that is stored.
+    pub is_stored: bool,
+    /// What it says of it.
+    pub intent: Intent,
+    /// How sure that is, in 0..=1.
+    pub confidence: f32,
+    /// Milliseconds since 1970 when it was stored first.
+    pub created_at_ms: u64,
+}
+
+impl View {
+    /// What a document cites, in reading order; `None` when it is not stored.
+    ///
+    /// Costs a row for each citation, and one for each work and document.
+    pub fn citations_of(&self, key: &DocumentKey) -> Result<Option<Vec<Cited>>, Error> {
+        let Some(id) = self.rows().document_id(key)? else {
+            return Ok(None);
+        };
+        Ok(Some(self.told(self.edges_of(id))?))
+    }
+
+    /// The citations of a work, by document and place.
+    pub fn cited_by(&self, work: u32) -> Result<Vec<Cited>, Error> {
+        self.told(self.citing(WorkId(work)))
+    }
+
+    /// The works that a document is: usually none or one.
+    pub fn works_of(&self, key: &DocumentKey) -> Result<Vec<Work>, Error> {
+        let Some(id) = self.rows().document_id(key)? else {
+            return Ok(Vec::new());
+        };
+        let works = self.rows().works_of(id)?.into_iter();
+        let works = works.filter_map(|work| self.work(work).transpose());
+        Ok(works.collect::<Result<_, _>>()?)
+    }
+
+    /// The cited work with this document key, DOI or title.
+    pub fn find_work(&self, asked: &str) -> Result<Option<Work>, Error> {
+        let doi = asked.contains("10.").then_some(asked);
+        for identity in told_by(Some(asked), doi, Some(asked)) {
+            let found = self
+                .rows()
+                .get(Table::WorkIdentities, identity.as_bytes())?;
+            let id = found.and_then(|found| found.first_chunk().map(|id| u32::from_le_bytes(*id)));
+            if let Some(id) = id {
+                return Ok(self.work(WorkId(id))?);
+            }
+        }
+        let works = match asked.parse() {
+            Ok(key) => self.works_of(&key)?,
+            Err(_) => Vec::new(),
+        };
+        Ok(works.into_iter().next())
+    }
+
+    /// The cited works that `keep` accepts, by number: those of an author or a year, stubs, or all.
+    ///
+    /// Costs a pass over all works.
+    pub fn works(&self, keep: impl Fn(&Work) -> bool) -> Result<Vec<Work>, Error> {
+        let mut records: Vec<(WorkId, WorkRecord)> = Vec::new();
+        self.rows().scan_all(Table::Works, &mut |key, payload| {
+            if let Some(id) = keys::u32_at(key, 0) {
+                records.push((WorkId(id), decode(Table::Works, key, payload)?));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut works = Vec::new();
+        for (id, record) in records {
+            works.push(self.named(id, record)?);
+        }
+        works.retain(keep);
+        Ok(works)
+    }
+
+    /// The works that are cited by the documents that cite this one, most often first, each with how many do.
+    pub fn co_cited(&self, work: u32) -> Result<Vec<(Work, usize)>, Error> {
+        let citing = self.citing(WorkId(work)).into_iter();
+        let documents: BTreeSet<DocumentId> = citing.filter_map(|edge| self.of(edge.0)).collect();
+        let mut counts: BTreeMap<WorkId, usize> = BTreeMap::new();
+        for document in documents {
+            let cited = self.edges_of(document).into_iter();
+            let cited: BTreeSet<WorkId> = cited.map(|(_, cites)| cites.work).collect();
+            for other in cited.into_iter().filter(|other| other.0 != work) {
+                *counts.entry(other).or_default() += 1;
+            }
+        }
+        let mut found = Vec::new();
+        for (other, count) in by_count(counts) {
+            found.extend(self.work(other)?.map(|other| (other, count)));
+        }
+        Ok(found)
+    }
+
+    /// The documents that cite the same works as this one (bibliographic coupling), most of them first, each with
+    /// how many; `None` when it is not stored.
+    pub fn coupled(&self, key: &DocumentKey) -> Result<Option<Vec<(String, usize)>>, Error> {
+        let Some(id) = self.rows().document_id(key)? else {
+            return Ok(None);
+        };
+        let cited = self.edges_of(id).into_iter();
+        let cited: BTreeSet<WorkId> = cited.map(|(_, cites)| cites.work).collect();
+        let mut counts: BTreeMap<DocumentId, usize> = BTreeMap::new();
+        for work in cited {
+            let citing = self.citing(work).into_iter();
+            let documents: BTreeSet<DocumentId> =
+                citing.filter_map(|edge| self.of(edge.0)).collect();
+            for other in documents.into_iter().filter(|&other| other != id) {
+                *counts.entry(other).or_default() += 1;
+            }
+        }
+        let mut found = Vec::new();
+        for (other, count) in by_count(counts) {
+            found.extend(self.key_of(other)?.map(|key| (key, count)));
+        }
+        Ok(Some(found))
+    }
+
+    /// What a document's chunks claim about chunks; `None` when it is not stored.
+    pub fn claims_of(&self, key: &DocumentKey) -> Result<Option<Vec<Claim>>, Error> {
+        let Some(id) = self.rows().document_id(key)? else {
+            return Ok(None);
+        };
+        let claims = self.rows().claims(id)?.into_iter();
+        let told = claims.filter_map(|claim| self.claim(id, claim).transpose());
+        Ok(Some(told.collect::<Result<_, _>>()?))
+    }
+
+    /// What is claimed about a chunk.
+    pub fn claims_on(&self, chunk: &ChunkKey) -> Result<Vec<Claim>, Error> {
+        let mut told = Vec::new();
+        for (document, number) in self.rows().claims_on(&chunk.to_string())? {
+            let key = keys::in_document(document, number);
+            let record: Option<ClaimRecord> = read(self.rows(), Table::Claims, &key)?;
+            if let Some(record) = record {
+                told.extend(self.claim(document, record)?);
+            }
+        }
+        Ok(told)
+    }
+
+    fn edges_of(&self, document: DocumentId) -> Vec<(Ordinal, Cites)> {
+        let segments = self.read.citations();
+        let view = CitationsView {
+            segments: &segments,
+        };
+        let snapshot = self.snapshot();
+        let Some(first) = snapshot.ordinal(Place { document, index: 0 }) else {
+            return Vec::new();
+        };
+        let run = snapshot
+            .locate(first)
+            .and_then(|(segment, _)| segment.live_run(document));
+        let count = run.map_or(0, |run| run.count);
+        view.of_chunks(first..Ordinal(first.0 + count))
+    }
+
+    fn citing(&self, work: WorkId) -> Vec<(Ordinal, Cites)> {
+        let segments = self.read.citations();
+        let view = CitationsView {
+            segments: &segments,
+        };
+        view.citing(work)
+    }
+
+    fn of(&self, chunk: Ordinal) -> Option<DocumentId> {
+        self.snapshot().place(chunk).map(|place| place.document)
+    }
+
+    fn told(&self, edges: Vec<(Ordinal, Cites)>) -> Result<Vec<Cited>, Error> {
+        let mut told = Vec::with_capacity(edges.len());
+        for (ordinal, cites) in edges {
+            let Some(place) = self.snapshot().place(ordinal) else {
+                continue;
+            };
+            let key = keys::in_document(place.document, cites.number);
+            let row: Option<CitationRecord> = read(self.rows(), Table::Citations, &key)?;
+            let document = self.rows().document(place.document)?;
+            let chunk = self.rows().chunk(place.document, place.index)?;
+            let work = self.work(cites.work)?;
+            let (Some(row), Some(document), Some(chunk), Some(work)) = (row, document, chunk, work)
+            else {
+                continue;
+            };
+            told.push(Cited {
+                chunk: chunk_key(&document, chunk.suffix).to_string(),
+                label: cite(&document, &chunk).label,
+                text: row.text,
+                context: row.context,
+                intent: row.intent,
+                claim: row.claim,
+                confidence: row.confidence,
+                created_at_ms: row.created_at_ms,
+                work,
+            });
+        }
+        Ok(told)
+    }
+
+    fn claim(&self, document: DocumentId, claim: ClaimRecord) -> Result<Option<Claim>, StoreError> {
+        let rows = self.rows();
+        let (of, chunk) = (rows.document(document)?, rows.chunk(document, claim.chunk)?);
+        let Some((of, chunk)) = of.zip(chunk) else {
+            return Ok(None);
+        };
+        let is_stored = match claim.about.parse::<ChunkKey>() {
+            Ok(about) => rows.find_chunk(&about)?.is_some(),
+            Err(_) => false,
+        };
+        Ok(Some(Claim {
+            chunk: chunk_key(&of, chunk.suffix).to_string(),
+            about: claim.about,
+            is_stored,
+            intent: claim.intent,
+            confidence: claim.confidence,
+            created_at_ms: claim.created_at_ms,
+        }))
+    }
+
+    fn work(&self, id: WorkId) -> Result<Option<Work>, StoreError> {
+        let record = self.rows().work(id)?;
+        record.map(|record| self.named(id, record)).transpose()
+    }
+
+    /// A work in names. What its document says of itself counts more than what others say.
+    fn named(&self, id: WorkId, record: WorkRecord) -> Result<Work, StoreError> {
+        let document = record.document.map(DocumentId);
+        let stored = document
+            .map(|id| self.rows().document(id))
+            .transpose()?
+            .flatten();
+        let mut work = Work {
+            id: id.0,
+            title: record.title,
+            authors: record.authors,
+            year: record.year,
+            venue: record.venue,
+            doi: record.doi,
+            text: record.text,
+            document: document.map(|id| self.key_of(id)).transpose()?.flatten(),
+            references: record.reference_count,
+        };
+        if let Some(stored) = stored {
+            work.title = stored.title.or(work.title);
+            work.year = stored.year.or(work.year);
+            work.venue = stored.venue.or(work.venue);
+            if !stored.authors.is_empty() {
+                work.authors = stored.authors;
+            }
+        }
+        Ok(work)
+    }
+
+    fn key_of(&self, id: DocumentId) -> Result<Option<String>, StoreError> {
+        let record = self.rows().document(id)?;
+        let key = record.map(|of| DocumentKey::new(of.user, of.collection, of.key));
+        Ok(key.transpose()?.map(|key| key.to_string()))
+    }
+}
+
+/// Most first, ties by id.
+fn by_count<K: Ord + Copy>(counts: BTreeMap<K, usize>) -> Vec<(K, usize)> {
+    let mut counts: Vec<(K, usize)> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    counts
+}
