@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use locidb::storage::records::Intent;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -48,6 +49,50 @@ pub struct ExtractedLine {
     /// Source, relation, target; lines that are not triples are left out.
     #[serde(default)]
     pub triples: Vec<Vec<String>>,
+}
+
+/// A citation that a chunk makes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct CitationLine {
+    /// Line of the chunk.
+    pub chunk: usize,
+    /// The work that it cites.
+    pub reference: ReferenceLine,
+    /// As it is written.
+    #[serde(default)]
+    pub text: String,
+    /// The words around it.
+    #[serde(default)]
+    pub context: String,
+    /// How sure it is that this work is meant, in 0..=1.
+    #[serde(default)]
+    pub confidence: Option<f32>,
+    /// What it is for.
+    #[serde(default)]
+    pub intent: Intent,
+    /// Whether it makes a claim about the work.
+    #[serde(default)]
+    pub claim: bool,
+}
+
+/// A cited work: `key` is the id of a chunk of the folder that stands alone, or of any stored document.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ReferenceLine {
+    /// As it is written.
+    pub text: String,
+    /// The key of its document.
+    pub key: Option<String>,
+    /// Digital object identifier.
+    pub doi: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Authors, in order.
+    pub authors: Vec<String>,
+    /// Year of publication.
+    pub year: Option<i32>,
+    /// Journal, conference or publisher.
+    pub venue: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -100,6 +145,8 @@ pub struct Folder {
     pub extracted: Vec<ExtractedLine>,
     /// (source name, target name, weight) of relations without evidence.
     pub relations: Vec<(String, String, f32)>,
+    /// Citations by line of the chunk; empty where nothing is given.
+    pub citations: Vec<Vec<CitationLine>>,
 }
 
 impl Folder {
@@ -122,6 +169,7 @@ impl Folder {
         let lines_are_ids = !by_line_number(path)?;
         let judgements = judgements(path, &queries, &chunks, lines_are_ids)?;
         let (extracted, relations) = concepts(path, &chunks)?;
+        let citations = citations(path, chunks.len())?;
         let name = path
             .file_name()
             .map_or_else(String::new, |n| n.to_string_lossy().into());
@@ -136,6 +184,7 @@ impl Folder {
             judgements,
             extracted,
             relations,
+            citations,
         })
     }
 
@@ -375,6 +424,24 @@ fn relation_lines(path: &Path, entities: usize) -> Result<Vec<(u32, u32, f32)>, 
         relations.push((source as u32, target as u32, number(&file, at, weight)?));
     }
     Ok(relations)
+}
+
+/// The citations of each chunk, by line.
+fn citations(path: &Path, chunks: usize) -> Result<Vec<Vec<CitationLine>>, BenchError> {
+    let file = path.join("citations.jsonl");
+    let lines: Vec<CitationLine> = optional_lines(path, "citations.jsonl")?;
+    if lines.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut by_chunk = vec![Vec::new(); chunks];
+    for (at, line) in lines.into_iter().enumerate() {
+        let Some(of) = by_chunk.get_mut(line.chunk) else {
+            let why = format!("chunk {} of {chunks}", line.chunk);
+            return Err(wrong(&file, at + 1, why));
+        };
+        of.push(line);
+    }
+    Ok(by_chunk)
 }
 
 type Concepts = (Vec<ExtractedLine>, Vec<(String, String, f32)>);

@@ -12,7 +12,10 @@ use loci_ingest::extract::{ExtractSettings, extract};
 use loci_ingest::tree::{Block, BlockKind, ParsedDocument};
 use locidb::storage::DocumentKey;
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
-use locidb::{Database, EmbedderChoice, NewChunk, NewConcept, NewDocument, NewRelation, Progress};
+use locidb::{
+    Database, EmbedderChoice, NewChunk, NewCitation, NewConcept, NewDocument, NewReference,
+    NewRelation, Progress,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
@@ -89,7 +92,7 @@ pub fn load(
             database.use_embedder(choice)?;
         }
     }
-    let documents = documents(folder, vectors.is_some(), concepts);
+    let documents = documents(folder, vectors.is_some(), concepts)?;
     let (count, chunks) = (documents.len(), folder.chunks.len());
     let mut stored = 0;
     let mut rest = documents.into_iter();
@@ -142,7 +145,11 @@ fn parent_of(key: &str, folder: &Folder) -> Option<usize> {
     key.strip_prefix("parent-")?.parse().ok()
 }
 
-fn documents(folder: &Folder, with_vectors: bool, concepts: Concepts) -> Vec<NewDocument> {
+fn documents(
+    folder: &Folder,
+    with_vectors: bool,
+    concepts: Concepts,
+) -> Result<Vec<NewDocument>, BenchError> {
     let mut groups: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (line, chunk) in folder.chunks.iter().enumerate() {
         let group = match chunk.parent.filter(|&parent| parent < folder.parents.len()) {
@@ -151,17 +158,15 @@ fn documents(folder: &Folder, with_vectors: bool, concepts: Concepts) -> Vec<New
         };
         groups.entry(group).or_default().push(line);
     }
-    let mut documents: Vec<NewDocument> = groups
-        .into_iter()
-        .map(|((alone, parent), lines)| {
-            let parent = (alone == 0).then_some(parent);
-            document(folder, parent, &lines, with_vectors, concepts)
-        })
-        .collect();
+    let documents = groups.into_iter().map(|((alone, parent), lines)| {
+        let parent = (alone == 0).then_some(parent);
+        document(folder, parent, &lines, with_vectors, concepts)
+    });
+    let mut documents: Vec<NewDocument> = documents.collect::<Result<_, _>>()?;
     if concepts == Concepts::Given {
         add_relations(folder, &mut documents);
     }
-    documents
+    Ok(documents)
 }
 
 fn document(
@@ -170,7 +175,7 @@ fn document(
     lines: &[usize],
     with_vectors: bool,
     concepts: Concepts,
-) -> NewDocument {
+) -> Result<NewDocument, BenchError> {
     let mut document = NewDocument::default();
     let mut text = String::new();
     if let Some(parent) = parent {
@@ -207,6 +212,7 @@ fn document(
         if concepts == Concepts::Given {
             add_extracted(&mut document, folder, line, place);
         }
+        add_citations(&mut document, folder, line, place)?;
     }
     if parent.is_some() {
         document.chunks[0].record.location.chars = (0, at);
@@ -217,7 +223,48 @@ fn document(
         let settings = ExtractSettings::default();
         (document.concepts, document.relations) = extract(&parsed, &document.chunks, &settings);
     }
-    document
+    Ok(document)
+}
+
+/// What the folder says that one chunk cites.
+fn add_citations(
+    document: &mut NewDocument,
+    folder: &Folder,
+    line: usize,
+    place: u32,
+) -> Result<(), BenchError> {
+    for citation in folder.citations.get(line).into_iter().flatten() {
+        let of = citation.reference.clone();
+        let key = of.key.map(|key| key.parse()).transpose();
+        let reference = NewReference {
+            text: of.text,
+            key: key.map_err(locidb::Error::from)?,
+            doi: of.doi,
+            title: of.title,
+            authors: of.authors,
+            year: of.year,
+            venue: of.venue,
+        };
+        let known = document
+            .references
+            .iter()
+            .position(|known| *known == reference);
+        let number = known.unwrap_or(document.references.len());
+        if known.is_none() {
+            document.references.push(reference);
+        }
+        document.citations.push(NewCitation {
+            chunk: place,
+            reference: number as u32,
+            text: citation.text.clone(),
+            context: citation.context.clone(),
+            confidence: citation.confidence.unwrap_or(1.0),
+            intent: citation.intent,
+            claim: citation.claim,
+            created_at_ms: 0,
+        });
+    }
+    Ok(())
 }
 
 /// The document as a parser of plain text would give it: a paragraph a passage.

@@ -38,6 +38,7 @@ mod space;
 pub mod stats;
 mod switch;
 pub mod transaction;
+pub mod types;
 pub mod views;
 mod works;
 
@@ -62,5 +63,6 @@ pub use progress::{Progress, Silent};
 pub use settings::{EmbedderChoice, Settings};
 pub use stats::{PendingStats, Recount, SpaceStats, Stats};
 pub use transaction::WriteTransaction;
+pub use types::TypeMap;
 pub use views::View;
 pub use works::{Cited, Claim, Work};

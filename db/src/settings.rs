@@ -61,6 +61,10 @@ pub struct Settings {
     pub entities_per_chunk: u32,
     /// Relations extracted from a chunk at most.
     pub relations_per_chunk: u32,
+    /// Types of concepts of a collection that consolidation keeps at most.
+    pub types_per_corpus: u32,
+    /// The least share of a collection's concepts that a type must have to be kept, 0..=1.
+    pub type_share_min: f32,
     /// The constant k of reciprocal rank fusion.
     pub rrf_k: f32,
     /// Hops of a walk from the question's concepts, 1..=3.
@@ -94,6 +98,8 @@ impl Default for Settings {
             chunk_overlap: 0.2,
             entities_per_chunk: 10,
             relations_per_chunk: 7,
+            types_per_corpus: 12,
+            type_share_min: 0.01,
             rrf_k: 60.0,
             hops: 2,
             neighbours: 20,
@@ -210,6 +216,16 @@ impl Settings {
                 "relations_per_chunk",
                 self.relations_per_chunk <= 1000,
                 "0..1000",
+            ),
+            (
+                "types_per_corpus",
+                (1..=1000).contains(&self.types_per_corpus),
+                "1..1000",
+            ),
+            (
+                "type_share_min",
+                (0.0..=1.0).contains(&self.type_share_min),
+                "0..1",
             ),
             (
                 "rrf_k",

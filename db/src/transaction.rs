@@ -239,6 +239,12 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         Ok(self.staging.rows().document_id(key)?)
     }
 
+    /// Keeps, or with `None` forgets, a row beside the settings.
+    pub(crate) fn keep(&mut self, name: &str, json: Option<String>) -> Result<(), Error> {
+        self.staging.set(name, json);
+        Ok(())
+    }
+
     /// Changes a setting; see [`Settings::with`].
     ///
     /// # Errors

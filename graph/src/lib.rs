@@ -19,6 +19,7 @@
 //! | [`leiden`](mod@leiden) | communities of concepts |
 //! | [`communities`] | the section that keeps them |
 //! | [`citations`] | the section of chunks that cite works, in both directions |
+//! | [`types`] | few types of concepts of many |
 //! | [`view`] | the readers of all segments as one graph, without what is dead |
 //! | [`hops`] | traversal of a few hops from several seeds, and the chunks of what it reached |
 //! | [`restart`] | random walk with restart over links of concepts and chunks, and over relations |
@@ -55,6 +56,7 @@ pub mod relations;
 pub mod restart;
 #[cfg(test)]
 mod sample;
+pub mod types;
 pub mod view;
 mod words;
 

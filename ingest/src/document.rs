@@ -130,6 +130,7 @@ pub fn build(
         chunks,
         concepts,
         relations,
+        ..NewDocument::default()
     }
 }
 

@@ -29,6 +29,9 @@ pub enum ExchangeError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The database cannot.
+    #[error(transparent)]
+    Database(#[from] locidb::Error),
     /// The file cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -67,14 +70,18 @@ struct Edge<'a> {
     weight: f32,
 }
 
-fn nodes(view: &View, graph: GraphView<'_, Section>) -> Result<Vec<Node>, StoreError> {
+fn nodes(view: &View, graph: GraphView<'_, Section>) -> Result<Vec<Node>, ExchangeError> {
+    let types = view.type_map()?.unwrap_or_default();
     let mut nodes = Vec::new();
     for id in graph.concept_ids() {
         let record = view.snapshot().rows().concept(id)?;
-        nodes.extend(record.map(|record| Node {
-            id,
-            record,
-            rank: graph.rank(id),
+        nodes.extend(record.map(|mut record| {
+            record.kind = types.of(&record.kind).to_owned();
+            Node {
+                id,
+                record,
+                rank: graph.rank(id),
+            }
         }));
     }
     Ok(nodes)

@@ -41,6 +41,10 @@ pub(crate) enum Command {
     Analyze(Analyze),
     /// Look at communities of concepts: members, relations, sentences
     Communities(Communities),
+    /// Types of concepts: how many have each, and making few of many
+    Types(Types),
+    /// Who cites whom: what a document cites, who cites it, what is cited with it
+    Citations(Citations),
     /// Take the concept graph out to other programs, or in from Neo4j's CSV
     #[command(subcommand)]
     Graph(Graph),
@@ -222,6 +226,46 @@ pub(crate) struct Analyze {
     /// Also list so many concepts that most shortest ways lead over, estimated from a sample of ends
     #[arg(long, value_name = "NUMBER")]
     pub(crate) central: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Types {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Keep the most frequent types, and have the others told as the nearest of them
+    #[arg(long, value_enum)]
+    pub(crate) consolidate: Option<TypeMethod>,
+    /// Tell types as documents write them again
+    #[arg(long, conflicts_with = "consolidate")]
+    pub(crate) forget: bool,
+}
+
+/// Which types are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TypeMethod {
+    /// The most frequent of all.
+    Global,
+    /// The most frequent of each collection.
+    Stratified,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Citations {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// A document's key, or the DOI or title of a cited work; else cited works are listed
+    pub(crate) of: Option<String>,
+    /// List works of this author
+    #[arg(long, value_name = "NAME", conflicts_with = "of")]
+    pub(crate) author: Option<String>,
+    /// List works of this year
+    #[arg(long, conflicts_with = "of")]
+    pub(crate) year: Option<i32>,
+    /// List works whose document is not stored
+    #[arg(long, conflicts_with = "of")]
+    pub(crate) stubs: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -808,3 +808,59 @@ fn the_graph_goes_out_and_comes_in() {
         ],
     );
 }
+
+#[test]
+fn citations_are_loaded_and_followed_both_ways() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let db = db(path);
+    let data = data_folder(path);
+    let citations = "{\"chunk\":0,\"text\":\"[1]\",\"intent\":\"extends\",\"reference\":{\"title\":\"A work on sand and water\",\"authors\":[\"Ada Lovelace\"],\"year\":1843}}\n\
+        {\"chunk\":1,\"text\":\"[2]\",\"reference\":{\"title\":\"A work on sand and water\"}}\n\
+        {\"chunk\":1,\"text\":\"[3]\",\"reference\":{\"doi\":\"10.1/x\"}}\n";
+    fs::write(Path::new(&data).join("citations.jsonl"), citations).unwrap();
+    json(
+        0,
+        &["load", "--db", &db, "--data", &data, "--embedder", "none"],
+    );
+    let works = json(0, &["citations", "--db", &db]);
+    assert_eq!(works.len(), 2);
+    assert_eq!(
+        (&works[0]["references"], &works[0]["year"]),
+        (&2.into(), &1843.into())
+    );
+    for asked in [
+        &["--author", "lovelace"][..],
+        &["--year", "1843"],
+        &["--stubs"],
+    ] {
+        let call = [&["citations", "--db", &db][..], asked].concat();
+        assert!(!json(0, &call).is_empty(), "{asked:?}");
+    }
+    assert!(json(0, &["citations", "--db", &db, "--author", "nobody"]).is_empty());
+    let told = &json(0, &["citations", "--db", &db, "a work on sand and water"])[0];
+    assert_eq!(told["cited_by"].as_array().unwrap().len(), 2);
+    assert_eq!(told["cited_by"][0]["intent"], "extends");
+    assert_eq!(told["co_cited"][0]["work"]["doi"], "10.1/x");
+    let document = told["cited_by"][0]["chunk"]
+        .as_str()
+        .unwrap()
+        .split('#')
+        .next()
+        .unwrap();
+    let told = &json(0, &["citations", "--db", &db, document])[0];
+    assert_eq!(
+        (
+            told["cites"][0]["text"].as_str(),
+            told["coupled"][0]["count"].as_u64()
+        ),
+        (Some("[1]"), Some(1))
+    );
+    json(1, &["citations", "--db", &db, "nothing of the kind"]);
+    let text = loci(&["citations", "--db", &db, document]);
+    assert!(
+        String::from_utf8(text.stdout)
+            .unwrap()
+            .contains("documents that cite the same")
+    );
+}

@@ -70,6 +70,7 @@ pub fn document(number: u64, version: u64, shape: Shape) -> NewDocument {
             true => vec![one],
             false => vec![one, other],
         },
+        ..NewDocument::default()
     }
 }
 

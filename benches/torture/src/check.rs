@@ -69,6 +69,7 @@ impl<'c> Check<'c> {
         self.rows()?;
         self.segments()?;
         self.graph()?;
+        self.citations()?;
         for word in WORDS.iter().chain(&TITLES).chain(&HEADINGS) {
             self.word(word)?;
         }
@@ -365,6 +366,51 @@ impl<'c> Check<'c> {
             live == self.model.chunk_count(),
             "{live} chunks are alive in segments"
         );
+        Ok(())
+    }
+
+    /// Which works are cited, by which chunks, and which of them are stored.
+    fn citations(&self) -> Result<()> {
+        let mut expected: BTreeMap<String, BTreeMap<&str, usize>> = BTreeMap::new();
+        for document in self.model.documents.values() {
+            for of in &document.lists {
+                expected.entry(of.clone()).or_default();
+            }
+            for (place, of) in &document.cites {
+                let by = expected.entry(of.clone()).or_default();
+                *by.entry(&document.keys[*place]).or_default() += 1;
+            }
+        }
+        let works = self.view.works(|_| true)?.len();
+        ensure!(
+            works == expected.len(),
+            "{works} works, expected {}",
+            expected.len()
+        );
+        for number in 0..DOCUMENTS {
+            let key = documents::key(number).to_string();
+            let found = self.view.find_work(&key)?;
+            let Some(expected) = expected.get(&key) else {
+                ensure!(found.is_none(), "{key} is cited by nobody: {found:?}");
+                continue;
+            };
+            let work = found.with_context(|| format!("{key} is cited, and not there"))?;
+            let is_stored = self.model.documents.contains_key(&number);
+            ensure!(
+                work.document.is_some() == is_stored,
+                "the work {key} is {:?}; stored: {is_stored}",
+                work.document
+            );
+            let mut by: BTreeMap<String, usize> = BTreeMap::new();
+            for cited in self.view.cited_by(work.id)? {
+                *by.entry(cited.chunk).or_default() += 1;
+            }
+            let same = by
+                .iter()
+                .map(|(chunk, n)| (&chunk[..], *n))
+                .eq(expected.iter().map(|(c, n)| (*c, *n)));
+            ensure!(same, "{key} is cited by {by:?}, expected {expected:?}");
+        }
         Ok(())
     }
 

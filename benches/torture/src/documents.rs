@@ -8,7 +8,7 @@
 //! Start reading at [`document`].
 
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
-use locidb::{NewChunk, NewConcept, NewDocument, NewRelation};
+use locidb::{NewChunk, NewCitation, NewConcept, NewDocument, NewReference, NewRelation};
 
 use crate::source::Source;
 
@@ -64,6 +64,7 @@ pub fn document(number: u8, seed: u32, large: bool, vectors: bool) -> NewDocumen
     }
     let count = draft.chunks.len() as u32;
     let (concepts, relations) = graph(&mut draft.source, count);
+    let (references, citations) = citations(&mut draft.source, count);
     let year = 1990 + draft.source.below(20) as i32;
     let tag = draft.source.pick(&TAGS);
     NewDocument {
@@ -73,7 +74,32 @@ pub fn document(number: u8, seed: u32, large: bool, vectors: bool) -> NewDocumen
         chunks: draft.chunks,
         concepts,
         relations,
+        references,
+        citations,
+        ..NewDocument::default()
     }
+}
+
+/// Some documents, by their keys, and where they are cited.
+fn citations(source: &mut Source<'_>, count: u32) -> (Vec<NewReference>, Vec<NewCitation>) {
+    let of = |number: u32| NewReference {
+        key: Some(key(number as u8)),
+        ..NewReference::default()
+    };
+    let listed = source.below(3);
+    let references: Vec<_> = (0..listed)
+        .map(|_| of(source.below(DOCUMENTS.into())))
+        .collect();
+    let mut citations = Vec::new();
+    for reference in (0..listed).filter(|_| count > 0) {
+        citations.push(NewCitation {
+            chunk: source.below(count),
+            reference,
+            created_at_ms: 1,
+            ..NewCitation::default()
+        });
+    }
+    (references, citations)
 }
 
 /// The word that only this version of this document has.

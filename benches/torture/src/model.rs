@@ -14,7 +14,7 @@ use locidb::storage::records::{
     RelationRecord,
 };
 use locidb::storage::staging::{content_hash, indexed_text};
-use locidb::{NewConcept, NewDocument, NewRelation};
+use locidb::{NewConcept, NewDocument, NewReference, NewRelation};
 
 use crate::documents::NAMES;
 use crate::ops::Change;
@@ -70,6 +70,10 @@ pub struct Document {
     pub concepts: BTreeMap<String, ConceptContribution>,
     /// What it says of relations.
     pub relations: BTreeMap<RelationName, RelationContribution>,
+    /// The keys of the documents that it lists.
+    pub lists: Vec<String>,
+    /// (chunk's place, key of the document) of what it cites.
+    pub cites: Vec<(usize, String)>,
 }
 
 /// Normalised names of both ends, and the kind.
@@ -331,8 +335,18 @@ impl Document {
     /// The document as it is stored in the place of `old`.
     fn stored(new: NewDocument, old: Option<&Document>) -> Document {
         let mut chunks: Vec<ChunkRecord> = new.chunks.iter().map(|c| c.record.clone()).collect();
+        let key = |reference: &NewReference| reference.key.clone().unwrap_or_default().to_string();
+        let lists: Vec<String> = new.references.iter().map(key).collect();
+        let cites = new.citations.iter().map(|citation| {
+            let of = lists[citation.reference as usize].clone();
+            (citation.chunk as usize, of)
+        });
+        let cites: Vec<(usize, String)> = cites.collect();
         for place in 0..chunks.len() {
             chunks[place].subtree_end = subtree_end(&chunks, place);
+            let below = place..chunks[place].subtree_end as usize;
+            let cited = cites.iter().filter(|(at, _)| below.contains(at));
+            chunks[place].citation_count = cited.count() as u32;
             let text = indexed_text(&new.record, &chunks[place]);
             chunks[place].content_hash = content_hash(text.as_bytes());
         }
@@ -379,6 +393,8 @@ impl Document {
             vectors,
             concepts: BTreeMap::new(),
             relations: BTreeMap::new(),
+            lists,
+            cites,
         };
         document.say(new.concepts, new.relations);
         document

@@ -118,7 +118,8 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
     let told = json!({
         "name": concept.name,
         "normalised": concept.normalised,
-        "type": concept.kind,
+        "type": view.type_map()?.unwrap_or_default().of(&concept.kind),
+        "type_written": concept.kind,
         "description": concept.description,
         "synonyms": concept.synonyms,
         "mentions": concept.mention_count,

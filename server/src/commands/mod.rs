@@ -1,6 +1,7 @@
 //! One module a command; each reads its arguments, calls the library, prints.
 
 mod analyze;
+mod citations;
 mod communities;
 mod compact;
 mod concept;
@@ -14,6 +15,7 @@ pub(crate) mod parse;
 mod search;
 mod show;
 mod stats;
+mod types;
 
 use std::path::Path;
 
@@ -38,6 +40,8 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Compact(args) => compact::run(&args, out),
         Command::Analyze(args) => analyze::run(&args, out),
         Command::Communities(args) => communities::run(&args, out),
+        Command::Types(args) => types::run(&args, out),
+        Command::Citations(args) => citations::run(&args, out),
         Command::Graph(Graph::Export(args)) => graph::export(&args, out),
         Command::Graph(Graph::Import(args)) => graph::import(&args, out),
         Command::Config(args) => config::run(&args, out),

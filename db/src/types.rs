@@ -1,0 +1,112 @@
+//! Consolidating the types of concepts, and the map that is kept of it (R2).
+//!
+//! What documents say stays as they say it: the map is applied where a type is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use loci_graph::types::{Method, TypeCounts, TypeOptions, consolidate};
+use loci_storage::records::ConceptContribution;
+use loci_storage::rows::decode;
+use loci_storage::{ConceptId, DocumentId, Rows, StoreError, Table, keys};
+use serde::{Deserialize, Serialize};
+
+use crate::database::Database;
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::views::View;
+
+/// The row of settings that holds the map.
+const ROW: &str = "type_map";
+
+/// What types of concepts were made of those that documents write.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TypeMap {
+    /// How: `global` or `stratified`.
+    pub method: String,
+    /// The type that each one became, by how it is written.
+    pub map: BTreeMap<String, String>,
+}
+
+impl TypeMap {
+    /// What a type became; itself where it is newer than the map.
+    pub fn of<'t>(&'t self, kind: &'t str) -> &'t str {
+        self.map.get(kind).map_or(kind, String::as_str)
+    }
+
+    /// The types that are left.
+    pub fn types(&self) -> BTreeSet<&str> {
+        self.map.values().map(String::as_str).collect()
+    }
+}
+
+impl Database {
+    /// Makes few types of concepts of the many that documents write, and keeps the map: [`View::type_map`]. How many
+    /// are kept is set by `types_per_corpus` and `type_share_min`; a corpus is a collection.
+    ///
+    /// Costs a pass over what all documents say of concepts.
+    pub fn consolidate_types(&self, method: Method) -> Result<TypeMap, Error> {
+        let view = self.view();
+        let settings = Settings::read(view.rows())?;
+        let options = TypeOptions {
+            method,
+            types: settings.types_per_corpus as usize,
+            share_min: settings.type_share_min.into(),
+        };
+        let map = TypeMap {
+            method: match method {
+                Method::Global => "global".into(),
+                Method::Stratified => "stratified".into(),
+            },
+            map: consolidate(&counted(view.rows())?, options),
+        };
+        let json = serde_json::to_string(&map).map_err(|why| Error::Setting(why.to_string()))?;
+        self.write(move |tx| tx.keep(ROW, Some(json)))?;
+        Ok(map)
+    }
+
+    /// Forgets the map: types are told as documents write them.
+    pub fn forget_types(&self) -> Result<(), Error> {
+        self.write(|tx| tx.keep(ROW, None))
+    }
+}
+
+impl View {
+    /// What types of concepts were made of those that documents write, where they were consolidated.
+    pub fn type_map(&self) -> Result<Option<TypeMap>, Error> {
+        let json = self.rows().setting(ROW)?;
+        // One that cannot be read is as good as none: it can be made again.
+        Ok(json.and_then(|json| serde_json::from_str(&json).ok()))
+    }
+}
+
+fn counted(rows: &dyn Rows) -> Result<TypeCounts, StoreError> {
+    let mut counts = TypeCounts::default();
+    let mut kinds: BTreeMap<ConceptId, BTreeSet<String>> = BTreeMap::new();
+    let mut collection: Option<(DocumentId, String)> = None;
+    let table = Table::ConceptContributions;
+    rows.scan_all(table, &mut |key, payload| {
+        let Some((document, concept)) = keys::u64_at(key, 0).zip(keys::u32_at(key, 8)) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let said: ConceptContribution = decode(table, key, payload)?;
+        let document = DocumentId(document);
+        if collection.as_ref().is_none_or(|known| known.0 != document) {
+            let record = rows.document(document)?;
+            collection = Some((
+                document,
+                record.map_or_else(String::new, |of| of.collection),
+            ));
+        }
+        if let Some((_, corpus)) = &collection {
+            counts.add(corpus, &said.kind);
+        }
+        let counted = rows.resolve(ConceptId(concept), Some(document))?.concept;
+        kinds.entry(counted).or_default().insert(said.kind);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    for kinds in kinds.values() {
+        counts.add_together(kinds.iter().map(String::as_str));
+    }
+    Ok(counts)
+}
