@@ -93,6 +93,12 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
 
     let chunk = best["chunk"].as_str().unwrap();
     let shown = &json(0, &["show", "--db", &db, chunk])[0];
+    let beside = ["previous", "next"].map(|key| shown[key].as_str());
+    let (other, back) = match beside {
+        [Some(previous), _] => (previous, "next"),
+        [None, next] => (next.unwrap(), "previous"),
+    };
+    assert_eq!(json(0, &["show", "--db", &db, other])[0][back], chunk);
     assert_eq!(shown["citation"], best["citation"]);
     let document = &json(0, &["show", "--db", &db, "transactions.pdf"])[0];
     assert_eq!(document["document"]["file_type"], "pdf");

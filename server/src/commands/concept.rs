@@ -4,7 +4,7 @@ use anyhow::Context;
 use locidb::graph::paths::VISITED_MAX;
 use locidb::graph::{Along, Found, normalise, prerequisites, shortest_path};
 use locidb::query::cite::{chunk_key, cite};
-use locidb::storage::records::ConceptRecord;
+use locidb::storage::records::{ConceptRecord, Level};
 use locidb::storage::{ConceptId, DocumentId, DocumentKey, EditId, Rows};
 use locidb::{ConceptEdit, Database};
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
             }))
         })
         .collect::<anyhow::Result<_>>()?;
-    let mut chunks = Vec::new();
+    let (mut chunks, mut supported_by) = (Vec::new(), Vec::new());
     for (ordinal, count) in graph.chunks(id).take(LISTED_MAX) {
         let place = view
             .snapshot()
@@ -88,6 +88,9 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         let chunk = rows
             .chunk(place.document, place.index)?
             .context("a chunk's row is missing")?;
+        if chunk.level == Level::Proposition {
+            supported_by.push(chunk_key(&document, chunk.suffix).to_string());
+        }
         chunks.push(json!({
             "chunk": chunk_key(&document, chunk.suffix).to_string(),
             "label": cite(&document, &chunk).label,
@@ -131,6 +134,7 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         "communities": communities,
         "first": first(rows, &concept, id)?,
         "relations": relations,
+        "supported_by": supported_by,
         "chunks": chunks,
     });
     if out.json {

@@ -34,6 +34,9 @@ struct ShownChunk<'c> {
     chunk: String,
     document: String,
     parent: Option<String>,
+    /// The chunks of its level before and after it in the document.
+    previous: Option<String>,
+    next: Option<String>,
     citation: Citation,
     record: &'c ChunkRecord,
 }
@@ -67,7 +70,14 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
     let chunk = rows
         .chunk(id, place)?
         .context("the chunk's row is missing")?;
-    show_chunk(rows, &document, &chunk, id, out)?;
+    let chunks = rows.chunks(id)?;
+    let (before, after) = chunks.split_at_checked(place as usize).unwrap_or_default();
+    let is_near = |other: &&ChunkRecord| other.level == chunk.level;
+    let previous = before.iter().rev().find(is_near);
+    let next = after.iter().skip(1).find(is_near);
+    let key = |other: &ChunkRecord| chunk_key(&document, other.suffix).to_string();
+    let beside = (previous.map(key), next.map(key));
+    show_chunk(rows, &document, &chunk, id, beside, out)?;
     Ok(Done::Well)
 }
 
@@ -121,6 +131,7 @@ fn show_chunk(
     document: &DocumentRecord,
     chunk: &ChunkRecord,
     id: locidb::storage::DocumentId,
+    (previous, next): (Option<String>, Option<String>),
     out: &Out,
 ) -> anyhow::Result<()> {
     let citation = cite(document, chunk);
@@ -136,6 +147,8 @@ fn show_chunk(
             chunk: key.to_string(),
             document: key.document.to_string(),
             parent: parent.map(|parent| parent.to_string()),
+            previous,
+            next,
             citation,
             record: chunk,
         });
@@ -144,6 +157,11 @@ fn show_chunk(
     out.line(&citation.path.join(" › "))?;
     if let Some(parent) = parent {
         out.line(&format!("part of {parent}"))?;
+    }
+    for (name, key) in [("before it", previous), ("after it", next)] {
+        if let Some(key) = key {
+            out.line(&format!("{name}: {key}"))?;
+        }
     }
     out.line("")?;
     out.line(&chunk.text)
