@@ -4,6 +4,7 @@
 //! [`loci_graph::merge`] makes of what counts as said of it ([`Said::counted`]), and the manifest counts those
 //! of which something is said.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -18,7 +19,7 @@ use loci_storage::{ConceptId, DocumentId, Rows, Staging, StoreError, Table};
 use crate::document::{NewConcept, NewRelation};
 
 /// What one document says, by concept and by key of relation.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Said {
     pub(crate) concepts: BTreeMap<ConceptId, ConceptContribution>,
     pub(crate) relations: BTreeMap<Key, RelationContribution>,
@@ -157,7 +158,10 @@ impl Said {
         &self,
         rows: &dyn Rows,
         document: DocumentId,
-    ) -> Result<Said, StoreError> {
+    ) -> Result<Cow<'_, Said>, StoreError> {
+        if !rows.has_moves()? {
+            return Ok(Cow::Borrowed(self));
+        }
         let mut counted = Said::default();
         let mut moved = Vec::new();
         for (&id, said) in &self.concepts {
@@ -196,7 +200,7 @@ impl Said {
             let chunks: BTreeSet<u32> = known.chunks.drain(..).chain(said.chunks.clone()).collect();
             known.chunks = chunks.into_iter().collect();
         }
-        Ok(counted)
+        Ok(Cow::Owned(counted))
     }
 }
 
@@ -366,7 +370,8 @@ fn recount_concept(
     }
     let mut said = Vec::new();
     for (document, of) in all {
-        let counted = of.counted(rows, document)?.concepts.into_values();
+        let counted = of.counted(rows, document)?.into_owned();
+        let counted = counted.concepts.into_values();
         said.extend(counted.map(|of| (document, of)));
     }
     Ok(merge::recount(normalised, said))
@@ -445,7 +450,8 @@ fn recount_relation(
     }
     let mut said = Vec::new();
     for (document, of) in all {
-        said.extend(of.counted(rows, document)?.relations.remove(key));
+        let mut counted = of.counted(rows, document)?.into_owned();
+        said.extend(counted.relations.remove(key));
     }
     Ok(merge::recount_relation(said))
 }
@@ -525,7 +531,8 @@ impl Touched {
         for &document in documents {
             let counted = rows.resolve(from, Some(document))?.concept;
             self.concepts.insert(counted);
-            let said = Said::stored(rows, document)?.counted(rows, document)?;
+            let said = Said::stored(rows, document)?;
+            let said = said.counted(rows, document)?.into_owned();
             for key in said.relations.into_keys() {
                 let (source, target, _) = relation_of(&key)?;
                 if source == counted || target == counted {

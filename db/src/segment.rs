@@ -359,7 +359,8 @@ impl<'a> SegmentWriter<'a> {
             };
             self.citations.push(Local(document.first.0 + place), cites);
         }
-        let said = Said::stored(rows, document.id)?.counted(rows, document.id)?;
+        let said = Said::stored(rows, document.id)?;
+        let said = said.counted(rows, document.id)?.into_owned();
         let mut ends = BTreeSet::new();
         for key in said.relations.keys() {
             let ends_of = keys::parse_relation(key);

@@ -58,6 +58,16 @@ impl<'r> dyn Rows + 'r {
         Ok(resolved)
     }
 
+    /// Whether any concept is moved. Costs one look.
+    pub fn has_moves(&self) -> Result<bool, StoreError> {
+        let mut found = false;
+        self.scan_all(Table::ConceptMoves, &mut |_, _| {
+            found = true;
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
     fn moved(
         &self,
         concept: ConceptId,
