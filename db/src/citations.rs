@@ -2,7 +2,9 @@
 //!
 //! A *work* is what references to one thing have in common: it is there for as long as some document refers to it,
 //! whether its own document is stored (then it is resolved to it) or not (then it is a stub). References are of one
-//! work when they have the same document key, the same DOI, or the same title without another DOI or year.
+//! work when they have the same document key, the same DOI, or the same title without another DOI or year; also when
+//! another reference, or a stored document, has what tells both. Works that were found to be one stay so until a
+//! reference is taken away.
 //!
 //! Always true after each call, in the same transaction: a work's fields are those of the references to it; it is
 //! resolved to the first stored document that has one of its identities, in the order key, DOI, title; a work without
@@ -10,11 +12,11 @@
 //!
 //! Start reading at [`replace`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use loci_graph::normalise;
-use loci_storage::keys::{self, Key};
+use loci_storage::keys;
 use loci_storage::records::{
     CitationRecord, ClaimRecord, DocumentRecord, ReferenceRecord, WorkRecord,
 };
@@ -31,7 +33,7 @@ const IDENTITY_LEN_MAX: usize = 400;
 const TITLE_WORDS_MIN: usize = 3;
 const TITLE_CHARS_MIN: usize = 15;
 /// Years that two statements about one work may differ by: print follows preprint.
-const YEARS_APART_MAX: i32 = 1;
+const YEARS_APART_MAX: u32 = 1;
 
 /// What one document cites and claims.
 #[derive(Debug, Default, PartialEq)]
@@ -186,6 +188,8 @@ fn check(what: &str, chunk: u32, count: u32, confidence: f32) -> Result<(), Stor
 }
 
 /// Replaces what `document` cites and claims by what it does now.
+///
+/// Costs, for each reference that changed, a row for each reference to its work.
 pub(crate) fn replace(
     staging: &mut Staging<'_>,
     document: DocumentId,
@@ -204,12 +208,7 @@ pub(crate) fn replace(
         let key = keys::claim_on(&claim.about, document, number);
         staging.delete(Table::ClaimsOn, key);
     }
-    for (number, reference) in (0u32..).zip(&before.references) {
-        withdraw(staging, document, number, reference)?;
-    }
-    for (number, reference) in (0u32..).zip(&mut after.references) {
-        refer(staging, document, number, reference)?;
-    }
+    refer(staging, document, &before.references, after.references)?;
     for (number, citation) in (0u32..).zip(&after.citations) {
         let key = keys::in_document(document, number);
         staging.put(Table::Citations, key, encode(citation)?);
@@ -223,118 +222,146 @@ pub(crate) fn replace(
     Ok(())
 }
 
-/// Adds a reference to its work, which is made where there is none.
+/// Replaces the references of a document; those that did not change stay with their works. A work is made where there
+/// is none, two become one where a reference is of both, and one is gone with its last reference.
 fn refer(
     staging: &mut Staging<'_>,
     document: DocumentId,
-    number: u32,
-    reference: &mut ReferenceRecord,
+    before: &[ReferenceRecord],
+    after: Vec<ReferenceRecord>,
 ) -> Result<(), StoreError> {
-    let found = find(staging.rows(), reference)?;
-    let work = match found {
-        Some(work) => work,
-        None => staging.new_work()?,
-    };
-    reference.work = work.0;
-    let key = keys::work_reference(work, document, number);
-    let later = keys::work_reference(work, document, number + 1);
-    let end = keys::after_prefix(&keys::work(work));
-    let mut is_last = true;
-    staging.rows().scan(
-        Table::WorkReferences,
-        &later,
-        end.as_deref(),
-        &mut |_, _| {
-            is_last = false;
-            Ok(ControlFlow::Break(()))
-        },
-    )?;
-    staging.put(Table::WorkReferences, key, Vec::new());
-    let row = keys::in_document(document, number);
-    staging.put(Table::References, row, encode(reference)?);
-    let old: Option<WorkRecord> = read(staging.rows(), Table::Works, &keys::work(work))?;
-    let record = match old.filter(|_| is_last) {
-        Some(mut record) => {
-            fill(&mut record, reference);
-            record
+    let mut left = BTreeSet::new();
+    let count = after.len();
+    for (number, mut reference) in after.into_iter().enumerate() {
+        let old = before.get(number);
+        reference.work = old.map_or(0, |old| old.work);
+        if old == Some(&reference) {
+            continue;
         }
-        None => recount(staging.rows(), work)?,
-    };
-    settle(staging, work, record)
-}
-
-/// Takes a reference away from its work, which is gone with the last one.
-fn withdraw(
-    staging: &mut Staging<'_>,
-    document: DocumentId,
-    number: u32,
-    reference: &ReferenceRecord,
-) -> Result<(), StoreError> {
-    let work = WorkId(reference.work);
-    staging.delete(Table::References, keys::in_document(document, number));
-    let key = keys::work_reference(work, document, number);
-    staging.delete(Table::WorkReferences, key);
-    let record = recount(staging.rows(), work)?;
-    settle(staging, work, record)
-}
-
-/// The work that a reference is of, where it is known.
-fn find(rows: &dyn Rows, reference: &ReferenceRecord) -> Result<Option<WorkId>, StoreError> {
-    for identity in identities(reference) {
-        let Some(value) = rows.get(Table::WorkIdentities, identity.as_bytes())? else {
-            continue;
+        let number = number as u32;
+        if let Some(old) = old {
+            let key = keys::work_reference(WorkId(old.work), document, number);
+            staging.delete(Table::WorkReferences, key);
+            left.insert(WorkId(old.work));
+        }
+        let known = known(staging.rows(), &reference)?;
+        let work = match known.first() {
+            Some(&first) => first,
+            None => staging.new_work()?,
         };
-        let Some(id) = value
-            .first_chunk()
-            .map(|id| WorkId(u32::from_le_bytes(*id)))
-        else {
-            continue;
-        };
-        let key = keys::work(id);
-        let work: Option<WorkRecord> = read(rows, Table::Works, &key)?;
-        let work = work.ok_or_else(|| missing(Table::Works, &key))?;
-        let doi = reference.doi.as_deref();
-        if is_strong(&identity) || agree(&work, doi, reference.year) {
-            return Ok(Some(id));
+        reference.work = work.0;
+        let row = keys::in_document(document, number);
+        staging.put(Table::References, row, encode(&reference)?);
+        let key = keys::work_reference(work, document, number);
+        staging.put(Table::WorkReferences, key, Vec::new());
+        settle(staging, work)?;
+        for &other in known.iter().skip(1) {
+            join(staging, other, work)?;
+            left.remove(&other);
+        }
+        let document = staging.rows().work(work)?.and_then(|work| work.document);
+        if let Some(id) = document {
+            join_all(staging, DocumentId(id))?;
         }
     }
-    Ok(None)
+    for (number, old) in (0u32..).zip(before).skip(count) {
+        staging.delete(Table::References, keys::in_document(document, number));
+        let key = keys::work_reference(WorkId(old.work), document, number);
+        staging.delete(Table::WorkReferences, key);
+        left.insert(WorkId(old.work));
+    }
+    for work in left {
+        settle(staging, work)?;
+    }
+    Ok(())
+}
+
+/// The works that a reference may be of, by what it says, ascending.
+fn known(rows: &dyn Rows, reference: &ReferenceRecord) -> Result<Vec<WorkId>, StoreError> {
+    let mut found = BTreeSet::new();
+    for identity in &identities(reference) {
+        for id in works_called(rows, identity)? {
+            let key = keys::work(id);
+            let work = rows.work(id)?;
+            let work = work.ok_or_else(|| missing(Table::Works, &key))?;
+            if is_strong(identity) || agree(&work, reference.doi.as_deref(), reference.year) {
+                found.insert(id);
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// The works with an identity, ascending.
+pub(crate) fn works_called(rows: &dyn Rows, identity: &str) -> Result<Vec<WorkId>, StoreError> {
+    let mut found = Vec::new();
+    let prefix = keys::identity(identity);
+    let end = keys::after_prefix(&prefix);
+    rows.scan(
+        Table::WorkIdentities,
+        &prefix,
+        end.as_deref(),
+        &mut |key, _| {
+            found.extend(keys::u32_at(key, prefix.len()).map(WorkId));
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(found)
 }
 
 /// Whether an identity alone tells a work.
 fn is_strong(identity: &str) -> bool {
-    !identity.starts_with("t:")
+    identity.starts_with("k:") || identity.starts_with("d:")
 }
 
-/// Whether a title may be that of `work`, by what else is said with it.
+/// Whether what else is said with a title may be said of `work`.
 fn agree(work: &WorkRecord, doi: Option<&str>, year: Option<i32>) -> bool {
     let dois = work.doi.as_deref().zip(doi.map(doi_of));
     let years = work.year.zip(year);
-    dois.is_none_or(|(a, b)| a == b)
-        && years.is_none_or(|(a, b)| a.abs_diff(b) <= YEARS_APART_MAX as u32)
+    dois.is_none_or(|(a, b)| a == b) && years.is_none_or(|(a, b)| a.abs_diff(b) <= YEARS_APART_MAX)
 }
 
-/// The record of a work from all references to it.
-fn recount(rows: &dyn Rows, work: WorkId) -> Result<WorkRecord, StoreError> {
-    let mut record = WorkRecord::default();
+/// Has the references of one work be of another, and the documents that cite it indexed again.
+fn join(staging: &mut Staging<'_>, from: WorkId, to: WorkId) -> Result<(), StoreError> {
+    let mut documents = BTreeSet::new();
+    for (document, number) in references_of(staging.rows(), from)? {
+        let row = keys::in_document(document, number);
+        let reference: Option<ReferenceRecord> = read(staging.rows(), Table::References, &row)?;
+        let mut reference = reference.ok_or_else(|| missing(Table::References, &row))?;
+        reference.work = to.0;
+        staging.put(Table::References, row, encode(&reference)?);
+        let old = keys::work_reference(from, document, number);
+        staging.delete(Table::WorkReferences, old);
+        let new = keys::work_reference(to, document, number);
+        staging.put(Table::WorkReferences, new, Vec::new());
+        documents.insert(document);
+    }
+    for document in documents {
+        let record = staging.rows().document(document)?;
+        if let Some(record) = record {
+            staging.index_again(document, record.chunk_count);
+        }
+    }
+    settle(staging, from)?;
+    settle(staging, to)
+}
+
+/// The documents and numbers of the references to a work.
+fn references_of(rows: &dyn Rows, work: WorkId) -> Result<Vec<(DocumentId, u32)>, StoreError> {
     let prefix = keys::work(work);
     let end = keys::after_prefix(&prefix);
-    let mut references: Vec<Key> = Vec::new();
+    let mut references = Vec::new();
     rows.scan(
         Table::WorkReferences,
         &prefix,
         end.as_deref(),
         &mut |key, _| {
-            references.push(key[prefix.len()..].to_vec());
+            let of = keys::u64_at(key, 4).zip(keys::u32_at(key, 12));
+            references.extend(of.map(|(document, number)| (DocumentId(document), number)));
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    for key in references {
-        let reference: Option<ReferenceRecord> = read(rows, Table::References, &key)?;
-        let reference = reference.ok_or_else(|| missing(Table::References, &key))?;
-        fill(&mut record, &reference);
-    }
-    Ok(record)
+    Ok(references)
 }
 
 /// Adds what a reference says, where nothing was said before.
@@ -361,47 +388,54 @@ fn fill(record: &mut WorkRecord, reference: &ReferenceRecord) {
     record.reference_count += 1;
 }
 
-/// Stores a work's record with the identities that are not another work's, and resolves it.
-fn settle(
-    staging: &mut Staging<'_>,
-    work: WorkId,
-    mut record: WorkRecord,
-) -> Result<(), StoreError> {
+/// Makes the record of a work from the references to it, and resolves it; without any it is gone.
+fn settle(staging: &mut Staging<'_>, work: WorkId) -> Result<(), StoreError> {
     let key = keys::work(work);
-    let old: Option<WorkRecord> = read(staging.rows(), Table::Works, &key)?;
-    let old = old.unwrap_or_default();
-    let mut own = Vec::new();
-    for identity in record.identities {
-        let row = identity.clone().into_bytes();
-        if old.identities.contains(&identity) {
-            own.push(identity);
-        } else if staging.rows().get(Table::WorkIdentities, &row)?.is_none() {
-            staging.put(Table::WorkIdentities, row, work.0.to_le_bytes().into());
-            own.push(identity);
+    let old = staging.rows().work(work)?.unwrap_or_default();
+    let mut record = WorkRecord::default();
+    for (document, number) in references_of(staging.rows(), work)? {
+        let row = keys::in_document(document, number);
+        let reference: Option<ReferenceRecord> = read(staging.rows(), Table::References, &row)?;
+        let reference = reference.ok_or_else(|| missing(Table::References, &row))?;
+        fill(&mut record, &reference);
+    }
+    for identity in &record.identities {
+        if !old.identities.contains(identity) {
+            let row = keys::work_identity(identity, work);
+            staging.put(Table::WorkIdentities, row, Vec::new());
         }
     }
-    for identity in old
-        .identities
-        .iter()
-        .filter(|identity| !own.contains(identity))
-    {
-        staging.delete(Table::WorkIdentities, identity.clone().into_bytes());
-    }
-    record.identities = own;
-    record.document = resolved(staging.rows(), &record)?.map(|document| document.0);
-    if record.document != old.document {
-        if let Some(document) = old.document {
-            let key = keys::document_work(DocumentId(document), work);
-            staging.delete(Table::DocumentWorks, key);
-        }
-        if let Some(document) = record.document {
-            let key = keys::document_work(DocumentId(document), work);
-            staging.put(Table::DocumentWorks, key, Vec::new());
+    for identity in &old.identities {
+        if !record.identities.contains(identity) {
+            staging.delete(Table::WorkIdentities, keys::work_identity(identity, work));
         }
     }
+    record.document = old.document;
+    resolve(staging, work, &mut record)?;
     match record.reference_count {
         0 => staging.delete(Table::Works, key),
         _ => staging.put(Table::Works, key, encode(&record)?),
+    }
+    Ok(())
+}
+
+/// Resolves a work to its stored document, or to none.
+fn resolve(
+    staging: &mut Staging<'_>,
+    work: WorkId,
+    record: &mut WorkRecord,
+) -> Result<(), StoreError> {
+    let document = resolved(staging.rows(), record)?.map(|document| document.0);
+    if document != record.document {
+        if let Some(old) = record.document {
+            let key = keys::document_work(DocumentId(old), work);
+            staging.delete(Table::DocumentWorks, key);
+        }
+        if let Some(new) = document {
+            let key = keys::document_work(DocumentId(new), work);
+            staging.put(Table::DocumentWorks, key, Vec::new());
+        }
+        record.document = document;
     }
     Ok(())
 }
@@ -435,37 +469,51 @@ fn resolved(rows: &dyn Rows, work: &WorkRecord) -> Result<Option<DocumentId>, St
 }
 
 /// Notes what a stored document can be told by, in the place of what `before` could, and resolves the works that this
-/// concerns. `None`: it is not stored.
+/// concerns; those that it shows to be one become one. `None`: it is not stored.
 pub(crate) fn identify(
     staging: &mut Staging<'_>,
     id: DocumentId,
     before: Option<&DocumentRecord>,
     after: Option<&DocumentRecord>,
 ) -> Result<(), StoreError> {
-    let [before, after] = [before, after].map(|record| match record {
+    let told = [before, after].map(|record| match record {
         Some(record) => identities_of_document(record),
         None => Ok(Vec::new()),
     });
-    let (before, after) = (before?, after?);
-    for identity in before.iter().filter(|identity| !after.contains(identity)) {
+    let [told_before, told_after] = told;
+    let (told_before, told_after) = (told_before?, told_after?);
+    for identity in told_before
+        .iter()
+        .filter(|identity| !told_after.contains(identity))
+    {
         let key = keys::document_identity(identity, id);
         staging.delete(Table::DocumentIdentities, key);
     }
-    for identity in after.iter().filter(|identity| !before.contains(identity)) {
+    for identity in told_after
+        .iter()
+        .filter(|identity| !told_before.contains(identity))
+    {
         let key = keys::document_identity(identity, id);
         staging.put(Table::DocumentIdentities, key, Vec::new());
     }
-    for identity in before.into_iter().chain(after) {
-        let value = staging
-            .rows()
-            .get(Table::WorkIdentities, identity.as_bytes())?;
-        let work = value.and_then(|value| value.first_chunk().map(|id| u32::from_le_bytes(*id)));
-        let Some(work) = work.map(WorkId) else {
-            continue;
-        };
-        let record: Option<WorkRecord> = read(staging.rows(), Table::Works, &keys::work(work))?;
-        if let Some(record) = record {
-            settle(staging, work, record)?;
+    for identity in told_before.into_iter().chain(told_after) {
+        for work in works_called(staging.rows(), &identity)? {
+            let key = keys::work(work);
+            let record = staging.rows().work(work)?;
+            let mut record = record.ok_or_else(|| missing(Table::Works, &key))?;
+            resolve(staging, work, &mut record)?;
+            staging.put(Table::Works, key, encode(&record)?);
+        }
+    }
+    join_all(staging, id)
+}
+
+/// Makes the works that are one document one.
+fn join_all(staging: &mut Staging<'_>, document: DocumentId) -> Result<(), StoreError> {
+    let works = staging.rows().works_of(document)?;
+    if let Some((&first, others)) = works.split_first() {
+        for &other in others {
+            join(staging, other, first)?;
         }
     }
     Ok(())
@@ -477,16 +525,25 @@ fn identities_of_document(record: &DocumentRecord) -> Result<Vec<String>, StoreE
     Ok(told_by(Some(&key.to_string()), doi, title).collect())
 }
 
-/// What a reference can be told by, strongest first; its text, where it says nothing else.
+/// What a reference can be told by, strongest first; all that it says, where that is no key, DOI or title. One that
+/// says too little is of a work of its own.
 fn identities(reference: &ReferenceRecord) -> Vec<String> {
     let (key, doi) = (reference.key.as_deref(), reference.doi.as_deref());
     let mut found: Vec<String> = told_by(key, doi, reference.title.as_deref()).collect();
     if found.is_empty() {
         let title = reference.title.as_deref().unwrap_or_default();
-        let text = normalise(&format!("{} {title}", reference.text));
-        found.push(bounded("x:", &text));
+        let year = reference.year.map(|year| year.to_string());
+        let authors = reference.authors.join(" ");
+        let year = year.unwrap_or_default();
+        let text = normalise(&format!("{} {authors} {title} {year}", reference.text));
+        found.extend(says_enough(&text).then(|| bounded("x:", &text)));
     }
     found
+}
+
+/// Whether a normalised text is long enough to tell a work by.
+fn says_enough(text: &str) -> bool {
+    text.split(' ').count() >= TITLE_WORDS_MIN || text.chars().count() >= TITLE_CHARS_MIN
 }
 
 /// What a thing can be told by, strongest first: its document's key, its DOI, its title.
@@ -498,9 +555,7 @@ pub(crate) fn told_by(
     let key = key.map(|key| bounded("k:", key));
     let doi = doi.map(doi_of).filter(|doi| !doi.is_empty());
     let doi = doi.map(|doi| bounded("d:", &doi));
-    let title = title.map(normalise).filter(|title| {
-        title.split(' ').count() >= TITLE_WORDS_MIN || title.chars().count() >= TITLE_CHARS_MIN
-    });
+    let title = title.map(normalise).filter(|title| says_enough(title));
     let title = title.map(|title| bounded("t:", &title));
     [key, doi, title].into_iter().flatten()
 }

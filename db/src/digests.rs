@@ -160,7 +160,8 @@ pub(crate) fn update(
         let mut record = digest(view, graph, known, level, community)?;
         let told = told(view, &key, &record)?;
         let vector = view.embed(&told.text())?;
-        record.vector = vector.zip(space).map(|(vector, space)| (space, vector));
+        // An empty one says that no word of it is known.
+        record.vector = space.map(|space| (space, vector.unwrap_or_default()));
         batch.push((key, Some(encode(&record)?)));
         updated.written += 1;
         if batch.len() >= BATCH {
@@ -388,10 +389,8 @@ fn told(view: &View, key: &[u8], record: &DigestRecord) -> Result<Digest, StoreE
         }));
     }
     let active = view.snapshot().space().map(|space| space.id.0);
-    let vector = record
-        .vector
-        .as_ref()
-        .filter(|vector| Some(vector.0) == active);
+    let vector = record.vector.as_ref();
+    let vector = vector.filter(|vector| Some(vector.0) == active && !vector.1.is_empty());
     Ok(Digest {
         id: key.iter().map(|byte| format!("{byte:02x}")).collect(),
         level: usize::from(record.level),

@@ -146,11 +146,11 @@ pub(crate) fn all(rows: &dyn Rows) -> Result<Vec<ConceptEdit>, Error> {
     let told = edits.map(|(id, record)| {
         let mut documents = Vec::new();
         for id in record.documents {
-            // Those that were deleted since are passed over.
-            if let Some(document) = rows.document(DocumentId(id))? {
-                let key = DocumentKey::new(document.user, document.collection, document.key)?;
-                documents.push(key.to_string());
-            }
+            let row = keys::document(DocumentId(id));
+            let document = rows.document(DocumentId(id))?;
+            let document = document.ok_or_else(|| missing(Table::Documents, &row))?;
+            let key = DocumentKey::new(document.user, document.collection, document.key)?;
+            documents.push(key.to_string());
         }
         let from = keys::concept(ConceptId(record.from));
         let of = rows.concept(ConceptId(record.from))?;

@@ -282,7 +282,10 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
         .into_iter()
         .map(|chunk| (chunk.record, chunk.vector))
         .unzip();
-    count_citations(&mut chunks, &cited);
+    // A caller that names no citations may have counted them itself.
+    if cited.has_citations() {
+        count_citations(&mut chunks, &cited);
+    }
     let mut rows = DocumentRows {
         record: document.record,
         original: document.original,
@@ -302,13 +305,11 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
     Ok(id)
 }
 
-/// Counts the citations of each chunk with what is below it, where the caller names citations.
+/// Counts the citations of each chunk with what is below it.
 fn count_citations(chunks: &mut [ChunkRecord], cited: &Cited) {
-    if cited.has_citations() {
-        let parents: Vec<Option<u32>> = chunks.iter().map(|chunk| chunk.parent).collect();
-        for (chunk, count) in chunks.iter_mut().zip(cited.counts(&parents)) {
-            chunk.citation_count = count;
-        }
+    let parents: Vec<Option<u32>> = chunks.iter().map(|chunk| chunk.parent).collect();
+    for (chunk, count) in chunks.iter_mut().zip(cited.counts(&parents)) {
+        chunk.citation_count = count;
     }
 }
 

@@ -10,12 +10,12 @@ use std::ops::ControlFlow;
 use loci_graph::{CitationsView, Cites};
 use loci_query::cite::{chunk_key, cite};
 use loci_storage::records::{CitationRecord, ClaimRecord, Intent, WorkRecord};
-use loci_storage::rows::{decode, read};
+use loci_storage::rows::{decode, missing, read};
 use loci_storage::snapshot::Place;
 use loci_storage::{ChunkKey, DocumentId, DocumentKey, Ordinal, StoreError, Table, WorkId, keys};
 use serde::Serialize;
 
-use crate::citations::told_by;
+use crate::citations::{told_by, works_called};
 use crate::error::Error;
 use crate::views::View;
 
@@ -117,12 +117,8 @@ impl View {
     pub fn find_work(&self, asked: &str) -> Result<Option<Work>, Error> {
         let doi = asked.contains("10.").then_some(asked);
         for identity in told_by(Some(asked), doi, Some(asked)) {
-            let found = self
-                .rows()
-                .get(Table::WorkIdentities, identity.as_bytes())?;
-            let id = found.and_then(|found| found.first_chunk().map(|id| u32::from_le_bytes(*id)));
-            if let Some(id) = id {
-                return Ok(self.work(WorkId(id))?);
+            if let Some(&id) = works_called(self.rows(), &identity)?.first() {
+                return Ok(self.work(id)?);
             }
         }
         let works = match asked.parse() {
@@ -251,15 +247,18 @@ impl View {
             let Some(place) = self.snapshot().place(ordinal) else {
                 continue;
             };
+            let rows = self.rows();
             let key = keys::in_document(place.document, cites.number);
-            let row: Option<CitationRecord> = read(self.rows(), Table::Citations, &key)?;
-            let document = self.rows().document(place.document)?;
-            let chunk = self.rows().chunk(place.document, place.index)?;
+            let row: Option<CitationRecord> = read(rows, Table::Citations, &key)?;
+            let row = row.ok_or_else(|| missing(Table::Citations, &key))?;
+            let key = keys::document(place.document);
+            let document = rows.document(place.document)?;
+            let document = document.ok_or_else(|| missing(Table::Documents, &key))?;
+            let key = keys::in_document(place.document, place.index);
+            let chunk = rows.chunk(place.document, place.index)?;
+            let chunk = chunk.ok_or_else(|| missing(Table::Chunks, &key))?;
             let work = self.work(cites.work)?;
-            let (Some(row), Some(document), Some(chunk), Some(work)) = (row, document, chunk, work)
-            else {
-                continue;
-            };
+            let work = work.ok_or_else(|| missing(Table::Works, &keys::work(cites.work)))?;
             told.push(Cited {
                 chunk: chunk_key(&document, chunk.suffix).to_string(),
                 label: cite(&document, &chunk).label,

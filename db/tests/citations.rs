@@ -153,6 +153,103 @@ fn a_stub_is_filled_in_with_its_edges_kept_and_is_a_stub_again() {
     left_nothing(&database.view());
 }
 
+#[test]
+fn works_become_one_when_a_document_or_a_reference_shows_it() {
+    let title = "Attention is all you need";
+    let given = [
+        NewReference {
+            key: Some(key("p")),
+            ..NewReference::default()
+        },
+        reference("", Some("10.1/att")),
+        NewReference {
+            title: Some(title.into()),
+            ..NewReference::default()
+        },
+    ];
+    let citing = |of: &str, reference: &NewReference| {
+        let mut citing = paper(of, &format!("Paper {of} about other things"), None);
+        citing.references = vec![reference.clone()];
+        citing.citations = vec![citation(1, 0)];
+        citing
+    };
+    let by = |database: &Database| -> Vec<String> {
+        let view = database.view();
+        let work = view.find_work("10.1/att").unwrap().unwrap();
+        let by = view.cited_by(work.id).unwrap().into_iter();
+        by.map(|by| by.chunk)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    };
+    // By the document, stored last or first.
+    for is_first in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let database = store(folder.path());
+        if is_first {
+            put(&database, paper("p", title, Some("10.1/att")));
+        }
+        for (of, reference) in ["a", "b", "c"].into_iter().zip(&given) {
+            put(&database, citing(of, reference));
+        }
+        if !is_first {
+            assert_eq!(database.view().works(|_| true).unwrap().len(), 3);
+            put(&database, paper("p", title, Some("10.1/att")));
+        }
+        let works = database.view().works_of(&key("p")).unwrap();
+        assert_eq!((works.len(), works[0].references), (1, 3));
+        assert_eq!(by(&database), ["a#1", "b#1", "c#1"]);
+    }
+    // By a reference that says both.
+    let folder = tempfile::tempdir().unwrap();
+    let database = store(folder.path());
+    put(&database, citing("a", &given[1]));
+    put(&database, citing("b", &given[2]));
+    put(&database, citing("c", &reference(title, Some("10.1/att"))));
+    assert_eq!(by(&database), ["a#1", "b#1", "c#1"]);
+    for of in ["a", "b", "c"] {
+        delete(&database, of);
+    }
+    left_nothing(&database.view());
+}
+
+#[test]
+fn references_that_say_too_little_are_of_works_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = store(folder.path());
+    let mut citing = paper("a", "A survey of attention models", None);
+    let of = |title: Option<&str>, year: i32| NewReference {
+        title: title.map(Into::into),
+        year: Some(year),
+        ..NewReference::default()
+    };
+    citing.references = vec![
+        of(None, 1999),
+        of(None, 2020),
+        of(Some("Attention"), 1998),
+        of(Some("Attention"), 2017),
+    ];
+    citing.citations = (0..4).map(|at| citation(1, at)).collect();
+    put(&database, citing);
+    assert_eq!(database.view().works(|_| true).unwrap().len(), 4);
+    let count = |database: &Database| {
+        let rows = database.view();
+        rows.snapshot()
+            .rows()
+            .chunk(locidb::storage::DocumentId(1), 0)
+            .unwrap()
+            .unwrap()
+            .citation_count
+    };
+    assert_eq!(count(&database), 4);
+    let of = key("a");
+    database
+        .write(move |tx| tx.set_citations(&of, vec![], vec![], vec![]))
+        .unwrap();
+    assert_eq!(count(&database), 0);
+    assert!(database.view().works(|_| true).unwrap().is_empty());
+}
+
 /// Nothing is left of documents that are gone.
 fn left_nothing(view: &View) {
     for table in [

@@ -23,7 +23,7 @@ pub enum How {
 }
 
 /// A concept that a text names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// The concept.
     pub concept: ConceptId,
@@ -35,18 +35,9 @@ pub struct Link {
     pub words: Range<usize>,
     /// The characters of the text that matched.
     pub chars: Range<usize>,
-}
-
-impl Link {
     /// How sure it is that the text means this concept: 1 where it is named; where words of its name stand for it,
-    /// one over the number of concepts among `links` that the same words may stand for.
-    pub fn share(&self, links: &[Link]) -> f32 {
-        let is_same = |link: &&Link| link.how == How::Part && link.words == self.words;
-        match self.how {
-            How::Part => 1.0 / links.iter().filter(is_same).count().max(1) as f32,
-            How::Name | How::Synonym => 1.0,
-        }
-    }
+    /// one over the number of concepts that they may stand for.
+    pub share: f32,
 }
 
 /// The concept with this normalised name in any segment; names win over synonyms, then the lowest id.
@@ -103,6 +94,7 @@ pub fn link_where<B: AsRef<[u8]>>(
             },
             name: name_of(matched, found.as_written),
             words: at..at + found.len,
+            share: 1.0,
             chars: matched[0].chars.start..matched[found.len - 1].chars.end,
         });
         at += found.len;
@@ -110,8 +102,8 @@ pub fn link_where<B: AsRef<[u8]>>(
     links
 }
 
-/// Concepts that one word of a name may lead to; more say nothing.
-const WITH_PART_MAX: usize = 256;
+/// Names of a segment with one word that are looked at, dead ones included; a word of more says nothing.
+const WITH_PART_MAX: usize = 4096;
 /// Concepts that one phrase may stand for; of more it is not known which.
 const SAME_PART_MAX: usize = 4;
 
@@ -143,11 +135,11 @@ pub fn link_parts<B: AsRef<[u8]>>(
         let range = run[0]..run[run.len() - 1] + 1;
         let parts = parts_of(readers, &words[range.clone()], &keep);
         match parts.is_empty() {
-            false => found.extend(parts.into_iter().map(|concept| (range.clone(), concept))),
+            false => found.extend(shared(&range, parts)),
             true => {
                 for at in range {
                     let parts = parts_of(readers, &words[at..at + 1], &keep);
-                    found.extend(parts.into_iter().map(|concept| (at..at + 1, concept)));
+                    found.extend(shared(&(at..at + 1), parts));
                 }
             }
         }
@@ -160,14 +152,25 @@ pub fn link_parts<B: AsRef<[u8]>>(
     });
     let found = found.into_iter();
     found
-        .map(|(range, concept)| Link {
+        .map(|(range, concept, share)| Link {
             concept,
             how: How::Part,
+            share,
             name: name_of(&words[range.clone()], true),
             chars: words[range.start].chars.start..words[range.end - 1].chars.end,
             words: range,
         })
         .collect()
+}
+
+/// What the words in a range may stand for, each with its share.
+fn shared(
+    range: &Range<usize>,
+    parts: Vec<ConceptId>,
+) -> impl Iterator<Item = (Range<usize>, ConceptId, f32)> {
+    let share = 1.0 / parts.len().max(1) as f32;
+    let parts = parts.into_iter();
+    parts.map(move |concept| (range.clone(), concept, share))
 }
 
 /// The concepts with all these words in their names; none where they are too many.

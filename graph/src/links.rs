@@ -110,8 +110,10 @@ fn arc_shares(edges: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
 pub(crate) struct ViewLinks<'a, B> {
     view: GraphView<'a, B>,
     live: f64,
-    /// Live chunks that mention a concept, and the sum of their pulls.
-    counted: HashMap<u32, (usize, f64)>,
+    /// Live chunks that mention a concept.
+    counted: HashMap<u32, usize>,
+    /// Concepts of a chunk: those of other chunks too, then its own.
+    rows: HashMap<u32, (Vec<u32>, Vec<u32>)>,
 }
 
 impl<'a, B: AsRef<[u8]>> ViewLinks<'a, B> {
@@ -120,25 +122,26 @@ impl<'a, B: AsRef<[u8]>> ViewLinks<'a, B> {
             view,
             live: view.live_chunk_count() as f64,
             counted: HashMap::new(),
+            rows: HashMap::new(),
         }
     }
 
-    fn counted(&mut self, concept: u32) -> (usize, f64) {
+    fn counted(&mut self, concept: u32) -> usize {
         let view = self.view;
-        *self.counted.entry(concept).or_insert_with(|| {
-            let chunks = view.chunks(ConceptId(concept));
-            chunks.fold((0, 0.0), |(chunks, pulls), (_, mentions)| {
-                (chunks + 1, pulls + pull(mentions))
-            })
-        })
+        let count = self.counted.entry(concept);
+        *count.or_insert_with(|| view.chunk_count(ConceptId(concept)))
     }
 
-    /// Concepts of a chunk: those of other chunks too, then its own.
     fn row(&mut self, chunk: u32) -> (Vec<u32>, Vec<u32>) {
+        if let Some(row) = self.rows.get(&chunk) {
+            return row.clone();
+        }
         let concepts = self.view.concepts(Ordinal(chunk));
-        concepts
+        let row: (Vec<u32>, Vec<u32>) = concepts
             .map(|(concept, _)| concept.0)
-            .partition(|&concept| self.counted(concept).0 > 1)
+            .partition(|&concept| self.counted(concept) > 1);
+        self.rows.insert(chunk, row.clone());
+        row
     }
 
     /// The sum of the rarities of some concepts.
@@ -152,11 +155,11 @@ impl<'a, B: AsRef<[u8]>> ViewLinks<'a, B> {
 
 impl<B: AsRef<[u8]>> Links for ViewLinks<'_, B> {
     fn rarity(&mut self, concept: u32) -> f32 {
-        rarity(self.live, self.counted(concept).0)
+        rarity(self.live, self.counted(concept))
     }
 
     fn concept_degree(&mut self, concept: u32) -> usize {
-        self.counted(concept).0
+        self.counted(concept)
     }
 
     fn chunk_degree(&mut self, chunk: u32) -> usize {
@@ -164,7 +167,8 @@ impl<B: AsRef<[u8]>> Links for ViewLinks<'_, B> {
     }
 
     fn chunks(&mut self, concept: u32, mut step: impl FnMut(u32, f32)) {
-        let (_, pulls) = self.counted(concept);
+        let pulls = self.view.chunks(ConceptId(concept));
+        let pulls: f64 = pulls.map(|(_, mentions)| pull(mentions)).sum();
         for (chunk, mentions) in self.view.chunks(ConceptId(concept)) {
             step(chunk.0, (pull(mentions) / pulls) as f32);
         }
@@ -215,12 +219,14 @@ pub fn links<B: AsRef<[u8]>>(
     let chunks = last.map_or(0, |last| last.base.0 + last.chunk_count);
     let live = view.live_chunk_count() as f64;
     let concepts = view.concept_ids();
-    let nodes = concepts.last().map_or(0, |last| last.0 + 1);
+    let edges = view.weighted_edges();
+    let ends = edges.iter().flat_map(|(a, b, _)| [a.0, b.0]);
+    let last = concepts.last().map(|last| last.0);
+    let nodes = ends.chain(last).max().map_or(0, |last| last + 1);
     let rows = (0..nodes).map(|concept| view.chunks(ConceptId(concept)));
     let rows = rows.map(|row| row.map(|(chunk, mentions)| (chunk.0, mentions)));
     let rows: Vec<Vec<(u32, u32)>> = rows.map(Iterator::collect).collect();
     let rarities: Vec<f32> = rows.iter().map(|row| rarity(live, row.len())).collect();
-    let edges = view.weighted_edges();
     let ends = edges.iter().filter(|(a, b, _)| a != b);
     let mut arcs: Vec<Vec<(u32, f32)>> = vec![Vec::new(); nodes as usize];
     for &(source, target, weight) in ends {
@@ -286,14 +292,17 @@ impl ChunkRow {
         rows: &[Vec<(u32, u32)>],
         rarities: &[f32],
     ) -> ChunkRow {
+        // One that no chunk is listed for, in damaged bytes, is no link.
+        let is_known = |concept: &u32| rows.get(*concept as usize).is_some_and(|of| !of.is_empty());
         let concepts = view.concepts(chunk).map(|(concept, _)| concept.0);
-        let (mut concepts, own): (Vec<u32>, Vec<u32>) =
-            concepts.partition(|&concept| rows[concept as usize].len() > 1);
+        let concepts = concepts.filter(is_known);
+        let (mut concepts, own): (Vec<u32>, Vec<u32>) = concepts
+            .partition(|&concept| rows.get(concept as usize).is_some_and(|of| of.len() > 1));
         let total = |concepts: &[u32]| -> f64 {
             let rarities = concepts
                 .iter()
-                .map(|&concept| f64::from(rarities[concept as usize]));
-            rarities.sum()
+                .map(|&concept| rarities.get(concept as usize).copied().unwrap_or(0.0));
+            rarities.map(f64::from).sum()
         };
         let (of_shared, of_own) = (total(&concepts), total(&own));
         concepts.extend(&own);

@@ -15,6 +15,9 @@ use crate::normalise::{normalise, singular};
 /// What types become that are like none of the kept ones.
 pub const OTHER: &str = "OTHER";
 
+/// Types of one concept that are counted together; who has more was merged of very different ones.
+const TOGETHER_MAX: usize = 32;
+
 /// Which types are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
@@ -68,7 +71,8 @@ impl TypeCounts {
     /// Counts one concept that has all these types.
     pub fn add_together<'k>(&mut self, kinds: impl IntoIterator<Item = &'k str>) {
         let kinds: BTreeSet<String> = kinds.into_iter().map(folded).collect();
-        let kinds: Vec<String> = kinds.into_iter().filter(|kind| !kind.is_empty()).collect();
+        let kinds = kinds.into_iter().filter(|kind| !kind.is_empty());
+        let kinds: Vec<String> = kinds.take(TOGETHER_MAX).collect();
         for (at, first) in kinds.iter().enumerate() {
             for second in &kinds[at + 1..] {
                 let pair = (first.clone(), second.clone());

@@ -20,6 +20,9 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 /// Nodes and relations of one statement of a Cypher script.
 const STATEMENT_ROWS: usize = 500;
+/// What made the documents of an import.
+pub const PARSER: &str = "neo4j-csv 1";
+
 /// Nodes of one document that an import makes.
 const DOCUMENT_NODES: usize = 5_000;
 
@@ -216,26 +219,23 @@ pub fn cypher(view: &View, mut out: impl Write) -> Result<(usize, usize), Exchan
             "] AS row MERGE (c:Concept {{id: row.id}}) SET c += row;"
         )?;
     }
-    let mut by_kind: BTreeMap<&str, Vec<&Edge<'_>>> = BTreeMap::new();
+    // Types that are written alike become one.
+    let mut by_kind: BTreeMap<String, BTreeMap<(u32, u32), f32>> = BTreeMap::new();
     for edge in &edges {
-        by_kind.entry(edge.kind).or_default().push(edge);
+        let of_kind = by_kind.entry(escaped(edge.kind)).or_default();
+        *of_kind.entry((edge.source.0, edge.target.0)).or_default() += edge.weight;
     }
-    for (kind, edges) in by_kind {
-        for some in edges.chunks(STATEMENT_ROWS) {
+    for (kind, of_kind) in by_kind {
+        let of_kind: Vec<((u32, u32), f32)> = of_kind.into_iter().collect();
+        for some in of_kind.chunks(STATEMENT_ROWS) {
             writeln!(out, "UNWIND [")?;
-            for (at, edge) in some.iter().enumerate() {
+            for (at, ((source, target), weight)) in some.iter().enumerate() {
                 let comma = if at + 1 < some.len() { "," } else { "" };
-                let (source, target) = (edge.source.0, edge.target.0);
-                writeln!(
-                    out,
-                    " {{s: {source}, t: {target}, w: {:?}}}{comma}",
-                    edge.weight
-                )?;
+                writeln!(out, " {{s: {source}, t: {target}, w: {weight:?}}}{comma}")?;
             }
             writeln!(
                 out,
-                "] AS row MATCH (s:Concept {{id: row.s}}), (t:Concept {{id: row.t}}) MERGE (s)-[r:{}]->(t) SET r.weight = row.w;",
-                escaped(kind)
+                "] AS row MATCH (s:Concept {{id: row.s}}), (t:Concept {{id: row.t}}) MERGE (s)-[r:{kind}]->(t) SET r.weight = row.w;"
             )?;
         }
     }
@@ -263,8 +263,12 @@ fn quoted(text: &str) -> String {
 
 /// A relation's type of Cypher, which cannot be empty.
 fn escaped(kind: &str) -> String {
-    let kind = if kind.is_empty() { "RELATED_TO" } else { kind };
     let plain: String = kind.chars().filter(|c| !c.is_control()).collect();
+    let plain = if plain.is_empty() {
+        "RELATED_TO".into()
+    } else {
+        plain
+    };
     // A backslash before a `u` would start an escape even here.
     format!("`{}`", plain.replace('`', "``").replace('\\', "\\u005c"))
 }
@@ -398,7 +402,9 @@ impl Neo4j {
         line: u64,
     ) -> Result<(), String> {
         let (mut node, mut id, mut start, mut end) = (NodeRow::default(), None, None, None);
-        let (mut kind, mut weight) = (String::new(), 1.0);
+        let (mut kind, mut weight) = (String::new(), None);
+        // A node is called by the first of these that it has.
+        let mut names = [None; 3];
         for (column, field) in columns.iter().zip(fields) {
             let field = field.trim();
             if field.is_empty() {
@@ -415,9 +421,9 @@ impl Neo4j {
                 Column::Kind => kind = field.to_owned(),
                 Column::Ignored => {}
                 Column::Property(name) => match &name.to_ascii_lowercase()[..] {
-                    "name" | "title" | "label" if node.name.is_empty() => {
-                        node.name = field.to_owned();
-                    }
+                    "name" => names[0] = Some(field),
+                    "title" => names[1] = Some(field),
+                    "label" => names[2] = Some(field),
                     "description" | "definition" | "summary" if node.description.is_empty() => {
                         node.description = field.to_owned();
                     }
@@ -425,19 +431,21 @@ impl Neo4j {
                         node.synonyms
                             .extend(field.split(';').map(|name| name.trim().to_owned()));
                     }
-                    "weight" => {
-                        let number: Option<f32> = field.parse().ok();
-                        let number = number.filter(|weight| weight.is_finite() && *weight >= 0.0);
-                        weight = number.ok_or_else(|| {
-                            format!("the weight {field:?} is not a number that is not negative")
-                        })?;
-                    }
+                    "weight" => weight = Some(field),
                     _ => node.properties.push((name.clone(), field.to_owned())),
                 },
             }
         }
         match (id, start, end) {
             (_, Some(start), Some(end)) => {
+                let number = weight.map_or(Ok(1.0), str::parse);
+                let number = number.ok().filter(|of: &f32| of.is_finite() && *of >= 0.0);
+                let Some(weight) = number else {
+                    let field = weight.unwrap_or_default();
+                    return Err(format!(
+                        "the weight {field:?} is not a number that is not negative"
+                    ));
+                };
                 self.relationships.push(RelationshipRow {
                     start,
                     end,
@@ -454,9 +462,10 @@ impl Neo4j {
                 Ok(())
             }
             (Some(id), None, None) => {
-                if node.name.is_empty() {
-                    node.name.clone_from(&id.1);
-                }
+                let name = names.into_iter().flatten().next();
+                node.name = name.unwrap_or(&id.1).to_owned();
+                let weight = weight.map(|weight| ("weight".to_owned(), weight.to_owned()));
+                node.properties.extend(weight);
                 let place = self.nodes.len();
                 if let Some(before) = self.by_id.insert(id.clone(), place) {
                     let name = &self.nodes[before].name;
@@ -520,7 +529,7 @@ impl Neo4j {
                     },
                     collection: collection.into(),
                     title: Some(key.into()),
-                    parser: "neo4j-csv 1".into(),
+                    parser: PARSER.into(),
                     ..DocumentRecord::default()
                 },
                 ..NewDocument::default()

@@ -164,6 +164,22 @@ fn one_file_of_apoc_holds_nodes_and_relationships() {
 }
 
 #[test]
+fn a_node_is_called_by_its_name_before_its_title_and_may_weigh_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let nodes = ":ID,title,name,weight\n1,Dr,Ada Lovelace,70 kg\n2,Prof,,\n";
+    let mut graph = Neo4j::default();
+    graph
+        .read(&[write(folder.path(), "nodes", nodes)], b',')
+        .unwrap();
+    let document = &graph.documents("n", "").unwrap()[0];
+    assert_eq!(
+        document.chunks[0].record.text,
+        "Ada Lovelace\nweight: 70 kg"
+    );
+    assert_eq!(document.concepts[1].name, "Prof");
+}
+
+#[test]
 fn a_header_may_stand_in_a_file_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let header = write(folder.path(), "header", "\u{feff}:ID|name\n");

@@ -295,8 +295,7 @@ impl<'v> Run<'v> {
         let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
         let run = || {
             // Rarer still than the walk's own start: measured in docs/decisions/0001-fusion.md.
-            let weight =
-                |link: &Link| link.share(links) / graph.chunk_count(link.concept).max(1) as f32;
+            let weight = |link: &Link| link.share / graph.chunk_count(link.concept).max(1) as f32;
             let weighed = links.iter().map(|link| (link.concept, weight(link)));
             let weighed: Vec<_> = weighed.collect();
             let seeds: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();

@@ -588,7 +588,7 @@ fn concept_hits(links: &[Link], names: &mut Names<'_>) -> Result<Vec<ConceptHit>
         let name = names.get(link.concept)?;
         Ok(ConceptHit {
             name,
-            score: link.share(links),
+            score: link.share,
             how: match link.how {
                 How::Part => ConceptSource::Capitalised,
                 _ => ConceptSource::Dictionary,

@@ -797,6 +797,27 @@ fn the_graph_goes_out_and_comes_in() {
         );
         assert!(fs::read_to_string(out).unwrap().contains(part));
     }
+    let notes = path.join("notes");
+    fs::create_dir(&notes).unwrap();
+    fs::write(notes.join("0"), "A note of one's own.").unwrap();
+    json(
+        0,
+        &[
+            "ingest",
+            "--db",
+            &db,
+            "--kind",
+            "text",
+            "--key",
+            "graph/0",
+            notes.join("0").to_str().unwrap(),
+        ],
+    );
+    json(0, &import);
+    json(0, &["show", "--db", &db, "graph/0"]);
+    let empty = file("empty.csv", ":ID,name\n");
+    json(1, &["graph", "import", "--db", &db, "--nodes", &empty]);
+    json(0, &["show", "--db", &db, "graph"]);
     let wrong = file("wrong.csv", "name\nx\n");
     json(1, &["graph", "import", "--db", &db, "--nodes", &wrong]);
     json(2, &["graph", "import", "--db", &db]);

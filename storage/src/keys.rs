@@ -187,7 +187,7 @@ pub fn document_work(document: DocumentId, work: WorkId) -> Key {
     in_document(document, work.0)
 }
 
-/// Start of the keys in `document_identities` of one identity, which has no byte 0.
+/// Start of the keys in `document_identities` and `work_identities` of one identity, which has no byte 0.
 pub fn identity(identity: &str) -> Key {
     [identity.as_bytes(), &[0]].concat()
 }
@@ -195,6 +195,11 @@ pub fn identity(identity: &str) -> Key {
 /// Key in `document_identities`.
 pub fn document_identity(of: &str, document: DocumentId) -> Key {
     [identity(of), document.0.to_be_bytes().to_vec()].concat()
+}
+
+/// Key in `work_identities`.
+pub fn work_identity(of: &str, work: WorkId) -> Key {
+    [identity(of), work.0.to_be_bytes().to_vec()].concat()
 }
 
 /// Start of the keys in `claims_on` of one chunk, by its public key.

@@ -212,7 +212,24 @@ impl Staging<'_> {
                 Ok(ControlFlow::Continue(()))
             })?;
         for concept in concepts {
+            let moved = self.rows().moved_in(concept, document)?;
             self.delete_move(concept, document, None)?;
+            if let Some(id) = moved.and_then(|moved| moved.edit) {
+                self.leave_out(id, document)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a document that is deleted out of an edit, which is gone with the last one.
+    fn leave_out(&mut self, id: EditId, document: DocumentId) -> Result<(), StoreError> {
+        let Some(mut record) = self.rows().concept_edit(id)? else {
+            return Ok(());
+        };
+        record.documents.retain(|&of| of != document.0);
+        match record.documents.is_empty() {
+            true => self.delete(Table::ConceptEdits, keys::edit(id)),
+            false => self.put(Table::ConceptEdits, keys::edit(id), encode(&record)?),
         }
         Ok(())
     }

@@ -128,6 +128,8 @@ impl Model {
                 for documents in documents {
                     documents.remove(&document);
                 }
+                let acts = |edit: &Edit| edit.documents.as_ref().is_none_or(|of| !of.is_empty());
+                self.edits.retain(acts);
             }
             Change::Move { .. } => {
                 if let Some(edit) = self.edit_of(change) {

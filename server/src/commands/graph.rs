@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use loci_ingest::exchange::{Neo4j, cypher, graphml};
+use loci_ingest::exchange::{Neo4j, PARSER, cypher, graphml};
 use locidb::Database;
 use locidb::storage::DocumentKey;
 use serde_json::json;
@@ -61,11 +61,20 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
         DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])
     });
     let keys: Vec<DocumentKey> = keys.collect::<Result<_, _>>()?;
-    let database = Database::open(&args.db)?;
-    for document in documents {
-        database.write(move |tx| tx.put_document(document).map(drop))?;
+    if nodes == 0 {
+        eprintln!("loci: no node was read; nothing is changed");
+        return Ok(Done::Wrong);
     }
-    forget_others(&database, args, &keys)?;
+    let database = Database::open(&args.db)?;
+    let others = others(&database, args, &keys)?;
+    database.write(move |tx| {
+        for document in documents {
+            tx.put_document(document)?;
+        }
+        others
+            .iter()
+            .try_for_each(|key| tx.delete_document(key).map(drop))
+    })?;
     let bar = Bar::new();
     database.finish(&bar)?;
     drop(bar);
@@ -77,23 +86,34 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
     Ok(Done::Well)
 }
 
-/// Deletes the documents that an import before made beyond those of this one.
-fn forget_others(
+/// The documents that an import before made beyond those of this one.
+fn others(
     database: &Database,
     args: &GraphImport,
     keys: &[DocumentKey],
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<DocumentKey>> {
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    let is_import = |key: &DocumentKey| -> anyhow::Result<bool> {
+        let Some(id) = rows.document_id(key)? else {
+            return Ok(false);
+        };
+        Ok(rows.document(id)?.is_some_and(|of| of.parser == PARSER))
+    };
     let of = |key: String| DocumentKey::new("", &args.collection[..], key);
-    let single = of(args.key.clone())?;
-    if !keys.contains(&single) {
-        database.write(move |tx| tx.delete_document(&single))?;
-    }
-    let parts = if keys.len() > 1 { keys.len() } else { 0 };
-    for at in parts.. {
+    let mut others = vec![of(args.key.clone())?];
+    for at in 0.. {
         let key = of(format!("{}/{at}", args.key))?;
-        if !database.write(move |tx| tx.delete_document(&key))? {
+        if !is_import(&key)? {
             break;
         }
+        others.push(key);
     }
-    Ok(())
+    let mut gone = Vec::new();
+    for key in others {
+        if !keys.contains(&key) && is_import(&key)? {
+            gone.push(key);
+        }
+    }
+    Ok(gone)
 }
