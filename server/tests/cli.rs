@@ -815,6 +815,10 @@ fn the_graph_goes_out_and_comes_in() {
     );
     json(0, &import);
     json(0, &["show", "--db", &db, "graph/0"]);
+    let other = [
+        "graph", "import", "--db", &db, "--nodes", &nodes, "--key", "graph/0",
+    ];
+    json(1, &other);
     let empty = file("empty.csv", ":ID,name\n");
     json(1, &["graph", "import", "--db", &db, "--nodes", &empty]);
     json(0, &["show", "--db", &db, "graph"]);

@@ -66,6 +66,12 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
         return Ok(Done::Wrong);
     }
     let database = Database::open(&args.db)?;
+    for key in &keys {
+        if let Some(false) = is_import(&database, key)? {
+            eprintln!("loci: {key} is a document of another kind: give another --key");
+            return Ok(Done::Wrong);
+        }
+    }
     let others = others(&database, args, &keys)?;
     database.write(move |tx| {
         for document in documents {
@@ -86,32 +92,34 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
     Ok(Done::Well)
 }
 
+/// Whether an import made a document; `None` when it is not stored.
+fn is_import(database: &Database, key: &DocumentKey) -> anyhow::Result<Option<bool>> {
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    let Some(id) = rows.document_id(key)? else {
+        return Ok(None);
+    };
+    Ok(rows.document(id)?.map(|of| of.parser == PARSER))
+}
+
 /// The documents that an import before made beyond those of this one.
 fn others(
     database: &Database,
     args: &GraphImport,
     keys: &[DocumentKey],
 ) -> anyhow::Result<Vec<DocumentKey>> {
-    let view = database.view();
-    let rows = view.snapshot().rows();
-    let is_import = |key: &DocumentKey| -> anyhow::Result<bool> {
-        let Some(id) = rows.document_id(key)? else {
-            return Ok(false);
-        };
-        Ok(rows.document(id)?.is_some_and(|of| of.parser == PARSER))
-    };
     let of = |key: String| DocumentKey::new("", &args.collection[..], key);
     let mut others = vec![of(args.key.clone())?];
     for at in 0.. {
         let key = of(format!("{}/{at}", args.key))?;
-        if !is_import(&key)? {
+        if is_import(database, &key)? != Some(true) {
             break;
         }
         others.push(key);
     }
     let mut gone = Vec::new();
     for key in others {
-        if !keys.contains(&key) && is_import(&key)? {
+        if !keys.contains(&key) && is_import(database, &key)? == Some(true) {
             gone.push(key);
         }
     }
