@@ -3,7 +3,7 @@
 //! Everything is read into memory and checked: line numbers point at lines that are there, vectors
 //! are as many as lines. Start reading at [`Folder::open`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,9 @@ pub struct QueryLine {
     pub id: String,
     /// The question.
     pub text: String,
+    /// Its words, each once, where they are given.
+    #[serde(default)]
+    pub terms: Vec<String>,
 }
 
 /// What an extractor found in one chunk.
@@ -186,6 +189,25 @@ impl Folder {
             relations,
             citations,
         })
+    }
+
+    /// Leaves the first `limit` chunks, with what is known of them: mentions, citations, judgements. Relations
+    /// stay where a chunk that is left mentions one of their ends.
+    pub fn truncate(&mut self, limit: usize) {
+        self.chunks.truncate(limit);
+        self.extracted.truncate(limit);
+        self.citations.truncate(limit);
+        let mentioned: HashSet<&String> = self
+            .extracted
+            .iter()
+            .flat_map(|line| &line.entities)
+            .collect();
+        self.relations
+            .retain(|(source, target, _)| mentioned.contains(source) || mentioned.contains(target));
+        let left: HashSet<&String> = self.chunks.iter().map(|chunk| &chunk.id).collect();
+        for judged in &mut self.judgements {
+            judged.retain(|id, _| left.contains(id));
+        }
     }
 
     /// Bytes of text in the folder.
@@ -348,6 +370,8 @@ fn judgements(
 pub struct GivenGraph {
     /// The folder's name.
     pub name: String,
+    /// Names of the entities, by line.
+    pub names: Vec<String>,
     /// PageRank of the entities, by line; empty where it is not given.
     pub ranks: Vec<f32>,
     /// Entities.
@@ -405,6 +429,7 @@ impl GivenGraph {
                 .map_or_else(String::new, |n| n.to_string_lossy().into()),
             ranks: ranks.unwrap_or_default(),
             entity_count: entities.len(),
+            names: entities.into_iter().map(|entity| entity.name).collect(),
             chunk_count: chunk_count.unwrap_or(0),
             relations,
             mentions,

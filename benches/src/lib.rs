@@ -6,13 +6,16 @@
 //! | store one | [`load`] |
 //! | ask its questions and judge the answers | [`eval`], [`metrics`] |
 //! | measure one part | [`vector`], [`text`], [`graph`] |
+//! | measure a whole store | [`hybrid`], [`store`] |
 
 pub mod clock;
 pub mod eval;
 pub mod folder;
 pub mod graph;
+pub mod hybrid;
 pub mod load;
 pub mod metrics;
+pub mod store;
 pub mod text;
 pub mod vector;
 

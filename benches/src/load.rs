@@ -16,6 +16,7 @@ use locidb::{
     Database, EmbedderChoice, NewChunk, NewCitation, NewConcept, NewDocument, NewReference,
     NewRelation, Progress,
 };
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
@@ -158,9 +159,10 @@ fn documents(
         };
         groups.entry(group).or_default().push(line);
     }
-    let documents = groups.into_iter().map(|((alone, parent), lines)| {
-        let parent = (alone == 0).then_some(parent);
-        document(folder, parent, &lines, with_vectors, concepts)
+    let groups: Vec<((usize, usize), Vec<usize>)> = groups.into_iter().collect();
+    let documents = groups.par_iter().map(|((alone, parent), lines)| {
+        let parent = (*alone == 0).then_some(*parent);
+        document(folder, parent, lines, with_vectors, concepts)
     });
     let mut documents: Vec<NewDocument> = documents.collect::<Result<_, _>>()?;
     if concepts == Concepts::Given {
@@ -315,6 +317,7 @@ fn passage(text: &str, chars: (u64, u64)) -> ChunkRecord {
         },
         token_count: loci_ingest::tokens::count(text),
         word_count: words,
+        reading_time_s: Some(loci_ingest::tokens::reading_time_s(words)),
         ..ChunkRecord::default()
     }
 }

@@ -1,5 +1,5 @@
 //! The analysis of the concept graph, replaced whole when the graph has changed: PageRank, the neighbours of
-//! every concept by rank, communities.
+//! every concept by rank, communities, the links of walks.
 //!
 //! Start reading at [`update`].
 
@@ -118,20 +118,15 @@ fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analys
         damping: settings.pagerank_damping.into(),
         iterations: settings.pagerank_iterations as usize,
     };
-    let mut ranks = RanksBuilder::default();
-    let of_graph = || pagerank(concepts.iter().copied(), &edges, options);
-    for (concept, rank) in cores::run(of_graph) {
-        ranks.push(concept, rank);
-    }
-    let ranks = ranks.finish();
     go_on(progress, "finding communities", 1)?;
+    let ranked = || Ranked::new(view, graph, &concepts, &edges, options);
     let options = LeidenOptions {
         seed: settings.seed,
         ..LeidenOptions::default()
     };
-    let of_graph = || leiden(concepts.iter().copied(), &edges, options);
-    let found = cores::run(of_graph);
-    let (part, by_level) = part(view, graph, ranks, &edges, &found)?;
+    let found = || leiden(concepts.iter().copied(), &edges, options);
+    let (ranked, found) = cores::run(|| rayon::join(ranked, found));
+    let (part, by_level) = part(ranked?, &found)?;
     inner.edit(vec![Edit::Analysis(part.into())])?;
     let _ = progress.report("finding communities", 2, 2);
     Ok(Analysed {
@@ -143,32 +138,55 @@ fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analys
     })
 }
 
-/// The part of an analysis, and how many communities each level of it has.
-fn part(
-    view: &View,
-    graph: GraphView<'_, Section>,
+/// What of an analysis says how concepts rank, and what follows from that.
+struct Ranked {
     ranks: Vec<u8>,
-    edges: &[(ConceptId, ConceptId, f32)],
-    found: &Communities,
-) -> Result<(PartBuilder, Vec<usize>), StoreError> {
-    let of = Ranks::open(&ranks[..]).map_err(StoreError::view)?;
-    let rank = |concept| of.get(concept);
-    let ends: Vec<_> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
-    let placed = view.snapshot().segments().iter();
-    let placed: Vec<_> = placed
-        .map(|segment| (segment.id, segment.dead.len() as u32, segment.base))
-        .collect();
-    let segments: Vec<_> = placed.iter().map(|&(id, dead, _)| (id, dead)).collect();
-    let neighbours = adjacency(&ends, rank, &segments);
-    let written = communities::write(found, rank);
+    adjacency: Vec<u8>,
+    links: Vec<u8>,
+}
+
+impl Ranked {
+    fn new(
+        view: &View,
+        graph: GraphView<'_, Section>,
+        concepts: &[ConceptId],
+        edges: &[(ConceptId, ConceptId, f32)],
+        options: PageRankOptions,
+    ) -> Result<Ranked, StoreError> {
+        let mut ranks = RanksBuilder::default();
+        for (concept, rank) in pagerank(concepts.iter().copied(), edges, options) {
+            ranks.push(concept, rank);
+        }
+        let ranks = ranks.finish();
+        let of = Ranks::open(&ranks[..]).map_err(StoreError::view)?;
+        let ends: Vec<_> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
+        let placed = view.snapshot().segments().iter();
+        let placed: Vec<_> = placed
+            .map(|segment| (segment.id, segment.dead.len() as u32, segment.base))
+            .collect();
+        let segments: Vec<_> = placed.iter().map(|&(id, dead, _)| (id, dead)).collect();
+        let adjacency = adjacency(&ends, |concept| of.get(concept), &segments);
+        let links = links(graph, &placed);
+        Ok(Ranked {
+            adjacency,
+            links,
+            ranks,
+        })
+    }
+}
+
+/// The part of an analysis, and how many communities each level of it has.
+fn part(ranked: Ranked, found: &Communities) -> Result<(PartBuilder, Vec<usize>), StoreError> {
+    let of = Ranks::open(&ranked.ranks[..]).map_err(StoreError::view)?;
+    let written = communities::write(found, |concept| of.get(concept));
     let reader = communities::CommunitiesReader::open(&written[..]).map_err(StoreError::view)?;
     let by_level = (0..reader.level_count()).map(|level| reader.count(level));
     let by_level = by_level.collect();
     let mut part = PartBuilder::new(PartKind::Analysis, 0, 0);
-    part.push(SectionId::Adjacency, 0, neighbours);
+    part.push(SectionId::Adjacency, 0, ranked.adjacency);
     part.push(SectionId::Communities, 0, written);
-    part.push(SectionId::Links, 0, links(graph, &placed));
-    part.push(SectionId::Ranks, 0, ranks);
+    part.push(SectionId::Links, 0, ranked.links);
+    part.push(SectionId::Ranks, 0, ranked.ranks);
     Ok((part, by_level))
 }
 

@@ -16,6 +16,7 @@ use loci_models::Embedder;
 use loci_models::lsa::Projection;
 use loci_query::calibrate::{Calibration, KnownItem, QUESTIONS_MIN, QUESTIONS_WANTED, rescored};
 use loci_query::fuse::candidates_for;
+use loci_query::sentences::sentences;
 use loci_storage::segment::{Layer, Section};
 use loci_storage::staging::indexed_text;
 use loci_storage::{Placed, Scored, SpaceId, StoreError};
@@ -25,7 +26,6 @@ use crate::error::Error;
 use crate::outside::embed_texts;
 use crate::progress::Progress;
 use crate::segment::language_of;
-use crate::sentences::sentences;
 use crate::space::fit_projection;
 use crate::views::View;
 

@@ -5,7 +5,7 @@
 //! of which something is said.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use loci_graph::{Withdrawn, merge, normalise};
@@ -37,30 +37,32 @@ impl Said {
         chunk_count: u32,
     ) -> Result<Said, StoreError> {
         let mut said = Said::default();
+        let mut names = Names {
+            staging,
+            known: HashMap::new(),
+        };
         for concept in concepts {
-            said.add_concept(staging, concept, chunk_count)?;
+            said.add_concept(&mut names, concept, chunk_count)?;
         }
         for relation in relations {
-            said.add_relation(staging, relation, chunk_count)?;
+            said.add_relation(&mut names, relation, chunk_count)?;
         }
         Ok(said)
     }
 
     fn add_concept(
         &mut self,
-        staging: &mut Staging<'_>,
+        names: &mut Names<'_, '_>,
         concept: NewConcept,
         chunk_count: u32,
     ) -> Result<(), StoreError> {
-        let normalised = normalise(&concept.name);
-        if normalised.is_empty() {
+        let Some(id) = names.id(&concept.name)? else {
             return Ok(());
-        }
+        };
         check_chunks(
             concept.mentions.iter().map(|mention| mention.0),
             chunk_count,
         )?;
-        let id = staging.concept_id(&normalised)?;
         let entry = self
             .concepts
             .entry(id)
@@ -74,12 +76,15 @@ impl Said {
         if concept.description.len() > entry.description.len() {
             entry.description = concept.description;
         }
-        let synonyms = concept.synonyms.iter().map(|name| normalise(name));
-        let all: BTreeSet<String> = entry.synonyms.drain(..).chain(synonyms).collect();
-        entry.synonyms = all
-            .into_iter()
-            .filter(|name| !name.is_empty() && *name != normalised)
-            .collect();
+        if !concept.synonyms.is_empty() {
+            let normalised = normalise(&entry.name);
+            let synonyms = concept.synonyms.iter().map(|name| normalise(name));
+            let all: BTreeSet<String> = entry.synonyms.drain(..).chain(synonyms).collect();
+            entry.synonyms = all
+                .into_iter()
+                .filter(|name| !name.is_empty() && *name != normalised)
+                .collect();
+        }
         let mut mentions: BTreeMap<u32, u32> = entry.mentions.drain(..).collect();
         for (chunk, count) in concept.mentions {
             let sum = mentions.entry(chunk).or_default();
@@ -91,7 +96,7 @@ impl Said {
 
     fn add_relation(
         &mut self,
-        staging: &mut Staging<'_>,
+        names: &mut Names<'_, '_>,
         relation: NewRelation,
         chunk_count: u32,
     ) -> Result<(), StoreError> {
@@ -103,8 +108,8 @@ impl Said {
         }
         check_chunks(relation.chunks.iter().copied(), chunk_count)?;
         let (Some(source), Some(target)) = (
-            self.end_of(staging, &relation.source)?,
-            self.end_of(staging, &relation.target)?,
+            self.end_of(names, &relation.source)?,
+            self.end_of(names, &relation.target)?,
         ) else {
             return Ok(());
         };
@@ -128,14 +133,12 @@ impl Said {
     /// The concept that a relation starts or ends at, added when no one mentioned it.
     fn end_of(
         &mut self,
-        staging: &mut Staging<'_>,
+        names: &mut Names<'_, '_>,
         name: &str,
     ) -> Result<Option<ConceptId>, StoreError> {
-        let normalised = normalise(name);
-        if normalised.is_empty() {
+        let Some(id) = names.id(name)? else {
             return Ok(None);
-        }
-        let id = staging.concept_id(&normalised)?;
+        };
         self.concepts
             .entry(id)
             .or_insert_with(|| ConceptContribution {
@@ -201,6 +204,28 @@ impl Said {
             known.chunks = chunks.into_iter().collect();
         }
         Ok(Cow::Owned(counted))
+    }
+}
+
+/// Concepts by the names that one document uses, each looked up once.
+struct Names<'s, 'g> {
+    staging: &'s mut Staging<'g>,
+    known: HashMap<String, Option<ConceptId>>,
+}
+
+impl Names<'_, '_> {
+    /// The concept of a name, made where it is new; `None` where nothing is left of the name.
+    fn id(&mut self, name: &str) -> Result<Option<ConceptId>, StoreError> {
+        if let Some(&known) = self.known.get(name) {
+            return Ok(known);
+        }
+        let normalised = normalise(name);
+        let id = match normalised.is_empty() {
+            true => None,
+            false => Some(self.staging.concept_id(&normalised)?),
+        };
+        self.known.insert(name.to_owned(), id);
+        Ok(id)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loci_models::Embedder;
+use loci_models::{Embedder, Generator};
 use loci_query::{Answer, SearchRequest, Searcher, Strategy};
 use loci_storage::snapshot::Damaged;
 use loci_storage::staging::Edit;
@@ -36,6 +36,8 @@ pub struct Options {
     /// The model that the store was switched to by [`Database::switch_embedder`], if it was: it
     /// embeds questions, and new text when [`Database::finish`] is called.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// What writes the answers of [`Database::ask`]; without one they are made of sentences of the documents.
+    pub generator: Option<Arc<dyn Generator>>,
 }
 
 impl fmt::Debug for Options {
@@ -46,6 +48,7 @@ impl fmt::Debug for Options {
             .field("disk", &self.disk)
             .field("inline_len_max", &self.inline_len_max)
             .field("embedder", &self.embedder.as_ref().map(|e| e.model()))
+            .field("generator", &self.generator.as_ref().map(|g| g.name()))
             .finish()
     }
 }
@@ -59,6 +62,7 @@ impl Default for Options {
             disk: store.disk,
             inline_len_max: store.inline_len_max,
             embedder: None,
+            generator: None,
         }
     }
 }
@@ -100,6 +104,8 @@ pub struct Database {
 pub(crate) struct Inner {
     pub(crate) store: Store<LociViews>,
     pub(crate) searcher: Searcher,
+    /// What writes answers.
+    pub(crate) generator: Option<Arc<dyn Generator>>,
     /// Held by whoever merges segments, so that one merge is made at a time.
     pub(crate) upkeep: parking_lot::Mutex<()>,
     /// Held by whoever changes the vector space.
@@ -138,6 +144,7 @@ impl Database {
         if let Some(embedder) = &options.embedder {
             views.models.add(embedder);
         }
+        let generator = options.generator.clone();
         let options = StoreOptions {
             create: options.create,
             cache_bytes: options.cache_bytes,
@@ -148,6 +155,7 @@ impl Database {
         let inner = Arc::new(Inner {
             store,
             searcher: Searcher::default(),
+            generator,
             upkeep: parking_lot::Mutex::new(()),
             switching: parking_lot::Mutex::new(()),
             stop: AtomicBool::new(false),
@@ -233,7 +241,8 @@ impl Database {
         };
         let mut answer = self.inner.searcher.search(&view.read, &request)?;
         if let Some(failed) = failed {
-            answer.partial = vec![failed];
+            answer.partial.retain(|why| !why.starts_with("vectors: "));
+            answer.partial.push(failed);
         }
         Ok(answer)
     }

@@ -10,24 +10,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use loci_graph::{CommunitiesReader, GraphView, communities};
-use loci_query::cite::{Citation, chunk_key, cite};
+use loci_query::community::{CommunityDigest, quotes, told};
+use loci_query::sentences::sentences;
 use loci_storage::records::{DigestRecord, DigestSentence};
 use loci_storage::rows::{decode, encode, read};
 use loci_storage::segment::Section;
-use loci_storage::{ConceptId, DocumentId, Durability, Ordinal, Rows, StoreError, Table, keys};
-use serde::Serialize;
+use loci_storage::{ConceptId, Durability, Ordinal, Table};
 
 use crate::database::Inner;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::sentences::sentences;
 use crate::views::View;
 
 /// Members that a digest looks at, and that it names.
 const MEMBERS_MAX: usize = 50;
 const NAMED_MAX: usize = 20;
-/// Members in its title.
-const TITLE_MAX: usize = 3;
 const RELATIONS_MAX: usize = 10;
 const SENTENCES_MAX: usize = 5;
 /// Chunks of a member that are looked at, and the best of all of them, whose sentences are.
@@ -41,67 +38,6 @@ const AGAIN: f64 = 0.2;
 const BATCH: usize = 32;
 
 type Key = [u8; 16];
-
-/// What a community of concepts is about.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Digest {
-    /// The community: 32 hexadecimal digits, the same for as long as its level and members are.
-    pub id: String,
-    /// Its level, from the finest.
-    pub level: usize,
-    /// Its first members' names.
-    pub title: String,
-    /// How many members it has.
-    pub member_count: usize,
-    /// The first of them by PageRank.
-    pub members: Vec<String>,
-    /// The relations among these of most weight.
-    pub relations: Vec<DigestRelation>,
-    /// The sentences that say most of these.
-    pub sentences: Vec<DigestQuote>,
-    /// Its vector, where it lies in the active space.
-    #[serde(skip)]
-    pub vector: Option<Vec<f32>>,
-}
-
-/// A relation in a digest.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DigestRelation {
-    /// The concept that it starts from.
-    pub source: String,
-    /// What it is called.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The concept that it leads to.
-    pub target: String,
-}
-
-/// A sentence in a digest.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DigestQuote {
-    /// The sentence.
-    pub text: String,
-    /// The key of its chunk.
-    pub chunk: String,
-    /// Where it stands; `chars` are those of the sentence.
-    pub citation: Citation,
-}
-
-impl Digest {
-    /// The digest as one text: title, relations, sentences.
-    pub fn text(&self) -> String {
-        let mut text = format!("{}.", self.title);
-        for relation in &self.relations {
-            let kind = relation.kind.to_lowercase().replace('_', " ");
-            text.push_str(&format!(" {} {kind} {}.", relation.source, relation.target));
-        }
-        for quote in &self.sentences {
-            text.push(' ');
-            text.push_str(&quote.text);
-        }
-        text
-    }
-}
 
 /// What [`update`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,7 +94,7 @@ pub(crate) fn update(
             break;
         };
         let mut record = digest(view, graph, known, level, community)?;
-        let told = told(view, &key, &record)?;
+        let told = told(&view.read, &key, &record)?;
         let vector = view.embed(&told.text())?;
         // An empty one says that no word of it is known.
         record.vector = space.map(|space| (space, vector.unwrap_or_default()));
@@ -330,94 +266,32 @@ fn choose(
     chosen
 }
 
-/// The sentences of a digest that still stand where it says.
-fn quotes(rows: &dyn Rows, record: &DigestRecord) -> Result<Vec<DigestQuote>, StoreError> {
-    let mut quotes = Vec::new();
-    for sentence in &record.sentences {
-        let id = DocumentId(sentence.document);
-        let Some(document) = rows.document(id)? else {
-            continue;
-        };
-        let key = chunk_key(&document, sentence.suffix);
-        let Some((found, place)) = rows.find_chunk(&key)? else {
-            continue;
-        };
-        let chunk = rows.chunk(found, place)?;
-        let Some(chunk) = chunk.filter(|_| found == id) else {
-            continue;
-        };
-        let (start, end) = sentence.chars;
-        let Some(skip) = start.checked_sub(chunk.location.chars.0) else {
-            continue;
-        };
-        let mut written = chunk.text.chars().skip(skip as usize);
-        if !sentence.text.chars().all(|c| written.next() == Some(c)) {
-            continue;
-        }
-        let mut citation = cite(&document, &chunk);
-        citation.chars = (start, end);
-        quotes.push(DigestQuote {
-            text: sentence.text.clone(),
-            chunk: key.to_string(),
-            citation,
-        });
-    }
-    Ok(quotes)
-}
-
-/// A digest in names, without what is gone.
-fn told(view: &View, key: &[u8], record: &DigestRecord) -> Result<Digest, StoreError> {
-    let rows = view.rows();
-    let mut names: BTreeMap<u32, String> = BTreeMap::new();
-    let ends = record.relations.iter().flat_map(|of| [of.0, of.2]);
-    for id in record.members.iter().copied().chain(ends) {
-        let concept = rows.concept(ConceptId(id))?;
-        let concept = concept.filter(|concept| concept.document_count > 0);
-        names.extend(concept.map(|concept| (id, concept.name)));
-    }
-    let name = |id: &u32| names.get(id).cloned();
-    let members: Vec<String> = record.members.iter().filter_map(name).collect();
-    let mut relations = Vec::new();
-    for (source, kind, target) in &record.relations {
-        let row = keys::relation(ConceptId(*source), ConceptId(*target), kind);
-        let is_stated = rows.get(Table::Relations, &row)?.is_some();
-        let ends = name(source).zip(name(target)).filter(|_| is_stated);
-        relations.extend(ends.map(|(source, target)| DigestRelation {
-            source,
-            kind: kind.clone(),
-            target,
-        }));
-    }
-    let active = view.snapshot().space().map(|space| space.id.0);
-    let vector = record.vector.as_ref();
-    let vector = vector.filter(|vector| Some(vector.0) == active && !vector.1.is_empty());
-    Ok(Digest {
-        id: key.iter().map(|byte| format!("{byte:02x}")).collect(),
-        level: usize::from(record.level),
-        title: members[..members.len().min(TITLE_MAX)].join(", "),
-        member_count: record.member_count as usize,
-        members,
-        relations,
-        sentences: quotes(rows, record)?,
-        vector: vector.map(|vector| vector.1.clone()),
-    })
-}
-
 impl View {
     /// The digest of a community of the analysis, where [`crate::Database::analyse`] wrote one.
-    pub fn digest(&self, level: usize, community: u32) -> Result<Option<Digest>, Error> {
-        let Some(known) = self.read.communities() else {
+    pub fn digest(&self, level: usize, community: u32) -> Result<Option<CommunityDigest>, Error> {
+        Ok(CommunityDigest::read(&self.read, level, community)?)
+    }
+
+    /// The digest with this [`CommunityDigest::id`], where there is one.
+    pub(crate) fn digest_of(&self, id: &str) -> Result<Option<CommunityDigest>, Error> {
+        let mut key: Key = Default::default();
+        let digits = id.as_bytes().chunks_exact(2).map(|two| {
+            let two = std::str::from_utf8(two).ok()?;
+            u8::from_str_radix(two, 16).ok()
+        });
+        let digits: Option<Vec<u8>> = digits.collect();
+        let Some(digits) = digits.filter(|digits| digits.len() == key.len()) else {
             return Ok(None);
         };
-        let key = communities::key(level, known.members(level, community));
+        key.copy_from_slice(&digits);
         let record: Option<DigestRecord> = read(self.rows(), Table::Digests, &key)?;
-        let digest = record.map(|record| told(self, &key, &record));
+        let digest = record.map(|record| told(&self.read, &key, &record));
         Ok(digest.transpose()?)
     }
 
     /// The digests of all communities of a level, in the order of the communities; those that were not written
     /// are left out. Level 0 is the finest.
-    pub fn digests(&self, level: usize) -> Result<Vec<Digest>, Error> {
+    pub fn digests(&self, level: usize) -> Result<Vec<CommunityDigest>, Error> {
         let count = self
             .read
             .communities()

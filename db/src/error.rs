@@ -21,6 +21,9 @@ pub enum Error {
     /// The embedder failed. Text and graph still answer.
     #[error("embedder: {0}")]
     Embed(String),
+    /// The budget has no room for a prompt. Give it more.
+    #[error(transparent)]
+    Budget(#[from] loci_query::prompt::TooSmall),
     /// The caller asked to stop; nothing of the interrupted step was stored.
     #[error("interrupted")]
     Interrupted,

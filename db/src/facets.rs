@@ -1,14 +1,41 @@
 //! Which metadata of a chunk can be filtered on, and under which name.
+//!
+//! The names are those of [`FIELDS`](loci_query::filter::FIELDS); a field without a value has no
+//! facet, so no comparison with it holds.
 
 use loci_index::facets::{FacetBuilder, FacetValue};
-use loci_storage::records::{ChunkRecord, DocumentRecord};
+use loci_query::filter::{META, span_ends};
+use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
 use loci_storage::{DocumentKey, Local};
 
 /// Pages of one chunk that a filter sees at most.
 const PAGES_MAX: u32 = 1000;
 
-/// Lines of one chunk that a filter sees at most.
-const LINES_MAX: u32 = 10_000;
+/// A chunk's place among the children of its parent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The number in the parent's key.
+    pub(crate) parent: Option<u32>,
+    /// How many children of the parent are before it.
+    pub(crate) index: u32,
+}
+
+/// The places of a document's chunks, which stand in pre-order. Chunks without a parent count
+/// among themselves.
+pub(crate) fn places(chunks: &[ChunkRecord]) -> Vec<Place> {
+    let mut children = vec![0u32; chunks.len()];
+    let mut roots = 0;
+    let place = |chunk: &ChunkRecord| {
+        let at = chunk.parent.map(|parent| parent as usize);
+        let counter = at.and_then(|at| children.get_mut(at)).unwrap_or(&mut roots);
+        *counter += 1;
+        Place {
+            parent: at.and_then(|at| chunks.get(at)).map(|above| above.suffix),
+            index: *counter - 1,
+        }
+    };
+    chunks.iter().map(place).collect()
+}
 
 /// Puts every field of a chunk and its document that has a value.
 pub(crate) fn push_facets(
@@ -16,122 +43,186 @@ pub(crate) fn push_facets(
     local: Local,
     document: &DocumentRecord,
     chunk: &ChunkRecord,
+    place: Place,
 ) {
-    let mut text = |field: &str, value: &str| {
+    let mut values = Values { facets, local };
+    values.document(document);
+    values.types(chunk);
+    values.place(chunk, place);
+    values.contents(chunk);
+}
+
+/// Takes the values of one chunk.
+struct Values<'f> {
+    facets: &'f mut FacetBuilder,
+    local: Local,
+}
+
+impl Values<'_> {
+    fn document(&mut self, document: &DocumentRecord) {
+        let key = DocumentKey {
+            user: document.user.clone(),
+            collection: document.collection.clone(),
+            key: document.key.clone(),
+        };
+        self.text("document", &key.to_string());
+        if key.to_string() != key.key {
+            self.text("document", &key.key);
+        }
+        self.text("user_id", &document.user);
+        self.text("collection", &document.collection);
+        self.text("file_type", document.file_type.name());
+        self.text("retrieval_mode", document.retrieval_mode.name());
+        self.text("parser_version", &document.parser);
+        let hash = u128::from_be_bytes(document.content_hash);
+        self.text("content_hash", &format!("{hash:032x}"));
+        let optional = [
+            ("filename", &document.filename),
+            ("address", &document.address),
+            ("title", &document.title),
+            ("venue", &document.venue),
+            ("doi", &document.doi),
+            ("category", &document.category),
+            ("difficulty", &document.difficulty),
+            ("language", &document.language),
+            ("document_summary", &document.summary),
+        ];
+        self.optional(&optional);
+        self.texts("author", &document.authors);
+        self.texts("prerequisite", &document.prerequisites);
+        self.texts("learning_outcome", &document.learning_outcomes);
+        self.texts("topic", &document.topics);
+        self.flag("stub", document.stub);
+        if let Some(year) = document.year {
+            self.number("year", i64::from(year));
+        }
+        if let Ok(moment) = i64::try_from(document.ingested_at_ms) {
+            self.number("ingested_at", moment);
+        }
+        self.free(&document.metadata);
+    }
+
+    fn types(&mut self, chunk: &ChunkRecord) {
+        self.text("level", chunk.level.name());
+        self.flag("is_summary", chunk.level == Level::Summary);
+        self.text("content_type", chunk.content_type.name());
+        self.text("chunk_type", chunk.chunk_type.name());
+        if let Some(kind) = chunk.section_type {
+            self.text("section_type", kind.name());
+        }
+        if let Some(kind) = chunk.sentence_type {
+            self.text("sentence_type", kind.name());
+        }
+        if let Some(kind) = chunk.proposition_type {
+            self.text("proposition_type", kind.name());
+        }
+        if let Some(verifiable) = chunk.verifiable {
+            self.flag("verifiable", verifiable);
+        }
+    }
+
+    fn place(&mut self, chunk: &ChunkRecord, place: Place) {
+        let location = &chunk.location;
+        if let Some(parent) = place.parent {
+            self.number("parent", i64::from(parent));
+        }
+        self.number("index_in_parent", i64::from(place.index));
+        if let Some((first, last)) = location.pages {
+            let last = last.min(first.saturating_add(PAGES_MAX));
+            (first..=last).for_each(|page| self.number("page", i64::from(page)));
+        }
+        if let Some(slide) = location.slide {
+            self.number("slide", i64::from(slide));
+        }
+        if let Some((first, last)) = location.lines {
+            self.span("line", u64::from(first), u64::from(last));
+        }
+        let (start, end) = location.chars;
+        if start < end {
+            self.span("char", start, end - 1);
+        }
+        if let Some((start, end)) = location.time_ms {
+            self.span("time", start, end.saturating_sub(1).max(start));
+        }
+        self.flag("has_boxes", !location.boxes.is_empty());
+    }
+
+    fn contents(&mut self, chunk: &ChunkRecord) {
+        let optional = [
+            ("chapter_number", &chunk.chapter_number),
+            ("chapter_title", &chunk.chapter_title),
+            ("section_number", &chunk.section_number),
+            ("section_title", &chunk.section_title),
+            ("symbol", &chunk.symbol),
+            ("summary", &chunk.summary),
+        ];
+        self.optional(&optional);
+        self.texts("heading", &chunk.heading_path);
+        self.texts("related_section", &chunk.related_sections);
+        self.texts("topic", &chunk.topics);
+        self.texts("keyword", &chunk.keywords);
+        self.texts("key_term", &chunk.key_terms);
+        self.texts("entity", &chunk.entities);
+        self.texts("equation", &chunk.equations);
+        self.texts("figure_ref", &chunk.figure_refs);
+        self.texts("image", &chunk.images);
+        self.flag("has_equations", !chunk.equations.is_empty());
+        self.flag("has_images", !chunk.images.is_empty());
+        self.flag("has_diagrams", chunk.has_diagrams);
+        self.number("citation_count", i64::from(chunk.citation_count));
+        self.number("token_count", i64::from(chunk.token_count));
+        self.number("word_count", i64::from(chunk.word_count));
+        self.number("char_count", chunk.text.chars().count() as i64);
+        if let Some(seconds) = chunk.reading_time_s {
+            self.number("reading_time", i64::from(seconds));
+        }
+        let thousandths = (f64::from(chunk.confidence) * 1000.0).round() as i64;
+        self.number("confidence", thousandths);
+        self.free(&chunk.metadata);
+    }
+
+    fn text(&mut self, field: &str, value: &str) {
         if !value.is_empty() {
-            facets.push(local, field, FacetValue::Text(value.into()));
-        }
-    };
-    push_document(&mut text, document);
-    push_chunk(&mut text, chunk);
-    let mut integer =
-        |field: &str, value: i64| facets.push(local, field, FacetValue::Integer(value));
-    for (key, value) in document.metadata.iter().chain(&chunk.metadata) {
-        if let Ok(value) = value.trim().parse() {
-            integer(&format!("meta.{key}"), value);
+            let value = FacetValue::Text(value.into());
+            self.facets.push(self.local, field, value);
         }
     }
-    integer("word_count", i64::from(chunk.word_count));
-    integer(
-        "confidence",
-        (f64::from(chunk.confidence) * 1000.0).round() as i64,
-    );
-    integer("citation_count", i64::from(chunk.citation_count));
-    integer("token_count", i64::from(chunk.token_count));
-    if let Some(year) = document.year {
-        integer("year", i64::from(year));
-    }
-    if let Some(slide) = chunk.location.slide {
-        integer("slide", i64::from(slide));
-    }
-    if let Some((first, last)) = chunk.location.pages {
-        let last = last.min(first.saturating_add(PAGES_MAX));
-        (first..=last).for_each(|page| integer("page", i64::from(page)));
-    }
-    if let Some((first, last)) = chunk.location.lines {
-        let last = last.min(first.saturating_add(LINES_MAX));
-        (first..=last).for_each(|line| integer("line", i64::from(line)));
-    }
-}
 
-fn push_document(text: &mut impl FnMut(&str, &str), document: &DocumentRecord) {
-    let key = DocumentKey {
-        user: document.user.clone(),
-        collection: document.collection.clone(),
-        key: document.key.clone(),
-    };
-    text("document", &key.to_string());
-    if key.to_string() != key.key {
-        text("document", &key.key);
+    fn texts(&mut self, field: &str, values: &[String]) {
+        values.iter().for_each(|value| self.text(field, value));
     }
-    text("user_id", &document.user);
-    text("collection", &document.collection);
-    text("file_type", document.file_type.name());
-    let optional = [
-        ("filename", &document.filename),
-        ("address", &document.address),
-        ("title", &document.title),
-        ("venue", &document.venue),
-        ("doi", &document.doi),
-        ("category", &document.category),
-        ("difficulty", &document.difficulty),
-        ("language", &document.language),
-    ];
-    for (field, value) in optional {
-        text(field, value.as_deref().unwrap_or_default());
-    }
-    document
-        .authors
-        .iter()
-        .for_each(|author| text("author", author));
-    document
-        .prerequisites
-        .iter()
-        .for_each(|known| text("prerequisite", known));
-    document
-        .learning_outcomes
-        .iter()
-        .for_each(|learnt| text("learning_outcome", learnt));
-    document
-        .topics
-        .iter()
-        .for_each(|topic| text("topic", topic));
-    document
-        .metadata
-        .iter()
-        .for_each(|(key, value)| text(&format!("meta.{key}"), value));
-}
 
-fn push_chunk(text: &mut impl FnMut(&str, &str), chunk: &ChunkRecord) {
-    text("level", chunk.level.name());
-    text("content_type", chunk.content_type.name());
-    text("chunk_type", chunk.chunk_type.name());
-    text("has_equations", yes_or_no(!chunk.equations.is_empty()));
-    text("has_diagrams", yes_or_no(chunk.has_diagrams));
-    let optional = [
-        ("chapter_number", &chunk.chapter_number),
-        ("chapter_title", &chunk.chapter_title),
-        ("section_number", &chunk.section_number),
-        ("section_title", &chunk.section_title),
-        ("symbol", &chunk.symbol),
-    ];
-    for (field, value) in optional {
-        text(field, value.as_deref().unwrap_or_default());
+    fn optional(&mut self, fields: &[(&str, &Option<String>)]) {
+        for (field, value) in fields {
+            self.text(field, value.as_deref().unwrap_or_default());
+        }
     }
-    chunk
-        .keywords
-        .iter()
-        .for_each(|keyword| text("keyword", keyword));
-    chunk
-        .key_terms
-        .iter()
-        .for_each(|term| text("key_term", term));
-    chunk
-        .metadata
-        .iter()
-        .for_each(|(key, value)| text(&format!("meta.{key}"), value));
-}
 
-fn yes_or_no(value: bool) -> &'static str {
-    if value { "true" } else { "false" }
+    fn flag(&mut self, field: &str, value: bool) {
+        self.text(field, if value { "true" } else { "false" });
+    }
+
+    fn number(&mut self, field: &str, value: i64) {
+        let value = FacetValue::Integer(value);
+        self.facets.push(self.local, field, value);
+    }
+
+    fn span(&mut self, field: &str, first: u64, last: u64) {
+        if let (Ok(first), Ok(last)) = (first.try_into(), last.try_into()) {
+            let (begins, ends) = span_ends(field);
+            self.number(&begins, first);
+            self.number(&ends, last);
+        }
+    }
+
+    /// Free metadata: text, and a number too where it is written as one.
+    fn free(&mut self, metadata: &[(String, String)]) {
+        for (key, value) in metadata {
+            let field = format!("{META}{key}");
+            self.text(&field, value);
+            if let Ok(number) = value.trim().parse() {
+                self.number(&field, number);
+            }
+        }
+    }
 }

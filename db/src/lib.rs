@@ -16,6 +16,7 @@
 //! Rows, records and keys are those of [`storage`].
 
 mod analysis;
+mod ask;
 mod calibrate;
 mod citations;
 pub mod compact;
@@ -28,11 +29,12 @@ pub mod document;
 mod edits;
 mod error;
 mod facets;
+mod items;
 mod maintenance;
 mod outside;
 mod progress;
+mod retrievals;
 mod segment;
-mod sentences;
 pub mod settings;
 mod space;
 pub mod stats;
@@ -45,21 +47,27 @@ mod works;
 pub use analysis::{Analysed, Central};
 pub use compact::Compacted;
 pub use database::{Database, Options};
-pub use digests::{Digest, DigestQuote, DigestRelation};
 pub use document::{
     NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
 };
 pub use edits::ConceptEdit;
 pub use error::Error;
+pub use items::ItemFigures;
 pub use loci_graph as graph;
-pub use loci_models::{EmbedError, Embedder};
+pub use loci_models::{EmbedError, Embedder, GenerateError, Generator};
 pub use loci_query as query;
 pub use loci_query::answer::{Answer, Hit};
+pub use loci_query::community::{CommunityDigest, DigestQuote, DigestRelation};
+pub use loci_query::critic::{Critique, Verdict};
 pub use loci_query::filter::Expr;
-pub use loci_query::{Effort, SearchRequest, Strategy};
+pub use loci_query::prompt::Prompt;
+pub use loci_query::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk};
 pub use loci_storage as storage;
 pub use loci_storage::{Disk, Durability};
 pub use progress::{Progress, Silent};
+pub use retrievals::{
+    HitName, Judged, Replay, ReplayFigures, Replayed, Retrieval, RetrievalMethod, Retrieved,
+};
 pub use settings::{EmbedderChoice, Settings};
 pub use stats::{PendingStats, Recount, SpaceStats, Stats};
 pub use transaction::WriteTransaction;

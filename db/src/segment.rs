@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use crate::citations::Cited;
 use crate::contributions::Said;
 use crate::cores;
-use crate::facets::push_facets;
+use crate::facets::{places, push_facets};
 use crate::space::Projector;
 use crate::views::View;
 
@@ -360,7 +360,7 @@ impl<'a> SegmentWriter<'a> {
             self.citations.push(Local(document.first.0 + place), cites);
         }
         let said = Said::stored(rows, document.id)?;
-        let said = said.counted(rows, document.id)?.into_owned();
+        let said = said.counted(rows, document.id)?;
         let mut ends = BTreeSet::new();
         for key in said.relations.keys() {
             let ends_of = keys::parse_relation(key);
@@ -370,7 +370,7 @@ impl<'a> SegmentWriter<'a> {
                     .flat_map(|(source, target, _)| [source, target]),
             );
         }
-        for (id, said) in said.concepts {
+        for (&id, said) in &said.concepts {
             // A name that nothing here makes visible would hide what else is called that.
             if !said.mentions.is_empty() || ends.contains(&id) {
                 self.push_name(rows, id)?;
@@ -378,14 +378,14 @@ impl<'a> SegmentWriter<'a> {
             for synonym in &said.synonyms {
                 self.names.push_synonym(synonym, id);
             }
-            for (place, count) in said.mentions {
+            for &(place, count) in &said.mentions {
                 self.mentions
                     .push(id, Local(document.first.0 + place), count);
             }
         }
-        for (key, said) in said.relations {
-            let (source, target, kind) = keys::parse_relation(&key)
-                .ok_or_else(|| missing(Table::RelationContributions, &key))?;
+        for (key, said) in &said.relations {
+            let (source, target, kind) = keys::parse_relation(key)
+                .ok_or_else(|| missing(Table::RelationContributions, key))?;
             let evidence: Vec<Local> = said
                 .chunks
                 .iter()
@@ -416,11 +416,12 @@ impl SegmentBuilder for SegmentWriter<'_> {
             Some(replaced) => Some(replaced.find(document)?),
             None => None,
         };
-        for (place, chunk) in (0u32..).zip(&document.chunks) {
+        let places = places(&document.chunks);
+        for ((place, chunk), beside) in (0u32..).zip(&document.chunks).zip(places) {
             let local = Local(document.first.0 + place);
             let layer = layer_of(place, chunk);
             self.languages[layer as usize].add(language.into(), 1);
-            push_facets(&mut self.facets, local, &document.record, chunk);
+            push_facets(&mut self.facets, local, &document.record, chunk, beside);
             let is_embedded = self.vectors.is_some() && is_embedded(document.record.embed, layer);
             let terms = match old {
                 Some(_) => Vec::new(),

@@ -3,11 +3,13 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use loci_index::analysis::code_of;
-use loci_storage::records::{ChunkRecord, DocumentRecord, FileType, ItemRecord};
+use loci_storage::records::{
+    ChunkRecord, DocumentRecord, Feedback, FileType, ItemRecord, RetrievalRecord,
+};
 use loci_storage::rows::encode;
 use loci_storage::staging::DocumentRows;
 use loci_storage::{
-    ChunkKey, DocumentId, DocumentKey, EditId, ItemId, Staging, StoreError, Table, keys,
+    ChunkKey, DocumentId, DocumentKey, EditId, ItemId, ResponseId, Staging, StoreError, Table, keys,
 };
 
 use crate::citations::{self, Cited};
@@ -17,6 +19,7 @@ use crate::document::{
 };
 use crate::edits;
 use crate::error::Error;
+use crate::retrievals::{self, HitName};
 use crate::settings::Settings;
 
 /// A write in progress. It sees its own changes; an error drops them all.
@@ -232,6 +235,40 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// Deletes a learning item; `false` when there is none.
     pub fn delete_item(&mut self, id: ItemId) -> Result<bool, Error> {
         self.step(|staging| Ok(staging.delete_item(id)?))
+    }
+
+    /// Records an answer, in the space that is active now; see [`crate::Database::record`].
+    pub(crate) fn put_retrieval(
+        &mut self,
+        mut record: RetrievalRecord,
+    ) -> Result<ResponseId, Error> {
+        self.step(|staging| {
+            record.space = staging.manifest().active_space;
+            Ok(staging.put_retrieval(&record)?)
+        })
+    }
+
+    /// Keeps what somebody made of a hit; see [`crate::Database::feedback`].
+    pub(crate) fn set_feedback(
+        &mut self,
+        response: ResponseId,
+        hit: &HitName,
+        feedback: Feedback,
+    ) -> Result<(), Error> {
+        self.step(|staging| {
+            let place = retrievals::place_of(staging, response, hit)?;
+            staging.set_feedback(response, place, feedback)?;
+            Ok(())
+        })
+    }
+
+    /// Forgets some old answers; see [`Staging::forget_retrievals`].
+    pub(crate) fn forget_retrievals(
+        &mut self,
+        before_ms: u64,
+        from: &[u8],
+    ) -> Result<(u64, Option<keys::Key>), Error> {
+        self.step(|staging| Ok(staging.forget_retrievals(before_ms, from)?))
     }
 
     /// The id of a document, as this writer sees it.

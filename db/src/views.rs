@@ -48,7 +48,7 @@ impl View {
     }
 
     /// The vector of a text in the active space; `None` where nothing makes one, or no word of it is known.
-    pub(crate) fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, Error> {
+    pub fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, Error> {
         match (&self.projector, &self.outside) {
             (Some(projector), _) => Ok(projector.embed(text, self.read.languages())),
             (None, Some(outside)) => outside.embed(text),

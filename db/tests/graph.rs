@@ -305,7 +305,7 @@ fn digests(database: &Database) -> (usize, usize, Vec<String>) {
     let view = database.view();
     let levels = view.read().communities().unwrap().level_count();
     let digests = view.digests(levels.saturating_sub(1)).unwrap();
-    let texts = digests.iter().map(locidb::Digest::text).collect();
+    let texts = digests.iter().map(locidb::CommunityDigest::text).collect();
     (analysed.digests_written, analysed.digests_kept, texts)
 }
 

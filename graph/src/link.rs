@@ -20,6 +20,8 @@ pub enum How {
     Synonym,
     /// By words of its name, written with a capital.
     Part,
+    /// Not at all, but its vector is near to that of the text.
+    Near,
 }
 
 /// A concept that a text names.

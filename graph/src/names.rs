@@ -17,8 +17,6 @@
 //!
 //! Start reading at [`NamesReader::get`].
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
@@ -69,8 +67,11 @@ impl Named {
 /// Collects the names that a segment mentions.
 #[derive(Debug, Default)]
 pub struct NamesBuilder {
-    names: BTreeMap<String, Named>,
-    parts: BTreeSet<Vec<u8>>,
+    /// In the order in which they came, with repeats.
+    names: Vec<(String, Named)>,
+    parts: Vec<Vec<u8>>,
+    /// Words in the longest name.
+    words_max: usize,
 }
 
 impl NamesBuilder {
@@ -82,56 +83,43 @@ impl NamesBuilder {
             let keys = telling.map(|word| part_key(&word.text, concept));
             self.parts.extend(keys);
         }
-        self.insert(
-            normalised,
-            Named {
-                synonym: false,
-                concept,
-            },
-        );
+        let named = Named {
+            synonym: false,
+            concept,
+        };
+        self.insert(normalised, words.len(), named);
     }
 
     /// Adds another name of a concept, normalised. Where it is the name of another concept, it loses;
     /// where it is a synonym of several, the lowest id wins.
     pub fn push_synonym(&mut self, normalised: &str, concept: ConceptId) {
-        self.insert(
-            normalised,
-            Named {
-                synonym: true,
-                concept,
-            },
-        );
+        let named = Named {
+            synonym: true,
+            concept,
+        };
+        self.insert(normalised, words(normalised).len(), named);
     }
 
-    fn insert(&mut self, normalised: &str, named: Named) {
-        if normalised.is_empty() {
-            return;
-        }
-        match self.names.entry(normalised.to_owned()) {
-            Entry::Vacant(entry) => {
-                entry.insert(named);
-            }
-            Entry::Occupied(mut entry) => {
-                let kept = named.min(*entry.get());
-                entry.insert(kept);
-            }
+    fn insert(&mut self, normalised: &str, words: usize, named: Named) {
+        if !normalised.is_empty() {
+            self.words_max = self.words_max.max(words);
+            self.names.push((normalised.to_owned(), named));
         }
     }
 
     /// The section's bytes.
-    pub fn finish(self) -> Vec<u8> {
-        let words_max = self
-            .names
-            .keys()
-            .map(|name| words(name).len())
-            .max()
-            .unwrap_or(0);
+    pub fn finish(mut self) -> Vec<u8> {
+        // Of several concepts with one name the smallest comes first, and stays.
+        self.names.sort_unstable();
+        self.names.dedup_by(|next, kept| next.0 == kept.0);
+        self.parts.sort_unstable();
+        self.parts.dedup();
         let mut bytes = Vec::new();
         extend(
             &mut bytes,
             [
                 VERSION,
-                count(words_max),
+                count(self.words_max),
                 count(self.names.len() + self.parts.len()),
                 count(self.parts.len()),
             ],

@@ -193,6 +193,10 @@ struct Splitter {
 
 impl Splitter {
     fn push(&mut self, c: char, at: usize) {
+        // Most are; the others are told apart by tables.
+        if c.is_ascii_alphanumeric() {
+            return self.letter(c, at);
+        }
         if is_joiner(c) {
             return;
         }

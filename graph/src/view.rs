@@ -202,6 +202,17 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
         })
     }
 
+    /// Where the live edges from `concept` lead, and what they say: in the order of segments, with repeats
+    /// where several state the same. Allocates nothing.
+    pub fn stated(
+        &self,
+        concept: ConceptId,
+    ) -> impl Iterator<Item = (ConceptId, &'a str)> + use<'a, B> {
+        let edges = self.live_edges(concept);
+        let outgoing = edges.filter(|(_, edge)| edge.outgoing);
+        outgoing.map(|(_, edge)| (edge.other, edge.kind))
+    }
+
     /// The live edges of `concept`, each (other end, direction, kind) once: by falling weight, then by
     /// other end, outgoing first, kind.
     pub fn edges(&self, concept: ConceptId) -> Vec<ViewEdge<'a>> {

@@ -9,9 +9,12 @@ use loci_storage::records::{ChunkType, Level};
 use serde::{Deserialize, Serialize};
 
 use crate::cite::Citation;
+use crate::community::CommunityDigest;
 use crate::context::Context;
+use crate::critic::Critique;
 use crate::fuse::{Found, Fused};
 use crate::intent::Intent;
+use crate::plan::Operator;
 
 /// The answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +23,9 @@ pub struct Answer {
     pub question: String,
     /// The strategy that answered: `hybrid`, `text`, `vector`, `graph`, …
     pub strategy: String,
+    /// Why it is that one, where it was for the planner to choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// What kind of chunk the question is after.
     pub intent: Intent,
     /// Generation of the snapshot that answered.
@@ -43,6 +49,9 @@ pub struct Answer {
     /// An answer in words, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Digest>,
+    /// How well the hits cover the question, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critique: Option<Critique>,
     /// What could not be searched, and why; empty for a whole answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<String>,
@@ -52,6 +61,12 @@ pub struct Answer {
     /// The plan as it ran, where asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explain: Option<Vec<ExplainStep>>,
+    /// The operators as they were planned, where asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Vec<Operator>>,
+    /// What the answer is called, where it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<u64>,
 }
 
 /// One chunk that answers.
@@ -182,6 +197,16 @@ pub struct CommunityHit {
     pub level: u32,
     /// What it is about.
     pub digest: String,
+}
+
+impl From<CommunityDigest> for CommunityHit {
+    fn from(digest: CommunityDigest) -> CommunityHit {
+        CommunityHit {
+            digest: digest.text(),
+            id: digest.id,
+            level: digest.level as u32,
+        }
+    }
 }
 
 /// An answer in words.

@@ -16,33 +16,43 @@ use loci_index::analysis::Analyzer;
 use loci_index::facets::{self, Predicate};
 use loci_index::text::{self, TextError, TextQuery, TextReader, TextScratch, TextSearch, Unknown};
 use loci_index::vector::{self, Effort, VectorQuery, VectorScratch, Visit, Way};
+use loci_storage::records::Level;
 use loci_storage::segment::{Layer, Section};
-use loci_storage::{ConceptId, Placed, Scored};
+use loci_storage::{ConceptId, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
 use crate::answer::ExplainStep;
 use crate::error::QueryError;
 use crate::filter::{Comparison, Expr, FacetValue, Test, evaluate};
-use crate::request::SearchRequest;
+use crate::fuse::Fused;
+use crate::plan::Extent;
+use crate::request::{SearchRequest, Walk};
 use crate::view::ReadView;
 
 /// Postings that are taken to be read in a microsecond: about half of what an idle core does.
 const POSTINGS_A_US: u64 = 400;
 
-/// What the arms share: the view, the layers to search, the filter, and the trace.
+/// What the arms share: the view, the chunks to search, and the trace.
 pub(crate) struct Run<'v> {
     pub(crate) view: &'v ReadView,
-    pub(crate) layers: &'static [Layer],
-    pub(crate) filter: Option<RoaringBitmap>,
-    pub(crate) explain: bool,
+    layers: &'static [Layer],
+    /// What the request allows.
+    allowed: Option<RoaringBitmap>,
+    /// What the best of a stage before leave.
+    narrowed: Option<RoaringBitmap>,
+    /// What the stage at hand knows already.
+    left_out: RoaringBitmap,
+    /// What is searched: by these three, and the levels.
+    filter: Option<RoaringBitmap>,
     pub(crate) trace: Trace,
     /// Words of the question that were not counted, for time.
     pub(crate) words_left_out: usize,
 }
 
-/// What each operator did.
+/// What each operator did, where that was asked for.
 #[derive(Default)]
 pub(crate) struct Trace {
+    explain: bool,
     pub(crate) steps: Vec<ExplainStep>,
 }
 
@@ -50,15 +60,18 @@ impl Trace {
     /// Runs one operator and notes how many candidates it gave and how long it took.
     pub(crate) fn step<T>(
         &mut self,
-        operator: &str,
+        operator: &'static str,
         run: impl FnOnce() -> Result<T, QueryError>,
-        candidates: impl FnOnce(&T) -> u64,
+        candidates: impl FnOnce(&T) -> usize,
     ) -> Result<T, QueryError> {
+        if !self.explain {
+            return run();
+        }
         let started = Instant::now();
         let result = run()?;
         self.steps.push(ExplainStep {
             operator: operator.into(),
-            candidates: candidates(&result),
+            candidates: candidates(&result) as u64,
             took_us: started.elapsed().as_micros() as u64,
             detail: None,
         });
@@ -66,8 +79,8 @@ impl Trace {
     }
 
     /// Says more of the last operator.
-    fn detail(&mut self, detail: String) {
-        if let Some(step) = self.steps.last_mut() {
+    pub(crate) fn detail(&mut self, detail: String) {
+        if let Some(step) = self.steps.last_mut().filter(|_| self.explain) {
             step.detail = Some(detail).filter(|detail| !detail.is_empty());
         }
     }
@@ -119,34 +132,136 @@ pub(crate) struct GraphFound {
     pub(crate) reached: Vec<Reached>,
 }
 
+/// Where the graph arm starts.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    /// Concepts of the question.
+    pub(crate) links: &'a [Link],
+    /// Concepts that were given.
+    pub(crate) concepts: &'a [ConceptId],
+    /// Chunks whose concepts start it, too.
+    pub(crate) heads: &'a [Ordinal],
+    /// Their share of the start, where there are others.
+    pub(crate) heads_share: f32,
+}
+
 impl<'v> Run<'v> {
-    /// Resolves levels and filter of a request.
-    pub(crate) fn new(view: &'v ReadView, request: &SearchRequest) -> Result<Run<'v>, QueryError> {
-        let levels: Vec<&str> = request.levels.iter().map(|level| level.name()).collect();
-        let layers: &[Layer] = if levels.is_empty() {
-            &[Layer::Leaves]
-        } else {
-            &Layer::ALL
-        };
-        let mut run = Run {
+    /// Searches the leaves of the chunk trees, all of them.
+    pub(crate) fn new(view: &'v ReadView, request: &SearchRequest) -> Run<'v> {
+        Run {
             view,
-            layers,
+            layers: &[Layer::Leaves],
+            allowed: None,
+            narrowed: None,
+            left_out: RoaringBitmap::new(),
             filter: None,
-            explain: request.explain,
-            trace: Trace::default(),
+            trace: Trace {
+                explain: request.explain,
+                steps: Vec::new(),
+            },
             words_left_out: 0,
-        };
-        let of_levels = (!levels.is_empty()).then(|| level_in(&levels));
-        let whole = match (of_levels, request.filter.clone()) {
-            (Some(levels), Some(filter)) => Some(Expr::And(vec![levels, filter])),
-            (levels, filter) => levels.or(filter),
-        };
-        if let Some(expr) = whole {
-            let mut trace = std::mem::take(&mut run.trace);
-            let filter = trace.step("filter", || run.allowed(&expr), RoaringBitmap::len)?;
-            (run.trace, run.filter) = (trace, Some(filter));
         }
-        Ok(run)
+    }
+
+    /// Keeps to what `expr` allows.
+    pub(crate) fn filter(&mut self, expr: Option<&Expr>) -> Result<(), QueryError> {
+        if let Some(expr) = expr {
+            let mut trace = std::mem::take(&mut self.trace);
+            let count = |allowed: &RoaringBitmap| allowed.len() as usize;
+            let allowed = trace.step("filter", || self.allowed(expr), count);
+            (self.trace, self.allowed) = (trace, Some(allowed?));
+            self.filter = self.bounds(None);
+        }
+        Ok(())
+    }
+
+    /// Keeps to chunks of `levels`; none: to the leaves of the chunk trees. `around`: the filter holds for a chunk
+    /// when it holds for any of the same document or section. `others`: documents without a chunk of the levels
+    /// are kept whole.
+    pub(crate) fn within(
+        &mut self,
+        levels: &[Level],
+        around: Option<Extent>,
+        others: bool,
+    ) -> Result<(), QueryError> {
+        self.filter = self.bounds(around);
+        if levels.is_empty() {
+            self.layers = &[Layer::Leaves];
+            return Ok(());
+        }
+        self.layers = &Layer::ALL;
+        let names: Vec<&str> = levels.iter().map(|level| level.name()).collect();
+        let expr = level_in(&names);
+        let mut trace = std::mem::take(&mut self.trace);
+        let count = |allowed: &RoaringBitmap| allowed.len() as usize;
+        let work = || {
+            let of_levels = self.allowed(&expr)?;
+            Ok(match others {
+                true => {
+                    (self.view.live() - self.view.around(&of_levels, Extent::Document)) | of_levels
+                }
+                false => of_levels,
+            })
+        };
+        let of_levels = trace.step("levels", work, count);
+        self.trace = trace;
+        let of_levels = of_levels?;
+        self.filter = Some(match self.filter.take() {
+            Some(bounds) => bounds & of_levels,
+            None => of_levels,
+        });
+        Ok(())
+    }
+
+    /// Keeps to `kept`, beside what the request allows, from the next [`Run::within`] on. All stays as it is where
+    /// nothing is kept.
+    pub(crate) fn narrow(&mut self, kept: RoaringBitmap) {
+        self.left_out.clear();
+        if !kept.is_empty() {
+            self.narrowed = Some(kept);
+        }
+    }
+
+    /// Leaves `known` out, from the next [`Run::within`] to the next [`Run::narrow`].
+    pub(crate) fn leave_out(&mut self, known: RoaringBitmap) {
+        self.left_out = known;
+    }
+
+    /// `k`, or as many as there are chunks: room is made for so many.
+    fn at_most(&self, k: usize) -> usize {
+        let segments = self.view.snapshot().segments();
+        let counts = segments.iter().map(|segment| segment.chunk_count as usize);
+        k.min(counts.sum())
+    }
+
+    /// Whether the request's filter allows a chunk.
+    pub(crate) fn allows(&self, chunk: Ordinal) -> bool {
+        let allowed = self.allowed.as_ref();
+        allowed.is_none_or(|allowed| allowed.contains(chunk.0))
+    }
+
+    /// Those of `hits` that the filter allows.
+    pub(crate) fn allowed_of(&self, mut hits: Vec<Fused>) -> Vec<Fused> {
+        if let Some(filter) = &self.filter {
+            hits.retain(|hit| filter.contains(hit.ordinal.0));
+        }
+        hits
+    }
+
+    /// What request and stages allow.
+    fn bounds(&self, around: Option<Extent>) -> Option<RoaringBitmap> {
+        let allowed = self.allowed.as_ref().map(|allowed| match around {
+            Some(to) => self.view.around(allowed, to),
+            None => allowed.clone(),
+        });
+        let bounds = match (allowed, &self.narrowed) {
+            (Some(allowed), Some(narrowed)) => Some(allowed & narrowed),
+            (allowed, narrowed) => allowed.or_else(|| narrowed.clone()),
+        };
+        match self.left_out.is_empty() {
+            true => bounds,
+            false => Some(bounds.unwrap_or_else(|| self.view.live()) - &self.left_out),
+        }
     }
 
     /// The live chunks that satisfy `expr`.
@@ -201,7 +316,7 @@ impl<'v> Run<'v> {
             &TextSearch<'_>,
         ) -> Result<(Vec<Scored>, usize), TextError>,
     ) -> Result<Vec<Scored>, QueryError> {
-        let (view, layers) = (self.view, self.layers);
+        let (view, layers, k) = (self.view, self.layers, self.at_most(k));
         let postings_max = match effort {
             Effort::Within(time) => {
                 let all = POSTINGS_A_US.saturating_mul(time.as_micros() as u64);
@@ -224,7 +339,7 @@ impl<'v> Run<'v> {
             }
             Ok(merged(lists, k))
         };
-        let hits = self.trace.step("text", run, |hits| hits.len() as u64)?;
+        let hits = self.trace.step("text", run, |hits| hits.len())?;
         if left_out > 0 {
             self.words_left_out = left_out;
             self.trace
@@ -257,12 +372,13 @@ impl<'v> Run<'v> {
         scratch: &mut VectorScratch,
     ) -> Result<Vec<Scored>, QueryError> {
         let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let k = self.at_most(k);
         let query = VectorQuery {
             filter,
             effort,
             ..VectorQuery::new(query, k)
         };
-        let (explain, mut ways) = (self.explain, Ways::default());
+        let (explain, mut ways) = (self.trace.explain, Ways::default());
         let run = || {
             let mut lists = Vec::with_capacity(layers.len());
             for &layer in layers {
@@ -273,50 +389,92 @@ impl<'v> Run<'v> {
             }
             Ok(merged(lists, k))
         };
-        let hits = self.trace.step("vector", run, |hits| hits.len() as u64)?;
+        let hits = self.trace.step("vector", run, |hits| hits.len())?;
         if explain {
             self.trace.detail(ways.to_string());
         }
         Ok(hits)
     }
 
-    /// The `k` chunks where a walk from the question's concepts most likely ends, then, where the
-    /// walk found fewer, chunks of the concepts within some hops.
+    /// The `k` chunks where a walk from `start` most likely ends, then, where the walk found fewer, chunks of
+    /// the concepts within some hops; only the latter for [`Walk::Hops`]. `told`: these concepts are wanted, too.
     pub(crate) fn graph(
         &mut self,
         graph: GraphView<'_, Section>,
-        links: &[Link],
-        hops: HopOptions,
+        start: Start<'_>,
+        (walk, hops): (Walk, HopOptions),
+        told: bool,
         k: usize,
     ) -> Result<GraphFound, QueryError> {
-        if links.is_empty() {
-            return Ok(GraphFound::default());
-        }
         let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let k = self.at_most(k);
         let run = || {
-            // Rarer still than the walk's own start: measured in docs/decisions/0001-fusion.md.
-            let weight = |link: &Link| link.share / graph.chunk_count(link.concept).max(1) as f32;
-            let weighed = links.iter().map(|link| (link.concept, weight(link)));
-            let weighed: Vec<_> = weighed.collect();
-            let seeds: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
-            // Chunks of the layers that are not searched are few: extractors speak of leaves.
-            let options = RestartOptions::default();
-            let mut chunks = restart_walk(graph, &weighed, options, filter, 2 * k).chunks;
-            chunks.retain(|hit| view.is_searched(hit.ordinal, layers));
-            chunks.truncate(k);
-            let walk = two_hop(graph, &seeds, hops);
+            let linked = start.links.iter().map(|link| link.concept);
+            let mut seeds: Vec<ConceptId> = linked.chain(start.concepts.iter().copied()).collect();
+            let mut chunks = Vec::new();
+            if walk == Walk::Restart {
+                let weighed = weighed(graph, start);
+                // Chunks of the layers that are not searched are few: extractors speak of leaves.
+                let options = RestartOptions::default();
+                chunks = restart_walk(graph, &weighed, options, filter, 2 * k).chunks;
+                chunks.retain(|hit| view.is_searched(hit.ordinal, layers));
+                chunks.truncate(k);
+            }
+            if seeds.is_empty() {
+                let of_heads = start.heads.iter().flat_map(|&head| graph.concepts(head));
+                seeds = of_heads.map(|(concept, _)| concept).collect();
+            }
+            if seeds.is_empty() {
+                return Ok(GraphFound::default());
+            }
+            let reached = match told || chunks.len() < k {
+                true => two_hop(graph, &seeds, hops).reached,
+                false => Vec::new(),
+            };
             if chunks.len() < k {
-                append(&mut chunks, chunks_of(graph, &walk.reached, filter, k), k);
+                append(&mut chunks, chunks_of(graph, &reached, filter, k), k);
             }
             chunks.retain(|hit| view.is_searched(hit.ordinal, layers));
-            Ok(GraphFound {
-                chunks,
-                reached: walk.reached,
-            })
+            Ok(GraphFound { chunks, reached })
         };
-        self.trace
-            .step("graph", run, |found| found.chunks.len() as u64)
+        self.trace.step("graph", run, |found| found.chunks.len())
     }
+}
+
+/// Where a walk with restart starts, and how much there.
+fn weighed(graph: GraphView<'_, Section>, start: Start<'_>) -> Vec<(ConceptId, f32)> {
+    let live = graph.live_chunk_count() as f32;
+    let rarity = |count: usize| (live / count.max(1) as f32).ln_1p();
+    // Rarer still than the walk's own start: measured in docs/decisions/0001-fusion.md.
+    let named = start.links.iter().map(|link| (link.concept, link.share));
+    let given = start.concepts.iter().map(|&concept| (concept, 1.0));
+    let mut mass = 0.0;
+    let mut weighed: Vec<(ConceptId, f32)> = Vec::new();
+    for (concept, share) in named.chain(given) {
+        let count = graph.chunk_count(concept);
+        let weight = share / count.max(1) as f32;
+        mass += weight * rarity(count);
+        weighed.push((concept, weight));
+    }
+    let of_heads: Vec<ConceptId> = start
+        .heads
+        .iter()
+        .flat_map(|&head| graph.concepts(head))
+        .map(|(concept, _)| concept)
+        .collect();
+    let rarities = of_heads
+        .iter()
+        .map(|&concept| rarity(graph.chunk_count(concept)));
+    let heads_mass: f32 = rarities.sum();
+    if heads_mass > 0.0 {
+        let share = start.heads_share.clamp(0.0, 0.99);
+        let weight = match mass > 0.0 {
+            true => share / (1.0 - share) * mass / heads_mass,
+            false => 1.0,
+        };
+        weighed.extend(of_heads.into_iter().map(|concept| (concept, weight)));
+    }
+    weighed
 }
 
 /// Chunks of concepts behind those of the walk; scores go on falling.

@@ -2,8 +2,6 @@
 //!
 //! Start reading at [`cite`].
 
-use std::fmt::Write;
-
 use loci_storage::records::{ChunkRecord, DocumentRecord, Location, PageBox};
 use loci_storage::{ChunkKey, DocumentKey};
 use serde::{Deserialize, Serialize};
@@ -59,8 +57,24 @@ pub fn cite(document: &DocumentRecord, chunk: &ChunkRecord) -> Citation {
         lines: location.lines,
         chars: location.chars,
         boxes: location.boxes.clone(),
-        link: link(&chunk_key(document, chunk.suffix)),
+        link: link_of(&document_key(document), chunk.suffix),
     }
+}
+
+/// The public key of a document, as it is printed.
+pub(crate) fn document_key(document: &DocumentRecord) -> String {
+    match document.user.is_empty() && document.collection.is_empty() && !document.key.contains("::")
+    {
+        true => document.key.clone(),
+        false => chunk_key(document, 0).document.to_string(),
+    }
+}
+
+/// Where to open a chunk of the document with this printed key.
+fn link_of(document: &str, suffix: u32) -> String {
+    let document = percent_encoded(document);
+    // `#` is `%23`.
+    format!("/note/{document}/chunk/{document}%23{suffix}")
 }
 
 /// The public key of a document's chunk.
@@ -75,15 +89,11 @@ pub fn chunk_key(document: &DocumentRecord, suffix: u32) -> ChunkKey {
 
 /// Where to open a chunk, as a path of the server.
 pub fn link(chunk: &ChunkKey) -> String {
-    let (document, chunk) = (chunk.document.to_string(), chunk.to_string());
-    format!(
-        "/note/{}/chunk/{}",
-        percent_encoded(&document),
-        percent_encoded(&chunk)
-    )
+    link_of(&chunk.document.to_string(), chunk.suffix)
 }
 
-fn label(document: &DocumentRecord, chunk: &ChunkRecord) -> String {
+/// The label of a citation.
+pub(crate) fn label(document: &DocumentRecord, chunk: &ChunkRecord) -> String {
     match (place(&chunk.location), section(chunk)) {
         (Some(place), Some(section)) => format!("{place}, {section}"),
         (Some(place), None) if chunk.location.pages.is_some() => place,
@@ -178,12 +188,15 @@ pub(crate) fn name(document: &DocumentRecord) -> &str {
 
 /// Everything but unreserved characters as `%XX` (RFC 3986, section 2.3).
 fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut encoded = String::with_capacity(text.len() + 8);
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            write!(encoded, "%{byte:02X}").expect("writing to a string does not fail");
+            encoded.push('%');
+            encoded.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            encoded.push(char::from(DIGITS[usize::from(byte & 15)]));
         }
     }
     encoded

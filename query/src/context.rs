@@ -8,9 +8,12 @@
 //!
 //! Start reading at [`assemble`].
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
+
+use crate::tokens::stands_alone;
 
 /// A context: the text, and what it is made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -79,14 +82,18 @@ pub struct Extent<'a> {
 /// Costs two estimates of the whole text a hit.
 pub fn assemble(hits: &[Passage<'_>], budget: usize, tokens: &dyn Fn(&str) -> usize) -> Context {
     let mut plan = Plan::default();
-    let fits = |plan: &Plan| tokens(&plan.render(hits).text) <= budget;
+    let mut best: HashMap<&str, usize> = HashMap::new();
+    for (place, hit) in hits.iter().enumerate() {
+        best.entry(hit.document).or_insert(place);
+    }
+    let fits = |plan: &Plan| tokens(&plan.render(hits, &best).text) <= budget;
     for hit in 0..hits.len() {
         plan.improve(fits, |plan| plan.show(hits, hit));
     }
     for hit in 0..hits.len() {
         plan.improve(fits, |plan| plan.fill(hits, hit));
     }
-    let mut context = plan.render(hits);
+    let mut context = plan.render(hits, &best);
     if plan.groups.is_empty() && !hits.is_empty() {
         context = beginning(&hits[0], |context| tokens(&context.text) <= budget);
     }
@@ -188,12 +195,10 @@ impl Plan {
         }
     }
 
-    fn render(&self, hits: &[Passage<'_>]) -> Context {
+    /// `best`: the place of the best hit of each document.
+    fn render(&self, hits: &[Passage<'_>], best: &HashMap<&str, usize>) -> Context {
         let mut groups: Vec<&Group> = self.groups.iter().collect();
-        let best = |group: &Group| {
-            let document = hits[group.first].document;
-            hits.iter().position(|hit| hit.document == document)
-        };
+        let best = |group: &Group| best[hits[group.first].document];
         groups.sort_by_key(|group| (best(group), section(&hits[group.first]).chars));
         let sections = groups.iter().map(|group| group.render(hits)).collect();
         headed(sections)
@@ -294,12 +299,14 @@ fn headed(sections: Vec<ContextSection>) -> Context {
     }
 }
 
-/// The longest beginning of a hit that fits, cut between words; empty when not one word fits.
+/// The longest beginning of a hit that fits, cut between words, in scripts that do not part them between
+/// characters; empty when not one word fits.
 fn beginning(hit: &Passage<'_>, fits: impl Fn(&Context) -> bool) -> Context {
     let text = hit.own.text;
+    let first = text.len() - text.trim_start().len();
     let cuts: Vec<usize> = text
         .char_indices()
-        .filter(|&(at, c)| c.is_whitespace() && !text[..at].trim().is_empty())
+        .filter(|&(at, c)| at > first && (c.is_whitespace() || stands_alone(c)))
         .map(|(at, _)| at)
         .collect();
     let cut = |at: usize| {

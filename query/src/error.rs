@@ -13,6 +13,9 @@ pub enum QueryError {
     /// bring a vector.
     #[error("the vector arm cannot answer: {0}")]
     NoVector(&'static str),
+    /// The global strategy was asked for where communities have no digests. Run `analyze`, which writes them.
+    #[error("there are no digests of communities to answer from; `loci analyze` writes them")]
+    NoDigests,
     /// The question's vector is not of the store's space.
     #[error("the question's vector: {0}")]
     Vector(#[source] VectorError),
@@ -22,15 +25,30 @@ pub enum QueryError {
     /// The question is not in the language of text questions. Correct it at the column.
     #[error("the question, {0}")]
     Syntax(#[from] SyntaxError),
+    /// The question asks for more than the language of text questions allows. Ask for less.
+    #[error("the question: {0}")]
+    Question(&'static str),
+    /// An option of the request has no such name or value. The message says what there is.
+    #[error("{0}")]
+    Option(String),
     /// The text index cannot be read. It is rebuilt when the store is opened again.
     #[error("text index: {0}")]
-    Text(#[from] TextError),
+    Text(#[source] TextError),
     /// The facets cannot be read. They are rebuilt when the store is opened again.
     #[error("facets: {0}")]
     Facets(#[from] FacetError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<TextError> for QueryError {
+    fn from(error: TextError) -> QueryError {
+        match error {
+            TextError::Question(why) => QueryError::Question(why),
+            _ => QueryError::Text(error),
+        }
+    }
 }
 
 impl From<VectorError> for QueryError {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Text that only the hundredth vector hit confirms still moves up; measured flat from 50 to 200.
 pub const fn candidates_for(k: usize) -> usize {
-    if k > 50 { 2 * k } else { 100 }
+    if k > 50 { k.saturating_mul(2) } else { 100 }
 }
 
 /// How the lists of three arms become one. Plain data: it is stored and printed as JSON.
@@ -38,7 +38,7 @@ impl Default for Fusion {
 
 /// The default rule's numbers.
 ///
-/// A chunk's score is `(1 - v) · text + v · vector + g · 61 / (60 + graph rank)`, where `text` and
+/// A chunk's score is `(1 - v) · text + v · vector + g · (k + 1) / (k + graph rank)`, where `text` and
 /// `vector` are its scores from 0 to 1 of the list's best, 0 where the list lacks it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -54,15 +54,47 @@ pub struct Mixture {
     /// Concentration is the best score as a share of all: a walk from a rare name ends in few
     /// chunks and knows something, one from common words ends everywhere and knows nothing.
     pub graph_trust: f32,
+    /// `k`, ≥ 0: larger flattens the head of the graph's list.
+    pub graph_k: f32,
+    /// The share of a graph list's scores, in 0..=1, that must fall on the 20 best chunks by text and vectors for
+    /// the list to be trusted fully; below, its weight falls in proportion. 0 trusts every list, and where text
+    /// and vectors found nothing the graph's is trusted.
+    pub graph_agreement: f32,
+    /// The share of a question, in 0..=1 of the weight of its terms, that the concepts it names must cover for
+    /// the graph to be trusted fully: see [`Mixture::covered`].
+    pub graph_coverage: f32,
+}
+
+/// The best by text and vectors that a graph's list should agree with.
+const AGREED: usize = 20;
+
+impl Mixture {
+    /// This rule for a question of which named concepts cover the share `coverage`: the graph weighs less in
+    /// proportion where they cover less than is wanted. A question about something that is not a concept of
+    /// the store walks from words that it only mentions by the way.
+    pub fn covered(self, coverage: f32) -> Mixture {
+        let trusted = match self.graph_coverage > 0.0 {
+            true => (coverage / self.graph_coverage).clamp(0.0, 1.0),
+            false => 1.0,
+        };
+        Mixture {
+            graph_weight: self.graph_weight * trusted,
+            ..self
+        }
+    }
 }
 
 impl Default for Mixture {
-    /// 70 parts vector to 30 text, half a share of graph, trusted from a concentration of ½.
+    /// 70 parts vector to 30 text, ¾ of a share of graph, trusted from a concentration of ½, an agreement of a
+    /// fifth and a coverage of ½, `k` 20.
     fn default() -> Self {
         Mixture {
             vector_share: 0.7,
-            graph_weight: 0.5,
+            graph_weight: 0.75,
             graph_trust: 0.5,
+            graph_k: 20.0,
+            graph_agreement: 0.2,
+            graph_coverage: 0.5,
         }
     }
 }
@@ -217,9 +249,45 @@ impl Accumulator {
             Arm::Text => self.add(arm, list, 1.0 - vector, |_, score| scale.at(score)),
             Arm::Vector => self.add(arm, list, vector, |_, score| scale.at(score)),
             Arm::Graph => {
-                let weight = mixture.graph_weight * scale.trust(list, mixture.graph_trust);
-                self.add(arm, list, weight, |rank, _| (RRF_K + 1.0) / (RRF_K + rank));
+                let weight = mixture.graph_weight
+                    * scale.trust(list, mixture.graph_trust)
+                    * self.agreement(list, mixture.graph_agreement);
+                let k = mixture.graph_k.max(0.0);
+                self.add(arm, list, weight, |rank, _| (k + 1.0) / (k + rank));
             }
+        }
+    }
+
+    /// How far a list is trusted that wants this share of its scores among the best so far, in 0..=1.
+    fn agreement(&self, list: &[Scored], full: f32) -> f32 {
+        if full <= 0.0 || self.hits.is_empty() {
+            return 1.0;
+        }
+        let mut best: [(f32, Ordinal); AGREED] = [(f32::NEG_INFINITY, Ordinal(0)); AGREED];
+        let better =
+            |a: (f32, Ordinal), b: (f32, Ordinal)| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)).is_gt();
+        for hit in &self.hits {
+            let new = (hit.score, hit.ordinal);
+            if better(new, best[AGREED - 1]) {
+                let at = best.partition_point(|&known| better(known, new));
+                best[at..].rotate_right(1);
+                best[at] = new;
+            }
+        }
+        let found = &best[..self.hits.len().min(AGREED)];
+        let (mut all, mut agreed) = (0.0, 0.0);
+        for hit in list
+            .iter()
+            .filter(|hit| hit.score.is_finite() && hit.score > 0.0)
+        {
+            all += hit.score;
+            if found.iter().any(|&(_, known)| known == hit.ordinal) {
+                agreed += hit.score;
+            }
+        }
+        match all > 0.0 {
+            true => (agreed / all / full).clamp(0.0, 1.0),
+            false => 1.0,
         }
     }
 

@@ -121,15 +121,34 @@ const CONCEPT_FIRST: &[&str] = &[
     "definition of",
     "meaning of",
     "state the",
-    "why is",
-    "why are",
-    "why does",
-    "why do",
     "introduce",
     "tell me about",
 ];
 
 const CONCEPT_ANYWHERE: &[&str] = &["definition", "what is meant by", "the meaning of"];
+
+/// Each phrase that tells wherever it stands has one of these.
+const TELLING_WORDS: &[&str] = &[
+    "example",
+    "examples",
+    "problem",
+    "problems",
+    "instance",
+    "illustration",
+    "illustrate",
+    "illustrates",
+    "case",
+    "cases",
+    "exercise",
+    "exercises",
+    "practice",
+    "quiz",
+    "test",
+    "homework",
+    "definition",
+    "meant",
+    "meaning",
+];
 
 /// Politeness before the question proper.
 const COURTESIES: &[&str] = &[
@@ -155,7 +174,12 @@ const COURTESIES: &[&str] = &[
 pub fn intent(question: &str) -> Intent {
     let words = words(question);
     let asked = without_courtesies(&words);
-    let anywhere = |phrases: &[&str]| phrases.iter().any(|phrase| contains(&words, phrase));
+    // Most questions have none of these words, and so none of the phrases.
+    let may_have = words
+        .iter()
+        .any(|word| TELLING_WORDS.contains(&word.as_str()));
+    let anywhere =
+        |phrases: &[&str]| may_have && phrases.iter().any(|phrase| contains(&words, phrase));
     let first = |phrases: &[&str]| phrases.iter().any(|phrase| starts(asked, phrase));
     let concept_first = first(CONCEPT_FIRST);
     if anywhere(EXAMPLE_ANYWHERE) || first(EXAMPLE_FIRST) {
@@ -169,34 +193,38 @@ pub fn intent(question: &str) -> Intent {
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '’';
     let words = text.split(apart).filter(|word| !word.is_empty());
     words
-        .map(|word| word.to_lowercase().replace('’', "'"))
+        .map(|word| match word.is_ascii() {
+            true => word.to_ascii_lowercase(),
+            false => word.to_lowercase().replace('’', "'"),
+        })
         .collect()
 }
 
-fn without_courtesies(words: &[String]) -> &[String] {
-    let known = |phrase: &&&str| starts(words, phrase) && words.len() > phrase.split(' ').count();
+fn without_courtesies(mut words: &[String]) -> &[String] {
     // "tell me about" asks, "tell me" alone is polite.
-    if starts(words, "tell me about") {
-        return words;
+    while !starts(words, "tell me about") {
+        let len = |phrase: &&str| phrase.split(' ').count();
+        let known = |phrase: &&&str| starts(words, phrase) && words.len() > len(phrase);
+        match COURTESIES.iter().find(known) {
+            Some(phrase) => words = &words[len(phrase)..],
+            None => break,
+        }
     }
-    match COURTESIES.iter().find(known) {
-        Some(phrase) => without_courtesies(&words[phrase.split(' ').count()..]),
-        None => words,
-    }
+    words
 }
 
-fn starts(words: &[String], phrase: &str) -> bool {
+pub(crate) fn starts(words: &[String], phrase: &str) -> bool {
     let mut words = words.iter();
     phrase
         .split(' ')
         .all(|wanted| words.next().is_some_and(|word| word == wanted))
 }
 
-fn contains(words: &[String], phrase: &str) -> bool {
+pub(crate) fn contains(words: &[String], phrase: &str) -> bool {
     (0..words.len()).any(|at| starts(&words[at..], phrase))
 }
 
@@ -211,6 +239,7 @@ mod tests {
             ("what’s a mutex", Intent::Concept),
             ("Explain borrow checking", Intent::Concept),
             ("Could you please define entropy?", Intent::Concept),
+            ("So please tell me what is entropy", Intent::Concept),
             ("Tell me about wave functions", Intent::Concept),
             ("Show me an example of momentum", Intent::Example),
             ("What is an example of a closure?", Intent::Example),
@@ -234,6 +263,16 @@ mod tests {
         ];
         for (question, want) in cases {
             assert_eq!(intent(question), want, "{question}");
+        }
+    }
+
+    #[test]
+    fn every_phrase_that_stands_anywhere_has_a_telling_word() {
+        for phrase in [EXAMPLE_ANYWHERE, QUESTION_ANYWHERE, CONCEPT_ANYWHERE].concat() {
+            assert!(
+                phrase.split(' ').any(|word| TELLING_WORDS.contains(&word)),
+                "{phrase}"
+            );
         }
     }
 

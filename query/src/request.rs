@@ -1,19 +1,34 @@
 //! What is asked: the question and how to answer it.
+//!
+//! A request is plain data: it is kept and sent as JSON, and any one of its options is changed by name
+//! ([`SearchRequest::with`]), which is how two ways to answer are compared.
+//!
+//! Start reading at [`SearchRequest`].
 
 pub use loci_index::vector::Effort;
+use loci_storage::ConceptId;
 use loci_storage::records::Level;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::error::QueryError;
 use crate::filter::Expr;
 use crate::fuse::Fusion;
+use crate::intent::Intent;
 
-/// Which arms answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Which arms answer, and in how many stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// All arms that the store has, fused.
+    /// The one of the others that suits the question and the store; the answer says which, and why.
     #[default]
+    Auto,
+    /// All arms that the store has, fused.
     Hybrid,
+    /// Documents by their summaries, then sections within these, then propositions within those.
+    Staged,
+    /// The digests of communities, for questions about the whole store.
+    Global,
     /// Text alone: BM25.
     Text,
     /// Vectors alone.
@@ -24,8 +39,11 @@ pub enum Strategy {
 
 impl Strategy {
     /// All strategies.
-    pub const ALL: [Strategy; 4] = [
+    pub const ALL: [Strategy; 7] = [
+        Strategy::Auto,
         Strategy::Hybrid,
+        Strategy::Staged,
+        Strategy::Global,
         Strategy::Text,
         Strategy::Vector,
         Strategy::Graph,
@@ -34,65 +52,182 @@ impl Strategy {
     /// The name that JSON and the command line use.
     pub const fn name(self) -> &'static str {
         match self {
+            Strategy::Auto => "auto",
             Strategy::Hybrid => "hybrid",
+            Strategy::Staged => "staged",
+            Strategy::Global => "global",
             Strategy::Text => "text",
             Strategy::Vector => "vector",
             Strategy::Graph => "graph",
         }
     }
 
-    /// Whether the vector arm runs.
+    /// Whether the question's vector can be of use.
     pub const fn uses_vectors(self) -> bool {
-        matches!(self, Strategy::Hybrid | Strategy::Vector)
+        !matches!(self, Strategy::Text | Strategy::Graph)
     }
 
-    /// The strategy with this name; `auto` is `hybrid`.
+    /// The strategy with this name.
     pub fn from_name(name: &str) -> Option<Strategy> {
-        match name {
-            "auto" => Some(Strategy::Hybrid),
-            _ => Self::ALL
-                .into_iter()
-                .find(|strategy| strategy.name() == name),
+        Self::ALL
+            .into_iter()
+            .find(|strategy| strategy.name() == name)
+    }
+}
+
+/// Where the graph arm starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Seeds {
+    /// Whether it starts at the concepts of the question: those that it names, and those whose vectors
+    /// are near to it.
+    pub question: bool,
+    /// It starts at these, too.
+    pub concepts: Vec<ConceptId>,
+    /// It starts at the concepts of so many of the best chunks by text and vectors, too.
+    pub hits: usize,
+}
+
+impl Default for Seeds {
+    /// The question's concepts alone.
+    fn default() -> Seeds {
+        Seeds {
+            question: true,
+            concepts: Vec::new(),
+            hits: 0,
+        }
+    }
+}
+
+/// How the graph arm goes from its seeds to chunks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Walk {
+    /// A walk with restart over the links of concepts and chunks; then, where it finds fewer chunks than
+    /// wanted, as [`Walk::Hops`].
+    #[default]
+    Restart,
+    /// Concepts within some hops by distance, then PageRank; then their chunks.
+    Hops,
+}
+
+/// What the chunks of an answer bring with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Climb {
+    /// As each document says: its parent, or the whole document.
+    #[default]
+    Document,
+    /// The parent.
+    Parent,
+    /// The whole document, within the budget.
+    FullDoc,
+    /// Nothing.
+    None,
+}
+
+/// What moves a chunk up or down after the arms are fused.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rerank {
+    /// Whether a question with an intent gets half of its hits from the chunk type that answers it and
+    /// half from the one that supports it, as far as there are hits of these types that are good enough.
+    pub types: bool,
+    /// How much the doubt in a chunk counts against it, 0..=1: its score is multiplied by
+    /// `1 - weight · (1 - confidence)`.
+    pub confidence: f32,
+    /// How much citations count for a chunk, 0..=1: its score is multiplied by
+    /// `1 + weight · density`, the citations it makes for every 50 tokens, 1 at most.
+    pub citations: f32,
+}
+
+impl Default for Rerank {
+    /// By type, a third of the score for doubt, nothing for citations.
+    fn default() -> Rerank {
+        Rerank {
+            types: true,
+            confidence: 0.33,
+            citations: 0.0,
         }
     }
 }
 
 /// A question with everything that says how to answer it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct SearchRequest {
     /// The question, in words.
     pub question: String,
     /// Its vector in the store's active space; `None` leaves the vector arm out.
     pub vector: Option<Vec<f32>>,
-    /// How many hits to return at most.
+    /// How many hits to return at most, where levels have no limits of their own.
     pub k: usize,
-    /// How many hits of a level to return at most. Not empty: only these levels are searched.
+    /// How many hits of a level to return at most, each level once. Not empty: only these levels are searched.
     pub level_limits: Vec<(Level, usize)>,
-    /// Levels to search; empty for passages: the leaves of the chunk trees.
+    /// Levels to search; empty for those that suit the question, which are passages (the leaves of the
+    /// chunk trees) unless the strategy is `auto`.
     pub levels: Vec<Level>,
     /// Which arms answer.
     pub strategy: Strategy,
     /// Which chunks may be hits.
+    #[serde(with = "as_text")]
     pub filter: Option<Expr>,
+    /// What kind of chunk the question is after; `None`: told from its words.
+    pub intent: Option<Intent>,
     /// Tokens of the assembled context at most; `None` assembles none.
     pub context_tokens: Option<usize>,
-    /// How the arms become one list; `None`: by the store's calibrated share.
+    /// What hits bring with them.
+    pub climb: Climb,
+    /// How the arms become one list; `None`: by the store's calibrated shares.
     pub fusion: Option<Fusion>,
+    /// Hits that each arm brings; `None`: 100, or twice `k` where that is more.
+    pub candidates: Option<usize>,
+    /// Where the graph arm starts.
+    pub seeds: Seeds,
+    /// How it goes on from there.
+    pub walk: Walk,
     /// Concepts recognised in the question at most.
     pub query_concepts: usize,
+    /// How near a concept's vector must be to the question's to be one of them, -1..=1.
+    pub concept_similarity_min: f32,
     /// Hops of a walk from them, 1 to 3.
     pub hops: usize,
     /// Concepts that the walk returns at most.
     pub neighbours: usize,
+    /// What moves hits after fusion.
+    pub rerank: Rerank,
+    /// How much being unlike the hits before it counts for a hit, 0..=1: maximal marginal relevance. `None`
+    /// and 0 leave hits as they are ranked.
+    pub diversity: Option<f32>,
+    /// Documents, sections and propositions that the stages of [`Strategy::Staged`] keep.
+    pub stages: (usize, usize, usize),
+    /// Communities whose digests are told beside the hits; those that answer, 5 unless told, for
+    /// [`Strategy::Global`].
+    pub communities: usize,
+    /// Whether the answer is to be put in words: then the three best communities of the question's concepts are
+    /// told unless `communities` says otherwise. `Database::ask` sets it.
+    pub answer: bool,
+    /// Whether an answer in words says how well the hits cover the question, and what they lack.
+    pub critic: bool,
+    /// Whether the answer names concepts: those of the question, the relations among those that the graph
+    /// reached, and the way from the question to each hit. They are read for nothing else.
+    pub concepts: bool,
     /// Whether the question is written in the language of [`TextQuery`](loci_index::text::TextQuery), for
     /// [`Strategy::Text`]; else, and for other strategies, all signs in it are text.
     pub syntax: bool,
     /// Whether hits say which of their characters the question asked for.
     pub highlights: bool,
     /// How far the search for near vectors goes in large segments.
+    #[serde(with = "as_text_whole")]
     pub effort: Effort,
     /// Whether the answer says what each operator did.
     pub explain: bool,
+}
+
+impl Default for SearchRequest {
+    fn default() -> SearchRequest {
+        SearchRequest::new("")
+    }
 }
 
 impl SearchRequest {
@@ -104,17 +239,168 @@ impl SearchRequest {
             k: 10,
             level_limits: Vec::new(),
             levels: Vec::new(),
-            strategy: Strategy::Hybrid,
+            strategy: Strategy::Auto,
             filter: None,
+            intent: None,
             context_tokens: None,
+            climb: Climb::default(),
             fusion: None,
+            candidates: None,
+            seeds: Seeds::default(),
+            walk: Walk::default(),
             query_concepts: 10,
+            concept_similarity_min: 0.3,
             hops: 2,
             neighbours: 20,
+            rerank: Rerank::default(),
+            diversity: None,
+            stages: (10, 20, 30),
+            communities: 0,
+            answer: false,
+            concepts: true,
+            critic: false,
             syntax: false,
             highlights: false,
             effort: Effort::default(),
             explain: false,
         }
+    }
+
+    /// This request with one option changed. `name`: as the fields are called, with a point for what lies
+    /// within (`rerank.types`, `fusion.vector_share`). `value`: JSON, or a bare word for a string.
+    ///
+    /// # Errors
+    /// [`QueryError::Option`] for an unknown name, or a value that the option does not take.
+    pub fn with(&self, name: &str, value: &str) -> Result<SearchRequest, QueryError> {
+        let wrong = |why: String| QueryError::Option(format!("{name}: {why}"));
+        let mut whole = serde_json::to_value(self).map_err(|why| wrong(why.to_string()))?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
+        if name.starts_with("fusion.") && whole["fusion"].is_null() {
+            whole["fusion"] = serde_json::to_value(Fusion::default()).unwrap_or_default();
+        }
+        let mut place = &mut whole;
+        for part in name.split('.') {
+            let known: Vec<String> = match &*place {
+                Value::Object(map) => map.keys().cloned().collect(),
+                _ => Vec::new(),
+            };
+            place = place
+                .get_mut(part)
+                .ok_or_else(|| wrong(format!("no such option; there are {}", known.join(", "))))?;
+        }
+        *place = value;
+        serde_json::from_value(whole).map_err(|why| wrong(why.to_string()))
+    }
+}
+
+/// An option that is written as text.
+mod as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<T: Display, S: Serializer>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => serializer.collect_str(value),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(D::Error::custom))
+            .transpose()
+    }
+}
+
+/// A value that is written as text.
+mod as_text_whole {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<T: Display, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_changed_by_name() {
+        let request = SearchRequest::new("q");
+        let changed = [
+            ("k", "3"),
+            ("strategy", "graph"),
+            ("filter", "page = 3"),
+            ("effort", "recall=0.9"),
+            ("levels", "[\"section\"]"),
+            ("rerank.types", "false"),
+            ("fusion.vector_share", "0.25"),
+            ("seeds.hits", "5"),
+            ("diversity", "0.3"),
+        ];
+        let changed = changed.iter().fold(request, |request, (name, value)| {
+            request.with(name, value).unwrap()
+        });
+        assert_eq!(changed.k, 3);
+        assert_eq!(changed.strategy, Strategy::Graph);
+        assert_eq!(changed.filter.unwrap().to_string(), "page = 3");
+        assert_eq!(changed.effort, Effort::Recall(0.9));
+        assert_eq!(changed.levels, [Level::Section]);
+        assert!(!changed.rerank.types);
+        assert!(matches!(changed.fusion, Some(Fusion::Mixture(m)) if m.vector_share == 0.25));
+        assert_eq!((changed.seeds.hits, changed.diversity), (5, Some(0.3)));
+    }
+
+    #[test]
+    fn wrong_options_say_what_there_is() {
+        for (name, value, says) in [
+            ("kk", "3", "candidates"),
+            ("k", "many", "k: "),
+            ("rerank.type", "true", "confidence"),
+            ("filter", "page =", "value"),
+        ] {
+            let error = SearchRequest::new("q").with(name, value).unwrap_err();
+            assert!(error.to_string().contains(says), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_back_from_json() {
+        let request = SearchRequest {
+            filter: Some(Expr::parse("page in 3..5 and not collection = drafts").unwrap()),
+            effort: Effort::Within(std::time::Duration::from_micros(500)),
+            vector: Some(vec![0.5, -1.0]),
+            ..SearchRequest::new("what?")
+        };
+        let json = serde_json::to_string(&request).unwrap();
+        let back: SearchRequest = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, request);
     }
 }

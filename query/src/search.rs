@@ -1,42 +1,47 @@
-//! One question over one view: analyse, filter, run the arms, fuse, fetch, climb, cite, assemble.
+//! A plan run over one view: analyse, filter, arms, fuse, rank, fetch, climb, cite, assemble.
 //!
 //! Always true: everything in an answer is of one generation; redb is read only for the chunks
-//! that are returned, their parents and the concepts that are named.
+//! that are returned, what they bring with them and the concepts that are named.
 //!
-//! Start reading at [`Searcher::search`].
+//! Start reading at [`Searcher::search`], then [`Execution::step`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Instant;
 
-use loci_graph::{GraphView, HopOptions, How, Link, Reached};
+use loci_graph::{GraphView, HopOptions, How, Link};
 use loci_index::analysis::{Analyzer, Language, untagged};
-use loci_index::text::{Highlighter, TextQuery, TextScratch, Unknown};
+use loci_index::text::{self, Highlighter, TextQuery, TextScratch, Unknown};
 use loci_index::vector::VectorScratch;
-use loci_storage::records::{ChunkRecord, DocumentRecord};
-use loci_storage::rows::missing;
-use loci_storage::segment::Section;
+use loci_storage::segment::{Layer, Section, SkeletonRow};
+use loci_storage::snapshot::Place;
 use loci_storage::staging::indexed_text;
-use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, Scored, StoreError, Table, keys};
+use loci_storage::{ConceptId, Ordinal, Scored};
 use parking_lot::Mutex;
+use roaring::RoaringBitmap;
 
-use crate::answer::{
-    Answer, ConceptHit, ConceptSource, Hit, Methods, ParentHit, RelationHit, Suggestion,
-};
-use crate::arms::{GraphFound, Run};
-use crate::cite::{chunk_key, cite, name};
-use crate::context::{Context, Extent, Passage, assemble};
+use crate::answer::{Answer, CommunityHit, RelationHit, Suggestion};
+use crate::arms::{GraphFound, Run, Start};
+use crate::community::CommunityDigest;
+use crate::context::Context;
 use crate::error::QueryError;
-use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture, candidates_for};
-use crate::intent::intent;
+use crate::fetch::{Cited, Fetch, Names, context, path_to};
+use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture};
+use crate::plan::{Extent, Operator, Plan, plan};
+use crate::rank;
 use crate::request::{SearchRequest, Strategy};
-use crate::tokens;
 use crate::view::ReadView;
 
 /// Words of a question that are searched; the rest of a longer one is left out.
 const QUESTION_TERMS_MAX: usize = 1024;
-/// Relations that an answer names at most.
-const RELATIONS_MAX: usize = 20;
+/// Bytes of a question in which concepts are looked for.
+const LINKED_LEN_MAX: usize = 8 << 10;
+/// Tokens of what a hit brings with it, where the request has no budget.
+const CLIMB_TOKENS: usize = 4000;
+/// Hits that are compared with each other for one that is wanted.
+const COMPARED: usize = 5;
+/// Communities that are looked at for those that are told, in their order in the store.
+const COMMUNITIES_MAX: usize = 4096;
 
 /// Answers questions. Holds scratch that is used again; share one between threads.
 #[derive(Default)]
@@ -59,198 +64,657 @@ struct Scratch {
 }
 
 impl Searcher {
-    /// Answers `request` over `view`.
+    /// Answers `request` over `view`: plans, and runs the plan.
     ///
     /// # Errors
     /// [`QueryError::NoVector`] when the vector strategy has no vector to go by;
+    /// [`QueryError::NoDigests`] when the global one has no digests;
     /// [`QueryError::Vector`] for one of another dimension or with a number that is not finite; the other
     /// variants when an index cannot be read.
     pub fn search(&self, view: &ReadView, request: &SearchRequest) -> Result<Answer, QueryError> {
-        let mut scratch = self.pool.lock().pop().unwrap_or_default();
-        let answer = match request.level_limits.is_empty() {
-            true => answer(view, request, &mut scratch),
-            false => answer_by_level(view, request, &mut scratch),
+        let started = Instant::now();
+        let plan = self.plan(view, request)?;
+        let mut answer = self.run(view, &plan)?;
+        answer.took_us = started.elapsed().as_micros() as u64;
+        Ok(answer)
+    }
+
+    /// What [`Searcher::search`] would do for `request` over `view`.
+    ///
+    /// # Errors
+    /// [`QueryError::Facets`] when it cannot be told what the view holds.
+    pub fn plan(&self, view: &ReadView, request: &SearchRequest) -> Result<Plan, QueryError> {
+        let names_concepts = || {
+            let segments = view.graph_segments();
+            !view
+                .graph(&segments)
+                .link_question(&request.question)
+                .is_empty()
         };
+        Ok(plan(request, &view.holds()?, names_concepts))
+    }
+
+    /// Runs `plan` over `view`. The same plan over the same view gives the same answer, but for the times.
+    ///
+    /// # Errors
+    /// As [`Searcher::search`].
+    pub fn run(&self, view: &ReadView, plan: &Plan) -> Result<Answer, QueryError> {
+        let mut scratch = self.pool.lock().pop().unwrap_or_default();
+        let answer = run(view, plan, &mut scratch);
         self.pool.lock().push(scratch);
         answer
     }
 }
 
-/// Answers level by level, each with its own limit, and ranks what was found by score.
-fn answer_by_level(
-    view: &ReadView,
-    request: &SearchRequest,
-    scratch: &mut Scratch,
-) -> Result<Answer, QueryError> {
-    let started = Instant::now();
-    let mut whole: Option<Answer> = None;
-    for &(level, k) in &request.level_limits {
-        let of_level = SearchRequest {
-            k,
-            levels: vec![level],
-            level_limits: Vec::new(),
-            context_tokens: None,
-            ..request.clone()
-        };
-        let found = answer(view, &of_level, scratch)?;
-        whole = Some(match whole {
-            None => found,
-            Some(mut whole) => {
-                whole.hits.extend(found.hits);
-                let known = |why: &String| whole.partial.contains(why);
-                let more: Vec<String> = found
-                    .partial
-                    .into_iter()
-                    .filter(|why| !known(why))
-                    .collect();
-                whole.partial.extend(more);
-                whole.explain = whole
-                    .explain
-                    .zip(found.explain)
-                    .map(|(a, b)| [a, b].concat());
-                whole
-            }
-        });
-    }
-    let mut whole = whole.unwrap_or_default();
-    whole.hits.sort_by(|a, b| b.score.total_cmp(&a.score));
-    for (rank, hit) in (1u32..).zip(&mut whole.hits) {
-        hit.rank = rank;
-    }
-    if let Some(budget) = request.context_tokens {
-        let cited: Vec<Cited> = whole.hits.iter().cloned().map(Cited::alone).collect();
-        whole.context = Some(context(&cited, budget));
-    }
-    whole.took_us = started.elapsed().as_micros() as u64;
-    Ok(whole)
-}
-
-fn answer(
-    view: &ReadView,
-    request: &SearchRequest,
-    scratch: &mut Scratch,
-) -> Result<Answer, QueryError> {
+fn run(view: &ReadView, plan: &Plan, scratch: &mut Scratch) -> Result<Answer, QueryError> {
     let started = Instant::now();
     scratch.analyzer.speak(view.languages());
-    let mut run = Run::new(view, request)?;
     let segments = view.graph_segments();
-    let graph = view.graph(&segments);
-    let analysed = analyse(&mut run, graph, request, scratch)?;
-    let candidates = candidates_for(request.k);
-    let strategy = request.strategy;
-
-    let in_language = strategy == Strategy::Text && request.syntax;
-    let asked = match in_language {
-        true => TextQuery::parse(&request.question)?,
-        false => TextQuery::words(&request.question),
+    let asked = match plan.request.syntax && plan.strategy == Strategy::Text {
+        true => Some(TextQuery::parse(&plan.request.question)?),
+        false => None,
     };
-    let text = match strategy {
-        Strategy::Text if in_language => {
-            let Scratch { analyzer, text, .. } = scratch;
-            run.text_query(&asked, candidates, request.effort, analyzer, text)?
-        }
-        Strategy::Text | Strategy::Hybrid => run.text(
-            (&analysed.terms, &analysed.words),
-            candidates,
-            request.effort,
-            &mut scratch.text,
-        )?,
-        Strategy::Vector | Strategy::Graph => Vec::new(),
+    let mut execution = Execution {
+        plan,
+        run: Run::new(view, &plan.request),
+        graph: view.graph(&segments),
+        scratch,
+        asked,
+        analysed: Analysed::default(),
+        lists: Lists::default(),
+        fused: Vec::new(),
+        taken: Vec::new(),
+        takes: 0,
+        kept: Vec::new(),
+        told: Told::default(),
+        cited: Vec::new(),
+        context: None,
     };
-    let vector = match (strategy.uses_vectors(), &request.vector) {
-        (true, Some(query)) => {
-            run.vector(query, candidates, request.effort, &mut scratch.vector)?
-        }
-        (true, None) if strategy == Strategy::Vector => no_vector(view)?,
-        _ => Vec::new(),
-    };
-    let found = match strategy {
-        Strategy::Graph | Strategy::Hybrid => {
-            let hops = HopOptions {
-                hops: request.hops,
-                limit: request.neighbours,
-                ..HopOptions::default()
-            };
-            run.graph(graph, &analysed.links, hops, candidates)?
-        }
-        Strategy::Text | Strategy::Vector => GraphFound::default(),
-    };
-
-    let arms = Arms {
-        text: &text,
-        vector: &vector,
-        graph: &found.chunks,
-    };
-    let fusion = fusion(view, request);
-    let accumulator = &mut scratch.fused;
-    let count = |hits: &Vec<Fused>| hits.len() as u64;
-    let fused = run.trace.step(
-        "fuse",
-        || Ok(accumulator.fuse(&fusion, arms).to_vec()),
-        count,
-    )?;
-
-    let rows = view.snapshot().rows();
-    let mut names = Names {
-        rows,
-        known: HashMap::new(),
-    };
-    let mut fetch = Fetch {
-        view,
-        rows,
-        documents: HashMap::new(),
-    };
-    let mut cited = run.trace.step(
-        "fetch",
-        || {
-            hits(
-                &fused,
-                request,
-                &mut fetch,
-                &mut names,
-                graph,
-                &found.reached,
-            )
-        },
-        |hits| hits.len() as u64,
-    )?;
-    if request.highlights {
-        highlight(&mut cited, &asked, &mut scratch.analyzer);
-        scratch.analyzer.speak(view.languages());
+    for operator in &plan.operators {
+        execution.step(operator)?;
     }
-    let did_you_mean = match in_language {
-        true => suggestions(
-            run.unknown(&asked, &mut scratch.analyzer)?,
-            &mut fetch,
-            &mut scratch.analyzer,
-        )?,
-        false => Vec::new(),
-    };
-    let concepts = concept_hits(&analysed.links, &mut names)?;
-    let relations = relations(graph, &found.reached, &mut names)?;
-    let sections = |context: &Context| context.sections.len() as u64;
-    let context = request
-        .context_tokens
-        .map(|budget| {
-            run.trace
-                .step("assemble", || Ok(context(&cited, budget)), sections)
+    let mut answer = execution.finish()?;
+    answer.took_us = started.elapsed().as_micros() as u64;
+    Ok(answer)
+}
+
+/// The question as the arms need it.
+#[derive(Default)]
+struct Analysed {
+    terms: Vec<String>,
+    /// The number of the word that each term is of.
+    words: Vec<u32>,
+    links: Vec<Link>,
+    /// The share of the terms that the concepts cover, by weight; 1 where the request says where else to start.
+    coverage: f32,
+}
+
+/// What the arms found since the last fusion.
+#[derive(Default)]
+struct Lists {
+    text: Vec<Scored>,
+    vector: Vec<Scored>,
+    graph: GraphFound,
+}
+
+/// What an answer tells beside its hits.
+#[derive(Default)]
+struct Told {
+    reached: Vec<loci_graph::Reached>,
+    relations: Vec<RelationHit>,
+    communities: Vec<CommunityDigest>,
+}
+
+/// A plan while it runs.
+struct Execution<'e, 'v> {
+    plan: &'e Plan,
+    run: Run<'v>,
+    graph: GraphView<'v, Section>,
+    scratch: &'e mut Scratch,
+    /// The question in the language of text questions, where it is.
+    asked: Option<TextQuery>,
+    analysed: Analysed,
+    lists: Lists,
+    fused: Vec<Fused>,
+    taken: Vec<Fused>,
+    /// How often hits were taken.
+    takes: usize,
+    /// Documents or sections that the stage at hand keeps, best first.
+    kept: Vec<(u32, u32)>,
+    told: Told,
+    cited: Vec<Cited>,
+    context: Option<Context>,
+}
+
+impl Execution<'_, '_> {
+    /// Runs one operator.
+    fn step(&mut self, operator: &Operator) -> Result<(), QueryError> {
+        let request = &self.plan.request;
+        match operator {
+            Operator::Analyse { link } => self.analyse(*link),
+            Operator::Filter => self.run.filter(request.filter.as_ref()),
+            Operator::Within {
+                levels,
+                around,
+                others,
+            } => self.run.within(levels, *around, *others),
+            Operator::Text { k } => {
+                self.lists.text = self.text(*k)?;
+                Ok(())
+            }
+            Operator::Vector { k } => {
+                self.lists.vector = self.vector(*k)?;
+                Ok(())
+            }
+            Operator::Graph { .. } => self.walk(operator),
+            Operator::Fuse { fusion } => {
+                let fusion = self.covered(*fusion);
+                let (lists, accumulator) = (&self.lists, &mut self.scratch.fused);
+                let fuse = || Ok(accumulator.fuse(&fusion, lists.arms()).to_vec());
+                self.fused = self.run.trace.step("fuse", fuse, |hits| hits.len())?;
+                self.lists = Lists::default();
+                Ok(())
+            }
+            Operator::Narrow { to, keep, more } => self.narrow(*to, *keep, *more),
+            Operator::Communities { keep, all } => self.communities(*keep, *all),
+            Operator::Rank { rerank, intent, k } => {
+                let (run, fused) = (&mut self.run, &mut self.fused);
+                let view = run.view;
+                let row = |hit: &Fused| skeleton(view, hit.ordinal);
+                let rank = || {
+                    if rerank.confidence > 0.0 || rerank.citations > 0.0 {
+                        rank::weigh(fused, rerank, row);
+                    }
+                    if rerank.types {
+                        rank::by_type(fused, *intent, *k, |hit| Some(row(hit)?.chunk_type));
+                    }
+                    Ok(fused.len())
+                };
+                run.trace.step("rank", rank, |count| *count).map(drop)
+            }
+            Operator::Diversify { weight, k } => self.diversify(*weight, *k),
+            Operator::Take { k } => {
+                self.fused.truncate(*k);
+                self.taken.append(&mut self.fused);
+                self.takes += 1;
+                Ok(())
+            }
+            Operator::Fetch => self.fetch(),
+            Operator::Assemble { tokens } => {
+                let cited = &self.cited;
+                let assemble = || Ok(context(cited, *tokens));
+                let sections = |context: &Context| context.sections.len();
+                self.context = Some(self.run.trace.step("assemble", assemble, sections)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn analyse(&mut self, link: bool) -> Result<(), QueryError> {
+        let (plan, graph, view) = (self.plan, self.graph, self.run.view);
+        let analyzer = &mut self.scratch.analyzer;
+        let work = || {
+            let mut analysed = Analysed::default();
+            let terms_max = QUESTION_TERMS_MAX * analyzer.languages().iter().count();
+            analyzer.for_each_token(&plan.request.question, |token| {
+                if analysed.terms.len() < terms_max {
+                    analysed.terms.push(token.term.to_owned());
+                    analysed.words.push(token.position);
+                }
+            });
+            if link && plan.request.seeds.question {
+                analysed.links = linked(graph, &plan.request);
+            }
+            let seeds = &plan.request.seeds;
+            let is_told = seeds.hits > 0 && analysed.links.is_empty();
+            analysed.coverage = match seeds.concepts.is_empty() && !is_told {
+                true => coverage(view, &analysed, analyzer)?,
+                false => 1.0,
+            };
+            Ok(analysed)
+        };
+        self.analysed = self
+            .run
+            .trace
+            .step("analyse", work, |analysed| analysed.terms.len())?;
+        Ok(())
+    }
+
+    /// The rule for this question, whose concepts may cover only a part of it.
+    fn covered(&self, fusion: Fusion) -> Fusion {
+        match fusion {
+            Fusion::Mixture(mixture) if self.plan.strategy != Strategy::Graph => {
+                Fusion::Mixture(mixture.covered(self.analysed.coverage))
+            }
+            fusion => fusion,
+        }
+    }
+
+    fn text(&mut self, k: usize) -> Result<Vec<Scored>, QueryError> {
+        let effort = self.plan.request.effort;
+        let Scratch { analyzer, text, .. } = &mut *self.scratch;
+        if let Some(asked) = &self.asked {
+            match self.run.text_query(asked, k, effort, analyzer, text) {
+                // It was for the planner to choose: what is too long for a phrase is searched for by words.
+                Err(QueryError::Question(_)) if self.plan.request.strategy == Strategy::Auto => {}
+                found => return found,
+            }
+        }
+        self.asked = None;
+        let Analysed { terms, words, .. } = &self.analysed;
+        self.run.text((terms, words), k, effort, text)
+    }
+
+    fn vector(&mut self, k: usize) -> Result<Vec<Scored>, QueryError> {
+        let request = &self.plan.request;
+        match &request.vector {
+            Some(query) => self
+                .run
+                .vector(query, k, request.effort, &mut self.scratch.vector),
+            None if self.plan.strategy == Strategy::Vector => no_vector(self.run.view),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn walk(&mut self, operator: &Operator) -> Result<(), QueryError> {
+        let &Operator::Graph {
+            k,
+            walk,
+            question,
+            heads,
+            heads_share,
+            hops,
+            neighbours,
+        } = operator
+        else {
+            return Ok(());
+        };
+        let request = &self.plan.request;
+        let hops = HopOptions {
+            hops,
+            limit: neighbours,
+            ..HopOptions::default()
+        };
+        let links = match question {
+            true => &self.analysed.links[..],
+            false => &[],
+        };
+        let heads = match heads {
+            // Without a concept of its own, a question walks from hits only when it is told to.
+            0 => Vec::new(),
+            _ if request.seeds.hits == 0 && links.is_empty() => Vec::new(),
+            heads => {
+                let fused = self.scratch.fused.fuse(&self.heads_by(), self.lists.arms());
+                fused.iter().take(heads).map(|hit| hit.ordinal).collect()
+            }
+        };
+        if links.is_empty() && request.seeds.concepts.is_empty() && heads.is_empty() {
+            return Ok(());
+        }
+        let start = Start {
+            links,
+            concepts: &request.seeds.concepts,
+            heads: &heads,
+            heads_share,
+        };
+        let told = request.concepts;
+        let mut found = self.run.graph(self.graph, start, (walk, hops), told, k)?;
+        self.told.reached = std::mem::take(&mut found.reached);
+        self.lists.graph = found;
+        Ok(())
+    }
+
+    /// How the lists so far become one, to see which chunks are best.
+    fn heads_by(&self) -> Fusion {
+        let fuse = self.plan.operators.iter().rev().find_map(|of| match of {
+            Operator::Fuse { fusion } => Some(*fusion),
+            _ => None,
+        });
+        fuse.unwrap_or(Fusion::Mixture(Mixture::default()))
+    }
+
+    /// Keeps to the documents or sections of the best so far; a stage that found nothing keeps all.
+    fn narrow(&mut self, to: Extent, keep: usize, more: bool) -> Result<(), QueryError> {
+        let (run, kept, found) = (
+            &mut self.run,
+            &mut self.kept,
+            std::mem::take(&mut self.fused),
+        );
+        let view = run.view;
+        let work = || {
+            for hit in found {
+                if kept.len() == keep {
+                    break;
+                }
+                let range = view.extent(hit.ordinal, to);
+                kept.extend(range.filter(|range| !kept.contains(range)));
+            }
+            let mut chunks = RoaringBitmap::new();
+            for &(start, end) in &*kept {
+                chunks.insert_range(start..end);
+            }
+            Ok((kept.len(), chunks))
+        };
+        let (_, chunks) = run.trace.step("narrow", work, |kept| kept.0)?;
+        run.trace.detail(format!("{}s", to.name()));
+        match more {
+            true => run.leave_out(chunks),
+            false => {
+                run.narrow(chunks);
+                kept.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn communities(&mut self, keep: usize, all: bool) -> Result<(), QueryError> {
+        let (plan, graph, view) = (self.plan, self.graph, self.run.view);
+        let Analysed { terms, links, .. } = &self.analysed;
+        let analyzer = &mut self.scratch.analyzer;
+        let asked = Asked {
+            terms,
+            vector: plan.request.vector.as_deref(),
+        };
+        let work = || match all {
+            true => of_everything(view, asked, analyzer, keep),
+            false => of_concepts(view, graph, links, keep),
+        };
+        let mut told = self
+            .run
+            .trace
+            .step("communities", work, |told| told.len())?;
+        if plan.request.filter.is_some() {
+            // A digest speaks of all chunks; a filter hides what it does not allow here, too.
+            for digest in &mut told {
+                let mut kept = Vec::new();
+                for quote in digest.sentences.drain(..) {
+                    let chunk = chunk_of(view, &quote.chunk)?;
+                    if chunk.is_some_and(|chunk| self.run.allows(chunk)) {
+                        kept.push(quote);
+                    }
+                }
+                digest.sentences = kept;
+            }
+            told.retain(|digest| !digest.sentences.is_empty());
+        }
+        if all {
+            let quoted = quoted_chunks(view, &told)?;
+            self.fused = self.run.allowed_of(quoted);
+        }
+        self.told.communities = told;
+        Ok(())
+    }
+
+    /// Chooses among the best those that say something else than the ones before them: by the share of
+    /// terms that two have in common.
+    fn diversify(&mut self, weight: f32, k: usize) -> Result<(), QueryError> {
+        self.fused.truncate(k.max(1).saturating_mul(COMPARED));
+        let (fused, view) = (&self.fused, self.run.view);
+        let analyzer = &mut self.scratch.analyzer;
+        let work = || {
+            let fetch = Fetch::new(view);
+            let mut terms: Vec<HashSet<String>> = Vec::with_capacity(fused.len());
+            for hit in fused {
+                let fetched = fetch.get(hit.ordinal)?;
+                terms.push(analyzer.terms(&fetched.chunk.text).into_iter().collect());
+            }
+            let likeness = |a: usize, b: usize| {
+                let shared = terms[a].intersection(&terms[b]).count();
+                let all = terms[a].len() + terms[b].len() - shared;
+                shared as f32 / all.max(1) as f32
+            };
+            Ok(rank::unlike(fused, weight, k, likeness))
+        };
+        let chosen = self.run.trace.step("diversify", work, |hits| hits.len())?;
+        self.fused = chosen;
+        Ok(())
+    }
+
+    fn fetch(&mut self) -> Result<(), QueryError> {
+        if self.takes > 1 {
+            rank::sort(&mut self.taken);
+        }
+        let (plan, graph, view) = (self.plan, self.graph, self.run.view);
+        let (taken, reached) = (&self.taken, &self.told.reached);
+        let work = || {
+            let mut fetch = Fetch::new(view);
+            let mut names = Names::new(view.snapshot().rows());
+            let budget = plan.request.context_tokens.unwrap_or(CLIMB_TOKENS);
+            let mut cited = Vec::with_capacity(taken.len());
+            for (rank, found) in (1u32..).zip(taken) {
+                let path = match found.graph {
+                    Some(_) if plan.request.concepts => {
+                        names.all(path_to(graph, reached, found.ordinal))?
+                    }
+                    _ => Vec::new(),
+                };
+                let mut hit = fetch.hit(found, plan.request.climb, budget, path)?;
+                hit.hit.rank = rank;
+                cited.push(hit);
+            }
+            let relations = match plan.request.concepts {
+                true => names.relations(graph, reached)?,
+                false => Vec::new(),
+            };
+            Ok((cited, relations))
+        };
+        let count = |found: &(Vec<Cited>, Vec<RelationHit>)| found.0.len();
+        let (cited, relations) = self.run.trace.step("fetch", work, count)?;
+        self.cited = cited;
+        self.told.relations = relations;
+        Ok(())
+    }
+
+    /// The answer, once all operators have run.
+    fn finish(mut self) -> Result<Answer, QueryError> {
+        let (plan, view) = (self.plan, self.run.view);
+        let request = &plan.request;
+        let asked = match self.asked.take() {
+            Some(asked) => asked,
+            None => TextQuery::words(&request.question),
+        };
+        if request.highlights {
+            highlight(&mut self.cited, &asked, &mut self.scratch.analyzer);
+            self.scratch.analyzer.speak(view.languages());
+        }
+        let analyzer = &mut self.scratch.analyzer;
+        let did_you_mean = match request.syntax && plan.strategy == Strategy::Text {
+            true => suggestions(
+                self.run.unknown(&asked, analyzer)?,
+                &Fetch::new(view),
+                analyzer,
+            )?,
+            false => Vec::new(),
+        };
+        let concepts = match request.concepts {
+            true => Names::new(view.snapshot().rows()).concepts(&self.analysed.links)?,
+            false => Vec::new(),
+        };
+        let communities = self.told.communities.into_iter();
+        let partial = partial(view, plan, self.run.words_left_out);
+        Ok(Answer {
+            question: request.question.clone(),
+            strategy: plan.strategy.name().into(),
+            why: plan.why.clone(),
+            intent: plan.intent,
+            snapshot: view.snapshot().generation(),
+            hits: self.cited.into_iter().map(|cited| cited.hit).collect(),
+            did_you_mean,
+            concepts,
+            relations: self.told.relations,
+            communities: communities.map(CommunityHit::from).collect(),
+            context: self.context,
+            partial,
+            explain: request.explain.then_some(self.run.trace.steps),
+            plan: request.explain.then(|| plan.operators.clone()),
+            ..Answer::default()
         })
-        .transpose()?;
-    Ok(Answer {
-        question: request.question.clone(),
-        strategy: strategy.name().into(),
-        intent: intent(&request.question),
-        snapshot: view.snapshot().generation(),
-        hits: cited.into_iter().map(|cited| cited.hit).collect(),
-        did_you_mean,
-        concepts,
-        relations,
-        context,
-        partial: partial(view, request, run.words_left_out),
-        took_us: started.elapsed().as_micros() as u64,
-        explain: request.explain.then_some(run.trace.steps),
-        ..Answer::default()
-    })
+    }
+}
+
+impl Lists {
+    fn arms(&self) -> Arms<'_> {
+        Arms {
+            text: &self.text,
+            vector: &self.vector,
+            graph: &self.graph.chunks,
+        }
+    }
+}
+
+/// The concepts that the question names: those named as a whole before those named in part.
+fn linked(graph: GraphView<'_, Section>, request: &SearchRequest) -> Vec<Link> {
+    let mut end = request.question.len().min(LINKED_LEN_MAX);
+    while !request.question.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut links = graph.link_question(&request.question[..end]);
+    links.sort_by_key(|link| (link.how == How::Part, link.concept));
+    let mut known = HashSet::new();
+    links.retain(|link| known.insert(link.concept));
+    links.truncate(request.query_concepts);
+    links
+}
+
+/// The share of the question's terms, by their weight in BM25, that stand in the names of its concepts. Terms that
+/// no chunk has count for nothing.
+fn coverage(
+    view: &ReadView,
+    analysed: &Analysed,
+    analyzer: &mut Analyzer,
+) -> Result<f32, QueryError> {
+    if analysed.links.is_empty() {
+        return Ok(0.0);
+    }
+    let mut named: HashSet<String> = HashSet::new();
+    for link in &analysed.links {
+        analyzer.for_each_token(&link.name, |token| {
+            named.insert(token.term.to_owned());
+        });
+    }
+    let (mut all, mut covered) = (0.0, 0.0);
+    for (term, weight) in text::weights(&view.text(Layer::Leaves), &analysed.terms)? {
+        all += weight;
+        if named.contains(term) {
+            covered += weight;
+        }
+    }
+    Ok(if all > 0.0 { covered / all } else { 0.0 })
+}
+
+fn skeleton(view: &ReadView, chunk: Ordinal) -> Option<SkeletonRow> {
+    let (segment, local) = view.snapshot().locate(chunk)?;
+    segment.skeleton.get(local)
+}
+
+/// What digests are measured by.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    terms: &'a [String],
+    vector: Option<&'a [f32]>,
+}
+
+/// The digests of the coarsest level that are nearest to the question, by vectors where both have one, else by the
+/// share of the question's terms that they have; then by size.
+fn of_everything(
+    view: &ReadView,
+    asked: Asked<'_>,
+    analyzer: &mut Analyzer,
+    keep: usize,
+) -> Result<Vec<CommunityDigest>, QueryError> {
+    let known = view.communities();
+    let level = known.map_or(0, |known| known.level_count()).checked_sub(1);
+    let (Some(known), Some(level)) = (known, level) else {
+        return Err(QueryError::NoDigests);
+    };
+    let wanted: HashSet<&str> = asked.terms.iter().map(String::as_str).collect();
+    let mut digests = Vec::new();
+    for community in 0..known.count(level).min(COMMUNITIES_MAX) as u32 {
+        let Some(digest) = CommunityDigest::read(view, level, community)? else {
+            continue;
+        };
+        let near = asked.vector.zip(digest.vector.as_deref());
+        let near = near.filter(|(a, b)| a.len() == b.len());
+        let near = near.map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>());
+        let score = near.unwrap_or_else(|| {
+            let terms: HashSet<String> = analyzer.terms(&digest.text()).into_iter().collect();
+            let shared = wanted.iter().filter(|term| terms.contains(**term)).count();
+            shared as f32 / wanted.len().max(1) as f32
+        });
+        digests.push((score, digest));
+    }
+    if digests.is_empty() {
+        return Err(QueryError::NoDigests);
+    }
+    digests.sort_by(|a, b| {
+        let size = b.1.member_count.cmp(&a.1.member_count);
+        b.0.total_cmp(&a.0).then(size)
+    });
+    digests.truncate(keep);
+    Ok(digests.into_iter().map(|(_, digest)| digest).collect())
+}
+
+/// The digests of the finest communities that the question's concepts are in: those of most of them first, then
+/// those whose concepts come first.
+fn of_concepts(
+    view: &ReadView,
+    graph: GraphView<'_, Section>,
+    links: &[Link],
+    keep: usize,
+) -> Result<Vec<CommunityDigest>, QueryError> {
+    let Some(known) = view.communities() else {
+        return Ok(Vec::new());
+    };
+    let mut concepts: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
+    graph.sort_by_rank(&mut concepts);
+    let mut counted: Vec<(u32, usize)> = Vec::new();
+    for community in concepts.iter().filter_map(|&concept| known.of(concept, 0)) {
+        match counted.iter_mut().find(|of| of.0 == community) {
+            Some(of) => of.1 += 1,
+            None => counted.push((community, 1)),
+        }
+    }
+    counted.sort_by_key(|of| std::cmp::Reverse(of.1));
+    let mut told = Vec::new();
+    for (community, _) in counted {
+        if told.len() == keep {
+            break;
+        }
+        told.extend(CommunityDigest::read(view, 0, community)?);
+    }
+    Ok(told)
+}
+
+/// The chunks that digests quote, in the order of the digests.
+fn quoted_chunks(view: &ReadView, digests: &[CommunityDigest]) -> Result<Vec<Fused>, QueryError> {
+    let mut found: Vec<Fused> = Vec::new();
+    for (place, digest) in digests.iter().enumerate() {
+        for quote in &digest.sentences {
+            let Some(ordinal) = chunk_of(view, &quote.chunk)? else {
+                continue;
+            };
+            if found.iter().all(|known| known.ordinal != ordinal) {
+                found.push(Fused {
+                    ordinal,
+                    score: 1.0 / (place + 1) as f32,
+                    text: None,
+                    vector: None,
+                    graph: None,
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The chunk with this public key, where it is alive.
+fn chunk_of(view: &ReadView, key: &str) -> Result<Option<Ordinal>, QueryError> {
+    let Ok(key) = key.parse() else {
+        return Ok(None);
+    };
+    let found = view.snapshot().rows().find_chunk(&key)?;
+    let place = found.map(|(document, index)| Place { document, index });
+    Ok(place.and_then(|place| view.snapshot().ordinal(place)))
 }
 
 /// Says which characters of the hits the question asked for.
@@ -274,7 +738,7 @@ fn highlight(cited: &mut [Cited], asked: &TextQuery, analyzer: &mut Analyzer) {
 /// Unknown words with those that they may have meant, as a chunk has them.
 fn suggestions(
     unknown: Vec<Unknown>,
-    fetch: &mut Fetch<'_>,
+    fetch: &Fetch<'_>,
     analyzer: &mut Analyzer,
 ) -> Result<Vec<Suggestion>, QueryError> {
     let mut all = Vec::with_capacity(unknown.len());
@@ -283,7 +747,7 @@ fn suggestions(
             continue;
         };
         analyzer.speak(Language::of(fetched.document.language.as_deref()).into());
-        let text = indexed_text(fetched.document, &fetched.chunk);
+        let text = indexed_text(&fetched.document, &fetched.chunk);
         let mut written = None;
         analyzer.for_each_token(&text, |token| {
             // Not for a part of a word, which stands for the whole.
@@ -298,51 +762,6 @@ fn suggestions(
     Ok(all)
 }
 
-/// The question as the arms need it.
-struct Analysed {
-    terms: Vec<String>,
-    /// The number of the word that each term is of.
-    words: Vec<u32>,
-    links: Vec<Link>,
-}
-
-fn analyse(
-    run: &mut Run<'_>,
-    graph: GraphView<'_, Section>,
-    request: &SearchRequest,
-    scratch: &mut Scratch,
-) -> Result<Analysed, QueryError> {
-    let link = matches!(request.strategy, Strategy::Graph | Strategy::Hybrid);
-    let analyzer = &mut scratch.analyzer;
-    let languages = analyzer.languages().iter().count();
-    let work = || {
-        let (mut terms, mut words) = (Vec::new(), Vec::new());
-        analyzer.for_each_token(&request.question, |token| {
-            if terms.len() < QUESTION_TERMS_MAX * languages {
-                terms.push(token.term.to_owned());
-                words.push(token.position);
-            }
-        });
-        let mut links = if link {
-            graph.link_question(&request.question)
-        } else {
-            Vec::new()
-        };
-        // What is named as a whole comes before what is named in part.
-        links.sort_by_key(|link| (link.how == How::Part, link.concept));
-        let mut known = HashSet::new();
-        links.retain(|link| known.insert(link.concept));
-        links.truncate(request.query_concepts);
-        Ok(Analysed {
-            terms,
-            words,
-            links,
-        })
-    };
-    run.trace
-        .step("analyse", work, |analysed| analysed.terms.len() as u64)
-}
-
 /// What the vector arm alone answers to a question without a vector: nothing, when the embedder
 /// knows none of its words.
 fn no_vector(view: &ReadView) -> Result<Vec<Scored>, QueryError> {
@@ -355,16 +774,18 @@ fn no_vector(view: &ReadView) -> Result<Vec<Scored>, QueryError> {
     }
 }
 
-/// What a search with all arms went without.
-fn partial(view: &ReadView, request: &SearchRequest, words_left_out: usize) -> Vec<String> {
+/// What a search went without.
+fn partial(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
+    let wants = plan
+        .operators
+        .iter()
+        .any(|operator| matches!(operator, Operator::Vector { .. }));
     let space = view.snapshot().space();
-    let mut partial = match (space, &request.vector) {
-        (Some(space), None) if request.strategy.uses_vectors() => {
-            vec![match space.record.builtin {
-                true => "vectors: the embedder knows no word of the question".into(),
-                false => "vectors: the question has none".into(),
-            }]
-        }
+    let mut partial = match (space, &plan.request.vector) {
+        (Some(space), None) if wants => vec![match space.record.builtin {
+            true => "vectors: the embedder knows no word of the question".into(),
+            false => "vectors: the question has none".into(),
+        }],
         _ => Vec::new(),
     };
     if words_left_out > 0 {
@@ -373,252 +794,4 @@ fn partial(view: &ReadView, request: &SearchRequest, words_left_out: usize) -> V
         ));
     }
     partial
-}
-
-/// The rule of this store: its calibrated share, else the default.
-fn fusion(view: &ReadView, request: &SearchRequest) -> Fusion {
-    if let Some(fusion) = request.fusion {
-        return fusion;
-    }
-    let calibrated = view
-        .snapshot()
-        .space()
-        .and_then(|space| space.record.vector_share);
-    let default = Mixture::default();
-    Fusion::Mixture(Mixture {
-        vector_share: calibrated.unwrap_or(default.vector_share),
-        ..default
-    })
-}
-
-/// Names of concepts, each read once.
-struct Names<'r> {
-    rows: &'r dyn Rows,
-    known: HashMap<ConceptId, String>,
-}
-
-impl Names<'_> {
-    fn get(&mut self, id: ConceptId) -> Result<String, StoreError> {
-        if let Some(name) = self.known.get(&id) {
-            return Ok(name.clone());
-        }
-        let concept = self.rows.concept(id)?;
-        let concept = concept.ok_or_else(|| missing(Table::Concepts, &keys::concept(id)))?;
-        self.known.insert(id, concept.name.clone());
-        Ok(concept.name)
-    }
-
-    fn all(&mut self, ids: &[ConceptId]) -> Result<Vec<String>, StoreError> {
-        ids.iter().map(|&id| self.get(id)).collect()
-    }
-}
-
-/// Rows of chunks, each document read once.
-struct Fetch<'v> {
-    view: &'v ReadView,
-    rows: &'v dyn Rows,
-    documents: HashMap<DocumentId, DocumentRecord>,
-}
-
-/// A chunk with its document and parent.
-struct Fetched<'f> {
-    document: &'f DocumentRecord,
-    chunk: ChunkRecord,
-    parent: Option<ChunkRecord>,
-}
-
-impl Fetch<'_> {
-    fn get(&mut self, ordinal: Ordinal) -> Result<Fetched<'_>, StoreError> {
-        let place = self.view.snapshot().place(ordinal).ok_or_else(|| {
-            StoreError::Invalid(format!("ordinal {} is not of this view", ordinal.0))
-        })?;
-        let chunk = self.chunk(place.document, place.index)?;
-        let parent = chunk
-            .parent
-            .map(|parent| self.chunk(place.document, parent))
-            .transpose()?;
-        let rows = self.rows;
-        let document =
-            match self.documents.entry(place.document) {
-                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-                std::collections::hash_map::Entry::Vacant(free) => {
-                    let record = rows.document(place.document)?;
-                    free.insert(record.ok_or_else(|| {
-                        missing(Table::Documents, &keys::document(place.document))
-                    })?)
-                }
-            };
-        Ok(Fetched {
-            document,
-            chunk,
-            parent,
-        })
-    }
-
-    /// A chunk that a view promises.
-    fn chunk(&self, document: DocumentId, index: u32) -> Result<ChunkRecord, StoreError> {
-        let chunk = self.rows.chunk(document, index)?;
-        chunk.ok_or_else(|| missing(Table::Chunks, &keys::in_document(document, index)))
-    }
-}
-
-fn hits(
-    fused: &[Fused],
-    request: &SearchRequest,
-    fetch: &mut Fetch<'_>,
-    names: &mut Names<'_>,
-    graph: GraphView<'_, Section>,
-    reached: &[Reached],
-) -> Result<Vec<Cited>, QueryError> {
-    let mut hits = Vec::with_capacity(request.k.min(fused.len()));
-    for found in fused.iter().take(request.k) {
-        let path = match found.graph {
-            Some(_) => names.all(path_to(graph, reached, found.ordinal))?,
-            None => Vec::new(),
-        };
-        let rank = hits.len() as u32 + 1;
-        hits.push(hit(rank, found, fetch.get(found.ordinal)?, path));
-    }
-    Ok(hits)
-}
-
-/// A hit with what its context needs beside it.
-struct Cited {
-    hit: Hit,
-    /// What a reader calls the document.
-    title: String,
-    /// What its words were stemmed by.
-    language: Language,
-    /// Characters and label of the parent.
-    parent: Option<((u64, u64), String)>,
-}
-
-impl Cited {
-    /// A hit without its section: levels overlap, so each shows its own words only.
-    fn alone(hit: Hit) -> Cited {
-        let title = hit.citation.path.first().cloned().unwrap_or_default();
-        Cited {
-            hit,
-            title,
-            language: Language::ENGLISH,
-            parent: None,
-        }
-    }
-}
-
-fn hit(rank: u32, found: &Fused, fetched: Fetched<'_>, path: Vec<String>) -> Cited {
-    let Fetched {
-        document,
-        chunk,
-        parent,
-    } = fetched;
-    let citation = cite(document, &chunk);
-    let key = chunk_key(document, chunk.suffix);
-    let place = parent
-        .as_ref()
-        .map(|p| (p.location.chars, cite(document, p).label));
-    let parent = parent.map(|parent| ParentHit {
-        chunk: chunk_key(document, parent.suffix).to_string(),
-        text: parent.text,
-    });
-    let hit = Hit {
-        rank,
-        score: found.score,
-        document: key.document.to_string(),
-        chunk: key.to_string(),
-        level: chunk.level,
-        chunk_type: chunk.chunk_type,
-        text: chunk.text,
-        highlights: None,
-        citation,
-        parent,
-        methods: Methods::of(found, path),
-    };
-    Cited {
-        hit,
-        title: name(document).to_owned(),
-        language: Language::of(document.language.as_deref()),
-        parent: place,
-    }
-}
-
-/// The hits with their sections, as one text of at most `budget` tokens.
-fn context(cited: &[Cited], budget: usize) -> Context {
-    let passages: Vec<Passage<'_>> = cited.iter().map(passage).collect();
-    assemble(&passages, budget, &|text| tokens::count(text) as usize)
-}
-
-fn passage(cited: &Cited) -> Passage<'_> {
-    let hit = &cited.hit;
-    let section = hit.parent.as_ref().zip(cited.parent.as_ref());
-    Passage {
-        rank: hit.rank,
-        document: &hit.document,
-        title: &cited.title,
-        own: Extent {
-            chunk: &hit.chunk,
-            chars: hit.citation.chars,
-            text: &hit.text,
-            label: &hit.citation.label,
-        },
-        section: section.map(|(parent, (chars, label))| Extent {
-            chunk: &parent.chunk,
-            chars: *chars,
-            text: &parent.text,
-            label,
-        }),
-    }
-}
-
-/// The path to the first reached concept that a chunk mentions; empty when it mentions none.
-fn path_to<'r>(
-    graph: GraphView<'_, Section>,
-    reached: &'r [Reached],
-    chunk: Ordinal,
-) -> &'r [ConceptId] {
-    let mentioned: Vec<ConceptId> = graph.concepts(chunk).map(|(concept, _)| concept).collect();
-    let first = reached
-        .iter()
-        .find(|reached| mentioned.binary_search(&reached.concept).is_ok());
-    first.map_or(&[], |reached| &reached.path)
-}
-
-fn concept_hits(links: &[Link], names: &mut Names<'_>) -> Result<Vec<ConceptHit>, QueryError> {
-    let hit = |link: &Link| {
-        let name = names.get(link.concept)?;
-        Ok(ConceptHit {
-            name,
-            score: link.share,
-            how: match link.how {
-                How::Part => ConceptSource::Capitalised,
-                _ => ConceptSource::Dictionary,
-            },
-        })
-    };
-    links.iter().map(hit).collect()
-}
-
-/// Relations among the reached concepts, nearest first.
-fn relations(
-    graph: GraphView<'_, Section>,
-    reached: &[Reached],
-    names: &mut Names<'_>,
-) -> Result<Vec<RelationHit>, QueryError> {
-    let mut found = Vec::new();
-    for from in reached {
-        for edge in graph.edges(from.concept) {
-            if !edge.outgoing || !reached.iter().any(|to| to.concept == edge.other) {
-                continue;
-            }
-            if found.len() == RELATIONS_MAX {
-                return Ok(found);
-            }
-            found.push(RelationHit {
-                source: names.get(from.concept)?,
-                kind: edge.kind.into(),
-                target: names.get(edge.other)?,
-            });
-        }
-    }
-    Ok(found)
 }

@@ -47,8 +47,20 @@ pub fn words(text: &str) -> u32 {
     total
 }
 
+/// Words that are read in a minute, silently, of English prose.
+///
+/// Source: Brysbaert, "How many words do we read per minute? A review and meta-analysis of reading
+/// rate", Journal of Memory and Language 109, 2019: 238 for non-fiction.
+const WORDS_PER_MINUTE: u64 = 238;
+
+/// Seconds that reading `words` words takes, to the nearest; at least one where there are any.
+pub fn reading_time_s(words: u32) -> u32 {
+    let seconds = (u64::from(words) * 60 + WORDS_PER_MINUTE / 2) / WORDS_PER_MINUTE;
+    (seconds as u32).max(u32::from(words > 0))
+}
+
 /// Characters of scripts that are written without spaces.
-fn stands_alone(c: char) -> bool {
+pub(crate) fn stands_alone(c: char) -> bool {
     matches!(u32::from(c), 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
@@ -100,6 +112,21 @@ mod tests {
         for &(text, tokens, count_of_words) in cases {
             assert_eq!(count(text), tokens, "tokens of {text:?}");
             assert_eq!(words(text), count_of_words, "words of {text:?}");
+        }
+    }
+
+    #[test]
+    fn reading_takes_time() {
+        let cases = [
+            (0, 0),
+            (1, 1),
+            (10, 3),
+            (238, 60),
+            (2380, 600),
+            (u32::MAX, 1_082_764_864),
+        ];
+        for (words, seconds) in cases {
+            assert_eq!(reading_time_s(words), seconds, "{words} words");
         }
     }
 

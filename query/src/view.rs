@@ -6,19 +6,25 @@
 //! Start reading at [`ReadView::open`].
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use loci_graph::{
     Adjacency, CitationsReader, CommunitiesReader, GraphReader, GraphView, Ranks, StoredLinks,
 };
 use loci_index::analysis::Languages;
-use loci_index::facets::FacetReader;
+use loci_index::facets::{self, FacetReader, FacetValue, Predicate};
 use loci_index::text::TextReader;
 use loci_index::vector::VectorReader;
+use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
 use loci_storage::segment::{Layer, Part, Section, SectionId, SkeletonRow};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{Ordinal, Placed, SegmentId, Snapshot, SpaceId, StoreError};
+use loci_storage::{DocumentId, Ordinal, Placed, SegmentId, Snapshot, SpaceId, StoreError};
 use roaring::RoaringBitmap;
+
+use crate::community::CommunityDigest;
+use crate::error::QueryError;
+use crate::hot::Hot;
+use crate::plan::{Extent, Holds};
 
 /// A snapshot with its indexes open.
 pub struct ReadView {
@@ -30,6 +36,9 @@ pub struct ReadView {
     /// Whether, beyond that, its links lie in the same places.
     is_linked: bool,
     languages: Languages,
+    holds: OnceLock<Holds>,
+    pub(crate) hot_chunks: Hot<(DocumentId, u32), ChunkRecord>,
+    pub(crate) hot_documents: Hot<DocumentId, DocumentRecord>,
 }
 
 impl fmt::Debug for ReadView {
@@ -101,6 +110,9 @@ impl ReadView {
             is_analysed,
             is_linked,
             languages,
+            holds: OnceLock::new(),
+            hot_chunks: Hot::default(),
+            hot_documents: Hot::default(),
         })
     }
 
@@ -125,6 +137,44 @@ impl ReadView {
     /// The communities of concepts, where they were found: those of the graph as it was then.
     pub fn communities(&self) -> Option<&CommunitiesReader<Section>> {
         self.analysis.as_ref()?.communities.as_ref()
+    }
+
+    /// What there is to plan with. Looked for once.
+    ///
+    /// # Errors
+    /// [`QueryError::Facets`] when facets cannot be read.
+    pub fn holds(&self) -> Result<Holds, QueryError> {
+        if let Some(known) = self.holds.get() {
+            return Ok(*known);
+        }
+        let facets = self.facets();
+        let has = |levels: &[Level]| -> Result<bool, QueryError> {
+            for level in levels {
+                let value = FacetValue::Text(level.name().into());
+                let found = facets::select(&facets, "level", &Predicate::Equal(value))?;
+                if !found.is_empty() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        let statements = has(&[Level::Sentence, Level::Proposition])?;
+        let coarsest = self
+            .communities()
+            .and_then(|known| known.level_count().checked_sub(1));
+        let digest = coarsest.map(|level| CommunityDigest::read(self, level, 0));
+        let holds = Holds {
+            summaries: has(&[Level::Summary])?,
+            sections: has(&[Level::Section])?,
+            inner_paragraphs: statements && has(&[Level::Paragraph])?,
+            statements,
+            digests: digest.transpose()?.flatten().is_some(),
+            vector_share: self
+                .snapshot
+                .space()
+                .and_then(|space| space.record.vector_share),
+        };
+        Ok(*self.holds.get_or_init(|| holds))
     }
 
     /// The languages of its chunks, deleted ones included: questions are asked in all of them.
@@ -217,6 +267,44 @@ impl ReadView {
         let is_leaf = |row: SkeletonRow| row.subtree_end.0 == local.0 + 1;
         let leaf = segment.skeleton.get(local).is_some_and(is_leaf);
         layers.contains(if leaf { &Layer::Leaves } else { &Layer::Inner })
+    }
+
+    /// The ordinals, from the first to one past the last, of the document or section that a chunk is in. The
+    /// section is its nearest ancestor that is one, else the outermost; the chunk itself where it is one. A summary
+    /// is in none.
+    pub(crate) fn extent(&self, chunk: Ordinal, to: Extent) -> Option<(u32, u32)> {
+        let (segment, local) = self.snapshot.locate(chunk)?;
+        let base = segment.base.0;
+        let mut row = segment.skeleton.get(local)?;
+        match to {
+            Extent::Document => {
+                let run = segment.documents.get(row.document as usize)?;
+                Some((base + run.first.0, base + run.first.0 + run.count))
+            }
+            Extent::Section if row.level == Level::Summary => None,
+            Extent::Section => {
+                let mut at = local;
+                while row.level > Level::Section
+                    && let Some(parent) = row.parent
+                {
+                    (at, row) = (parent, segment.skeleton.get(parent)?);
+                }
+                Some((base + at.0, base + row.subtree_end.0))
+            }
+        }
+    }
+
+    /// All live chunks that lie in a document, or section, of which `chunks` has any.
+    pub(crate) fn around(&self, chunks: &RoaringBitmap, to: Extent) -> RoaringBitmap {
+        let mut around = RoaringBitmap::new();
+        let mut each = chunks.iter();
+        while let Some(chunk) = each.next() {
+            if let Some((start, end)) = self.extent(Ordinal(chunk), to) {
+                around.insert_range(start..end);
+                each.advance_to(end);
+            }
+        }
+        around & self.live()
     }
 
     /// All live chunks.

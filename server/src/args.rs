@@ -1,7 +1,6 @@
 //! The command line: commands, options, and how their values are read.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loci_benches::vector::Codes;
@@ -25,8 +24,14 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Store files and folders
     Ingest(Ingest),
-    /// Ask a question
+    /// Ask a question, and get the passages that answer it
     Search(Search),
+    /// Ask a question, and get an answer of sentences from the documents, each with its place
+    Ask(Ask),
+    /// Say what you made of a hit of a recorded answer
+    Feedback(GiveFeedback),
+    /// Recorded answers: list them, ask them again, forget them
+    Records(Records),
     /// Look at a document or chunk
     Show(Show),
     /// Look at a concept: relations, prerequisites, chunks
@@ -59,6 +64,9 @@ pub(crate) enum Command {
     /// Parse one document from standard input: what `ingest` runs as a limited child
     #[command(name = "__parse", hide = true)]
     Parse,
+    /// Open a store and answer a request of a file: what `bench --task open` runs as fresh processes
+    #[command(name = "__first", hide = true)]
+    First(First),
 }
 
 #[derive(Debug, Args)]
@@ -127,7 +135,8 @@ pub(crate) struct Search {
     /// Hits at most, or at most of a level: `sentence=20,section=5`
     #[arg(short, default_value = "10", value_name = "N")]
     pub(crate) k: String,
-    /// auto, hybrid, text, vector, graph
+    /// auto, hybrid, staged (documents, then their sections, then passages), global (digests of communities, as
+    /// `loci analyze` writes them), text, vector, graph
     #[arg(long, default_value = "auto")]
     pub(crate) strategy: String,
     /// Which chunks may be found: `file_type = pdf and page in 10..20`
@@ -148,8 +157,63 @@ pub(crate) struct Search {
     /// How far the search for near vectors goes in large stores: ef=N candidates (at least as many as hits
     /// are fused: 100, or twice the number asked for), recall=R of 0 to 1 as it was measured, or within=N
     /// microseconds (500us), for vectors and for words
-    #[arg(long, value_name = "EFFORT", default_value = "ef=64", value_parser = effort)]
+    #[arg(long, value_name = "EFFORT", default_value = "ef=64", value_parser = str::parse::<Effort>)]
     pub(crate) effort: Effort,
+    /// Any other option of a request, by name: diversity=0.3, climb=full-doc, intent=example, seeds.hits=3,
+    /// fusion.vector_share=0.5; give it again for more. An unknown name lists them
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Keep the answer, for `loci feedback` and `loci records`; prints what it is called
+    #[arg(long)]
+    pub(crate) record: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GiveFeedback {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// What the answer is called, as `loci search --record` prints it
+    pub(crate) response: u64,
+    /// The hit: its rank, or its chunk's key
+    #[arg(value_name = "RANK|CHUNK")]
+    pub(crate) hit: String,
+    /// used, helpful, wrong, or none to take it back
+    pub(crate) feedback: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Records {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// One answer; else the newest
+    pub(crate) response: Option<u64>,
+    /// The newest N: 20, or all where they are asked again
+    #[arg(long, value_name = "N", conflicts_with = "response")]
+    pub(crate) limit: Option<usize>,
+    /// Ask the questions again, and compare
+    #[arg(long)]
+    pub(crate) replay: bool,
+    /// Ask with this option changed; give it again for more
+    #[arg(long, value_name = "NAME=VALUE", requires = "replay")]
+    pub(crate) set: Vec<String>,
+    /// Forget what was recorded more than so many days ago; 0 forgets all
+    #[arg(long, value_name = "DAYS", conflicts_with_all = ["response", "limit", "replay"])]
+    pub(crate) forget_before: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ask {
+    /// How passages are searched
+    #[command(flatten)]
+    pub(crate) search: Search,
+    /// Say how well the hits cover the question, and what they lack
+    #[arg(long, conflicts_with = "prompt")]
+    pub(crate) critic: bool,
+    /// Print what a model would be asked, with the passages in it, in place of an answer
+    #[arg(long)]
+    pub(crate) prompt: bool,
 }
 
 #[derive(Debug, Args)]
@@ -200,6 +264,9 @@ pub(crate) struct Stats {
     /// Count everything again from rows and segments, and say what differs
     #[arg(long)]
     pub(crate) recount: bool,
+    /// Figures of the learning items: how diverse they are, how many were merged, how reviews went
+    #[arg(long, conflicts_with = "recount")]
+    pub(crate) items: bool,
 }
 
 #[derive(Debug, Args)]
@@ -393,12 +460,24 @@ pub(crate) struct Eval {
     /// Folder of the store; else a temporary one
     #[arg(long, value_name = "DIR")]
     pub(crate) db: Option<PathBuf>,
-    /// Strategies: hybrid, text, vector, graph; else all that the data allow
+    /// Strategies: auto, hybrid, staged, global, text, vector, graph; else auto and all arms that the data allow
     #[arg(long, value_delimiter = ',', value_name = "S,…")]
     pub(crate) strategy: Vec<String>,
     /// Hits a question
     #[arg(short, default_value_t = 10, value_name = "N")]
     pub(crate) k: usize,
+    /// Ask with this option changed; give it again for more
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Ask all questions a second time with this option changed too, and compare; give it again for more
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) against: Vec<String>,
+    /// Also tell how recall goes with the place of a chunk in its document, and with the document's length
+    #[arg(long)]
+    pub(crate) lost_in_the_middle: bool,
+    /// Also tell the time from files to the first answer, and for embedding 1,000 chunks
+    #[arg(long)]
+    pub(crate) timing: bool,
     /// Where vectors come from; else the folder where it has any, else the store's own embedder
     #[arg(long, value_enum)]
     pub(crate) embedder: Option<EmbedderArg>,
@@ -429,6 +508,14 @@ pub(crate) struct Bench {
     pub(crate) filter_share: Vec<f64>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct First {
+    /// Folder of the store
+    pub(crate) store: PathBuf,
+    /// File with the request, as JSON
+    pub(crate) question: PathBuf,
+}
+
 /// What `loci bench` measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TaskArg {
@@ -440,6 +527,12 @@ pub(crate) enum TaskArg {
     Graph,
     /// PageRank and communities
     Algorithms,
+    /// A whole store: words, vectors and graph in one call, and each leg alone
+    Hybrid,
+    /// Everything into an empty store until it is durable and has answered
+    Load,
+    /// Fresh processes that open a store and answer
+    Open,
 }
 
 fn codes(name: &str) -> Result<Codes, String> {
@@ -451,35 +544,6 @@ fn share(text: &str) -> Result<f64, String> {
     let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
     share.ok_or_else(|| "a share is above 0 and at most 1".into())
 }
-
-/// How far the search for near vectors goes.
-fn effort(text: &str) -> Result<Effort, String> {
-    let wrong = || "give ef=64, recall=0.98 or within=500us".to_string();
-    let (kind, value) = text.split_once('=').ok_or_else(wrong)?;
-    match kind {
-        "ef" => {
-            let ef = value.parse().ok().filter(|ef| (1..=EF_MAX).contains(ef));
-            ef.map(Effort::Ef)
-                .ok_or_else(|| format!("an ef is 1 to {EF_MAX}"))
-        }
-        "recall" => {
-            let recall = value.parse().ok().filter(|r| (0.0..=1.0).contains(r));
-            recall
-                .map(Effort::Recall)
-                .ok_or_else(|| "a recall is 0 to 1".into())
-        }
-        "within" => {
-            let number = value.strip_suffix("us").unwrap_or(value);
-            let time = number.parse().map(Duration::from_micros);
-            time.map(Effort::Within)
-                .map_err(|_| "a time is a number of microseconds: within=500us".into())
-        }
-        _ => Err(wrong()),
-    }
-}
-
-/// Candidates that can be asked for.
-const EF_MAX: usize = 100_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EmbedderArg {

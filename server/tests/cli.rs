@@ -416,7 +416,7 @@ fn a_data_folder_is_loaded_asked_and_judged() {
     let data = data_folder(folder.path());
     let lines = json(0, &["eval", "--data", &data]);
     let by_name = |name: &str| lines.iter().find(|line| line["strategy"] == name).unwrap();
-    assert_eq!(lines.len(), 4);
+    assert_eq!(lines.len(), 5);
     assert_eq!(by_name("vector")["mrr@10"], 1.0);
     // The camel is not named in the question: only the walk over the sand finds it.
     assert_eq!(by_name("graph")["recall@2"], 0.5);

@@ -32,8 +32,8 @@ use crate::limits::{
 use crate::parts::Numbers;
 use crate::records::ManifestRecord;
 use crate::rewrite::{Noted, Rewritten};
-use crate::rows::Rows;
 use crate::snapshot::{OpenSegment, Tables};
+use crate::staged::StagedRows;
 use crate::staging::Staging;
 
 /// A writer's closure.
@@ -85,7 +85,7 @@ pub(crate) enum Job {
 }
 
 /// What the committing thread needs of the store that it serves.
-pub(crate) trait Host {
+pub(crate) trait Host: Sync {
     /// The database.
     fn database(&self) -> Arc<Database>;
     /// The folder of parts.
@@ -94,10 +94,11 @@ pub(crate) trait Host {
     fn numbers(&self) -> &Numbers;
     /// The manifest that is committed, and its segments.
     fn listed(&self) -> (ManifestRecord, Vec<OpenSegment>);
-    /// Builds segments of new documents, whose rows have about `bytes`.
+    /// Builds segments of new documents, whose rows are `staged` over those that are published and have about
+    /// `bytes`.
     fn build(
         &self,
-        rows: &dyn Rows,
+        staged: &StagedRows,
         documents: &[DocumentId],
         bytes: usize,
     ) -> Result<Vec<SegmentDraft>, StoreError>;
@@ -259,7 +260,7 @@ impl Committer<'_> {
             };
             while let Some((work, durability, done)) = next.take() {
                 ran += 1;
-                if run_writer(&mut group, &segments, work, alone, done, written)? {
+                if run_writer(&mut group, &segments, work, alone, done, written) {
                     durable |= durability == Durability::Immediate;
                 }
                 if !alone && ran < GROUP_LEN_MAX && group.bytes() < GROUP_BYTES_MAX {
@@ -365,8 +366,7 @@ impl Gather<'_> {
     }
 }
 
-/// Runs one writer; whether its changes are in the group. Its own failure is its own; a failure to
-/// apply its rows is everybody's.
+/// Runs one writer; whether its changes are in the group. Its own failure is its own.
 fn run_writer(
     group: &mut Group<'_>,
     segments: &[OpenSegment],
@@ -374,7 +374,7 @@ fn run_writer(
     alone: bool,
     done: Sender<Result<u64, StoreError>>,
     written: &mut Written,
-) -> Result<bool, StoreError> {
+) -> bool {
     let mut staging = Staging::new(&*group, segments, group.manifest().clone(), alone);
     let result = catch_unwind(AssertUnwindSafe(|| work(&mut staging)));
     let result = result.map(|result| result.and_then(|()| staging.check()));
@@ -382,8 +382,8 @@ fn run_writer(
     match result {
         Ok(Ok(())) => {
             written.push(done);
-            group.apply(changes)?;
-            return Ok(true);
+            group.apply(changes);
+            return true;
         }
         Ok(Err(error)) => answer(&done, Err(error)),
         Err(_) => {
@@ -391,7 +391,7 @@ fn run_writer(
             answer(&done, Err(StoreError::Invalid(panicked)));
         }
     }
-    Ok(false)
+    false
 }
 
 /// Says how durable the commit of `transaction` is to be.

@@ -3,7 +3,7 @@
 //! redb itself notices a flipped bit only in `check_integrity`; a read may silently return a wrong
 //! row. So every value carries its own checksum, and every read verifies it.
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 /// Bytes before the payload.
 pub(crate) const LEN: usize = 8;
@@ -30,9 +30,21 @@ pub(crate) fn open<'v>(table: u8, key: &[u8], value: &'v [u8]) -> Result<&'v [u8
     Ok(payload)
 }
 
+/// Bytes up to which it is cheaper to copy them to one place than to hash them piece by piece.
+const SHORT: usize = 240;
+
 fn checksum(table: u8, key: &[u8], payload: &[u8]) -> u64 {
-    let mut hash = Xxh3::with_seed(u64::from(table));
-    hash.update(&(key.len() as u64).to_le_bytes());
+    let (seed, key_len) = (u64::from(table), (key.len() as u64).to_le_bytes());
+    let len = key_len.len() + key.len() + payload.len();
+    if len <= SHORT {
+        let mut whole = [0; SHORT];
+        whole[..8].copy_from_slice(&key_len);
+        whole[8..8 + key.len()].copy_from_slice(key);
+        whole[8 + key.len()..len].copy_from_slice(payload);
+        return xxh3_64_with_seed(&whole[..len], seed);
+    }
+    let mut hash = Xxh3::with_seed(seed);
+    hash.update(&key_len);
     hash.update(key);
     hash.update(payload);
     hash.digest()
@@ -57,6 +69,17 @@ mod tests {
         fn a_sealed_payload_comes_back(table: u8, key: Vec<u8>, payload: Vec<u8>) {
             let value = seal(table, &key, &payload);
             prop_assert_eq!(open(table, &key, &value).unwrap(), &payload[..]);
+        }
+
+        #[test]
+        fn short_and_long_rows_are_hashed_alike(
+            table: u8,
+            key in prop::collection::vec(any::<u8>(), 0..300),
+            payload in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            let whole = [&(key.len() as u64).to_le_bytes()[..], &key, &payload].concat();
+            let want = xxh3_64_with_seed(&whole, u64::from(table));
+            prop_assert_eq!(checksum(table, &key, &payload), want);
         }
 
         #[test]

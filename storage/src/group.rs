@@ -1,5 +1,8 @@
 //! The open transaction of a group of writers: their rows, and what the manifest lists afterwards.
 //!
+//! What writers change is kept in memory until all have run: it goes to redb while segments of the same rows are
+//! built.
+//!
 //! Always true of what [`Group::finish`] leaves: the manifest lists each live document in one
 //! segment, tombstones cover the dead, and no row belongs to a part that is not listed.
 
@@ -15,19 +18,25 @@ use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::ids::{DocumentId, SegmentId, SpaceId};
 use crate::keys::Key;
-use crate::limits::INLINE_PARTS_LEN_MAX;
+use crate::limits::{INLINE_PARTS_LEN_MAX, PARALLEL_BYTES_MIN};
 use crate::parts::{NewPart, Place};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
 use crate::rows::{Rows, Value, Visit, encode, read, scan};
 use crate::snapshot::{MANIFEST, OpenSegment, number_key};
+use crate::staged::{Over, StagedRows};
 use crate::staging::{Changes, Edit};
 use crate::tables::Table;
 
 type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
+/// The tables of the open transaction.
+struct Tables<'t>(Vec<WriteTable<'t>>);
+
 /// The open transaction with the changes of the writers so far.
 pub(crate) struct Group<'t> {
-    tables: Vec<WriteTable<'t>>,
+    tables: Tables<'t>,
+    /// What writers changed, and is not in the tables yet.
+    staged: StagedRows,
     manifest: ManifestRecord,
     born: BTreeSet<DocumentId>,
     gone: BTreeSet<DocumentId>,
@@ -44,10 +53,11 @@ impl<'t> Group<'t> {
         noted: Option<&'t mut BTreeSet<(Table, Key)>>,
     ) -> Result<Group<'t>, StoreError> {
         let open = |table: &Table| transaction.open_table(table.definition());
-        let tables = Table::ALL.iter().map(open).collect::<Result<_, _>>()?;
+        let tables = Tables(Table::ALL.iter().map(open).collect::<Result<_, _>>()?);
         let (born, gone) = (BTreeSet::new(), BTreeSet::new());
         Ok(Group {
             tables,
+            staged: StagedRows::default(),
             manifest,
             born,
             gone,
@@ -67,14 +77,16 @@ impl<'t> Group<'t> {
         self.bytes
     }
 
-    /// Takes the changes of one writer.
-    pub(crate) fn apply(&mut self, changes: Changes) -> Result<(), StoreError> {
-        for ((table, key), row) in changes.rows {
-            match row {
-                Some(payload) => self.put(table, &key, &payload)?,
-                None => self.delete(table, &key)?,
-            }
+    fn over(&self) -> Over<'_> {
+        Over {
+            staged: &self.staged,
+            base: &self.tables,
         }
+    }
+
+    /// Takes the changes of one writer.
+    pub(crate) fn apply(&mut self, changes: Changes) {
+        self.staged.extend(changes.rows);
         self.bytes += changes.bytes;
         self.manifest = changes.manifest;
         for id in &changes.gone {
@@ -83,19 +95,51 @@ impl<'t> Group<'t> {
         self.gone.extend(changes.gone);
         self.born.extend(changes.born);
         self.edits.extend(changes.edits);
+    }
+
+    /// Writes what writers changed to the tables.
+    fn write(&mut self, staged: &StagedRows) -> Result<(), StoreError> {
+        for (table, key, row) in staged.iter() {
+            match row {
+                Some(payload) => self.put(table, key, payload)?,
+                None => self.delete(table, key)?,
+            }
+        }
         Ok(())
+    }
+
+    /// Writes what writers changed, and builds the segments of documents that are new.
+    fn write_and_build(&mut self, host: &dyn Host) -> Result<Vec<SegmentDraft>, StoreError> {
+        let staged = std::mem::take(&mut self.staged);
+        let born: Vec<DocumentId> = self.born.iter().copied().collect();
+        let bytes = self.bytes;
+        let build = || match born.is_empty() {
+            true => Ok(Vec::new()),
+            false => host.build(&staged, &born, bytes),
+        };
+        if bytes < PARALLEL_BYTES_MIN || born.is_empty() {
+            self.write(&staged)?;
+            return build();
+        }
+        std::thread::scope(|scope| {
+            let built = scope.spawn(build);
+            let written = self.write(&staged);
+            let built = built.join();
+            written?;
+            built.map_err(|_| StoreError::view("building a segment panicked"))?
+        })
     }
 
     fn put(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<(), StoreError> {
         let value = envelope::seal(table.number(), key, payload);
         self.note(table, key);
-        self.tables[table.slot()].insert(key, value.as_slice())?;
+        self.tables.0[table.slot()].insert(key, value.as_slice())?;
         Ok(())
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
         self.note(table, key);
-        self.tables[table.slot()].remove(key)?;
+        self.tables.0[table.slot()].remove(key)?;
         Ok(())
     }
 
@@ -112,10 +156,9 @@ impl<'t> Group<'t> {
         segments: &[OpenSegment],
     ) -> Result<u64, StoreError> {
         self.manifest.generation += 1;
+        let drafts = self.write_and_build(host)?;
         self.bury(segments)?;
-        if !self.born.is_empty() {
-            let born: Vec<DocumentId> = self.born.iter().copied().collect();
-            let drafts = host.build(&self, &born, self.bytes)?;
+        if !drafts.is_empty() {
             reach("segment-built");
             for draft in drafts {
                 let at = self.manifest.segments.len();
@@ -387,7 +430,23 @@ impl<'t> Group<'t> {
 
 impl Rows for Group<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        let row = self.tables[table.slot()].get(key)?;
+        self.over().row(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: Option<&[u8]>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
+        self.over().scan(table, from, to, visit)
+    }
+}
+
+impl Rows for Tables<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
+        let row = self.0[table.slot()].get(key)?;
         row.map(|row| Value::verified(table, key, row)).transpose()
     }
 
@@ -398,6 +457,6 @@ impl Rows for Group<'_> {
         to: Option<&[u8]>,
         visit: &mut Visit<'_>,
     ) -> Result<(), StoreError> {
-        scan(&self.tables[table.slot()], table, from, to, visit)
+        scan(&self.0[table.slot()], table, from, to, visit)
     }
 }

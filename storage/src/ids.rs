@@ -16,7 +16,9 @@ pub struct Local(pub u32);
 pub struct DocumentId(pub u64);
 
 /// A concept: one per normalised name, for the life of the store. Never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct ConceptId(pub u32);
 
 /// A segment, for the life of the store. Never reused, so that a file's name never is.
@@ -38,3 +40,9 @@ pub struct WorkId(pub u32);
 /// A learning item, for the life of the store. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId(pub u64);
+
+/// What a recorded answer is called, for the life of the store. Never reused.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub struct ResponseId(pub u64);

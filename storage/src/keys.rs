@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::StoreError;
-use crate::ids::{ConceptId, DocumentId, EditId, ItemId, SpaceId, WorkId};
+use crate::ids::{ConceptId, DocumentId, EditId, ItemId, ResponseId, SpaceId, WorkId};
 use crate::limits::KEY_LEN_MAX;
 
 /// What a document is called outside of the store: unique by user, collection and key.
@@ -169,6 +169,11 @@ pub fn concept_source(to: ConceptId, from: ConceptId, document: DocumentId) -> K
 
 /// Key in `concept_edits`.
 pub fn edit(id: EditId) -> Key {
+    id.0.to_be_bytes().to_vec()
+}
+
+/// Key in `retrievals`.
+pub fn retrieval(id: ResponseId) -> Key {
     id.0.to_be_bytes().to_vec()
 }
 

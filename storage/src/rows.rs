@@ -11,7 +11,6 @@ use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
 use rkyv::bytecheck::CheckBytes;
 use rkyv::rancor;
 use rkyv::ser::allocator::ArenaHandle;
-use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 
 use crate::envelope;
@@ -390,15 +389,18 @@ fn number(table: Table, key: &[u8], payload: &[u8]) -> Result<u64, StoreError> {
     Ok(u64::from_le_bytes(*bytes))
 }
 
+/// Bytes of text that most records have at most.
+const ENCODED_TEXT: usize = 64;
+
 /// A record as bytes.
 pub fn encode<T>(record: &T) -> Result<Vec<u8>, StoreError>
 where
-    T: for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, rancor::Error>>,
+    T: for<'a> Serialize<HighSerializer<Vec<u8>, ArenaHandle<'a>, rancor::Error>>,
 {
-    let bytes = rkyv::to_bytes::<rancor::Error>(record);
-    bytes
-        .map(|bytes| bytes.to_vec())
-        .map_err(|why| StoreError::Invalid(why.to_string()))
+    // Room for the record itself, and for texts as they mostly are.
+    let room = Vec::with_capacity(size_of::<T::Archived>() + ENCODED_TEXT);
+    let bytes = rkyv::api::high::to_bytes_in::<_, rancor::Error>(record, room);
+    bytes.map_err(|why| StoreError::Invalid(why.to_string()))
 }
 
 /// A record from the payload of a row, which is validated first.

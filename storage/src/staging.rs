@@ -6,7 +6,7 @@
 //!
 //! Start reading at [`Staging::put_document`].
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::ControlFlow;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -20,6 +20,7 @@ use crate::parts::NewPart;
 use crate::records::{ChunkRecord, DocumentRecord, ManifestRecord, SpaceRecord};
 use crate::rows::{Rows, Value, Visit, encode, missing, pack};
 use crate::snapshot::OpenSegment;
+use crate::staged::{Over, StagedRows};
 use crate::tables::Table;
 
 /// What one writer changes.
@@ -34,7 +35,7 @@ pub struct Staging<'g> {
 /// The changes of one writer, or of a group.
 #[derive(Default)]
 pub(crate) struct Changes {
-    pub(crate) rows: BTreeMap<(Table, Key), Option<Vec<u8>>>,
+    pub(crate) rows: StagedRows,
     pub(crate) bytes: usize,
     pub(crate) manifest: ManifestRecord,
     /// Documents that the group's segment must hold.
@@ -161,12 +162,12 @@ impl<'g> Staging<'g> {
     /// Puts a row.
     pub fn put(&mut self, table: Table, key: Key, payload: Vec<u8>) {
         self.changes.bytes += key.len() + payload.len();
-        self.changes.rows.insert((table, key), Some(payload));
+        self.changes.rows.set(table, key, Some(payload));
     }
 
     /// Deletes a row, whether it is there or not.
     pub fn delete(&mut self, table: Table, key: Key) {
-        self.changes.rows.insert((table, key), None);
+        self.changes.rows.set(table, key, None);
     }
 
     /// Sets or, with `None`, forgets a setting.
@@ -217,6 +218,13 @@ impl<'g> Staging<'g> {
         let manifest = &mut self.changes.manifest;
         manifest.concept_count = manifest.concept_count.saturating_add_signed(concepts);
         manifest.relation_count = manifest.relation_count.saturating_add_signed(relations);
+    }
+
+    fn over(&self) -> Over<'_> {
+        Over {
+            staged: &self.changes.rows,
+            base: self.base,
+        }
     }
 
     /// Reads, this writer's changes first.
@@ -619,10 +627,7 @@ impl<'g> Staging<'g> {
 
 impl Rows for Staging<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        match self.changes.rows.get(&(table, key.to_vec())) {
-            Some(staged) => Ok(staged.as_deref().map(Value::staged)),
-            None => self.base.get(table, key),
-        }
+        self.over().row(table, key)
     }
 
     fn scan(
@@ -632,46 +637,7 @@ impl Rows for Staging<'_> {
         to: Option<&[u8]>,
         visit: &mut Visit<'_>,
     ) -> Result<(), StoreError> {
-        let low = (table, from.to_vec());
-        let staged = self
-            .changes
-            .rows
-            .range(low..)
-            .map(|((table, key), row)| (table, key, row));
-        let within = |key: &[u8]| to.is_none_or(|to| key < to);
-        let mut staged = staged
-            .take_while(|(of, key, _)| **of == table && within(key))
-            .peekable();
-        let mut ended = false;
-        self.base.scan(table, from, to, &mut |key, payload| {
-            while let Some((_, own, row)) = staged.next_if(|(_, own, _)| own.as_slice() < key) {
-                if let Some(row) = row
-                    && visit(own, row)?.is_break()
-                {
-                    ended = true;
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            let shadow = staged.next_if(|(_, own, _)| own.as_slice() == key);
-            let flow = match shadow {
-                Some((_, _, None)) => ControlFlow::Continue(()),
-                Some((_, own, Some(row))) => visit(own, row)?,
-                None => visit(key, payload)?,
-            };
-            ended = flow.is_break();
-            Ok(flow)
-        })?;
-        if ended {
-            return Ok(());
-        }
-        for (_, own, row) in staged {
-            if let Some(row) = row
-                && visit(own, row)?.is_break()
-            {
-                break;
-            }
-        }
-        Ok(())
+        self.over().scan(table, from, to, visit)
     }
 }
 
@@ -800,6 +766,8 @@ pub fn indexed_title<'a>(document: &'a DocumentRecord, chunk: &ChunkRecord) -> O
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use proptest::prelude::*;
 

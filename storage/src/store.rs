@@ -36,6 +36,7 @@ use crate::rewrite::{NAME_NEW, Rewritten};
 use crate::rows::{Rows, encode, missing, read};
 use crate::segment::Part;
 use crate::snapshot::{self, Damaged, MANIFEST, OpenSegment, Previous, Snapshot, Tables};
+use crate::staged::{Over, StagedRows};
 use crate::staging::Staging;
 use crate::tables::Table;
 
@@ -482,11 +483,13 @@ impl<V: Views> Host for Shared<V> {
 
     fn build(
         &self,
-        rows: &dyn Rows,
+        staged: &StagedRows,
         documents: &[DocumentId],
         bytes: usize,
     ) -> Result<Vec<SegmentDraft>, StoreError> {
         let view = self.view.pin();
+        let base = self.views.snapshot(&view).rows();
+        let rows = &Over { staged, base };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let shares = cores.min(bytes / PARALLEL_BYTES_MIN).max(1);
         let build = |share: &[DocumentId]| build_segment(rows, share, self.views.builder(&view));
@@ -631,6 +634,7 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
         next_item: 1,
         next_edit: 1,
         next_work: 0,
+        next_response: 1,
         ..ManifestRecord::default()
     };
     {

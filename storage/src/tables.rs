@@ -61,6 +61,7 @@ tables! {
     34 WorkReferences "work_references" "Which references are of a work.";
     35 DocumentIdentities "document_identities" "Documents by what identifies them.";
     36 DocumentWorks "document_works" "Which cited works a document is.";
+    37 Retrievals "retrievals" "Recorded questions with their hits, by response id.";
 }
 
 impl Table {

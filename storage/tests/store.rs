@@ -5,13 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_storage::build::{SegmentBuilder, SegmentDocument, build_segment};
-use loci_storage::records::{ChunkRecord, DocumentRecord};
+use loci_storage::limits::SWEEP_ROWS_MAX;
+use loci_storage::records::{
+    ChunkRecord, DocumentRecord, Feedback, RetrievalRecord, RetrievedRecord,
+};
 use loci_storage::segment::PartBuilder;
 use loci_storage::snapshot::{OpenSegment, Place};
 use loci_storage::staging::{DocumentRows, Edit};
 use loci_storage::{
-    ChunkKey, DocumentId, DocumentKey, Rows, Snapshot, SpaceId, Store, StoreError, StoreOptions,
-    Table, Views,
+    ChunkKey, DocumentId, DocumentKey, ResponseId, Rows, Snapshot, SpaceId, Store, StoreError,
+    StoreOptions, Table, Views,
 };
 
 /// Views without indexes.
@@ -563,4 +566,77 @@ fn a_lock_file_that_was_removed_lets_no_second_writer_in() {
         open(folder.path()),
         Err(StoreError::Locked { .. })
     ));
+}
+
+fn retrieval(at_ms: u64) -> RetrievalRecord {
+    let hit = |chunk: &str| RetrievedRecord {
+        chunk: chunk.into(),
+        score: 0.5,
+        by_text: true,
+        ..RetrievedRecord::default()
+    };
+    RetrievalRecord {
+        at_ms,
+        question: "why?".into(),
+        request: "{}".into(),
+        vector: Some(vec![0.5, -1.0]),
+        hits: vec![hit("a#0"), hit("a#1")],
+        ..RetrievalRecord::default()
+    }
+}
+
+#[test]
+fn recorded_answers_keep_feedback_and_their_ids_are_given_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let record = |store: &Store<Bare>, at_ms| {
+        let put = store.write(move |staging| staging.put_retrieval(&retrieval(at_ms)));
+        put.unwrap()
+    };
+    let forget = |store: &Store<Bare>, before_ms| {
+        let forgotten = store.write(move |staging| staging.forget_retrievals(before_ms, &[]));
+        forgotten.unwrap()
+    };
+    let (first, second) = (record(&store, 10), record(&store, 20));
+    assert!(first < second);
+    let told = |store: &Store<Bare>, id, place| {
+        let set = store.write(move |staging| staging.set_feedback(id, place, Feedback::Used));
+        set.unwrap()
+    };
+    assert!(told(&store, second, 1));
+    assert!(!told(&store, second, 2), "there is no third hit");
+    assert!(!told(&store, ResponseId(99), 0));
+    assert_eq!(forget(&store, 15), (1, None));
+    assert_eq!(forget(&store, 100), (1, None));
+    drop(store);
+
+    let store = open(folder.path()).unwrap();
+    let third = record(&store, 30);
+    assert!(second < third, "a forgotten id is not given out again");
+    told(&store, third, 0);
+    drop(store);
+    let view = open(folder.path()).unwrap().view();
+    assert_eq!(view.rows().retrieval_ids().unwrap(), [third]);
+    let mut expected = retrieval(30);
+    expected.hits[0].feedback = Feedback::Used;
+    assert_eq!(view.rows().retrieval(third).unwrap(), Some(expected));
+}
+
+#[test]
+fn many_answers_are_forgotten_in_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let count = SWEEP_ROWS_MAX as u64 + 10;
+    let put = store.write(move |staging| {
+        (0..count).try_for_each(|at_ms| staging.put_retrieval(&retrieval(at_ms)).map(drop))
+    });
+    put.unwrap();
+    let (mut forgotten, mut from) = (0, Some(Vec::new()));
+    while let Some(key) = from {
+        let step = store.write(move |staging| staging.forget_retrievals(count - 3, &key));
+        let (some, next) = step.unwrap();
+        (forgotten, from) = (forgotten + some, next);
+    }
+    assert_eq!(forgotten, count - 3);
+    assert_eq!(store.view().rows().retrieval_ids().unwrap().len(), 3);
 }

@@ -10,7 +10,8 @@ use super::{BITMAPS_MAX, ENTRY_LEN, FacetValue, HEADER_LEN, Kind, PAIR_LEN, VERS
 /// Collects the metadata of a segment's chunks.
 #[derive(Debug, Default)]
 pub struct FacetBuilder {
-    columns: BTreeMap<(String, Kind), Column>,
+    /// By name: the column of integers, and that of text.
+    columns: BTreeMap<String, [Column; 2]>,
     local_end: u32,
 }
 
@@ -25,26 +26,34 @@ impl FacetBuilder {
     /// Adds one value of one field of a chunk. Chunks, fields and values come in any order;
     /// repeats count once.
     pub fn push(&mut self, Local(local): Local, field: &str, value: FacetValue) {
-        let column = self
-            .columns
-            .entry((field.to_owned(), value.kind()))
-            .or_default();
+        // Nearly always the field is there, and its name need not be copied.
+        if !self.columns.contains_key(field) {
+            self.columns.insert(field.to_owned(), Default::default());
+        }
+        let columns = self.columns.get_mut(field).expect("it is there");
+        let column = &mut columns[value.kind() as usize];
         column.entry(value).or_default().insert(local);
         self.local_end = self.local_end.max(local.saturating_add(1));
     }
 
     /// The bytes of the section.
     pub fn finish(self) -> Vec<u8> {
+        let mut columns: Vec<(&str, Kind, &Column)> = Vec::new();
+        for (name, [integers, text]) in &self.columns {
+            columns.push((name, Kind::Integer, integers));
+            columns.push((name, Kind::Text, text));
+        }
+        columns.retain(|(_, _, column)| !column.is_empty());
         let mut out = Vec::new();
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&[0; 2]);
-        out.extend_from_slice(&(self.columns.len() as u32).to_le_bytes());
+        out.extend_from_slice(&(columns.len() as u32).to_le_bytes());
         out.extend_from_slice(&self.local_end.to_le_bytes());
         out.extend_from_slice(&[0; 4]);
         // Entries come first, but are known last.
-        out.resize(HEADER_LEN + self.columns.len() * ENTRY_LEN, 0);
-        for (place, ((name, kind), column)) in self.columns.iter().enumerate() {
-            let entry = write_column(name, *kind, column, &mut out);
+        out.resize(HEADER_LEN + columns.len() * ENTRY_LEN, 0);
+        for (place, (name, kind, column)) in columns.into_iter().enumerate() {
+            let entry = write_column(name, kind, column, &mut out);
             out[HEADER_LEN + place * ENTRY_LEN..][..ENTRY_LEN].copy_from_slice(&entry);
         }
         out

@@ -418,6 +418,14 @@ impl Query {
         self.length
     }
 
+    /// The length of what the query's own code lacks, for codes of a byte that are not turned.
+    pub(super) fn missed(&self, quantiser: &Quantiser) -> f32 {
+        let own_step = f64::from(self.worth / quantiser.step);
+        let lacks = |(&x, &number): (&f32, &i8)| f64::from(x) - f64::from(number) * own_step;
+        let squares = self.floats.iter().zip(&self.numbers);
+        squares.map(|both| lacks(both).powi(2)).sum::<f64>().sqrt() as f32
+    }
+
     /// How much farther a distance is than the least there can be: for unit vectors and L2 in proportion
     /// to the squared Euclidean distance.
     #[inline(always)]

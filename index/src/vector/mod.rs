@@ -30,6 +30,7 @@
 //!
 //! Start reading at [`search()`] or [`FlatBuilder::push`].
 
+mod coded;
 mod codes;
 mod flat;
 mod graph;

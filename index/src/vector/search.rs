@@ -1,10 +1,12 @@
 //! The nearest chunks of all segments, each searched the way that costs least.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
+use super::coded::Coded;
 use super::codes::Query;
 use super::flat::FlatReader;
 use super::graph::{Among, Effort, GraphReader, Reach, Walk};
@@ -38,6 +40,8 @@ const MISSING: VectorError = VectorError::Malformed("a vector is missing");
 pub struct VectorReader<B> {
     flat: FlatReader<B>,
     graph: Option<GraphReader<B>>,
+    /// Codes of the flat vectors, where there is no graph to have them; made by the first search.
+    coded: OnceLock<Option<Coded>>,
 }
 
 impl<B: AsRef<[u8]>> VectorReader<B> {
@@ -56,7 +60,11 @@ impl<B: AsRef<[u8]>> VectorReader<B> {
         if !same {
             return Err(VectorError::Malformed("the graph is of other vectors"));
         }
-        Ok(VectorReader { flat, graph })
+        Ok(VectorReader {
+            flat,
+            graph,
+            coded: OnceLock::new(),
+        })
     }
 
     /// The vectors at full precision.
@@ -137,6 +145,9 @@ pub struct VectorScratch {
     query: Query,
     walk: Walk,
     nodes: Vec<u32>,
+    /// Scores by codes and their errors, and the best of them.
+    scores: Vec<(f32, f32)>,
+    near: Top,
     top: Top,
     visits: Vec<Visit>,
 }
@@ -480,10 +491,68 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         }
     }
 
-    /// Offers every vector that may be found.
+    /// Offers the vectors that may be found: all of them, or those that codes cannot tell to be too far.
     fn exact(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+        let reader = self.placed.reader;
+        let coded = match reader.graph {
+            None => reader
+                .coded
+                .get_or_init(|| Coded::new(&reader.flat))
+                .as_ref(),
+            Some(_) => None,
+        };
+        if let Some(coded) = coded {
+            return self.by_codes(coded, scratch);
+        }
         let VectorScratch { prepared, top, .. } = scratch;
         self.for_each_eligible(|place, local| self.offer(local, place, prepared, top))
+    }
+
+    /// Offers the `k` that seem nearest by their codes, then those that may be nearer than the worst of these.
+    fn by_codes(&self, coded: &Coded, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+        scratch.nodes.clear();
+        self.for_each_eligible(|place, _| {
+            scratch.nodes.push(place as u32);
+            Ok(())
+        })?;
+        let VectorScratch {
+            prepared,
+            query,
+            nodes,
+            scores,
+            near,
+            top,
+            ..
+        } = scratch;
+        let flat = &self.placed.reader.flat;
+        coded.scores(prepared, flat.metric(), nodes, query, scores);
+        near.reset(self.query.k);
+        let mut worst = f32::NEG_INFINITY;
+        for (at, &(score, _)) in (0u32..).zip(scores.iter()) {
+            // Those that tie are looked at again below.
+            if score > worst {
+                near.push(score, Ordinal(at));
+                worst = near.threshold().unwrap_or(worst);
+            }
+        }
+        let offer = |at: usize, top: &mut Top| {
+            let place = nodes[at];
+            let local = flat.local(place).ok_or(MISSING)?;
+            self.offer(local, place as usize, prepared, top)
+        };
+        let best = near.drain();
+        for hit in &best {
+            offer(hit.ordinal.0 as usize, top)?;
+            scores[hit.ordinal.0 as usize].0 = f32::NEG_INFINITY;
+        }
+        for (at, &(score, error)) in scores.iter().enumerate() {
+            if score > f32::NEG_INFINITY
+                && top.threshold().is_none_or(|worst| score + error >= worst)
+            {
+                offer(at, top)?;
+            }
+        }
+        Ok(())
     }
 
     fn offer(

@@ -291,10 +291,9 @@ impl<'a> Maker<'a> {
                 .take(terms::KEY_TERMS_MAX)
                 .collect();
         }
+        let word_count = tokens::words(text);
         let record = ChunkRecord {
-            suffix: 0,
             parent,
-            subtree_end: 0,
             level,
             content_type: self.content_type(run),
             chunk_type: told.chunk_type,
@@ -304,7 +303,8 @@ impl<'a> Maker<'a> {
                 .positions
                 .location(self.parsed, range, first.block..last.block + 1),
             token_count,
-            word_count: tokens::words(text),
+            word_count,
+            reading_time_s: Some(tokens::reading_time_s(word_count)),
             chapter_number: place.chapter_number,
             chapter_title: place.chapter_title,
             section_number: place.section_number,
@@ -316,10 +316,7 @@ impl<'a> Maker<'a> {
             figure_refs: told.terms.figure_refs,
             has_diagrams: told.terms.has_diagrams,
             symbol: common_symbol(&symbols),
-            citation_count: 0,
-            confidence: 1.0,
-            metadata: Vec::new(),
-            content_hash: [0; 16],
+            ..ChunkRecord::default()
         };
         NewChunk {
             record,

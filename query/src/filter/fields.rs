@@ -1,5 +1,10 @@
 //! The fields that a filter may name, and what their values look like.
 
+use loci_storage::records::{
+    ChunkType, ContentType, FileType, Level, PropositionType, RetrievalMode, SectionType,
+    SentenceType,
+};
+
 /// What the values of a field look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
@@ -15,8 +20,27 @@ pub enum FieldKind {
     Flag,
     /// A fraction in 0..=1, kept in thousandths as a number.
     Share,
+    /// A day, month, year or moment in UTC, kept as milliseconds since 1970.
+    Moment,
+    /// Whole numbers from one to another, kept as both: see [`span_ends`].
+    Span,
+    /// Seconds from one to another, or `h:mm:ss`; kept as a [`FieldKind::Span`] of milliseconds.
+    Seconds,
     /// Free metadata: text, and a number too where it is written as one.
     Free,
+}
+
+impl FieldKind {
+    /// Whether a value runs from one number to another.
+    pub fn is_span(self) -> bool {
+        matches!(self, FieldKind::Span | FieldKind::Seconds)
+    }
+
+    /// Whether values are text alone.
+    pub(super) fn is_text(self) -> bool {
+        use FieldKind::{Flag, Language, OneOf, Text};
+        matches!(self, Text | Language | OneOf(_) | Flag)
+    }
 }
 
 /// A field that a filter may name.
@@ -24,94 +48,105 @@ pub enum FieldKind {
 pub struct Field {
     /// The name that facets use.
     pub name: &'static str,
-    /// Another name for the same, or the empty string.
-    pub alias: &'static str,
+    /// Other names for the same.
+    pub aliases: &'static [&'static str],
     /// What its values look like.
     pub kind: FieldKind,
 }
 
-const LEVELS: &[&str] = &[
-    "summary",
-    "section",
-    "paragraph",
-    "proposition",
-    "sentence",
-    "citation",
-];
-const CONTENT_TYPES: &[&str] = &["text", "image", "table", "code", "diagram", "proposition"];
-const CHUNK_TYPES: &[&str] = &["concept", "example", "question", "other"];
-const FILE_TYPES: &[&str] = &[
-    "text",
-    "markdown",
-    "html",
-    "pdf",
-    "code",
-    "pptx",
-    "docx",
-    "epub",
-    "latex",
-    "jats",
-    "transcript",
-    "image",
-];
-
-const fn field(name: &'static str, alias: &'static str, kind: FieldKind) -> Field {
-    Field { name, alias, kind }
+const fn field(name: &'static str, aliases: &'static [&'static str], kind: FieldKind) -> Field {
+    Field {
+        name,
+        aliases,
+        kind,
+    }
 }
 
 /// All fields but `meta.KEY`. A field of a document holds for all of its chunks; a field with
 /// several values (authors, the pages of a span) holds when one of them does.
 pub const FIELDS: &[Field] = {
-    use FieldKind::{Flag, Language, Number, OneOf, Share, Text};
+    use FieldKind::{Flag, Language, Moment, Number, OneOf, Seconds, Share, Span, Text};
     &[
-        field("user_id", "user", Text),
-        field("collection", "", Text),
-        field("document", "key", Text),
-        field("filename", "", Text),
-        field("address", "", Text),
-        field("title", "", Text),
-        field("year", "", Number),
-        field("venue", "", Text),
-        field("doi", "", Text),
-        field("author", "authors", Text),
-        field("file_type", "", OneOf(FILE_TYPES)),
-        field("category", "", Text),
-        field("topic", "topics", Text),
-        field("difficulty", "", Text),
-        field("prerequisite", "prerequisites", Text),
-        field("learning_outcome", "learning_outcomes", Text),
-        field("language", "", Language),
-        field("level", "", OneOf(LEVELS)),
-        field("content_type", "", OneOf(CONTENT_TYPES)),
-        field("chunk_type", "", OneOf(CHUNK_TYPES)),
-        field("page", "", Number),
-        field("slide", "", Number),
-        field("line", "", Number),
-        field("chapter_number", "", Text),
-        field("chapter_title", "", Text),
-        field("section_number", "", Text),
-        field("section_title", "", Text),
-        field("keyword", "keywords", Text),
-        field("key_term", "key_terms", Text),
-        field("symbol", "", Text),
-        field("has_equations", "", Flag),
-        field("has_diagrams", "", Flag),
-        field("citation_count", "", Number),
-        field("token_count", "", Number),
-        field("word_count", "", Number),
-        field("confidence", "", Share),
+        field("user_id", &["user"], Text),
+        field("collection", &[], Text),
+        field("document", &["key"], Text),
+        field("filename", &[], Text),
+        field("address", &[], Text),
+        field("title", &[], Text),
+        field("year", &[], Number),
+        field("venue", &[], Text),
+        field("doi", &[], Text),
+        field("author", &["authors"], Text),
+        field("file_type", &[], OneOf(FileType::NAMES)),
+        field("category", &[], Text),
+        field("topic", &["topics"], Text),
+        field("difficulty", &[], Text),
+        field("prerequisite", &["prerequisites"], Text),
+        field("learning_outcome", &["learning_outcomes"], Text),
+        field("language", &[], Language),
+        field("document_summary", &[], Text),
+        field("ingested_at", &["ingestion_time"], Moment),
+        field("parser_version", &["parser"], Text),
+        field("content_hash", &[], Text),
+        field("retrieval_mode", &[], OneOf(RetrievalMode::NAMES)),
+        field("stub", &["is_stub"], Flag),
+        field("level", &[], OneOf(Level::NAMES)),
+        field("is_summary", &[], Flag),
+        field("content_type", &[], OneOf(ContentType::NAMES)),
+        field("chunk_type", &[], OneOf(ChunkType::NAMES)),
+        field("section_type", &[], OneOf(SectionType::NAMES)),
+        field("sentence_type", &[], OneOf(SentenceType::NAMES)),
+        field("proposition_type", &[], OneOf(PropositionType::NAMES)),
+        field("parent", &[], Number),
+        field("index_in_parent", &[], Number),
+        field("page", &["pages"], Number),
+        field("slide", &[], Number),
+        field("time", &["timestamp"], Seconds),
+        field("line", &["lines"], Span),
+        field("char", &["chars"], Span),
+        field("has_boxes", &[], Flag),
+        field("chapter_number", &[], Text),
+        field("chapter_title", &[], Text),
+        field("section_number", &[], Text),
+        field("section_title", &[], Text),
+        field("heading", &["heading_path", "hierarchy_path"], Text),
+        field("related_section", &["related_sections"], Text),
+        field("summary", &[], Text),
+        field("keyword", &["keywords"], Text),
+        field("key_term", &["key_terms"], Text),
+        field("entity", &["entities"], Text),
+        field("symbol", &[], Text),
+        field("equation", &["equations"], Text),
+        field("has_equations", &[], Flag),
+        field("figure_ref", &["figure_refs", "figure_references"], Text),
+        field("has_diagrams", &[], Flag),
+        field("image", &["images", "images_referenced"], Text),
+        field("has_images", &[], Flag),
+        field("citation_count", &[], Number),
+        field("token_count", &[], Number),
+        field("word_count", &[], Number),
+        field("char_count", &[], Number),
+        field("reading_time", &["reading_time_s"], Number),
+        field("verifiable", &[], Flag),
+        field("confidence", &[], Share),
     ]
 };
 
 /// What starts the name of a free field.
 pub const META: &str = "meta.";
 
+/// The names under which facets keep the first and last number of a span: a chunk whose span is
+/// 3..=5 has 3 under one and 5 under the other.
+pub fn span_ends(field: &str) -> (String, String) {
+    (format!("{field}.first"), format!("{field}.last"))
+}
+
 /// The field with this name or alias; free metadata as `meta.KEY`.
 pub fn lookup(name: &str) -> Option<(String, FieldKind)> {
     if name.strip_prefix(META).is_some_and(|key| !key.is_empty()) {
         return Some((name.to_owned(), FieldKind::Free));
     }
-    let named = |field: &&Field| field.name == name || (field.alias == name && !name.is_empty());
+    let named = |field: &&Field| field.name == name || field.aliases.contains(&name);
     FIELDS
         .iter()
         .find(named)
@@ -120,63 +155,54 @@ pub fn lookup(name: &str) -> Option<(String, FieldKind)> {
 
 /// The known name that most resembles `name`, where one does.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let names = FIELDS.iter().flat_map(|field| [field.name, field.alias]);
-    let names = names.filter(|name| !name.is_empty()).chain([META]);
+    let own = FIELDS.iter().map(|field| field.name);
+    let others = FIELDS.iter().flat_map(|field| field.aliases).copied();
+    let names = own.chain(others).chain([META]);
     let best = names.map(|known| (distance(name, known), known)).min()?;
-    let bound = name.chars().count().max(best.1.len()).div_ceil(3);
+    let bound = name.chars().count().max(best.1.len()).div_ceil(4);
     (best.0 <= bound).then_some(best.1)
 }
 
-/// Edits between two names; names longer than any field are not compared.
+/// Edits between two names: letters that are added, left out, replaced, or change places with the
+/// next. Names longer than any field are not compared.
 ///
-/// Source: Wagner, Fischer, "The String-to-String Correction Problem", JACM 1974.
+/// Source: Damerau, "A Technique for Computer Detection and Correction of Spelling Errors", CACM
+/// 1964; no letter is edited twice.
 fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().take(64).collect();
     let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().take(64).enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+    let mut edits = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            if i == 0 || j == 0 {
+                edits[i][j] = i + j;
+                continue;
+            }
+            let replaced = edits[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let other = edits[i - 1][j].min(edits[i][j - 1]) + 1;
+            edits[i][j] = replaced.min(other);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                edits[i][j] = edits[i][j].min(edits[i - 2][j - 2] + 1);
+            }
         }
     }
-    row[b.len()]
+    edits[a.len()][b.len()]
 }
 
 #[cfg(test)]
 mod tests {
-    use loci_storage::records::{ChunkType, ContentType, FileType, Level};
+    use std::collections::BTreeSet;
 
     use super::*;
 
     #[test]
-    fn the_names_are_those_of_the_records() {
-        assert!(
-            LEVELS
-                .iter()
-                .copied()
-                .eq(Level::ALL.iter().map(|v| v.name()))
-        );
-        assert!(
-            CONTENT_TYPES
-                .iter()
-                .copied()
-                .eq(ContentType::ALL.iter().map(|v| v.name()))
-        );
-        assert!(
-            CHUNK_TYPES
-                .iter()
-                .copied()
-                .eq(ChunkType::ALL.iter().map(|v| v.name()))
-        );
-        assert!(
-            FILE_TYPES
-                .iter()
-                .copied()
-                .eq(FileType::ALL.iter().map(|v| v.name()))
-        );
+    fn no_name_is_given_twice() {
+        let mut names = BTreeSet::new();
+        for field in FIELDS {
+            for name in field.aliases.iter().chain([&field.name]) {
+                assert!(names.insert(*name), "{name}");
+            }
+        }
     }
 
     #[test]
@@ -186,6 +212,8 @@ mod tests {
             ("titel", Some("title")),
             ("contenttype", Some("content_type")),
             ("autor", Some("author")),
+            ("readingtime", Some("reading_time")),
+            ("ingested", Some("ingested_at")),
             ("quaternion", None),
             ("", None),
         ];

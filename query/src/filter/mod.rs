@@ -9,12 +9,12 @@
 //!            | field "has"
 //! field      = name | "meta." name
 //! op         = "=" | "!=" | "<" | "<=" | ">" | ">=" | "has" | "prefix"
-//! value      = bare word | number | "text in quotes"
+//! value      = bare word | number | date | "text in quotes"
 //! ```
 //!
 //! A list may also stand in brackets. A missing field satisfies no comparison, `!=` included; a
 //! field with several values (authors, the pages of a span) satisfies one when any value does, and
-//! `!=` when it has values and none is the given one.
+//! `!=` when it has values and none is the given one. A date stands for all of its moments.
 //!
 //! Always true of a parsed [`Expr`]: fields are known and canonical, values fit their field, ranges
 //! are not empty, nesting is at most [`DEPTH_MAX`]; and it prints as text that parses to itself.
@@ -22,6 +22,7 @@
 //! Start reading at [`Expr::parse`], then [`evaluate`].
 
 mod fields;
+mod moment;
 mod parse;
 mod scan;
 
@@ -32,7 +33,7 @@ use std::str::FromStr;
 pub use loci_index::facets::{FacetValue, Predicate};
 use roaring::RoaringBitmap;
 
-pub use fields::{FIELDS, Field, FieldKind, META, lookup};
+pub use fields::{FIELDS, Field, FieldKind, META, lookup, span_ends};
 pub use parse::{FilterError, Problem};
 
 /// How deep parentheses and `not` may nest.
@@ -152,6 +153,10 @@ fn evaluate_one<E>(
     chunks_with: &dyn Fn(&str, &Predicate) -> Result<RoaringBitmap, E>,
     universe: &RoaringBitmap,
 ) -> Result<RoaringBitmap, E> {
+    let kind = lookup(&comparison.field).map_or(FieldKind::Text, |(_, kind)| kind);
+    if kind.is_span() {
+        return Ok(overlapping(comparison, chunks_with)? & universe);
+    }
     let with = |predicate| chunks_with(&comparison.field, &predicate);
     let number = FacetValue::Integer;
     let range = |low, high| Predicate::Range { low, high };
@@ -171,6 +176,43 @@ fn evaluate_one<E>(
         Test::Prefix(text) => with(Predicate::Prefix(text.clone()))?,
     };
     Ok(found & universe)
+}
+
+/// The chunks whose span holds a number that satisfies `comparison`.
+fn overlapping<E>(
+    comparison: &Comparison,
+    chunks_with: &dyn Fn(&str, &Predicate) -> Result<RoaringBitmap, E>,
+) -> Result<RoaringBitmap, E> {
+    let (first, last) = span_ends(&comparison.field);
+    let begins_by = |high: Bound<i64>| {
+        let (low, high) = (Bound::Unbounded, high.map(FacetValue::Integer));
+        chunks_with(&first, &Predicate::Range { low, high })
+    };
+    let ends_from = |low: Bound<i64>| {
+        let (low, high) = (low.map(FacetValue::Integer), Bound::Unbounded);
+        chunks_with(&last, &Predicate::Range { low, high })
+    };
+    let between = |low: i64, high: i64| {
+        Ok(begins_by(Bound::Included(high))? & ends_from(Bound::Included(low))?)
+    };
+    let at = |value: &FacetValue| match value {
+        FacetValue::Integer(number) => between(*number, *number),
+        FacetValue::Text(_) => Ok(RoaringBitmap::new()),
+    };
+    match &comparison.test {
+        Test::Equal(value) | Test::Has(value) => at(value),
+        Test::NotEqual(value) => Ok(chunks_with(&first, &Predicate::Has)? - at(value)?),
+        Test::Below(high) => begins_by(Bound::Excluded(*high)),
+        Test::AtMost(high) => begins_by(Bound::Included(*high)),
+        Test::Above(low) => ends_from(Bound::Excluded(*low)),
+        Test::AtLeast(low) => ends_from(Bound::Included(*low)),
+        Test::Between(low, high) => between(*low, *high),
+        Test::OneOf(values) => values
+            .iter()
+            .try_fold(RoaringBitmap::new(), |all, value| Ok(all | at(value)?)),
+        Test::Exists => chunks_with(&first, &Predicate::Has),
+        Test::Prefix(_) => Ok(RoaringBitmap::new()),
+    }
 }
 
 impl fmt::Display for Expr {
@@ -241,6 +283,8 @@ fn shown(kind: FieldKind, value: &FacetValue) -> String {
         (FieldKind::Share, FacetValue::Integer(thousandths)) => {
             format!("{}.{:03}", thousandths / 1000, thousandths % 1000)
         }
+        (FieldKind::Moment, FacetValue::Integer(ms)) => moment::shown(*ms),
+        (FieldKind::Seconds, FacetValue::Integer(ms)) => moment::seconds_shown(*ms),
         (_, FacetValue::Integer(number)) => number.to_string(),
     }
 }

@@ -3,6 +3,7 @@
 use loci_index::analysis::code_of;
 
 use super::fields::{self, FieldKind, META};
+use super::moment;
 use super::scan::{self, Token, TokenKind};
 use super::{Comparison, DEPTH_MAX, Expr, FILTER_LEN_MAX, FacetValue, Test};
 
@@ -102,6 +103,8 @@ pub(super) fn parse(text: &str) -> Result<Expr, FilterError> {
     }
 }
 
+const OPERATORS: &str = "= != < <= > >= in has or prefix";
+
 struct Parser<'t> {
     tokens: &'t [Token],
     at: usize,
@@ -138,14 +141,17 @@ impl<'t> Parser<'t> {
             self.close(")", start, "the parenthesis")?;
             inner
         } else {
-            Expr::Is(self.comparison()?)
+            self.comparison()?
         };
         self.depth -= 1;
         Ok(expr)
     }
 
-    fn comparison(&mut self) -> Result<Comparison, FilterError> {
+    fn comparison(&mut self) -> Result<Expr, FilterError> {
         let (name, kind) = self.field()?;
+        if kind == FieldKind::Moment {
+            return self.moments(name);
+        }
         let operator = self.peek();
         let field = FieldOf { name: &name, kind };
         let test = match &operator.kind {
@@ -168,9 +174,69 @@ impl<'t> Parser<'t> {
                 self.at += 1;
                 self.prefix(field, operator)?
             }
-            _ => return Err(self.expected("= != < <= > >= in has or prefix")),
+            _ => return Err(self.expected(OPERATORS)),
         };
-        Ok(Comparison { field: name, test })
+        Ok(Expr::Is(Comparison { field: name, test }))
+    }
+
+    /// A comparison with dates, each of which stands for all moments from its first to its last.
+    fn moments(&mut self, name: String) -> Result<Expr, FilterError> {
+        let is = |test| {
+            let field = name.clone();
+            Expr::Is(Comparison { field, test })
+        };
+        let within = |(first, last)| is(Test::Between(first, last));
+        let field = FieldOf {
+            name: &name,
+            kind: FieldKind::Moment,
+        };
+        let operator = self.peek();
+        self.at += 1;
+        Ok(match &operator.kind {
+            TokenKind::Mark("=") => within(self.period(field)?),
+            TokenKind::Mark("!=") => {
+                let other = Expr::Not(Box::new(within(self.period(field)?)));
+                Expr::And(vec![is(Test::Exists), other])
+            }
+            TokenKind::Mark("<") => is(Test::Below(self.period(field)?.0)),
+            TokenKind::Mark("<=") => is(Test::AtMost(self.period(field)?.1)),
+            TokenKind::Mark(">") => is(Test::Above(self.period(field)?.1)),
+            TokenKind::Mark(">=") => is(Test::AtLeast(self.period(field)?.0)),
+            TokenKind::Word(word) if word.eq_ignore_ascii_case("has") => match self.at_value() {
+                true => within(self.period(field)?),
+                false => is(Test::Exists),
+            },
+            TokenKind::Word(word) if word.eq_ignore_ascii_case("in") => {
+                let start = self.peek();
+                if let Some(periods) = self.list(|parser| parser.period(field))? {
+                    return Ok(single(periods.into_iter().map(within).collect(), Expr::Or));
+                }
+                let low = self.range_start(|parser| parser.period(field))?.0;
+                let high = self.period(field)?.1;
+                if low > high {
+                    return Err(error(start, Problem::EmptyRange));
+                }
+                within((low, high))
+            }
+            TokenKind::Word(word) if word.eq_ignore_ascii_case("prefix") => {
+                return Err(error(operator, field.no_prefix()));
+            }
+            _ => {
+                self.at -= 1;
+                return Err(self.expected(OPERATORS));
+            }
+        })
+    }
+
+    /// The first and last millisecond of the date that stands here.
+    fn period(&mut self, field: FieldOf<'_>) -> Result<(i64, i64), FilterError> {
+        let (token, text) = self.text()?;
+        let unlike = || {
+            let dates =
+                "a date such as 2026-01-31 or 2026-01-31T09:30, in UTC, or milliseconds since 1970";
+            error(token, field.unlike(text, dates.to_owned()))
+        };
+        moment::parse(text).ok_or_else(unlike)
     }
 
     fn field(&mut self) -> Result<(String, FieldKind), FilterError> {
@@ -222,23 +288,10 @@ impl<'t> Parser<'t> {
 
     fn among(&mut self, field: FieldOf<'_>, operator: &Token) -> Result<Test, FilterError> {
         let start = self.peek();
-        for (open, close, what) in [("(", ")", "the parenthesis"), ("[", "]", "the bracket")] {
-            if self.take_mark(open) {
-                let mut values = vec![self.value(field)?];
-                while self.take_mark(",") {
-                    values.push(self.value(field)?);
-                }
-                self.close(close, start, what)?;
-                return Ok(Test::OneOf(values));
-            }
+        if let Some(values) = self.list(|parser| parser.value(field))? {
+            return Ok(Test::OneOf(values));
         }
-        if !self.at_value() {
-            return Err(self.expected("a range low..high or a list (a, b, …)"));
-        }
-        let low = self.number(field, operator)?;
-        if !self.take_mark("..") {
-            return Err(self.expected("`..` and the range's end"));
-        }
+        let low = self.range_start(|parser| parser.number(field, operator))?;
         let high = self.number(field, operator)?;
         if low > high {
             return Err(error(start, Problem::EmptyRange));
@@ -246,17 +299,44 @@ impl<'t> Parser<'t> {
         Ok(Test::Between(low, high))
     }
 
+    /// Values in parentheses or brackets, where one of these opens here.
+    fn list<V>(
+        &mut self,
+        mut value: impl FnMut(&mut Self) -> Result<V, FilterError>,
+    ) -> Result<Option<Vec<V>>, FilterError> {
+        let start = self.peek();
+        for (open, close, what) in [("(", ")", "the parenthesis"), ("[", "]", "the bracket")] {
+            if self.take_mark(open) {
+                let mut values = vec![value(self)?];
+                while self.take_mark(",") {
+                    values.push(value(self)?);
+                }
+                self.close(close, start, what)?;
+                return Ok(Some(values));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The lower end of a range, and `..` behind it.
+    fn range_start<V>(
+        &mut self,
+        value: impl FnOnce(&mut Self) -> Result<V, FilterError>,
+    ) -> Result<V, FilterError> {
+        if !self.at_value() {
+            return Err(self.expected("a range low..high or a list (a, b, …)"));
+        }
+        let low = value(self)?;
+        if !self.take_mark("..") {
+            return Err(self.expected("`..` and the range's end"));
+        }
+        Ok(low)
+    }
+
     fn prefix(&mut self, field: FieldOf<'_>, operator: &Token) -> Result<Test, FilterError> {
-        if matches!(
-            field.kind,
-            FieldKind::Number | FieldKind::Flag | FieldKind::Share
-        ) {
-            return Err(error(
-                operator,
-                Problem::NoPrefix {
-                    field: field.name.to_owned(),
-                },
-            ));
+        let is_free = field.kind == FieldKind::Free;
+        if !is_free && (!field.kind.is_text() || field.kind == FieldKind::Flag) {
+            return Err(error(operator, field.no_prefix()));
         }
         let (_, text) = self.text()?;
         Ok(Test::Prefix(text.to_owned()))
@@ -270,10 +350,7 @@ impl<'t> Parser<'t> {
 
     /// A value that has an order.
     fn number(&mut self, field: FieldOf<'_>, operator: &Token) -> Result<i64, FilterError> {
-        if matches!(
-            field.kind,
-            FieldKind::Text | FieldKind::Language | FieldKind::OneOf(_) | FieldKind::Flag
-        ) {
+        if field.kind.is_text() {
             return Err(error(
                 operator,
                 Problem::NoOrder {
@@ -361,7 +438,11 @@ impl FieldOf<'_> {
                 let code = code_of(text).map_or_else(|| text.to_owned(), str::to_owned);
                 Ok(FacetValue::Text(code))
             }
-            FieldKind::Number | FieldKind::Share => self.number(text).map(FacetValue::Integer),
+            FieldKind::Number
+            | FieldKind::Share
+            | FieldKind::Moment
+            | FieldKind::Span
+            | FieldKind::Seconds => self.number(text).map(FacetValue::Integer),
             FieldKind::OneOf(names) => {
                 let name = names.iter().find(|name| name.eq_ignore_ascii_case(text));
                 let name = name.ok_or_else(|| self.unlike(text, names.join(", ")))?;
@@ -376,17 +457,18 @@ impl FieldOf<'_> {
     }
 
     fn number(self, text: &str) -> Result<i64, Problem> {
-        if self.kind != FieldKind::Share {
-            return text
-                .parse()
-                .map_err(|_| self.unlike(text, "a whole number".to_owned()));
+        let (number, expected) = match self.kind {
+            FieldKind::Share => (share(text), "a number from 0 to 1"),
+            FieldKind::Seconds => (moment::seconds_ms(text), "a number of seconds, or h:mm:ss"),
+            _ => (text.parse().ok(), "a whole number"),
+        };
+        number.ok_or_else(|| self.unlike(text, expected.to_owned()))
+    }
+
+    fn no_prefix(self) -> Problem {
+        Problem::NoPrefix {
+            field: self.name.to_owned(),
         }
-        let share: Option<f64> = text
-            .parse()
-            .ok()
-            .filter(|share| (0.0..=1.0).contains(share));
-        let share = share.ok_or_else(|| self.unlike(text, "a number from 0 to 1".to_owned()))?;
-        Ok((share * 1000.0).round() as i64)
     }
 
     fn unlike(self, value: &str, expected: String) -> Problem {
@@ -396,6 +478,14 @@ impl FieldOf<'_> {
             expected,
         }
     }
+}
+
+/// The thousandths of a number in 0..=1, to the nearest.
+fn share(text: &str) -> Option<i64> {
+    let share: f64 = text.parse().ok()?;
+    (0.0..=1.0)
+        .contains(&share)
+        .then(|| (share * 1000.0).round() as i64)
 }
 
 /// The only part, or all of them joined.

@@ -90,6 +90,46 @@ fn filters_are_understood() {
                 ]),
             ]),
         ),
+        (
+            "time in 1:00..90.5",
+            is("time", Test::Between(60_000, 90_500)),
+        ),
+        ("timestamp < 90", is("time", Test::Below(90_000))),
+        ("chars in 3..9", is("char", Test::Between(3, 9))),
+        (
+            "images has \"fig1.png\"",
+            is("image", Test::Has(text("fig1.png"))),
+        ),
+        (
+            "ingested_at >= 1970-01-02",
+            is("ingested_at", Test::AtLeast(86_400_000)),
+        ),
+        (
+            "ingested_at <= 1970-01-02",
+            is("ingested_at", Test::AtMost(2 * 86_400_000 - 1)),
+        ),
+        (
+            "ingested_at = 1970-01-01T00:00:01",
+            is("ingested_at", Test::Between(1000, 1999)),
+        ),
+        (
+            "ingested_at in 1970-01-01..86400000",
+            is("ingested_at", Test::Between(0, 86_400_000)),
+        ),
+        (
+            "ingested_at in (1970-01-01, 1970-01-03)",
+            Expr::Or(vec![
+                is("ingested_at", Test::Between(0, 86_399_999)),
+                is("ingested_at", Test::Between(172_800_000, 259_199_999)),
+            ]),
+        ),
+        (
+            "ingested_at != 1970-01-01",
+            Expr::And(vec![
+                is("ingested_at", Test::Exists),
+                Expr::Not(Box::new(is("ingested_at", Test::Between(0, 86_399_999)))),
+            ]),
+        ),
         ("(((year >= 2020)))", year()),
         (
             "doi has and year >= 2020",
@@ -98,6 +138,7 @@ fn filters_are_understood() {
     ];
     for (filter, want) in cases {
         assert_eq!(Expr::parse(filter).as_ref(), Ok(&want), "{filter}");
+        assert_eq!(Expr::parse(&want.to_string()), Ok(want), "{filter}");
     }
 }
 
@@ -143,6 +184,27 @@ fn errors_name_the_column_and_what_was_expected() {
         (
             "confidence > 2",
             "column 14: confidence is never \"2\"; it can be a number from 0 to 1",
+        ),
+        (
+            "ingested_at > soon",
+            "column 15: ingested_at is never \"soon\"; it can be a date such as 2026-01-31 or \
+             2026-01-31T09:30, in UTC, or milliseconds since 1970",
+        ),
+        (
+            "ingested_at prefix 2026",
+            "column 13: ingested_at is not text; prefix is for text",
+        ),
+        (
+            "ingested_at 2026",
+            "column 13: expected = != < <= > >= in has or prefix, found `2026`",
+        ),
+        (
+            "ingested_at in 2026..2025",
+            "column 16: the range is empty: its ends are in the wrong order",
+        ),
+        (
+            "time > 1:99",
+            "column 8: time is never \"1:99\"; it can be a number of seconds, or h:mm:ss",
         ),
         (
             "title < \"M\"",
@@ -196,7 +258,7 @@ fn errors_name_the_column_and_what_was_expected() {
 /// What chunks hold: field → values.
 type Chunk = BTreeMap<&'static str, Vec<FacetValue>>;
 
-const FIELD_SAMPLE: [&str; 3] = ["page", "topic", "meta.my key"];
+const FIELD_SAMPLE: [&str; 4] = ["page", "line", "topic", "meta.my key"];
 
 fn satisfies(value: &FacetValue, predicate: &Predicate) -> bool {
     match predicate {
@@ -264,7 +326,7 @@ fn any_text() -> impl Strategy<Value = String> {
 fn any_test(field: &'static str) -> BoxedStrategy<Test> {
     let any_number = || 0i64..4;
     let value = move || match field {
-        "page" => any_number().prop_map(FacetValue::Integer).boxed(),
+        "page" | "line" => any_number().prop_map(FacetValue::Integer).boxed(),
         _ => any_text().prop_map(FacetValue::Text).boxed(),
     };
     let common = prop_oneof![
@@ -282,7 +344,7 @@ fn any_test(field: &'static str) -> BoxedStrategy<Test> {
         (any_number(), any_number()).prop_map(|(a, b)| Test::Between(a.min(b), a.max(b))),
     ];
     match field {
-        "page" => prop_oneof![common, ordered].boxed(),
+        "page" | "line" => prop_oneof![common, ordered].boxed(),
         _ => prop_oneof![common, any_text().prop_map(Test::Prefix)].boxed(),
     }
 }
@@ -302,10 +364,14 @@ fn any_expr() -> impl Strategy<Value = Expr> {
 fn any_chunk() -> impl Strategy<Value = Chunk> {
     let pages = prop::collection::vec((0i64..4).prop_map(FacetValue::Integer), 0..3);
     let texts = || prop::collection::vec(any_text().prop_map(FacetValue::Text), 0..3);
-    (pages, texts(), texts()).prop_map(|(pages, topics, free)| {
+    let lines = (0i64..4, 0i64..4).prop_map(|(a, b)| {
+        // None where they are in the wrong order.
+        (a..=b).map(FacetValue::Integer).collect::<Vec<_>>()
+    });
+    (pages, lines, texts(), texts()).prop_map(|(pages, lines, topics, free)| {
         FIELD_SAMPLE
             .into_iter()
-            .zip([pages, topics, free])
+            .zip([pages, lines, topics, free])
             .collect()
     })
 }
@@ -335,7 +401,12 @@ proptest! {
             universe.remove(chunk);
         }
         let chunks_with = |field: &str, predicate: &Predicate| {
-            let with = |chunk: &Chunk| chunk[field].iter().any(|value| satisfies(value, predicate));
+            let values = |chunk: &Chunk| match field {
+                "line.first" => chunk["line"].first().cloned().into_iter().collect(),
+                "line.last" => chunk["line"].last().cloned().into_iter().collect(),
+                field => chunk[field].clone(),
+            };
+            let with = |chunk: &Chunk| values(chunk).iter().any(|value| satisfies(value, predicate));
             let all = (0u32..).zip(&chunks).filter(|(_, chunk)| with(chunk));
             Ok::<_, Infallible>(all.map(|(i, _)| i).collect::<RoaringBitmap>())
         };

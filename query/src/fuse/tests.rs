@@ -60,26 +60,59 @@ fn the_mixture_takes_scores_of_text_and_vector_and_ranks_of_the_graph() {
     };
     let mut scratch = Accumulator::default();
     let hits = scratch.fuse(&Fusion::default(), arms);
-    assert_eq!(ordinals(hits), [2, 3, 1]);
-    let want = [0.3 * 0.5 + 0.7, 0.7 * 0.5 + 0.5, 0.3];
+    assert_eq!(ordinals(hits), [3, 2, 1]);
+    let want = [0.7 * 0.5 + 0.75, 0.3 * 0.5 + 0.7, 0.3];
     for (hit, want) in hits.iter().zip(want) {
         assert!((hit.score - want).abs() < 1e-6, "{hit:?} {want}");
     }
     assert_eq!(
-        hits[1].graph,
+        hits[0].graph,
         Some(Found {
             rank: 1,
             score: 0.2
         })
     );
     assert_eq!(
-        hits[1].vector,
+        hits[0].vector,
         Some(Found {
             rank: 2,
             score: 0.45
         })
     );
-    assert_eq!(hits[1].text, None);
+    assert_eq!(hits[0].text, None);
+}
+
+#[test]
+fn a_graph_that_leads_elsewhere_than_text_and_vectors_weighs_less() {
+    let text = list(&[(1, 8.0), (2, 4.0)]);
+    let weight_of = |graph: &[(u32, f32)]| {
+        let graph = list(graph);
+        let arms = Arms {
+            text: &text,
+            vector: &[],
+            graph: &graph,
+        };
+        let mixture = Mixture {
+            graph_trust: 0.0,
+            graph_agreement: 0.5,
+            ..Mixture::default()
+        };
+        let mut scratch = Accumulator::default();
+        let hits = scratch.fuse(&Fusion::Mixture(mixture), arms);
+        hits.iter()
+            .find(|hit| hit.ordinal == Ordinal(9))
+            .unwrap()
+            .score
+    };
+    assert_eq!(weight_of(&[(9, 0.5), (1, 0.5)]), 0.75, "half of it agrees");
+    let less = weight_of(&[(9, 0.75), (1, 0.25)]);
+    assert!((less - 0.375).abs() < 1e-6, "{less}");
+    let mixture = Mixture::default();
+    assert_eq!(mixture.covered(0.5), mixture);
+    assert_eq!(
+        mixture.covered(0.25).graph_weight,
+        mixture.graph_weight / 2.0
+    );
 }
 
 #[test]
@@ -184,7 +217,10 @@ fn reference(fusion: &Fusion, arms: Arms<'_>) -> Vec<(u32, f64)> {
                 Fusion::Mixture(m) if arm < 2 => (share(m.vector_share)[arm], normal),
                 Fusion::Mixture(m) => {
                     let trust = (concentration / f64::from(m.graph_trust)).min(1.0);
-                    (f64::from(m.graph_weight) * trust, 61.0 / (60.0 + rank))
+                    (
+                        f64::from(m.graph_weight) * trust,
+                        f64::from(m.graph_k + 1.0) / (f64::from(m.graph_k) + rank),
+                    )
                 }
             };
             if weight > 0.0 {
@@ -206,12 +242,16 @@ fn any_list() -> impl Strategy<Value = Vec<Scored>> {
 fn any_fusion() -> impl Strategy<Value = Fusion> {
     let weight = || prop_oneof![Just(0.0f32), 0.0f32..2.0];
     prop_oneof![
-        (0.0f32..=1.0, weight(), 0.0f32..=1.0).prop_map(
-            |(vector_share, graph_weight, graph_trust)| {
+        (0.0f32..=1.0, weight(), 0.0f32..=1.0, 0.0f32..100.0).prop_map(
+            |(vector_share, graph_weight, graph_trust, graph_k)| {
                 Fusion::Mixture(Mixture {
                     vector_share,
                     graph_weight,
                     graph_trust,
+                    graph_k,
+                    // Who is among the best may hang on the last bit: tested apart.
+                    graph_agreement: 0.0,
+                    graph_coverage: 0.5,
                 })
             }
         ),

@@ -1,6 +1,6 @@
 //! `loci communities`: what groups of concepts are about.
 
-use locidb::Digest;
+use locidb::CommunityDigest;
 use locidb::graph::normalise;
 use serde_json::json;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Communities, out: &Out) -> anyhow::Result<Done> {
     Ok(Done::Well)
 }
 
-fn print(digest: &Digest, out: &Out) -> anyhow::Result<()> {
+fn print(digest: &CommunityDigest, out: &Out) -> anyhow::Result<()> {
     out.line(&format!(
         "{}  (level {}, {} concepts)",
         digest.title, digest.level, digest.member_count

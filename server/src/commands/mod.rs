@@ -1,6 +1,7 @@
 //! One module a command; each reads its arguments, calls the library, prints.
 
 mod analyze;
+mod ask;
 mod citations;
 mod communities;
 mod compact;
@@ -9,9 +10,13 @@ mod config;
 mod data;
 mod delete;
 mod demo;
+mod eval;
+mod feedback;
 mod graph;
 mod ingest;
+mod options;
 pub(crate) mod parse;
+mod records;
 mod search;
 mod show;
 mod stats;
@@ -33,6 +38,9 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Demo(args) => demo::run(&args, out),
         Command::Ingest(args) => ingest::run(&args, out),
         Command::Search(args) => search::run(&args, out),
+        Command::Ask(args) => ask::run(&args, out),
+        Command::Feedback(args) => feedback::run(&args, out),
+        Command::Records(args) => records::run(&args, out),
         Command::Show(args) => show::run(&args, out),
         Command::Concept(args) => concept::run(&args, out),
         Command::Stats(args) => stats::run(&args, out),
@@ -46,8 +54,9 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Graph(Graph::Import(args)) => graph::import(&args, out),
         Command::Config(args) => config::run(&args, out),
         Command::Load(args) => data::load(&args, out),
-        Command::Eval(args) => data::eval(&args, out),
+        Command::Eval(args) => eval::run(&args, out),
         Command::Bench(args) => data::bench(&args, out),
+        Command::First(args) => data::first(&args, out),
         Command::Parse => Ok(Done::Well),
     }
 }

@@ -1,10 +1,11 @@
 //! `loci search`: a question, answered with citations.
 
 use locidb::query::QueryError;
+use locidb::query::answer::ExplainStep;
 use locidb::storage::records::Level;
 use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
 
-use super::open;
+use super::{open, options};
 use crate::args::Search;
 use crate::output::{Out, shorten};
 use crate::{Done, WrongCall};
@@ -19,12 +20,10 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     let request = request(args)?;
     let database = open(&args.db)?;
     let request = with_settings(request, &database.settings()?);
-    let answer = match database.search(&request) {
-        Err(locidb::Error::Query(QueryError::Syntax(error))) => {
-            return Err(WrongCall(format!("the question, {error}")).into());
-        }
-        answer => answer?,
-    };
+    let mut answer = asked(database.search(&request))?;
+    if args.record {
+        answer.response = Some(database.record(&request, &answer)?.0);
+    }
     if out.json {
         out.json_line(&answer)?
     } else {
@@ -34,11 +33,25 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     Ok(Done::Well)
 }
 
-fn request(args: &Search) -> anyhow::Result<SearchRequest> {
+/// What a search returned; a question that is not in the language of questions is a wrong call.
+pub(super) fn asked<T>(result: Result<T, locidb::Error>) -> anyhow::Result<T> {
+    match result {
+        Err(locidb::Error::Query(QueryError::Syntax(error))) => {
+            Err(WrongCall(format!("the question, {error}")).into())
+        }
+        Err(locidb::Error::Query(error @ QueryError::Question(_))) => {
+            Err(WrongCall(error.to_string()).into())
+        }
+        result => Ok(result?),
+    }
+}
+
+pub(super) fn request(args: &Search) -> anyhow::Result<SearchRequest> {
     let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
         WrongCall(format!(
-            "--strategy {}: give auto, hybrid, text, vector or graph",
-            args.strategy
+            "--strategy {}: give one of {}",
+            args.strategy,
+            Strategy::ALL.map(Strategy::name).join(", ")
         ))
     })?;
     let filter = args.filter.as_deref().map(Expr::parse).transpose();
@@ -49,7 +62,8 @@ fn request(args: &Search) -> anyhow::Result<SearchRequest> {
         .map(|name| level(name))
         .collect::<Result<_, _>>()?;
     let (k, level_limits) = limits(&args.k)?;
-    Ok(SearchRequest {
+    let options = options::parse("--set", &args.set)?;
+    let request = SearchRequest {
         k,
         level_limits,
         levels,
@@ -61,7 +75,8 @@ fn request(args: &Search) -> anyhow::Result<SearchRequest> {
         syntax: strategy == Strategy::Text,
         highlights: args.highlights,
         ..SearchRequest::new(&args.question[..])
-    })
+    };
+    Ok(options::apply(&request, &options)?)
 }
 
 pub(super) fn with_settings(request: SearchRequest, settings: &Settings) -> SearchRequest {
@@ -98,7 +113,17 @@ fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), WrongCall> {
     for part in k.split(',') {
         let wrong = || WrongCall(format!("-k {part}: give LEVEL=NUMBER"));
         let (name, count) = part.split_once('=').ok_or_else(wrong)?;
-        limits.push((level(name.trim())?, number(count.trim())?));
+        let limit = (level(name.trim())?, number(count.trim())?);
+        if limits
+            .iter()
+            .any(|known: &(Level, usize)| known.0 == limit.0)
+        {
+            return Err(WrongCall(format!(
+                "-k {part}: {} has a limit already",
+                name.trim()
+            )));
+        }
+        limits.push(limit);
     }
     Ok((limits.iter().map(|(_, count)| count).sum(), limits))
 }
@@ -126,6 +151,9 @@ fn marked(text: &str, spans: &[(u32, u32)], len: usize) -> String {
 }
 
 pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Result<()> {
+    if let Some(why) = answer.why.as_ref().filter(|_| answer.explain.is_some()) {
+        out.line(&format!("{}: {why}", answer.strategy))?;
+    }
     if answer.hits.is_empty() {
         out.line("No chunk answers that. Other words, a wider filter or another strategy may.")?;
     }
@@ -175,17 +203,25 @@ pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Re
         ))?;
     }
     if let Some(steps) = &answer.explain {
-        let rows: Vec<Vec<String>> = steps
-            .iter()
-            .map(|s| {
-                vec![
-                    s.operator.clone(),
-                    s.candidates.to_string(),
-                    s.took_us.to_string(),
-                ]
-            })
-            .collect();
-        out.table(&["operator", "candidates", "took_us"], &rows)?;
+        print_steps(steps, out)?;
+    }
+    if let Some(response) = answer.response {
+        out.line(&format!("Recorded as {response}"))?;
     }
     Ok(())
+}
+
+/// What each operator did.
+pub(super) fn print_steps(steps: &[ExplainStep], out: &Out) -> anyhow::Result<()> {
+    let rows: Vec<Vec<String>> = steps
+        .iter()
+        .map(|s| {
+            vec![
+                s.operator.clone(),
+                s.candidates.to_string(),
+                s.took_us.to_string(),
+            ]
+        })
+        .collect();
+    out.table(&["operator", "candidates", "took_us"], &rows)
 }

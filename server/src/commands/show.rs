@@ -163,6 +163,36 @@ fn show_chunk(
             out.line(&format!("{name}: {key}"))?;
         }
     }
+    for (name, value) in told(chunk) {
+        out.line(&format!("{name}: {value}"))?;
+    }
     out.line("")?;
     out.line(&chunk.text)
+}
+
+/// What is known of a chunk beside its text and place, where it is.
+fn told(chunk: &ChunkRecord) -> impl Iterator<Item = (&'static str, String)> {
+    let list = |values: &[String]| (!values.is_empty()).then(|| values.join("; "));
+    let seconds = |seconds: u32| format!("{seconds} s");
+    let kinds = [
+        ("section type", chunk.section_type.map(|kind| kind.name())),
+        ("sentence type", chunk.sentence_type.map(|kind| kind.name())),
+        (
+            "proposition type",
+            chunk.proposition_type.map(|kind| kind.name()),
+        ),
+    ];
+    let rest = [
+        ("summary", chunk.summary.clone()),
+        ("topics", list(&chunk.topics)),
+        ("keywords", list(&chunk.keywords)),
+        ("entities", list(&chunk.entities)),
+        ("images", list(&chunk.images)),
+        ("related sections", list(&chunk.related_sections)),
+        ("verifiable", chunk.verifiable.map(|is| is.to_string())),
+        ("reading time", chunk.reading_time_s.map(seconds)),
+    ];
+    let kinds = kinds.map(|(name, kind)| (name, kind.map(str::to_owned)));
+    let all = kinds.into_iter().chain(rest);
+    all.filter_map(|(name, value)| Some((name, value?)))
 }

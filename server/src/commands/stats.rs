@@ -1,5 +1,6 @@
 //! `loci stats`: figures of the store.
 
+use locidb::ItemFigures;
 use serde_json::json;
 
 use super::open;
@@ -29,12 +30,37 @@ pub(crate) fn run(args: &Stats, out: &Out) -> anyhow::Result<Done> {
             Done::Wrong
         });
     }
+    if args.items {
+        return items(&database.view().item_figures()?, out);
+    }
     let stats = database.stats();
     if out.json {
         out.json_line(&stats)?
     } else {
         print(&stats, out)?
     }
+    Ok(Done::Well)
+}
+
+/// Figures of the learning items; what there is nothing to tell of is left out.
+fn items(figures: &ItemFigures, out: &Out) -> anyhow::Result<Done> {
+    if out.json {
+        out.json_line(&json!({ "items": figures }))?;
+        return Ok(Done::Well);
+    }
+    let told = |value: Option<f64>| value.map(|value| format!("{value:.3}"));
+    let rows = [
+        ("items", Some(figures.items.to_string())),
+        ("merged into others", told(figures.merged_share)),
+        ("diversity", told(figures.diversity)),
+        ("reviewed", Some(figures.reviewed.to_string())),
+        ("attempts", Some(figures.attempts.to_string())),
+        ("accuracy", told(figures.accuracy)),
+    ];
+    let rows = rows
+        .into_iter()
+        .filter_map(|(name, value)| Some(vec![name.to_owned(), value?]));
+    out.table(&[], &rows.collect::<Vec<_>>())?;
     Ok(Done::Well)
 }
 

@@ -9,7 +9,9 @@
 //! towards another by as much as makes it a stranger. A question that is itself a vector of the graph
 //! would be found by any walk, and promise too much.
 
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -35,6 +37,56 @@ pub enum Effort {
     /// steps. Where there is time to compare all codes, they are compared. Scans (of small segments, under
     /// narrow filters) are not cut short, and fewer than `k` hits may be found.
     Within(Duration),
+}
+
+/// Candidates that can be asked for.
+const EF_ASKED_MAX: usize = 100_000;
+
+impl fmt::Display for Effort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Effort::Ef(ef) => write!(f, "ef={ef}"),
+            Effort::Recall(recall) => write!(f, "recall={recall}"),
+            Effort::Within(time) => write!(f, "within={}us", time.as_micros()),
+        }
+    }
+}
+
+impl FromStr for Effort {
+    type Err = String;
+
+    /// Reads `ef=64`, `recall=0.98`, `within=500us` or `within=2ms`; an error says what is allowed.
+    fn from_str(text: &str) -> Result<Effort, String> {
+        let wrong = || "give ef=64, recall=0.98 or within=500us".to_string();
+        let (kind, value) = text.split_once('=').ok_or_else(wrong)?;
+        match kind {
+            "ef" => {
+                let ef = value
+                    .parse()
+                    .ok()
+                    .filter(|ef| (1..=EF_ASKED_MAX).contains(ef));
+                ef.map(Effort::Ef)
+                    .ok_or_else(|| format!("an ef is 1 to {EF_ASKED_MAX}"))
+            }
+            "recall" => {
+                let recall = value.parse().ok().filter(|r| (0.0..=1.0).contains(r));
+                recall
+                    .map(Effort::Recall)
+                    .ok_or_else(|| "a recall is 0 to 1".into())
+            }
+            "within" => {
+                let (number, unit_us) = match value.strip_suffix("ms") {
+                    Some(number) => (number, 1000),
+                    None => (value.strip_suffix("us").unwrap_or(value), 1),
+                };
+                let time = number.parse().ok();
+                let time = time.and_then(|number: u64| number.checked_mul(unit_us));
+                time.map(|us| Effort::Within(Duration::from_micros(us)))
+                    .ok_or_else(|| "a time is a number with its unit: within=500us".into())
+            }
+            _ => Err(wrong()),
+        }
+    }
 }
 
 impl Effort {

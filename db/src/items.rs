@@ -1,0 +1,129 @@
+//! Figures of learning items: how much they differ, how many say what another says better, how reviews went.
+//!
+//! Start reading at [`View::item_figures`].
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use loci_storage::Table;
+use loci_storage::records::ItemRecord;
+use loci_storage::rows::decode;
+use serde::Serialize;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::error::Error;
+use crate::views::View;
+
+/// Pairs of items that are compared at most; of more, so many that are spread evenly over all.
+const PAIRS_MAX: u64 = 500_000;
+
+/// Figures of the learning items of one state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ItemFigures {
+    /// Items.
+    pub items: u64,
+    /// Those that were merged into another.
+    pub merged: u64,
+    /// Their share; `None` where there are no items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged_share: Option<f64>,
+    /// Mean over pairs of items that were not merged of one less the share of words that their fronts have in
+    /// common (Jaccard distance); `None` for fewer than two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diversity: Option<f64>,
+    /// Items that were reviewed.
+    pub reviewed: u64,
+    /// Times that items were asked.
+    pub attempts: u64,
+    /// Times that the answer was right.
+    pub correct: u64,
+    /// Share of right answers; `None` before the first review.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
+}
+
+impl View {
+    /// Figures of the learning items. Costs a pass over them, and up to 500,000 comparisons.
+    pub fn item_figures(&self) -> Result<ItemFigures, Error> {
+        let mut figures = ItemFigures::default();
+        let mut fronts: Vec<BTreeSet<String>> = Vec::new();
+        self.rows().scan_all(Table::Items, &mut |key, payload| {
+            let item: ItemRecord = decode(Table::Items, key, payload)?;
+            figures.items += 1;
+            match item.merged_into {
+                Some(_) => figures.merged += 1,
+                None => fronts.push(words(&item.front)),
+            }
+            if let Some(review) = item.review {
+                figures.reviewed += 1;
+                figures.attempts += u64::from(review.attempts);
+                figures.correct += u64::from(review.correct);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        figures.merged_share = share(figures.merged, figures.items);
+        figures.accuracy = share(figures.correct, figures.attempts);
+        figures.diversity = diversity(&fronts);
+        Ok(figures)
+    }
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    text.unicode_words().map(str::to_lowercase).collect()
+}
+
+/// Mean distance of pairs; `None` where there is none.
+fn diversity(fronts: &[BTreeSet<String>]) -> Option<f64> {
+    let count = fronts.len() as u64;
+    let pairs = count * count.saturating_sub(1) / 2;
+    if pairs == 0 {
+        return None;
+    }
+    let step = pairs.div_ceil(PAIRS_MAX);
+    let (mut total, mut compared, mut next, mut number) = (0.0, 0u64, 0, 0);
+    for (at, front) in fronts.iter().enumerate() {
+        let row = (fronts.len() - at - 1) as u64;
+        while next < number + row {
+            let other = &fronts[at + 1 + (next - number) as usize];
+            total += distance(front, other);
+            compared += 1;
+            next += step;
+        }
+        number += row;
+    }
+    Some(total / compared as f64)
+}
+
+/// One less the share of words that two texts have in common; 0 for two without words.
+fn distance(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+    let common = a.intersection(b).count();
+    let all = a.len() + b.len() - common;
+    match all {
+        0 => 0.0,
+        all => 1.0 - common as f64 / all as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diversity_is_the_mean_distance_of_pairs() {
+        let fronts = ["What is a heron?", "what is a HERON", "Name two metals"];
+        let fronts: Vec<_> = fronts.iter().map(|front| words(front)).collect();
+        assert_eq!(diversity(&fronts), Some(2.0 / 3.0));
+        assert_eq!(diversity(&fronts[..2]), Some(0.0));
+        assert_eq!(diversity(&fronts[..1]), None);
+    }
+
+    #[test]
+    fn many_items_are_compared_by_a_sample_of_pairs() {
+        // Every item is like half of the others and unlike the other half.
+        let front = |n: u32| words(if n.is_multiple_of(2) { "odd" } else { "even" });
+        let fronts: Vec<_> = (0..1500).map(front).collect();
+        let got = diversity(&fronts).unwrap();
+        assert!((got - 0.5).abs() < 0.01, "{got}");
+    }
+}

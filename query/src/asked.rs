@@ -1,0 +1,323 @@
+//! A question as its words are looked for in texts: which of them a text has, and how much that counts.
+//!
+//! A word is asked for by any of its terms: a word has one in each language of a store. Function words do not
+//! count, unless the question has no others; nor do words that ask for a whole (*main themes*), for no
+//! passage answers by having them.
+//!
+//! Start reading at [`Asked::new`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loci_graph::normalise::{is_stop_word, normalise};
+
+/// Makes terms of a text, as those of the question were made.
+pub type Terms<'t> = dyn FnMut(&str) -> Vec<String> + 't;
+
+/// Words that put a question and are not stop words.
+const ASKING: &[&str] = &[
+    "actually",
+    "around",
+    "calculate",
+    "define",
+    "describe",
+    "discuss",
+    "does",
+    "example",
+    "examples",
+    "exactly",
+    "explain",
+    "find",
+    "get",
+    "give",
+    "got",
+    "happen",
+    "happened",
+    "happens",
+    "instead",
+    "know",
+    "like",
+    "list",
+    "mean",
+    "meaning",
+    "means",
+    "name",
+    "please",
+    "really",
+    "say",
+    "says",
+    "show",
+    "simply",
+    "tell",
+    "us",
+    "want",
+    "what's",
+    "whats",
+    "work",
+    "works",
+];
+/// Words of questions about a whole store.
+const THEMATIC: &[&str] = &[
+    "across",
+    "authors",
+    "book",
+    "books",
+    "central",
+    "collection",
+    "common",
+    "content",
+    "contents",
+    "corpus",
+    "document",
+    "documents",
+    "emerge",
+    "everything",
+    "files",
+    "general",
+    "key",
+    "library",
+    "main",
+    "major",
+    "notes",
+    "overall",
+    "overview",
+    "pattern",
+    "patterns",
+    "recurring",
+    "store",
+    "subject",
+    "subjects",
+    "summarise",
+    "summarize",
+    "summary",
+    "text",
+    "texts",
+    "theme",
+    "themes",
+    "topic",
+    "topics",
+    "whole",
+];
+/// What the rarest word may count more than any other.
+const WEIGHT_RATIO_MAX: f32 = 10.0;
+
+/// A term of a question, as an analyser gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedTerm<'a> {
+    /// The term.
+    pub term: &'a str,
+    /// The number of its word: terms of one word have one.
+    pub position: u32,
+    /// The word as it is written.
+    pub written: &'a str,
+}
+
+/// A word of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Word {
+    /// As it is written.
+    pub written: String,
+    /// What stands for it; any of them.
+    pub terms: BTreeSet<String>,
+    /// How much it counts, above 0.
+    pub weight: f32,
+    /// Whether it asks for a whole rather than for something.
+    pub is_thematic: bool,
+}
+
+/// A question, as its words are looked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    words: Vec<Word>,
+    by_term: BTreeMap<String, Vec<usize>>,
+}
+
+impl Asked {
+    /// The words of a question that count, in its order.
+    ///
+    /// `weight` of a term: how much it counts, such as its inverse document frequency; 0 and less for what no
+    /// text has. A word counts as its heaviest term, and no word less than a tenth of another; one that no text
+    /// has is as rare as any, so it counts as the heaviest does.
+    pub fn new(terms: &[AskedTerm<'_>], weight: &dyn Fn(&str) -> f32) -> Asked {
+        let mut all: Vec<(u32, Word)> = Vec::new();
+        for asked in terms {
+            let of_term = weight(asked.term).max(0.0);
+            match all.iter_mut().find(|(at, _)| *at == asked.position) {
+                Some((_, word)) => {
+                    word.terms.insert(asked.term.to_owned());
+                    word.weight = word.weight.max(of_term);
+                }
+                None => all.push((asked.position, Word::new(asked, of_term))),
+            }
+        }
+        let mut words: Vec<Word> = Vec::new();
+        for (_, word) in all {
+            if words.iter().all(|known| known.terms != word.terms) {
+                words.push(word);
+            }
+        }
+        let counts = |word: &Word| !is_function_word(&word.written);
+        if words.iter().any(counts) {
+            words.retain(counts);
+        }
+        let most = words.iter().fold(0.0, |most, word| word.weight.max(most));
+        let most = if most > 0.0 { most } else { 1.0 };
+        let mut by_term: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, word) in words.iter_mut().enumerate() {
+            word.weight = match word.weight > 0.0 {
+                true => word.weight.max(most / WEIGHT_RATIO_MAX),
+                false => most,
+            };
+            for term in &word.terms {
+                by_term.entry(term.clone()).or_default().push(index);
+            }
+        }
+        Asked { words, by_term }
+    }
+
+    /// The words that count.
+    pub fn words(&self) -> &[Word] {
+        &self.words
+    }
+
+    /// Whether it asks for a whole and for nothing in it: *what are the main themes?*
+    pub fn is_thematic(&self) -> bool {
+        !self.words.is_empty() && self.words.iter().all(|word| word.is_thematic)
+    }
+
+    /// Numbers of the words that a text with `terms` has, ascending; words that ask for a whole are not found.
+    pub fn found<'t>(&self, terms: impl IntoIterator<Item = &'t String>) -> BTreeSet<usize> {
+        let found = terms.into_iter().filter_map(|term| self.by_term.get(term));
+        let found = found.flatten().copied();
+        found
+            .filter(|&index| !self.words[index].is_thematic)
+            .collect()
+    }
+
+    /// How much of the question some of its words are, 0..=1, by weight; words that ask for a whole aside.
+    pub fn share(&self, found: &BTreeSet<usize>) -> f32 {
+        let counted = self.words.iter().filter(|word| !word.is_thematic);
+        let total: f32 = counted.map(|word| word.weight).sum();
+        let found: f32 = found.iter().map(|&index| self.words[index].weight).sum();
+        if total > 0.0 {
+            (found / total).min(1.0)
+        } else {
+            0.0
+        }
+    }
+}
+
+impl Word {
+    fn new(asked: &AskedTerm<'_>, weight: f32) -> Word {
+        let is_thematic = THEMATIC.contains(&asked.written.to_lowercase().as_str());
+        Word {
+            written: asked.written.to_owned(),
+            terms: BTreeSet::from([asked.term.to_owned()]),
+            weight,
+            is_thematic,
+        }
+    }
+}
+
+fn is_function_word(written: &str) -> bool {
+    let folded = normalise(written);
+    is_stop_word(&folded) || ASKING.contains(&written.to_lowercase().as_str())
+}
+
+/// A question and an analyser for tests: words in lower case, of equal weight or of that which is given.
+#[cfg(test)]
+pub(crate) mod sample {
+    use super::*;
+
+    pub(crate) fn terms(text: &str) -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    }
+
+    pub(crate) fn asked(question: &str, weight: &dyn Fn(&str) -> f32) -> Asked {
+        let terms = terms(question);
+        let told = (0u32..).zip(&terms);
+        let told: Vec<AskedTerm<'_>> = told
+            .map(|(position, term)| AskedTerm {
+                term,
+                position,
+                written: term,
+            })
+            .collect();
+        Asked::new(&told, weight)
+    }
+
+    pub(crate) fn plain(question: &str) -> Asked {
+        asked(question, &|_| 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample::{asked, plain, terms};
+    use super::*;
+
+    fn written(asked: &Asked) -> Vec<&str> {
+        asked.words().iter().map(|word| &word.written[..]).collect()
+    }
+
+    #[test]
+    fn function_words_do_not_count_unless_there_are_no_others() {
+        let cases: &[(&str, &[&str])] = &[
+            ("What is the water level?", &["water", "level"]),
+            ("Explain borrowing, please", &["borrowing"]),
+            ("water and water", &["water"]),
+            ("to be or not to be", &["to", "be", "or", "not"]),
+            ("", &[]),
+        ];
+        for (question, want) in cases {
+            assert_eq!(written(&plain(question)), *want, "{question}");
+        }
+    }
+
+    #[test]
+    fn shares_go_by_weight_and_no_word_is_lost() {
+        let rare = asked("river level", &|term| {
+            if term == "level" { 100.0 } else { 1.0 }
+        });
+        let share = |text: &str| rare.share(&rare.found(&terms(text)));
+        assert_eq!(share("the level of the river"), 1.0);
+        assert_eq!(share("the level"), 100.0 / 110.0);
+        assert_eq!(share("a river"), 10.0 / 110.0);
+        assert_eq!(share("nothing of it"), 0.0);
+        let unknown = asked("river level", &|term| {
+            if term == "level" { 3.0 } else { 0.0 }
+        });
+        assert_eq!(unknown.share(&unknown.found(&terms("river"))), 0.5);
+    }
+
+    #[test]
+    fn a_word_is_asked_for_by_any_of_its_terms() {
+        let one = |term| AskedTerm {
+            term,
+            position: 0,
+            written: "Häuser",
+        };
+        let asked = Asked::new(&[one("haus"), one("hauser")], &|_| 1.0);
+        assert_eq!(asked.words().len(), 1);
+        assert_eq!(asked.found(&terms("hauser")), BTreeSet::from([0]));
+        assert_eq!(asked.found(&terms("haus")), BTreeSet::from([0]));
+    }
+
+    #[test]
+    fn questions_about_a_whole_are_known() {
+        let cases = [
+            ("What are the main themes across all books?", true),
+            ("Give me an overview", true),
+            ("What are the main themes of stoicism?", false),
+            ("What is stoicism?", false),
+            ("", false),
+        ];
+        for (question, want) in cases {
+            assert_eq!(plain(question).is_thematic(), want, "{question}");
+        }
+        let asked = plain("main themes of stoicism");
+        assert_eq!(asked.share(&asked.found(&terms("stoicism"))), 1.0);
+        assert!(asked.found(&terms("the main themes")).is_empty());
+    }
+}

@@ -1,0 +1,311 @@
+//! How well hits cover a question: a score, and what is missing.
+//!
+//! The critic reads what the hits say, not what is true: it looks for the words and concepts of the question.
+//! Hits that say the same in other words cover less here than they do for a reader.
+//!
+//! Start reading at [`critique`].
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::asked::{Asked, Terms};
+
+/// The least score of [`Verdict::Sufficient`], and of [`Verdict::Partial`].
+pub const SUFFICIENT_MIN: f32 = 0.75;
+/// See [`SUFFICIENT_MIN`].
+pub const PARTIAL_MIN: f32 = 0.4;
+
+/// How well hits cover a question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Critique {
+    /// 0..=1: half for what all hits together mention of the question, by weight, half for what the one that
+    /// mentions most does.
+    pub score: f32,
+    /// What the score means.
+    pub verdict: Verdict,
+    /// Words and concepts of the question, in its order, words first.
+    pub parts: Vec<Part>,
+    /// Those that no hit mentions.
+    pub missing: Vec<String>,
+}
+
+/// Whether hits are enough to answer from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// A score of 0.75 and more: nearly all is mentioned, and much of it in one place.
+    Sufficient,
+    /// 0.4 and more: some is missing, or no hit has most of it.
+    Partial,
+    /// Less: the store hardly speaks of it.
+    #[default]
+    Insufficient,
+}
+
+impl Verdict {
+    /// The verdict of a score.
+    pub fn of(score: f32) -> Verdict {
+        if score >= SUFFICIENT_MIN {
+            Verdict::Sufficient
+        } else if score >= PARTIAL_MIN {
+            Verdict::Partial
+        } else {
+            Verdict::Insufficient
+        }
+    }
+
+    /// The name that JSON uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Sufficient => "sufficient",
+            Verdict::Partial => "partial",
+            Verdict::Insufficient => "insufficient",
+        }
+    }
+}
+
+/// A word or concept of a question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// As it is written.
+    pub name: String,
+    /// Which of the two it is.
+    pub kind: PartKind,
+    /// Its share of all parts, 0..=1.
+    pub weight: f32,
+    /// Ranks of the hits that mention it, from 1.
+    pub hits: Vec<u32>,
+}
+
+/// What a part of a question is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartKind {
+    /// A word of it.
+    Word,
+    /// A concept that it names.
+    Concept,
+}
+
+/// What is looked for, and where it was found.
+struct Item {
+    part: Part,
+    /// Terms for each of which there must be one in the text: one set a word.
+    terms: Vec<BTreeSet<String>>,
+}
+
+impl Item {
+    fn is_in(&self, text: &BTreeSet<String>) -> bool {
+        !self.terms.is_empty() && self.terms.iter().all(|word| !word.is_disjoint(text))
+    }
+}
+
+/// How well `hits`, best first, cover a question; `concepts`: names of those that it names.
+///
+/// A word counts by its weight, a concept as the heaviest word does; a concept that says no more than the words
+/// of the question do is not counted twice. A question that asks for a whole, and one in which no word counts,
+/// is covered by any hit. Without hits the score is 0.
+///
+/// Costs one analysis of the hits' texts.
+pub fn critique(
+    asked: &Asked,
+    concepts: &[&str],
+    hits: &[&str],
+    terms: &mut Terms<'_>,
+) -> Critique {
+    let mut items = items(asked, concepts, terms);
+    let total: f32 = items.iter().map(|item| item.part.weight).sum();
+    let mut best = 0.0f32;
+    for (rank, text) in (1u32..).zip(hits) {
+        let text: BTreeSet<String> = terms(text).into_iter().collect();
+        let mut mentioned = 0.0;
+        for item in &mut items {
+            if item.is_in(&text) {
+                item.part.hits.push(rank);
+                mentioned += item.part.weight;
+            }
+        }
+        best = best.max(mentioned);
+    }
+    let found = items.iter().filter(|item| !item.part.hits.is_empty());
+    let union: f32 = found.map(|item| item.part.weight).sum();
+    let score = match (hits.is_empty(), total > 0.0) {
+        (true, _) => 0.0,
+        (false, true) => ((union + best) / (2.0 * total)).min(1.0),
+        (false, false) => 1.0,
+    };
+    let parts: Vec<Part> = items
+        .into_iter()
+        .map(|Item { part, .. }| Part {
+            weight: part.weight / total,
+            ..part
+        })
+        .collect();
+    Critique {
+        score,
+        verdict: Verdict::of(score),
+        missing: missing(&parts),
+        parts,
+    }
+}
+
+fn items(asked: &Asked, concepts: &[&str], terms: &mut Terms<'_>) -> Vec<Item> {
+    let item = |name: &str, kind, weight, terms| Item {
+        part: Part {
+            name: name.to_owned(),
+            kind,
+            weight,
+            hits: Vec::new(),
+        },
+        terms,
+    };
+    let words = asked.words().iter().filter(|word| !word.is_thematic);
+    let mut items: Vec<Item> = words
+        .map(|word| {
+            let terms = vec![word.terms.clone()];
+            item(&word.written, PartKind::Word, word.weight, terms)
+        })
+        .collect();
+    let known: BTreeSet<String> = items
+        .iter()
+        .flat_map(|item| item.terms[0].clone())
+        .collect();
+    let weights = items.iter().map(|item| item.part.weight);
+    let heaviest = weights.fold(0.0, f32::max);
+    let heaviest = if heaviest > 0.0 { heaviest } else { 1.0 };
+    for name in concepts {
+        let words = name.split_whitespace().map(|word| terms(word).into_iter());
+        let words = words.map(|terms| terms.collect::<BTreeSet<String>>());
+        let of_name: Vec<_> = words.filter(|terms| !terms.is_empty()).collect();
+        let said = of_name.iter().all(|terms| !terms.is_disjoint(&known));
+        let again = items.iter().any(|item| item.part.name == *name);
+        if !said && !again {
+            items.push(item(name, PartKind::Concept, heaviest, of_name));
+        }
+    }
+    items
+}
+
+/// Names of parts that no hit mentions; a word that is written in several parts is missing when all of them are.
+fn missing(parts: &[Part]) -> Vec<String> {
+    let mut missing: Vec<String> = Vec::new();
+    for part in parts {
+        let mut same = parts.iter().filter(|other| other.name == part.name);
+        if same.all(|same| same.hits.is_empty()) && !missing.contains(&part.name) {
+            missing.push(part.name.clone());
+        }
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asked::sample::{asked, plain, terms};
+
+    fn judge(question: &str, concepts: &[&str], hits: &[&str]) -> Critique {
+        critique(&plain(question), concepts, hits, &mut terms)
+    }
+
+    #[test]
+    fn scores_say_how_much_is_mentioned_and_how_close_together() {
+        let cases: &[(&str, &str, &[&str], f32, Verdict, &[&str])] = &[
+            (
+                "all in one hit",
+                "river delta",
+                &["A river has a delta."],
+                1.0,
+                Verdict::Sufficient,
+                &[],
+            ),
+            (
+                "all, but apart",
+                "river delta",
+                &["A river.", "A delta."],
+                0.75,
+                Verdict::Sufficient,
+                &[],
+            ),
+            (
+                "half of it",
+                "river delta",
+                &["A river.", "Rivers and more."],
+                0.5,
+                Verdict::Partial,
+                &["delta"],
+            ),
+            (
+                "a third",
+                "river delta sand",
+                &["A river."],
+                1.0 / 3.0,
+                Verdict::Insufficient,
+                &["delta", "sand"],
+            ),
+            (
+                "no hit",
+                "river delta",
+                &[],
+                0.0,
+                Verdict::Insufficient,
+                &["river", "delta"],
+            ),
+            (
+                "a whole is covered by any hit",
+                "What are the main themes?",
+                &["A river."],
+                1.0,
+                Verdict::Sufficient,
+                &[],
+            ),
+            (
+                "nothing asked",
+                "",
+                &["A river."],
+                1.0,
+                Verdict::Sufficient,
+                &[],
+            ),
+            ("nothing at all", "", &[], 0.0, Verdict::Insufficient, &[]),
+        ];
+        for (name, question, hits, score, verdict, missing) in cases {
+            let got = judge(question, &[], hits);
+            assert!((got.score - score).abs() < 1e-6, "{name}: {}", got.score);
+            assert_eq!(got.verdict, *verdict, "{name}");
+            assert_eq!(got.missing, *missing, "{name}");
+        }
+    }
+
+    #[test]
+    fn concepts_count_where_they_say_more_than_the_words() {
+        let got = judge(
+            "nn training",
+            &["neural network", "training"],
+            &["A neural network is fitted.", "Training of networks."],
+        );
+        let names: Vec<&str> = got.parts.iter().map(|part| &part.name[..]).collect();
+        assert_eq!(names, ["nn", "training", "neural network"]);
+        assert_eq!(got.missing, ["nn"]);
+        assert_eq!(got.parts[2].hits, [1]);
+        assert_eq!(got.parts[2].kind, PartKind::Concept);
+    }
+
+    #[test]
+    fn rare_words_count_more() {
+        let weigh = |term: &str| if term == "delta" { 9.0 } else { 1.0 };
+        let asked = asked("river delta", &weigh);
+        let with = |text: &str| critique(&asked, &[], &[text], &mut terms).score;
+        assert!((with("a delta") - 0.9).abs() < 1e-6);
+        assert!((with("a river") - 0.1).abs() < 1e-6);
+    }
+
+    #[test]
+    fn json_is_read_back() {
+        let critique = judge("river delta", &["sea"], &["A river."]);
+        let json = serde_json::to_string(&critique).unwrap();
+        assert!(json.contains(r#""verdict":"insufficient""#), "{json}");
+        assert!(json.contains(r#""missing":["delta","sea"]"#), "{json}");
+        assert_eq!(serde_json::from_str::<Critique>(&json).unwrap(), critique);
+    }
+}

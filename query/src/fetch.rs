@@ -1,0 +1,329 @@
+//! Rows of the chunks that are returned: read, climbed from, cited.
+//!
+//! Always true: redb is read for these chunks, what they bring with them, and the concepts that are named, and
+//! for nothing else; each document, parent and name once.
+//!
+//! Start reading at [`Fetch::hit`].
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use loci_graph::{GraphView, How, Link, Reached};
+use loci_index::analysis::Language;
+use loci_storage::records::{ChunkRecord, DocumentRecord, RetrievalMode};
+use loci_storage::rows::missing;
+use loci_storage::segment::Section;
+use loci_storage::snapshot::Place;
+use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, StoreError, Table, keys};
+
+use crate::answer::{ConceptHit, ConceptSource, Hit, Methods, ParentHit, RelationHit};
+use crate::cite::{cite, document_key, label, name};
+use crate::context::{Context, Extent, Passage, assemble};
+use crate::fuse::Fused;
+use crate::request::Climb;
+use crate::tokens;
+use crate::view::ReadView;
+
+/// Relations that an answer names at most.
+const RELATIONS_MAX: usize = 20;
+
+/// Names of concepts, each read once.
+pub(crate) struct Names<'r> {
+    rows: &'r dyn Rows,
+    known: HashMap<ConceptId, String>,
+}
+
+impl<'r> Names<'r> {
+    pub(crate) fn new(rows: &'r dyn Rows) -> Names<'r> {
+        Names {
+            rows,
+            known: HashMap::new(),
+        }
+    }
+
+    fn get(&mut self, id: ConceptId) -> Result<String, StoreError> {
+        if let Some(name) = self.known.get(&id) {
+            return Ok(name.clone());
+        }
+        let name = self.rows.concept_name(id)?;
+        let name = name.ok_or_else(|| missing(Table::Concepts, &keys::concept(id)))?;
+        self.known.insert(id, name.clone());
+        Ok(name)
+    }
+
+    pub(crate) fn all(&mut self, ids: &[ConceptId]) -> Result<Vec<String>, StoreError> {
+        ids.iter().map(|&id| self.get(id)).collect()
+    }
+
+    /// The question's concepts, as an answer tells them.
+    pub(crate) fn concepts(&mut self, links: &[Link]) -> Result<Vec<ConceptHit>, StoreError> {
+        let hit = |link: &Link| {
+            Ok(ConceptHit {
+                name: self.get(link.concept)?,
+                score: link.share,
+                how: match link.how {
+                    How::Part => ConceptSource::Capitalised,
+                    How::Near => ConceptSource::Vector,
+                    _ => ConceptSource::Dictionary,
+                },
+            })
+        };
+        links.iter().map(hit).collect()
+    }
+
+    /// Relations among the reached concepts, nearest first.
+    pub(crate) fn relations(
+        &mut self,
+        graph: GraphView<'_, Section>,
+        reached: &[Reached],
+    ) -> Result<Vec<RelationHit>, StoreError> {
+        let mut found: Vec<(ConceptId, &str, ConceptId)> = Vec::new();
+        for from in reached {
+            for (target, kind) in graph.stated(from.concept) {
+                let relation = (from.concept, kind, target);
+                let is_reached = reached.iter().any(|to| to.concept == target);
+                if is_reached && !found.contains(&relation) {
+                    found.push(relation);
+                }
+                if found.len() == RELATIONS_MAX {
+                    break;
+                }
+            }
+        }
+        let told = found.into_iter().map(|(source, kind, target)| {
+            Ok(RelationHit {
+                source: self.get(source)?,
+                kind: kind.into(),
+                target: self.get(target)?,
+            })
+        });
+        told.collect()
+    }
+}
+
+/// Rows of chunks, each document read once.
+pub(crate) struct Fetch<'v> {
+    view: &'v ReadView,
+    rows: &'v dyn Rows,
+    documents: HashMap<DocumentId, Arc<DocumentRecord>>,
+    /// Whole documents; `None` for one over the budget.
+    wholes: HashMap<DocumentId, Option<String>>,
+}
+
+/// A chunk with its document, whole.
+pub(crate) struct Fetched {
+    pub(crate) document: DocumentRecord,
+    pub(crate) chunk: ChunkRecord,
+}
+
+impl<'v> Fetch<'v> {
+    pub(crate) fn new(view: &'v ReadView) -> Fetch<'v> {
+        Fetch {
+            view,
+            rows: view.snapshot().rows(),
+            documents: HashMap::new(),
+            wholes: HashMap::new(),
+        }
+    }
+
+    /// A chunk with all of its fields, and its document's.
+    pub(crate) fn get(&self, ordinal: Ordinal) -> Result<Fetched, StoreError> {
+        let place = self.place(ordinal)?;
+        let chunk = self.rows.chunk(place.document, place.index)?;
+        let key = || keys::in_document(place.document, place.index);
+        let chunk = chunk.ok_or_else(|| missing(Table::Chunks, &key()))?;
+        let document = self.rows.document(place.document)?;
+        let key = || keys::document(place.document);
+        let document = document.ok_or_else(|| missing(Table::Documents, &key()))?;
+        Ok(Fetched { document, chunk })
+    }
+
+    fn place(&self, ordinal: Ordinal) -> Result<Place, StoreError> {
+        let place = self.view.snapshot().place(ordinal);
+        place.ok_or_else(|| {
+            StoreError::Invalid(format!("ordinal {} is not of this view", ordinal.0))
+        })
+    }
+
+    fn document(&mut self, id: DocumentId) -> Result<&DocumentRecord, StoreError> {
+        match self.documents.entry(id) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(free) => {
+                let rows = self.rows;
+                let read = || {
+                    let record = rows.document_head(id)?;
+                    record.ok_or_else(|| missing(Table::Documents, &keys::document(id)))
+                };
+                let len = |record: &DocumentRecord| record.key.len();
+                Ok(free.insert(self.view.hot_documents.get(id, read, len)?))
+            }
+        }
+    }
+
+    /// A chunk that a view promises.
+    fn chunk(&self, document: DocumentId, index: u32) -> Result<Arc<ChunkRecord>, StoreError> {
+        let read = || {
+            let chunk = self.rows.chunk_head(document, index)?;
+            chunk.ok_or_else(|| missing(Table::Chunks, &keys::in_document(document, index)))
+        };
+        let len = |chunk: &ChunkRecord| chunk.text.len();
+        self.view.hot_chunks.get((document, index), read, len)
+    }
+
+    /// The hit for a fused chunk, with what it brings with it.
+    pub(crate) fn hit(
+        &mut self,
+        found: &Fused,
+        climb: Climb,
+        budget: usize,
+        path: Vec<String>,
+    ) -> Result<Cited, StoreError> {
+        let place = self.place(found.ordinal)?;
+        let chunk = self.chunk(place.document, place.index)?;
+        let mode = self.document(place.document)?.retrieval_mode;
+        let whole = match (climb, mode) {
+            (Climb::FullDoc, _) | (Climb::Document, RetrievalMode::FullDoc) => {
+                self.whole(place.document, budget)?
+            }
+            _ => None,
+        };
+        let parent = match (whole, climb) {
+            (_, Climb::None) => None,
+            (Some(whole), _) => Some(whole),
+            (None, _) => self.parent(place.document, chunk.parent)?,
+        };
+        let document = &self.documents[&place.document];
+        let citation = cite(document, &chunk);
+        let key = document_key(document);
+        let (parent, place) = match parent {
+            Some(parent) => (Some(parent.hit), Some(parent.place)),
+            None => (None, None),
+        };
+        let hit = Hit {
+            rank: 0,
+            score: found.score,
+            chunk: format!("{key}#{}", chunk.suffix),
+            document: key,
+            level: chunk.level,
+            chunk_type: chunk.chunk_type,
+            text: chunk.text.clone(),
+            highlights: None,
+            citation,
+            parent,
+            methods: Methods::of(found, path),
+        };
+        Ok(Cited {
+            hit,
+            title: name(document).to_owned(),
+            language: Language::of(document.language.as_deref()),
+            parent: place,
+        })
+    }
+
+    fn parent(
+        &mut self,
+        document: DocumentId,
+        parent: Option<u32>,
+    ) -> Result<Option<Parent>, StoreError> {
+        let Some(index) = parent else {
+            return Ok(None);
+        };
+        let record = self.chunk(document, index)?;
+        let of = &self.documents[&document];
+        let label = label(of, &record);
+        Ok(Some(Parent {
+            hit: ParentHit {
+                chunk: format!("{}#{}", document_key(of), record.suffix),
+                text: record.text.clone(),
+            },
+            place: (record.location.chars, label),
+        }))
+    }
+
+    /// The whole document as what a hit brings with it, where it costs no more tokens than `budget`, which is the
+    /// same in every call; its key is the document's.
+    fn whole(&mut self, id: DocumentId, budget: usize) -> Result<Option<Parent>, StoreError> {
+        if !self.wholes.contains_key(&id) {
+            let text = match self.rows.text(id)? {
+                Some(text) => text,
+                None => {
+                    let original = self.rows.original(id)?;
+                    let original =
+                        original.ok_or_else(|| missing(Table::Originals, &keys::document(id)))?;
+                    String::from_utf8_lossy(&original).into_owned()
+                }
+            };
+            let fits = tokens::count(&text) as usize <= budget;
+            self.wholes.insert(id, fits.then_some(text));
+        }
+        let Some(text) = self.wholes[&id].clone() else {
+            return Ok(None);
+        };
+        let document = self.document(id)?;
+        let key = document_key(document);
+        let chars = (0, text.chars().count() as u64);
+        Ok(Some(Parent {
+            hit: ParentHit { chunk: key, text },
+            place: (chars, name(document).to_owned()),
+        }))
+    }
+}
+
+/// What a hit brings with it, and the characters and label of that.
+struct Parent {
+    hit: ParentHit,
+    place: ((u64, u64), String),
+}
+
+/// A hit with what its context needs beside it.
+pub(crate) struct Cited {
+    pub(crate) hit: Hit,
+    /// What a reader calls the document.
+    title: String,
+    /// What its words were stemmed by.
+    pub(crate) language: Language,
+    /// Characters and label of the parent.
+    parent: Option<((u64, u64), String)>,
+}
+
+/// The hits with their sections, as one text of at most `budget` tokens.
+pub(crate) fn context(cited: &[Cited], budget: usize) -> Context {
+    let passages: Vec<Passage<'_>> = cited.iter().map(passage).collect();
+    assemble(&passages, budget, &|text| tokens::count(text) as usize)
+}
+
+fn passage(cited: &Cited) -> Passage<'_> {
+    let hit = &cited.hit;
+    let section = hit.parent.as_ref().zip(cited.parent.as_ref());
+    Passage {
+        rank: hit.rank,
+        document: &hit.document,
+        title: &cited.title,
+        own: Extent {
+            chunk: &hit.chunk,
+            chars: hit.citation.chars,
+            text: &hit.text,
+            label: &hit.citation.label,
+        },
+        section: section.map(|(parent, (chars, label))| Extent {
+            chunk: &parent.chunk,
+            chars: *chars,
+            text: &parent.text,
+            label,
+        }),
+    }
+}
+
+/// The path to the first reached concept that a chunk mentions; empty when it mentions none.
+pub(crate) fn path_to<'r>(
+    graph: GraphView<'_, Section>,
+    reached: &'r [Reached],
+    chunk: Ordinal,
+) -> &'r [ConceptId] {
+    let mentioned: Vec<ConceptId> = graph.concepts(chunk).map(|(concept, _)| concept).collect();
+    let first = reached
+        .iter()
+        .find(|reached| mentioned.binary_search(&reached.concept).is_ok());
+    first.map_or(&[], |reached| &reached.path)
+}

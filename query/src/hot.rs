@@ -1,0 +1,113 @@
+//! Rows of hits, kept while their view lives: what is found again is not read, checked and decoded again.
+//!
+//! Always true: a row is of this view, so it never changes; what is kept takes [`HOT_LEN_MAX`] at most, and a
+//! shard that is full starts anew.
+//!
+//! Start reading at [`Hot::get`].
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+/// Bytes of rows of one kind that a view keeps.
+pub(crate) const HOT_LEN_MAX: usize = 8 << 20;
+
+/// Shards, each with a lock of its own.
+const SHARDS: usize = 16;
+
+/// Bytes that a row takes beside its text.
+const OVERHEAD: usize = 512;
+
+/// Rows by key.
+pub(crate) struct Hot<K, V> {
+    shards: [Mutex<Shard<K, V>>; SHARDS],
+    hasher: RandomState,
+}
+
+struct Shard<K, V> {
+    rows: HashMap<K, Arc<V>>,
+    len: usize,
+}
+
+impl<K: Copy + Eq + Hash, V> Default for Hot<K, V> {
+    fn default() -> Self {
+        Hot {
+            shards: std::array::from_fn(|_| {
+                Mutex::new(Shard {
+                    rows: HashMap::new(),
+                    len: 0,
+                })
+            }),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash, V> Hot<K, V> {
+    /// The row of `key`, read by `read` where it is not kept; `len` says how long its text is. Nothing is locked
+    /// while it is read.
+    pub(crate) fn get<E>(
+        &self,
+        key: K,
+        read: impl FnOnce() -> Result<V, E>,
+        len: impl FnOnce(&V) -> usize,
+    ) -> Result<Arc<V>, E> {
+        let shard = &self.shards[self.hasher.hash_one(key) as usize % SHARDS];
+        if let Some(row) = shard.lock().rows.get(&key) {
+            return Ok(Arc::clone(row));
+        }
+        let row = Arc::new(read()?);
+        let len = len(&row) + OVERHEAD;
+        if len > HOT_LEN_MAX / SHARDS {
+            return Ok(row);
+        }
+        let mut shard = shard.lock();
+        if shard.len + len > HOT_LEN_MAX / SHARDS {
+            shard.rows.clear();
+            shard.len = 0;
+        }
+        if shard.rows.insert(key, Arc::clone(&row)).is_none() {
+            shard.len += len;
+        }
+        Ok(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_read_once_and_what_is_kept_is_bounded() {
+        let hot: Hot<u32, String> = Hot::default();
+        let mut reads = 0;
+        for _ in 0..3 {
+            let row = hot.get(
+                7,
+                || {
+                    Ok::<_, ()>({
+                        reads += 1;
+                        "seven".to_owned()
+                    })
+                },
+                String::len,
+            );
+            assert_eq!(*row.unwrap(), "seven");
+        }
+        assert_eq!(reads, 1);
+        for key in 0..10_000 {
+            let long = || Ok::<_, ()>("x".repeat(10_000));
+            hot.get(key, long, String::len).unwrap();
+        }
+        let kept: usize = hot.shards.iter().map(|shard| shard.lock().len).sum();
+        assert!(kept <= HOT_LEN_MAX);
+        let huge = hot.get(20_000, || Ok::<_, ()>("x".repeat(HOT_LEN_MAX)), String::len);
+        assert_eq!(huge.unwrap().len(), HOT_LEN_MAX);
+        assert_eq!(
+            hot.get(1, || Err("gone"), String::len).err().is_some(),
+            !hot.shards.iter().any(|s| s.lock().rows.contains_key(&1))
+        );
+    }
+}

@@ -1,0 +1,463 @@
+//! The plan of a search: everything that is decided before anything is run.
+//!
+//! A plan is plain data. It names the operators in the order in which they run, each with all of its numbers;
+//! running it again over the same view gives the same answer ([`crate::Searcher::run`]), also after it was kept
+//! as JSON.
+//!
+//! Always true: every list of operators that [`plan`] makes ends in hits; an operator that needs what the
+//! store lacks (vectors, concepts) finds nothing and changes nothing.
+//!
+//! Start reading at [`plan`], then [`Operator`].
+
+use loci_index::text::TextQuery;
+use loci_storage::records::Level;
+use serde::{Deserialize, Serialize};
+
+use crate::fuse::{Fusion, Mixture, candidates_for};
+use crate::intent::{Intent, intent};
+use crate::request::{Rerank, SearchRequest, Strategy, Walk};
+use crate::scope::{Scope, is_quoted, scope};
+
+/// What a view has that plans depend on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holds {
+    /// Chunks that sum up a whole document.
+    pub summaries: bool,
+    /// Sections, slides, files: the parents of passages.
+    pub sections: bool,
+    /// Paragraphs that have sentences or propositions of their own.
+    pub inner_paragraphs: bool,
+    /// Statements or sentences.
+    pub statements: bool,
+    /// Digests of communities.
+    pub digests: bool,
+    /// How much vectors count beside text, where that was measured.
+    pub vector_share: Option<f32>,
+}
+
+/// One step of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "operator")]
+pub enum Operator {
+    /// Terms and concepts of the question.
+    Analyse {
+        /// Whether concepts are looked for.
+        link: bool,
+    },
+    /// Keeps to the live chunks that the request's filter allows.
+    Filter,
+    /// Keeps to chunks of these levels, until the next of its kind; none: to the leaves of the chunk trees.
+    Within {
+        /// The levels.
+        levels: Vec<Level>,
+        /// Whether the filter holds for a chunk when it holds for any in the same document, or section: what
+        /// stages search that only lead to the chunks that are found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        around: Option<Extent>,
+        /// Whether documents that have no chunk of these levels are searched whole, beside the others.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        others: bool,
+    },
+    /// The best by words.
+    Text {
+        /// Hits at most.
+        k: usize,
+    },
+    /// The best by nearness.
+    Vector {
+        /// Hits at most.
+        k: usize,
+    },
+    /// The best by concepts.
+    Graph {
+        /// Hits at most.
+        k: usize,
+        /// How it goes.
+        walk: Walk,
+        /// Whether the question's concepts are where it starts.
+        question: bool,
+        /// How many of the best chunks so far give it concepts to start from.
+        heads: usize,
+        /// The share of its start that these have, where the question has concepts too.
+        heads_share: f32,
+        /// Hops, and concepts that they return.
+        hops: usize,
+        /// Concepts at most.
+        neighbours: usize,
+    },
+    /// The lists of the arms made one.
+    Fuse {
+        /// How.
+        fusion: Fusion,
+    },
+    /// Keeps to the documents, or sections, of the best so far, for the operators that follow.
+    Narrow {
+        /// To which of the two.
+        to: Extent,
+        /// How many of them.
+        keep: usize,
+        /// Whether the next of its kind fills what is left of these.
+        more: bool,
+    },
+    /// The communities whose digests answer best, and the chunks that these quote.
+    Communities {
+        /// How many.
+        keep: usize,
+        /// Whether they stand for the whole answer: all of the coarsest level are considered. Else only those
+        /// of the question's concepts, of the finest.
+        all: bool,
+    },
+    /// Moves the fused chunks by type, doubt and citations.
+    Rank {
+        /// What counts.
+        rerank: Rerank,
+        /// What the question is after.
+        intent: Intent,
+        /// Hits that are wanted.
+        k: usize,
+    },
+    /// Chooses hits that are unlike each other.
+    Diversify {
+        /// How much that counts, 0..=1.
+        weight: f32,
+        /// Hits that are wanted.
+        k: usize,
+    },
+    /// Adds the best so far to the hits.
+    Take {
+        /// How many at most.
+        k: usize,
+    },
+    /// Reads the rows of the hits, climbs to what they bring with them, cites.
+    Fetch,
+    /// Puts the hits together as one text.
+    Assemble {
+        /// Tokens at most.
+        tokens: usize,
+    },
+}
+
+/// What a stage keeps to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Extent {
+    /// Whole documents.
+    Document,
+    /// Sections: a chunk's nearest ancestor that is one, or the chunk itself.
+    Section,
+}
+
+impl Extent {
+    /// The name that JSON uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Extent::Document => "document",
+            Extent::Section => "section",
+        }
+    }
+}
+
+/// All that is decided of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What was asked.
+    pub request: SearchRequest,
+    /// The strategy: never [`Strategy::Auto`].
+    pub strategy: Strategy,
+    /// Why it is that one, where it was for the planner to choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What kind of chunk the question is after.
+    pub intent: Intent,
+    /// How much of the store it is about, where the planner had to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    /// What runs, in this order.
+    pub operators: Vec<Operator>,
+}
+
+/// The share of its start that a walk gives to concepts of the best chunks, beside those of the question.
+const HEADS_SHARE: f32 = 0.1;
+/// The best chunks that start a walk beside the question: `docs/decisions/0011-planner.md`.
+const HEADS: usize = 1;
+/// Communities that answer a question about everything, where the request names no number.
+const COMMUNITIES: usize = 5;
+/// Communities whose digests stand beside an answer in words.
+const COMMUNITIES_BESIDE: usize = 3;
+
+/// Plans `request` over a view that holds `holds`.
+///
+/// `names_concepts`: whether the question names concepts of the store; only asked where it matters.
+pub fn plan(request: &SearchRequest, holds: &Holds, names_concepts: impl Fn() -> bool) -> Plan {
+    let is_open = request.strategy == Strategy::Auto;
+    let scope = is_open.then(|| scope(&request.question));
+    let chosen = match request.strategy {
+        Strategy::Auto => choose(request, scope.unwrap_or_default(), holds, names_concepts),
+        strategy => Chosen {
+            strategy,
+            why: None,
+            levels: request.levels.clone(),
+            quoted: request.syntax && strategy == Strategy::Text,
+        },
+    };
+    let intent = request.intent.unwrap_or_else(|| intent(&request.question));
+    let mut planned = Planned {
+        request,
+        holds,
+        intent,
+        strategy: chosen.strategy,
+        operators: Vec::new(),
+    };
+    planned.all(&chosen.levels);
+    let operators = planned.operators;
+    Plan {
+        request: SearchRequest {
+            syntax: chosen.quoted,
+            ..request.clone()
+        },
+        strategy: chosen.strategy,
+        why: chosen.why,
+        intent,
+        scope,
+        operators,
+    }
+}
+
+/// What the planner chose for a question.
+struct Chosen {
+    strategy: Strategy,
+    why: Option<String>,
+    levels: Vec<Level>,
+    /// Whether the question is read as the language of text questions.
+    quoted: bool,
+}
+
+fn choose(
+    request: &SearchRequest,
+    scope: Scope,
+    holds: &Holds,
+    names_concepts: impl Fn() -> bool,
+) -> Chosen {
+    let with = |strategy, levels: &[Level], why: &str| Chosen {
+        strategy,
+        why: Some(why.to_owned()),
+        levels: levels.to_vec(),
+        quoted: false,
+    };
+    if !request.levels.is_empty() || !request.level_limits.is_empty() {
+        let why = "levels were given: all arms search them";
+        return with(Strategy::Hybrid, &request.levels, why);
+    }
+    if is_quoted(&request.question) && TextQuery::parse(&request.question).is_ok() {
+        let why = "the whole question is in quotation marks: just these words are looked for";
+        return Chosen {
+            quoted: true,
+            ..with(Strategy::Text, &[], why)
+        };
+    }
+    match scope {
+        // Digests are of all chunks, so what a filter leaves is for the arms to find.
+        Scope::Global if holds.digests && request.filter.is_none() && !names_concepts() => with(
+            Strategy::Global,
+            &[],
+            "it asks about everything and names no concept: digests of communities answer",
+        ),
+        Scope::Documents if holds.summaries => with(
+            Strategy::Staged,
+            &[],
+            "it asks for documents: their summaries are searched first",
+        ),
+        Scope::Structure if holds.sections => with(
+            Strategy::Hybrid,
+            &[Level::Section],
+            "it asks how documents are built: sections answer",
+        ),
+        Scope::Context if holds.inner_paragraphs => with(
+            Strategy::Hybrid,
+            &[Level::Paragraph, Level::Sentence, Level::Proposition],
+            "it asks for something in its context: paragraphs and their sentences answer",
+        ),
+        Scope::Fact if holds.statements => with(
+            Strategy::Hybrid,
+            &[],
+            "it asks for a fact: the finest chunks of each document answer",
+        ),
+        _ => with(Strategy::Hybrid, &[], "all arms that the store has, fused"),
+    }
+}
+
+/// A plan in the making.
+struct Planned<'r> {
+    request: &'r SearchRequest,
+    holds: &'r Holds,
+    intent: Intent,
+    strategy: Strategy,
+    operators: Vec<Operator>,
+}
+
+impl Planned<'_> {
+    fn all(&mut self, levels: &[Level]) {
+        let request = self.request;
+        self.operators.push(Operator::Analyse {
+            link: !matches!(self.strategy, Strategy::Text | Strategy::Vector),
+        });
+        if request.filter.is_some() {
+            self.operators.push(Operator::Filter);
+        }
+        match self.strategy {
+            Strategy::Staged => self.staged(),
+            Strategy::Global => self.operators.extend([
+                Operator::Communities {
+                    keep: match request.communities {
+                        0 => COMMUNITIES,
+                        keep => keep,
+                    },
+                    all: true,
+                },
+                Operator::Take { k: request.k },
+            ]),
+            _ if !request.level_limits.is_empty() => {
+                let limits = &request.level_limits;
+                for (n, &(level, k)) in limits.iter().enumerate() {
+                    // A chunk is taken once, so of several limits of one level the first counts.
+                    if limits[..n].iter().all(|before| before.0 != level) {
+                        self.within(&[level]);
+                        self.arms(candidates_for(k), k);
+                    }
+                }
+            }
+            _ => {
+                if !levels.is_empty() {
+                    self.within(levels);
+                }
+                let k = request.k;
+                self.arms(candidates_for(k), k);
+            }
+        }
+        let communities = match request.communities {
+            0 if request.answer => COMMUNITIES_BESIDE,
+            keep => keep,
+        };
+        if communities > 0 && self.strategy != Strategy::Global {
+            self.operators.push(Operator::Communities {
+                keep: communities,
+                all: false,
+            });
+        }
+        self.operators.push(Operator::Fetch);
+        if let Some(tokens) = request.context_tokens {
+            self.operators.push(Operator::Assemble { tokens });
+        }
+    }
+
+    fn within(&mut self, levels: &[Level]) {
+        let is_choice = self.request.levels.is_empty() && self.request.level_limits.is_empty();
+        self.operators.push(Operator::Within {
+            levels: levels.to_vec(),
+            around: None,
+            others: !levels.is_empty() && is_choice,
+        });
+    }
+
+    /// Documents, then sections within them, then the finest chunks within these.
+    fn staged(&mut self) {
+        let (documents, sections, statements) = self.request.stages;
+        let summaries = self.holds.summaries.then_some(Level::Summary);
+        self.stage(summaries, Extent::Document, documents);
+        let parents = self.holds.sections.then_some(Level::Section);
+        self.stage(parents, Extent::Section, sections);
+        self.within(&[]);
+        self.arms(candidates_for(statements), self.request.k.min(statements));
+    }
+
+    /// Keeps to the documents or sections of the best chunks of `level`; what these leave of `keep` goes to those
+    /// of the best leaves, for documents that have no chunk of the level.
+    fn stage(&mut self, level: Option<Level>, to: Extent, keep: usize) {
+        let both = [level.as_slice(), &[]];
+        for levels in &both[usize::from(level.is_none())..] {
+            let is_last = levels.is_empty();
+            self.operators.push(Operator::Within {
+                levels: levels.to_vec(),
+                around: Some(to),
+                others: false,
+            });
+            self.found_by(candidates_for(keep), false);
+            self.operators.push(Operator::Narrow {
+                to,
+                keep,
+                more: !is_last,
+            });
+        }
+    }
+
+    /// The arms, fused and ranked, and the `k` best of them taken.
+    fn arms(&mut self, candidates: usize, k: usize) {
+        let candidates = self.request.candidates.unwrap_or(candidates);
+        self.found_by(candidates, true);
+        let rerank = self.request.rerank;
+        if rerank.types || rerank.confidence > 0.0 || rerank.citations > 0.0 {
+            self.operators.push(Operator::Rank {
+                rerank,
+                intent: self.intent,
+                k,
+            });
+        }
+        if let Some(weight) = self.request.diversity.filter(|weight| *weight > 0.0) {
+            self.operators.push(Operator::Diversify {
+                weight: weight.min(1.0),
+                k,
+            });
+        }
+        self.operators.push(Operator::Take { k });
+    }
+
+    fn found_by(&mut self, k: usize, with_graph: bool) {
+        let strategy = self.strategy;
+        if !matches!(strategy, Strategy::Vector | Strategy::Graph) {
+            self.operators.push(Operator::Text { k });
+        }
+        if !matches!(strategy, Strategy::Text | Strategy::Graph) {
+            self.operators.push(Operator::Vector { k });
+        }
+        if with_graph && !matches!(strategy, Strategy::Text | Strategy::Vector) {
+            let SearchRequest {
+                walk,
+                hops,
+                neighbours,
+                ..
+            } = *self.request;
+            let seeds = &self.request.seeds;
+            let by_question = seeds.question && walk == Walk::Restart;
+            let fused = strategy != Strategy::Graph && by_question && seeds.concepts.is_empty();
+            let (heads, heads_share) = match seeds.hits {
+                0 if fused => (HEADS, HEADS_SHARE),
+                0 => (0, 0.0),
+                hits => (hits, 0.5),
+            };
+            self.operators.push(Operator::Graph {
+                k,
+                walk,
+                question: seeds.question,
+                heads,
+                heads_share,
+                hops,
+                neighbours,
+            });
+        }
+        self.operators.push(Operator::Fuse {
+            fusion: self.fusion(),
+        });
+    }
+
+    /// What was asked for, else the default rule with what was measured of this store.
+    fn fusion(&self) -> Fusion {
+        if let Some(fusion) = self.request.fusion {
+            return fusion;
+        }
+        let default = Mixture::default();
+        Fusion::Mixture(Mixture {
+            vector_share: self.holds.vector_share.unwrap_or(default.vector_share),
+            ..default
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! What moves chunks after fusion: what they are for, how sure they are, what they cite, how alike they are.
+//!
+//! Always true: chunks are only put in another order; none is added, and only [`unlike`] leaves some out.
+//!
+//! Sources: halves by chunk type after tutoring systems over textbooks (H5); maximal marginal relevance:
+//! Carbonell and Goldstein, "The Use of MMR", SIGIR 1998.
+//!
+//! Start reading at [`weigh`], [`by_type`], [`unlike`].
+
+use loci_storage::records::ChunkType;
+use loci_storage::segment::SkeletonRow;
+
+use crate::fuse::Fused;
+use crate::intent::Intent;
+use crate::request::Rerank;
+
+/// The share of the best score that a chunk must have to be brought up for its type.
+pub const TYPE_FLOOR: f32 = 0.35;
+
+/// Tokens for which one citation is a full density.
+const TOKENS_A_CITATION: f32 = 50.0;
+
+/// Multiplies the scores by doubt and by citation density, and sorts again.
+///
+/// `row`: the skeleton's row of a chunk; a chunk without one stays as it is.
+pub fn weigh(hits: &mut [Fused], rerank: &Rerank, row: impl Fn(&Fused) -> Option<SkeletonRow>) {
+    let mut changed = false;
+    for hit in &mut *hits {
+        let Some(row) = row(hit) else { continue };
+        let doubt = 1.0 - row.confidence.clamp(0.0, 1.0);
+        let factor = (1.0 - rerank.confidence.clamp(0.0, 1.0) * doubt)
+            * (1.0 + rerank.citations.clamp(0.0, 1.0) * density(&row));
+        changed |= factor != 1.0;
+        hit.score *= factor;
+    }
+    if changed {
+        sort(hits);
+    }
+}
+
+/// Citations for every 50 tokens, 1 at most.
+pub fn density(row: &SkeletonRow) -> f32 {
+    let tokens = row.token_count.max(1) as f32;
+    (row.citation_count as f32 * TOKENS_A_CITATION / tokens).min(1.0)
+}
+
+/// Puts first, among the `k` first, half from the type that answers `intent` and half from the one that
+/// supports it, all by score; then the others.
+///
+/// A chunk is brought up only when its score is at least [`TYPE_FLOOR`] of the best, so that the type of a chunk
+/// never outweighs what it says. Nothing changes for a mixed intent, or when there is no chunk of either type.
+pub fn by_type(
+    hits: &mut Vec<Fused>,
+    intent: Intent,
+    k: usize,
+    kind: impl Fn(&Fused) -> Option<ChunkType>,
+) {
+    let Some((primary, supporting)) = intent.chunk_types() else {
+        return;
+    };
+    let Some(best) = hits.first().map(|hit| hit.score) else {
+        return;
+    };
+    let halves = [(primary, k.div_ceil(2)), (supporting, k / 2)];
+    let mut chosen = vec![false; hits.len()];
+    let mut count = 0;
+    for (wanted, limit) in halves {
+        let good = hits
+            .iter()
+            .enumerate()
+            .take_while(|(_, hit)| hit.score >= TYPE_FLOOR * best);
+        let of_type = good.filter(|(_, hit)| kind(hit) == Some(wanted));
+        for (place, _) in of_type.take(limit) {
+            chosen[place] = true;
+            count += 1;
+        }
+    }
+    if count == 0 {
+        return;
+    }
+    // Places that neither half fills go to the best of the rest.
+    for chosen in chosen
+        .iter_mut()
+        .filter(|chosen| !**chosen)
+        .take(k.saturating_sub(count))
+    {
+        *chosen = true;
+    }
+    let mut place = 0;
+    let mut rest = Vec::with_capacity(hits.len());
+    hits.retain(|hit| {
+        place += 1;
+        if !chosen[place - 1] {
+            rest.push(*hit);
+        }
+        chosen[place - 1]
+    });
+    hits.append(&mut rest);
+}
+
+/// Up to `k` of `hits` that are unlike each other: each next one is that with the greatest
+/// `(1 - weight) · score - weight · (greatest likeness to those before it)`, with scores from 0 to 1 of the best.
+///
+/// `likeness`: of two hits by their places, 0..=1. Ties go to the earlier hit. Costs `k · hits` likenesses.
+pub fn unlike(
+    hits: &[Fused],
+    weight: f32,
+    k: usize,
+    likeness: impl Fn(usize, usize) -> f32,
+) -> Vec<Fused> {
+    let best = hits.first().map_or(1.0, |hit| hit.score);
+    let scale = if best > 0.0 { best } else { 1.0 };
+    let mut left: Vec<(usize, f32)> = (0..hits.len()).map(|place| (place, 0.0)).collect();
+    let mut chosen = Vec::with_capacity(k.min(hits.len()));
+    while chosen.len() < k && !left.is_empty() {
+        let gain = |&(place, like): &(usize, f32)| {
+            (1.0 - weight) * hits[place].score / scale - weight * like
+        };
+        let next = (0..left.len())
+            .reduce(|a, b| {
+                if gain(&left[b]) > gain(&left[a]) {
+                    b
+                } else {
+                    a
+                }
+            })
+            .unwrap_or(0);
+        let (place, _) = left.remove(next);
+        for (other, like) in &mut left {
+            *like = like.max(likeness(*other, place));
+        }
+        chosen.push(hits[place]);
+    }
+    chosen
+}
+
+/// By falling score, ties by ascending ordinal.
+pub(crate) fn sort(hits: &mut [Fused]) {
+    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal)));
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_storage::Local;
+    use loci_storage::Ordinal;
+    use loci_storage::records::{ContentType, Level};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn hits(scores: &[f32]) -> Vec<Fused> {
+        let hit = |(place, &score): (usize, &f32)| Fused {
+            ordinal: Ordinal(place as u32),
+            score,
+            text: None,
+            vector: None,
+            graph: None,
+        };
+        scores.iter().enumerate().map(hit).collect()
+    }
+
+    fn ordinals(hits: &[Fused]) -> Vec<u32> {
+        hits.iter().map(|hit| hit.ordinal.0).collect()
+    }
+
+    fn row(confidence: f32, citation_count: u32, token_count: u32) -> SkeletonRow {
+        SkeletonRow {
+            parent: None,
+            subtree_end: Local(1),
+            document: 0,
+            level: Level::Paragraph,
+            chunk_type: ChunkType::Other,
+            content_type: ContentType::Text,
+            token_count,
+            citation_count,
+            confidence,
+            suffix: 0,
+        }
+    }
+
+    #[test]
+    fn half_of_the_hits_are_of_the_type_that_answers_and_half_of_the_one_that_supports() {
+        let kinds = [
+            ChunkType::Other,
+            ChunkType::Example,
+            ChunkType::Example,
+            ChunkType::Example,
+            ChunkType::Concept,
+            ChunkType::Concept,
+            ChunkType::Concept,
+            ChunkType::Concept,
+        ];
+        let kinds = |hit: &Fused| Some(kinds[hit.ordinal.0 as usize]);
+        let mut found = hits(&[1.0, 0.9, 0.89, 0.88, 0.8, 0.75, 0.72, 0.1]);
+        by_type(&mut found, Intent::Concept, 4, kinds);
+        assert_eq!(ordinals(&found), [1, 2, 4, 5, 0, 3, 6, 7]);
+    }
+
+    #[test]
+    fn a_type_that_is_missing_leaves_its_places_to_the_best_and_a_bad_chunk_stays_down() {
+        let kinds = [
+            ChunkType::Other,
+            ChunkType::Other,
+            ChunkType::Concept,
+            ChunkType::Concept,
+        ];
+        let mut found = hits(&[1.0, 0.9, 0.8, 0.2]);
+        by_type(&mut found, Intent::Concept, 2, |hit| {
+            Some(kinds[hit.ordinal.0 as usize])
+        });
+        assert_eq!(
+            ordinals(&found),
+            [0, 2, 1, 3],
+            "the one at 0.2 is too far behind"
+        );
+        let before = hits(&[1.0, 0.9]);
+        for intent in [Intent::Concept, Intent::Mixed] {
+            let mut found = before.clone();
+            by_type(&mut found, intent, 2, |_| Some(ChunkType::Other));
+            assert_eq!(found, before);
+        }
+    }
+
+    #[test]
+    fn doubt_moves_a_chunk_down_and_citations_move_it_up() {
+        let rows = [row(0.5, 0, 50), row(1.0, 0, 50), row(1.0, 2, 100)];
+        let of = |hit: &Fused| Some(rows[hit.ordinal.0 as usize]);
+        let doubt = Rerank {
+            types: false,
+            confidence: 0.5,
+            citations: 0.0,
+        };
+        let mut found = hits(&[1.0, 0.9, 0.8]);
+        weigh(&mut found, &doubt, of);
+        assert_eq!(ordinals(&found), [1, 2, 0]);
+        let cited = Rerank {
+            types: false,
+            confidence: 0.0,
+            citations: 0.5,
+        };
+        let mut found = hits(&[1.0, 0.9, 0.8]);
+        weigh(&mut found, &cited, of);
+        assert_eq!(ordinals(&found), [2, 0, 1]);
+    }
+
+    #[test]
+    fn a_near_copy_makes_room_for_what_is_new() {
+        let alike = |a: usize, b: usize| if a < 2 && b < 2 { 1.0 } else { 0.0 };
+        assert_eq!(
+            ordinals(&unlike(&hits(&[1.0, 0.99, 0.6]), 0.5, 2, alike)),
+            [0, 2]
+        );
+        assert_eq!(
+            ordinals(&unlike(&hits(&[1.0, 0.99, 0.6]), 0.0, 2, alike)),
+            [0, 1]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_chunk_is_lost_or_made(scores in prop::collection::vec(0.0f32..1.0, 0..30), kinds in prop::collection::vec(0u8..4, 30), k in 0usize..12) {
+            let mut found = hits(&scores);
+            sort(&mut found);
+            let kind = |hit: &Fused| Some(match kinds[hit.ordinal.0 as usize] {
+                0 => ChunkType::Concept,
+                1 => ChunkType::Example,
+                2 => ChunkType::Question,
+                _ => ChunkType::Other,
+            });
+            by_type(&mut found, Intent::Example, k, kind);
+            let mut all = ordinals(&found);
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..scores.len() as u32).collect::<Vec<_>>());
+            let first = &found[..k.min(found.len())];
+            prop_assert!(first.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        }
+    }
+}

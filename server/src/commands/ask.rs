@@ -1,0 +1,83 @@
+//! `loci ask`: a question, answered in words with citations; or the prompt for a model to answer it from.
+
+use locidb::query::cite::Citation;
+use locidb::{Answer, Critique, Error, Prompt, SearchRequest};
+
+use super::{open, search};
+use crate::args::Ask;
+use crate::output::Out;
+use crate::{Done, WrongCall};
+
+pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
+    let request = SearchRequest {
+        critic: args.critic,
+        ..search::request(&args.search)?
+    };
+    let database = open(&args.search.db)?;
+    let request = search::with_settings(request, &database.settings()?);
+    if args.prompt {
+        let prompt = match database.prompt(&request) {
+            Err(Error::Budget(error)) => {
+                return Err(WrongCall(format!("--budget: {error}")).into());
+            }
+            prompt => search::asked(prompt)?,
+        };
+        print_prompt(&prompt, out)?;
+    } else {
+        let answer = search::asked(database.ask(&request))?;
+        match out.json {
+            true => out.json_line(&answer)?,
+            false => print(&answer, out)?,
+        }
+    }
+    database.close();
+    Ok(Done::Well)
+}
+
+fn print_prompt(prompt: &Prompt, out: &Out) -> anyhow::Result<()> {
+    match out.json {
+        true => out.json_line(prompt),
+        false => out.line(&prompt.text),
+    }
+}
+
+fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
+    if let Some(told) = &answer.answer {
+        out.line(&told.text)?;
+        if !told.citations.is_empty() {
+            out.line("")?;
+        }
+        for (number, citation) in (1..).zip(&told.citations) {
+            out.line(&format!("[{number}] {}", place(citation)))?;
+        }
+    }
+    if let Some(critique) = &answer.critique {
+        out.line(&format!("\n{}", coverage(critique)))?;
+    }
+    for note in &answer.partial {
+        out.line(&format!("Note: {note}"))?;
+    }
+    if let Some(steps) = &answer.explain {
+        search::print_steps(steps, out)?;
+    }
+    Ok(())
+}
+
+/// `Page 3, Deltas  —  Rivers > Deltas  (characters 10–42)`.
+fn place(citation: &Citation) -> String {
+    let (start, end) = citation.chars;
+    let path = citation.path.join(" > ");
+    format!("{}  —  {path}  (characters {start}–{end})", citation.label)
+}
+
+fn coverage(critique: &Critique) -> String {
+    let percent = (100.0 * critique.score).round();
+    let verdict = critique.verdict.name();
+    match critique.missing.is_empty() {
+        true => format!("Coverage of the question: {percent} % ({verdict})."),
+        false => format!(
+            "Coverage of the question: {percent} % ({verdict}). No hit mentions: {}.",
+            critique.missing.join(", ")
+        ),
+    }
+}

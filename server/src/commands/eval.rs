@@ -1,0 +1,268 @@
+//! `loci eval`: the questions of a prepared data folder, asked and judged.
+//!
+//! Start reading at [`run`].
+
+use std::time::Instant;
+
+use loci_benches::eval::{self, Asked, Comparison, Evaluation, LostInTheMiddle, Timing};
+use loci_benches::folder::Folder;
+use loci_benches::load::{self, Embedder};
+use locidb::{Database, SearchRequest, Strategy};
+use serde_json::json;
+
+use super::data::{concepts, embedder};
+use super::{open_or_create, options};
+use crate::args::{ConceptsArg, Eval};
+use crate::output::Out;
+use crate::progress::Bar;
+use crate::{Done, WrongCall};
+
+type Options = Vec<(String, String)>;
+
+/// What is told, kept for the tables that a person reads.
+#[derive(Default)]
+struct Told {
+    evaluations: Vec<Vec<String>>,
+    comparisons: Vec<Vec<String>>,
+    lost: Vec<LostInTheMiddle>,
+    timing: Option<Timing>,
+}
+
+pub(crate) fn run(args: &Eval, out: &Out) -> anyhow::Result<Done> {
+    let started = Instant::now();
+    let set = options::parse("--set", &args.set)?;
+    let against = options::parse("--against", &args.against)?;
+    let folder = Folder::open(&args.data)?;
+    if folder.queries.is_empty() {
+        return Err(WrongCall(format!("{} has no queries.jsonl to ask", folder.name)).into());
+    }
+    let embedder = embedder(args.embedder, &folder);
+    let strategies = strategies(args, embedder, &folder)?;
+    let temporary = tempfile::tempdir()?;
+    let path = args.db.as_deref().unwrap_or(temporary.path());
+    let database = open_or_create(path)?;
+    let is_loaded = database.stats().documents == 0;
+    if is_loaded {
+        let bar = Bar::new();
+        load::load(&database, &folder, embedder, concepts(args.concepts), &bar)?;
+    }
+    let mut told = Told::default();
+    let given = embedder == Embedder::Given;
+    if args.timing {
+        let started = Some(started).filter(|_| is_loaded);
+        let timing = eval::timing::timing(&database, &folder, given, started)?;
+        if out.json {
+            out.json_line(&json!({ "timing": timing }))?;
+        }
+        told.timing = Some(timing);
+    }
+    for strategy in strategies {
+        let template = SearchRequest {
+            k: args.k,
+            strategy,
+            ..SearchRequest::default()
+        };
+        let one = side(&database, &folder, &template, &set, given)?;
+        told.side(&one, &set, out)?;
+        if args.lost_in_the_middle {
+            let lost = eval::lost_in_the_middle(&database.view(), &folder, &one)?;
+            if out.json {
+                out.json_line(&json!({ "lost_in_the_middle": lost }))?;
+            }
+            told.lost.push(lost);
+        }
+        if !against.is_empty() {
+            let both = over(&set, &against);
+            let other = side(&database, &folder, &template, &both, given)?;
+            told.side(&other, &both, out)?;
+            told.comparison(&eval::compare(&one, &other), out)?;
+        }
+    }
+    if !out.json {
+        told.print(out)?;
+    }
+    database.close();
+    Ok(Done::Well)
+}
+
+/// `set` with `against` over it: an option that both name has the latter's value.
+fn over(set: &Options, against: &Options) -> Options {
+    let kept = set
+        .iter()
+        .filter(|(name, _)| against.iter().all(|(other, _)| other != name));
+    kept.chain(against).cloned().collect()
+}
+
+/// All questions, asked with these options.
+fn side(
+    database: &Database,
+    folder: &Folder,
+    template: &SearchRequest,
+    set: &Options,
+    given: bool,
+) -> anyhow::Result<Asked> {
+    let template = options::apply(template, set).map_err(locidb::Error::from)?;
+    Ok(eval::ask(database, folder, &template, given)?)
+}
+
+impl Told {
+    fn side(&mut self, asked: &Asked, set: &Options, out: &Out) -> anyhow::Result<()> {
+        let evaluation = asked.evaluation(set);
+        if out.json {
+            out.json_line(&evaluation)?;
+        }
+        self.evaluations.push(row(&evaluation));
+        Ok(())
+    }
+
+    fn comparison(&mut self, lines: &[Comparison], out: &Out) -> anyhow::Result<()> {
+        for line in lines {
+            if out.json {
+                out.json_line(&json!({ "compare": line }))?;
+            }
+            self.comparisons.push(vec![
+                line.strategy.clone(),
+                line.metric.into(),
+                share(line.a),
+                share(line.b),
+                format!("{:+.1}", line.difference * 100.0),
+                between(line.ci95),
+                line.better.to_string(),
+                line.worse.to_string(),
+                line.same.to_string(),
+            ]);
+        }
+        Ok(())
+    }
+
+    fn print(&self, out: &Out) -> anyhow::Result<()> {
+        let header = [
+            "strategy",
+            "queries",
+            "recall@2",
+            "recall@5",
+            "95 %",
+            "recall@10",
+            "ndcg@10",
+            "95 %",
+            "mrr@10",
+            "cited",
+            "p50_us",
+            "p99_us",
+        ];
+        out.table(&header, &self.evaluations)?;
+        if !self.comparisons.is_empty() {
+            let header = [
+                "strategy", "metric", "a", "b", "b - a", "95 %", "better", "worse", "same",
+            ];
+            out.line("")?;
+            out.table(&header, &self.comparisons)?;
+        }
+        for lost in &self.lost {
+            out.line("")?;
+            print_lost(lost, out)?;
+        }
+        if let Some(timing) = &self.timing {
+            out.line("")?;
+            print_timing(timing, out)?;
+        }
+        Ok(())
+    }
+}
+
+fn print_lost(lost: &LostInTheMiddle, out: &Out) -> anyhow::Result<()> {
+    let recall = |value: Option<f64>| value.map_or_else(|| "-".into(), share);
+    let mut rows = Vec::new();
+    for (fifth, of) in (1..).zip(&lost.by_position) {
+        let what = format!("{fifth}. fifth of the document");
+        rows.push(vec![what, of.relevant.to_string(), recall(of.recall_5)]);
+    }
+    for of in &lost.by_length {
+        let (from, to) = of.chars.unwrap_or_default();
+        let what = format!("documents of {from} to {to} characters");
+        rows.push(vec![what, of.relevant.to_string(), recall(of.recall_5)]);
+    }
+    out.table(&[&lost.strategy, "relevant", "recall@5"], &rows)?;
+    if lost.single_chunk_documents {
+        out.line("Each relevant chunk is all of its document: it has no place in it.")?;
+    }
+    Ok(())
+}
+
+fn print_timing(timing: &Timing, out: &Out) -> anyhow::Result<()> {
+    if let Some((whole, each)) = timing.file_to_queryable_s.zip(timing.per_document_ms) {
+        out.line(&format!(
+            "{} documents from files to the first answer in {whole:.2} s, {each:.2} ms each",
+            timing.documents
+        ))?;
+    }
+    if let Some(embed) = timing.embed_1000_chunks_s {
+        out.line(&format!("1,000 chunks are embedded in {embed:.2} s"))?;
+    }
+    Ok(())
+}
+
+/// The strategies asked for, else those that the data allow.
+fn strategies(
+    args: &Eval,
+    embedder: Embedder,
+    folder: &Folder,
+) -> Result<Vec<Strategy>, WrongCall> {
+    let named = |name: &String| {
+        let unknown = || {
+            let names = Strategy::ALL.map(Strategy::name).join(", ");
+            WrongCall(format!("--strategy {name}: give one of {names}"))
+        };
+        Strategy::from_name(name).ok_or_else(unknown)
+    };
+    if !args.strategy.is_empty() {
+        return args.strategy.iter().map(named).collect();
+    }
+    let graph = match args.concepts {
+        ConceptsArg::Given => !folder.extracted.is_empty(),
+        ConceptsArg::Builtin => true,
+        ConceptsArg::None => false,
+    };
+    let all = [
+        (Strategy::Text, true),
+        (Strategy::Vector, embedder != Embedder::None),
+        (Strategy::Graph, graph),
+        (Strategy::Hybrid, true),
+        (Strategy::Auto, true),
+    ];
+    Ok(all
+        .into_iter()
+        .filter(|(_, possible)| *possible)
+        .map(|(strategy, _)| strategy)
+        .collect())
+}
+
+fn share(value: f64) -> String {
+    format!("{:.1}", value * 100.0)
+}
+
+fn between(ends: [f64; 2]) -> String {
+    let [low, high] = ends.map(share);
+    format!("{low}..{high}")
+}
+
+fn row(e: &Evaluation) -> Vec<String> {
+    let strategy = match e.options.is_empty() {
+        true => e.strategy.clone(),
+        false => format!("{} {}", e.strategy, e.options.join(" ")),
+    };
+    vec![
+        strategy,
+        e.queries.to_string(),
+        share(e.recall_2),
+        share(e.recall_5),
+        between(e.recall_5_ci),
+        share(e.recall_10),
+        share(e.ndcg_10),
+        between(e.ndcg_10_ci),
+        share(e.mrr_10),
+        e.citation_exact.map_or_else(|| "-".into(), share),
+        format!("{:.0}", e.p50_us),
+        format!("{:.0}", e.p99_us),
+    ]
+}

@@ -1,0 +1,44 @@
+//! `loci feedback`: what somebody made of a hit of a recorded answer.
+
+use locidb::storage::ResponseId;
+use locidb::storage::records::Feedback;
+use locidb::{Error, HitName};
+use serde_json::json;
+
+use super::open;
+use crate::args::GiveFeedback;
+use crate::output::Out;
+use crate::{Done, WrongCall};
+
+pub(crate) fn run(args: &GiveFeedback, out: &Out) -> anyhow::Result<Done> {
+    let feedback = Feedback::from_name(&args.feedback).ok_or_else(|| {
+        let names: Vec<&str> = Feedback::ALL.iter().map(|of| of.name()).collect();
+        WrongCall(format!("{:?}: give {}", args.feedback, names.join(", ")))
+    })?;
+    let hit: HitName = args
+        .hit
+        .parse()
+        .map_err(|_| WrongCall(format!("{:?}: give a rank, or a chunk's key", args.hit)))?;
+    let database = open(&args.db)?;
+    let told = database.feedback(ResponseId(args.response), hit, feedback);
+    database.close();
+    match told {
+        Err(error @ Error::NotFound(_)) => {
+            eprintln!("loci: {error}");
+            return Ok(Done::Wrong);
+        }
+        told => told?,
+    }
+    match out.json {
+        true => out.json_line(&json!({
+            "response": args.response, "hit": args.hit, "feedback": feedback,
+        }))?,
+        false => out.line(&format!(
+            "response {}, {}: {}",
+            args.response,
+            args.hit,
+            feedback.name()
+        ))?,
+    }
+    Ok(Done::Well)
+}

@@ -1,0 +1,189 @@
+//! The real binary: questions of a data folder judged, two ways to ask compared.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::{Value, json};
+
+fn loci(args: &[&str]) -> Output {
+    Command::cargo_bin("loci")
+        .unwrap()
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+/// Runs `loci eval` and reads standard output as JSON lines.
+fn eval(args: &[&str]) -> Vec<Value> {
+    let output = loci(&[&["eval", "--json"], args].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+const BIRDS: [&str; 6] = ["heron", "egret", "swift", "stork", "raven", "eagle"];
+
+/// A folder in which each bird is asked for and has one chunk; the chunks of the first five are one document.
+fn folder(path: &Path, with_parents: bool) -> String {
+    let chunk = |(at, bird): (usize, &&str)| {
+        let mut line =
+            json!({ "id": bird, "title": "", "text": format!("The {bird} flies – and rests.") });
+        if with_parents && at < 5 {
+            line["parent"] = json!(0);
+        }
+        line.to_string()
+    };
+    let chunks: Vec<String> = BIRDS.iter().enumerate().map(chunk).collect();
+    let query = |bird: &&str| json!({ "id": bird, "text": format!("{bird} flies") }).to_string();
+    let queries: Vec<String> = BIRDS.iter().map(query).collect();
+    let qrels: Vec<String> = BIRDS
+        .iter()
+        .map(|bird| format!("{bird}\t{bird}\t1"))
+        .collect();
+    fs::create_dir_all(path).unwrap();
+    fs::write(path.join("chunks.jsonl"), chunks.join("\n")).unwrap();
+    fs::write(path.join("queries.jsonl"), queries.join("\n")).unwrap();
+    fs::write(path.join("qrels.tsv"), qrels.join("\n")).unwrap();
+    if with_parents {
+        fs::write(path.join("parents.jsonl"), "{\"text\":\"birds\"}\n").unwrap();
+    }
+    path.display().to_string()
+}
+
+#[test]
+fn means_have_intervals_and_citations_are_checked() {
+    let temporary = tempfile::tempdir().unwrap();
+    let data = folder(temporary.path(), true);
+    let lines = eval(&[
+        "--data",
+        &data,
+        "--strategy",
+        "text,auto,staged",
+        "--embedder",
+        "none",
+    ]);
+    assert_eq!(lines.len(), 3);
+    let text = &lines[0];
+    assert_eq!(
+        (&text["queries"], &text["recall@5"]),
+        (&json!(6), &json!(1.0))
+    );
+    assert_eq!(
+        (&text["recall@5_ci"], &text["ndcg@10_ci"]),
+        (&json!([1.0, 1.0]), &json!([1.0, 1.0]))
+    );
+    assert_eq!(
+        (&text["citation_exact"], &text["citation_resolves"]),
+        (&json!(1.0), &json!(1.0))
+    );
+    assert!(text.get("options").is_none());
+
+    let wrong = loci(&["eval", "--data", &data, "--strategy", "magic"]);
+    let errors = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(errors.contains("auto, hybrid, staged, global"), "{errors}");
+}
+
+#[test]
+fn two_ways_to_ask_are_compared_question_by_question() {
+    let temporary = tempfile::tempdir().unwrap();
+    let data = folder(temporary.path(), false);
+    let args = ["--data", &data, "--strategy", "text", "--embedder", "none"];
+    let lines = eval(
+        &[
+            &args[..],
+            &["--set", "k=5", "--against", "filter=not document = heron"],
+        ]
+        .concat(),
+    );
+    assert_eq!(lines.len(), 8);
+    assert_eq!(lines[0]["options"], json!(["k=5"]));
+    assert_eq!(
+        lines[1]["options"],
+        json!(["k=5", "filter=not document = heron"])
+    );
+    let recall = lines
+        .iter()
+        .find(|line| line["compare"]["metric"] == "recall@5")
+        .unwrap();
+    let recall = &recall["compare"];
+    assert_eq!((&recall["a"], &recall["b"]), (&json!(1.0), &json!(0.8333)));
+    assert_eq!(recall["difference"], json!(-0.1667));
+    let counts = ["better", "worse", "same"].map(|of| recall[of].as_u64().unwrap());
+    assert_eq!(counts, [0, 1, 5]);
+    assert_eq!(recall["ci95"], json!([-0.5, 0.0]));
+    let read = loci(&[&["eval"][..], &args, &["--against", "k=1"]].concat());
+    assert!(String::from_utf8_lossy(&read.stdout).contains("b - a"));
+
+    for wrong in ["kk=1", "k", "vector=[1]"] {
+        let output = loci(&["eval", "--data", &data, "--against", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn recall_is_told_by_place_and_length() {
+    let temporary = tempfile::tempdir().unwrap();
+    let data = folder(&temporary.path().join("parents"), true);
+    let args = [
+        "--strategy",
+        "text",
+        "--embedder",
+        "none",
+        "--lost-in-the-middle",
+    ];
+    let lines = eval(&[&["--data", &data][..], &args].concat());
+    let lost = &lines[1]["lost_in_the_middle"];
+    let fifths: Vec<u64> = lost["by_position"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| of["relevant"].as_u64().unwrap())
+        .collect();
+    assert_eq!(fifths, [1; 5], "the sixth is all of its document");
+    assert_eq!(lost["by_position"][2]["recall@5"], 1.0);
+    let lengths: u64 = lost["by_length"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| of["relevant"].as_u64().unwrap())
+        .sum();
+    assert_eq!(lengths, 6);
+    assert!(lost.get("single_chunk_documents").is_none());
+
+    let data = folder(&temporary.path().join("alone"), false);
+    let lines = eval(&[&["--data", &data][..], &args].concat());
+    let lost = &lines[1]["lost_in_the_middle"];
+    assert_eq!(lost["single_chunk_documents"], true);
+    assert_eq!(lost["by_position"], json!([]));
+}
+
+#[test]
+fn times_are_told_of_what_was_done() {
+    let temporary = tempfile::tempdir().unwrap();
+    let data = folder(&temporary.path().join("data"), false);
+    let db = temporary.path().join("store").display().to_string();
+    let args = [
+        "--data",
+        &data,
+        "--db",
+        &db,
+        "--strategy",
+        "text",
+        "--timing",
+    ];
+    let first = &eval(&args)[0]["timing"];
+    assert!(first["file_to_queryable_s"].as_f64() > Some(0.0), "{first}");
+    assert!(first["per_document_ms"].as_f64() > Some(0.0), "{first}");
+    assert_eq!(first["documents"], 6);
+    let again = &eval(&args)[0]["timing"];
+    assert!(again.get("file_to_queryable_s").is_none(), "{again}");
+    let stats = loci(&["stats", "--db", &db, "--items", "--json"]);
+    let stats: Value = serde_json::from_slice(&stats.stdout).unwrap();
+    assert_eq!(stats["items"]["items"], 0);
+}

@@ -1,0 +1,222 @@
+//! From files to plans: what the binary makes of a textbook, and how questions of several kinds are answered from it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+/// Runs, expects success, and reads standard output as JSON lines.
+fn json(args: &[&str]) -> Vec<Value> {
+    let mut command = Command::cargo_bin("loci").unwrap();
+    let output = command.args(args).arg("--json").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+const TOPICS: [(&str, &str, &str); 4] = [
+    ("Force", "push or pull upon a body", "A horse pulls a cart"),
+    (
+        "Momentum",
+        "product of mass and velocity",
+        "A truck rolls down a hill",
+    ),
+    (
+        "Energy",
+        "capacity to do work",
+        "A stone falls from a tower",
+    ),
+    (
+        "Power",
+        "rate at which work is done",
+        "A pump lifts water from a well",
+    ),
+];
+
+/// A textbook in Markdown: of each topic a definition, an example and an exercise.
+fn textbook() -> String {
+    let mut text = String::from("# Mechanics\n");
+    for (name, definition, story) in TOPICS {
+        let low = name.to_lowercase();
+        text.push_str(&format!(
+            "\n## Chapter {name}\n\n\
+             ### Definition of {low}\n\n**{name}** is defined as the {definition}. This principle is fundamental: the law of {low} holds in every frame of rest.\n\n\
+             ### Worked example of {low}\n\nFor example, consider how {low} acts in practice. {story}, and the {low} is found from what was measured. This demonstration shows {low} at work.\n\n\
+             ### Exercises on {low}\n\nExercise 1. Calculate the {low} of a moving cart. Determine how the {low} changes with time. Find the {low} at rest.\n",
+        ));
+    }
+    text
+}
+
+fn store(folder: &Path) -> String {
+    let books = folder.join("books");
+    fs::create_dir(&books).unwrap();
+    fs::write(books.join("mechanics.md"), textbook()).unwrap();
+    fs::write(
+        books.join("letter.txt"),
+        "My father wrote that the momentum of a river turns the mill.\n",
+    )
+    .unwrap();
+    let db = folder.join("store").display().to_string();
+    json(&["ingest", "--db", &db, books.to_str().unwrap()]);
+    db
+}
+
+fn types(answer: &Value) -> BTreeSet<&str> {
+    let hits = answer["hits"].as_array().unwrap().iter();
+    hits.filter_map(|hit| hit["chunk_type"].as_str()).collect()
+}
+
+#[test]
+fn a_textbook_answers_by_definition_example_and_exercise() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = store(folder.path());
+    for (question, intent, want) in [
+        ("What is momentum?", "concept", ["concept", "example"]),
+        (
+            "Show me an example of momentum",
+            "example",
+            ["concept", "example"],
+        ),
+        (
+            "How do I calculate momentum?",
+            "question",
+            ["example", "question"],
+        ),
+    ] {
+        let answer = &json(&["search", "--db", &db, question, "-k", "2"])[0];
+        assert_eq!(answer["intent"], intent, "{question}");
+        assert_eq!(types(answer), want.into(), "{question}: {answer:#}");
+        let hits = answer["hits"].as_array().unwrap();
+        assert!(
+            hits[0]["score"].as_f64() >= hits[1]["score"].as_f64(),
+            "{question}"
+        );
+    }
+}
+
+#[test]
+fn a_question_about_structure_is_answered_by_sections_and_by_what_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = store(folder.path());
+    let answer = &json(&[
+        "search",
+        "--db",
+        &db,
+        "Which sections cover momentum?",
+        "--explain",
+    ])[0];
+    assert!(answer["why"].as_str().unwrap().contains("sections"));
+    let hits = answer["hits"].as_array().unwrap();
+    assert_eq!(hits[0]["level"], "section");
+    let documents: BTreeSet<&str> = hits
+        .iter()
+        .filter_map(|hit| hit["document"].as_str())
+        .collect();
+    assert_eq!(documents, ["letter.txt", "mechanics.md"].into());
+}
+
+#[test]
+fn hits_of_files_are_cited_by_heading_line_and_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = store(folder.path());
+    let answer = &json(&["search", "--db", &db, "What is energy?", "-k", "1"])[0];
+    let hit = &answer["hits"][0];
+    let citation = &hit["citation"];
+    let label = citation["label"].as_str().unwrap();
+    assert!(
+        label.contains("Definition of energy") || label.contains("Energy"),
+        "{label}"
+    );
+    assert_eq!(citation["path"][0], "Mechanics");
+    let text = textbook();
+    let (start, end) = (
+        citation["chars"][0].as_u64().unwrap(),
+        citation["chars"][1].as_u64().unwrap(),
+    );
+    let cited: String = text
+        .chars()
+        .skip(start as usize)
+        .take((end - start) as usize)
+        .collect();
+    assert_eq!(hit["text"], Value::String(cited));
+    assert!(
+        citation["link"]
+            .as_str()
+            .unwrap()
+            .starts_with("/note/mechanics.md/chunk/")
+    );
+}
+
+#[test]
+fn a_question_about_everything_goes_to_digests_once_there_are_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("store").display().to_string();
+    let samples = format!("{}/samples", env!("CARGO_MANIFEST_DIR"));
+    let files = ["memory-palaces.md", "inverted-index.html", "ring_buffer.rs"];
+    let files = files.map(|name| format!("{samples}/{name}"));
+    json(&["ingest", "--db", &db, &files[0], &files[1], &files[2]]);
+    let question = "What are the main themes across all documents?";
+    let before = &json(&["search", "--db", &db, question])[0];
+    assert_eq!(before["strategy"], "hybrid");
+    json(&["analyze", "--db", &db]);
+    let after = &json(&["search", "--db", &db, question, "--explain"])[0];
+    assert_eq!(after["strategy"], "global", "{:#}", after["why"]);
+    let digests = json(&["communities", "--db", &db]).len();
+    assert_eq!(
+        after["communities"].as_array().unwrap().len(),
+        digests.min(5)
+    );
+    assert!(!after["hits"].as_array().unwrap().is_empty());
+    let local = format!("{} on the inverted index?", question.trim_end_matches('?'));
+    let local = &json(&["search", "--db", &db, &local])[0];
+    assert_eq!(
+        local["strategy"], "hybrid",
+        "it names a concept: {}",
+        local["concepts"]
+    );
+    let filtered = &json(&[
+        "search",
+        "--db",
+        &db,
+        question,
+        "--filter",
+        "file_type = code",
+    ])[0];
+    assert_eq!(filtered["strategy"], "hybrid");
+    assert!(!filtered["hits"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn stages_work_where_documents_have_neither_summaries_nor_statements() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = store(folder.path());
+    let answer = &json(&[
+        "search",
+        "--db",
+        &db,
+        "momentum",
+        "--strategy",
+        "staged",
+        "--explain",
+    ])[0];
+    let hits = answer["hits"].as_array().unwrap();
+    let documents: BTreeSet<&str> = hits
+        .iter()
+        .filter_map(|hit| hit["document"].as_str())
+        .collect();
+    assert_eq!(documents, ["letter.txt", "mechanics.md"].into());
+    let steps = answer["explain"].as_array().unwrap();
+    let narrowed = steps.iter().filter(|step| step["operator"] == "narrow");
+    let details: Vec<&str> = narrowed
+        .filter_map(|step| step["detail"].as_str())
+        .collect();
+    // Sections of documents that have some, then those that passages stand for.
+    assert_eq!(details, ["documents", "sections", "sections"]);
+}
