@@ -26,6 +26,9 @@ use crate::error::QueryError;
 use crate::hot::Hot;
 use crate::plan::{Extent, Holds};
 
+/// Communities that are looked at to tell whether there are digests.
+const DIGESTS_TRIED: usize = 8;
+
 /// A snapshot with its indexes open.
 pub struct ReadView {
     snapshot: Snapshot,
@@ -159,16 +162,20 @@ impl ReadView {
             Ok(false)
         };
         let statements = has(&[Level::Sentence, Level::Proposition])?;
-        let coarsest = self
-            .communities()
-            .and_then(|known| known.level_count().checked_sub(1));
-        let digest = coarsest.map(|level| CommunityDigest::read(self, level, 0));
+        let known = self.communities();
+        let coarsest = known.and_then(|known| known.level_count().checked_sub(1));
+        // One that cannot be read is for the search that needs it to tell.
+        let has_digest = |level: usize| {
+            let count = known.map_or(0, |known| known.count(level));
+            let mut first = (0..count as u32).take(DIGESTS_TRIED);
+            first.any(|of| matches!(CommunityDigest::read(self, level, of), Ok(Some(_))))
+        };
         let holds = Holds {
             summaries: has(&[Level::Summary])?,
             sections: has(&[Level::Section])?,
             inner_paragraphs: statements && has(&[Level::Paragraph])?,
             statements,
-            digests: digest.transpose()?.flatten().is_some(),
+            digests: coarsest.is_some_and(has_digest),
             vector_share: self
                 .snapshot
                 .space()
