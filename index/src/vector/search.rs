@@ -171,8 +171,9 @@ impl VectorScratch {
 /// # Cost
 /// In segments with a graph some 20 distances between codes for each of `ef` candidates, and more of
 /// them the fewer may be found, up to one for each vector that may, then one at full precision for each
-/// that codes do not tell apart from the hits, `2 · ef` at most; in others, one at full precision for
-/// each that may. A walk that meets fewer than `k` is followed by a scan. No allocation in the steady
+/// that codes do not tell apart from the hits, `2 · ef` at most; in others, one between codes for each that
+/// may, then one at full precision for each that these cannot rule out (for all of them under L2, and below 64
+/// vectors; the first search makes the codes, a byte a number). A walk that meets fewer than `k` is followed by a scan. No allocation in the steady
 /// state but the answer and, under a filter, two short lists.
 pub fn search<B: AsRef<[u8]>>(
     segments: &[Placed<'_, VectorReader<B>>],
