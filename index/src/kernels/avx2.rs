@@ -81,6 +81,39 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn dot_u8_across(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
+        let (codes, _) = codes.as_chunks::<64>();
+        let (query, _) = query.as_chunks::<4>();
+        let mut answer = [0; 16];
+        // SAFETY: the token promises the features; a load reads 16 bytes of one array, unaligned, and a store writes
+        // one array of 8 numbers.
+        unsafe {
+            // Two sums for each of four codes.
+            let mut sums = [_mm256_setzero_si256(); 4];
+            for (code, number) in codes.iter().zip(query) {
+                let (code, _) = code.as_chunks::<16>();
+                let four = i32::from_le_bytes(number.map(i8::cast_unsigned));
+                let number = _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
+                for lane in 0..4 {
+                    let code = _mm_loadu_si128(code[lane].as_ptr().cast());
+                    let products = _mm256_madd_epi16(_mm256_cvtepu8_epi16(code), number);
+                    sums[lane] = _mm256_add_epi32(sums[lane], products);
+                }
+            }
+            let (rows, _) = answer.as_chunks_mut::<4>();
+            for (row, sum) in rows.iter_mut().zip(sums) {
+                let mut pairs = [0i32; 8];
+                _mm256_storeu_si256(pairs.as_mut_ptr().cast(), sum);
+                let (pairs, _) = pairs.as_chunks::<2>();
+                for (sum, [a, b]) in row.iter_mut().zip(pairs) {
+                    *sum = a + b;
+                }
+            }
+        }
+        answer
+    }
+
+    #[inline(always)]
     fn dot_u1(self, codes: &[u8], query: &[i8]) -> i32 {
         let (codes, _) = codes.as_chunks::<4>();
         let (query, _) = query.as_chunks::<32>();

@@ -72,6 +72,40 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn dot_u8_across(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
+        let (codes, _) = codes.as_chunks::<64>();
+        let (query, _) = query.as_chunks::<4>();
+        let len = codes.len().min(query.len());
+        let (code_fours, code_rest) = codes[..len].as_chunks::<4>();
+        let (query_fours, query_rest) = query[..len].as_chunks::<4>();
+        let mut answer = [0; 16];
+        // SAFETY: the token promises the features; loads read one array of 64 bytes, the store writes one of 16
+        // numbers, unaligned.
+        unsafe {
+            let four = |number: &[i8; 4]| {
+                _mm512_set1_epi32(i32::from_le_bytes(number.map(i8::cast_unsigned)))
+            };
+            let mut sums = [_mm512_setzero_si512(); 4];
+            for (code, number) in code_fours.iter().zip(query_fours) {
+                for lane in 0..4 {
+                    sums[lane] =
+                        _mm512_dpbusd_epi32(sums[lane], bytes(&code[lane]), four(&number[lane]));
+                }
+            }
+            for (code, number) in code_rest.iter().zip(query_rest) {
+                sums[0] = _mm512_dpbusd_epi32(sums[0], bytes(code), four(number));
+            }
+            let halves = [
+                _mm512_add_epi32(sums[0], sums[1]),
+                _mm512_add_epi32(sums[2], sums[3]),
+            ];
+            let sum = _mm512_add_epi32(halves[0], halves[1]);
+            _mm512_storeu_si512(answer.as_mut_ptr().cast(), sum);
+        }
+        answer
+    }
+
+    #[inline(always)]
     fn dot_u1(self, codes: &[u8], query: &[i8]) -> i32 {
         let (codes, _) = codes.as_chunks::<8>();
         let (query, _) = query.as_chunks::<64>();

@@ -14,6 +14,7 @@
 //! | --- | --- | --- |
 //! | `u8` | 64 bytes | 64 numbers |
 //! | `u4` | 64 bytes | 128 numbers: byte `j` has number `j` in its low half, `64 + j` in its high one |
+//! | `u8` across | 64 bytes | four numbers of each of sixteen codes |
 //! | `u1` | 8 bytes | 64 numbers: bit `j % 8` of byte `j / 8` |
 //! | `f32`, `f16`, `bf16` | 16 numbers | little-endian numbers |
 
@@ -43,6 +44,13 @@ pub(crate) trait Simd: Copy {
 
     /// Σ code · query over half bytes.
     fn dot_u4(self, codes: &[u8], query: &[i8]) -> i32;
+
+    /// Σ code · query over bytes, of sixteen codes that lie across each other: a block of 64 bytes has four numbers
+    /// of the first, the same four of the second, and so on.
+    #[inline(always)]
+    fn dot_u8_across(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
+        portable::dot_u8_across(codes, query)
+    }
 
     /// Σ query where the bit is set.
     fn dot_u1(self, codes: &[u8], query: &[i8]) -> i32;

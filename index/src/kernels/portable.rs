@@ -80,6 +80,23 @@ impl Simd for Portable {
 }
 
 #[inline(always)]
+pub(crate) fn dot_u8_across(codes: &[u8], query: &[i8]) -> [i32; 16] {
+    let (codes, _) = codes.as_chunks::<64>();
+    let (query, _) = query.as_chunks::<4>();
+    let mut sums = [0; 16];
+    for (codes, query) in codes.iter().zip(query) {
+        let (codes, _) = codes.as_chunks::<4>();
+        for (sum, code) in sums.iter_mut().zip(codes) {
+            let pairs = code.iter().zip(query);
+            *sum += pairs
+                .map(|(&c, &q)| i32::from(c) * i32::from(q))
+                .sum::<i32>();
+        }
+    }
+    sums
+}
+
+#[inline(always)]
 pub(crate) fn greatest(block: &[u32; 64]) -> u32 {
     block
         .iter()

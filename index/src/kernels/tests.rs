@@ -65,6 +65,17 @@ fn slow(codes: &[u8], numbers: &[i8]) -> [i64; 3] {
     ]
 }
 
+struct Across<'a>(&'a [u8], &'a [i8]);
+
+impl Job for Across<'_> {
+    type Output = [i32; 16];
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> [i32; 16] {
+        simd.dot_u8_across(self.0, self.1)
+    }
+}
+
 struct OfBlock<'a>(&'a [u32; 64], u32);
 
 impl Job for OfBlock<'_> {
@@ -77,6 +88,21 @@ impl Job for OfBlock<'_> {
 }
 
 proptest! {
+    #[test]
+    fn all_levels_multiply_codes_that_lie_across_each_other_as_they_do_single_ones(
+        codes in prop::collection::vec(any::<u8>(), 0..1500),
+        numbers in prop::collection::vec(any::<i8>(), 0..100),
+    ) {
+        let fours = (codes.len() / 64).min(numbers.len() / 4);
+        let slow: [i32; 16] = std::array::from_fn(|of| {
+            let product = |i: usize| i32::from(codes[i / 4 * 64 + of * 4 + i % 4]) * i32::from(numbers[i]);
+            (0..fours * 4).map(product).sum()
+        });
+        for level in Level::all() {
+            prop_assert_eq!(level.run(Across(&codes, &numbers)), slow, "{:?}", level);
+        }
+    }
+
     #[test]
     fn blocks_are_compared_alike(
         numbers in prop::collection::vec(prop_oneof![0u32..4, any::<u32>()], 64),

@@ -3,17 +3,20 @@
 //!
 //! Always true: what is left out lies farther than the hits that are found. A code's score differs from the true
 //! one by no more than ‖q‖ · ‖v − v̂‖ + ‖q − q̂‖ · ‖v̂‖ (Cauchy and Schwarz), where q̂ and v̂ are what the codes
-//! of query and vector stand for; both lengths are kept for every vector.
+//! of query and vector stand for; both factors are kept for every vector.
 //!
 //! Start reading at [`Coded::scores`].
 
 use super::Metric;
-use super::codes::{I8, Quantiser, Query, Transformed};
+use super::codes::{Quantiser, Query, Transformed};
 use super::flat::FlatReader;
 use crate::kernels::{Job, Level, Simd};
 
 /// Vectors below which comparing all at full precision is as quick.
 const COUNT_MIN: usize = 64;
+
+/// Codes that lie across each other, so that one instruction takes a step in each.
+const ACROSS: usize = 16;
 
 /// What sums of rounded products may lack, for vectors of length 1.
 const ROUNDING: f32 = 1e-5;
@@ -22,10 +25,20 @@ const ROUNDING: f32 = 1e-5;
 #[derive(Debug)]
 pub(super) struct Coded {
     quantiser: Quantiser,
-    code_len: usize,
+    /// Bytes of sixteen codes.
+    sixteen_len: usize,
+    /// Four numbers of each of sixteen vectors, the next four of each, and so on; then the next sixteen.
     codes: Vec<u8>,
-    /// ‖v − v̂‖ and ‖v̂‖.
-    lengths: Vec<(f32, f32)>,
+    /// For each place what a query's length, and the length of what its code lacks, are worth as an error.
+    errors: Vec<[(f32, f32); ACROSS]>,
+    count: usize,
+}
+
+/// Scores by place, and the most that they may be.
+#[derive(Debug, Default)]
+pub(super) struct Bounds {
+    pub(super) scores: Vec<f32>,
+    pub(super) most: Vec<f32>,
 }
 
 impl Coded {
@@ -35,67 +48,68 @@ impl Coded {
         if flat.len() < COUNT_MIN || flat.metric() == Metric::L2 {
             return None;
         }
-        let dim = flat.dim();
-        let mut sample = Vec::with_capacity(flat.len() * dim);
-        for place in 0..flat.len() {
+        let (dim, count) = (flat.dim(), flat.len());
+        let mut sample = Vec::with_capacity(count * dim);
+        for place in 0..count {
             sample.extend_from_slice(&flat.row(place)?);
         }
         if !sample.iter().all(|x| x.is_finite()) {
             return None;
         }
         let quantiser = Quantiser::plain_bytes(&sample, dim);
-        let (mut codes, mut scratch) = (Vec::new(), Transformed::default());
-        let mut lengths = Vec::with_capacity(flat.len());
-        for vector in sample.chunks_exact(dim) {
-            let start = codes.len();
-            quantiser.encode(vector, &mut scratch, &mut codes);
+        let sixteen_len = dim.next_multiple_of(4) * ACROSS;
+        let sixteens = count.div_ceil(ACROSS);
+        let (mut code, mut scratch) = (Vec::new(), Transformed::default());
+        let mut codes = vec![0; sixteens * sixteen_len];
+        let mut errors = vec![[(0.0, 0.0); ACROSS]; sixteens];
+        for (place, vector) in sample.chunks_exact(dim).enumerate() {
+            let (of, lane) = (place / ACROSS, place % ACROSS);
+            code.clear();
+            quantiser.encode(vector, &mut scratch, &mut code);
+            let sixteen = &mut codes[of * sixteen_len..(of + 1) * sixteen_len];
             let (mut missed, mut kept) = (0f64, 0f64);
-            for (&x, &code) in vector.iter().zip(&codes[start..]) {
+            for (at, (&x, &code)) in vector.iter().zip(&code).enumerate() {
+                sixteen[at / 4 * 4 * ACROSS + lane * 4 + at % 4] = code;
                 let stood = f64::from(i32::from(code) - 128) * f64::from(quantiser.step);
                 missed += (f64::from(x) - stood).powi(2);
                 kept += stood * stood;
             }
-            lengths.push((missed.sqrt() as f32, kept.sqrt() as f32));
+            let (missed, kept) = (missed.sqrt() as f32, kept.sqrt() as f32);
+            errors[of][lane] = (missed + ROUNDING * (missed + kept), kept);
         }
         Some(Coded {
-            code_len: codes.len() / lengths.len(),
             quantiser,
+            sixteen_len,
             codes,
-            lengths,
+            errors,
+            count,
         })
     }
 
-    /// The scores of `places` by their codes, and by how much at most each is wrong, in `scores`.
+    /// The scores of all vectors by their codes, and the most that each may be, in `bounds`.
     pub(super) fn scores(
         &self,
         prepared: &[f32],
         metric: Metric,
-        places: &[u32],
         query: &mut Query,
-        scores: &mut Vec<(f32, f32)>,
+        bounds: &mut Bounds,
     ) {
         query.set(prepared, &self.quantiser, metric, 1.0);
-        let (length, missed) = (query.length(), query.missed(&self.quantiser));
-        scores.clear();
+        let missed = query.missed(&self.quantiser);
         Level::detect().run(Scores {
             coded: self,
             query,
-            places,
-            scores,
+            missed,
+            bounds,
         });
-        for (&place, score) in places.iter().zip(scores) {
-            let (of_code, code_length) = self.lengths[place as usize];
-            let rounding = ROUNDING * length * (code_length + of_code);
-            score.1 = length * of_code + missed * code_length + rounding;
-        }
     }
 }
 
 struct Scores<'a> {
     coded: &'a Coded,
     query: &'a Query,
-    places: &'a [u32],
-    scores: &'a mut Vec<(f32, f32)>,
+    missed: f32,
+    bounds: &'a mut Bounds,
 }
 
 impl Job for Scores<'_> {
@@ -103,14 +117,25 @@ impl Job for Scores<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let len = self.coded.code_len;
-        self.scores.reserve(self.places.len());
-        for &place in self.places {
-            let start = place as usize * len;
-            let code = &self.coded.codes[start..start + len];
-            let distance = self.query.distance::<S, I8>(simd, code, 0.0);
-            self.scores.push((-distance, 0.0));
+        let Bounds { scores, most } = self.bounds;
+        let padded = self.coded.errors.len() * ACROSS;
+        scores.resize(padded, 0.0);
+        most.resize(padded, 0.0);
+        let (score_rows, _) = scores.as_chunks_mut::<ACROSS>();
+        let (most_rows, _) = most.as_chunks_mut::<ACROSS>();
+        let (length, missed) = (self.query.length(), self.missed);
+        let sixteens = self.coded.codes.chunks_exact(self.coded.sixteen_len);
+        let rows = score_rows.iter_mut().zip(most_rows);
+        for ((codes, errors), (scores, most)) in sixteens.zip(&self.coded.errors).zip(rows) {
+            let sums = simd.dot_u8_across(codes, self.query.numbers());
+            for lane in 0..ACROSS {
+                let (of_length, of_missed) = errors[lane];
+                scores[lane] = self.query.similarity(sums[lane]);
+                most[lane] = scores[lane] + (length * of_length + missed * of_missed);
+            }
         }
+        scores.truncate(self.coded.count);
+        most.truncate(self.coded.count);
     }
 }
 

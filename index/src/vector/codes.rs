@@ -387,10 +387,9 @@ impl Query {
         }
         let len = query.len().next_multiple_of(BLOCK_LEN);
         self.floats.resize(len, 0.0);
-        let mut largest = 0f32;
-        for x in &self.floats {
-            largest = largest.max(x.abs());
-        }
+        // Bits of finite numbers without a sign are in the order of the numbers, and compilers know whole numbers.
+        let magnitudes = self.floats.iter().map(|x| x.abs().to_bits());
+        let largest = f32::from_bits(magnitudes.fold(0, u32::max));
         let squared = squared_length(&self.floats);
         self.length = squared.sqrt();
         (self.least, self.excess_min) = match metric {
@@ -416,6 +415,19 @@ impl Query {
     #[inline(always)]
     pub(super) fn length(&self) -> f32 {
         self.length
+    }
+
+    /// Its numbers as bytes.
+    #[inline(always)]
+    pub(super) fn numbers(&self) -> &[i8] {
+        &self.numbers
+    }
+
+    /// The inner product with a code of bytes without a mean, from the kernel's sum. Whole numbers are exact: nothing
+    /// is rounded before it is scaled.
+    #[inline(always)]
+    pub(super) fn similarity(&self, sum: i32) -> f32 {
+        self.worth * (sum - 128 * self.sum as i32) as f32
     }
 
     /// The length of what the query's own code lacks, for codes of a byte that are not turned.

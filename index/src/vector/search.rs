@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
-use super::coded::Coded;
+use super::coded::{Bounds, Coded};
 use super::codes::Query;
 use super::flat::FlatReader;
 use super::graph::{Among, Effort, GraphReader, Reach, Walk};
@@ -29,6 +29,9 @@ const SCANNED_PER_HIT: usize = 8;
 
 /// What comparing a code takes at most.
 const CODE_TIME: Duration = Duration::from_nanos(60);
+
+/// Where no more than one of so many vectors may be found, these are compared as they are, not all by their codes.
+const FEW: usize = 16;
 
 /// Vectors by which is estimated how many a filter allows.
 const SAMPLE_LEN: usize = 128;
@@ -146,8 +149,11 @@ pub struct VectorScratch {
     walk: Walk,
     nodes: Vec<u32>,
     /// Scores by codes and their errors, and the best of them.
-    scores: Vec<(f32, f32)>,
-    near: Top,
+    bounds: Bounds,
+    /// The greatest of rows of these; some of them in no order; the best, with their places.
+    greatest: Vec<f32>,
+    sample: Vec<f32>,
+    nearest: Vec<(f32, usize)>,
     top: Top,
     visits: Vec<Visit>,
 }
@@ -171,10 +177,11 @@ impl VectorScratch {
 /// # Cost
 /// In segments with a graph some 20 distances between codes for each of `ef` candidates, and more of
 /// them the fewer may be found, up to one for each vector that may, then one at full precision for each
-/// that codes do not tell apart from the hits, `2 · ef` at most; in others, one between codes for each that
-/// may, then one at full precision for each that these cannot rule out (for all of them under L2, and below 64
-/// vectors; the first search makes the codes, a byte a number). A walk that meets fewer than `k` is followed by a scan. No allocation in the steady
-/// state but the answer and, under a filter, two short lists.
+/// that codes do not tell apart from the hits, `2 · ef` at most; in others, one between codes for each vector,
+/// then one at full precision for each that these cannot rule out (for all that may be found under L2, below 64
+/// vectors, and where that is no more than one of 16; the first search makes the codes, a byte a number). A walk
+/// that meets fewer than `k` is followed by a scan. No allocation in the steady state but the answer and, under a
+/// filter, two short lists.
 pub fn search<B: AsRef<[u8]>>(
     segments: &[Placed<'_, VectorReader<B>>],
     query: &VectorQuery<'_>,
@@ -232,6 +239,55 @@ fn check<B: AsRef<[u8]>>(
     Ok(())
 }
 
+/// Scores that are looked at together.
+const ROW_LEN: usize = 16;
+
+/// The greatest of every row of `scores`.
+fn greatest_of_rows(scores: &[f32], greatest: &mut Vec<f32>) {
+    greatest.clear();
+    greatest.extend(scores.chunks(ROW_LEN).map(|row| {
+        let Ok(row) = <&[f32; ROW_LEN]>::try_from(row) else {
+            return row.iter().fold(f32::NEG_INFINITY, |most, &x| most.max(x));
+        };
+        // By halves, so that a step is one instruction.
+        let mut row = *row;
+        let mut half = ROW_LEN / 2;
+        while half > 0 {
+            for i in 0..half {
+                row[i] = if row[half + i] > row[i] {
+                    row[half + i]
+                } else {
+                    row[i]
+                };
+            }
+            half /= 2;
+        }
+        row[0]
+    }));
+}
+
+/// A score that at least `k` of `scores` reach: the `k`-th greatest of rows, or of all where rows are few; less than
+/// all where there are fewer.
+fn nth_greatest(rows: &[f32], scores: &[f32], k: usize, scratch: &mut Vec<f32>) -> f32 {
+    let among = if rows.len() >= 2 * k { rows } else { scores };
+    let Some(at) = k.checked_sub(1).filter(|&at| at < among.len()) else {
+        return f32::NEG_INFINITY;
+    };
+    scratch.clear();
+    scratch.extend_from_slice(among);
+    *scratch.select_nth_unstable_by(at, |a, b| b.total_cmp(a)).1
+}
+
+/// The places of a row.
+fn places_of(row: usize, scores: &[f32]) -> std::ops::Range<usize> {
+    row * ROW_LEN..((row + 1) * ROW_LEN).min(scores.len())
+}
+
+/// Whether a score may be found, and is no less than `least`.
+fn is_over(score: f32, least: f32) -> bool {
+    score > f32::NEG_INFINITY && score >= least
+}
+
 /// One segment of a search.
 struct Segment<'a, B> {
     placed: &'a Placed<'a, VectorReader<B>>,
@@ -258,7 +314,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         });
         match (way, &self.placed.reader.graph) {
             _ if eligible == 0 => {}
-            (Way::Exact, _) | (_, None) => self.exact(scratch)?,
+            (Way::Exact, _) | (_, None) => self.exact(eligible, scratch)?,
             (_, Some(graph)) if self.query.rank_again => {
                 self.rank_again(graph, deadline, scratch)?;
             }
@@ -493,7 +549,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     }
 
     /// Offers the vectors that may be found: all of them, or those that codes cannot tell to be too far.
-    fn exact(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+    fn exact(&self, eligible: usize, scratch: &mut VectorScratch) -> Result<(), VectorError> {
         let reader = self.placed.reader;
         let coded = match reader.graph {
             None => reader
@@ -502,7 +558,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
                 .as_ref(),
             Some(_) => None,
         };
-        if let Some(coded) = coded {
+        if let Some(coded) = coded.filter(|_| eligible > reader.flat.len() / FEW) {
             return self.by_codes(coded, scratch);
         }
         let VectorScratch { prepared, top, .. } = scratch;
@@ -511,46 +567,70 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
 
     /// Offers the `k` that seem nearest by their codes, then those that may be nearer than the worst of these.
     fn by_codes(&self, coded: &Coded, scratch: &mut VectorScratch) -> Result<(), VectorError> {
-        scratch.nodes.clear();
-        self.for_each_eligible(|place, _| {
-            scratch.nodes.push(place as u32);
-            Ok(())
-        })?;
         let VectorScratch {
             prepared,
             query,
             nodes,
-            scores,
-            near,
+            bounds,
+            greatest,
+            sample,
+            nearest,
             top,
             ..
         } = scratch;
         let flat = &self.placed.reader.flat;
-        coded.scores(prepared, flat.metric(), nodes, query, scores);
-        near.reset(self.query.k);
-        let mut worst = f32::NEG_INFINITY;
-        for (at, &(score, _)) in (0u32..).zip(scores.iter()) {
-            // Those that tie are looked at again below.
-            if score > worst {
-                near.push(score, Ordinal(at));
-                worst = near.threshold().unwrap_or(worst);
+        coded.scores(prepared, flat.metric(), query, bounds);
+        let Bounds { scores, most } = bounds;
+        if self.query.filter.is_some() || !self.placed.dead.is_empty() {
+            nodes.clear();
+            nodes.resize(scores.len(), 0);
+            self.for_each_eligible(|place, _| {
+                nodes[place] = 1;
+                Ok(())
+            })?;
+            for (at, _) in nodes
+                .iter()
+                .enumerate()
+                .filter(|(_, eligible)| **eligible == 0)
+            {
+                (scores[at], most[at]) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
             }
         }
-        let offer = |at: usize, top: &mut Top| {
-            let place = nodes[at];
-            let local = flat.local(place).ok_or(MISSING)?;
-            self.offer(local, place as usize, prepared, top)
+        let offer = |place: usize, top: &mut Top| {
+            let local = flat.local(place as u32).ok_or(MISSING)?;
+            self.offer(local, place, prepared, top)
         };
-        let best = near.drain();
-        for hit in &best {
-            offer(hit.ordinal.0 as usize, top)?;
-            scores[hit.ordinal.0 as usize].0 = f32::NEG_INFINITY;
+        greatest_of_rows(scores, greatest);
+        let least = nth_greatest(greatest, scores, self.query.k, sample);
+        nearest.clear();
+        for (row, _) in (0..).zip(&*greatest).filter(|(_, of)| **of >= least) {
+            let places = places_of(row, scores);
+            nearest.extend(places.filter_map(|place| {
+                let score = scores[place];
+                is_over(score, least).then_some((score, place))
+            }));
         }
-        for (at, &(score, error)) in scores.iter().enumerate() {
-            if score > f32::NEG_INFINITY
-                && top.threshold().is_none_or(|worst| score + error >= worst)
-            {
-                offer(at, top)?;
+        if let Some(last) = self.query.k.checked_sub(1).filter(|&k| k < nearest.len()) {
+            nearest.select_nth_unstable_by(last, |a, b| b.0.total_cmp(&a.0));
+            nearest.truncate(self.query.k);
+        }
+        for &(_, place) in &*nearest {
+            flat.prefetch(place);
+        }
+        for &(_, place) in &*nearest {
+            offer(place, top)?;
+            most[place] = f32::NEG_INFINITY;
+        }
+        greatest_of_rows(most, greatest);
+        for (row, of) in (0..).zip(&*greatest) {
+            if top.threshold().is_some_and(|worst| *of < worst) {
+                continue;
+            }
+            for place in places_of(row, most) {
+                let worst = top.threshold().unwrap_or(f32::NEG_INFINITY);
+                if is_over(most[place], worst) {
+                    offer(place, top)?;
+                }
             }
         }
         Ok(())
