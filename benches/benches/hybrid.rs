@@ -113,6 +113,7 @@ fn store(folder: &std::path::Path, chunks: usize) -> (Database, Vec<SearchReques
                     types: false,
                     confidence: 0.0,
                     citations: 0.0,
+                    cited: 0.0,
                 },
                 ..SearchRequest::new(words.collect::<Vec<_>>().join(" "))
             }

@@ -248,6 +248,7 @@ impl Asked {
                 types: false,
                 confidence: 0.0,
                 citations: 0.0,
+                cited: 0.0,
             },
             ..SearchRequest::new(question)
         })

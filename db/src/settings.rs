@@ -2,6 +2,8 @@
 
 use loci_index::analysis::{code_of, detect};
 use loci_index::text::{Field, WEIGHTS, Weights};
+use loci_query::SearchRequest;
+use loci_query::fuse::{Fusion, RankWeights};
 use loci_storage::records::EmbedLevels;
 use loci_storage::{Rows, StoreError, Table};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,17 @@ pub enum EmbedderChoice {
     Builtin,
     /// None: text and graph only, or vectors that the caller brings.
     None,
+}
+
+/// How a search makes the lists of its arms one, unless it says so itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FusionChoice {
+    /// Shares of scores that the store measured on its own sentences.
+    #[default]
+    Calibrated,
+    /// Reciprocal ranks, all arms alike, with the constant `rrf_k`.
+    Rrf,
 }
 
 /// Every setting with its value in this store.
@@ -65,7 +78,9 @@ pub struct Settings {
     pub types_per_corpus: u32,
     /// The least share of a collection's concepts that a type must have to be kept, 0..=1.
     pub type_share_min: f32,
-    /// The constant k of reciprocal rank fusion.
+    /// How the lists of a search's arms become one.
+    pub fusion: FusionChoice,
+    /// The constant k of reciprocal rank fusion: at least 1.
     pub rrf_k: f32,
     /// Hops of a walk from the question's concepts, 1..=3.
     pub hops: u32,
@@ -100,6 +115,7 @@ impl Default for Settings {
             relations_per_chunk: 7,
             types_per_corpus: 12,
             type_share_min: 0.01,
+            fusion: FusionChoice::Calibrated,
             rrf_k: 60.0,
             hops: 2,
             neighbours: 20,
@@ -113,6 +129,25 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// `request` with what these settings say of searches, in the place of what it says itself: how far walks go,
+    /// how many concepts are recognised, how arms are fused. A request with a fusion of its own keeps it.
+    pub fn over(&self, request: SearchRequest) -> SearchRequest {
+        let fusion = match self.fusion {
+            FusionChoice::Calibrated => None,
+            FusionChoice::Rrf => Some(Fusion::Rrf(RankWeights {
+                k: self.rrf_k,
+                ..RankWeights::default()
+            })),
+        };
+        SearchRequest {
+            hops: self.hops as usize,
+            neighbours: self.neighbours as usize,
+            query_concepts: self.query_concepts as usize,
+            fusion: request.fusion.or(fusion),
+            ..request
+        }
+    }
+
     /// The settings that `rows` hold over the defaults.
     pub(crate) fn read(rows: &dyn Rows) -> Result<Settings, StoreError> {
         let mut map = Settings::default().to_map();
@@ -288,6 +323,22 @@ fn shorten(value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_that_wants_reciprocal_ranks_gives_them_to_requests_without_a_rule() {
+        let settings = Settings::default().with("fusion", "rrf").unwrap();
+        let settings = settings.with("rrf_k", "7").unwrap();
+        let plain = SearchRequest::new("q");
+        assert_eq!(Settings::default().over(plain.clone()).fusion, None);
+        let over = settings.over(plain.clone());
+        assert!(matches!(over.fusion, Some(Fusion::Rrf(weights)) if weights.k == 7.0));
+        let own = SearchRequest {
+            fusion: Some(Fusion::default()),
+            ..plain
+        };
+        assert_eq!(settings.over(own).fusion, Some(Fusion::default()));
+        assert!(Settings::default().with("fusion", "none").is_err());
+    }
 
     #[test]
     fn a_setting_is_changed_by_name() {

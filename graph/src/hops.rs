@@ -25,15 +25,18 @@ pub struct HopOptions {
     pub limit: usize,
     /// Neighbours of one concept that are followed: the best by PageRank, then id.
     pub fan_out: usize,
+    /// Whether the ways to what is reached are wanted; else they may be left empty.
+    pub paths: bool,
 }
 
 impl Default for HopOptions {
-    /// 2 hops, 20 concepts, 256 neighbours.
+    /// 2 hops, 20 concepts, 256 neighbours, with their ways.
     fn default() -> HopOptions {
         HopOptions {
             hops: 2,
             limit: 20,
             fan_out: 256,
+            paths: true,
         }
     }
 }
@@ -181,7 +184,7 @@ fn ranked_hops<B: AsRef<[u8]>>(
     }
     let truncated = cut || reached.len() > options.limit;
     reached.truncate(options.limit);
-    let reached = (0..reached.len()).map(|at| found(&reached, &levels, at));
+    let reached = (0..reached.len()).map(|at| found(&reached, &levels, at, options.paths));
     Walk {
         reached: reached.collect(),
         truncated,
@@ -189,9 +192,12 @@ fn ranked_hops<B: AsRef<[u8]>>(
 }
 
 /// What was reached at a place, with the way to it. `levels`: where each number of hops ends.
-fn found(steps: &[Step], levels: &[usize], at: usize) -> Reached {
+fn found(steps: &[Step], levels: &[usize], at: usize, with_path: bool) -> Reached {
     let hops = levels[1..].partition_point(|&end| end <= at);
-    let mut path = vec![ConceptId(steps[at].concept); hops + 1];
+    let mut path = match with_path {
+        true => vec![ConceptId(steps[at].concept); hops + 1],
+        false => Vec::new(),
+    };
     let mut before = at;
     for place in path.iter_mut().rev() {
         *place = ConceptId(steps[before].concept);

@@ -371,29 +371,48 @@ impl<'v> Run<'v> {
         effort: Effort,
         scratch: &mut VectorScratch,
     ) -> Result<Vec<Scored>, QueryError> {
-        let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
+        let mut trace = std::mem::take(&mut self.trace);
+        let mut ways = Ways::default();
+        let run = || self.each_nearest(query, k, effort, scratch, |visits| ways.add(visits));
+        let hits = trace.step("vector", run, |hits| hits.len());
+        if trace.explain {
+            trace.detail(ways.to_string());
+        }
+        self.trace = trace;
+        hits
+    }
+
+    /// The `k` chunks nearest to `query`, as a part of another step.
+    pub(crate) fn nearest(
+        &self,
+        query: &[f32],
+        k: usize,
+        effort: Effort,
+        scratch: &mut VectorScratch,
+    ) -> Result<Vec<Scored>, QueryError> {
+        self.each_nearest(query, k, effort, scratch, |_| ())
+    }
+
+    fn each_nearest(
+        &self,
+        query: &[f32],
+        k: usize,
+        effort: Effort,
+        scratch: &mut VectorScratch,
+        mut visited: impl FnMut(&[Visit]),
+    ) -> Result<Vec<Scored>, QueryError> {
         let k = self.at_most(k);
         let query = VectorQuery {
-            filter,
+            filter: self.filter.as_ref(),
             effort,
             ..VectorQuery::new(query, k)
         };
-        let (explain, mut ways) = (self.trace.explain, Ways::default());
-        let run = || {
-            let mut lists = Vec::with_capacity(layers.len());
-            for &layer in layers {
-                lists.push(vector::search(&view.vectors(layer), &query, scratch)?);
-                if explain {
-                    ways.add(scratch.visits());
-                }
-            }
-            Ok(merged(lists, k))
-        };
-        let hits = self.trace.step("vector", run, |hits| hits.len())?;
-        if explain {
-            self.trace.detail(ways.to_string());
+        let mut lists = Vec::with_capacity(self.layers.len());
+        for &layer in self.layers {
+            lists.push(vector::search(&self.view.vectors(layer), &query, scratch)?);
+            visited(scratch.visits());
         }
-        Ok(hits)
+        Ok(merged(lists, k))
     }
 
     /// The `k` chunks where a walk from `start` most likely ends, then, where the walk found fewer, chunks of
@@ -414,11 +433,9 @@ impl<'v> Run<'v> {
             let mut chunks = Vec::new();
             if walk == Walk::Restart {
                 let weighed = weighed(graph, start);
-                // Chunks of the layers that are not searched are few: extractors speak of leaves.
                 let options = RestartOptions::default();
-                chunks = restart_walk(graph, &weighed, options, filter, 2 * k).chunks;
-                chunks.retain(|hit| view.is_searched(hit.ordinal, layers));
-                chunks.truncate(k);
+                let walk = |k| restart_walk(graph, &weighed, options, filter, k).chunks;
+                chunks = searched(walk, k, |hit| view.is_searched(hit.ordinal, layers));
             }
             if seeds.is_empty() {
                 let of_heads = start.heads.iter().flat_map(|&head| graph.concepts(head));
@@ -432,13 +449,33 @@ impl<'v> Run<'v> {
                 false => Vec::new(),
             };
             if chunks.len() < k {
-                append(&mut chunks, chunks_of(graph, &reached, filter, k), k);
+                let more = |k| chunks_of(graph, &reached, filter, k);
+                let more = searched(more, k, |of| view.is_searched(of.hit.ordinal, layers));
+                append(&mut chunks, more, k);
             }
-            chunks.retain(|hit| view.is_searched(hit.ordinal, layers));
             Ok(GraphFound { chunks, reached })
         };
         self.trace.step("graph", run, |found| found.chunks.len())
     }
+}
+
+/// The `k` best that `find` finds in the layers at hand. What lies in others is little, as extractors speak of
+/// leaves, so only where it took too many places all are asked for.
+fn searched<T>(
+    find: impl Fn(usize) -> Vec<T>,
+    k: usize,
+    is_searched: impl Fn(&T) -> bool,
+) -> Vec<T> {
+    let first = k.saturating_mul(2);
+    let mut found = find(first);
+    let is_cut = found.len() >= first;
+    found.retain(&is_searched);
+    if is_cut && found.len() < k {
+        found = find(usize::MAX);
+        found.retain(&is_searched);
+    }
+    found.truncate(k);
+    found
 }
 
 /// Where a walk with restart starts, and how much there.

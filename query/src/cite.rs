@@ -2,9 +2,14 @@
 //!
 //! Start reading at [`cite`].
 
+use std::fmt::Write;
+
 use loci_storage::records::{ChunkRecord, DocumentRecord, Location, PageBox};
 use loci_storage::{ChunkKey, DocumentKey};
 use serde::{Deserialize, Serialize};
+
+/// Digits of a chunk's number at most.
+const SUFFIX_LEN_MAX: usize = 10;
 
 /// Where a hit stands in its document. Absent parts are left out of the JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +47,11 @@ pub struct Citation {
 /// The label names the place (page, slide, time or lines, the first of these that is known) and the
 /// section; where neither is known, the document.
 pub fn cite(document: &DocumentRecord, chunk: &ChunkRecord) -> Citation {
+    cite_as(document, &document_key(document), chunk)
+}
+
+/// [`cite`], where the document's printed key is known.
+pub(crate) fn cite_as(document: &DocumentRecord, key: &str, chunk: &ChunkRecord) -> Citation {
     let location = &chunk.location;
     let one_page = location
         .pages
@@ -57,7 +67,7 @@ pub fn cite(document: &DocumentRecord, chunk: &ChunkRecord) -> Citation {
         lines: location.lines,
         chars: location.chars,
         boxes: location.boxes.clone(),
-        link: link_of(&document_key(document), chunk.suffix),
+        link: link_of(key, chunk.suffix),
     }
 }
 
@@ -70,11 +80,31 @@ pub(crate) fn document_key(document: &DocumentRecord) -> String {
     }
 }
 
+/// The public key of a chunk of the document with this printed key.
+pub(crate) fn printed(document: &str, suffix: u32) -> String {
+    let mut key = String::with_capacity(document.len() + 1 + SUFFIX_LEN_MAX);
+    key.push_str(document);
+    // Writing to a string does not fail.
+    let _ = write!(key, "#{suffix}");
+    key
+}
+
 /// Where to open a chunk of the document with this printed key.
 fn link_of(document: &str, suffix: u32) -> String {
-    let document = percent_encoded(document);
+    const PARTS: [&str; 3] = ["/note/", "/chunk/", "%23"];
+    let parts_len: usize = PARTS.iter().map(|part| part.len()).sum();
+    let coded_len = document
+        .bytes()
+        .map(|byte| if is_plain(byte) { 1 } else { 3 });
+    let coded_len: usize = coded_len.sum();
+    let mut link = String::with_capacity(parts_len + 2 * coded_len + SUFFIX_LEN_MAX);
+    link.push_str(PARTS[0]);
+    percent_encode(document, &mut link);
+    link.push_str(PARTS[1]);
+    percent_encode(document, &mut link);
     // `#` is `%23`.
-    format!("/note/{document}/chunk/{document}%23{suffix}")
+    let _ = write!(link, "{}{suffix}", PARTS[2]);
+    link
 }
 
 /// The public key of a document's chunk.
@@ -186,20 +216,22 @@ pub(crate) fn name(document: &DocumentRecord) -> &str {
     told.unwrap_or(&document.key)
 }
 
-/// Everything but unreserved characters as `%XX` (RFC 3986, section 2.3).
-fn percent_encoded(text: &str) -> String {
+/// Appends everything but unreserved characters as `%XX` (RFC 3986, section 2.3).
+fn percent_encode(text: &str, into: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let mut encoded = String::with_capacity(text.len() + 8);
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
+        if is_plain(byte) {
+            into.push(char::from(byte));
         } else {
-            encoded.push('%');
-            encoded.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            encoded.push(char::from(DIGITS[usize::from(byte & 15)]));
+            into.push('%');
+            into.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            into.push(char::from(DIGITS[usize::from(byte & 15)]));
         }
     }
-    encoded
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
 #[cfg(test)]

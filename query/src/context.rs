@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::tokens::stands_alone;
 
+/// Hits in a row that do not fit a budget, after which no more are tried.
+const MISSES_MAX: usize = 32;
+
 /// A context: the text, and what it is made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
@@ -79,7 +82,8 @@ pub struct Extent<'a> {
 /// `tokens` estimates what a text costs; a longer text must not cost less. When not even the best
 /// hit fits, its beginning is shown, cut between words.
 ///
-/// Costs two estimates of the whole text a hit.
+/// Costs some estimates of the whole text for every doubling of the hits that fit, and one for each that does not;
+/// after [`MISSES_MAX`] in a row that do not fit, the rest are left out.
 pub fn assemble(hits: &[Passage<'_>], budget: usize, tokens: &dyn Fn(&str) -> usize) -> Context {
     let mut plan = Plan::default();
     let mut best: HashMap<&str, usize> = HashMap::new();
@@ -87,12 +91,8 @@ pub fn assemble(hits: &[Passage<'_>], budget: usize, tokens: &dyn Fn(&str) -> us
         best.entry(hit.document).or_insert(place);
     }
     let fits = |plan: &Plan| tokens(&plan.render(hits, &best).text) <= budget;
-    for hit in 0..hits.len() {
-        plan.improve(fits, |plan| plan.show(hits, hit));
-    }
-    for hit in 0..hits.len() {
-        plan.improve(fits, |plan| plan.fill(hits, hit));
-    }
+    plan.improve(hits.len(), fits, |plan, hit| plan.show(hits, hit));
+    plan.improve(hits.len(), fits, |plan, hit| plan.fill(hits, hit));
     let mut context = plan.render(hits, &best);
     if plan.groups.is_empty() && !hits.is_empty() {
         context = beginning(&hits[0], |context| tokens(&context.text) <= budget);
@@ -118,12 +118,32 @@ struct Group {
 }
 
 impl Plan {
-    /// Keeps a change when the text still fits.
-    fn improve(&mut self, fits: impl Fn(&Plan) -> bool, change: impl FnOnce(&mut Plan)) {
-        let mut changed = self.clone();
-        change(&mut changed);
-        if fits(&changed) {
-            *self = changed;
+    /// Makes a change for each of the first `count` hits, best first, where the text still fits; ends when
+    /// [`MISSES_MAX`] in a row did not. Changes are tried many at once, as all fit where their sum does.
+    fn improve(
+        &mut self,
+        count: usize,
+        fits: impl Fn(&Plan) -> bool,
+        change: impl Fn(&mut Plan, usize),
+    ) {
+        let (mut at, mut step, mut misses) = (0, 1, 0);
+        while at < count && misses < MISSES_MAX {
+            let end = (at + step).min(count);
+            let mut changed = self.clone();
+            for hit in at..end {
+                change(&mut changed, hit);
+            }
+            match (fits(&changed), end - at) {
+                (true, _) => {
+                    *self = changed;
+                    (at, step, misses) = (end, step * 2, 0);
+                }
+                (false, 1) => {
+                    (at, step) = (end, 1);
+                    misses += 1;
+                }
+                (false, tried) => step = tried / 2,
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use loci_graph::{GraphView, How, Link, Reached};
 use loci_index::analysis::Language;
 use loci_storage::records::{ChunkRecord, DocumentRecord, RetrievalMode};
@@ -18,7 +19,7 @@ use loci_storage::snapshot::Place;
 use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, StoreError, Table, keys};
 
 use crate::answer::{ConceptHit, ConceptSource, Hit, Methods, ParentHit, RelationHit};
-use crate::cite::{cite, document_key, label, name};
+use crate::cite::{cite_as, document_key, label, name, printed};
 use crate::context::{Context, Extent, Passage, assemble};
 use crate::fuse::Fused;
 use crate::request::Climb;
@@ -106,9 +107,9 @@ impl<'r> Names<'r> {
 pub(crate) struct Fetch<'v> {
     view: &'v ReadView,
     rows: &'v dyn Rows,
-    documents: HashMap<DocumentId, Arc<DocumentRecord>>,
+    documents: HashMap<DocumentId, Arc<DocumentRecord>, FixedState>,
     /// Whole documents; `None` for one over the budget.
-    wholes: HashMap<DocumentId, Option<String>>,
+    wholes: HashMap<DocumentId, Option<Arc<str>>, FixedState>,
 }
 
 /// A chunk with its document, whole.
@@ -122,8 +123,8 @@ impl<'v> Fetch<'v> {
         Fetch {
             view,
             rows: view.snapshot().rows(),
-            documents: HashMap::new(),
-            wholes: HashMap::new(),
+            documents: HashMap::default(),
+            wholes: HashMap::default(),
         }
     }
 
@@ -193,31 +194,30 @@ impl<'v> Fetch<'v> {
             (Some(whole), _) => Some(whole),
             (None, _) => self.parent(place.document, chunk.parent)?,
         };
-        let document = &self.documents[&place.document];
-        let citation = cite(document, &chunk);
-        let key = document_key(document);
-        let (parent, place) = match parent {
-            Some(parent) => (Some(parent.hit), Some(parent.place)),
+        let document = Arc::clone(&self.documents[&place.document]);
+        let key = document_key(&document);
+        let parent = parent.map(|parent| (parent.hit(&key), parent));
+        let (parent, source) = match parent {
+            Some((hit, source)) => (Some(hit), Some(source)),
             None => (None, None),
         };
         let hit = Hit {
             rank: 0,
             score: found.score,
-            chunk: format!("{key}#{}", chunk.suffix),
+            chunk: printed(&key, chunk.suffix),
+            citation: cite_as(&document, &key, &chunk),
             document: key,
             level: chunk.level,
             chunk_type: chunk.chunk_type,
             text: chunk.text.clone(),
             highlights: None,
-            citation,
             parent,
             methods: Methods::of(found, path),
         };
         Ok(Cited {
             hit,
-            title: name(document).to_owned(),
-            language: Language::of(document.language.as_deref()),
-            parent: place,
+            document,
+            parent: source,
         })
     }
 
@@ -226,19 +226,8 @@ impl<'v> Fetch<'v> {
         document: DocumentId,
         parent: Option<u32>,
     ) -> Result<Option<Parent>, StoreError> {
-        let Some(index) = parent else {
-            return Ok(None);
-        };
-        let record = self.chunk(document, index)?;
-        let of = &self.documents[&document];
-        let label = label(of, &record);
-        Ok(Some(Parent {
-            hit: ParentHit {
-                chunk: format!("{}#{}", document_key(of), record.suffix),
-                text: record.text.clone(),
-            },
-            place: (record.location.chars, label),
-        }))
+        let read = |index| Ok(Parent::Chunk(self.chunk(document, index)?));
+        parent.map(read).transpose()
     }
 
     /// The whole document as what a hit brings with it, where it costs no more tokens than `budget`, which is the
@@ -255,60 +244,94 @@ impl<'v> Fetch<'v> {
                 }
             };
             let fits = tokens::count(&text) as usize <= budget;
-            self.wholes.insert(id, fits.then_some(text));
+            self.wholes.insert(id, fits.then(|| Arc::from(text)));
         }
-        let Some(text) = self.wholes[&id].clone() else {
-            return Ok(None);
-        };
-        let document = self.document(id)?;
-        let key = document_key(document);
-        let chars = (0, text.chars().count() as u64);
-        Ok(Some(Parent {
-            hit: ParentHit { chunk: key, text },
-            place: (chars, name(document).to_owned()),
-        }))
+        Ok(self.wholes[&id].clone().map(Parent::Document))
     }
 }
 
-/// What a hit brings with it, and the characters and label of that.
-struct Parent {
-    hit: ParentHit,
-    place: ((u64, u64), String),
+/// What a hit brings with it.
+enum Parent {
+    Chunk(Arc<ChunkRecord>),
+    /// The document's text.
+    Document(Arc<str>),
+}
+
+impl Parent {
+    /// As an answer tells it; `key`: the document's.
+    fn hit(&self, key: &str) -> ParentHit {
+        match self {
+            Parent::Chunk(chunk) => ParentHit {
+                chunk: printed(key, chunk.suffix),
+                text: chunk.text.clone(),
+            },
+            Parent::Document(text) => ParentHit {
+                chunk: key.to_owned(),
+                text: text.to_string(),
+            },
+        }
+    }
+
+    fn chars(&self) -> (u64, u64) {
+        match self {
+            Parent::Chunk(chunk) => chunk.location.chars,
+            Parent::Document(text) => (0, text.chars().count() as u64),
+        }
+    }
+
+    fn label(&self, document: &DocumentRecord) -> String {
+        match self {
+            Parent::Chunk(chunk) => label(document, chunk),
+            Parent::Document(_) => name(document).to_owned(),
+        }
+    }
 }
 
 /// A hit with what its context needs beside it.
 pub(crate) struct Cited {
     pub(crate) hit: Hit,
-    /// What a reader calls the document.
-    title: String,
+    document: Arc<DocumentRecord>,
+    parent: Option<Parent>,
+}
+
+impl Cited {
     /// What its words were stemmed by.
-    pub(crate) language: Language,
-    /// Characters and label of the parent.
-    parent: Option<((u64, u64), String)>,
+    pub(crate) fn language(&self) -> Language {
+        Language::of(self.document.language.as_deref())
+    }
 }
 
 /// The hits with their sections, as one text of at most `budget` tokens.
 pub(crate) fn context(cited: &[Cited], budget: usize) -> Context {
-    let passages: Vec<Passage<'_>> = cited.iter().map(passage).collect();
+    let label = |of: &Cited| {
+        let parent = of.parent.as_ref();
+        parent.map(|parent| parent.label(&of.document))
+    };
+    let labels: Vec<Option<String>> = cited.iter().map(label).collect();
+    let passages = cited.iter().zip(&labels);
+    let passages: Vec<Passage<'_>> = passages
+        .map(|(of, label)| passage(of, label.as_deref()))
+        .collect();
     assemble(&passages, budget, &|text| tokens::count(text) as usize)
 }
 
-fn passage(cited: &Cited) -> Passage<'_> {
+/// `label`: of the hit's parent.
+fn passage<'c>(cited: &'c Cited, label: Option<&'c str>) -> Passage<'c> {
     let hit = &cited.hit;
-    let section = hit.parent.as_ref().zip(cited.parent.as_ref());
+    let parent = hit.parent.as_ref().zip(cited.parent.as_ref());
     Passage {
         rank: hit.rank,
         document: &hit.document,
-        title: &cited.title,
+        title: name(&cited.document),
         own: Extent {
             chunk: &hit.chunk,
             chars: hit.citation.chars,
             text: &hit.text,
             label: &hit.citation.label,
         },
-        section: section.map(|(parent, (chars, label))| Extent {
+        section: parent.zip(label).map(|((parent, source), label)| Extent {
             chunk: &parent.chunk,
-            chars: *chars,
+            chars: source.chars(),
             text: &parent.text,
             label,
         }),

@@ -6,9 +6,10 @@
 //! Start reading at [`Hot::get`].
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 /// Bytes of rows of one kind that a view keeps.
@@ -23,11 +24,10 @@ const OVERHEAD: usize = 512;
 /// Rows by key.
 pub(crate) struct Hot<K, V> {
     shards: [Mutex<Shard<K, V>>; SHARDS],
-    hasher: RandomState,
 }
 
 struct Shard<K, V> {
-    rows: HashMap<K, Arc<V>>,
+    rows: HashMap<K, Arc<V>, FixedState>,
     len: usize,
 }
 
@@ -36,11 +36,10 @@ impl<K: Copy + Eq + Hash, V> Default for Hot<K, V> {
         Hot {
             shards: std::array::from_fn(|_| {
                 Mutex::new(Shard {
-                    rows: HashMap::new(),
+                    rows: HashMap::default(),
                     len: 0,
                 })
             }),
-            hasher: RandomState::new(),
         }
     }
 }
@@ -54,7 +53,8 @@ impl<K: Copy + Eq + Hash, V> Hot<K, V> {
         read: impl FnOnce() -> Result<V, E>,
         len: impl FnOnce(&V) -> usize,
     ) -> Result<Arc<V>, E> {
-        let shard = &self.shards[self.hasher.hash_one(key) as usize % SHARDS];
+        // Other bits than those that the map goes by.
+        let shard = &self.shards[(FixedState::default().hash_one(key) >> 32) as usize % SHARDS];
         if let Some(row) = shard.lock().rows.get(&key) {
             return Ok(Arc::clone(row));
         }

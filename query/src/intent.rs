@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`intent`].
 
+use std::borrow::Cow;
 use std::fmt;
 
 use loci_storage::records::ChunkType;
@@ -175,9 +176,7 @@ pub fn intent(question: &str) -> Intent {
     let words = words(question);
     let asked = without_courtesies(&words);
     // Most questions have none of these words, and so none of the phrases.
-    let may_have = words
-        .iter()
-        .any(|word| TELLING_WORDS.contains(&word.as_str()));
+    let may_have = words.iter().any(|word| TELLING_WORDS.contains(&&**word));
     let anywhere =
         |phrases: &[&str]| may_have && phrases.iter().any(|phrase| contains(&words, phrase));
     let first = |phrases: &[&str]| phrases.iter().any(|phrase| starts(asked, phrase));
@@ -193,18 +192,22 @@ pub fn intent(question: &str) -> Intent {
     }
 }
 
-pub(crate) fn words(text: &str) -> Vec<String> {
+/// The words of a text in lower case.
+pub(crate) fn words(text: &str) -> Vec<Cow<'_, str>> {
     let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '’';
     let words = text.split(apart).filter(|word| !word.is_empty());
-    words
-        .map(|word| match word.is_ascii() {
-            true => word.to_ascii_lowercase(),
-            false => word.to_lowercase().replace('’', "'"),
-        })
-        .collect()
+    words.map(lower).collect()
 }
 
-fn without_courtesies(mut words: &[String]) -> &[String] {
+fn lower(word: &str) -> Cow<'_, str> {
+    match word.is_ascii() {
+        true if word.bytes().all(|byte| !byte.is_ascii_uppercase()) => word.into(),
+        true => word.to_ascii_lowercase().into(),
+        false => word.to_lowercase().replace('’', "'").into(),
+    }
+}
+
+fn without_courtesies<'w, 't>(mut words: &'w [Cow<'t, str>]) -> &'w [Cow<'t, str>] {
     // "tell me about" asks, "tell me" alone is polite.
     while !starts(words, "tell me about") {
         let len = |phrase: &&str| phrase.split(' ').count();
@@ -217,14 +220,14 @@ fn without_courtesies(mut words: &[String]) -> &[String] {
     words
 }
 
-pub(crate) fn starts(words: &[String], phrase: &str) -> bool {
+pub(crate) fn starts(words: &[Cow<'_, str>], phrase: &str) -> bool {
     let mut words = words.iter();
     phrase
         .split(' ')
         .all(|wanted| words.next().is_some_and(|word| word == wanted))
 }
 
-pub(crate) fn contains(words: &[String], phrase: &str) -> bool {
+pub(crate) fn contains(words: &[Cow<'_, str>], phrase: &str) -> bool {
     (0..words.len()).any(|at| starts(&words[at..], phrase))
 }
 

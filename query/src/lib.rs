@@ -43,6 +43,7 @@ pub mod fuse;
 pub mod global;
 mod hot;
 pub mod intent;
+mod near;
 pub mod plan;
 pub mod prompt;
 pub mod rank;

@@ -68,6 +68,15 @@ pub enum Operator {
         /// Hits at most.
         k: usize,
     },
+    /// Where the question names no concept: those whose vectors are nearest to its own.
+    Near {
+        /// Concepts at most.
+        k: usize,
+        /// The least similarity, -1..=1.
+        similarity_min: f32,
+        /// The nearest chunks whose concepts are compared.
+        chunks: usize,
+    },
     /// The best by concepts.
     Graph {
         /// Hits at most.
@@ -180,6 +189,8 @@ pub struct Plan {
 const HEADS_SHARE: f32 = 0.1;
 /// The best chunks that start a walk beside the question: `docs/decisions/0011-planner.md`.
 const HEADS: usize = 1;
+/// The nearest chunks whose concepts may be those of a question that names none.
+const NEAR_CHUNKS: usize = 10;
 /// Communities that answer a question about everything, where the request names no number.
 const COMMUNITIES: usize = 5;
 /// Communities whose digests stand beside an answer in words.
@@ -305,33 +316,27 @@ impl Planned<'_> {
             self.operators.push(Operator::Filter);
         }
         match self.strategy {
-            Strategy::Staged => self.staged(),
-            Strategy::Global => self.operators.extend([
-                Operator::Communities {
-                    keep: match request.communities {
-                        0 => COMMUNITIES,
-                        keep => keep,
-                    },
-                    all: true,
-                },
-                Operator::Take { k: request.k },
-            ]),
-            _ if !request.level_limits.is_empty() => {
-                let limits = &request.level_limits;
-                for (n, &(level, k)) in limits.iter().enumerate() {
-                    // A chunk is taken once, so of several limits of one level the first counts.
-                    if limits[..n].iter().all(|before| before.0 != level) {
-                        self.within(&[level]);
-                        self.arms(candidates_for(k), k);
-                    }
+            Strategy::Staged => self.staged(levels),
+            Strategy::Global => {
+                if !levels.is_empty() {
+                    self.within(levels);
                 }
+                self.operators.extend([
+                    Operator::Communities {
+                        keep: match request.communities {
+                            0 => COMMUNITIES,
+                            keep => keep,
+                        },
+                        all: true,
+                    },
+                    Operator::Take { k: request.k },
+                ]);
             }
             _ => {
                 if !levels.is_empty() {
                     self.within(levels);
                 }
-                let k = request.k;
-                self.arms(candidates_for(k), k);
+                self.hits(None);
             }
         }
         let communities = match request.communities {
@@ -359,15 +364,32 @@ impl Planned<'_> {
         });
     }
 
-    /// Documents, then sections within them, then the finest chunks within these.
-    fn staged(&mut self) {
+    /// The hits of each limit of a level, else those of what is searched already, `at_most` of them.
+    fn hits(&mut self, at_most: Option<usize>) {
+        let request = self.request;
+        let limits = &request.level_limits;
+        if limits.is_empty() {
+            let kept = at_most.unwrap_or(request.k);
+            self.arms(candidates_for(kept), request.k.min(kept));
+        }
+        for (n, &(level, k)) in limits.iter().enumerate() {
+            // A chunk is taken once, so of several limits of one level the first counts.
+            if limits[..n].iter().all(|before| before.0 != level) {
+                self.within(&[level]);
+                self.arms(candidates_for(k), k);
+            }
+        }
+    }
+
+    /// Documents, then sections within them, then the finest chunks within these, or those of `levels`.
+    fn staged(&mut self, levels: &[Level]) {
         let (documents, sections, statements) = self.request.stages;
         let summaries = self.holds.summaries.then_some(Level::Summary);
         self.stage(summaries, Extent::Document, documents);
         let parents = self.holds.sections.then_some(Level::Section);
         self.stage(parents, Extent::Section, sections);
-        self.within(&[]);
-        self.arms(candidates_for(statements), self.request.k.min(statements));
+        self.within(levels);
+        self.hits(Some(statements));
     }
 
     /// Keeps to the documents or sections of the best chunks of `level`; what these leave of `keep` goes to those
@@ -395,7 +417,7 @@ impl Planned<'_> {
         let candidates = self.request.candidates.unwrap_or(candidates);
         self.found_by(candidates, true);
         let rerank = self.request.rerank;
-        if rerank.types || rerank.confidence > 0.0 || rerank.citations > 0.0 {
+        if rerank.types || rerank.confidence > 0.0 || rerank.citations > 0.0 || rerank.cited > 0.0 {
             self.operators.push(Operator::Rank {
                 rerank,
                 intent: self.intent,
@@ -429,6 +451,13 @@ impl Planned<'_> {
             let seeds = &self.request.seeds;
             let by_question = seeds.question && walk == Walk::Restart;
             let fused = strategy != Strategy::Graph && by_question && seeds.concepts.is_empty();
+            if self.is_near_told() {
+                self.operators.push(Operator::Near {
+                    k: self.request.query_concepts,
+                    similarity_min: self.request.concept_similarity_min,
+                    chunks: NEAR_CHUNKS,
+                });
+            }
             let (heads, heads_share) = match seeds.hits {
                 0 if fused => (HEADS, HEADS_SHARE),
                 0 => (0, 0.0),
@@ -447,6 +476,15 @@ impl Planned<'_> {
         self.operators.push(Operator::Fuse {
             fusion: self.fusion(),
         });
+    }
+
+    /// Whether concepts that the question does not name are looked for: where they start the graph arm alone, or are
+    /// told. Beside other arms they change no order, as they cover no word of the question.
+    fn is_near_told(&self) -> bool {
+        let request = self.request;
+        let starts = request.seeds.question && request.seeds.concepts.is_empty();
+        let told = request.concepts || request.communities > 0 || request.answer;
+        starts && request.vector.is_some() && (told || self.strategy == Strategy::Graph)
     }
 
     /// What was asked for, else the default rule with what was measured of this store.

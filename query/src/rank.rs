@@ -7,6 +7,8 @@
 //!
 //! Start reading at [`weigh`], [`by_type`], [`unlike`].
 
+use std::cmp::Ordering;
+
 use loci_storage::records::ChunkType;
 use loci_storage::segment::SkeletonRow;
 
@@ -20,16 +22,25 @@ pub const TYPE_FLOOR: f32 = 0.35;
 /// Tokens for which one citation is a full density.
 const TOKENS_A_CITATION: f32 = 50.0;
 
-/// Multiplies the scores by doubt and by citation density, and sorts again.
+/// Multiplies the scores by doubt, by citation density and by being cited, and sorts again.
 ///
-/// `row`: the skeleton's row of a chunk; a chunk without one stays as it is.
-pub fn weigh(hits: &mut [Fused], rerank: &Rerank, row: impl Fn(&Fused) -> Option<SkeletonRow>) {
+/// `row`: the skeleton's row of a chunk; a chunk without one stays as it is. `citing`: how many documents cite the
+/// one that a chunk is of.
+pub fn weigh(
+    hits: &mut [Fused],
+    rerank: &Rerank,
+    row: impl Fn(&Fused) -> Option<SkeletonRow>,
+    citing: impl Fn(&Fused) -> usize,
+) {
     let mut changed = false;
     for hit in &mut *hits {
         let Some(row) = row(hit) else { continue };
         let doubt = 1.0 - row.confidence.clamp(0.0, 1.0);
-        let factor = (1.0 - rerank.confidence.clamp(0.0, 1.0) * doubt)
+        let mut factor = (1.0 - rerank.confidence.clamp(0.0, 1.0) * doubt)
             * (1.0 + rerank.citations.clamp(0.0, 1.0) * density(&row));
+        if rerank.cited > 0.0 {
+            factor *= 1.0 + rerank.cited.min(1.0) * renown(citing(hit));
+        }
         changed |= factor != 1.0;
         hit.score *= factor;
     }
@@ -42,6 +53,11 @@ pub fn weigh(hits: &mut [Fused], rerank: &Rerank, row: impl Fn(&Fused) -> Option
 pub fn density(row: &SkeletonRow) -> f32 {
     let tokens = row.token_count.max(1) as f32;
     (row.citation_count as f32 * TOKENS_A_CITATION / tokens).min(1.0)
+}
+
+/// How much it counts to be cited by so many documents: nothing for none, half for nine, 1 for 99 and more.
+pub fn renown(citing: usize) -> f32 {
+    ((1.0 + citing as f32).log10() / 2.0).min(1.0)
 }
 
 /// Puts first, among the `k` first, half from the type that answers `intent` and half from the one that
@@ -132,6 +148,19 @@ pub fn unlike(
         chosen.push(hits[place]);
     }
     chosen
+}
+
+/// The share that two ascending lists without repeats have in common, 0..=1.
+pub fn overlap(a: &[u32], b: &[u32]) -> f32 {
+    let (mut i, mut j, mut shared) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            Ordering::Less => i += 1,
+            Ordering::Greater => j += 1,
+            Ordering::Equal => (i, j, shared) = (i + 1, j + 1, shared + 1),
+        }
+    }
+    shared as f32 / (a.len() + b.len() - shared).max(1) as f32
 }
 
 /// By falling score, ties by ascending ordinal.
@@ -229,18 +258,29 @@ mod tests {
             types: false,
             confidence: 0.5,
             citations: 0.0,
+            cited: 0.0,
         };
         let mut found = hits(&[1.0, 0.9, 0.8]);
-        weigh(&mut found, &doubt, of);
+        weigh(&mut found, &doubt, of, |_| 0);
         assert_eq!(ordinals(&found), [1, 2, 0]);
         let cited = Rerank {
             types: false,
             confidence: 0.0,
             citations: 0.5,
+            cited: 0.0,
         };
         let mut found = hits(&[1.0, 0.9, 0.8]);
-        weigh(&mut found, &cited, of);
+        weigh(&mut found, &cited, of, |_| 0);
         assert_eq!(ordinals(&found), [2, 0, 1]);
+        let renowned = Rerank {
+            citations: 0.0,
+            cited: 0.5,
+            ..cited
+        };
+        let mut found = hits(&[1.0, 0.9, 0.8]);
+        weigh(&mut found, &renowned, of, |hit| 9 * hit.ordinal.0 as usize);
+        assert_eq!(ordinals(&found), [1, 2, 0]);
+        assert_eq!((renown(0), renown(9), renown(5_000)), (0.0, 0.5, 1.0));
     }
 
     #[test]

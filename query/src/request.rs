@@ -139,15 +139,19 @@ pub struct Rerank {
     /// How much citations count for a chunk, 0..=1: its score is multiplied by
     /// `1 + weight · density`, the citations it makes for every 50 tokens, 1 at most.
     pub citations: f32,
+    /// How much being cited counts for a chunk, 0..=1: its score is multiplied by `1 + weight · renown`, which goes
+    /// with the logarithm of the documents that cite its own, 1 from 99 on. Costs a read a document.
+    pub cited: f32,
 }
 
 impl Default for Rerank {
-    /// By type, a third of the score for doubt, nothing for citations.
+    /// By type, a third of the score for doubt, nothing for citations made or received.
     fn default() -> Rerank {
         Rerank {
             types: true,
             confidence: 0.33,
             citations: 0.0,
+            cited: 0.0,
         }
     }
 }

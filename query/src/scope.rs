@@ -202,7 +202,7 @@ pub fn scope(question: &str) -> Scope {
     let anywhere = |phrases: &[&str]| phrases.iter().any(|phrase| contains(&words, phrase));
     let first = |phrases: &[&str]| phrases.iter().any(|phrase| starts(&words, phrase));
     // Most questions have none of these words, and so none of the phrases.
-    let has = |some: &[&str]| words.iter().any(|word| some.contains(&word.as_str()));
+    let has = |some: &[&str]| words.iter().any(|word| some.contains(&&**word));
     if has(GLOBAL_WORDS) && anywhere(GLOBAL_ANYWHERE) {
         Scope::Global
     } else if first(DOCUMENTS_FIRST) {

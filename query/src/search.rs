@@ -5,18 +5,19 @@
 //!
 //! Start reading at [`Searcher::search`], then [`Execution::step`].
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Instant;
 
-use loci_graph::{GraphView, HopOptions, How, Link};
+use loci_graph::{CitationsView, GraphView, HopOptions, How, Link};
 use loci_index::analysis::{Analyzer, Language, untagged};
 use loci_index::text::{self, Highlighter, TextQuery, TextScratch, Unknown};
 use loci_index::vector::VectorScratch;
 use loci_storage::segment::{Layer, Section, SkeletonRow};
 use loci_storage::snapshot::Place;
 use loci_storage::staging::indexed_text;
-use loci_storage::{ConceptId, Ordinal, Scored};
+use loci_storage::{ConceptId, DocumentId, Ordinal, Scored};
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
@@ -27,9 +28,11 @@ use crate::context::Context;
 use crate::error::QueryError;
 use crate::fetch::{Cited, Fetch, Names, context, path_to};
 use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture};
+use crate::intent::Intent;
+use crate::near::near_concepts;
 use crate::plan::{Extent, Operator, Plan, plan};
 use crate::rank;
-use crate::request::{SearchRequest, Strategy};
+use crate::request::{Rerank, SearchRequest, Strategy};
 use crate::view::ReadView;
 
 /// Words of a question that are searched; the rest of a longer one is left out.
@@ -40,6 +43,8 @@ const LINKED_LEN_MAX: usize = 8 << 10;
 const CLIMB_TOKENS: usize = 4000;
 /// Hits that are compared with each other for one that is wanted.
 const COMPARED: usize = 5;
+/// Hits that are compared with each other at most.
+const COMPARED_MAX: usize = 500;
 /// Communities that are looked at for those that are told, in their order in the store.
 const COMMUNITIES_MAX: usize = 4096;
 
@@ -206,6 +211,11 @@ impl Execution<'_, '_> {
                 self.lists.vector = self.vector(*k)?;
                 Ok(())
             }
+            Operator::Near {
+                k,
+                similarity_min,
+                chunks,
+            } => self.near((*k, *similarity_min), *chunks),
             Operator::Graph { .. } => self.walk(operator),
             Operator::Fuse { fusion } => {
                 let fusion = self.covered(*fusion);
@@ -217,21 +227,7 @@ impl Execution<'_, '_> {
             }
             Operator::Narrow { to, keep, more } => self.narrow(*to, *keep, *more),
             Operator::Communities { keep, all } => self.communities(*keep, *all),
-            Operator::Rank { rerank, intent, k } => {
-                let (run, fused) = (&mut self.run, &mut self.fused);
-                let view = run.view;
-                let row = |hit: &Fused| skeleton(view, hit.ordinal);
-                let rank = || {
-                    if rerank.confidence > 0.0 || rerank.citations > 0.0 {
-                        rank::weigh(fused, rerank, row);
-                    }
-                    if rerank.types {
-                        rank::by_type(fused, *intent, *k, |hit| Some(row(hit)?.chunk_type));
-                    }
-                    Ok(fused.len())
-                };
-                run.trace.step("rank", rank, |count| *count).map(drop)
-            }
+            Operator::Rank { rerank, intent, k } => self.rank(rerank, *intent, *k),
             Operator::Diversify { weight, k } => self.diversify(*weight, *k),
             Operator::Take { k } => {
                 self.fused.truncate(*k);
@@ -316,6 +312,33 @@ impl Execution<'_, '_> {
         }
     }
 
+    /// Takes concepts near to the question for its own, where it names none.
+    fn near(&mut self, kept: (usize, f32), chunks: usize) -> Result<(), QueryError> {
+        let Some(question) = &self.plan.request.vector else {
+            return Ok(());
+        };
+        let named = std::mem::take(&mut self.analysed.links);
+        let mut trace = std::mem::take(&mut self.run.trace);
+        let (graph, view, effort) = (self.graph, self.run.view, self.plan.request.effort);
+        let (found, run) = (&self.lists.vector, &self.run);
+        let scratch = &mut self.scratch.vector;
+        let work = || {
+            if !named.is_empty() {
+                return Ok(named);
+            }
+            let nearest = match found.is_empty() {
+                true => &run.nearest(question, chunks, effort, scratch)?,
+                false => found,
+            };
+            let nearest = nearest.iter().take(chunks).map(|hit| hit.ordinal);
+            Ok(near_concepts(view, graph, question, nearest, kept))
+        };
+        let links = trace.step("near", work, |links| links.len());
+        self.run.trace = trace;
+        self.analysed.links = links?;
+        Ok(())
+    }
+
     fn walk(&mut self, operator: &Operator) -> Result<(), QueryError> {
         let &Operator::Graph {
             k,
@@ -333,6 +356,7 @@ impl Execution<'_, '_> {
         let hops = HopOptions {
             hops,
             limit: neighbours,
+            paths: request.concepts,
             ..HopOptions::default()
         };
         let links = match question {
@@ -445,27 +469,58 @@ impl Execution<'_, '_> {
         Ok(())
     }
 
+    fn rank(&mut self, rerank: &Rerank, intent: Intent, k: usize) -> Result<(), QueryError> {
+        let (run, fused) = (&mut self.run, &mut self.fused);
+        let view = run.view;
+        let row = |hit: &Fused| skeleton(view, hit.ordinal);
+        let rank = || {
+            let citing = match rerank.cited > 0.0 {
+                true => citing(view, fused)?,
+                false => HashMap::new(),
+            };
+            if rerank.confidence > 0.0 || rerank.citations > 0.0 || rerank.cited > 0.0 {
+                let cited = |hit: &Fused| citing.get(&hit.ordinal).copied().unwrap_or_default();
+                rank::weigh(fused, rerank, row, cited);
+            }
+            if rerank.types {
+                rank::by_type(fused, intent, k, |hit| Some(row(hit)?.chunk_type));
+            }
+            Ok(fused.len())
+        };
+        run.trace.step("rank", rank, |count| *count).map(drop)
+    }
+
     /// Chooses among the best those that say something else than the ones before them: by the share of
-    /// terms that two have in common.
+    /// terms that two have in common. Of many hits, only the first [`COMPARED_MAX`] are compared.
     fn diversify(&mut self, weight: f32, k: usize) -> Result<(), QueryError> {
-        self.fused.truncate(k.max(1).saturating_mul(COMPARED));
+        let compared = k.max(1).saturating_mul(COMPARED).min(COMPARED_MAX);
+        let rest = self.fused.split_off(compared.min(self.fused.len()));
         let (fused, view) = (&self.fused, self.run.view);
         let analyzer = &mut self.scratch.analyzer;
         let work = || {
             let fetch = Fetch::new(view);
-            let mut terms: Vec<HashSet<String>> = Vec::with_capacity(fused.len());
+            let mut known: HashMap<String, u32> = HashMap::new();
+            let mut terms: Vec<Vec<u32>> = Vec::with_capacity(fused.len());
             for hit in fused {
                 let fetched = fetch.get(hit.ordinal)?;
-                terms.push(analyzer.terms(&fetched.chunk.text).into_iter().collect());
+                let mut of_hit = Vec::new();
+                analyzer.for_each_token(&fetched.chunk.text, |token| {
+                    let next = known.len() as u32;
+                    of_hit.push(match known.get(token.term) {
+                        Some(&number) => number,
+                        None => *known.entry(token.term.to_owned()).or_insert(next),
+                    });
+                });
+                of_hit.sort_unstable();
+                of_hit.dedup();
+                terms.push(of_hit);
             }
-            let likeness = |a: usize, b: usize| {
-                let shared = terms[a].intersection(&terms[b]).count();
-                let all = terms[a].len() + terms[b].len() - shared;
-                shared as f32 / all.max(1) as f32
-            };
-            Ok(rank::unlike(fused, weight, k, likeness))
+            Ok(rank::unlike(fused, weight, k, |a, b| {
+                rank::overlap(&terms[a], &terms[b])
+            }))
         };
-        let chosen = self.run.trace.step("diversify", work, |hits| hits.len())?;
+        let mut chosen = self.run.trace.step("diversify", work, |hits| hits.len())?;
+        chosen.extend(rest);
         self.fused = chosen;
         Ok(())
     }
@@ -607,6 +662,38 @@ fn skeleton(view: &ReadView, chunk: Ordinal) -> Option<SkeletonRow> {
     segment.skeleton.get(local)
 }
 
+/// How many other documents cite the document of each hit, where any does.
+fn citing(view: &ReadView, hits: &[Fused]) -> Result<HashMap<Ordinal, usize>, QueryError> {
+    let segments = view.citations();
+    let citations = CitationsView {
+        segments: &segments,
+    };
+    let mut of_document: HashMap<DocumentId, usize> = HashMap::new();
+    let mut found = HashMap::new();
+    for hit in hits {
+        let Some(place) = view.snapshot().place(hit.ordinal) else {
+            continue;
+        };
+        let count = match of_document.entry(place.document) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let mut citing = HashSet::new();
+                for work in view.snapshot().rows().works_of(place.document)? {
+                    let chunks = citations.citing(work).into_iter();
+                    let places = chunks.filter_map(|(chunk, _)| view.snapshot().place(chunk));
+                    citing.extend(places.map(|place| place.document));
+                }
+                citing.remove(&place.document);
+                *free.insert(citing.len())
+            }
+        };
+        if count > 0 {
+            found.insert(hit.ordinal, count);
+        }
+    }
+    Ok(found)
+}
+
 /// What digests are measured by.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
@@ -720,8 +807,9 @@ fn chunk_of(view: &ReadView, key: &str) -> Result<Option<Ordinal>, QueryError> {
 /// Says which characters of the hits the question asked for.
 fn highlight(cited: &mut [Cited], asked: &TextQuery, analyzer: &mut Analyzer) {
     let highlighter = Highlighter::new(asked, analyzer);
-    for Cited { hit, language, .. } in cited {
-        analyzer.speak((*language).into());
+    for cited in cited {
+        analyzer.speak(cited.language().into());
+        let hit = &mut cited.hit;
         let spans = highlighter.spans(&hit.text, analyzer);
         let (mut at, mut chars) = (0, 0u32);
         let mut char_of = |byte: usize| {

@@ -3,18 +3,19 @@
 use locidb::query::cite::Citation;
 use locidb::{Answer, Critique, Error, Prompt, SearchRequest};
 
+use super::search::Wanted;
 use super::{open, search};
 use crate::args::Ask;
 use crate::output::Out;
 use crate::{Done, WrongCall};
 
 pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
+    let wanted = Wanted::of(&args.search)?;
+    let database = open(&args.search.db)?;
     let request = SearchRequest {
         critic: args.critic,
-        ..search::request(&args.search)?
+        ..wanted.over(&database.settings()?)?
     };
-    let database = open(&args.search.db)?;
-    let request = search::with_settings(request, &database.settings()?);
     if args.prompt {
         let prompt = match database.prompt(&request) {
             Err(Error::Budget(error)) => {

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
             k: SHOWN,
             ..SearchRequest::new(question)
         };
-        let answer = database.search(&search::with_settings(request, &settings))?;
+        let answer = database.search(&settings.over(request))?;
         if out.json {
             out.json_line(&answer)?;
         } else {

@@ -17,9 +17,9 @@ const SHOWN_CHARS: usize = 240;
 const K_MAX: usize = 10_000;
 
 pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
-    let request = request(args)?;
+    let wanted = Wanted::of(args)?;
     let database = open(&args.db)?;
-    let request = with_settings(request, &database.settings()?);
+    let request = wanted.over(&database.settings()?)?;
     let mut answer = asked(database.search(&request))?;
     if args.record {
         answer.response = Some(database.record(&request, &answer)?.0);
@@ -46,45 +46,53 @@ pub(super) fn asked<T>(result: Result<T, locidb::Error>) -> anyhow::Result<T> {
     }
 }
 
-pub(super) fn request(args: &Search) -> anyhow::Result<SearchRequest> {
-    let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
-        WrongCall(format!(
-            "--strategy {}: give one of {}",
-            args.strategy,
-            Strategy::ALL.map(Strategy::name).join(", ")
-        ))
-    })?;
-    let filter = args.filter.as_deref().map(Expr::parse).transpose();
-    let filter = filter.map_err(|error| WrongCall(format!("--filter: {error}")))?;
-    let levels = args
-        .level
-        .iter()
-        .map(|name| level(name))
-        .collect::<Result<_, _>>()?;
-    let (k, level_limits) = limits(&args.k)?;
-    let options = options::parse("--set", &args.set)?;
-    let request = SearchRequest {
-        k,
-        level_limits,
-        levels,
-        strategy,
-        filter,
-        context_tokens: args.budget,
-        explain: args.explain,
-        effort: args.effort,
-        syntax: strategy == Strategy::Text,
-        highlights: args.highlights,
-        ..SearchRequest::new(&args.question[..])
-    };
-    Ok(options::apply(&request, &options)?)
+/// A call that is well formed, before the store is known.
+pub(super) struct Wanted {
+    request: SearchRequest,
+    options: Vec<(String, String)>,
 }
 
-pub(super) fn with_settings(request: SearchRequest, settings: &Settings) -> SearchRequest {
-    SearchRequest {
-        hops: settings.hops as usize,
-        neighbours: settings.neighbours as usize,
-        query_concepts: settings.query_concepts as usize,
-        ..request
+impl Wanted {
+    /// What `args` ask for.
+    pub(super) fn of(args: &Search) -> anyhow::Result<Wanted> {
+        let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
+            WrongCall(format!(
+                "--strategy {}: give one of {}",
+                args.strategy,
+                Strategy::ALL.map(Strategy::name).join(", ")
+            ))
+        })?;
+        let filter = args.filter.as_deref().map(Expr::parse).transpose();
+        let filter = filter.map_err(|error| WrongCall(format!("--filter: {error}")))?;
+        let levels = args
+            .level
+            .iter()
+            .map(|name| level(name))
+            .collect::<Result<_, _>>()?;
+        let (k, level_limits) = limits(&args.k)?;
+        let options = options::parse("--set", &args.set)?;
+        let request = SearchRequest {
+            k,
+            level_limits,
+            levels,
+            strategy,
+            filter,
+            context_tokens: args.budget,
+            explain: args.explain,
+            effort: args.effort,
+            syntax: strategy == Strategy::Text,
+            highlights: args.highlights,
+            ..SearchRequest::new(&args.question[..])
+        };
+        // That they can be set is seen before a store is opened.
+        options::apply(&request, &options)?;
+        Ok(Wanted { request, options })
+    }
+
+    /// The request over what the store's settings say: options of the call win.
+    pub(super) fn over(self, settings: &Settings) -> anyhow::Result<SearchRequest> {
+        let request = settings.over(self.request);
+        Ok(options::apply(&request, &self.options)?)
     }
 }
 

@@ -1,0 +1,199 @@
+//! R8, R11: concepts of a question; questions about everything.
+
+use locidb::query::QueryError;
+use locidb::query::answer::ConceptSource;
+use locidb::storage::records::Level;
+use locidb::{Error, SearchRequest, Silent, Strategy};
+use std::collections::BTreeSet;
+
+use crate::stores::{
+    EVERYTHING, Part, ask, chunks, document, filtered, paragraph, put, sagas, speaking_of, store,
+};
+
+#[test]
+fn questions_about_everything_are_answered_by_digests_and_those_about_something_are_not() {
+    let store = store(sagas());
+    store.analyse(&Silent).unwrap();
+    let answer = ask(&store, &SearchRequest::new(EVERYTHING));
+    assert_eq!(answer.strategy, "global");
+    assert!(answer.why.unwrap().contains("digests"));
+    assert_eq!(answer.communities.len(), 2, "both communities are told");
+    assert!(!answer.hits.is_empty());
+    let documents: BTreeSet<&str> = answer.hits.iter().map(|hit| &hit.document[..]).collect();
+    assert_eq!(
+        documents,
+        ["metals", "rivers"].into(),
+        "each digest is quoted"
+    );
+
+    let request = SearchRequest {
+        communities: 3,
+        ..SearchRequest::new("What are the main themes across all documents about the Rhine?")
+    };
+    let answer = ask(&store, &request);
+    assert_eq!(answer.strategy, "hybrid");
+    let [community] = &answer.communities[..] else {
+        panic!("{:?}", answer.communities);
+    };
+    assert!(community.digest.contains("danube"), "{}", community.digest);
+    assert!(answer.hits.iter().any(|hit| hit.text.contains("rhine")));
+    let none = ask(&store, &SearchRequest::new("rhine"));
+    assert!(
+        none.communities.is_empty(),
+        "communities are told where they are asked for"
+    );
+}
+
+#[test]
+fn a_filter_keeps_a_question_about_everything_to_what_it_allows() {
+    let mut documents = sagas();
+    let quiet = paragraph("The quiet book is about the main themes of chess.");
+    documents.push(document("quiet", vec![quiet]));
+    let store = store(documents);
+    store.analyse(&Silent).unwrap();
+    let answer = ask(
+        &store,
+        &filtered("key = quiet", SearchRequest::new(EVERYTHING)),
+    );
+    assert_eq!(chunks(&answer), ["quiet#0"], "{}", answer.strategy);
+    let global = SearchRequest {
+        strategy: Strategy::Global,
+        ..filtered("key = metals", SearchRequest::new(EVERYTHING))
+    };
+    let answer = ask(&store, &global);
+    assert!(!answer.hits.is_empty());
+    assert!(answer.hits.iter().all(|hit| hit.document == "metals"));
+}
+
+#[test]
+fn a_store_without_digests_says_so_or_takes_another_way() {
+    let store = store(sagas());
+    let global = SearchRequest {
+        strategy: Strategy::Global,
+        ..SearchRequest::new(EVERYTHING)
+    };
+    let error = store.search(&global).unwrap_err();
+    assert!(
+        matches!(error, Error::Query(QueryError::NoDigests)),
+        "{error}"
+    );
+    assert!(error.to_string().contains("analyze"), "{error}");
+    assert_eq!(
+        ask(&store, &SearchRequest::new(EVERYTHING)).strategy,
+        "hybrid"
+    );
+}
+
+#[test]
+fn concepts_of_the_question_are_told_with_what_found_them() {
+    let mut documents = sagas();
+    documents[0].concepts[0].synonyms = vec!["Rhein".into()];
+    documents.push(speaking_of(
+        document(
+            "walk",
+            vec![paragraph("A walk to the konrad adenauer bridge.")],
+        ),
+        &["konrad adenauer bridge"],
+    ));
+    let store = store(documents);
+    let told = |question: &str| -> Vec<(String, String)> {
+        let concepts = ask(&store, &SearchRequest::new(question)).concepts;
+        let how = |how| {
+            serde_json::to_value(how)
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        concepts
+            .into_iter()
+            .map(|concept| (concept.name, how(concept.how)))
+            .collect()
+    };
+    let pair = |name: &str, how: &str| (name.to_owned(), how.to_owned());
+    assert_eq!(told("Where is the RHINE?"), [pair("rhine", "dictionary")]);
+    assert_eq!(told("where is the rhein"), [pair("rhine", "dictionary")]);
+    assert_eq!(
+        told("What did Adenauer say?"),
+        [pair("konrad adenauer bridge", "capitalised")]
+    );
+    assert_eq!(told("what is nothing of this?"), []);
+    let one = SearchRequest {
+        query_concepts: 1,
+        ..SearchRequest::new("rhine, danube and elbe")
+    };
+    assert_eq!(ask(&store, &one).concepts.len(), 1);
+}
+
+#[test]
+fn a_question_that_names_no_concept_is_near_to_some() {
+    let towards = |x: f32, y: f32| Some(vec![x, y, 0.1]);
+    let mut parts = Vec::new();
+    for (text, vector) in [
+        (
+            "The rhine and the danube rise in the hills.",
+            towards(1.0, 0.0),
+        ),
+        ("The danube flows through ten lands.", towards(0.9, 0.2)),
+        ("Where iron lies there is often copper.", towards(0.0, 1.0)),
+        ("Of copper wires are drawn.", towards(0.1, 0.9)),
+    ] {
+        parts.push(Part {
+            vector,
+            ..paragraph(text)
+        });
+    }
+    let names = ["rhine", "danube", "iron", "copper"];
+    let store = store(Vec::new());
+    store.use_given_space("test", 3).unwrap();
+    put(&store, vec![speaking_of(document("all", parts), &names)]);
+    let asked = |strategy, similarity| SearchRequest {
+        strategy,
+        vector: towards(1.0, 0.1),
+        concept_similarity_min: similarity,
+        ..SearchRequest::new("which streams are there")
+    };
+    let told = |request: &SearchRequest| -> Vec<String> {
+        let concepts = ask(&store, request).concepts.into_iter();
+        let near = concepts.inspect(|concept| assert_eq!(concept.how, ConceptSource::Vector));
+        near.map(|concept| concept.name).collect()
+    };
+    // Of the danube two chunks speak, which lie on both sides of the question.
+    assert_eq!(told(&asked(Strategy::Hybrid, 0.5)), ["danube", "rhine"]);
+    assert_eq!(told(&asked(Strategy::Hybrid, 0.05)).len(), 4);
+    assert!(told(&asked(Strategy::Hybrid, 1.0)).is_empty());
+    let answer = ask(&store, &asked(Strategy::Graph, 0.5));
+    assert_eq!(chunks(&answer), ["all#0", "all#1"]);
+    assert!(answer.hits[0].methods.graph.is_some());
+    assert!(ask(&store, &asked(Strategy::Graph, 1.0)).hits.is_empty());
+    // A name counts more than any nearness.
+    let named = SearchRequest {
+        question: "copper".into(),
+        ..asked(Strategy::Hybrid, 0.0)
+    };
+    let concepts = ask(&store, &named).concepts;
+    assert_eq!(concepts.len(), 1);
+    assert_eq!(concepts[0].how, ConceptSource::Dictionary);
+    // And it stands in the explanation.
+    let explained = SearchRequest {
+        explain: true,
+        ..asked(Strategy::Hybrid, 0.5)
+    };
+    let steps = ask(&store, &explained).explain.unwrap();
+    let near = steps.iter().find(|step| step.operator == "near").unwrap();
+    assert_eq!(near.candidates, 2);
+}
+
+#[test]
+fn levels_hold_for_the_chunks_that_digests_quote() {
+    let store = store(sagas());
+    store.analyse(&Silent).unwrap();
+    let asked = |level| SearchRequest {
+        strategy: Strategy::Global,
+        levels: vec![level],
+        ..SearchRequest::new(EVERYTHING)
+    };
+    assert!(!ask(&store, &asked(Level::Paragraph)).hits.is_empty());
+    let none = ask(&store, &asked(Level::Sentence));
+    assert!(none.hits.is_empty() && !none.communities.is_empty());
+}

@@ -1,0 +1,122 @@
+//! Plans as data.
+
+use locidb::query::Searcher;
+use locidb::query::plan::{Operator, Plan};
+use locidb::{Expr, SearchRequest, Strategy};
+
+use crate::stores::{EVERYTHING, ask, library, timeless};
+
+#[test]
+fn a_plan_that_was_kept_as_json_answers_as_the_search_did() {
+    let database = library();
+    let view = database.view();
+    let searcher = Searcher::default();
+    let vector: Vec<f32> = {
+        let near = SearchRequest {
+            strategy: Strategy::Vector,
+            ..SearchRequest::new("rhine and danube")
+        };
+        assert!(!ask(database, &near).hits.is_empty());
+        let dim = view.snapshot().space().unwrap().record.dim as usize;
+        (0..dim).map(|n| 1.0 / (n as f32 + 1.7)).collect()
+    };
+    for strategy in Strategy::ALL {
+        for question in [
+            "rhine and danube",
+            EVERYTHING,
+            "\"northern sea\"",
+            "Which documents explain consensus?",
+        ] {
+            let request = SearchRequest {
+                strategy,
+                vector: Some(vector.clone()),
+                filter: Some(Expr::parse("not key = \"no such\" and not page = 7").unwrap()),
+                context_tokens: Some(200),
+                communities: 2,
+                diversity: Some(0.3),
+                highlights: true,
+                explain: true,
+                ..SearchRequest::new(question)
+            };
+            let plan = searcher.plan(view.read(), &request).unwrap();
+            assert_ne!(plan.strategy, Strategy::Auto);
+            let kept = serde_json::to_string(&plan).unwrap();
+            let back: Plan = serde_json::from_str(&kept).unwrap();
+            assert_eq!(back, plan, "{strategy:?} {question}");
+            let replayed = searcher.run(view.read(), &back).unwrap();
+            let searched = database.search_in(&view, &request).unwrap();
+            assert_eq!(
+                timeless(&replayed),
+                timeless(&searched),
+                "{strategy:?} {question}"
+            );
+            let is_known = question.contains("rhine");
+            assert!(
+                !is_known || !searched.hits.is_empty(),
+                "{strategy:?} {question}"
+            );
+        }
+    }
+}
+
+/// What `explain` calls an operator; `None` for those that take no time of their own.
+fn name(operator: &Operator) -> Option<&'static str> {
+    match operator {
+        Operator::Analyse { .. } => Some("analyse"),
+        Operator::Filter => Some("filter"),
+        Operator::Within { levels, .. } => (!levels.is_empty()).then_some("levels"),
+        Operator::Text { .. } => Some("text"),
+        Operator::Vector { .. } => Some("vector"),
+        Operator::Near { .. } => Some("near"),
+        Operator::Graph { .. } => Some("graph"),
+        Operator::Fuse { .. } => Some("fuse"),
+        Operator::Narrow { .. } => Some("narrow"),
+        Operator::Communities { .. } => Some("communities"),
+        Operator::Rank { .. } => Some("rank"),
+        Operator::Diversify { .. } => Some("diversify"),
+        Operator::Take { .. } => None,
+        Operator::Fetch => Some("fetch"),
+        Operator::Assemble { .. } => Some("assemble"),
+    }
+}
+
+#[test]
+fn every_operator_is_explained_with_its_candidates_and_its_time() {
+    for strategy in Strategy::ALL {
+        let request = SearchRequest {
+            strategy,
+            filter: Some(Expr::parse("not page = 7").unwrap()),
+            context_tokens: Some(200),
+            communities: 2,
+            diversity: Some(0.3),
+            explain: true,
+            ..SearchRequest::new("the rhine and consensus by votes")
+        };
+        let answer = ask(library(), &request);
+        let planned: Vec<&str> = answer
+            .plan
+            .as_ref()
+            .unwrap()
+            .iter()
+            .filter_map(name)
+            .collect();
+        let explain = serde_json::to_value(answer.explain.unwrap()).unwrap();
+        let steps = explain.as_array().unwrap();
+        let ran: Vec<&str> = steps
+            .iter()
+            .map(|step| step["operator"].as_str().unwrap())
+            .collect();
+        assert_eq!(ran, planned, "{strategy:?}");
+        assert!(
+            steps
+                .iter()
+                .all(|step| step["candidates"].is_u64() && step["took_us"].is_u64())
+        );
+        let of = |name: &str| {
+            let step = steps.iter().rfind(|step| step["operator"] == name).unwrap();
+            step["candidates"].as_u64().unwrap()
+        };
+        assert_eq!(of("fetch"), answer.hits.len() as u64);
+        assert_eq!(of("filter"), library().stats().chunks);
+    }
+}

@@ -1,0 +1,121 @@
+//! Concepts that a question does not name, but is near to.
+//!
+//! The vector of a concept is the mean of the vectors of chunks that mention it, at length 1. None is stored: a
+//! concept that is near has chunks that are near, so those of the nearest chunks are compared, each by the first
+//! [`MENTIONS_MAX`] of its chunks. So they are of the view at hand, whichever model the vectors came from, and
+//! nothing is to be kept in step. Vectors of concepts as a source of a question's concepts: R8 of the sources.
+//!
+//! Always true: similarities are cosines; a concept without a vector in the active space is never near.
+//!
+//! Start reading at [`near_concepts`].
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use loci_graph::{GraphView, How, Link};
+use loci_index::vector::VectorReader;
+use loci_storage::segment::{Layer, Section};
+use loci_storage::{ConceptId, Local, Ordinal, Placed};
+
+use crate::view::ReadView;
+
+/// Chunks of a concept that its vector is the mean of, at most.
+const MENTIONS_MAX: usize = 16;
+
+/// Concepts that are compared, at most.
+const COMPARED_MAX: usize = 256;
+
+/// The `k` concepts nearest to `question` among those that `chunks` mention, nearest first, ties by rank, whose
+/// similarity is `similarity_min` or more.
+///
+/// - question: `[dim]`, a vector of the active space
+/// - returns: links that name no words of the question; `share` is the similarity
+///
+/// # Cost
+/// The concepts of the chunks times [`MENTIONS_MAX`] vectors at most, and never more than [`COMPARED_MAX`]
+/// concepts.
+pub(crate) fn near_concepts(
+    view: &ReadView,
+    graph: GraphView<'_, Section>,
+    question: &[f32],
+    chunks: impl Iterator<Item = Ordinal>,
+    (k, similarity_min): (usize, f32),
+) -> Vec<Link> {
+    let vectors = Vectors::new(view);
+    let mut concepts = BTreeSet::new();
+    for chunk in chunks {
+        concepts.extend(graph.concepts(chunk).map(|(concept, _)| concept));
+        if concepts.len() >= COMPARED_MAX {
+            break;
+        }
+    }
+    let mut sum = Vec::new();
+    let mut near: Vec<(f32, ConceptId)> = Vec::new();
+    for concept in concepts.into_iter().take(COMPARED_MAX) {
+        sum.clear();
+        sum.resize(question.len(), 0.0);
+        for (chunk, _) in graph.chunks(concept).take(MENTIONS_MAX) {
+            vectors.add(chunk, &mut sum);
+        }
+        let similarity = cosine(question, &sum);
+        if similarity.is_some_and(|similarity| similarity >= similarity_min) {
+            near.extend(similarity.map(|similarity| (similarity, concept)));
+        }
+    }
+    let order = |a: &(f32, ConceptId), b: &(f32, ConceptId)| {
+        let by_rank = graph.rank(b.1).total_cmp(&graph.rank(a.1));
+        b.0.total_cmp(&a.0).then(by_rank).then(a.1.cmp(&b.1))
+    };
+    near.sort_by(order);
+    near.truncate(k);
+    let links = near.into_iter().map(|(similarity, concept)| Link {
+        concept,
+        how: How::Near,
+        name: String::new(),
+        words: Range::default(),
+        chars: Range::default(),
+        share: similarity.clamp(0.0, 1.0),
+    });
+    links.collect()
+}
+
+/// The cosine of two vectors of one length; `None` where one of them has no direction.
+fn cosine(a: &[f32], b: &[f32]) -> Option<f32> {
+    let dot = |a: &[f32], b: &[f32]| {
+        let products = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        products.sum::<f64>()
+    };
+    let lengths = (dot(a, a) * dot(b, b)).sqrt();
+    (lengths > 0.0 && lengths.is_finite()).then(|| (dot(a, b) / lengths) as f32)
+}
+
+/// The vectors of a view's chunks.
+struct Vectors<'v> {
+    layers: [Vec<Placed<'v, VectorReader<Section>>>; 2],
+}
+
+impl<'v> Vectors<'v> {
+    fn new(view: &'v ReadView) -> Vectors<'v> {
+        Vectors {
+            layers: Layer::ALL.map(|layer| view.vectors(layer)),
+        }
+    }
+
+    /// Adds the vector of a chunk, where it has one of the length of `sum`.
+    fn add(&self, chunk: Ordinal, sum: &mut [f32]) {
+        for segments in &self.layers {
+            let after = segments.partition_point(|placed| placed.base <= chunk);
+            let Some(placed) = after.checked_sub(1).and_then(|at| segments.get(at)) else {
+                continue;
+            };
+            let local = Local(chunk.0 - placed.base.0);
+            let vector = placed.reader.flat().vector(local);
+            if let Some(vector) = vector.filter(|vector| vector.len() == sum.len()) {
+                for (sum, x) in sum.iter_mut().zip(vector.iter()) {
+                    *sum += x;
+                }
+                return;
+            }
+        }
+    }
+}
