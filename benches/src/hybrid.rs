@@ -188,7 +188,13 @@ impl Asked {
         })
     }
 
-    /// Stores everything, durably.
+    /// Stores everything, durably; concepts are not ranked yet.
+    pub(crate) fn store(&self, database: &Database) -> Result<(), BenchError> {
+        let (vectors, concepts) = (Embedder::Given, Concepts::Given);
+        load::store(database, &self.folder, vectors, concepts, &Silent).map(drop)
+    }
+
+    /// Stores everything, durably, and ranks its concepts.
     pub(crate) fn load(&self, database: &Database) -> Result<(), BenchError> {
         let (vectors, concepts) = (Embedder::Given, Concepts::Given);
         load::load(database, &self.folder, vectors, concepts, &Silent).map(drop)

@@ -57,15 +57,15 @@ pub struct Loaded {
     pub documents: usize,
     /// Chunks stored.
     pub chunks: usize,
-    /// Seconds from the first transaction to the last durable one, fitting and ranking included.
+    /// Seconds from the first transaction to the last durable one, with making documents of the folder, fitting and
+    /// ranking.
     pub load_s: f64,
 }
 
-/// Stores `folder` in `database`.
+/// Stores `folder` in `database`, fits what is to be fitted, and ranks its concepts.
 ///
 /// # Errors
-/// [`BenchError::Lacking`] when vectors were asked for that the folder does not have; whatever the
-/// database says.
+/// As [`store`].
 pub fn load(
     database: &Database,
     folder: &Folder,
@@ -73,6 +73,28 @@ pub fn load(
     concepts: Concepts,
     progress: &dyn Progress,
 ) -> Result<Loaded, BenchError> {
+    let started = Instant::now();
+    let documents = store(database, folder, embedder, concepts, progress)?;
+    database.finish(progress)?;
+    Ok(Loaded {
+        documents,
+        chunks: folder.chunks.len(),
+        load_s: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// Stores `folder` in `database`, durably; returns how many documents that makes.
+///
+/// # Errors
+/// [`BenchError::Lacking`] when vectors were asked for that the folder does not have; whatever the
+/// database says.
+pub(crate) fn store(
+    database: &Database,
+    folder: &Folder,
+    embedder: Embedder,
+    concepts: Concepts,
+    progress: &dyn Progress,
+) -> Result<usize, BenchError> {
     let vectors = match embedder {
         Embedder::Given => Some(folder.chunk_vectors.as_ref().ok_or_else(|| {
             BenchError::Lacking(format!(
@@ -82,7 +104,6 @@ pub fn load(
         })?),
         Embedder::Builtin | Embedder::None => None,
     };
-    let started = Instant::now();
     match vectors {
         Some(vectors) => database.use_given_space(&folder.name, vectors.dim)?,
         None => {
@@ -94,7 +115,7 @@ pub fn load(
         }
     }
     let documents = documents(folder, vectors.is_some(), concepts)?;
-    let (count, chunks) = (documents.len(), folder.chunks.len());
+    let count = documents.len();
     let mut stored = 0;
     let mut rest = documents.into_iter();
     loop {
@@ -115,12 +136,7 @@ pub fn load(
             return Err(locidb::Error::Interrupted.into());
         }
     }
-    database.finish(progress)?;
-    Ok(Loaded {
-        documents: count,
-        chunks,
-        load_s: started.elapsed().as_secs_f64(),
-    })
+    Ok(count)
 }
 
 /// The id in the folder of the chunk that a hit's public keys name.

@@ -88,6 +88,8 @@ pub(crate) enum Job {
 pub(crate) trait Host: Sync {
     /// The database.
     fn database(&self) -> Arc<Database>;
+    /// Makes durable that the database's file has its name. Nothing committed is durable before.
+    fn keep_name(&self) -> Result<(), StoreError>;
     /// The folder of parts.
     fn dir(&self) -> &SegmentDir;
     /// What numbers parts.
@@ -273,6 +275,9 @@ impl Committer<'_> {
             reach("staged");
             group.finish(self.host, &segments)?
         };
+        if durable {
+            self.host.keep_name()?;
+        }
         commit(&mut transaction, durable)?;
         transaction.commit()?;
         self.host.check()?;

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
@@ -110,6 +111,8 @@ struct Shared<V: Views> {
     view: Published<V::View>,
     pins: Arc<Pins<Instant>>,
     database: Mutex<(Arc<Database>, Arc<Failure>)>,
+    /// Whether the folder is known to keep the name of the database's file.
+    named: AtomicBool,
     /// Held by whoever writes the database anew.
     rewriting: Mutex<()>,
     /// The committing thread, which must not wait for itself.
@@ -227,6 +230,7 @@ impl<V: Views> Store<V> {
             view: Published::new(view),
             pins,
             database: Mutex::new((database, failure)),
+            named: AtomicBool::new(false),
             rewriting: Mutex::new(()),
             committing: OnceLock::new(),
             files,
@@ -468,6 +472,18 @@ impl<V: Views> Host for Shared<V> {
         Arc::clone(&self.database.lock().0)
     }
 
+    fn keep_name(&self) -> Result<(), StoreError> {
+        if self.named.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // redb syncs no directory. Whoever made the file may have died before it did.
+        let Files { disk, folder, .. } = &self.files;
+        disk.sync_folder(folder)
+            .map_err(StoreError::io(format!("syncing {}", folder.display())))?;
+        self.named.store(true, Ordering::Release);
+        Ok(())
+    }
+
     fn dir(&self) -> &SegmentDir {
         &self.dir
     }
@@ -587,9 +603,6 @@ fn open_database(
         disk.rename(&made, path)
             .map_err(StoreError::io(format!("renaming {}", made.display())))?;
     }
-    // redb syncs no directory.
-    disk.sync_folder(folder)
-        .map_err(StoreError::io(format!("syncing {}", folder.display())))?;
     Ok((database, failure))
 }
 

@@ -1,4 +1,4 @@
-//! Codes of a small segment's vectors, made in memory when it is first searched: what cannot be a hit is told by
+//! Codes of a small segment's vectors, made in memory when it is searched again: what cannot be a hit is told by
 //! them, and only the rest is compared at full precision.
 //!
 //! Always true: what is left out lies farther than the hits that are found. A code's score differs from the true
@@ -17,6 +17,9 @@ const COUNT_MIN: usize = 64;
 
 /// Codes that lie across each other, so that one instruction takes a step in each.
 const ACROSS: usize = 16;
+
+/// Numbers that the step of the codes is chosen by.
+const SAMPLE_LEN: usize = 1 << 15;
 
 /// What sums of rounded products may lack, for vectors of length 1.
 const ROUNDING: f32 = 1e-5;
@@ -49,12 +52,16 @@ impl Coded {
             return None;
         }
         let (dim, count) = (flat.dim(), flat.len());
-        let mut sample = Vec::with_capacity(count * dim);
+        let stride = (count * dim).div_ceil(SAMPLE_LEN).max(1);
+        let mut sample = Vec::with_capacity(SAMPLE_LEN + dim);
         for place in 0..count {
-            sample.extend_from_slice(&flat.row(place)?);
-        }
-        if !sample.iter().all(|x| x.is_finite()) {
-            return None;
+            let vector = flat.row(place)?;
+            if !vector.iter().all(|x| x.is_finite()) {
+                return None;
+            }
+            if place % stride == 0 {
+                sample.extend_from_slice(&vector);
+            }
         }
         let quantiser = Quantiser::plain_bytes(&sample, dim);
         let sixteen_len = dim.next_multiple_of(4) * ACROSS;
@@ -62,19 +69,16 @@ impl Coded {
         let (mut code, mut scratch) = (Vec::new(), Transformed::default());
         let mut codes = vec![0; sixteens * sixteen_len];
         let mut errors = vec![[(0.0, 0.0); ACROSS]; sixteens];
-        for (place, vector) in sample.chunks_exact(dim).enumerate() {
+        for place in 0..count {
             let (of, lane) = (place / ACROSS, place % ACROSS);
+            let vector = flat.row(place)?;
             code.clear();
-            quantiser.encode(vector, &mut scratch, &mut code);
+            quantiser.encode(&vector, &mut scratch, &mut code);
             let sixteen = &mut codes[of * sixteen_len..(of + 1) * sixteen_len];
-            let (mut missed, mut kept) = (0f64, 0f64);
-            for (at, (&x, &code)) in vector.iter().zip(&code).enumerate() {
-                sixteen[at / 4 * 4 * ACROSS + lane * 4 + at % 4] = code;
-                let stood = f64::from(i32::from(code) - 128) * f64::from(quantiser.step);
-                missed += (f64::from(x) - stood).powi(2);
-                kept += stood * stood;
+            for (four, numbers) in sixteen.chunks_exact_mut(4 * ACROSS).zip(code.chunks(4)) {
+                four[lane * 4..lane * 4 + numbers.len()].copy_from_slice(numbers);
             }
-            let (missed, kept) = (missed.sqrt() as f32, kept.sqrt() as f32);
+            let (missed, kept) = lengths(&vector, &code, quantiser.step);
             errors[of][lane] = (missed + ROUNDING * (missed + kept), kept);
         }
         Some(Coded {
@@ -103,6 +107,20 @@ impl Coded {
             bounds,
         });
     }
+}
+
+/// The lengths of what a code lacks of its vector, and of what it stands for.
+fn lengths(vector: &[f32], code: &[u8], step: f32) -> (f32, f32) {
+    let (mut missed, mut kept) = ([0f32; ACROSS], [0f32; ACROSS]);
+    for (numbers, codes) in vector.chunks(ACROSS).zip(code.chunks(ACROSS)) {
+        for (lane, (&x, &code)) in numbers.iter().zip(codes).enumerate() {
+            let stood = f32::from(i16::from(code) - 128) * step;
+            missed[lane] += (x - stood) * (x - stood);
+            kept[lane] += stood * stood;
+        }
+    }
+    let length = |sums: [f32; ACROSS]| sums.iter().sum::<f32>().sqrt();
+    (length(missed), length(kept))
 }
 
 struct Scores<'a> {
@@ -207,8 +225,12 @@ mod tests {
                 dead: &dead,
                 reader: &reader,
             }];
-            let got = search(&placed, &VectorQuery::new(&query, k), &mut VectorScratch::default()).unwrap();
-            prop_assert_eq!(got, compared(&reader, &query, &dead, k));
+            // The second search makes the codes.
+            for _ in 0..3 {
+                let got = search(&placed, &VectorQuery::new(&query, k), &mut VectorScratch::default()).unwrap();
+                prop_assert_eq!(got, compared(&reader, &query, &dead, k));
+            }
+            prop_assert!(k == 0 || reader.coded().is_some());
         }
     }
 }

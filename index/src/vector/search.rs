@@ -1,6 +1,7 @@
 //! The nearest chunks of all segments, each searched the way that costs least.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use loci_storage::{Local, Ordinal, Placed, Scored};
@@ -43,8 +44,10 @@ const MISSING: VectorError = VectorError::Malformed("a vector is missing");
 pub struct VectorReader<B> {
     flat: FlatReader<B>,
     graph: Option<GraphReader<B>>,
-    /// Codes of the flat vectors, where there is no graph to have them; made by the first search.
+    /// Codes of the flat vectors, where there is no graph to have them; made by the second search: the first, which
+    /// may be the only one, compares the vectors as they are in a tenth of the time.
     coded: OnceLock<Option<Coded>>,
+    searched: AtomicBool,
 }
 
 impl<B: AsRef<[u8]>> VectorReader<B> {
@@ -67,12 +70,18 @@ impl<B: AsRef<[u8]>> VectorReader<B> {
             flat,
             graph,
             coded: OnceLock::new(),
+            searched: AtomicBool::new(false),
         })
     }
 
     /// The vectors at full precision.
     pub fn flat(&self) -> &FlatReader<B> {
         &self.flat
+    }
+
+    #[cfg(test)]
+    pub(super) fn coded(&self) -> Option<&Coded> {
+        self.coded.get().and_then(Option::as_ref)
     }
 
     pub(super) fn graph(&self) -> Option<&GraphReader<B>> {
@@ -179,7 +188,7 @@ impl VectorScratch {
 /// them the fewer may be found, up to one for each vector that may, then one at full precision for each
 /// that codes do not tell apart from the hits, `2 · ef` at most; in others, one between codes for each vector,
 /// then one at full precision for each that these cannot rule out (for all that may be found under L2, below 64
-/// vectors, and where that is no more than one of 16; the first search makes the codes, a byte a number). A walk
+/// vectors, and where that is no more than one of 16; the second search makes the codes, a byte a number). A walk
 /// that meets fewer than `k` is followed by a scan. No allocation in the steady state but the answer and, under a
 /// filter, two short lists.
 pub fn search<B: AsRef<[u8]>>(
@@ -551,15 +560,12 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     /// Offers the vectors that may be found: all of them, or those that codes cannot tell to be too far.
     fn exact(&self, eligible: usize, scratch: &mut VectorScratch) -> Result<(), VectorError> {
         let reader = self.placed.reader;
-        let coded = match reader.graph {
-            None => reader
-                .coded
-                .get_or_init(|| Coded::new(&reader.flat))
-                .as_ref(),
-            Some(_) => None,
-        };
-        if let Some(coded) = coded.filter(|_| eligible > reader.flat.len() / FEW) {
-            return self.by_codes(coded, scratch);
+        let is_many = eligible > reader.flat.len() / FEW;
+        if is_many && reader.graph.is_none() && reader.searched.swap(true, Ordering::Relaxed) {
+            let coded = reader.coded.get_or_init(|| Coded::new(&reader.flat));
+            if let Some(coded) = coded {
+                return self.by_codes(coded, scratch);
+            }
         }
         let VectorScratch { prepared, top, .. } = scratch;
         self.for_each_eligible(|place, local| self.offer(local, place, prepared, top))
