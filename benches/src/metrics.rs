@@ -57,10 +57,10 @@ pub fn ndcg(ranked: &[String], judged: &Judgements, k: usize) -> f64 {
 }
 
 fn discounted(gains: impl Iterator<Item = f64>) -> f64 {
-    gains
-        .enumerate()
-        .map(|(place, gain)| gain / ((place + 2) as f64).log2())
-        .sum()
+    let gains = gains.enumerate();
+    gains.fold(0.0, |sum, (place, gain)| {
+        sum + gain / ((place + 2) as f64).log2()
+    })
 }
 
 fn ratio(part: f64, whole: f64) -> f64 {

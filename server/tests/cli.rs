@@ -418,8 +418,12 @@ fn a_data_folder_is_loaded_asked_and_judged() {
     let by_name = |name: &str| lines.iter().find(|line| line["strategy"] == name).unwrap();
     assert_eq!(lines.len(), 5);
     assert_eq!(by_name("vector")["mrr@10"], 1.0);
-    // The camel is not named in the question: only the walk over the sand finds it.
-    assert_eq!(by_name("graph")["recall@2"], 0.5);
+    // The camel is not named in the question, the walk over the sand finds it; the other question names no concept
+    // at all, and is near to some.
+    assert_eq!(by_name("graph")["recall@2"], 1.0);
+    let far = ["--strategy", "graph", "--set", "concept_similarity_min=1"];
+    let far = json(0, &[&["eval", "--data", &data][..], &far].concat());
+    assert_eq!(far[0]["recall@2"], 0.5);
     assert_eq!(by_name("hybrid")["recall@2"], 1.0);
     assert_eq!(by_name("text")["queries"], 2);
     let db = db(folder.path());
