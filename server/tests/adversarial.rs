@@ -2,12 +2,15 @@
 //!
 //! Work is judged by counts, never by time.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use assert_cmd::Command;
 use serde_json::Value;
+
+use common::{db_path, samples, write_files};
 
 const STRATEGIES: [&str; 7] = [
     "auto", "hybrid", "text", "vector", "graph", "staged", "global",
@@ -16,9 +19,9 @@ const STRATEGIES: [&str; 7] = [
 const K: u64 = 5;
 const BUDGET: u64 = 120;
 
+/// Runs `loci`, whatever comes of it but a panic.
 fn loci(args: &[&str]) -> Output {
-    let output = Command::cargo_bin("loci").unwrap().args(args).output();
-    let output = output.unwrap();
+    let output = common::loci(args);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(!errors.contains("panicked"), "{}: {errors}", shown(args));
     output
@@ -48,11 +51,6 @@ fn told(status: i32, args: &[&str]) -> (String, String) {
 /// A store of notes in several scripts, with concepts and the digests of their communities.
 fn store(folder: &Path) -> String {
     let notes = folder.join("notes");
-    fs::create_dir(&notes).unwrap();
-    let samples = format!("{}/samples", env!("CARGO_MANIFEST_DIR"));
-    for name in ["memory-palaces.md", "inverted-index.html", "ring_buffer.rs"] {
-        fs::copy(format!("{samples}/{name}"), notes.join(name)).unwrap();
-    }
     let texts = [
         (
             "chinese.md",
@@ -75,10 +73,11 @@ fn store(folder: &Path) -> String {
             "# Secret\n\nThe password of the harbour is heron.\n",
         ),
     ];
-    for (name, text) in texts {
-        fs::write(notes.join(name), text).unwrap();
+    write_files(&notes, &texts);
+    for name in ["memory-palaces.md", "inverted-index.html", "ring_buffer.rs"] {
+        fs::copy(format!("{}/{name}", samples()), notes.join(name)).unwrap();
     }
-    let db = folder.join("store").display().to_string();
+    let db = db_path(folder);
     told(0, &["ingest", "--db", &db, notes.to_str().unwrap()]);
     told(0, &["analyze", "--db", &db]);
     db
@@ -246,7 +245,7 @@ fn instructions_in_a_question_are_words_like_others() {
 #[test]
 fn wrong_calls_are_told_what_is_right() {
     let folder = tempfile::tempdir().unwrap();
-    let db = folder.path().join("store").display().to_string();
+    let db = db_path(folder.path());
     let note = folder.path().join("a.md");
     fs::write(&note, "# A\n\nA river.\n").unwrap();
     told(0, &["ingest", "--db", &db, note.to_str().unwrap()]);
@@ -325,7 +324,7 @@ fn limits_at_their_ends_hold() {
 #[test]
 fn a_store_without_anything_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
-    let db = folder.path().join("store").display().to_string();
+    let db = db_path(folder.path());
     told(0, &["config", "--db", &db, "set", "hops", "2"]);
     for strategy in STRATEGIES {
         let call = [

@@ -1,12 +1,16 @@
-//! `loci bench` over a whole store, by the real binary: which lines there are, and that answers are right.
+//! `loci bench` by the real binary, over single indexes and over a whole store: which lines there are, and that
+//! answers are right.
 //!
 //! Never how long anything takes.
+
+mod common;
 
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::{Value, json};
+
+use common::{data_folder, json, json_lines, refused, text};
 
 /// Chunks, each with a word of its own, a concept, and a vector along an axis of its own.
 const CHUNKS: usize = 24;
@@ -60,16 +64,7 @@ fn bench(task: &str, more: &[&str]) -> Vec<Value> {
     write(folder.path());
     let path = folder.path().display().to_string();
     let args = [&["bench", "--data", &path, "--task", task], more].concat();
-    let output = Command::cargo_bin("loci")
-        .unwrap()
-        .args(&args)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {errors}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    let lines: Vec<Value> = lines.collect();
+    let lines = json_lines(&text(0, &args));
     for line in &lines {
         assert_eq!(
             (&line["task"], &line["system"]),
@@ -162,4 +157,119 @@ fn fresh_processes_open_the_store_and_answer() {
         assert_eq!(line["cache_dropped"], true);
         numbers(line, &["rss_after_first_query_mib"]);
     }
+}
+
+#[test]
+fn the_text_index_is_measured_over_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = data_folder(folder.path());
+    let lines = json(0, &["bench", "--data", &data, "--task", "text"]);
+    let of = |result: &str| lines.iter().filter(|line| line["result"] == result).count();
+    assert_eq!(
+        ["build", "open", "search", "search_words"].map(of),
+        [1, 1, 1, 5]
+    );
+    assert_eq!(
+        ["search_phrase", "search_prefix", "search_misspelt"].map(of),
+        [1, 1, 1]
+    );
+    let search = lines
+        .iter()
+        .find(|line| line["result"] == "search")
+        .unwrap();
+    assert_eq!(search["same_as_reference"], 1.0);
+    assert!(search["ndcg10"].as_f64().unwrap() >= 0.5, "{search}");
+    assert!(search["cpu_ms"].as_f64().is_some_and(|ms| ms > 0.0));
+}
+
+#[test]
+fn the_vector_index_is_measured_over_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let floats =
+        |numbers: &[f32]| -> Vec<u8> { numbers.iter().flat_map(|x| x.to_le_bytes()).collect() };
+    let angle = |n: f32| [n.cos(), n.sin()];
+    let vectors: Vec<f32> = (0..300).flat_map(|n| angle(n as f32 / 100.0)).collect();
+    fs::write(path.join("vectors.f32"), floats(&vectors)).unwrap();
+    fs::write(path.join("queries.f32"), floats(&angle(0.05))).unwrap();
+    let nearest: Vec<u8> = (0..10i32).flat_map(i32::to_le_bytes).collect();
+    fs::write(path.join("gt10.i32"), nearest).unwrap();
+    let data = path.display().to_string();
+    let bench = [
+        "bench",
+        "--data",
+        &data,
+        "--task",
+        "vector",
+        "--filter-share",
+        "0.5",
+    ];
+    let lines = json(0, &bench);
+    let of = |result: &str| lines.iter().filter(|line| line["result"] == result).count();
+    assert_eq!(
+        (of("build"), of("open"), of("search"), of("exact_scan")),
+        (1, 1, 24, 1)
+    );
+    let more = ["search_codes", "search_dead", "search_correlated"].map(of);
+    assert_eq!(more, [1, 3, 12]);
+    let found = |line: &Value| line["recall10"].as_f64().unwrap();
+    let searches: Vec<_> = lines
+        .iter()
+        .filter(|line| line["result"] == "search")
+        .collect();
+    // The ten are those around 0.05; gt10 has the first ten, of which nine or ten are.
+    assert!(
+        searches.iter().all(|line| found(line) >= 0.9),
+        "{searches:?}"
+    );
+    for line in &lines {
+        assert_eq!(
+            (&line["task"], &line["system"]),
+            (&"vector".into(), &"loci".into())
+        );
+        assert_eq!((&line["n"], &line["threads"]), (&300.into(), &1.into()));
+    }
+    let wrong = [
+        "bench",
+        "--data",
+        &data,
+        "--task",
+        "vector",
+        "--variant",
+        "i3",
+    ];
+    refused(2, &wrong, "i4 and b1 are possible");
+    fs::write(path.join("queries.f32"), [0; 7]).unwrap();
+    refused(1, &bench, "queries.f32");
+}
+
+#[test]
+fn the_graph_is_measured_over_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = data_folder(folder.path());
+    let path = Path::new(&data);
+    let walks = ["bench", "--data", &data, "--task", "graph"];
+    refused(1, &walks, "entities.jsonl");
+    // A chain of six, of which the third is asked for: two hops do not reach the last.
+    let entities: Vec<String> = (0..6).map(|n| format!("{{\"name\":\"e{n}\"}}")).collect();
+    fs::write(path.join("entities.jsonl"), entities.join("\n")).unwrap();
+    let relations: Vec<String> = (0..5).map(|n| format!("{n}\t{}\t1", n + 1)).collect();
+    fs::write(path.join("relations.tsv"), relations.join("\n")).unwrap();
+    fs::write(path.join("mentions.tsv"), "2\t1\n5\t0\n4\t2\n").unwrap();
+    let questions = "{\"id\":\"q1\",\"text\":\"x\",\"seeds\":[2]}\n{\"id\":\"q2\",\"text\":\"y\",\"seeds\":[5]}\n";
+    fs::write(path.join("queries.jsonl"), questions).unwrap();
+    fs::write(path.join("graph20.jsonl"), "[1, 2]\n[0, 2]\n").unwrap();
+    let lines = json(0, &walks);
+    let of = |result: &str| lines.iter().find(|line| line["result"] == result).unwrap();
+    assert_eq!(of("search")["same_as_reference"], 1.0);
+    assert_eq!(of("build")["concepts"], 6);
+    let lines = json(0, &["bench", "--data", &data, "--task", "algorithms"]);
+    let of = |result: &str| lines.iter().find(|line| line["result"] == result).unwrap();
+    assert!(of("pagerank")["s"].as_f64() > Some(0.0));
+    let communities = of("communities");
+    assert_eq!(
+        (&communities["connected"], &communities["same_twice"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(communities["count"], 2, "{communities}");
 }

@@ -1,29 +1,17 @@
 //! The real binary: questions of a data folder judged, two ways to ask compared.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
-use assert_cmd::Command;
 use serde_json::{Value, json};
 
-fn loci(args: &[&str]) -> Output {
-    Command::cargo_bin("loci")
-        .unwrap()
-        .args(args)
-        .output()
-        .unwrap()
-}
+use common::{data_folder, db_path, json, refused, text};
 
 /// Runs `loci eval` and reads standard output as JSON lines.
 fn eval(args: &[&str]) -> Vec<Value> {
-    let output = loci(&[&["eval", "--json"], args].concat());
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {errors}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json(0, &[&["eval"], args].concat())
 }
 
 const BIRDS: [&str; 6] = ["heron", "egret", "swift", "stork", "raven", "eagle"];
@@ -83,10 +71,8 @@ fn means_have_intervals_and_citations_are_checked() {
     );
     assert!(text.get("options").is_none());
 
-    let wrong = loci(&["eval", "--data", &data, "--strategy", "magic"]);
-    let errors = String::from_utf8_lossy(&wrong.stderr);
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(errors.contains("auto, hybrid, staged, global"), "{errors}");
+    let wrong = ["eval", "--data", &data, "--strategy", "magic"];
+    refused(2, &wrong, "auto, hybrid, staged, global");
 }
 
 #[test]
@@ -117,12 +103,11 @@ fn two_ways_to_ask_are_compared_question_by_question() {
     let counts = ["better", "worse", "same"].map(|of| recall[of].as_u64().unwrap());
     assert_eq!(counts, [0, 1, 5]);
     assert_eq!(recall["ci95"], json!([-0.5, 0.0]));
-    let read = loci(&[&["eval"][..], &args, &["--against", "k=1"]].concat());
-    assert!(String::from_utf8_lossy(&read.stdout).contains("b - a"));
+    let read = text(0, &[&["eval"][..], &args, &["--against", "k=1"]].concat());
+    assert!(read.contains("b - a"), "{read}");
 
     for wrong in ["kk=1", "k", "vector=[1]"] {
-        let output = loci(&["eval", "--data", &data, "--against", wrong]);
-        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        text(2, &["eval", "--data", &data, "--against", wrong]);
     }
 }
 
@@ -167,7 +152,7 @@ fn recall_is_told_by_place_and_length() {
 fn times_are_told_of_what_was_done() {
     let temporary = tempfile::tempdir().unwrap();
     let data = folder(&temporary.path().join("data"), false);
-    let db = temporary.path().join("store").display().to_string();
+    let db = db_path(temporary.path());
     let args = [
         "--data",
         &data,
@@ -183,7 +168,36 @@ fn times_are_told_of_what_was_done() {
     assert_eq!(first["documents"], 6);
     let again = &eval(&args)[0]["timing"];
     assert!(again.get("file_to_queryable_s").is_none(), "{again}");
-    let stats = loci(&["stats", "--db", &db, "--items", "--json"]);
-    let stats: Value = serde_json::from_slice(&stats.stdout).unwrap();
+    let stats = &json(0, &["stats", "--db", &db, "--items"])[0];
     assert_eq!(stats["items"]["items"], 0);
+}
+
+#[test]
+fn a_data_folder_is_loaded_asked_and_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = data_folder(folder.path());
+    let lines = json(0, &["eval", "--data", &data]);
+    let by_name = |name: &str| lines.iter().find(|line| line["strategy"] == name).unwrap();
+    assert_eq!(lines.len(), 5);
+    assert_eq!(by_name("vector")["mrr@10"], 1.0);
+    // The camel is not named in the question, the walk over the sand finds it; the other question names no concept
+    // at all, and is near to some.
+    assert_eq!(by_name("graph")["recall@2"], 1.0);
+    let far = ["--strategy", "graph", "--set", "concept_similarity_min=1.5"];
+    let far = eval(&[&["--data", &data][..], &far].concat());
+    assert_eq!(far[0]["recall@2"], 0.5);
+    assert_eq!(by_name("hybrid")["recall@2"], 1.0);
+    assert_eq!(by_name("text")["queries"], 2);
+    let db = db_path(folder.path());
+    json(
+        0,
+        &["load", "--db", &db, "--data", &data, "--embedder", "none"],
+    );
+    let stats = &json(0, &["stats", "--db", &db, "--recount"])[0]["stats"];
+    assert_eq!(
+        (&stats["documents"], &stats["relations"]),
+        (&Value::from(3), &Value::from(1))
+    );
+    let concept = &json(0, &["concept", "--db", &db, "sand"])[0];
+    assert_eq!(concept["relations"][0]["type"], "is covered by");
 }

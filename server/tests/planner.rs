@@ -1,24 +1,13 @@
 //! From files to plans: what the binary makes of a textbook, and how questions of several kinds are answered from it.
 
+mod common;
+
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
-/// Runs, expects success, and reads standard output as JSON lines.
-fn json(args: &[&str]) -> Vec<Value> {
-    let mut command = Command::cargo_bin("loci").unwrap();
-    let output = command.args(args).arg("--json").output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{args:?}: {errors}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let lines = text.lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
+use common::{db_path, json, samples, store};
 
 const TOPICS: [(&str, &str, &str); 4] = [
     ("Force", "push or pull upon a body", "A horse pulls a cart"),
@@ -54,18 +43,13 @@ fn textbook() -> String {
     text
 }
 
-fn store(folder: &Path) -> String {
-    let books = folder.join("books");
-    fs::create_dir(&books).unwrap();
-    fs::write(books.join("mechanics.md"), textbook()).unwrap();
-    fs::write(
-        books.join("letter.txt"),
-        "My father wrote that the momentum of a river turns the mill.\n",
+/// A store of the textbook and of a letter that has no sections.
+fn library(folder: &Path) -> String {
+    let letter = "My father wrote that the momentum of a river turns the mill.\n";
+    store(
+        folder,
+        &[("mechanics.md", &textbook()), ("letter.txt", letter)],
     )
-    .unwrap();
-    let db = folder.join("store").display().to_string();
-    json(&["ingest", "--db", &db, books.to_str().unwrap()]);
-    db
 }
 
 fn types(answer: &Value) -> BTreeSet<&str> {
@@ -76,7 +60,7 @@ fn types(answer: &Value) -> BTreeSet<&str> {
 #[test]
 fn a_textbook_answers_by_definition_example_and_exercise() {
     let folder = tempfile::tempdir().unwrap();
-    let db = store(folder.path());
+    let db = library(folder.path());
     for (question, intent, want) in [
         ("What is momentum?", "concept", ["concept", "example"]),
         (
@@ -90,7 +74,7 @@ fn a_textbook_answers_by_definition_example_and_exercise() {
             ["example", "question"],
         ),
     ] {
-        let answer = &json(&["search", "--db", &db, question, "-k", "2"])[0];
+        let answer = &json(0, &["search", "--db", &db, question, "-k", "2"])[0];
         assert_eq!(answer["intent"], intent, "{question}");
         assert_eq!(types(answer), want.into(), "{question}: {answer:#}");
         let hits = answer["hits"].as_array().unwrap();
@@ -104,14 +88,17 @@ fn a_textbook_answers_by_definition_example_and_exercise() {
 #[test]
 fn a_question_about_structure_is_answered_by_sections_and_by_what_has_none() {
     let folder = tempfile::tempdir().unwrap();
-    let db = store(folder.path());
-    let answer = &json(&[
-        "search",
-        "--db",
-        &db,
-        "Which sections cover momentum?",
-        "--explain",
-    ])[0];
+    let db = library(folder.path());
+    let answer = &json(
+        0,
+        &[
+            "search",
+            "--db",
+            &db,
+            "Which sections cover momentum?",
+            "--explain",
+        ],
+    )[0];
     assert!(answer["why"].as_str().unwrap().contains("sections"));
     let hits = answer["hits"].as_array().unwrap();
     assert_eq!(hits[0]["level"], "section");
@@ -125,8 +112,8 @@ fn a_question_about_structure_is_answered_by_sections_and_by_what_has_none() {
 #[test]
 fn hits_of_files_are_cited_by_heading_line_and_link() {
     let folder = tempfile::tempdir().unwrap();
-    let db = store(folder.path());
-    let answer = &json(&["search", "--db", &db, "What is energy?", "-k", "1"])[0];
+    let db = library(folder.path());
+    let answer = &json(0, &["search", "--db", &db, "What is energy?", "-k", "1"])[0];
     let hit = &answer["hits"][0];
     let citation = &hit["citation"];
     let label = citation["label"].as_str().unwrap();
@@ -157,38 +144,40 @@ fn hits_of_files_are_cited_by_heading_line_and_link() {
 #[test]
 fn a_question_about_everything_goes_to_digests_once_there_are_any() {
     let folder = tempfile::tempdir().unwrap();
-    let db = folder.path().join("store").display().to_string();
-    let samples = format!("{}/samples", env!("CARGO_MANIFEST_DIR"));
+    let db = db_path(folder.path());
     let files = ["memory-palaces.md", "inverted-index.html", "ring_buffer.rs"];
-    let files = files.map(|name| format!("{samples}/{name}"));
-    json(&["ingest", "--db", &db, &files[0], &files[1], &files[2]]);
+    let files = files.map(|name| format!("{}/{name}", samples()));
+    json(0, &["ingest", "--db", &db, &files[0], &files[1], &files[2]]);
     let question = "What are the main themes across all documents?";
-    let before = &json(&["search", "--db", &db, question])[0];
+    let before = &json(0, &["search", "--db", &db, question])[0];
     assert_eq!(before["strategy"], "hybrid");
-    json(&["analyze", "--db", &db]);
-    let after = &json(&["search", "--db", &db, question, "--explain"])[0];
+    json(0, &["analyze", "--db", &db]);
+    let after = &json(0, &["search", "--db", &db, question, "--explain"])[0];
     assert_eq!(after["strategy"], "global", "{:#}", after["why"]);
-    let digests = json(&["communities", "--db", &db]).len();
+    let digests = json(0, &["communities", "--db", &db]).len();
     assert_eq!(
         after["communities"].as_array().unwrap().len(),
         digests.min(5)
     );
     assert!(!after["hits"].as_array().unwrap().is_empty());
     let local = format!("{} on the inverted index?", question.trim_end_matches('?'));
-    let local = &json(&["search", "--db", &db, &local])[0];
+    let local = &json(0, &["search", "--db", &db, &local])[0];
     assert_eq!(
         local["strategy"], "hybrid",
         "it names a concept: {}",
         local["concepts"]
     );
-    let filtered = &json(&[
-        "search",
-        "--db",
-        &db,
-        question,
-        "--filter",
-        "file_type = code",
-    ])[0];
+    let filtered = &json(
+        0,
+        &[
+            "search",
+            "--db",
+            &db,
+            question,
+            "--filter",
+            "file_type = code",
+        ],
+    )[0];
     assert_eq!(filtered["strategy"], "hybrid");
     assert!(!filtered["hits"].as_array().unwrap().is_empty());
 }
@@ -196,16 +185,19 @@ fn a_question_about_everything_goes_to_digests_once_there_are_any() {
 #[test]
 fn stages_work_where_documents_have_neither_summaries_nor_statements() {
     let folder = tempfile::tempdir().unwrap();
-    let db = store(folder.path());
-    let answer = &json(&[
-        "search",
-        "--db",
-        &db,
-        "momentum",
-        "--strategy",
-        "staged",
-        "--explain",
-    ])[0];
+    let db = library(folder.path());
+    let answer = &json(
+        0,
+        &[
+            "search",
+            "--db",
+            &db,
+            "momentum",
+            "--strategy",
+            "staged",
+            "--explain",
+        ],
+    )[0];
     let hits = answer["hits"].as_array().unwrap();
     let documents: BTreeSet<&str> = hits
         .iter()

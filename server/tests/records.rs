@@ -1,61 +1,35 @@
 //! The real binary: an answer is recorded, judged, asked again after a change, and forgotten.
 
-use std::fs;
-use std::path::Path;
-use std::process::Output;
+mod common;
 
-use assert_cmd::Command;
+use std::path::Path;
+
 use serde_json::{Value, json};
 
-fn loci(args: &[&str]) -> Output {
-    Command::cargo_bin("loci")
-        .unwrap()
-        .args(args)
-        .output()
-        .unwrap()
-}
-
-/// Runs, expects this exit status, and reads standard output as JSON lines.
-fn run(status: i32, args: &[&str]) -> Vec<Value> {
-    let output = loci(&[args, &["--json"]].concat());
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{args:?}: {errors}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
-/// What a person reads.
-fn told(args: &[&str]) -> String {
-    let output = loci(args);
-    assert!(output.status.success(), "{args:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
+use common::{json, refused, store, text};
 
 /// A store of three notes about birds.
 fn birds(folder: &Path) -> String {
-    let notes = folder.join("notes");
-    fs::create_dir(&notes).unwrap();
-    for (name, text) in [
+    let notes = [
         (
-            "heron",
-            "The heron stands in the reeds. A heron waits for fish.",
+            "heron.md",
+            "# heron\n\nThe heron stands in the reeds. A heron waits for fish.\n",
         ),
-        ("egret", "The egret stands beside the heron and is white."),
-        ("swift", "The swift sleeps on the wing and never stands."),
-    ] {
-        let text = format!("# {name}\n\n{text}\n");
-        fs::write(notes.join(format!("{name}.md")), text).unwrap();
-    }
-    let db = folder.join("store").display().to_string();
-    run(0, &["ingest", "--db", &db, notes.to_str().unwrap()]);
-    db
+        (
+            "egret.md",
+            "# egret\n\nThe egret stands beside the heron and is white.\n",
+        ),
+        (
+            "swift.md",
+            "# swift\n\nThe swift sleeps on the wing and never stands.\n",
+        ),
+    ];
+    store(folder, &notes)
 }
 
 fn ask(db: &str, question: &str) -> Value {
     let args = ["search", "--db", db, "--strategy", "text", "--record"];
-    run(0, &[&args[..], &[question]].concat()).remove(0)
+    json(0, &[&args[..], &[question]].concat()).remove(0)
 }
 
 #[test]
@@ -72,14 +46,14 @@ fn an_answer_is_recorded_judged_and_asked_again() {
     assert_eq!(documents, ["heron.md", "egret.md", "swift.md"]);
     let [heron, egret, swift] = [0, 1, 2].map(|at| hits[at]["chunk"].as_str().unwrap());
 
-    let said = run(0, &["feedback", "--db", db, "1", "1", "used"]);
+    let said = json(0, &["feedback", "--db", db, "1", "1", "used"]);
     assert_eq!(
         said,
         [json!({ "response": 1, "hit": "1", "feedback": "used" })]
     );
-    run(0, &["feedback", "--db", db, "1", egret, "helpful"]);
-    run(0, &["feedback", "--db", db, "1", swift, "wrong"]);
-    let record = &run(0, &["records", "--db", db])[0];
+    json(0, &["feedback", "--db", db, "1", egret, "helpful"]);
+    json(0, &["feedback", "--db", db, "1", swift, "wrong"]);
+    let record = &json(0, &["records", "--db", db])[0];
     assert_eq!(record["question"], "heron stands");
     assert_eq!(record["options"]["strategy"], "text");
     let feedback: Vec<&Value> = record["hits"]
@@ -92,7 +66,7 @@ fn an_answer_is_recorded_judged_and_asked_again() {
     assert_eq!(record["hits"][0]["method"], "keyword");
 
     // Nothing has changed: everything is where it was.
-    let replay = run(0, &["records", "--db", db, "--replay"]);
+    let replay = json(0, &["records", "--db", db, "--replay"]);
     assert_eq!(replay[0]["kept"], json!([heron, egret, swift]));
     let figures = &replay[1]["replay"];
     assert_eq!(
@@ -102,9 +76,9 @@ fn an_answer_is_recorded_judged_and_asked_again() {
     assert_eq!(figures["wrong_in_5_now"], 1.0);
 
     // The best hit goes, and only one is asked for.
-    run(0, &["delete", "--db", db, "heron.md"]);
+    json(0, &["delete", "--db", db, "heron.md"]);
     let args = ["records", "--db", db, "--replay", "--set", "k=1"];
-    let replay = run(0, &args);
+    let replay = json(0, &args);
     assert_eq!(replay[0]["gone"], json!([heron]));
     assert_eq!(replay[0]["lost"], json!([swift]));
     let judged = &replay[0]["judged"];
@@ -127,7 +101,7 @@ fn an_answer_is_recorded_judged_and_asked_again() {
         (&figures["wrong_in_5_then"], &figures["wrong_in_5_now"]),
         (&json!(1.0), &json!(0.0))
     );
-    let read = told(&args);
+    let read = text(0, &args);
     assert!(
         read.contains("0.500 → 1.000") && read.contains("used 1 → gone"),
         "{read}"
@@ -140,7 +114,7 @@ fn records_are_listed_newest_first_and_forgotten_by_age() {
     let db = &birds(folder.path())[..];
     assert!(ask(db, "swift")["response"] == 1 && ask(db, "egret")["response"] == 2);
     let responses = |args: &[&str]| -> Vec<u64> {
-        let lines = run(0, &[&["records", "--db", db], args].concat());
+        let lines = json(0, &[&["records", "--db", db], args].concat());
         lines
             .iter()
             .map(|line| line["response"].as_u64().unwrap())
@@ -149,15 +123,15 @@ fn records_are_listed_newest_first_and_forgotten_by_age() {
     assert_eq!(responses(&[]), [2, 1]);
     assert_eq!(responses(&["--limit", "1"]), [2]);
     assert_eq!(responses(&["1"]), [1]);
-    assert!(told(&["records", "--db", db, "1"]).contains("keyword"));
-    let forget = |days| run(0, &["records", "--db", db, "--forget-before", days]);
+    assert!(text(0, &["records", "--db", db, "1"]).contains("keyword"));
+    let forget = |days| json(0, &["records", "--db", db, "--forget-before", days]);
     assert_eq!(forget("1"), [json!({ "forgotten": 0 })]);
     assert_eq!(forget("0"), [json!({ "forgotten": 2 })]);
     assert!(responses(&[]).is_empty());
     assert_eq!(ask(db, "heron")["response"], 3, "an id is given once");
-    assert!(told(&["search", "--db", db, "heron", "--record"]).ends_with("Recorded as 4\n"));
+    assert!(text(0, &["search", "--db", db, "heron", "--record"]).ends_with("Recorded as 4\n"));
     assert_eq!(
-        run(0, &["search", "--db", db, "heron"])[0].get("response"),
+        json(0, &["search", "--db", db, "heron"])[0].get("response"),
         None
     );
 }
@@ -194,9 +168,6 @@ fn wrong_calls_say_what_is_right() {
         ),
     ];
     for (status, args, says) in cases {
-        let output = loci(args);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(*status), "{args:?}: {errors}");
-        assert!(errors.contains(says), "{args:?}: {errors}");
+        refused(*status, args, says);
     }
 }

@@ -1,0 +1,236 @@
+//! Documents through the real binary: from file to cited answer, then changed, deleted and compacted.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use common::{db_path, json, recount, samples, text, write_files};
+
+/// A folder of five sample documents, two of them code in a folder of its own.
+fn documents(folder: &Path) -> String {
+    let path = folder.join("documents");
+    fs::create_dir_all(path.join("code")).unwrap();
+    for name in [
+        "memory-palaces.md",
+        "inverted-index.html",
+        "transactions.pdf",
+    ] {
+        fs::copy(format!("{}/{name}", samples()), path.join(name)).unwrap();
+    }
+    for name in ["ring_buffer.rs", "nearest.py"] {
+        fs::copy(
+            format!("{}/{name}", samples()),
+            path.join("code").join(name),
+        )
+        .unwrap();
+    }
+    path.display().to_string()
+}
+
+#[test]
+fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (db, documents) = (db_path(folder.path()), documents(folder.path()));
+    let lines = json(0, &["ingest", "--db", &db, &documents]);
+    let statuses = |lines: &[Value]| -> Vec<String> {
+        let rows = lines.iter().filter_map(|line| line["status"].as_str());
+        rows.map(String::from).collect()
+    };
+    assert_eq!(statuses(&lines), ["added"; 5]);
+    assert_eq!(lines[5]["summary"]["added"], 5);
+    assert_eq!(lines[0]["document"], "code/nearest.py");
+    let again = json(0, &["ingest", "--db", &db, &documents, &documents]);
+    assert_eq!(statuses(&again), ["unchanged"; 5]);
+    assert_eq!(again[0]["chunks"], lines[0]["chunks"]);
+
+    let asked = "The disk reported a problem when I flushed the file. May I simply try again?";
+    let answer = &json(
+        0,
+        &["search", "--db", &db, asked, "--explain", "--budget", "300"],
+    )[0];
+    let best = &answer["hits"][0];
+    assert_eq!(best["document"], "transactions.pdf");
+    assert_eq!(best["citation"]["pages"], serde_json::json!([5, 6]));
+    let label = best["citation"]["label"].as_str().unwrap();
+    assert_eq!(label, "Pages 5–6, 4.3 When the flush reports an error");
+    assert!(best["parent"]["text"].as_str().unwrap().len() >= best["text"].as_str().unwrap().len());
+    assert!(answer["context"]["tokens"].as_u64().unwrap() <= 300);
+    assert!(
+        answer["explain"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|s| s["operator"] == "vector")
+    );
+
+    let chunk = best["chunk"].as_str().unwrap();
+    let shown = &json(0, &["show", "--db", &db, chunk])[0];
+    let beside = ["previous", "next"].map(|key| shown[key].as_str());
+    let (other, back) = match beside {
+        [Some(previous), _] => (previous, "next"),
+        [None, next] => (next.unwrap(), "previous"),
+    };
+    assert_eq!(json(0, &["show", "--db", &db, other])[0][back], chunk);
+    assert_eq!(shown["citation"], best["citation"]);
+    let document = &json(0, &["show", "--db", &db, "transactions.pdf"])[0];
+    assert_eq!(document["document"]["file_type"], "pdf");
+    assert!(document["chunks"].as_array().unwrap().len() > 8);
+
+    let filter = "file_type = code and document prefix \"code/\"";
+    let only = &json(0, &["search", "--db", &db, "search", "--filter", filter])[0];
+    let hits = only["hits"].as_array().unwrap();
+    assert!(!hits.is_empty());
+    assert!(
+        hits.iter()
+            .all(|hit| hit["document"].as_str().unwrap().starts_with("code/"))
+    );
+
+    assert_eq!(recount(&db)["documents"], 5);
+}
+
+#[test]
+fn what_is_not_supported_is_said_and_nothing_of_it_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let files = folder.path().join("files");
+    write_files(
+        &files,
+        &[
+            ("good.md", "# Title\n\nSome text about rivers.\n"),
+            ("slides.pptx", "PK\x03\x04 not read"),
+            ("broken.pdf", "%PDF-1.4\nnothing of it is true"),
+            ("empty.md", ""),
+        ],
+    );
+    let lines = json(1, &["ingest", "--db", &db, files.to_str().unwrap()]);
+    let failed: Vec<&str> = lines
+        .iter()
+        .filter(|line| line["status"] == "failed")
+        .map(|line| line["document"].as_str().unwrap())
+        .collect();
+    assert_eq!(failed, ["broken.pdf", "empty.md", "slides.pptx"]);
+    let error = lines[3]["error"].as_str().unwrap();
+    assert!(error.contains("not supported yet"), "{error}");
+    assert_eq!(json(0, &["stats", "--db", &db])[0]["documents"], 1);
+}
+
+#[test]
+fn a_changed_file_is_updated_and_a_vanished_word_is_no_longer_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let file = folder.path().join("note.md");
+    let path = file.to_str().unwrap();
+    fs::write(
+        &file,
+        "# Note\n\nThe heron stands in the reeds.\n\n## Later\n\nIt flies.\n",
+    )
+    .unwrap();
+    let ingest = [
+        "ingest",
+        "--db",
+        &db,
+        path,
+        "--key",
+        "my-note",
+        "--collection",
+        "birds",
+    ];
+    json(0, &ingest);
+    let before = &json(0, &["search", "--db", &db, "heron", "--strategy", "text"])[0]["hits"][0];
+    assert_eq!(before["document"], "birds::my-note");
+    fs::write(
+        &file,
+        "# Note\n\nThe egret stands in the reeds.\n\n## Later\n\nIt flies.\n",
+    )
+    .unwrap();
+    let lines = json(0, &ingest);
+    assert_eq!(lines[0]["status"], "updated");
+    let gone = &json(0, &["search", "--db", &db, "heron", "--strategy", "text"])[0];
+    assert_eq!(gone["hits"], Value::Array(Vec::new()));
+    let flies = &json(0, &["search", "--db", &db, "flies", "--strategy", "text"])[0]["hits"][0];
+    assert_eq!(flies["citation"]["path"], serde_json::json!(["Note"]));
+    assert_eq!(flies["citation"]["lines"], serde_json::json!([1, 7]));
+}
+
+#[test]
+fn the_demonstration_answers_each_question_from_the_right_document() {
+    let answers = json(0, &["demo"]);
+    let expected = fs::read_to_string(format!("{}/questions.tsv", samples())).unwrap();
+    let expected: Vec<Vec<&str>> = expected.lines().map(|l| l.split('\t').collect()).collect();
+    assert_eq!(answers.len(), expected.len());
+    for (answer, expected) in answers.iter().zip(&expected) {
+        let hits = answer["hits"].as_array().unwrap();
+        assert_eq!(answer["question"], expected[0]);
+        let found = hits
+            .iter()
+            .any(|hit| hit["document"] == format!("demo::{}", expected[1]));
+        assert!(found, "{}: {hits:#?}", expected[0]);
+    }
+}
+
+#[test]
+fn deleted_documents_are_gone_and_missing_ones_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let documents = documents(folder.path());
+    json(
+        0,
+        &["ingest", "--db", &db, &documents, "--collection", "all"],
+    );
+    let keys = ["code/nearest.py", "no-such.md", "memory-palaces.md"];
+    let delete = ["delete", "--db", &db, "--collection", "all"];
+    let lines = json(1, &[&delete[..], &keys[..]].concat());
+    let told: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|line| {
+            let field = |name: &str| line[name].as_str().unwrap();
+            (field("document"), field("status"))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("all::code/nearest.py", "deleted"),
+            ("all::no-such.md", "missing"),
+            ("all::memory-palaces.md", "deleted"),
+        ]
+    );
+    json(0, &["delete", "--db", &db, "all::code/ring_buffer.rs"]);
+    json(1, &["show", "--db", &db, "all::memory-palaces.md"]);
+    assert_eq!(recount(&db)["documents"], 2);
+    text(2, &["delete", "--db", &db, ""]);
+}
+
+#[test]
+fn a_compacted_store_is_smaller_and_answers_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let documents = documents(folder.path());
+    json(0, &["ingest", "--db", &db, &documents]);
+    json(0, &["ingest", "--db", &db, &documents, "--force"]);
+    let ask = ["search", "--db", &db, "walking to a place", "-k", "3"];
+    let chunks = |answer: &Value| -> Vec<Value> {
+        let hits = answer["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["chunk"].clone()).collect()
+    };
+    let before = chunks(&json(0, &ask)[0]);
+    let compacted = &json(0, &["compact", "--db", &db])[0];
+    assert_eq!(compacted["segments_after"], 1, "{compacted}");
+    let bytes = |name: &str| compacted[name].as_u64().unwrap();
+    assert!(bytes("bytes_after") < bytes("bytes_before"), "{compacted}");
+    assert_eq!(chunks(&json(0, &ask)[0]), before);
+    let stats = recount(&db);
+    assert_eq!(
+        (&stats["dead_chunks"], &stats["old_views"]),
+        (&0.into(), &0.into())
+    );
+    let files = stats["segment_file_bytes"].as_u64().unwrap();
+    let database = stats["database_bytes"].as_u64().unwrap();
+    // Closing and opening it moves redb's own pages a little.
+    assert!(files + database < bytes("bytes_before"), "{stats}");
+    let told = text(0, &["compact", "--db", &db]);
+    assert!(told.starts_with("segments 1 → 1, bytes "), "{told}");
+}
