@@ -459,8 +459,11 @@ impl<'v> Run<'v> {
     }
 }
 
+/// How many times as many places are asked for.
+const SEARCHED_MORE: usize = 16;
+
 /// The `k` best that `find` finds in the layers at hand. What lies in others is little, as extractors speak of
-/// leaves, so only where it took too many places all are asked for.
+/// leaves; where it takes too many places, more are asked for once.
 fn searched<T>(
     find: impl Fn(usize) -> Vec<T>,
     k: usize,
@@ -471,7 +474,7 @@ fn searched<T>(
     let is_cut = found.len() >= first;
     found.retain(&is_searched);
     if is_cut && found.len() < k {
-        found = find(usize::MAX);
+        found = find(first.saturating_mul(SEARCHED_MORE));
         found.retain(&is_searched);
     }
     found.truncate(k);

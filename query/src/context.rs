@@ -82,7 +82,7 @@ pub struct Extent<'a> {
 /// `tokens` estimates what a text costs; a longer text must not cost less. When not even the best
 /// hit fits, its beginning is shown, cut between words.
 ///
-/// Costs some estimates of the whole text for every doubling of the hits that fit, and one for each that does not;
+/// Costs an estimate of the whole text for every doubling of the hits that fit, and some for each that does not;
 /// after [`MISSES_MAX`] in a row that do not fit, the rest are left out.
 pub fn assemble(hits: &[Passage<'_>], budget: usize, tokens: &dyn Fn(&str) -> usize) -> Context {
     let mut plan = Plan::default();

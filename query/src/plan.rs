@@ -386,8 +386,16 @@ impl Planned<'_> {
         let (documents, sections, statements) = self.request.stages;
         let summaries = self.holds.summaries.then_some(Level::Summary);
         self.stage(summaries, Extent::Document, documents);
-        let parents = self.holds.sections.then_some(Level::Section);
-        self.stage(parents, Extent::Section, sections);
+        let limits = self.request.level_limits.iter().map(|(level, _)| level);
+        // A summary is in no section.
+        if !levels
+            .iter()
+            .chain(limits)
+            .any(|level| *level == Level::Summary)
+        {
+            let parents = self.holds.sections.then_some(Level::Section);
+            self.stage(parents, Extent::Section, sections);
+        }
         self.within(levels);
         self.hits(Some(statements));
     }
@@ -479,7 +487,7 @@ impl Planned<'_> {
     }
 
     /// Whether concepts that the question does not name are looked for: where they start the graph arm alone, or are
-    /// told. Beside other arms they change no order, as they cover no word of the question.
+    /// told. Beside other arms they change no order.
     fn is_near_told(&self) -> bool {
         let request = self.request;
         let starts = request.seeds.question && request.seeds.concepts.is_empty();

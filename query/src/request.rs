@@ -64,7 +64,7 @@ impl Strategy {
 
     /// Whether the question's vector can be of use.
     pub const fn uses_vectors(self) -> bool {
-        !matches!(self, Strategy::Text | Strategy::Graph)
+        !matches!(self, Strategy::Text)
     }
 
     /// The strategy with this name.
@@ -140,7 +140,8 @@ pub struct Rerank {
     /// `1 + weight · density`, the citations it makes for every 50 tokens, 1 at most.
     pub citations: f32,
     /// How much being cited counts for a chunk, 0..=1: its score is multiplied by `1 + weight · renown`, which goes
-    /// with the logarithm of the documents that cite its own, 1 from 99 on. Costs a read a document.
+    /// with the logarithm of the documents that cite its own, 1 from 99 on. Costs a read for each document among the
+    /// candidates, and one for each citation of it.
     pub cited: f32,
 }
 

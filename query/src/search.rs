@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Instant;
 
-use loci_graph::{CitationsView, GraphView, HopOptions, How, Link};
+use loci_graph::{CitationsView, GraphView, HopOptions, How, Link, two_hop};
 use loci_index::analysis::{Analyzer, Language, untagged};
 use loci_index::text::{self, Highlighter, TextQuery, TextScratch, Unknown};
 use loci_index::vector::VectorScratch;
@@ -150,6 +150,8 @@ struct Analysed {
     /// The number of the word that each term is of.
     words: Vec<u32>,
     links: Vec<Link>,
+    /// Concepts that it does not name but is near to, where it names none.
+    near: Vec<Link>,
     /// The share of the terms that the concepts cover, by weight; 1 where the request says where else to start.
     coverage: f32,
 }
@@ -317,14 +319,14 @@ impl Execution<'_, '_> {
         let Some(question) = &self.plan.request.vector else {
             return Ok(());
         };
-        let named = std::mem::take(&mut self.analysed.links);
+        let names_any = !self.analysed.links.is_empty();
         let mut trace = std::mem::take(&mut self.run.trace);
         let (graph, view, effort) = (self.graph, self.run.view, self.plan.request.effort);
         let (found, run) = (&self.lists.vector, &self.run);
         let scratch = &mut self.scratch.vector;
         let work = || {
-            if !named.is_empty() {
-                return Ok(named);
+            if names_any {
+                return Ok(Vec::new());
             }
             let nearest = match found.is_empty() {
                 true => &run.nearest(question, chunks, effort, scratch)?,
@@ -333,9 +335,9 @@ impl Execution<'_, '_> {
             let nearest = nearest.iter().take(chunks).map(|hit| hit.ordinal);
             Ok(near_concepts(view, graph, question, nearest, kept))
         };
-        let links = trace.step("near", work, |links| links.len());
+        let near = trace.step("near", work, |near| near.len());
         self.run.trace = trace;
-        self.analysed.links = links?;
+        self.analysed.near = near?;
         Ok(())
     }
 
@@ -359,7 +361,9 @@ impl Execution<'_, '_> {
             paths: request.concepts,
             ..HopOptions::default()
         };
+        let alone = self.plan.strategy == Strategy::Graph;
         let links = match question {
+            true if alone => self.analysed.told(),
             true => &self.analysed.links[..],
             false => &[],
         };
@@ -373,7 +377,7 @@ impl Execution<'_, '_> {
             }
         };
         if links.is_empty() && request.seeds.concepts.is_empty() && heads.is_empty() {
-            return Ok(());
+            return self.around_near(hops);
         }
         let start = Start {
             links,
@@ -385,6 +389,21 @@ impl Execution<'_, '_> {
         let mut found = self.run.graph(self.graph, start, (walk, hops), told, k)?;
         self.told.reached = std::mem::take(&mut found.reached);
         self.lists.graph = found;
+        Ok(())
+    }
+
+    /// What lies around concepts that are near to the question: told, and nothing is ranked by it.
+    fn around_near(&mut self, hops: HopOptions) -> Result<(), QueryError> {
+        let near: Vec<ConceptId> = self.analysed.near.iter().map(|of| of.concept).collect();
+        if near.is_empty() || !self.plan.request.concepts {
+            return Ok(());
+        }
+        let graph = self.graph;
+        let work = || Ok(two_hop(graph, &near, hops).reached);
+        self.told.reached = self
+            .run
+            .trace
+            .step("graph", work, |reached| reached.len())?;
         Ok(())
     }
 
@@ -433,7 +452,7 @@ impl Execution<'_, '_> {
 
     fn communities(&mut self, keep: usize, all: bool) -> Result<(), QueryError> {
         let (plan, graph, view) = (self.plan, self.graph, self.run.view);
-        let Analysed { terms, links, .. } = &self.analysed;
+        let (terms, links) = (&self.analysed.terms, self.analysed.told());
         let analyzer = &mut self.scratch.analyzer;
         let asked = Asked {
             terms,
@@ -582,7 +601,7 @@ impl Execution<'_, '_> {
             false => Vec::new(),
         };
         let concepts = match request.concepts {
-            true => Names::new(view.snapshot().rows()).concepts(&self.analysed.links)?,
+            true => Names::new(view.snapshot().rows()).concepts(self.analysed.told())?,
             false => Vec::new(),
         };
         let communities = self.told.communities.into_iter();
@@ -604,6 +623,16 @@ impl Execution<'_, '_> {
             plan: request.explain.then(|| plan.operators.clone()),
             ..Answer::default()
         })
+    }
+}
+
+impl Analysed {
+    /// The question's concepts: those that it names, else those that it is near to.
+    fn told(&self) -> &[Link] {
+        match self.links.is_empty() {
+            true => &self.near,
+            false => &self.links,
+        }
     }
 }
 

@@ -30,6 +30,28 @@ fn settings_are_read_and_changed_by_name() {
 }
 
 #[test]
+fn options_of_a_call_win_over_settings_of_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    json(0, &["config", "--db", &db, "set", "fusion", "rrf"]);
+    json(0, &["config", "--db", &db, "set", "hops", "3"]);
+    let plan = |set: &[&str]| -> String {
+        let mut args = vec!["search", "--db", &db, "anything", "--explain"];
+        for option in set {
+            args.extend(["--set", option]);
+        }
+        json(0, &args)[0]["plan"].to_string()
+    };
+    let plain = plan(&[]);
+    assert!(plain.contains(r#""rule":"rrf""#), "{plain}");
+    assert!(plain.contains(r#""hops":3"#), "{plain}");
+    let own = plan(&["fusion.vector_share=0.5", "hops=1"]);
+    assert!(own.contains(r#""rule":"mixture""#), "{own}");
+    assert!(own.contains(r#""vector_share":0.5"#), "{own}");
+    assert!(own.contains(r#""hops":1"#), "{own}");
+}
+
+#[test]
 fn text_questions_have_a_language() {
     let folder = tempfile::tempdir().unwrap();
     let (data, db) = (data_folder(folder.path()), db_path(folder.path()));

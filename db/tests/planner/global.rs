@@ -2,12 +2,14 @@
 
 use locidb::query::QueryError;
 use locidb::query::answer::ConceptSource;
+use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::storage::records::Level;
 use locidb::{Error, SearchRequest, Silent, Strategy};
 use std::collections::BTreeSet;
 
 use crate::stores::{
-    EVERYTHING, Part, ask, chunks, document, filtered, paragraph, put, sagas, speaking_of, store,
+    EVERYTHING, Part, ask, chunks, document, filtered, library, paragraph, put, sagas, speaking_of,
+    store,
 };
 
 #[test]
@@ -196,4 +198,33 @@ fn levels_hold_for_the_chunks_that_digests_quote() {
     assert!(!ask(&store, &asked(Level::Paragraph)).hits.is_empty());
     let none = ask(&store, &asked(Level::Sentence));
     assert!(none.hits.is_empty() && !none.communities.is_empty());
+}
+
+#[test]
+fn the_graph_alone_answers_what_the_embedder_finds_near() {
+    let asked = |strategy| SearchRequest {
+        strategy,
+        ..SearchRequest::new("hills, canal and northern sea")
+    };
+    let answer = ask(library(), &asked(Strategy::Graph));
+    assert!(!answer.hits.is_empty());
+    assert!(
+        answer
+            .concepts
+            .iter()
+            .all(|of| of.how == ConceptSource::Vector)
+    );
+    // Beside other arms, what the question is near to is told and moves nothing, however arms are fused.
+    let hybrid = SearchRequest {
+        fusion: Some(Fusion::Rrf(RankWeights::default())),
+        ..asked(Strategy::Hybrid)
+    };
+    let told = ask(library(), &hybrid);
+    assert!(!told.concepts.is_empty());
+    assert!(told.hits.iter().all(|hit| hit.methods.graph.is_none()));
+    let untold = SearchRequest {
+        concepts: false,
+        ..hybrid
+    };
+    assert_eq!(chunks(&ask(library(), &untold)), chunks(&told));
 }

@@ -100,6 +100,11 @@ fn the_last_stage_searches_the_levels_that_are_given() {
     let answer = ask(&store, &request);
     assert_eq!(levels(&answer), [Level::Section].into());
     assert!(answer.hits.iter().all(|hit| hit.document == "consensus"));
+    let summaries = SearchRequest {
+        levels: vec![Level::Summary],
+        ..staged("consensus by votes", (1, 20, 30))
+    };
+    assert_eq!(chunks(&ask(&store, &summaries)), ["consensus#0"]);
     let limited = SearchRequest {
         level_limits: vec![(Level::Section, 1), (Level::Proposition, 1)],
         ..staged("consensus vote producers", (1, 20, 30))

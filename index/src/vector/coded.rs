@@ -21,8 +21,14 @@ const ACROSS: usize = 16;
 /// Numbers that the step of the codes is chosen by.
 const SAMPLE_LEN: usize = 1 << 15;
 
-/// What sums of rounded products may lack, for vectors of length 1.
-const ROUNDING: f32 = 1e-5;
+/// The unit roundoff of `f32`: a sum of n rounded products lacks no more than n of it, for vectors of length 1.
+const ROUNDOFF: f32 = 6e-8;
+
+/// Roundings beside those of the sum.
+const ROUNDINGS: f32 = 64.0;
+
+/// Steps and lengths of queries between which nothing of a product is lost.
+const SOUND: std::ops::Range<f32> = 1e-12..1e12;
 
 /// The codes of a segment, by place.
 #[derive(Debug)]
@@ -64,6 +70,10 @@ impl Coded {
             }
         }
         let quantiser = Quantiser::plain_bytes(&sample, dim);
+        if !SOUND.contains(&quantiser.step) {
+            return None;
+        }
+        let rounding = ROUNDOFF * (dim as f32 + ROUNDINGS);
         let sixteen_len = dim.next_multiple_of(4) * ACROSS;
         let sixteens = count.div_ceil(ACROSS);
         let (mut code, mut scratch) = (Vec::new(), Transformed::default());
@@ -79,7 +89,7 @@ impl Coded {
                 four[lane * 4..lane * 4 + numbers.len()].copy_from_slice(numbers);
             }
             let (missed, kept) = lengths(&vector, &code, quantiser.step);
-            errors[of][lane] = (missed + ROUNDING * (missed + kept), kept);
+            errors[of][lane] = (missed + rounding * (missed + kept), kept);
         }
         Some(Coded {
             quantiser,
@@ -90,15 +100,19 @@ impl Coded {
         })
     }
 
-    /// The scores of all vectors by their codes, and the most that each may be, in `bounds`.
+    /// The scores of all vectors by their codes, and the most that each may be, in `bounds`; `false`: the query is too
+    /// short or too long for them to be sound.
     pub(super) fn scores(
         &self,
         prepared: &[f32],
         metric: Metric,
         query: &mut Query,
         bounds: &mut Bounds,
-    ) {
+    ) -> bool {
         query.set(prepared, &self.quantiser, metric, 1.0);
+        if !SOUND.contains(&query.length()) {
+            return false;
+        }
         let missed = query.missed(&self.quantiser);
         Level::detect().run(Scores {
             coded: self,
@@ -106,20 +120,22 @@ impl Coded {
             missed,
             bounds,
         });
+        true
     }
 }
 
 /// The lengths of what a code lacks of its vector, and of what it stands for.
 fn lengths(vector: &[f32], code: &[u8], step: f32) -> (f32, f32) {
-    let (mut missed, mut kept) = ([0f32; ACROSS], [0f32; ACROSS]);
+    let (mut missed, mut kept) = ([0f64; ACROSS], [0f64; ACROSS]);
     for (numbers, codes) in vector.chunks(ACROSS).zip(code.chunks(ACROSS)) {
         for (lane, (&x, &code)) in numbers.iter().zip(codes).enumerate() {
-            let stood = f32::from(i16::from(code) - 128) * step;
-            missed[lane] += (x - stood) * (x - stood);
+            let stood = f64::from(i16::from(code) - 128) * f64::from(step);
+            let lacks = f64::from(x) - stood;
+            missed[lane] += lacks * lacks;
             kept[lane] += stood * stood;
         }
     }
-    let length = |sums: [f32; ACROSS]| sums.iter().sum::<f32>().sqrt();
+    let length = |sums: [f64; ACROSS]| sums.iter().sum::<f64>().sqrt() as f32;
     (length(missed), length(kept))
 }
 
@@ -166,71 +182,120 @@ mod tests {
     use super::super::{FlatBuilder, VectorQuery, VectorReader, VectorScratch, search};
     use super::*;
 
-    const DIM: usize = 24;
-
     fn reader(vectors: &[Vec<f32>], metric: Metric) -> VectorReader<Vec<u8>> {
-        let mut flat = FlatBuilder::new(DIM, metric).unwrap();
+        let mut flat = FlatBuilder::new(vectors[0].len(), metric).unwrap();
         for (local, vector) in (0u32..).zip(vectors) {
             flat.push(Local(local), vector).unwrap();
         }
         VectorReader::new(flat.finish(), None).unwrap()
     }
 
-    /// Plainly right: every vector at full precision.
+    /// Plainly right: every vector of both segments at full precision.
     fn compared(
-        reader: &VectorReader<Vec<u8>>,
+        segments: &[(&VectorReader<Vec<u8>>, &RoaringBitmap)],
+        filter: Option<&RoaringBitmap>,
         query: &[f32],
-        dead: &RoaringBitmap,
         k: usize,
     ) -> Vec<Scored> {
-        let flat = reader.flat();
-        let mut prepared = Vec::new();
-        let metric = flat.metric();
-        metric.prepare_into(query, DIM, &mut prepared).unwrap();
-        let live = (0..flat.len() as u32).filter(|&local| !dead.contains(local));
-        let mut all: Vec<Scored> = live
-            .map(|local| Scored {
-                ordinal: Ordinal(local),
-                score: metric.score(&prepared, &flat.vector(Local(local)).unwrap()),
-            })
-            .collect();
+        let (mut all, mut base) = (Vec::new(), 0);
+        for (reader, dead) in segments {
+            let flat = reader.flat();
+            let mut prepared = Vec::new();
+            let metric = flat.metric();
+            metric
+                .prepare_into(query, query.len(), &mut prepared)
+                .unwrap();
+            for local in (0..flat.len() as u32).filter(|&local| !dead.contains(local)) {
+                let ordinal = Ordinal(base + local);
+                if filter.is_none_or(|filter| filter.contains(ordinal.0)) {
+                    let score = metric.score(&prepared, &flat.vector(Local(local)).unwrap());
+                    all.push(Scored { ordinal, score });
+                }
+            }
+            base += flat.len() as u32;
+        }
         all.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal)));
         all.truncate(k);
         all
     }
 
-    fn any_vector() -> impl Strategy<Value = Vec<f32>> {
+    /// Vectors of one dimension, some of which are the same, and a query.
+    fn any_vectors() -> impl Strategy<Value = (Vec<Vec<f32>>, Vec<f32>)> {
         // Large numbers beside small ones are cut off by codes.
-        let number = prop_oneof![9 => -0.1f32..0.1, 1 => -5.0f32..5.0];
-        prop::collection::vec(number, DIM).prop_filter("not zero", |v| v.iter().any(|x| *x != 0.0))
+        let number = || prop_oneof![9 => -0.1f32..0.1, 1 => -5.0f32..5.0];
+        (1usize..40).prop_flat_map(move |dim| {
+            let vector = || prop::collection::vec(number(), dim);
+            let vector = move || vector().prop_filter("not zero", |v| v.iter().any(|x| *x != 0.0));
+            let vectors = prop::collection::vec(vector(), COUNT_MIN..160);
+            (vectors, prop::collection::vec(0usize..60, 0..40), vector()).prop_map(
+                |(mut vectors, again, query)| {
+                    vectors.extend(
+                        again
+                            .iter()
+                            .map(|&at| vectors[at].clone())
+                            .collect::<Vec<_>>(),
+                    );
+                    (vectors, query)
+                },
+            )
+        })
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn codes_leave_out_nothing_that_is_nearer(
-            vectors in prop::collection::vec(any_vector(), COUNT_MIN..200),
-            query in any_vector(),
+            (vectors, query) in any_vectors(),
             dead in prop::collection::btree_set(0u32..200, 0..20),
+            allowed in prop::option::of(prop::collection::btree_set(0u32..400, 0..300)),
             k in 1usize..30,
             dot: bool,
         ) {
             let metric = if dot { Metric::Dot } else { Metric::Cosine };
-            let reader = reader(&vectors, metric);
-            prop_assert!(Coded::new(reader.flat()).is_some());
-            let dead: RoaringBitmap = dead.into_iter().filter(|&d| (d as usize) < vectors.len()).collect();
-            let placed = [Placed {
-                base: Ordinal(0),
-                chunk_count: vectors.len() as u32,
-                dead: &dead,
-                reader: &reader,
-            }];
+            let (first, second) = (reader(&vectors, metric), reader(&vectors[..COUNT_MIN], metric));
+            let count = vectors.len() as u32;
+            let dead: RoaringBitmap = dead.into_iter().filter(|&d| d < count).collect();
+            let (none, filter) = (RoaringBitmap::new(), allowed.map(RoaringBitmap::from_iter));
+            let placed = [
+                Placed { base: Ordinal(0), chunk_count: count, dead: &dead, reader: &first },
+                Placed { base: Ordinal(count), chunk_count: COUNT_MIN as u32, dead: &none, reader: &second },
+            ];
+            let asked = VectorQuery { filter: filter.as_ref(), ..VectorQuery::new(&query, k) };
+            let right = compared(&[(&first, &dead), (&second, &none)], filter.as_ref(), &query, k);
             // The second search makes the codes.
             for _ in 0..3 {
-                let got = search(&placed, &VectorQuery::new(&query, k), &mut VectorScratch::default()).unwrap();
-                prop_assert_eq!(got, compared(&reader, &query, &dead, k));
+                let got = search(&placed, &asked, &mut VectorScratch::default()).unwrap();
+                prop_assert_eq!(&got, &right);
             }
-            prop_assert!(k == 0 || reader.coded().is_some());
+            prop_assert!(filter.is_some() || first.coded().is_some());
+        }
+    }
+
+    #[test]
+    fn vectors_that_are_too_short_for_codes_are_compared_as_they_are() {
+        let short = |n: usize| {
+            (0..8)
+                .map(|i| 1e-22 * ((n * 7 + i * 3) % 13) as f32 + 1e-23)
+                .collect()
+        };
+        let vectors: Vec<Vec<f32>> = (0..200).map(short).collect();
+        let reader = reader(&vectors, Metric::Dot);
+        assert!(Coded::new(reader.flat()).is_none());
+        let none = RoaringBitmap::new();
+        let placed = [Placed {
+            base: Ordinal(0),
+            chunk_count: 200,
+            dead: &none,
+            reader: &reader,
+        }];
+        let query = [1.0; 8];
+        let right = compared(&[(&reader, &none)], None, &query, 5);
+        for _ in 0..3 {
+            let asked = VectorQuery::new(&query, 5);
+            assert_eq!(
+                search(&placed, &asked, &mut VectorScratch::default()).unwrap(),
+                right
+            );
         }
     }
 }

@@ -22,6 +22,9 @@ const STARTS: u32 = 8;
 /// Vectors that are asked for before they are compared.
 const ROWS_AHEAD: usize = 2;
 
+/// Likewise, of those that a scan by codes leaves.
+const SCANNED_AHEAD: usize = 16;
+
 /// Vectors that are compared between two looks at the clock.
 const ROWS_BETWEEN_LOOKS: usize = 8;
 
@@ -157,7 +160,9 @@ pub struct VectorScratch {
     query: Query,
     walk: Walk,
     nodes: Vec<u32>,
-    /// Scores by codes and their errors, and the best of them.
+    /// Whether a place may be found.
+    eligible: Vec<bool>,
+    /// Scores by codes, and the most that they may be.
     bounds: Bounds,
     /// The greatest of rows of these; some of them in no order; the best, with their places.
     greatest: Vec<f32>,
@@ -563,20 +568,23 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         let is_many = eligible > reader.flat.len() / FEW;
         if is_many && reader.graph.is_none() && reader.searched.swap(true, Ordering::Relaxed) {
             let coded = reader.coded.get_or_init(|| Coded::new(&reader.flat));
-            if let Some(coded) = coded {
-                return self.by_codes(coded, scratch);
+            if let Some(coded) = coded
+                && self.by_codes(coded, scratch)?
+            {
+                return Ok(());
             }
         }
         let VectorScratch { prepared, top, .. } = scratch;
         self.for_each_eligible(|place, local| self.offer(local, place, prepared, top))
     }
 
-    /// Offers the `k` that seem nearest by their codes, then those that may be nearer than the worst of these.
-    fn by_codes(&self, coded: &Coded, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+    /// Offers the `k` that seem nearest by their codes, then those that may be nearer than the worst of these; `false`
+    /// where codes tell nothing of the query.
+    fn by_codes(&self, coded: &Coded, scratch: &mut VectorScratch) -> Result<bool, VectorError> {
         let VectorScratch {
             prepared,
             query,
-            nodes,
+            eligible,
             bounds,
             greatest,
             sample,
@@ -585,20 +593,18 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             ..
         } = scratch;
         let flat = &self.placed.reader.flat;
-        coded.scores(prepared, flat.metric(), query, bounds);
+        if !coded.scores(prepared, flat.metric(), query, bounds) {
+            return Ok(false);
+        }
         let Bounds { scores, most } = bounds;
         if self.query.filter.is_some() || !self.placed.dead.is_empty() {
-            nodes.clear();
-            nodes.resize(scores.len(), 0);
+            eligible.clear();
+            eligible.resize(scores.len(), false);
             self.for_each_eligible(|place, _| {
-                nodes[place] = 1;
+                eligible[place] = true;
                 Ok(())
             })?;
-            for (at, _) in nodes
-                .iter()
-                .enumerate()
-                .filter(|(_, eligible)| **eligible == 0)
-            {
+            for (at, _) in eligible.iter().enumerate().filter(|(_, is)| !**is) {
                 (scores[at], most[at]) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
             }
         }
@@ -620,10 +626,13 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             nearest.select_nth_unstable_by(last, |a, b| b.0.total_cmp(&a.0));
             nearest.truncate(self.query.k);
         }
-        for &(_, place) in &*nearest {
+        for &(_, place) in nearest.iter().take(SCANNED_AHEAD) {
             flat.prefetch(place);
         }
-        for &(_, place) in &*nearest {
+        for (at, &(_, place)) in nearest.iter().enumerate() {
+            if let Some(&(_, later)) = nearest.get(at + SCANNED_AHEAD) {
+                flat.prefetch(later);
+            }
             offer(place, top)?;
             most[place] = f32::NEG_INFINITY;
         }
@@ -639,7 +648,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn offer(

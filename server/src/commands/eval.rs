@@ -101,7 +101,8 @@ fn side(
     set: &Options,
     given: bool,
 ) -> anyhow::Result<Asked> {
-    let template = options::apply(template, set).map_err(locidb::Error::from)?;
+    let settings = database.settings()?;
+    let template = options::apply_over(&settings, template, set).map_err(locidb::Error::from)?;
     Ok(eval::ask(database, folder, &template, given)?)
 }
 

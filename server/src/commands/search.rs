@@ -91,8 +91,7 @@ impl Wanted {
 
     /// The request over what the store's settings say: options of the call win.
     pub(super) fn over(self, settings: &Settings) -> anyhow::Result<SearchRequest> {
-        let request = settings.over(self.request);
-        Ok(options::apply(&request, &self.options)?)
+        Ok(options::apply_over(settings, &self.request, &self.options)?)
     }
 }
 
