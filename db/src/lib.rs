@@ -17,6 +17,7 @@
 
 mod analysis;
 mod ask;
+mod backup;
 mod calibrate;
 mod citations;
 pub mod compact;
@@ -63,12 +64,13 @@ pub use loci_query::filter::Expr;
 pub use loci_query::prompt::Prompt;
 pub use loci_query::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk};
 pub use loci_storage as storage;
+pub use loci_storage::backup::Backup;
 pub use loci_storage::{Disk, Durability};
 pub use progress::{Progress, Silent};
 pub use retrievals::{
     HitName, Judged, Replay, ReplayFigures, Replayed, Retrieval, RetrievalMethod, Retrieved,
 };
-pub use settings::{EmbedderChoice, Settings};
+pub use settings::{EmbedderChoice, FusionChoice, Settings};
 pub use stats::{PendingStats, Recount, SpaceStats, Stats};
 pub use transaction::WriteTransaction;
 pub use types::TypeMap;

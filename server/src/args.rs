@@ -42,6 +42,10 @@ pub(crate) enum Command {
     Delete(Delete),
     /// Merge segments, purge what is dead, and give disk back
     Compact(Compact),
+    /// Copy a store to another folder, while it is used too; again: only what is new
+    Backup(Backup),
+    /// Put a backup into a folder of its own
+    Restore(Restore),
     /// Rank concepts, find their communities, and write a digest of each
     Analyze(Analyze),
     /// Look at communities of concepts: members, relations, sentences
@@ -407,6 +411,26 @@ pub(crate) struct Communities {
 #[derive(Debug, Args)]
 pub(crate) struct Compact {
     /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Folder of the backup: missing, empty, or with an earlier backup of the same store
+    #[arg(value_name = "OUT")]
+    pub(crate) to: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// Folder of the backup
+    #[arg(value_name = "BACKUP")]
+    pub(crate) from: PathBuf,
+    /// Folder that becomes the store: missing or empty
     #[arg(long, value_name = "DIR")]
     pub(crate) db: PathBuf,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use common::{db_path, json, recount, samples, text, write_files};
+use common::{db_path, json, recount, refused, samples, text, write_files};
 
 /// A folder of five sample documents, two of them code in a folder of its own.
 fn documents(folder: &Path) -> String {
@@ -233,4 +233,29 @@ fn a_compacted_store_is_smaller_and_answers_as_before() {
     assert!(files + database < bytes("bytes_before"), "{stats}");
     let told = text(0, &["compact", "--db", &db]);
     assert!(told.starts_with("segments 1 → 1, bytes "), "{told}");
+}
+
+#[test]
+fn a_backup_is_restored_and_what_is_in_the_way_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let files = documents(folder.path());
+    json(0, &["ingest", "--db", &db, &files]);
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (saved, again) = (at("saved"), at("again"));
+    let first = &json(0, &["backup", "--db", &db, &saved])[0]["backup"];
+    assert!(first["rows"].as_u64().unwrap() > 0);
+    let second = &json(0, &["backup", "--db", &db, &saved])[0]["backup"];
+    assert_eq!(second["files_copied"], 0);
+    let restored = &json(0, &["restore", &saved, "--db", &again])[0]["restored"];
+    assert_eq!(recount(&again)["documents"], restored["documents"]);
+    let found = |db: &str| json(0, &["search", "--db", db, "memory palace"])[0]["hits"].clone();
+    assert_eq!(found(&again), found(&db));
+    refused(2, &["restore", &saved, "--db", &again], "not empty");
+    refused(2, &["backup", "--db", &db, &files], "folder of its own");
+    refused(
+        1,
+        &["restore", &at("nowhere"), "--db", &at("new")],
+        "no store",
+    );
 }

@@ -88,7 +88,8 @@ pub(crate) enum Job {
 pub(crate) trait Host: Sync {
     /// The database.
     fn database(&self) -> Arc<Database>;
-    /// Makes durable that the database's file has its name. Nothing committed is durable before.
+    /// Makes durable that the database's file has its name. Before, nothing committed is durable, and no part is
+    /// published that a database of an earlier state would take for one of the future.
     fn keep_name(&self) -> Result<(), StoreError>;
     /// The folder of parts.
     fn dir(&self) -> &SegmentDir;
@@ -243,7 +244,8 @@ impl Committer<'_> {
             _ => (None, true),
         };
         let database = self.host.database();
-        let transaction = database.begin_write().map_err(StoreError::from);
+        let named = self.host.keep_name();
+        let transaction = named.and_then(|()| Ok(database.begin_write()?));
         let mut transaction = transaction.inspect_err(|_| {
             written.extend(first.as_ref().map(|(_, _, done)| done.clone()));
         })?;
@@ -275,9 +277,6 @@ impl Committer<'_> {
             reach("staged");
             group.finish(self.host, &segments)?
         };
-        if durable {
-            self.host.keep_name()?;
-        }
         commit(&mut transaction, durable)?;
         transaction.commit()?;
         self.host.check()?;

@@ -14,7 +14,9 @@
 //! | read rows | [`rows`], [`records`], [`keys`] |
 //! | find chunks in a committed state | [`snapshot`], [`segment`], [`placed`] |
 //! | build a segment | [`build`] |
+//! | copy a store, and put it back | [`backup`] |
 
+pub mod backup;
 pub mod build;
 mod commit;
 mod database_file;

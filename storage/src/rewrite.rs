@@ -15,9 +15,11 @@ use redb::{Database, Durability, WriteTransaction};
 
 use crate::database_file::{DatabaseFile, Failure};
 use crate::disk::Disk;
+use crate::envelope;
 use crate::error::StoreError;
 use crate::keys::Key;
 use crate::limits::REWRITE_BYTES_MAX;
+use crate::rows::damaged;
 use crate::snapshot::Tables;
 use crate::tables::Table;
 
@@ -74,17 +76,19 @@ impl Rewritten {
         self.database.as_ref().ok_or(StoreError::Closed)
     }
 
-    /// Copies every row of `tables`, a batch at a time. `false`: `report` ended it.
+    /// Copies every row of `tables`, a batch at a time. `false`: `report` ended it. `verified`: a row that is damaged
+    /// ends it, too.
     pub(crate) fn fill(
         &mut self,
         tables: &Tables,
+        verified: bool,
         report: &mut Report<'_>,
     ) -> Result<bool, StoreError> {
         let total = tables.len()?;
         let (mut table, mut after, mut done) = (0, None, 0);
         while let Some(&of) = Table::ALL.get(table) {
             let transaction = self.database()?.begin_write()?;
-            let batch = copy_batch(tables, of, after.as_deref(), &transaction)?;
+            let batch = copy_batch(tables, of, after.as_deref(), verified, &transaction)?;
             commit(transaction, Durability::None)?;
             done += batch.rows;
             match batch.last {
@@ -158,6 +162,7 @@ fn copy_batch(
     tables: &Tables,
     table: Table,
     after: Option<&[u8]>,
+    verified: bool,
     transaction: &WriteTransaction,
 ) -> Result<Batch, StoreError> {
     use std::ops::Bound::{Excluded, Unbounded};
@@ -166,6 +171,10 @@ fn copy_batch(
     let (mut rows, mut bytes) = (0, 0);
     for row in tables.of(table).range::<&[u8]>((from, Unbounded))? {
         let (key, value) = row?;
+        if verified {
+            envelope::open(table.number(), key.value(), value.value())
+                .map_err(|why| damaged(table, key.value(), &why))?;
+        }
         to.insert(key.value(), value.value())?;
         rows += 1;
         bytes += key.value().len() + value.value().len();

@@ -17,6 +17,7 @@ use crossbeam_channel::{Sender, bounded};
 use parking_lot::Mutex;
 use redb::Database;
 
+use crate::backup::IDENTITY;
 use crate::build::{SegmentBuilder, SegmentDraft, build_segment};
 use crate::commit::{self, Durability, Host, Job};
 use crate::database_file::{DatabaseFile, Failure};
@@ -45,8 +46,8 @@ use crate::tables::Table;
 pub const FORMAT: u32 = 0;
 
 const FORMAT_KEY: &[u8] = b"format";
-const DATABASE: &str = "loci.redb";
-const SEGMENTS: &str = "segments";
+pub(crate) const DATABASE: &str = "loci.redb";
+pub(crate) const SEGMENTS: &str = "segments";
 
 /// What a caller makes of snapshots, and what builds the segments that they consist of.
 pub trait Views: Send + Sync + 'static {
@@ -191,6 +192,8 @@ impl<V: Views> Store<V> {
     /// # Errors
     /// [`StoreError::Locked`], [`StoreError::Missing`], [`StoreError::Format`],
     /// [`StoreError::OldCopy`], and whatever the disk says.
+    ///
+    /// A store that is made here is durable with its first durable write.
     pub fn open(
         folder: &Path,
         options: &StoreOptions,
@@ -211,7 +214,11 @@ impl<V: Views> Store<V> {
         let (database, failure) = open_database(folder, &path, options)?;
         reach("opened-database");
         let manifest = check_format(&database)?;
-        clear_orphans(&dir, &manifest, &Tables::open(&database)?)?;
+        let sync = || {
+            disk.sync_folder(folder)
+                .map_err(StoreError::io("syncing the folder"))
+        };
+        clear_orphans(&dir, &manifest, &Tables::open(&database)?, sync)?;
         clear_copy(&**disk, folder)?;
         reach("cleared-orphans");
         let (database, pins) = (Arc::new(database), Pins::new());
@@ -364,7 +371,16 @@ impl<V: Views> Store<V> {
 
     /// Writes a part to a file, if it is too large for a row, ahead of the commit that lists it.
     pub fn prepare_part(&self, part: impl Into<NewPart>) -> Result<NewPart, StoreError> {
+        self.shared.keep_name()?;
         part.into().write(&self.shared.numbers, &self.shared.dir)
+    }
+
+    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
+        &self.shared.files.disk
+    }
+
+    pub(crate) fn segment_dir(&self) -> &SegmentDir {
+        &self.shared.dir
     }
 
     /// Views that are held although newer ones were published.
@@ -422,7 +438,7 @@ impl<V: Views> Store<V> {
         let mut copy = Rewritten::create(&files.disk, &files.folder, DATABASE, files.cache_bytes)?;
         let view = self.view();
         let tables = self.views().snapshot(&view).tables();
-        Ok(copy.fill(tables, report)?.then_some(copy))
+        Ok(copy.fill(tables, false, report)?.then_some(copy))
     }
 
     /// Copies rows that changed since `copy` was last up to date; returns how many.
@@ -607,7 +623,7 @@ fn open_database(
 }
 
 /// Checks the format of a store. Returns its manifest.
-fn check_format(database: &Database) -> Result<ManifestRecord, StoreError> {
+pub(crate) fn check_format(database: &Database) -> Result<ManifestRecord, StoreError> {
     if is_empty(database)? {
         let why = "loci.redb is empty: it was cut, or is no store's; restore it from a backup";
         return Err(StoreError::Invalid(why.into()));
@@ -650,11 +666,14 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
         next_response: 1,
         ..ManifestRecord::default()
     };
+    let mut identity = [0; 16];
+    getrandom::fill(&mut identity).map_err(|why| StoreError::Invalid(why.to_string()))?;
     {
         let mut meta = transaction.open_table(Table::Meta.definition())?;
         let rows = [
             (FORMAT_KEY, FORMAT.to_le_bytes().to_vec()),
             (MANIFEST, encode(&manifest)?),
+            (IDENTITY, identity.to_vec()),
         ];
         for (key, payload) in rows {
             let value = envelope::seal(Table::Meta.number(), key, &payload);
@@ -665,11 +684,13 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Deletes files that no manifest lists, unless they say that the database is an older copy.
+/// Deletes files that no manifest lists, unless they say that the database is an older copy. `sync` makes its name
+/// durable before: the database that had it until then may list them.
 fn clear_orphans(
     dir: &SegmentDir,
     manifest: &ManifestRecord,
     rows: &dyn Rows,
+    sync: impl FnOnce() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let names = dir.list().map_err(StoreError::io("listing segments"))?;
     let newest = manifest.generation.saturating_add(1);
@@ -687,7 +708,14 @@ fn clear_orphans(
         let projection = space.and_then(|space| space.projection);
         listed.extend(projection.and_then(|entry| entry.file));
     }
-    for name in names.iter().filter(|name| !listed.contains(*name)) {
+    let orphans: Vec<&String> = names
+        .iter()
+        .filter(|name| !listed.contains(*name))
+        .collect();
+    if !orphans.is_empty() {
+        sync()?;
+    }
+    for name in orphans {
         dir.remove(name)
             .map_err(StoreError::io(format!("removing {name}")))?;
     }

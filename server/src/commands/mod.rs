@@ -2,6 +2,7 @@
 
 mod analyze;
 mod ask;
+mod backup;
 mod citations;
 mod communities;
 mod compact;
@@ -46,6 +47,8 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Stats(args) => stats::run(&args, out),
         Command::Delete(args) => delete::run(&args, out),
         Command::Compact(args) => compact::run(&args, out),
+        Command::Backup(args) => backup::backup(&args, out),
+        Command::Restore(args) => backup::restore(&args, out),
         Command::Analyze(args) => analyze::run(&args, out),
         Command::Communities(args) => communities::run(&args, out),
         Command::Types(args) => types::run(&args, out),

@@ -1,0 +1,73 @@
+//! `loci backup` and `loci restore`: a store copied to another folder, and put back.
+
+use locidb::{Database, Error, Options};
+use serde_json::json;
+
+use super::open;
+use crate::args::{Backup, Restore};
+use crate::output::Out;
+use crate::progress::Bar;
+use crate::{Done, WrongCall};
+
+pub(crate) fn backup(args: &Backup, out: &Out) -> anyhow::Result<Done> {
+    let database = open(&args.db)?;
+    let bar = Bar::new();
+    let done = database.backup(&args.to, &bar);
+    drop(bar);
+    database.close();
+    let done = match done {
+        Err(Error::Interrupted) => {
+            eprintln!(
+                "loci: stopped before the end; an earlier backup in the folder stays as it was"
+            );
+            return Ok(Done::Wrong);
+        }
+        done => refused(done)?,
+    };
+    if out.json {
+        out.json_line(&json!({ "backup": done }))?;
+    } else {
+        out.line(&format!(
+            "{}: generation {}, {} rows; segments: {} files with {} bytes copied, {} were there",
+            args.to.display(),
+            done.generation,
+            done.rows,
+            done.files_copied,
+            done.bytes_copied,
+            done.files_kept
+        ))?;
+    }
+    Ok(Done::Well)
+}
+
+pub(crate) fn restore(args: &Restore, out: &Out) -> anyhow::Result<Done> {
+    let database = refused(Database::restore(&args.from, &args.db, &Options::default()))?;
+    let stats = database.stats();
+    database.close();
+    if out.json {
+        out.json_line(&json!({
+            "restored": {
+                "generation": stats.generation,
+                "documents": stats.documents,
+                "chunks": stats.chunks,
+            }
+        }))?;
+    } else {
+        out.line(&format!(
+            "{}: generation {}, {} documents, {} chunks",
+            args.db.display(),
+            stats.generation,
+            stats.documents,
+            stats.chunks
+        ))?;
+    }
+    Ok(Done::Well)
+}
+
+/// A folder that cannot be used is a wrong call.
+fn refused<T>(result: Result<T, Error>) -> anyhow::Result<T> {
+    match result {
+        Err(Error::Store(locidb::storage::StoreError::Invalid(why))) => Err(WrongCall(why).into()),
+        result => Ok(result?),
+    }
+}
