@@ -773,6 +773,8 @@ impl<'c> Check<'c> {
                 k: ALL,
                 vector: vector.clone(),
                 fusion: Some(Fusion::Rrf(RankWeights::default())),
+                // What a question is only near to is for the graph alone, and moves nothing beside other arms.
+                concept_similarity_min: f32::INFINITY,
                 ..SearchRequest::new(format!("{word} {concept}"))
             };
             let mut expected = BTreeSet::new();
