@@ -19,6 +19,7 @@ mod analysis;
 mod ask;
 mod backup;
 mod calibrate;
+mod check;
 mod citations;
 pub mod compact;
 mod contributions;
@@ -65,6 +66,7 @@ pub use loci_query::prompt::Prompt;
 pub use loci_query::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk};
 pub use loci_storage as storage;
 pub use loci_storage::backup::Backup;
+pub use loci_storage::check::Finding;
 pub use loci_storage::{Disk, Durability};
 pub use progress::{Progress, Silent};
 pub use retrievals::{

@@ -132,7 +132,7 @@ fn verify_large(inner: &Inner, stop: &AtomicBool) {
 }
 
 /// Builds a segment again from rows.
-fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
+pub(crate) fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
     let _turn = inner.upkeep.lock();
     let view = inner.store.view();
     let Some(segment) = view.snapshot().segments().iter().find(|s| s.id == id) else {

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Delete(Delete),
     /// Merge segments, purge what is dead, and give disk back
     Compact(Compact),
+    /// Look for damage: a line each finding
+    Check(Check),
     /// Copy a store to another folder, while it is used too; again: only what is new
     Backup(Backup),
     /// Put a backup into a folder of its own
@@ -413,6 +415,19 @@ pub(crate) struct Compact {
     /// Folder of the store
     #[arg(long, value_name = "DIR")]
     pub(crate) db: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Also look whether rows agree with each other, with segments, and with what the store says of itself
+    #[arg(long)]
+    pub(crate) deep: bool,
+    /// Build damaged segments again from rows
+    #[arg(long)]
+    pub(crate) repair: bool,
 }
 
 #[derive(Debug, Args)]

@@ -259,3 +259,37 @@ fn a_backup_is_restored_and_what_is_in_the_way_is_refused() {
         "no store",
     );
 }
+
+#[test]
+fn a_sound_store_has_no_findings_and_a_damaged_one_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    json(0, &["ingest", "--db", &db, &documents(folder.path())]);
+    for depth in [
+        &["check", "--db", &db][..],
+        &["check", "--db", &db, "--deep"],
+    ] {
+        assert_eq!(json(0, depth), Vec::<Value>::new());
+    }
+    assert!(text(0, &["check", "--db", &db]).contains("nothing is wrong"));
+    // The words of a chunk, as a bad sector would leave them.
+    let path = Path::new(&db).join("loci.redb");
+    let mut bytes = fs::read(&path).unwrap();
+    let words = b"memory palace";
+    let places = (0..bytes.len() - words.len()).filter(|&at| bytes[at..].starts_with(words));
+    let places: Vec<usize> = places.collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at] ^= 1;
+    }
+    fs::write(&path, bytes).unwrap();
+    let findings = json(1, &["check", "--db", &db]);
+    let rows: Vec<&Value> = findings
+        .iter()
+        .filter(|of| of["section"] == "chunks")
+        .collect();
+    assert!(!rows.is_empty(), "{findings:?}");
+    assert_eq!(rows[0]["file"], "loci.redb");
+    assert!(rows[0]["finding"].as_str().unwrap().contains("checksum"));
+    assert_eq!(rows[0]["key"].as_str().unwrap().len(), 24);
+}

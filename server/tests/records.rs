@@ -171,3 +171,17 @@ fn wrong_calls_say_what_is_right() {
         refused(*status, args, says);
     }
 }
+
+#[test]
+fn an_answer_in_words_is_recorded_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = birds(folder.path());
+    let asked = json(
+        0,
+        &["ask", "--db", &db, "Where do herons fish?", "--record"],
+    );
+    assert_eq!(asked[0]["response"], 1);
+    assert_eq!(json(0, &["records", "--db", &db]).len(), 1);
+    let both = ["ask", "--db", &db, "herons", "--record", "--prompt"];
+    refused(2, &both, "leave one of the two out");
+}

@@ -15,9 +15,11 @@
 //! | find chunks in a committed state | [`snapshot`], [`segment`], [`placed`] |
 //! | build a segment | [`build`] |
 //! | copy a store, and put it back | [`backup`] |
+//! | look for damage | [`check`] |
 
 pub mod backup;
 pub mod build;
+pub mod check;
 mod commit;
 mod database_file;
 mod dir;

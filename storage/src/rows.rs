@@ -378,7 +378,7 @@ pub fn missing(table: Table, key: &[u8]) -> StoreError {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -192,8 +192,6 @@ impl<V: Views> Store<V> {
     /// # Errors
     /// [`StoreError::Locked`], [`StoreError::Missing`], [`StoreError::Format`],
     /// [`StoreError::OldCopy`], and whatever the disk says.
-    ///
-    /// A store that is made here is durable with its first durable write.
     pub fn open(
         folder: &Path,
         options: &StoreOptions,
@@ -617,6 +615,7 @@ fn open_database(
         create_tables(&database)?;
         failure.check()?;
         disk.rename(&made, path)
+            .and_then(|()| disk.sync_folder(folder))
             .map_err(StoreError::io(format!("renaming {}", made.display())))?;
     }
     Ok((database, failure))

@@ -17,6 +17,10 @@ pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
         ..wanted.over(&database.settings()?)?
     };
     if args.prompt {
+        if args.search.record {
+            let why = "--record keeps answers, and --prompt makes none: leave one of the two out";
+            return Err(WrongCall(why.into()).into());
+        }
         let prompt = match database.prompt(&request) {
             Err(Error::Budget(error)) => {
                 return Err(WrongCall(format!("--budget: {error}")).into());
@@ -25,10 +29,16 @@ pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
         };
         print_prompt(&prompt, out)?;
     } else {
-        let answer = search::asked(database.ask(&request))?;
+        let mut answer = search::asked(database.ask(&request))?;
+        if args.search.record {
+            answer.response = Some(database.record(&request, &answer)?.0);
+        }
         match out.json {
             true => out.json_line(&answer)?,
             false => print(&answer, out)?,
+        }
+        if let Some(response) = answer.response.filter(|_| !out.json) {
+            out.line(&format!("Recorded as {response}"))?;
         }
     }
     database.close();

@@ -7,6 +7,7 @@ use std::time::Instant;
 use loci_benches::eval::{self, Asked, Comparison, Evaluation, LostInTheMiddle, Timing};
 use loci_benches::folder::Folder;
 use loci_benches::load::{self, Embedder};
+use loci_benches::metrics::Judgements;
 use locidb::{Database, SearchRequest, Strategy};
 use serde_json::json;
 
@@ -46,6 +47,20 @@ pub(crate) fn run(args: &Eval, out: &Out) -> anyhow::Result<Done> {
         let bar = Bar::new();
         load::load(&database, &folder, embedder, concepts(args.concepts), &bar)?;
     }
+    let is_judged = |of: &Judgements| of.values().any(|&gain| gain > 0.0);
+    if !folder.judgements.iter().any(is_judged) {
+        let why = "no question of it has a relevant chunk: qrels.tsv is missing, or names none of its chunks";
+        return Err(WrongCall(format!("{}: {why}", folder.name)).into());
+    }
+    // A corpus may be too small for the store's own vectors.
+    let has_vectors = database.view().snapshot().space().is_some();
+    let lacks = |strategy: &Strategy| *strategy == Strategy::Vector && !has_vectors;
+    if args.strategy.is_empty() && strategies.iter().any(lacks) {
+        eprintln!("loci: the store has no vectors, so the vector arm is not asked alone");
+    }
+    let asked = strategies
+        .into_iter()
+        .filter(|strategy| !args.strategy.is_empty() || !lacks(strategy));
     let mut told = Told::default();
     let given = embedder == Embedder::Given;
     if args.timing {
@@ -56,7 +71,7 @@ pub(crate) fn run(args: &Eval, out: &Out) -> anyhow::Result<Done> {
         }
         told.timing = Some(timing);
     }
-    for strategy in strategies {
+    for strategy in asked {
         let template = SearchRequest {
             k: args.k,
             strategy,

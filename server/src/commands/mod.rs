@@ -3,6 +3,7 @@
 mod analyze;
 mod ask;
 mod backup;
+mod check;
 mod citations;
 mod communities;
 mod compact;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Stats(args) => stats::run(&args, out),
         Command::Delete(args) => delete::run(&args, out),
         Command::Compact(args) => compact::run(&args, out),
+        Command::Check(args) => check::run(&args, out),
         Command::Backup(args) => backup::backup(&args, out),
         Command::Restore(args) => backup::restore(&args, out),
         Command::Analyze(args) => analyze::run(&args, out),

@@ -1,7 +1,7 @@
 //! `loci search`: a question, answered with citations.
 
 use locidb::query::QueryError;
-use locidb::query::answer::ExplainStep;
+use locidb::query::answer::{ConceptHit, ConceptSource, ExplainStep};
 use locidb::storage::records::Level;
 use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
 
@@ -197,8 +197,14 @@ pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Re
         ))?;
     }
     if !answer.concepts.is_empty() {
+        // A question names some, or is near to some.
+        let is_near = |of: &ConceptHit| of.how == ConceptSource::Vector;
+        let what = match answer.concepts.iter().all(is_near) {
+            true => "Near to concepts",
+            false => "Concepts",
+        };
         let names: Vec<&str> = answer.concepts.iter().map(|c| &c.name[..]).collect();
-        out.line(&format!("Concepts: {}", names.join(", ")))?;
+        out.line(&format!("{what}: {}", names.join(", ")))?;
     }
     for missing in &answer.partial {
         out.line(&format!("Not searched: {missing}"))?;

@@ -1,0 +1,271 @@
+//! Damage is found: bits that flip, files that are cut or swapped, rows that point at nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use locidb::storage::Table;
+use locidb::storage::records::{ChunkRecord, DocumentRecord, Level};
+use locidb::{
+    Database, Finding, NewChunk, NewCitation, NewConcept, NewDocument, NewReference, NewRelation,
+    Options, SearchRequest, Silent,
+};
+
+/// A document with a section, two passages, concepts, a relation, and a work that it cites.
+fn document(key: &str, words: [&str; 2]) -> NewDocument {
+    let passages =
+        words.map(|word| format!("The {word} of {key} is described at length in this passage."));
+    let text = passages.join("\n");
+    let chunk = |level, text: &str, parent, start: usize| {
+        let mut record = ChunkRecord {
+            level,
+            parent,
+            text: text.into(),
+            token_count: 12,
+            ..ChunkRecord::default()
+        };
+        record.location.chars = (start as u64, (start + text.len()) as u64);
+        NewChunk {
+            record,
+            vector: None,
+        }
+    };
+    let concept = |name: &str, chunk| NewConcept {
+        name: name.into(),
+        mentions: vec![(chunk, 1)],
+        ..NewConcept::default()
+    };
+    NewDocument {
+        record: DocumentRecord {
+            key: key.into(),
+            title: Some(format!("On {} and {}", words[0], words[1])),
+            ..DocumentRecord::default()
+        },
+        original: text.clone().into_bytes(),
+        chunks: vec![
+            chunk(Level::Section, &text, None, 0),
+            chunk(Level::Paragraph, &passages[0], Some(0), 0),
+            chunk(
+                Level::Paragraph,
+                &passages[1],
+                Some(0),
+                passages[0].len() + 1,
+            ),
+        ],
+        concepts: vec![concept(words[0], 1), concept(words[1], 2)],
+        relations: vec![NewRelation {
+            source: words[0].into(),
+            target: words[1].into(),
+            kind: "NEAR".into(),
+            weight: 1.0,
+            chunks: vec![1],
+            ..NewRelation::default()
+        }],
+        references: vec![NewReference {
+            title: Some(format!("The great book of {} and their kin", words[0])),
+            ..NewReference::default()
+        }],
+        citations: vec![NewCitation {
+            chunk: 1,
+            text: "[1]".into(),
+            confidence: 1.0,
+            ..NewCitation::default()
+        }],
+        ..NewDocument::default()
+    }
+}
+
+fn fill(folder: &Path, options: &Options) {
+    let database = Database::open_with(folder, options).unwrap();
+    let words = ["herons", "storks", "ravens", "swifts", "eagles", "owls"];
+    for (n, pair) in words.windows(2).enumerate() {
+        let document = document(&format!("d{n}"), [pair[0], pair[1]]);
+        database.write(move |tx| tx.put_document(document)).unwrap();
+    }
+    database
+        .write(|tx| tx.delete_document(&"d1".parse().unwrap()))
+        .unwrap();
+    database.finish(&Silent).unwrap();
+    database.analyse(&Silent).unwrap();
+    database.settle().unwrap();
+    database.close();
+}
+
+fn findings(database: &Database) -> Vec<Finding> {
+    let mut all = Vec::new();
+    database
+        .check(true, &Silent, &mut |finding| all.push(finding))
+        .unwrap();
+    all
+}
+
+/// What a reader sees: rows but for those that say where views lie, and answers.
+fn seen(database: &Database) -> (BTreeMap<(Table, Vec<u8>), Vec<u8>>, Vec<String>) {
+    let view = database.view();
+    let mut rows = BTreeMap::new();
+    for table in Table::ALL {
+        if matches!(
+            table,
+            Table::Meta | Table::Parts | Table::Tombstones | Table::Spaces
+        ) {
+            continue;
+        }
+        let scan = view.snapshot().rows().scan_all(table, &mut |key, value| {
+            rows.insert((table, key.to_vec()), value.to_vec());
+            Ok(ControlFlow::Continue(()))
+        });
+        scan.unwrap();
+    }
+    let mut hits = Vec::new();
+    for question in ["herons", "what do owls and eagles do", "passage of swifts"] {
+        let answer = database.search(&SearchRequest::new(question)).unwrap();
+        hits.extend(
+            answer
+                .hits
+                .iter()
+                .map(|hit| format!("{} {}", hit.chunk, hit.text)),
+        );
+    }
+    (rows, hits)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to.join("segments")).unwrap();
+    for name in ["loci.redb", "LOCK"] {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
+    for entry in fs::read_dir(from.join("segments")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join("segments").join(entry.file_name())).unwrap();
+    }
+}
+
+/// All files of a store that hold bytes.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = vec![folder.join("loci.redb")];
+    let segments = fs::read_dir(folder.join("segments")).unwrap();
+    files.extend(segments.map(|entry| entry.unwrap().path()));
+    files.sort();
+    files
+}
+
+/// Damages copies of a store `rounds` times; each must be refused, found, or harmless. Returns how many of each.
+fn tortured(options: &Options, rounds: u64, damage: impl Fn(&mut Vec<u8>, u64)) -> [usize; 3] {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole");
+    fill(&whole, options);
+    let database = Database::open_with(&whole, options).unwrap();
+    assert_eq!(findings(&database), [], "a sound store has nothing wrong");
+    let right = seen(&database);
+    database.close();
+    let mut told = [0; 3];
+    for round in 0..rounds {
+        let to = folder.path().join("damaged");
+        let _ = fs::remove_dir_all(&to);
+        copy(&whole, &to);
+        let files = files(&to);
+        let file = &files[round as usize % files.len()];
+        let mut bytes = fs::read(file).unwrap();
+        damage(&mut bytes, round);
+        fs::write(file, &bytes).unwrap();
+        let outcome = match Database::open_with(&to, options) {
+            Err(_) => 0,
+            Ok(database) => {
+                let is_found = !findings(&database).is_empty();
+                let is_right = || seen(&database) == right;
+                assert!(
+                    is_found || is_right(),
+                    "round {round}, {file:?}: silently wrong"
+                );
+                database.close();
+                if is_found { 1 } else { 2 }
+            }
+        };
+        told[outcome] += 1;
+    }
+    told
+}
+
+/// Numbers of chance, the same in every run.
+fn chance(round: u64) -> u64 {
+    let mut x = round.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+fn flip(bytes: &mut [u8], round: u64) {
+    let at = chance(round) % (bytes.len() as u64 * 8);
+    bytes[at as usize / 8] ^= 1 << (at % 8);
+}
+
+/// Parts in files, and parts in rows.
+fn both() -> [Options; 2] {
+    let files = Options {
+        inline_len_max: 0,
+        ..Options::default()
+    };
+    [files, Options::default()]
+}
+
+#[test]
+fn a_bit_that_flips_is_found_refused_or_harmless() {
+    for options in both() {
+        let told = tortured(&options, 60, |bytes, round| flip(bytes, round));
+        assert!(told.iter().sum::<usize>() == 60, "{told:?}");
+    }
+}
+
+#[test]
+#[ignore = "20,000 stores are made and opened: half an hour"]
+fn twenty_thousand_bits_that_flip_are_found_refused_or_harmless() {
+    for options in both() {
+        println!(
+            "refused, found, harmless: {:?}",
+            tortured(&options, 10_000, |bytes, round| flip(bytes, round))
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_is_found_refused_or_harmless() {
+    for options in both() {
+        let cut = |bytes: &mut Vec<u8>, round: u64| {
+            let len = chance(round) as usize % bytes.len() / 4096 * 4096;
+            bytes.truncate(len);
+        };
+        let told = tortured(&options, 40, cut);
+        assert!(told[0] + told[1] > 0, "{told:?}");
+    }
+}
+
+#[test]
+fn a_row_that_points_at_nothing_is_found_by_a_deep_check_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &Options::default());
+    let path = folder.path().join("loci.redb");
+    {
+        // A program of ours that forgot a row: all checksums hold.
+        let database = redb::Database::create(&path).unwrap();
+        let write = database.begin_write().unwrap();
+        let definition = redb::TableDefinition::<&[u8], &[u8]>::new("chunk_suffixes");
+        let mut table = write.open_table(definition).unwrap();
+        assert!(table.pop_first().unwrap().is_some());
+        drop(table);
+        write.commit().unwrap();
+    }
+    let database = Database::open(folder.path()).unwrap();
+    let mut plain = Vec::new();
+    database
+        .check(false, &Silent, &mut |finding| plain.push(finding))
+        .unwrap();
+    assert_eq!(plain, []);
+    let deep = findings(&database);
+    assert_eq!(deep.len(), 1, "{deep:?}");
+    assert_eq!(
+        (&deep[0].file[..], &deep[0].section[..]),
+        ("loci.redb", "chunks")
+    );
+    assert!(deep[0].finding.contains("suffix") && !deep[0].key.is_empty());
+}

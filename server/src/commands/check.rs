@@ -1,0 +1,53 @@
+//! `loci check`: everything in a store looked at for damage.
+
+use locidb::{Error, Finding};
+
+use super::open;
+use crate::Done;
+use crate::args::Check;
+use crate::output::Out;
+use crate::progress::Bar;
+
+pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
+    let database = open(&args.db)?;
+    let mut findings: Vec<Finding> = Vec::new();
+    let bar = Bar::new();
+    let checked = database.check(args.deep, &bar, &mut |finding| findings.push(finding));
+    drop(bar);
+    for finding in &findings {
+        match out.json {
+            true => out.json_line(finding)?,
+            false => out.line(&told(finding))?,
+        }
+    }
+    if let Err(Error::Interrupted) = checked {
+        eprintln!("loci: stopped before the end; what was found until then is listed");
+        return Ok(Done::Wrong);
+    }
+    checked?;
+    if args.repair && !findings.is_empty() {
+        let rebuilt = database.repair()?;
+        eprintln!("loci: {rebuilt} segments built again; check again to see what is left");
+    }
+    database.close();
+    if findings.is_empty() && !out.json {
+        out.line("nothing is wrong")?;
+    }
+    Ok(match findings.is_empty() {
+        true => Done::Well,
+        false => Done::Wrong,
+    })
+}
+
+fn told(finding: &Finding) -> String {
+    let Finding {
+        file,
+        section,
+        key,
+        finding,
+    } = finding;
+    match key.is_empty() {
+        true => format!("{file}, {section}: {finding}"),
+        false => format!("{file}, {section}, key {key}: {finding}"),
+    }
+}

@@ -1,0 +1,479 @@
+//! Looking for damage: every row, every part, and whether they agree.
+//!
+//! Two depths. Plain: each row's checksum, the shape of its key, its record; each part's header, bounds, checksums
+//! and whether its indexes open. Deep: each row that points at another points at one that is there, and is pointed
+//! back at; each live document lies in one segment, whole.
+//!
+//! Always true: nothing is changed, and what cannot be read is a finding, not an end.
+//!
+//! Start reading at [`Store::check`].
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rkyv::Archive;
+use rkyv::api::high::{HighDeserializer, HighValidator};
+use rkyv::bytecheck::CheckBytes;
+use rkyv::{Deserialize, rancor};
+use serde::Serialize;
+
+use crate::envelope;
+use crate::error::StoreError;
+use crate::ids::{DocumentId, SpaceId};
+use crate::keys;
+use crate::records::{
+    ChunkRecord, CitationRecord, ClaimRecord, ConceptContribution, ConceptEditRecord,
+    ConceptRecord, DigestRecord, DocumentRecord, ItemRecord, ManifestRecord, PartEntry,
+    ReferenceRecord, RelationContribution, RelationRecord, RetrievalRecord, SpaceRecord,
+    WorkRecord,
+};
+use crate::rows::{Rows, decode, hex};
+use crate::segment::{Part, PartBytes, PartError};
+use crate::snapshot::{MANIFEST, Snapshot, Tables};
+use crate::store::{DATABASE, SEGMENTS, Store, Views};
+use crate::tables::Table;
+
+/// Rows between two reports.
+const ROWS_A_REPORT: u64 = 4096;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The file, relative to the store's folder.
+    pub file: String,
+    /// The table, or the part or segment.
+    pub section: String,
+    /// The row's key, in hexadecimal; empty where it is about the whole section.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// What is wrong.
+    pub finding: String,
+}
+
+/// Told (rows looked at, rows in all); break ends the check.
+type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
+
+impl<V: Views> Store<V> {
+    /// Looks at the newest state, and calls `found` with everything that is wrong. `deep`: also whether rows agree with
+    /// each other and with segments. `false`: `report` ended it.
+    ///
+    /// # Errors
+    /// None for damage, however great: that is a finding. What the disk says else.
+    ///
+    /// # Cost
+    /// Reads everything once; deep: with a lookup or two for each row.
+    pub fn check(
+        &self,
+        deep: bool,
+        found: &mut dyn FnMut(Finding),
+        report: &mut Report<'_>,
+    ) -> Result<bool, StoreError> {
+        let view = self.view();
+        let snapshot = self.views().snapshot(&view);
+        let mut check = Check {
+            snapshot,
+            found,
+            report,
+            deep,
+            seen: 0,
+            total: snapshot.tables().len().unwrap_or_default(),
+        };
+        for table in Table::ALL {
+            if check.table(table).is_break() {
+                return Ok(false);
+            }
+        }
+        check.parts(self);
+        for segment in snapshot.segments() {
+            if let Err(why) = self.views().check(segment) {
+                let section = format!("segment {}", segment.id.0);
+                check.tell(SEGMENTS, &section, &[], &why.to_string());
+            }
+        }
+        if deep {
+            check.segments();
+        }
+        Ok(true)
+    }
+}
+
+struct Check<'c> {
+    snapshot: &'c Snapshot,
+    found: &'c mut dyn FnMut(Finding),
+    report: &'c mut Report<'c>,
+    deep: bool,
+    seen: u64,
+    total: u64,
+}
+
+impl Check<'_> {
+    fn tell(&mut self, file: &str, section: &str, key: &[u8], why: &str) {
+        (self.found)(Finding {
+            file: file.into(),
+            section: section.into(),
+            key: hex(key),
+            finding: why.into(),
+        });
+    }
+
+    fn rows(&self) -> &dyn Rows {
+        self.snapshot.rows()
+    }
+
+    /// Every row of a table. redb meets damage of its own tree with an error or a panic; both end the table alone.
+    fn table(&mut self, table: Table) -> ControlFlow<()> {
+        let snapshot = self.snapshot;
+        let walk = AssertUnwindSafe(|| self.walk(table, snapshot.tables()));
+        let why = match catch_unwind(walk) {
+            Ok(Ok(flow)) => return flow,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the database's tree cannot be read here".into(),
+        };
+        self.tell(DATABASE, table.name(), &[], &why);
+        ControlFlow::Continue(())
+    }
+
+    fn walk(&mut self, table: Table, tables: &Tables) -> Result<ControlFlow<()>, StoreError> {
+        use redb::{ReadableTable, ReadableTableMetadata};
+        let of = tables.of(table);
+        let mut rows = 0;
+        for row in of.iter()? {
+            let (key, value) = row?;
+            let (key, value) = (key.value(), value.value());
+            rows += 1;
+            self.seen += 1;
+            if self.seen.is_multiple_of(ROWS_A_REPORT)
+                && (self.report)(self.seen, self.total).is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+            let payload = match envelope::open(table.number(), key, value) {
+                Ok(payload) => payload,
+                Err(why) => {
+                    self.tell(DATABASE, table.name(), key, &why);
+                    continue;
+                }
+            };
+            if let Err(why) = is_sound(table, key, payload) {
+                self.tell(DATABASE, table.name(), key, &why);
+            } else if self.deep
+                && let Some(why) = self.lacks(table, key, payload)?
+            {
+                self.tell(DATABASE, table.name(), key, &why);
+            }
+        }
+        if rows != of.len()? {
+            let why = format!("{rows} rows can be read of {}", of.len()?);
+            self.tell(DATABASE, table.name(), &[], &why);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// What a sound row points at and is not there.
+    fn lacks(
+        &self,
+        table: Table,
+        key: &[u8],
+        payload: &[u8],
+    ) -> Result<Option<String>, StoreError> {
+        let rows = self.rows();
+        let has = |table: Table, key: &[u8]| Ok::<_, StoreError>(rows.get(table, key)?.is_some());
+        let document = || DocumentId(keys::u64_at(key, 0).unwrap_or_default());
+        let needs = |there: bool, what: &str| (!there).then(|| format!("it has no {what}"));
+        Ok(match table {
+            Table::Documents => {
+                let record: DocumentRecord = decode(table, key, payload)?;
+                let chunks = rows.chunks(document());
+                let count = chunks.as_ref().map_or(0, Vec::len);
+                (count != record.chunk_count as usize)
+                    .then(|| format!("{count} of its {} chunks are there", record.chunk_count))
+            }
+            Table::DocumentKeys => {
+                let id = payload.first_chunk().map(|id| u64::from_le_bytes(*id));
+                let id = DocumentId(id.unwrap_or_default());
+                needs(has(Table::Documents, &keys::document(id))?, "document")
+            }
+            Table::Originals | Table::Texts => needs(
+                has(Table::Documents, &keys::document(document()))?,
+                "document",
+            ),
+            Table::Chunks => {
+                let record: ChunkRecord = decode(table, key, payload)?;
+                let place = keys::u32_at(key, 8).unwrap_or_default();
+                let parent_there = match record.parent {
+                    Some(parent) => {
+                        parent < place
+                            && has(Table::Chunks, &keys::in_document(document(), parent))?
+                    }
+                    None => true,
+                };
+                let suffix = keys::in_document(document(), record.suffix);
+                let suffix = rows.get(Table::ChunkSuffixes, &suffix)?;
+                let back = suffix.and_then(|of| of.first_chunk().map(|of| u32::from_le_bytes(*of)));
+                match () {
+                    () if !parent_there => Some("its parent is not before it".into()),
+                    () if back != Some(place) => Some("its suffix leads elsewhere".into()),
+                    () => needs(
+                        has(Table::Documents, &keys::document(document()))?,
+                        "document",
+                    ),
+                }
+            }
+            Table::ChunkSuffixes => {
+                let place = payload
+                    .first_chunk()
+                    .map(|place| u32::from_le_bytes(*place));
+                let place = keys::in_document(document(), place.unwrap_or(u32::MAX));
+                needs(has(Table::Chunks, &place)?, "chunk")
+            }
+            Table::Vectors => {
+                let space = keys::u32_at(key, 0).map(SpaceId);
+                let record = space.map(|space| rows.space(space)).transpose()?.flatten();
+                let given_up = &self.snapshot.manifest().dropped_spaces;
+                match record {
+                    // What a space left behind is deleted little by little.
+                    _ if space.is_some_and(|space| given_up.contains(&space.0)) => None,
+                    None => Some("it has no space".into()),
+                    Some(record) if payload.len() != record.dim as usize * 4 => Some(format!(
+                        "it has {} bytes, not {} numbers",
+                        payload.len(),
+                        record.dim
+                    )),
+                    Some(_) => needs(has(Table::Contents, &key[4..])?, "content"),
+                }
+            }
+            Table::ConceptNames => {
+                let id = payload.first_chunk().map(|id| u32::from_le_bytes(*id));
+                let id = id.unwrap_or(u32::MAX).to_be_bytes();
+                needs(has(Table::Concepts, &id)?, "concept")
+            }
+            Table::ConceptContributions => {
+                let (document, concept) = key.split_at(8);
+                let back = [concept, document].concat();
+                match has(Table::Documents, document)? {
+                    false => Some("it has no document".into()),
+                    true => needs(has(Table::ConceptDocuments, &back)?, "row of the concept"),
+                }
+            }
+            Table::ConceptDocuments => {
+                let (concept, document) = key.split_at(4);
+                let there = has(Table::ConceptContributions, &[document, concept].concat())?;
+                needs(there, "contribution")
+            }
+            Table::RelationContributions | Table::References | Table::Citations | Table::Claims => {
+                needs(has(Table::Documents, &key[..8])?, "document")
+            }
+            Table::ChunkItems => needs(has(Table::Items, &key[12..])?, "item"),
+            Table::ConceptItems => needs(has(Table::Items, &key[4..])?, "item"),
+            Table::WorkReferences => match has(Table::Works, &key[..4])? {
+                false => Some("it has no work".into()),
+                true => needs(has(Table::References, &key[4..])?, "reference"),
+            },
+            Table::DocumentWorks => match has(Table::Documents, &key[..8])? {
+                false => Some("it has no document".into()),
+                true => needs(has(Table::Works, &key[8..])?, "work"),
+            },
+            _ => None,
+        })
+    }
+
+    /// Every part that the manifest lists, with all checksums.
+    fn parts<V: Views>(&mut self, store: &Store<V>) {
+        let manifest = self.snapshot.manifest();
+        let mut parts: Vec<PartEntry> = manifest.parts().cloned().collect();
+        let spaces = [manifest.active_space, manifest.pending_space];
+        for id in spaces.into_iter().flatten() {
+            let space = self.rows().space(SpaceId(id)).ok().flatten();
+            parts.extend(space.and_then(|space| space.projection));
+        }
+        for entry in parts {
+            let (file, section) = match &entry.file {
+                Some(name) => (format!("{SEGMENTS}/{name}"), format!("part {}", entry.id)),
+                None => (DATABASE.to_owned(), format!("part {}", entry.id)),
+            };
+            if let Err(why) = self.part(store, &entry) {
+                self.tell(&file, &section, &[], &why);
+            }
+        }
+    }
+
+    fn part<V: Views>(&self, store: &Store<V>, entry: &PartEntry) -> Result<(), String> {
+        let bytes = match &entry.file {
+            Some(name) => store.segment_dir().open_part(name).map_err(PartError::from),
+            None => {
+                let row = self.rows().get(Table::Parts, &entry.id.to_be_bytes());
+                let row = row
+                    .map_err(|why| why.to_string())?
+                    .ok_or("there is no such row")?;
+                Ok(PartBytes::copy(&row))
+            }
+        };
+        let part = bytes.and_then(Part::new).map_err(|why| why.to_string())?;
+        if part.header().part != entry.id || part.header().len != entry.len {
+            return Err("it is another part than the manifest lists".into());
+        }
+        part.verify().map_err(|why| why.to_string())
+    }
+
+    /// Each live document lies in one segment with all of its chunks, and every run is of a document.
+    fn segments(&mut self) {
+        let snapshot = self.snapshot;
+        let mut runs: HashMap<DocumentId, u32> = HashMap::new();
+        for segment in snapshot.segments() {
+            let section = format!("segment {}", segment.id.0);
+            for id in segment.live_documents() {
+                let key = keys::document(id);
+                let count = segment.live_run(id).map_or(0, |run| run.count);
+                let record = snapshot.rows().document(id).ok().flatten();
+                match record {
+                    None => self.tell(SEGMENTS, &section, &key, "the document has no row"),
+                    Some(record) if record.chunk_count != count => {
+                        let why =
+                            format!("{count} chunks of the document's {}", record.chunk_count);
+                        self.tell(SEGMENTS, &section, &key, &why);
+                    }
+                    Some(_) => {}
+                }
+                if runs.insert(id, count).is_some() {
+                    self.tell(
+                        SEGMENTS,
+                        &section,
+                        &key,
+                        "the document lies in another, too",
+                    );
+                }
+            }
+        }
+        let mut lost = Vec::new();
+        let scan = snapshot
+            .rows()
+            .scan_all(Table::Documents, &mut |key, payload| {
+                let record: Result<DocumentRecord, _> = decode(Table::Documents, key, payload);
+                let id = keys::u64_at(key, 0).map(DocumentId);
+                if let (Ok(record), Some(id)) = (record, id)
+                    && record.chunk_count > 0
+                    && !runs.contains_key(&id)
+                {
+                    lost.push(id);
+                }
+                Ok(ControlFlow::Continue(()))
+            });
+        if let Err(why) = scan {
+            self.tell(DATABASE, Table::Documents.name(), &[], &why.to_string());
+        }
+        for id in lost {
+            let key = keys::document(id);
+            self.tell(
+                DATABASE,
+                Table::Documents.name(),
+                &key,
+                "no segment has the document",
+            );
+        }
+    }
+}
+
+/// The shape of a row whose checksum holds.
+fn is_sound(table: Table, key: &[u8], payload: &[u8]) -> Result<(), String> {
+    let (least, most) = key_len(table);
+    if !(least..=most).contains(&key.len()) {
+        return Err(format!("a key of {} bytes", key.len()));
+    }
+    let text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(why.to_string()),
+    };
+    let long = |len: usize| match payload.len() == len {
+        true => Ok(()),
+        false => Err(format!("{} bytes, not {len}", payload.len())),
+    };
+    match table {
+        Table::Meta if key == MANIFEST => archived::<ManifestRecord>(table, key, payload),
+        Table::Meta | Table::Parts | Table::Originals | Table::Texts | Table::Tombstones => Ok(()),
+        Table::Documents => archived::<DocumentRecord>(table, key, payload),
+        Table::Chunks => archived::<ChunkRecord>(table, key, payload),
+        Table::Concepts => archived::<ConceptRecord>(table, key, payload),
+        Table::ConceptContributions => archived::<ConceptContribution>(table, key, payload),
+        Table::Relations => archived::<RelationRecord>(table, key, payload),
+        Table::RelationContributions => archived::<RelationContribution>(table, key, payload),
+        Table::Spaces => archived::<SpaceRecord>(table, key, payload),
+        Table::Items => archived::<ItemRecord>(table, key, payload),
+        Table::ConceptEdits => archived::<ConceptEditRecord>(table, key, payload),
+        Table::Digests => archived::<DigestRecord>(table, key, payload),
+        Table::References => archived::<ReferenceRecord>(table, key, payload),
+        Table::Citations => archived::<CitationRecord>(table, key, payload),
+        Table::Claims => archived::<ClaimRecord>(table, key, payload),
+        Table::Works => archived::<WorkRecord>(table, key, payload),
+        Table::Retrievals => archived::<RetrievalRecord>(table, key, payload),
+        Table::DocumentKeys => text(key).and_then(|()| long(8)),
+        Table::ConceptNames => text(key).and_then(|()| long(4)),
+        Table::ChunkSuffixes => long(4),
+        Table::Contents => long(8),
+        Table::ConceptMoves => long(12),
+        Table::Vectors => match payload.len() % 4 {
+            0 => Ok(()),
+            _ => Err(format!("{} bytes are no numbers", payload.len())),
+        },
+        Table::Settings => text(key).and_then(|()| text(payload)),
+        Table::ConceptDocuments
+        | Table::RelationDocuments
+        | Table::ChunkItems
+        | Table::ConceptItems
+        | Table::ConceptSources
+        | Table::ClaimsOn
+        | Table::WorkIdentities
+        | Table::WorkReferences
+        | Table::DocumentIdentities
+        | Table::DocumentWorks => long(0),
+    }
+}
+
+fn archived<T>(table: Table, key: &[u8], payload: &[u8]) -> Result<(), String>
+where
+    T: Archive,
+    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
+        + Deserialize<T, HighDeserializer<rancor::Error>>,
+{
+    match decode::<T>(table, key, payload) {
+        Ok(_) => Ok(()),
+        Err(StoreError::DamagedRow { why, .. }) => Err(why),
+        Err(other) => Err(other.to_string()),
+    }
+}
+
+/// How long a table's keys are.
+const fn key_len(table: Table) -> (usize, usize) {
+    const ANY: usize = usize::MAX;
+    match table {
+        Table::Meta | Table::Settings | Table::DocumentKeys | Table::ConceptNames => (1, ANY),
+        Table::Documents
+        | Table::Originals
+        | Table::Texts
+        | Table::Parts
+        | Table::Tombstones
+        | Table::Items
+        | Table::ConceptEdits
+        | Table::Retrievals => (8, 8),
+        Table::Chunks
+        | Table::ChunkSuffixes
+        | Table::ConceptContributions
+        | Table::ConceptDocuments
+        | Table::ConceptItems
+        | Table::ConceptMoves
+        | Table::References
+        | Table::Citations
+        | Table::Claims
+        | Table::DocumentWorks => (12, 12),
+        Table::Contents | Table::Digests | Table::ConceptSources => (16, 16),
+        Table::Vectors | Table::ChunkItems => (20, 20),
+        Table::Concepts | Table::Spaces | Table::Works => (4, 4),
+        Table::Relations => (8, ANY),
+        Table::RelationContributions => (16, ANY),
+        Table::RelationDocuments => (18, ANY),
+        Table::ClaimsOn => (13, ANY),
+        Table::WorkIdentities => (5, ANY),
+        Table::WorkReferences => (16, 16),
+        Table::DocumentIdentities => (9, ANY),
+    }
+}
