@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -607,9 +608,16 @@ fn open_database(
     })?;
     let (file, failure) = DatabaseFile::new(file);
     failure.keep_unsynced();
-    let database = Database::builder()
-        .set_cache_size(options.cache_bytes)
-        .create_with_backend(file)?;
+    // redb meets some damage of its own pages with a panic.
+    let open = || {
+        Database::builder()
+            .set_cache_size(options.cache_bytes)
+            .create_with_backend(file)
+    };
+    let database = catch_unwind(AssertUnwindSafe(open)).map_err(|_| {
+        let why = "loci.redb is damaged and cannot be opened; restore the store from a backup";
+        StoreError::Invalid(why.into())
+    })??;
     failure.check()?;
     if let Some(made) = made {
         create_tables(&database)?;
