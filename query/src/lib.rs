@@ -32,6 +32,7 @@ mod arms;
 pub mod asked;
 pub mod calibrate;
 pub mod cite;
+mod communities;
 pub mod community;
 pub mod context;
 pub mod critic;

@@ -13,9 +13,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use redb::Database;
-
-use crate::database_file::DatabaseFile;
+use crate::database_file::{Database, DatabaseFile};
 use crate::dir::{SegmentDir, create_folder};
 use crate::disk::{Disk, NewFile};
 use crate::error::StoreError;
@@ -209,9 +207,7 @@ fn open_database(disk: &Arc<dyn Disk>, path: &Path) -> Result<Database, StoreErr
     let file = disk.open(path);
     let file = file.map_err(StoreError::io(format!("opening {}", path.display())))?;
     let (file, failure) = DatabaseFile::new(file);
-    let database = Database::builder()
-        .set_cache_size(CACHE_BYTES)
-        .create_with_backend(file)?;
+    let database = Database::open(file, CACHE_BYTES)?;
     failure.check()?;
     Ok(database)
 }

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
-use redb::{Database, WriteTransaction};
+use redb::WriteTransaction;
 
 use crate::build::SegmentDraft;
-use crate::database_file::Failure;
+use crate::database_file::{Database, Failure};
 use crate::dir::SegmentDir;
 use crate::error::StoreError;
 use crate::failpoint::reach;

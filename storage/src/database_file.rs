@@ -9,6 +9,8 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -47,6 +49,50 @@ impl Failure {
 
     fn is_there(&self) -> bool {
         self.why.get().is_some()
+    }
+}
+
+/// An open database. redb meets some damage of its own pages with a panic; where that is at the opening or the
+/// closing, it is an error, or nothing: what was acknowledged is in the file already.
+pub(crate) struct Database(Option<redb::Database>);
+
+impl Database {
+    /// Opens `file`, and makes it a database where it is empty. `cache_bytes`: what redb may keep of it in memory.
+    ///
+    /// Whether writes failed meanwhile is for [`Failure::check`] to tell.
+    pub(crate) fn open(file: DatabaseFile, cache_bytes: usize) -> Result<Database, StoreError> {
+        let open = || {
+            redb::Database::builder()
+                .set_cache_size(cache_bytes)
+                .create_with_backend(file)
+        };
+        let opened = catch_unwind(AssertUnwindSafe(open)).map_err(|_| {
+            let why = "loci.redb is damaged and cannot be opened; restore the store from a backup";
+            StoreError::Invalid(why.into())
+        })?;
+        Ok(Database(Some(opened?)))
+    }
+}
+
+impl Deref for Database {
+    type Target = redb::Database;
+
+    fn deref(&self) -> &redb::Database {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl DerefMut for Database {
+    fn deref_mut(&mut self) -> &mut redb::Database {
+        self.0.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let database = self.0.take();
+        // Closing writes what redb keeps of free pages, which the next opening can do without.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
 }
 

@@ -11,9 +11,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Database, Durability, WriteTransaction};
+use redb::{Durability, WriteTransaction};
 
-use crate::database_file::{DatabaseFile, Failure};
+use crate::database_file::{Database, DatabaseFile, Failure};
 use crate::disk::Disk;
 use crate::envelope;
 use crate::error::StoreError;
@@ -64,10 +64,7 @@ impl Rewritten {
             name,
             placed: false,
         };
-        let database = Database::builder()
-            .set_cache_size(cache_bytes)
-            .create_with_backend(file)?;
-        copy.database = Some(database);
+        copy.database = Some(Database::open(file, cache_bytes)?);
         copy.failure.check()?;
         Ok(copy)
     }

@@ -7,9 +7,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTableMetadata};
+use redb::{ReadOnlyTable, ReadableDatabase, ReadableTableMetadata};
 use roaring::RoaringBitmap;
 
+use crate::database_file::Database;
 use crate::dir::SegmentDir;
 use crate::error::StoreError;
 use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};

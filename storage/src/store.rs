@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,12 +15,11 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Sender, bounded};
 use parking_lot::Mutex;
-use redb::Database;
 
 use crate::backup::IDENTITY;
 use crate::build::{SegmentBuilder, SegmentDraft, build_segment};
 use crate::commit::{self, Durability, Host, Job};
-use crate::database_file::{DatabaseFile, Failure};
+use crate::database_file::{Database, DatabaseFile, Failure};
 use crate::dir::{SegmentDir, create_folder, generation_of};
 use crate::disk::{Disk, OsDisk};
 use crate::envelope;
@@ -608,16 +606,7 @@ fn open_database(
     })?;
     let (file, failure) = DatabaseFile::new(file);
     failure.keep_unsynced();
-    // redb meets some damage of its own pages with a panic.
-    let open = || {
-        Database::builder()
-            .set_cache_size(options.cache_bytes)
-            .create_with_backend(file)
-    };
-    let database = catch_unwind(AssertUnwindSafe(open)).map_err(|_| {
-        let why = "loci.redb is damaged and cannot be opened; restore the store from a backup";
-        StoreError::Invalid(why.into())
-    })??;
+    let database = Database::open(file, options.cache_bytes)?;
     failure.check()?;
     if let Some(made) = made {
         create_tables(&database)?;

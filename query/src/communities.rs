@@ -1,0 +1,134 @@
+//! Which communities are told of a question: those of its concepts, or those of everything.
+//!
+//! Always true: only communities that have a digest are told, and only what still holds of it.
+//!
+//! Start reading at [`of_everything`], [`of_concepts`].
+
+use std::collections::HashSet;
+
+use loci_graph::{GraphView, Link};
+use loci_index::analysis::Analyzer;
+use loci_storage::segment::Section;
+use loci_storage::snapshot::Place;
+use loci_storage::{ConceptId, Ordinal};
+
+use crate::community::CommunityDigest;
+use crate::error::QueryError;
+use crate::fuse::Fused;
+use crate::view::ReadView;
+
+/// Communities that are looked at for those that are told, in their order in the store.
+const COMMUNITIES_MAX: usize = 4096;
+
+/// What digests are measured by.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) terms: &'a [String],
+    pub(crate) vector: Option<&'a [f32]>,
+}
+
+/// The digests of the coarsest level that are nearest to the question, by vectors where both have one, else by the
+/// share of the question's terms that they have; then by size.
+pub(crate) fn of_everything(
+    view: &ReadView,
+    asked: Asked<'_>,
+    analyzer: &mut Analyzer,
+    keep: usize,
+) -> Result<Vec<CommunityDigest>, QueryError> {
+    let known = view.communities();
+    let level = known.map_or(0, |known| known.level_count()).checked_sub(1);
+    let (Some(known), Some(level)) = (known, level) else {
+        return Err(QueryError::NoDigests);
+    };
+    let wanted: HashSet<&str> = asked.terms.iter().map(String::as_str).collect();
+    let mut digests = Vec::new();
+    for community in 0..known.count(level).min(COMMUNITIES_MAX) as u32 {
+        let Some(digest) = CommunityDigest::read(view, level, community)? else {
+            continue;
+        };
+        let near = asked.vector.zip(digest.vector.as_deref());
+        let near = near.filter(|(a, b)| a.len() == b.len());
+        let near = near.map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>());
+        let score = near.unwrap_or_else(|| {
+            let terms: HashSet<String> = analyzer.terms(&digest.text()).into_iter().collect();
+            let shared = wanted.iter().filter(|term| terms.contains(**term)).count();
+            shared as f32 / wanted.len().max(1) as f32
+        });
+        digests.push((score, digest));
+    }
+    if digests.is_empty() {
+        return Err(QueryError::NoDigests);
+    }
+    digests.sort_by(|a, b| {
+        let size = b.1.member_count.cmp(&a.1.member_count);
+        b.0.total_cmp(&a.0).then(size)
+    });
+    digests.truncate(keep);
+    Ok(digests.into_iter().map(|(_, digest)| digest).collect())
+}
+
+/// The digests of the finest communities that the question's concepts are in: those of most of them first, then
+/// those whose concepts come first.
+pub(crate) fn of_concepts(
+    view: &ReadView,
+    graph: GraphView<'_, Section>,
+    links: &[Link],
+    keep: usize,
+) -> Result<Vec<CommunityDigest>, QueryError> {
+    let Some(known) = view.communities() else {
+        return Ok(Vec::new());
+    };
+    let mut concepts: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
+    graph.sort_by_rank(&mut concepts);
+    let mut counted: Vec<(u32, usize)> = Vec::new();
+    for community in concepts.iter().filter_map(|&concept| known.of(concept, 0)) {
+        match counted.iter_mut().find(|of| of.0 == community) {
+            Some(of) => of.1 += 1,
+            None => counted.push((community, 1)),
+        }
+    }
+    counted.sort_by_key(|of| std::cmp::Reverse(of.1));
+    let mut told = Vec::new();
+    for (community, _) in counted {
+        if told.len() == keep {
+            break;
+        }
+        told.extend(CommunityDigest::read(view, 0, community)?);
+    }
+    Ok(told)
+}
+
+/// The chunks that digests quote, in the order of the digests.
+pub(crate) fn quoted_chunks(
+    view: &ReadView,
+    digests: &[CommunityDigest],
+) -> Result<Vec<Fused>, QueryError> {
+    let mut found: Vec<Fused> = Vec::new();
+    for (place, digest) in digests.iter().enumerate() {
+        for quote in &digest.sentences {
+            let Some(ordinal) = chunk_of(view, &quote.chunk)? else {
+                continue;
+            };
+            if found.iter().all(|known| known.ordinal != ordinal) {
+                found.push(Fused {
+                    ordinal,
+                    score: 1.0 / (place + 1) as f32,
+                    text: None,
+                    vector: None,
+                    graph: None,
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The chunk with this public key, where it is alive.
+pub(crate) fn chunk_of(view: &ReadView, key: &str) -> Result<Option<Ordinal>, QueryError> {
+    let Ok(key) = key.parse() else {
+        return Ok(None);
+    };
+    let found = view.snapshot().rows().find_chunk(&key)?;
+    let place = found.map(|(document, index)| Place { document, index });
+    Ok(place.and_then(|place| view.snapshot().ordinal(place)))
+}
