@@ -121,11 +121,17 @@ impl Disk for OsDisk {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => return Err(error),
         }
+        let lock = OsLock {
+            file: file.try_clone()?,
+        };
         let backend = FileBackend::new(file).map_err(|error| match error {
             redb::DatabaseError::Storage(redb::StorageError::Io(error)) => error,
             other => io::Error::other(other),
         })?;
-        Ok(Box::new(OsFile(backend)))
+        Ok(Box::new(OsFile {
+            backend,
+            _lock: lock,
+        }))
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
@@ -164,7 +170,7 @@ impl Disk for OsDisk {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             if is_at(&file, path)? {
-                return Ok(Some(Box::new(OsLock { _file: file })));
+                return Ok(Some(Box::new(OsLock { file })));
             }
         }
     }
@@ -172,27 +178,30 @@ impl Disk for OsDisk {
 
 /// redb's own way to read and write a file at an offset on this platform.
 #[derive(Debug)]
-struct OsFile(FileBackend);
+struct OsFile {
+    backend: FileBackend,
+    _lock: OsLock,
+}
 
 impl RandomFile for OsFile {
     fn len(&self) -> io::Result<u64> {
-        self.0.len()
+        self.backend.len()
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.backend.set_len(len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
+        self.backend.read(offset, out)
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write(offset, bytes)
+        self.backend.write(offset, bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.backend.sync_data()
     }
 }
 
@@ -208,13 +217,22 @@ impl NewFile for OsNewFile {
     }
 }
 
-/// The system drops the lock when the process ends, however it ends.
+/// The system drops the lock when the process ends, however it ends. Dropped before, it is given back by name: a
+/// process that another thread starts has a copy of every open file until it runs its program, and closing ours would
+/// leave the lock to that copy.
 #[derive(Debug)]
 struct OsLock {
-    _file: File,
+    file: File,
 }
 
 impl FileLock for OsLock {}
+
+impl Drop for OsLock {
+    fn drop(&mut self) {
+        // What cannot be given back goes with the last copy.
+        let _ = self.file.unlock();
+    }
+}
 
 /// Whether `path` still names `file`.
 #[cfg(unix)]
@@ -232,4 +250,20 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_given_back_though_a_starting_process_has_a_copy_of_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("LOCK");
+        let file = File::create(&path).unwrap();
+        file.try_lock().unwrap();
+        let _inherited = file.try_clone().unwrap();
+        drop(OsLock { file });
+        assert!(OsDisk.lock(&path).unwrap().is_some());
+    }
 }

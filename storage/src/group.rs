@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use redb::{ReadableTable, WriteTransaction};
+use redb::WriteTransaction;
 use roaring::RoaringBitmap;
 
 use crate::build::SegmentDraft;
@@ -21,7 +21,7 @@ use crate::keys::Key;
 use crate::limits::{INLINE_PARTS_LEN_MAX, PARALLEL_BYTES_MIN};
 use crate::parts::{NewPart, Place};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
-use crate::rows::{Rows, Value, Visit, encode, read, scan};
+use crate::rows::{Rows, Value, Visit, encode, get, read, scan};
 use crate::snapshot::{MANIFEST, OpenSegment, number_key};
 use crate::staged::{Over, StagedRows};
 use crate::staging::{Changes, Edit};
@@ -446,8 +446,7 @@ impl Rows for Group<'_> {
 
 impl Rows for Tables<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        let row = self.0[table.slot()].get(key)?;
-        row.map(|row| Value::verified(table, key, row)).transpose()
+        get(&self.0[table.slot()], table, key)
     }
 
     fn scan(

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::ops::{ControlFlow, Deref};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redb::{AccessGuard, ReadableTable};
 use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
@@ -305,18 +306,43 @@ pub(crate) fn scan(
     to: Option<&[u8]>,
     visit: &mut Visit<'_>,
 ) -> Result<(), StoreError> {
-    let found = match to {
-        Some(to) => rows.range::<&[u8]>(from..to)?,
-        None => rows.range::<&[u8]>(from..)?,
-    };
-    for row in found {
-        let (key, row) = row?;
-        let value = Value::verified(table, key.value(), row)?;
-        if visit(key.value(), &value)?.is_break() {
+    let mut found = guarded(table, || {
+        Ok(match to {
+            Some(to) => rows.range::<&[u8]>(from..to)?,
+            None => rows.range::<&[u8]>(from..)?,
+        })
+    })?;
+    while let Some((key, row)) = guarded(table, || Ok(found.next().transpose()?))? {
+        let key = guarded(table, || Ok(key.value()))?;
+        let value = guarded(table, || Value::verified(table, key, row))?;
+        if visit(key, &value)?.is_break() {
             break;
         }
     }
     Ok(())
+}
+
+/// [`Rows::get`] of a table of redb, committed or in the making.
+pub(crate) fn get<'t>(
+    rows: &'t impl ReadableTable<&'static [u8], &'static [u8]>,
+    table: Table,
+    key: &[u8],
+) -> Result<Option<Value<'t>>, StoreError> {
+    guarded(table, || {
+        let row = rows.get(key)?;
+        row.map(|row| Value::verified(table, key, row)).transpose()
+    })
+}
+
+/// What `read` reads of redb, which meets some damage of its own pages with a panic: here that is damage as any other.
+fn guarded<T>(table: Table, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        let why = "the database's tree cannot be read here; restore from a backup";
+        Err(StoreError::Invalid(format!(
+            "table {}: {why}",
+            table.name()
+        )))
+    })
 }
 
 /// A row's payload, verified.

@@ -19,7 +19,7 @@ use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX, VERIFY_PART_LEN_MAX};
 use crate::lock::Lock;
 use crate::publish::{Pin, Pins};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
-use crate::rows::{Rows, Value, Visit, missing, read, scan};
+use crate::rows::{Rows, Value, Visit, get, missing, read, scan};
 use crate::segment::{
     DocumentRun, Documents, Part, PartBytes, PartError, Section, SectionId, Skeleton,
 };
@@ -223,8 +223,7 @@ impl Tables {
 
 impl Rows for Tables {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        let row = self.0[table.slot()].get(key)?;
-        row.map(|row| Value::verified(table, key, row)).transpose()
+        get(&self.0[table.slot()], table, key)
     }
 
     fn scan(
