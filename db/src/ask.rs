@@ -25,6 +25,7 @@ use loci_query::prompt::{
     Material, Passage, Prompt, answer_prompt, is_not_relevant, map_prompt, read_reply,
     reduce_prompt,
 };
+use loci_query::tokens::Counter;
 use loci_query::{QueryError, SearchRequest, Strategy};
 use loci_storage::StoreError;
 use loci_storage::segment::Layer;
@@ -84,6 +85,7 @@ struct Asker<'a> {
     asked: Asked,
     analyzer: Analyzer,
     budget: usize,
+    counter: Counter<'a>,
     is_global: bool,
     wants_critique: bool,
 }
@@ -132,6 +134,7 @@ impl<'a> Asker<'a> {
             asked,
             analyzer,
             budget,
+            counter: database.inner().searcher.counter(),
         })
     }
 
@@ -163,7 +166,7 @@ impl<'a> Asker<'a> {
     /// By the generator from the context, else by sentences of the hits.
     fn answer_from_hits(&mut self) -> InWords {
         if let (Some(generator), false) = (self.generator, self.answer.hits.is_empty()) {
-            let prompt = prompt_from_hits(&self.answer, self.budget);
+            let prompt = prompt_from_hits(&self.answer, self.budget, self.counter);
             let prompt = prompt.map_err(|error| error.to_string());
             let reply = prompt.and_then(|prompt| {
                 let reply = reply(generator, &prompt.text, ANSWER_TOKENS)?;
@@ -181,6 +184,7 @@ impl<'a> Asker<'a> {
             &hits,
             &mut |text: &str| self.analyzer.terms(text),
             budget,
+            self.counter,
         )
     }
 
@@ -193,7 +197,8 @@ impl<'a> Asker<'a> {
             return Ok(None);
         }
         if let Some(generator) = self.generator {
-            match generate_globally(generator, &self.answer.question, &digests, self.budget) {
+            let question = &self.answer.question;
+            match generate_globally(generator, question, &digests, self.budget, self.counter) {
                 Ok(Some((reply, citations))) => return Ok(Some(self.read(&reply, &citations))),
                 Ok(None) => return Ok(None),
                 Err(why) => self.fails(&why),
@@ -205,7 +210,8 @@ impl<'a> Asker<'a> {
         }
         let terms = &mut |text: &str| self.analyzer.terms(text);
         let budget = self.budget.min(REDUCE_TOKENS);
-        Ok(Some(reduce(&self.asked, &partials, terms, budget)))
+        let reduced = reduce(&self.asked, &partials, terms, budget, self.counter);
+        Ok(Some(reduced))
     }
 
     /// The digests that answer: those of the communities that the search named, else of the coarsest level the
@@ -244,6 +250,7 @@ impl<'a> Asker<'a> {
                         &community(&digest, &about(&digest)),
                         terms,
                         MAP_TOKENS,
+                        self.counter,
                     );
                     said.map_or(0.0, |partial| partial.score)
                 }
@@ -259,7 +266,8 @@ impl<'a> Asker<'a> {
         let said = digests.iter().filter_map(|digest| {
             let about = about(digest);
             let terms = &mut |text: &str| self.analyzer.terms(text);
-            map(&self.asked, &community(digest, &about), terms, MAP_TOKENS)
+            let community = community(digest, &about);
+            map(&self.asked, &community, terms, MAP_TOKENS, self.counter)
         });
         said.collect()
     }
@@ -270,7 +278,7 @@ impl<'a> Asker<'a> {
             false => Vec::new(),
         };
         if self.partials(&digests).is_empty() {
-            return Ok(prompt_from_hits(&self.answer, self.budget)?);
+            return Ok(prompt_from_hits(&self.answer, self.budget, self.counter)?);
         }
         let about: Vec<String> = digests.iter().map(about).collect();
         let about: Vec<&str> = about.iter().map(String::as_str).collect();
@@ -292,7 +300,13 @@ impl<'a> Asker<'a> {
             relations: &[],
             passages: &passages,
         };
-        Ok(answer_prompt(&self.answer.question, material, self.budget)?)
+        let question = &self.answer.question;
+        Ok(answer_prompt(
+            question,
+            material,
+            self.budget,
+            self.counter,
+        )?)
     }
 
     /// A generator's reply, its references checked.
@@ -361,6 +375,7 @@ fn source(hit: &Hit) -> Source<'_> {
 fn prompt_from_hits(
     answer: &Answer,
     budget: usize,
+    counter: Counter<'_>,
 ) -> Result<Prompt, loci_query::prompt::TooSmall> {
     let shown = shown(answer);
     let passages: Vec<Passage<'_>> = shown
@@ -378,7 +393,7 @@ fn prompt_from_hits(
         relations: &answer.relations,
         passages: &passages,
     };
-    answer_prompt(&answer.question, material, budget)
+    answer_prompt(&answer.question, material, budget, counter)
 }
 
 /// A passage of a prompt.
@@ -456,6 +471,7 @@ fn generate_globally(
     question: &str,
     digests: &[Digest],
     budget: usize,
+    counter: Counter<'_>,
 ) -> Result<Option<(String, Vec<Citation>)>, String> {
     let mut prompts = Vec::with_capacity(digests.len());
     let mut citations: Vec<Citation> = Vec::new();
@@ -480,7 +496,7 @@ fn generate_globally(
             relations: &relations,
             passages: &passages,
         };
-        let prompt = map_prompt(question, material, citations.len() + 1, budget);
+        let prompt = map_prompt(question, material, citations.len() + 1, budget, counter);
         let prompt = prompt.map_err(|error| error.to_string())?;
         citations.extend(prompt.citations);
         prompts.push(prompt.text);
@@ -508,7 +524,8 @@ fn generate_globally(
     if said.is_empty() {
         return Ok(None);
     }
-    let prompt = reduce_prompt(question, &said, budget).map_err(|error| error.to_string())?;
+    let prompt =
+        reduce_prompt(question, &said, budget, counter).map_err(|error| error.to_string())?;
     let reply = reply(generator, &prompt.text, REDUCE_TOKENS)?;
     Ok(Some((reply, citations)))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loci_models::{Embedder, Generator};
+use loci_models::{Embedder, Generator, Tokenizer};
 use loci_query::{Answer, SearchRequest, Searcher, Strategy};
 use loci_storage::snapshot::Damaged;
 use loci_storage::staging::Edit;
@@ -38,6 +38,9 @@ pub struct Options {
     pub embedder: Option<Arc<dyn Embedder>>,
     /// What writes the answers of [`Database::ask`]; without one they are made of sentences of the documents.
     pub generator: Option<Arc<dyn Generator>>,
+    /// What the tokens of budgets are counted by: of contexts, prompts and answers. Without one they are estimated
+    /// ([`loci_query::tokens`]); sizes of chunks always are.
+    pub tokenizer: Option<Arc<dyn Tokenizer>>,
 }
 
 impl fmt::Debug for Options {
@@ -49,6 +52,7 @@ impl fmt::Debug for Options {
             .field("inline_len_max", &self.inline_len_max)
             .field("embedder", &self.embedder.as_ref().map(|e| e.model()))
             .field("generator", &self.generator.as_ref().map(|g| g.name()))
+            .field("tokenizer", &self.tokenizer.as_ref().map(|t| t.name()))
             .finish()
     }
 }
@@ -63,6 +67,7 @@ impl Default for Options {
             inline_len_max: store.inline_len_max,
             embedder: None,
             generator: None,
+            tokenizer: None,
         }
     }
 }
@@ -145,6 +150,10 @@ impl Database {
             views.models.add(embedder);
         }
         let generator = options.generator.clone();
+        let searcher = match options.tokenizer.clone() {
+            Some(tokenizer) => Searcher::new(Box::new(move |text| tokenizer.count(text))),
+            None => Searcher::default(),
+        };
         let options = StoreOptions {
             create: options.create,
             cache_bytes: options.cache_bytes,
@@ -154,7 +163,7 @@ impl Database {
         let store = Store::open(folder.as_ref(), &options, |_| Ok(views))?;
         let inner = Arc::new(Inner {
             store,
-            searcher: Searcher::default(),
+            searcher,
             generator,
             upkeep: parking_lot::Mutex::new(()),
             switching: parking_lot::Mutex::new(()),

@@ -56,7 +56,9 @@ pub use edits::ConceptEdit;
 pub use error::Error;
 pub use items::ItemFigures;
 pub use loci_graph as graph;
-pub use loci_models::{EmbedError, Embedder, GenerateError, Generator};
+pub use loci_models::{EmbedError, Embedder, GenerateError, Generator, Tokenizer};
+#[cfg(feature = "tokenizer")]
+pub use loci_models::{TokenizerError, TokenizerFile};
 pub use loci_query as query;
 pub use loci_query::answer::{Answer, Hit};
 pub use loci_query::community::{CommunityDigest, DigestQuote, DigestRelation};

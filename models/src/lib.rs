@@ -1,10 +1,11 @@
-//! Embedders and generators: two small traits, and the built-in latent semantic analysis.
+//! Embedders, generators and tokenisers: three small traits, and the built-in latent semantic analysis.
 //!
 //! A store turns every chunk and every question into a vector through one small trait,
 //! [`Embedder`]. [`lsa`] is the one that is built in: it learns from the store's own rows, needs no
 //! network and no model file, and gives the same vectors for the same rows on every run.
 //!
-//! What writes answers in words comes in through another, [`Generator`]; none is built in.
+//! What writes answers in words comes in through another, [`Generator`], and what counts tokens through a third,
+//! [`Tokenizer`]; none is built in.
 //!
 //! What always holds: this crate depends on nothing of ours. It knows no index and no store; the
 //! tokeniser is handed in, and what it learns leaves as plain bytes.
@@ -14,6 +15,10 @@
 mod embedder;
 mod generator;
 pub mod lsa;
+mod tokenizer;
 
 pub use embedder::{EmbedError, Embedder};
 pub use generator::{GenerateError, Generator};
+pub use tokenizer::Tokenizer;
+#[cfg(feature = "tokenizer")]
+pub use tokenizer::{TokenizerError, TokenizerFile};

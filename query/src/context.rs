@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tokens::stands_alone;
+use crate::tokens::{Counter, stands_alone};
 
 /// Hits in a row that do not fit a budget, after which no more are tried.
 const MISSES_MAX: usize = 32;
@@ -21,7 +21,7 @@ const MISSES_MAX: usize = 32;
 /// A context: the text, and what it is made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Context {
-    /// What `text` costs, by the estimate that was asked for.
+    /// What `text` costs, by the counter that was asked for.
     pub tokens: usize,
     /// Headed by documents and sections; `[3]` in a heading names the hits that it answers.
     pub text: String,
@@ -79,25 +79,25 @@ pub struct Extent<'a> {
 
 /// Assembles `hits`, best first, into a text of at most `budget` tokens.
 ///
-/// `tokens` estimates what a text costs; a longer text must not cost less. When not even the best
+/// When not even the best
 /// hit fits, its beginning is shown, cut between words.
 ///
 /// Costs an estimate of the whole text for every doubling of the hits that fit, and some for each that does not;
 /// after [`MISSES_MAX`] in a row that do not fit, the rest are left out.
-pub fn assemble(hits: &[Passage<'_>], budget: usize, tokens: &dyn Fn(&str) -> usize) -> Context {
+pub fn assemble(hits: &[Passage<'_>], budget: usize, counter: Counter<'_>) -> Context {
     let mut plan = Plan::default();
     let mut best: HashMap<&str, usize> = HashMap::new();
     for (place, hit) in hits.iter().enumerate() {
         best.entry(hit.document).or_insert(place);
     }
-    let fits = |plan: &Plan| tokens(&plan.render(hits, &best).text) <= budget;
+    let fits = |plan: &Plan| counter(&plan.render(hits, &best).text) <= budget;
     plan.improve(hits.len(), fits, |plan, hit| plan.show(hits, hit));
     plan.improve(hits.len(), fits, |plan, hit| plan.fill(hits, hit));
     let mut context = plan.render(hits, &best);
     if plan.groups.is_empty() && !hits.is_empty() {
-        context = beginning(&hits[0], |context| tokens(&context.text) <= budget);
+        context = beginning(&hits[0], |context| counter(&context.text) <= budget);
     }
-    context.tokens = tokens(&context.text);
+    context.tokens = counter(&context.text);
     context
 }
 
@@ -348,6 +348,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tokens::sample::jealous;
 
     const TEXT: &str = "One a. Two b. Three c. Four d. Five e. Six f.";
 
@@ -487,6 +488,7 @@ mod tests {
             let context = assemble(&hits, budget, &words);
             prop_assert!(context.tokens <= budget);
             prop_assert_eq!(context.tokens, words(&context.text));
+            prop_assert!(jealous(&assemble(&hits, budget, &jealous).text) <= budget);
             let mut ranks: Vec<u32> = context.sections.iter().flat_map(|s| s.hits.clone()).collect();
             ranks.sort_unstable();
             let all = ranks.len();

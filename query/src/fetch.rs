@@ -23,7 +23,7 @@ use crate::cite::{cite_as, document_key, label, name, printed};
 use crate::context::{Context, Extent, Passage, assemble};
 use crate::fuse::Fused;
 use crate::request::Climb;
-use crate::tokens;
+use crate::tokens::Counter;
 use crate::view::ReadView;
 
 /// Relations that an answer names at most.
@@ -106,6 +106,7 @@ impl<'r> Names<'r> {
 /// Rows of chunks, each document read once.
 pub(crate) struct Fetch<'v> {
     view: &'v ReadView,
+    counter: Counter<'v>,
     rows: &'v dyn Rows,
     documents: HashMap<DocumentId, Arc<DocumentRecord>, FixedState>,
     /// Whole documents; `None` for one over the budget.
@@ -119,9 +120,11 @@ pub(crate) struct Fetched {
 }
 
 impl<'v> Fetch<'v> {
-    pub(crate) fn new(view: &'v ReadView) -> Fetch<'v> {
+    /// `counter`: of the tokens of whole documents.
+    pub(crate) fn new(view: &'v ReadView, counter: Counter<'v>) -> Fetch<'v> {
         Fetch {
             view,
+            counter,
             rows: view.snapshot().rows(),
             documents: HashMap::default(),
             wholes: HashMap::default(),
@@ -243,7 +246,7 @@ impl<'v> Fetch<'v> {
                     String::from_utf8_lossy(&original).into_owned()
                 }
             };
-            let fits = tokens::count(&text) as usize <= budget;
+            let fits = (self.counter)(&text) <= budget;
             self.wholes.insert(id, fits.then(|| Arc::from(text)));
         }
         Ok(self.wholes[&id].clone().map(Parent::Document))
@@ -302,7 +305,7 @@ impl Cited {
 }
 
 /// The hits with their sections, as one text of at most `budget` tokens.
-pub(crate) fn context(cited: &[Cited], budget: usize) -> Context {
+pub(crate) fn context(cited: &[Cited], budget: usize, counter: Counter<'_>) -> Context {
     let label = |of: &Cited| {
         let parent = of.parent.as_ref();
         parent.map(|parent| parent.label(&of.document))
@@ -312,7 +315,7 @@ pub(crate) fn context(cited: &[Cited], budget: usize) -> Context {
     let passages: Vec<Passage<'_>> = passages
         .map(|(of, label)| passage(of, label.as_deref()))
         .collect();
-    assemble(&passages, budget, &|text| tokens::count(text) as usize)
+    assemble(&passages, budget, counter)
 }
 
 /// `label`: of the hit's parent.

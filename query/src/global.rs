@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use crate::answer::Digest;
 use crate::asked::{Asked, Terms};
 use crate::digest::{Candidate, Quote, choose, no_answer};
-use crate::tokens;
+use crate::tokens::{Counter, within};
 
 /// Communities that are asked.
 pub const COMMUNITIES: usize = 5;
@@ -58,6 +58,7 @@ pub fn map(
     community: &Community<'_>,
     terms: &mut Terms<'_>,
     budget: usize,
+    counter: Counter<'_>,
 ) -> Option<Partial> {
     let about = terms(&format!("{}. {}", community.title, community.about));
     let mut found = asked.found(&about);
@@ -77,8 +78,8 @@ pub fn map(
     let (speaking, beside): (Vec<_>, Vec<_>) = candidates.into_iter().partition(speaks);
     // A community may be about what is asked without a sentence that names it.
     let (quoted, score) = match speaking.is_empty() {
-        true => (first(beside, budget), BESIDE * score),
-        false => (choose(asked, speaking, budget, POINTS_MAX), score),
+        true => (first(beside, budget, counter), BESIDE * score),
+        false => (choose(asked, speaking, budget, POINTS_MAX, counter), score),
     };
     let points: Vec<Quote> = quoted.into_iter().map(|one| one.quote).collect();
     (!points.is_empty()).then(|| Partial {
@@ -89,9 +90,9 @@ pub fn map(
 }
 
 /// The first of `candidates`, where the budget has room.
-fn first(candidates: Vec<Candidate>, budget: usize) -> Vec<Candidate> {
+fn first(candidates: Vec<Candidate>, budget: usize, counter: Counter<'_>) -> Vec<Candidate> {
     let mut candidates = candidates.into_iter();
-    let first = candidates.find(|one| one.quote.tokens() <= budget);
+    let first = candidates.find(|one| one.quote.tokens(counter) <= budget);
     first.into_iter().collect()
 }
 
@@ -100,37 +101,54 @@ fn first(candidates: Vec<Candidate>, budget: usize) -> Vec<Candidate> {
 /// is not said again.
 ///
 /// Costs one analysis of the points and a comparison of each with those that are chosen.
-pub fn reduce(asked: &Asked, partials: &[Partial], terms: &mut Terms<'_>, budget: usize) -> Digest {
+pub fn reduce(
+    asked: &Asked,
+    partials: &[Partial],
+    terms: &mut Terms<'_>,
+    budget: usize,
+    counter: Counter<'_>,
+) -> Digest {
     let mut order: Vec<&Partial> = partials.iter().collect();
     order.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let mut paragraphs: Vec<Paragraph<'_>> = order
+    let paragraphs: Vec<Paragraph<'_>> = order
         .into_iter()
         .enumerate()
         .map(|(place, partial)| Paragraph::new(asked, partial, place, terms))
         .collect();
-    let mut left = budget;
+    let make = |room| {
+        let mut paragraphs = paragraphs.clone();
+        share_out(&mut paragraphs, room, counter);
+        told(paragraphs, room, counter)
+    };
+    within(budget, counter, make, |digest| &digest.text)
+}
+
+/// Gives each paragraph a say, then each a second, as long as there is room.
+fn share_out(paragraphs: &mut [Paragraph<'_>], room: usize, counter: Counter<'_>) {
+    let mut left = room;
     for _ in 0..POINTS_MAX {
         for at in 0..paragraphs.len() {
             let said: Vec<&Candidate> = paragraphs.iter().flat_map(|of| &of.told).collect();
             let paragraph = &paragraphs[at];
             let heading = match paragraph.told.is_empty() {
-                true => tokens::count(&paragraph.heading()) as usize,
+                true => counter(&paragraph.heading()),
                 false => 0,
             };
             let next = paragraph.waiting.iter().position(|one| {
-                one.quote.tokens() + heading <= left && said.iter().all(|known| !one.repeats(known))
+                one.quote.tokens(counter) + heading <= left
+                    && said.iter().all(|known| !one.repeats(known))
             });
             if let Some(next) = next {
                 let next = paragraphs[at].waiting.remove(next);
-                left -= next.quote.tokens() + heading;
+                left -= next.quote.tokens(counter) + heading;
                 paragraphs[at].told.push(next);
             }
         }
     }
-    told(paragraphs, budget)
 }
 
 /// What a community says in an answer, and what it might.
+#[derive(Clone)]
 struct Paragraph<'p> {
     title: &'p str,
     told: Vec<Candidate>,
@@ -170,7 +188,7 @@ impl Paragraph<'_> {
     }
 }
 
-fn told(paragraphs: Vec<Paragraph<'_>>, budget: usize) -> Digest {
+fn told(paragraphs: Vec<Paragraph<'_>>, budget: usize, counter: Counter<'_>) -> Digest {
     let mut answer = Digest::default();
     for mut paragraph in paragraphs {
         if paragraph.told.is_empty() {
@@ -190,7 +208,7 @@ fn told(paragraphs: Vec<Paragraph<'_>>, budget: usize) -> Digest {
         }
     }
     match answer.citations.is_empty() {
-        true => no_answer(budget),
+        true => no_answer(budget, counter),
         false => answer,
     }
 }
@@ -202,6 +220,8 @@ mod tests {
     use super::*;
     use crate::asked::sample::{plain, terms};
     use crate::cite::Citation;
+    use crate::tokens::estimate;
+    use crate::tokens::sample::jealous;
 
     fn quote(text: &str) -> Quote {
         Quote {
@@ -222,12 +242,21 @@ mod tests {
     }
 
     fn ask(question: &str, communities: &[Community<'_>], budget: usize) -> Digest {
+        ask_by(question, communities, budget, &estimate)
+    }
+
+    fn ask_by(
+        question: &str,
+        communities: &[Community<'_>],
+        budget: usize,
+        counter: Counter<'_>,
+    ) -> Digest {
         let asked = plain(question);
         let partials = communities
             .iter()
-            .filter_map(|one| map(&asked, one, &mut terms, MAP_TOKENS));
+            .filter_map(|one| map(&asked, one, &mut terms, MAP_TOKENS, counter));
         let partials: Vec<Partial> = partials.collect();
-        reduce(&asked, &partials, &mut terms, budget)
+        reduce(&asked, &partials, &mut terms, budget, counter)
     }
 
     fn communities() -> Vec<Community<'static>> {
@@ -249,7 +278,7 @@ mod tests {
         let asked = plain("How does the river shape valleys?");
         let scores: Vec<Option<f32>> = communities()
             .iter()
-            .map(|one| map(&asked, one, &mut terms, 300).map(|partial| partial.score))
+            .map(|one| map(&asked, one, &mut terms, 300, &estimate).map(|partial| partial.score))
             .collect();
         // river of river, shape, valleys; both river and valleys; nothing
         assert_eq!(scores[2], None);
@@ -286,10 +315,13 @@ mod tests {
             ..community("mouth", &["Sand settles where the water slows."])
         };
         let asked = plain("delta");
-        let partial = map(&asked, &about, &mut terms, 300).unwrap();
+        let partial = map(&asked, &about, &mut terms, 300, &estimate).unwrap();
         assert_eq!(partial.score, 50.0);
         assert_eq!(partial.points.len(), 1);
-        assert_eq!(map(&asked, &community("delta", &[]), &mut terms, 300), None);
+        assert_eq!(
+            map(&asked, &community("delta", &[]), &mut terms, 300, &estimate),
+            None
+        );
     }
 
     #[test]
@@ -305,7 +337,7 @@ mod tests {
     #[test]
     fn where_nothing_is_relevant_it_says_so() {
         let answer = ask("What is a neutrino?", &communities(), 500);
-        assert_eq!(answer, no_answer(500));
+        assert_eq!(answer, no_answer(500, &estimate));
     }
 
     proptest! {
@@ -325,7 +357,9 @@ mod tests {
                 })
                 .collect();
             let answer = ask(&question, &communities, budget);
-            prop_assert!(tokens::count(&answer.text) as usize <= budget, "{}", answer.text);
+            prop_assert!(estimate(&answer.text) <= budget, "{}", answer.text);
+            let by_another = ask_by(&question, &communities, budget, &jealous);
+            prop_assert!(jealous(&by_another.text) <= budget);
             for citation in &answer.citations {
                 prop_assert!(answer.text.contains(&citation.label[..]));
             }

@@ -33,6 +33,7 @@ use crate::near::near_concepts;
 use crate::plan::{Extent, Operator, Plan, plan};
 use crate::rank;
 use crate::request::{Rerank, SearchRequest, Strategy};
+use crate::tokens::{Counter, estimate};
 use crate::view::ReadView;
 
 /// Words of a question that are searched; the rest of a longer one is left out.
@@ -47,9 +48,16 @@ const COMPARED: usize = 5;
 const COMPARED_MAX: usize = 500;
 
 /// Answers questions. Holds scratch that is used again; share one between threads.
-#[derive(Default)]
 pub struct Searcher {
     pool: Mutex<Vec<Scratch>>,
+    counter: Box<dyn Fn(&str) -> usize + Send + Sync>,
+}
+
+/// One whose budgets are estimates.
+impl Default for Searcher {
+    fn default() -> Self {
+        Searcher::new(Box::new(estimate))
+    }
 }
 
 impl fmt::Debug for Searcher {
@@ -67,6 +75,19 @@ struct Scratch {
 }
 
 impl Searcher {
+    /// One whose budgets are in the tokens of `counter`.
+    pub fn new(counter: Box<dyn Fn(&str) -> usize + Send + Sync>) -> Searcher {
+        Searcher {
+            pool: Mutex::default(),
+            counter,
+        }
+    }
+
+    /// What its budgets are counted by.
+    pub fn counter(&self) -> Counter<'_> {
+        &*self.counter
+    }
+
     /// Answers `request` over `view`: plans, and runs the plan.
     ///
     /// # Errors
@@ -103,13 +124,18 @@ impl Searcher {
     /// As [`Searcher::search`].
     pub fn run(&self, view: &ReadView, plan: &Plan) -> Result<Answer, QueryError> {
         let mut scratch = self.pool.lock().pop().unwrap_or_default();
-        let answer = run(view, plan, &mut scratch);
+        let answer = run(view, plan, self.counter(), &mut scratch);
         self.pool.lock().push(scratch);
         answer
     }
 }
 
-fn run(view: &ReadView, plan: &Plan, scratch: &mut Scratch) -> Result<Answer, QueryError> {
+fn run(
+    view: &ReadView,
+    plan: &Plan,
+    counter: Counter<'_>,
+    scratch: &mut Scratch,
+) -> Result<Answer, QueryError> {
     let started = Instant::now();
     scratch.analyzer.speak(view.languages());
     let segments = view.graph_segments();
@@ -119,6 +145,7 @@ fn run(view: &ReadView, plan: &Plan, scratch: &mut Scratch) -> Result<Answer, Qu
     };
     let mut execution = Execution {
         plan,
+        counter,
         run: Run::new(view, &plan.request),
         graph: view.graph(&segments),
         scratch,
@@ -173,6 +200,7 @@ struct Told {
 /// A plan while it runs.
 struct Execution<'e, 'v> {
     plan: &'e Plan,
+    counter: Counter<'e>,
     run: Run<'v>,
     graph: GraphView<'v, Section>,
     scratch: &'e mut Scratch,
@@ -237,8 +265,8 @@ impl Execution<'_, '_> {
             }
             Operator::Fetch => self.fetch(),
             Operator::Assemble { tokens } => {
-                let cited = &self.cited;
-                let assemble = || Ok(context(cited, *tokens));
+                let (cited, counter) = (&self.cited, self.counter);
+                let assemble = || Ok(context(cited, *tokens, counter));
                 let sections = |context: &Context| context.sections.len();
                 self.context = Some(self.run.trace.step("assemble", assemble, sections)?);
                 Ok(())
@@ -512,10 +540,10 @@ impl Execution<'_, '_> {
     fn diversify(&mut self, weight: f32, k: usize) -> Result<(), QueryError> {
         let compared = k.max(1).saturating_mul(COMPARED).min(COMPARED_MAX);
         let rest = self.fused.split_off(compared.min(self.fused.len()));
-        let (fused, view) = (&self.fused, self.run.view);
+        let (fused, view, counter) = (&self.fused, self.run.view, self.counter);
         let analyzer = &mut self.scratch.analyzer;
         let work = || {
-            let fetch = Fetch::new(view);
+            let fetch = Fetch::new(view, counter);
             let mut known: HashMap<String, u32> = HashMap::new();
             let mut terms: Vec<Vec<u32>> = Vec::with_capacity(fused.len());
             for hit in fused {
@@ -546,10 +574,10 @@ impl Execution<'_, '_> {
         if self.takes > 1 {
             rank::sort(&mut self.taken);
         }
-        let (plan, graph, view) = (self.plan, self.graph, self.run.view);
+        let (plan, graph, view, counter) = (self.plan, self.graph, self.run.view, self.counter);
         let (taken, reached) = (&self.taken, &self.told.reached);
         let work = || {
-            let mut fetch = Fetch::new(view);
+            let mut fetch = Fetch::new(view, counter);
             let mut names = Names::new(view.snapshot().rows());
             let budget = plan.request.context_tokens.unwrap_or(CLIMB_TOKENS);
             let mut cited = Vec::with_capacity(taken.len());
@@ -593,7 +621,7 @@ impl Execution<'_, '_> {
         let did_you_mean = match request.syntax && plan.strategy == Strategy::Text {
             true => suggestions(
                 self.run.unknown(&asked, analyzer)?,
-                &Fetch::new(view),
+                &Fetch::new(view, self.counter),
                 analyzer,
             )?,
             false => Vec::new(),

@@ -154,6 +154,9 @@ pub(crate) struct Search {
     /// Assemble a context of at most this many tokens
     #[arg(long, value_name = "TOKENS")]
     pub(crate) budget: Option<usize>,
+    /// Count tokens as a model does, by its tokenizer.json; else they are estimated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokenizer: Option<PathBuf>,
     /// Say what each operator did
     #[arg(long)]
     pub(crate) explain: bool,

@@ -186,3 +186,36 @@ fn budgets_hold() {
     ];
     assert!(count(&text(0, &args)) <= 160);
 }
+
+#[test]
+fn budgets_are_of_the_tokeniser_that_is_given() {
+    /// Every sign that is not white space is a token of its own.
+    const SIGNS: &str = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": null, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "\\S"}, "behavior": "Isolated",
+        "invert": false}, "post_processor": null, "decoder": null, "model": {"type": "WordLevel",
+        "vocab": {"?": 0}, "unk_token": "?"}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let db = store(folder.path(), &[("rivers.txt", RIVERS)]);
+    let file = folder.path().join("tokenizer.json");
+    std::fs::write(&file, SIGNS).unwrap();
+    let file = file.to_str().unwrap();
+    let signs = |text: &str| {
+        let spaces = text.split(|c: char| !c.is_whitespace());
+        text.chars().filter(|c| !c.is_whitespace()).count()
+            + spaces.filter(|space| !space.is_empty()).count()
+    };
+    for budget in [30, 90, 400] {
+        let told = budget.to_string();
+        let args = ["--budget", &told, "--tokenizer", file];
+        let answer = answer(&db, "How does a river build its delta?", &args);
+        let said = answer["answer"]["text"].as_str().unwrap();
+        assert!(signs(said) <= budget, "{budget}: {said}");
+        let context = &answer["context"];
+        let whole = context["text"].as_str().unwrap();
+        assert_eq!(context["tokens"], signs(whole), "{whole}");
+        assert!(signs(whole) <= budget, "{budget}: {whole}");
+    }
+    std::fs::write(file, "{}").unwrap();
+    let args = ["search", "--db", &db, "river", "--tokenizer", file];
+    text(2, &args);
+}

@@ -4,14 +4,14 @@ use locidb::query::cite::Citation;
 use locidb::{Answer, Critique, Error, Prompt, SearchRequest};
 
 use super::search::Wanted;
-use super::{open, search};
+use super::{open_to_ask, search};
 use crate::args::Ask;
 use crate::output::Out;
 use crate::{Done, WrongCall};
 
 pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
     let wanted = Wanted::of(&args.search)?;
-    let database = open(&args.search.db)?;
+    let database = open_to_ask(&args.search)?;
     let request = SearchRequest {
         critic: args.critic,
         ..wanted.over(&database.settings()?)?

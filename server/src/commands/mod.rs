@@ -25,13 +25,14 @@ mod stats;
 mod types;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use locidb::{Database, Options};
+use locidb::{Database, Options, TokenizerFile};
 
-use crate::Done;
-use crate::args::{Command, Graph};
+use crate::args::{Command, Graph, Search};
 use crate::output::Out;
 use crate::progress::catch_interrupts;
+use crate::{Done, WrongCall};
 
 /// Carries out a command.
 pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
@@ -80,6 +81,20 @@ fn open(folder: &Path) -> anyhow::Result<Database> {
             ..Options::default()
         },
     )
+}
+
+/// Opens a store that must be there, to be asked as `args` say.
+fn open_to_ask(args: &Search) -> anyhow::Result<Database> {
+    let mut options = Options {
+        create: false,
+        ..Options::default()
+    };
+    if let Some(path) = &args.tokenizer {
+        let tokenizer = TokenizerFile::open(path);
+        let tokenizer = tokenizer.map_err(|error| WrongCall(format!("--tokenizer: {error}")))?;
+        options.tokenizer = Some(Arc::new(tokenizer));
+    }
+    open_with(&args.db, &options)
 }
 
 fn open_with(folder: &Path, options: &Options) -> anyhow::Result<Database> {

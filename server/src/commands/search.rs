@@ -5,7 +5,7 @@ use locidb::query::answer::{ConceptHit, ConceptSource, ExplainStep};
 use locidb::storage::records::Level;
 use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
 
-use super::{open, options};
+use super::{open_to_ask, options};
 use crate::args::Search;
 use crate::output::{Out, shorten};
 use crate::{Done, WrongCall};
@@ -18,7 +18,7 @@ const K_MAX: usize = 10_000;
 
 pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     let wanted = Wanted::of(args)?;
-    let database = open(&args.db)?;
+    let database = open_to_ask(args)?;
     let request = wanted.over(&database.settings()?)?;
     let mut answer = asked(database.search(&request))?;
     if args.record {

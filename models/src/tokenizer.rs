@@ -1,0 +1,123 @@
+//! The seam between budgets and the model that a text is for: how many tokens it has.
+//!
+//! Several sides earn the trait: a `tokenizer.json` of Hugging Face's format (`TokenizerFile`, feature `tokenizer`), the
+//! tokeniser of a model of one's own, and the stand-ins of tests. Without one, tokens are estimated.
+
+/// Counts the tokens of texts as a model does.
+///
+/// What an implementer owes:
+/// - **The model's count**, of the text alone: what a model puts around a prompt is not part of it. The empty text has none.
+/// - **Any text**, of any length and script. What cannot be counted counts as more than it can have, never as less.
+/// - **One answer.** Equal texts have equal counts.
+///
+/// Calls come from several threads at once; putting a context together counts texts of a budget's length some twenty
+/// times.
+pub trait Tokenizer: Send + Sync {
+    /// Name and version of the tokeniser, for messages.
+    fn name(&self) -> &str;
+
+    /// Tokens of `text`.
+    fn count(&self, text: &str) -> usize;
+}
+
+#[cfg(feature = "tokenizer")]
+pub use file::{TokenizerError, TokenizerFile};
+
+#[cfg(feature = "tokenizer")]
+mod file {
+    use std::path::Path;
+
+    use super::Tokenizer;
+
+    /// A tokeniser as Hugging Face's `tokenizers` saves it: `tokenizer.json` beside a model's weights.
+    pub struct TokenizerFile {
+        name: String,
+        inner: tokenizers::Tokenizer,
+    }
+
+    /// A file is no tokeniser.
+    #[derive(Debug, thiserror::Error)]
+    #[error("{path}: {reason}; give the tokenizer.json that comes with a model")]
+    pub struct TokenizerError {
+        path: String,
+        reason: String,
+    }
+
+    impl TokenizerFile {
+        /// Reads the file. Its own limits of length are lifted: a count is of the whole text.
+        ///
+        /// # Errors
+        /// [`TokenizerError`] when it cannot be read, or is none.
+        pub fn open(path: &Path) -> Result<TokenizerFile, TokenizerError> {
+            let name = path.display().to_string();
+            let fails = |reason: String| TokenizerError {
+                path: name.clone(),
+                reason,
+            };
+            let bytes = std::fs::read(path).map_err(|error| fails(error.to_string()))?;
+            let inner = tokenizers::Tokenizer::from_bytes(&bytes);
+            let mut inner = inner.map_err(|error| fails(format!("not a tokeniser: {error}")))?;
+            inner
+                .with_truncation(None)
+                .map_err(|error| fails(error.to_string()))?
+                .with_padding(None);
+            Ok(TokenizerFile { name, inner })
+        }
+    }
+
+    impl Tokenizer for TokenizerFile {
+        fn name(&self) -> &str {
+            &self.name
+        }
+
+        /// Bytes of the text where the tokeniser cannot say: no token is of less than one.
+        fn count(&self, text: &str) -> usize {
+            let encoded = self.inner.encode_fast(text, false);
+            encoded.map_or(text.len(), |encoded| encoded.len())
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::io::Write;
+
+        use super::*;
+
+        /// Words in small letters and single signs; whatever is not `river` or `delta` is unknown, and one token.
+        const WORDS: &str = r#"{"version": "1.0", "truncation": {"direction": "Right", "max_length": 2,
+            "strategy": "LongestFirst", "stride": 0}, "padding": null, "added_tokens": [],
+            "normalizer": {"type": "Lowercase"}, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null,
+            "decoder": null, "model": {"type": "WordLevel", "vocab": {"[UNK]": 0, "river": 1, "delta": 2},
+            "unk_token": "[UNK]"}}"#;
+
+        fn file(text: &str) -> tempfile::NamedTempFile {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file
+        }
+
+        #[test]
+        fn a_file_counts_whole_texts_as_its_model_does() {
+            let tokenizer = TokenizerFile::open(file(WORDS).path()).unwrap();
+            for (text, tokens) in [
+                ("", 0),
+                ("River  delta", 2),
+                ("the river's delta, twice.", 8),
+            ] {
+                assert_eq!(tokenizer.count(text), tokens, "{text:?}");
+            }
+        }
+
+        #[test]
+        fn what_is_no_tokeniser_is_refused_with_its_path() {
+            let file = file("{\"model\": 7}");
+            let error = TokenizerFile::open(file.path()).err().unwrap().to_string();
+            assert!(
+                error.contains(&file.path().display().to_string()),
+                "{error}"
+            );
+            assert!(error.contains("not a tokeniser"), "{error}");
+            assert!(TokenizerFile::open(Path::new("no/such/file")).is_err());
+        }
+    }
+}
