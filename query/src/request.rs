@@ -193,7 +193,7 @@ pub struct SearchRequest {
     pub walk: Walk,
     /// Concepts recognised in the question at most.
     pub query_concepts: usize,
-    /// How near a concept's vector must be to the question's to be one of them, -1..=1.
+    /// How near a concept's vector must be to the question's to be one of them, from -1 on; none is beyond 1.
     pub concept_similarity_min: f32,
     /// Hops of a walk from them, 1 to 3.
     pub hops: usize,
@@ -294,7 +294,39 @@ impl SearchRequest {
                 .ok_or_else(|| wrong(format!("no such option; there are {}", known.join(", "))))?;
         }
         *place = value;
-        serde_json::from_value(whole).map_err(|why| wrong(why.to_string()))
+        let changed: SearchRequest =
+            serde_json::from_value(whole).map_err(|why| wrong(why.to_string()))?;
+        changed.check()?;
+        Ok(changed)
+    }
+
+    /// Whether every number lies where its field says.
+    ///
+    /// # Errors
+    /// [`QueryError::Option`] for the first that does not.
+    pub fn check(&self) -> Result<(), QueryError> {
+        let Rerank {
+            types: _,
+            confidence,
+            citations,
+            cited,
+        } = self.rerank;
+        let wrong = |why: String| Err(QueryError::Option(why));
+        let least = self.concept_similarity_min;
+        if least.is_nan() || least < -1.0 {
+            return wrong(format!("concept_similarity_min: {least} is not from -1 on"));
+        }
+        for (name, value) in [
+            ("diversity", self.diversity.unwrap_or(0.0)),
+            ("rerank.confidence", confidence),
+            ("rerank.citations", citations),
+            ("rerank.cited", cited),
+        ] {
+            if !(0.0..=1.0).contains(&value) {
+                return wrong(format!("{name}: {value} is not between 0 and 1"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -390,6 +422,8 @@ mod tests {
             ("k", "many", "k: "),
             ("rerank.type", "true", "confidence"),
             ("filter", "page =", "value"),
+            ("diversity", "7", "between 0 and 1"),
+            ("rerank.cited", "-0.5", "between 0 and 1"),
         ] {
             let error = SearchRequest::new("q").with(name, value).unwrap_err();
             assert!(error.to_string().contains(says), "{name}: {error}");

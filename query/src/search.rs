@@ -92,7 +92,8 @@ impl Searcher {
     ///
     /// # Errors
     /// [`QueryError::NoVector`] when the vector strategy has no vector to go by;
-    /// [`QueryError::NoDigests`] when the global one has no digests;
+    /// [`QueryError::NoDigests`] when the global one has no digests; [`QueryError::Option`] for a number that is not
+    /// where its field says;
     /// [`QueryError::Vector`] for one of another dimension or with a number that is not finite; the other
     /// variants when an index cannot be read.
     pub fn search(&self, view: &ReadView, request: &SearchRequest) -> Result<Answer, QueryError> {
@@ -106,8 +107,10 @@ impl Searcher {
     /// What [`Searcher::search`] would do for `request` over `view`.
     ///
     /// # Errors
-    /// [`QueryError::Facets`] when it cannot be told what the view holds.
+    /// [`QueryError::Option`] for a number that is not where its field says; [`QueryError::Facets`] when it cannot be
+    /// told what the view holds.
     pub fn plan(&self, view: &ReadView, request: &SearchRequest) -> Result<Plan, QueryError> {
+        request.check()?;
         let names_concepts = || {
             let segments = view.graph_segments();
             !view
