@@ -2,19 +2,30 @@
 //!
 //! Start reading at [`Database::check`].
 
-use loci_storage::SegmentId;
-use loci_storage::check::Finding;
+use std::sync::Arc;
 
+use loci_index::vector::FlatReader;
+use loci_storage::build::build_segment;
+use loci_storage::check::Finding;
+use loci_storage::segment::{Part, SectionId};
+use loci_storage::snapshot::OpenSegment;
+use loci_storage::{DocumentId, SegmentId, StoreError};
+
+use crate::compact::donor;
 use crate::database::Database;
 use crate::error::Error;
 use crate::maintenance;
 use crate::progress::Progress;
+use crate::segment::Replaced;
+use crate::settings::Settings;
+use crate::views::View;
 
 impl Database {
     /// Looks at everything that is stored for damage, and calls `found` with each finding: checksums, bounds, records
     /// and counts of rows, manifest and segments. What was damaged and built again when the store was opened comes
     /// first. `deep`: also whether every row points at rows that are there and is pointed back at, every document lies
-    /// in one segment, and concepts, relations and documents are as many as the store says.
+    /// in one segment, concepts, relations and documents are as many as the store says, and every segment is what its
+    /// rows give: each posting, vector, mention, relation, citation and value of metadata.
     ///
     /// Searches and writes go on; one committed state is looked at.
     ///
@@ -41,8 +52,94 @@ impl Database {
         }
         if deep {
             self.check_counts(found);
+            self.check_views(progress, found)?;
         }
         Ok(())
+    }
+
+    /// Builds every segment again in memory, and compares.
+    fn check_views(
+        &self,
+        progress: &dyn Progress,
+        found: &mut dyn FnMut(Finding),
+    ) -> Result<(), Error> {
+        let view = self.inner().store.view();
+        let segments = view.snapshot().segments();
+        for (done, segment) in (0..).zip(segments) {
+            let flow = progress.report("building segments to compare", done, segments.len() as u64);
+            if flow.is_break() {
+                return Err(Error::Interrupted);
+            }
+            let told = match self.differing(&view, segment) {
+                Ok(sections) => sections
+                    .into_iter()
+                    .map(|section| format!("its {section} are not what the rows give"))
+                    .collect(),
+                Err(error) => vec![format!("it cannot be built again: {error}")],
+            };
+            for finding in told {
+                found(Finding {
+                    file: "segments".into(),
+                    section: format!("segment {}", segment.id.0),
+                    key: String::new(),
+                    finding,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sections of a segment that are not what its rows give, by name.
+    ///
+    /// Where chunks of it are dead, what a merge would make of it is compared.
+    fn differing(&self, view: &View, segment: &OpenSegment) -> Result<Vec<String>, StoreError> {
+        let mut documents: Vec<DocumentId> = segment.live_documents().collect();
+        documents.sort_unstable();
+        let inner = self.inner();
+        let build = |replaced: Option<Replaced<'_>>| {
+            let views = inner.store.views();
+            let builder = views.builder_after(view, replaced, donor(view, segment), &inner.stop);
+            let draft = build_segment(view.rows(), &documents, builder)?;
+            draft.into_parts().map_err(StoreError::view)
+        };
+        let weights = Settings::weights(view.rows())?;
+        let copies = || Replaced::new(view, &[segment], weights);
+        let stored: Vec<Arc<Part>> = match segment.dead.is_empty() {
+            true => {
+                let vectors = segment.vectors.iter().map(|(_, part)| part);
+                [&segment.part]
+                    .into_iter()
+                    .chain(vectors)
+                    .cloned()
+                    .collect()
+            }
+            false => match copies() {
+                Some(replaced) => build(Some(replaced))?,
+                None => return Ok(Vec::new()),
+            },
+        };
+        let fresh = build(None)?;
+        let is_compared = |id: u32| match SectionId::from_number(id) {
+            // A graph that grew by merges is another than one that was built at once, and as good.
+            Some(SectionId::VectorGraph) => false,
+            // Text with other weights of fields is written anew when it is merged.
+            Some(SectionId::Text) => copies().is_some(),
+            _ => true,
+        };
+        let differ = |part: &Part, id, argument| match section(&stored, id, argument) {
+            Some(stored) => Some(stored) != part.bytes_of(id, argument),
+            // A segment that was written before there was a space has no vectors, nor any to have.
+            None => id != SectionId::Vectors as u32 || has_vectors(part, argument),
+        };
+        let sections = fresh.iter().flat_map(|part| {
+            let sections = part.sections();
+            sections.filter(|&(id, argument, _)| is_compared(id) && differ(part, id, argument))
+        });
+        let name = |(id, argument, _)| {
+            let name = SectionId::from_number(id).map_or("unknown", SectionId::name);
+            format!("{name} (layer {argument})")
+        };
+        Ok(sections.map(name).collect())
     }
 
     /// Whether there is as much as the store says.
@@ -93,4 +190,16 @@ impl Database {
         }
         failed.map_or(Ok(count), Err)
     }
+}
+
+/// A section of whichever part has it.
+fn section(parts: &[Arc<Part>], id: u32, argument: u32) -> Option<&[u8]> {
+    parts.iter().find_map(|part| part.bytes_of(id, argument))
+}
+
+/// Whether a part has vectors of a layer.
+fn has_vectors(part: &Part, layer: u32) -> bool {
+    let bytes = part.bytes_of(SectionId::Vectors as u32, layer);
+    let reader = bytes.map(FlatReader::new);
+    reader.is_some_and(|reader| !reader.is_ok_and(|reader| reader.is_empty()))
 }

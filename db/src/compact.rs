@@ -166,7 +166,7 @@ fn build(
 
 /// The vector graphs of `segment`, where its bytes are as they were written: those of a segment that is
 /// rebuilt because it was damaged are not copied.
-fn donor<'v>(view: &'v View, segment: &'v OpenSegment) -> Option<Donor<'v>> {
+pub(crate) fn donor<'v>(view: &'v View, segment: &'v OpenSegment) -> Option<Donor<'v>> {
     let (_, part) = segment.vectors.as_ref()?;
     part.verify().ok()?;
     let [leaves, inner] = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));

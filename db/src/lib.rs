@@ -30,6 +30,7 @@ mod digests;
 pub mod document;
 mod edits;
 mod error;
+mod export;
 mod facets;
 mod items;
 mod maintenance;
@@ -69,6 +70,7 @@ pub use loci_query::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk
 pub use loci_storage as storage;
 pub use loci_storage::backup::Backup;
 pub use loci_storage::check::Finding;
+pub use loci_storage::usage::Usage;
 pub use loci_storage::{Disk, Durability};
 pub use progress::{Progress, Silent};
 pub use retrievals::{

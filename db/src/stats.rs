@@ -7,6 +7,7 @@ use loci_storage::Table;
 use loci_storage::records::{DocumentRecord, PartEntry, SpaceRecord};
 use loci_storage::rows::decode;
 use loci_storage::snapshot::OpenSegment;
+use loci_storage::usage::Usage;
 use serde::Serialize;
 
 use crate::contributions;
@@ -190,6 +191,11 @@ impl Database {
                     .count(),
             }),
         }
+    }
+
+    /// What takes room in the newest committed state, by kind. Costs a pass over the pages of all tables.
+    pub fn usage(&self) -> Result<Usage, Error> {
+        Ok(self.view().snapshot().usage()?)
     }
 
     /// Counts everything from rows and segments. Costs a pass over the tables.

@@ -48,6 +48,10 @@ pub(crate) enum Command {
     Backup(Backup),
     /// Put a backup into a folder of its own
     Restore(Restore),
+    /// Write the whole store as lines of JSON
+    Export(Export),
+    /// Make a store of an export
+    Import(Import),
     /// Rank concepts, find their communities, and write a digest of each
     Analyze(Analyze),
     /// Look at communities of concepts: members, relations, sentences
@@ -276,6 +280,9 @@ pub(crate) struct Stats {
     /// Figures of the learning items: how diverse they are, how many were merged, how reviews went
     #[arg(long, conflicts_with = "recount")]
     pub(crate) items: bool,
+    /// What takes room: rows by table, views by what they hold, and how much of it is free
+    #[arg(long, conflicts_with_all = ["recount", "items"])]
+    pub(crate) space: bool,
 }
 
 #[derive(Debug, Args)]
@@ -447,6 +454,26 @@ pub(crate) struct Backup {
 pub(crate) struct Restore {
     /// Folder of the backup
     #[arg(value_name = "BACKUP")]
+    pub(crate) from: PathBuf,
+    /// Folder that becomes the store: missing or empty
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// File that is made; - for standard output
+    #[arg(value_name = "OUT")]
+    pub(crate) to: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The export; - for standard input
+    #[arg(value_name = "IN")]
     pub(crate) from: PathBuf,
     /// Folder that becomes the store: missing or empty
     #[arg(long, value_name = "DIR")]

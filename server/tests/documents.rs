@@ -293,3 +293,33 @@ fn a_sound_store_has_no_findings_and_a_damaged_one_has() {
     assert!(rows[0]["finding"].as_str().unwrap().contains("checksum"));
     assert_eq!(rows[0]["key"].as_str().unwrap().len(), 24);
 }
+
+#[test]
+fn an_export_becomes_the_same_store_and_what_is_no_export_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (db, documents) = (db_path(folder.path()), documents(folder.path()));
+    json(0, &["ingest", "--db", &db, &documents]);
+    let file = at("notes.jsonl");
+    let told = &json(0, &["export", "--db", &db, &file])[0]["exported"];
+    let lines = fs::read_to_string(&file).unwrap();
+    // A head, projections of the embedder, and a last line stand beside the rows.
+    assert!(told["rows"].as_u64().unwrap() < lines.lines().count() as u64);
+    assert_eq!(text(0, &["export", "--db", &db, "-"]), lines);
+    refused(2, &["export", "--db", &db, &file], "there already");
+
+    let again = at("again");
+    let made = &json(0, &["import", &file, "--db", &again])[0]["imported"];
+    assert_eq!(made["documents"], 5);
+    assert!(text(0, &["export", "--db", &again, "-"]) == lines);
+    let asked = "When may a flush be tried again?";
+    let hits = |db: &str| json(0, &["search", "--db", db, asked])[0]["hits"].clone();
+    assert_eq!(hits(&again), hits(&db));
+    refused(2, &["import", &file, "--db", &again], "not empty");
+    refused(2, &["import", &documents, "--db", &at("no")], &documents);
+
+    let (cut, _) = lines.rsplit_once("{").unwrap();
+    fs::write(&file, cut).unwrap();
+    refused(2, &["import", &file, "--db", &at("cut")], "cut");
+    refused(1, &["search", "--db", &at("cut"), "flush"], "no store at");
+}

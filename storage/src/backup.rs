@@ -221,7 +221,7 @@ fn names(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Vec<String>, StoreError>
 }
 
 /// Whether a folder's segments are none.
-fn is_empty(disk: &Arc<dyn Disk>, folder: &Path) -> bool {
+pub(crate) fn is_empty(disk: &Arc<dyn Disk>, folder: &Path) -> bool {
     disk.names(&folder.join(SEGMENTS))
         .is_ok_and(|names| names.is_empty())
 }

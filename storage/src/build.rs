@@ -3,6 +3,8 @@
 //! Storage numbers the chunks and writes what it reads itself (documents, skeleton); a
 //! [`SegmentBuilder`] that the caller brings writes everything else.
 
+use std::sync::Arc;
+
 use crate::error::StoreError;
 use crate::ids::{DocumentId, Local, SpaceId};
 use crate::keys;
@@ -11,7 +13,8 @@ use crate::parts::NewPart;
 use crate::records::{ChunkRecord, DocumentRecord};
 use crate::rows::{Rows, missing};
 use crate::segment::{
-    DocumentRun, DocumentsBuilder, PartBuilder, PartKind, SectionId, SkeletonBuilder,
+    DocumentRun, DocumentsBuilder, Part, PartBuilder, PartError, PartKind, SectionId,
+    SkeletonBuilder,
 };
 use crate::tables::Table;
 
@@ -51,6 +54,18 @@ pub struct SegmentDraft {
     pub base: NewPart,
     /// Its vectors, and the space that they lie in.
     pub vectors: Option<(SpaceId, NewPart)>,
+}
+
+impl SegmentDraft {
+    /// Its parts as they would be written, in memory: to be looked at, not listed. Empty for one that was written ahead.
+    ///
+    /// # Errors
+    /// [`PartError`] for what a builder left that is no part.
+    pub fn into_parts(self) -> Result<Vec<Arc<Part>>, PartError> {
+        let vectors = self.vectors.map(|(_, part)| part);
+        let parts = [self.base].into_iter().chain(vectors);
+        parts.filter_map(NewPart::into_part).collect()
+    }
 }
 
 /// Builds the segment of `documents`, which ascend and have rows.

@@ -68,6 +68,14 @@ pub enum StoreError {
         /// Why.
         source: PartError,
     },
+    /// What is to be imported is no export, or was cut or changed. Export again.
+    #[error("line {line} of the export: {why}")]
+    Export {
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong.
+        why: String,
+    },
     /// A limit that [`crate::limits`] states would be passed.
     #[error("{what} would pass the limit of {limit}")]
     Limit {

@@ -21,7 +21,7 @@ use crate::keys::Key;
 use crate::limits::{INLINE_PARTS_LEN_MAX, PARALLEL_BYTES_MIN};
 use crate::parts::{NewPart, Place};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
-use crate::rows::{Rows, Value, Visit, encode, get, read, scan};
+use crate::rows::{Rows, Value, Visit, encode, get, missing, read, scan};
 use crate::snapshot::{MANIFEST, OpenSegment, number_key};
 use crate::staged::{Over, StagedRows};
 use crate::staging::{Changes, Edit};
@@ -323,7 +323,37 @@ impl<'t> Group<'t> {
                 self.manifest.analysis = Some(self.place(host, part)?);
                 Ok(())
             }
+            Edit::Adopt {
+                manifest,
+                projections,
+            } => self.adopt(host, *manifest, projections),
         }
+    }
+
+    fn adopt(
+        &mut self,
+        host: &dyn Host,
+        manifest: ManifestRecord,
+        projections: Vec<(SpaceId, NewPart)>,
+    ) -> Result<(), StoreError> {
+        let own = std::mem::take(&mut self.manifest);
+        self.manifest = ManifestRecord {
+            generation: own.generation,
+            next_segment: own.next_segment,
+            next_part: own.next_part,
+            segments: own.segments,
+            dropped_spaces: own.dropped_spaces,
+            analysis: own.analysis,
+            ..manifest
+        };
+        for (space, part) in projections {
+            let key = space.0.to_be_bytes();
+            let record: Option<SpaceRecord> = read(&self.tables, Table::Spaces, &key)?;
+            let mut record = record.ok_or_else(|| missing(Table::Spaces, &key))?;
+            record.projection = Some(self.place(host, part)?);
+            self.put(Table::Spaces, &key, &encode(&record)?)?;
+        }
+        Ok(())
     }
 
     fn merge(

@@ -15,7 +15,9 @@
 //! | find chunks in a committed state | [`snapshot`], [`segment`], [`placed`] |
 //! | build a segment | [`build`] |
 //! | copy a store, and put it back | [`backup`] |
+//! | tell a store as JSON, and make one of it | [`export`] |
 //! | look for damage | [`check`] |
+//! | see what takes room | [`usage`] |
 
 pub mod backup;
 pub mod build;
@@ -26,6 +28,7 @@ mod dir;
 pub mod disk;
 mod envelope;
 mod error;
+pub mod export;
 pub mod failpoint;
 mod group;
 mod heads;
@@ -47,12 +50,14 @@ mod retrievals;
 mod rewrite;
 pub mod rows;
 pub mod segment;
+mod shapes;
 pub mod snapshot;
 mod staged;
 pub mod staging;
 pub mod store;
 mod sync;
 mod tables;
+pub mod usage;
 
 pub use commit::Durability;
 pub use disk::{Disk, OsDisk};

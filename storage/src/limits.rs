@@ -27,6 +27,12 @@ pub const GROUP_BYTES_MAX: usize = 32 << 20;
 pub const EVENTUAL_DELAY_MAX: Duration = Duration::from_millis(200);
 /// Bytes of rows that are copied in one transaction when the database is written anew.
 pub const REWRITE_BYTES_MAX: usize = 8 << 20;
+/// Bytes of rows that one commit of an import takes, and of a projection that one line of an export has.
+pub const IMPORT_BYTES_MAX: usize = 16 << 20;
+/// Likewise.
+pub const EXPORT_PIECE_LEN: usize = 1 << 20;
+/// Chunks of a segment that an import builds, unless one document has more.
+pub const IMPORT_CHUNKS_MAX: u64 = 1 << 16;
 /// Rows of a dropped vector space that one commit deletes.
 pub const SWEEP_ROWS_MAX: usize = 4096;
 /// Bytes of rows from which the segments of a group are built on all cores.

@@ -4,13 +4,14 @@
 //! lists it ([`NewPart::write`]). A part that was written and is not listed after all is deleted.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::dir::{SegmentDir, file_name};
 use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::records::{ManifestRecord, PartEntry};
-use crate::segment::PartBuilder;
+use crate::segment::{Part, PartBuilder, PartBytes, PartError};
 
 /// What numbers parts. Numbers of parts that were never listed are given out again after a restart.
 #[derive(Debug)]
@@ -101,6 +102,15 @@ impl NewPart {
         let generation = numbers.durable_generation() + 1;
         let written = write_file(part, numbers, generation, dir)?;
         Ok(NewPart(Inner::Written(written)))
+    }
+
+    /// The part as it would be written, in memory. `None` for one that was written already.
+    pub(crate) fn into_part(self) -> Option<Result<Arc<Part>, PartError>> {
+        let Inner::Built(part) = self.0 else {
+            return None;
+        };
+        let bytes = PartBytes::copy(&part.finish(0, 0));
+        Some(Part::new(bytes).map(Arc::new))
     }
 
     /// Places it for the commit of `generation`: in a row where `inlined` says that there is room.

@@ -335,7 +335,10 @@ pub(crate) fn get<'t>(
 }
 
 /// What `read` reads of redb, which meets some damage of its own pages with a panic: here that is damage as any other.
-fn guarded<T>(table: Table, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+pub(crate) fn guarded<T>(
+    table: Table,
+    read: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         let why = "the database's tree cannot be read here; restore from a backup";
         Err(StoreError::Invalid(format!(

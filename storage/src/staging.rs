@@ -99,6 +99,13 @@ pub enum Edit {
     Abandon,
     /// What was computed over the whole store.
     Analysis(NewPart),
+    /// The ids, counts and spaces of another store whose rows were put here, and what its spaces embed text by.
+    Adopt {
+        /// The numbers; segments and parts stay this store's own.
+        manifest: Box<ManifestRecord>,
+        /// A space's projection each.
+        projections: Vec<(SpaceId, NewPart)>,
+    },
 }
 
 /// A document's rows as they are to be stored.

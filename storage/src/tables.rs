@@ -16,6 +16,11 @@ macro_rules! tables {
             /// All tables, by number.
             pub const ALL: [Table; [$($number),*].len()] = [$(Table::$variant),*];
 
+            /// The table with this name.
+            pub fn from_name(name: &str) -> Option<Table> {
+                Table::ALL.into_iter().find(|table| table.name() == name)
+            }
+
             /// The table's name in redb.
             pub const fn name(self) -> &'static str {
                 match self { $(Table::$variant => $name,)* }

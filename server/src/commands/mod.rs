@@ -13,6 +13,7 @@ mod data;
 mod delete;
 mod demo;
 mod eval;
+mod export;
 mod feedback;
 mod graph;
 mod ingest;
@@ -52,6 +53,8 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Check(args) => check::run(&args, out),
         Command::Backup(args) => backup::backup(&args, out),
         Command::Restore(args) => backup::restore(&args, out),
+        Command::Export(args) => export::export(&args, out),
+        Command::Import(args) => export::import(&args, out),
         Command::Analyze(args) => analyze::run(&args, out),
         Command::Communities(args) => communities::run(&args, out),
         Command::Types(args) => types::run(&args, out),

@@ -1,6 +1,6 @@
 //! `loci stats`: figures of the store.
 
-use locidb::ItemFigures;
+use locidb::{Database, ItemFigures};
 use serde_json::json;
 
 use super::open;
@@ -33,12 +33,65 @@ pub(crate) fn run(args: &Stats, out: &Out) -> anyhow::Result<Done> {
     if args.items {
         return items(&database.view().item_figures()?, out);
     }
+    if args.space {
+        return space(&database, out);
+    }
     let stats = database.stats();
     if out.json {
         out.json_line(&stats)?
     } else {
         print(&stats, out)?
     }
+    Ok(Done::Well)
+}
+
+/// What takes room.
+fn space(database: &Database, out: &Out) -> anyhow::Result<Done> {
+    let (usage, stats) = (database.usage()?, database.stats());
+    let in_rows: u64 = usage
+        .tables
+        .iter()
+        .map(|of| of.bytes + of.tree_bytes + of.free_bytes)
+        .sum();
+    // Pages that no table has: they are written to before the file grows.
+    let spare = stats.database_bytes.saturating_sub(in_rows);
+    if out.json {
+        out.json_line(&json!({
+            "space": {
+                "tables": usage.tables,
+                "sections": usage.sections,
+                "database_bytes": stats.database_bytes,
+                "spare_bytes": spare,
+                "segment_bytes": stats.segment_bytes,
+                "dead_chunks": stats.dead_chunks,
+            }
+        }))?;
+        return Ok(Done::Well);
+    }
+    let tables = usage.tables.iter().map(|of| {
+        let figures = [of.rows, of.bytes, of.tree_bytes, of.free_bytes];
+        let figures = figures.iter().map(u64::to_string);
+        [of.table.to_owned()].into_iter().chain(figures).collect()
+    });
+    let header = ["rows of", "rows", "bytes", "tree", "free"];
+    out.table(&header, &tables.collect::<Vec<_>>())?;
+    out.line(&format!(
+        "{} of {} bytes of the database are spare\n",
+        spare, stats.database_bytes
+    ))?;
+    let sections = usage.sections.iter().map(|of| {
+        let (count, bytes) = (of.count.to_string(), of.bytes.to_string());
+        vec![of.section.to_owned(), count, bytes]
+    });
+    out.table(
+        &["views: section", "sections", "bytes"],
+        &sections.collect::<Vec<_>>(),
+    )?;
+    out.line(&format!(
+        "{} of {} chunks in segments are dead",
+        stats.dead_chunks,
+        stats.chunks + stats.dead_chunks
+    ))?;
     Ok(Done::Well)
 }
 

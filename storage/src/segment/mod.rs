@@ -51,6 +51,53 @@ pub enum SectionId {
     Links = 99,
 }
 
+impl SectionId {
+    /// All sections, by number.
+    pub const ALL: [SectionId; 15] = [
+        SectionId::Documents,
+        SectionId::Skeleton,
+        SectionId::Text,
+        SectionId::Facets,
+        SectionId::Names,
+        SectionId::Mentions,
+        SectionId::Relations,
+        SectionId::Citations,
+        SectionId::Vectors,
+        SectionId::VectorGraph,
+        SectionId::Projection,
+        SectionId::Ranks,
+        SectionId::Adjacency,
+        SectionId::Communities,
+        SectionId::Links,
+    ];
+
+    /// The section with this number in the format.
+    pub fn from_number(number: u32) -> Option<SectionId> {
+        SectionId::ALL.into_iter().find(|&id| id as u32 == number)
+    }
+
+    /// What it is called in findings and figures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SectionId::Documents => "documents",
+            SectionId::Skeleton => "skeleton",
+            SectionId::Text => "text",
+            SectionId::Facets => "facets",
+            SectionId::Names => "names",
+            SectionId::Mentions => "mentions",
+            SectionId::Relations => "relations",
+            SectionId::Citations => "citations",
+            SectionId::Vectors => "vectors",
+            SectionId::VectorGraph => "vector graph",
+            SectionId::Projection => "projection",
+            SectionId::Ranks => "ranks",
+            SectionId::Adjacency => "adjacency",
+            SectionId::Communities => "communities",
+            SectionId::Links => "links",
+        }
+    }
+}
+
 /// Which chunks a section speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]

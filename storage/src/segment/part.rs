@@ -115,6 +115,19 @@ impl Part {
         self.verified.load(Ordering::Relaxed)
     }
 
+    /// Its sections: id, argument and length.
+    pub fn sections(&self) -> impl Iterator<Item = (u32, u32, usize)> + '_ {
+        let sections = self.sections.iter();
+        sections.map(|entry| (entry.id, entry.argument, entry.len))
+    }
+
+    /// The bytes of a section; `None` when it has none.
+    pub fn bytes_of(&self, id: u32, argument: u32) -> Option<&[u8]> {
+        let mut sections = self.sections.iter();
+        let entry = sections.find(|entry| (entry.id, entry.argument) == (id, argument))?;
+        Some(&self.bytes.as_ref()[range(entry)])
+    }
+
     /// A section, which keeps the part open for as long as it lives. `None` when it has none.
     pub fn find(self: &Arc<Self>, id: SectionId, argument: u32) -> Option<Section> {
         let entry = self.sections.iter().find(|entry| entry.is(id, argument))?;

@@ -1,0 +1,90 @@
+//! A small store with something of every kind of row, for tests of its care.
+
+use std::path::Path;
+
+use locidb::storage::records::{ChunkRecord, DocumentRecord, Level};
+use locidb::{
+    Database, NewChunk, NewCitation, NewConcept, NewDocument, NewReference, NewRelation, Options,
+    Silent,
+};
+
+/// A document with a section, two passages, concepts, a relation, and a work that it cites.
+pub(crate) fn document(key: &str, words: [&str; 2]) -> NewDocument {
+    let passages =
+        words.map(|word| format!("The {word} of {key} is described at length in this passage."));
+    let text = passages.join("\n");
+    let chunk = |level, text: &str, parent, start: usize| {
+        let mut record = ChunkRecord {
+            level,
+            parent,
+            text: text.into(),
+            token_count: 12,
+            ..ChunkRecord::default()
+        };
+        record.location.chars = (start as u64, (start + text.len()) as u64);
+        NewChunk {
+            record,
+            vector: None,
+        }
+    };
+    let concept = |name: &str, chunk| NewConcept {
+        name: name.into(),
+        mentions: vec![(chunk, 1)],
+        ..NewConcept::default()
+    };
+    NewDocument {
+        record: DocumentRecord {
+            key: key.into(),
+            title: Some(format!("On {} and {}", words[0], words[1])),
+            ..DocumentRecord::default()
+        },
+        original: text.clone().into_bytes(),
+        chunks: vec![
+            chunk(Level::Section, &text, None, 0),
+            chunk(Level::Paragraph, &passages[0], Some(0), 0),
+            chunk(
+                Level::Paragraph,
+                &passages[1],
+                Some(0),
+                passages[0].len() + 1,
+            ),
+        ],
+        concepts: vec![concept(words[0], 1), concept(words[1], 2)],
+        relations: vec![NewRelation {
+            source: words[0].into(),
+            target: words[1].into(),
+            kind: "NEAR".into(),
+            weight: 1.0,
+            chunks: vec![1],
+            ..NewRelation::default()
+        }],
+        references: vec![NewReference {
+            title: Some(format!("The great book of {} and their kin", words[0])),
+            ..NewReference::default()
+        }],
+        citations: vec![NewCitation {
+            chunk: 1,
+            text: "[1]".into(),
+            confidence: 1.0,
+            ..NewCitation::default()
+        }],
+        ..NewDocument::default()
+    }
+}
+
+/// Fills a store, finishes and analyses it, and closes it.
+pub(crate) fn fill(folder: &Path, options: &Options) {
+    let database = Database::open_with(folder, options).unwrap();
+    let words = ["herons", "storks", "ravens", "swifts", "eagles", "owls"];
+    for (n, pair) in words.windows(2).enumerate() {
+        let document = document(&format!("d{n}"), [pair[0], pair[1]]);
+        database.write(move |tx| tx.put_document(document)).unwrap();
+    }
+    database
+        .write(|tx| tx.delete_document(&"d1".parse().unwrap()))
+        .unwrap();
+    database.finish(&Silent).unwrap();
+    database.analyse(&Silent).unwrap();
+    database.settle().unwrap();
+    database.close();
+}

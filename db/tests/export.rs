@@ -1,0 +1,232 @@
+//! A store told as lines of JSON, and made of them again.
+
+use std::path::Path;
+
+use locidb::storage::StoreError;
+use locidb::storage::records::{ChunkRecord, DocumentRecord};
+use locidb::{Database, Error, NewChunk, NewDocument, NewItem, Options, SearchRequest, Silent};
+
+mod common;
+
+fn lines(database: &Database) -> Vec<u8> {
+    let mut out = Vec::new();
+    let rows = database.export(&mut out, &Silent).unwrap();
+    let count = out.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    assert!(rows > 0 && rows < count);
+    out
+}
+
+fn import(lines: &[u8], to: &Path) -> Result<Database, Error> {
+    Database::import(&mut &lines[..], to, &Options::default(), &Silent)
+}
+
+fn refused(lines: &[u8], to: &Path) -> String {
+    let error = import(lines, to).err().expect("it was imported");
+    assert!(
+        !to.join("loci.redb").exists(),
+        "{error}: and yet a store is there"
+    );
+    error.to_string()
+}
+
+fn answers(database: &Database) -> Vec<(String, Vec<String>)> {
+    ["herons", "what do owls and eagles do", "passage of swifts"]
+        .map(|question| {
+            let answer = database.search(&SearchRequest::new(question)).unwrap();
+            // Equal scores stand in the order of segments, which are others after an import.
+            let best = answer.hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
+            let hits = answer.hits.into_iter().filter(|hit| hit.score == best);
+            let mut hits: Vec<String> = hits.map(|hit| hit.chunk).collect();
+            hits.sort();
+            (answer.strategy, hits)
+        })
+        .into()
+}
+
+/// A store with rows of every table.
+fn every_table(folder: &Path) -> Database {
+    common::fill(folder, &Options::default());
+    let database = Database::open(folder).unwrap();
+    // Three that are near each other are a community, with a digest.
+    for pair in [["terns", "gulls"], ["gulls", "auks"], ["auks", "terns"]] {
+        let document = common::document(pair[0], pair);
+        database.write(move |tx| tx.put_document(document)).unwrap();
+    }
+    database.analyse(&Silent).unwrap();
+    database
+        .write(|tx| {
+            tx.merge_concepts("storks", "herons")?;
+            tx.set("context_tokens", "3000")?;
+            tx.put_item(NewItem {
+                front: "What fishes at dawn?".into(),
+                back: "A heron.".into(),
+                chunk: Some("d0#1".parse()?),
+                concept: Some("owls".into()),
+                ..NewItem::default()
+            })?;
+            let mut bytes = NewDocument {
+                record: DocumentRecord {
+                    key: "bytes\u{0} of: a #file".into(),
+                    // What others cite.
+                    title: Some("The great book of terns and their kin".into()),
+                    ..DocumentRecord::default()
+                },
+                original: vec![0xff, 0, 0xfe],
+                text: Some("Pages of a file.".into()),
+                ..NewDocument::default()
+            };
+            let mut record = ChunkRecord {
+                text: "Pages of a file.".into(),
+                confidence: 0.1 + 0.2,
+                ..ChunkRecord::default()
+            };
+            record.location.chars = (0, 16);
+            bytes.chunks = vec![NewChunk {
+                record,
+                vector: None,
+            }];
+            tx.put_document(bytes)
+        })
+        .unwrap();
+    let request = SearchRequest::new("herons");
+    let answer = database.search(&request).unwrap();
+    database.record(&request, &answer).unwrap();
+    database
+}
+
+#[test]
+fn a_store_that_is_made_of_an_export_is_the_one_that_was_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let database = every_table(&at("store"));
+    let exported = lines(&database);
+    let imported = import(&exported, &at("imported")).unwrap();
+    assert!(
+        lines(&imported) == exported,
+        "the export of the import differs"
+    );
+    assert_eq!(answers(&imported), answers(&database));
+    assert_eq!(imported.stats().documents, database.stats().documents);
+    let space = |of: &Database| of.view().snapshot().space().map(|space| space.record.dim);
+    assert!(space(&database).is_some());
+    assert_eq!(space(&imported), space(&database));
+    // What is made next has an id of its own.
+    let next = |of: &Database| {
+        of.write(|tx| tx.put_document(common::document("new", ["terns", "gulls"])))
+            .unwrap()
+    };
+    assert_eq!(next(&imported), next(&database));
+    assert!(!at("imported").join("importing").exists());
+    imported.close();
+    let again = Database::open(at("imported")).unwrap();
+    assert_eq!(again.stats().documents, database.stats().documents);
+}
+
+#[test]
+fn every_table_has_a_row_in_the_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let exported = lines(&every_table(&folder.path().join("store")));
+    let text = String::from_utf8(exported).unwrap();
+    for table in locidb::storage::Table::ALL {
+        let told = text.contains(&format!("\"table\":\"{}\"", table.name()));
+        let is_elsewhere = ["meta", "parts", "tombstones"].contains(&table.name());
+        // Vectors of the built-in embedder are views; nobody makes claims here.
+        let is_absent = ["vectors", "claims", "claims_on"].contains(&table.name());
+        assert_eq!(told, !is_elsewhere && !is_absent, "{}", table.name());
+    }
+}
+
+#[test]
+fn given_vectors_come_back_to_the_last_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let database = Database::open(at("store")).unwrap();
+    database.use_given_space("mine", 3).unwrap();
+    let vector = vec![0.1f32, f32::MIN_POSITIVE / 3.0, -1.0 / 3.0];
+    let given = vector.clone();
+    database
+        .write(move |tx| {
+            let mut document = common::document("a", ["herons", "owls"]);
+            document.chunks[1].vector = Some(given);
+            tx.put_document(document)
+        })
+        .unwrap();
+    let exported = lines(&database);
+    let imported = import(&exported, &at("imported")).unwrap();
+    assert!(lines(&imported) == exported);
+    let request = SearchRequest {
+        vector: Some(vector),
+        strategy: locidb::Strategy::Vector,
+        ..SearchRequest::new("")
+    };
+    let hits = imported.search(&request).unwrap().hits;
+    assert_eq!(hits[0].chunk, "a#1");
+}
+
+#[test]
+fn an_export_that_was_cut_or_changed_is_refused_and_the_whole_one_is_taken_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let database = every_table(&at("store"));
+    let exported = lines(&database);
+    let to = at("imported");
+    let starts: Vec<usize> = (0..exported.len())
+        .filter(|&at| at == 0 || exported[at - 1] == b'\n')
+        .collect();
+    // Each line in turn is missing, and the export is cut at its start and in its middle.
+    for pair in starts.windows(2).step_by(17) {
+        let (from, end) = (pair[0], pair[1]);
+        let without = [&exported[..from], &exported[end..]].concat();
+        refused(&without, &to);
+        refused(&exported[..from], &to);
+        refused(&exported[..(from + end) / 2], &to);
+    }
+    // A byte is another.
+    for at in (0..exported.len()).step_by(exported.len() / 40) {
+        let mut changed = exported.clone();
+        changed[at] ^= 1;
+        refused(&changed, &to);
+    }
+    let twice = [&exported[..], &exported[..]].concat();
+    assert!(refused(&twice, &to).contains("ended before"));
+    assert!(refused(b"", &to).contains("empty"));
+    assert!(refused(b"{}\n", &to).contains("not the head"));
+    let imported = import(&exported, &to).unwrap();
+    assert!(lines(&imported) == exported);
+}
+
+#[test]
+fn rows_that_do_not_agree_are_refused_though_every_line_is_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let database = every_table(&at("store"));
+    let text = String::from_utf8(lines(&database)).unwrap();
+    // A chunk is gone, and the last line says so.
+    let mut kept: Vec<&str> = text.lines().collect();
+    kept.pop();
+    let gone = kept
+        .iter()
+        .position(|line| line.contains("\"table\":\"chunks\""));
+    kept.remove(gone.unwrap());
+    let mut forged = kept.join("\n") + "\n";
+    let hash = xxhash_rust::xxh3::xxh3_64(forged.as_bytes());
+    forged += &format!("{{\"end\":{},\"xxh3\":\"{hash:016x}\"}}\n", kept.len());
+    let why = refused(forged.as_bytes(), &at("imported"));
+    assert!(why.contains("chunks"), "{why}");
+}
+
+#[test]
+fn a_folder_that_holds_something_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let database = every_table(&at("store"));
+    let exported = lines(&database);
+    database.close();
+    let error = import(&exported, &at("store")).err().unwrap();
+    assert!(
+        matches!(error, Error::Store(StoreError::Invalid(_))),
+        "{error}"
+    );
+    let database = Database::open(at("store")).unwrap();
+    assert!(lines(&database) == exported);
+}

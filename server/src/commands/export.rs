@@ -1,0 +1,115 @@
+//! `loci export` and `loci import`: a store as lines of JSON, and a store made of them.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use locidb::storage::StoreError;
+use locidb::{Database, Error, Options};
+use serde_json::json;
+
+use super::open;
+use crate::args::{Export, Import};
+use crate::output::Out;
+use crate::progress::Bar;
+use crate::{Done, WrongCall};
+
+/// What stands for standard input and output.
+const STANDARD: &str = "-";
+
+pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
+    let to = &args.to;
+    if to.as_os_str() != STANDARD && to.try_exists()? {
+        let why = format!("{} is there already: give another name", to.display());
+        return Err(WrongCall(why).into());
+    }
+    let database = open(&args.db)?;
+    let bar = Bar::new();
+    let done = match to.as_os_str() == STANDARD {
+        true => database.export(&mut BufWriter::new(io::stdout().lock()), &bar),
+        false => to_file(&database, to, &bar)?,
+    };
+    drop(bar);
+    database.close();
+    let rows = match done {
+        Err(Error::Interrupted) => {
+            eprintln!("loci: stopped before the end; nothing is kept of it");
+            return Ok(Done::Wrong);
+        }
+        done => done?,
+    };
+    if to.as_os_str() == STANDARD {
+        return Ok(Done::Well);
+    }
+    match out.json {
+        true => out.json_line(&json!({ "exported": { "rows": rows } }))?,
+        false => out.line(&format!("{}: {rows} rows", to.display()))?,
+    }
+    Ok(Done::Well)
+}
+
+/// Writes to a file that has its name once it is whole.
+fn to_file(database: &Database, to: &Path, bar: &Bar) -> anyhow::Result<Result<u64, Error>> {
+    let folder = match to.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let failed = || format!("writing {}", to.display());
+    let file = tempfile::NamedTempFile::new_in(folder).with_context(failed)?;
+    let mut lines = BufWriter::new(file);
+    let done = database.export(&mut lines, bar);
+    if done.is_ok() {
+        lines.flush().with_context(failed)?;
+        let file = lines.into_inner().map_err(|error| error.into_error());
+        let file = file.with_context(failed)?;
+        file.as_file().sync_all().with_context(failed)?;
+        file.persist_noclobber(to).with_context(failed)?;
+    }
+    Ok(done)
+}
+
+pub(crate) fn import(args: &Import, out: &Out) -> anyhow::Result<Done> {
+    let mut lines: Box<dyn BufRead> = match args.from.as_os_str() == STANDARD {
+        true => Box::new(io::stdin().lock()),
+        false if args.from.is_dir() => {
+            let why = format!(
+                "{} is a folder: give the file of an export",
+                args.from.display()
+            );
+            return Err(WrongCall(why).into());
+        }
+        false => {
+            let file = File::open(&args.from);
+            let file = file.map_err(|error| WrongCall(format!("{}: {error}", args.from.display())));
+            Box::new(BufReader::with_capacity(1 << 20, file?))
+        }
+    };
+    let bar = Bar::new();
+    let made = Database::import(&mut *lines, &args.db, &Options::default(), &bar);
+    drop(bar);
+    let database = match made {
+        Err(Error::Store(error @ (StoreError::Invalid(_) | StoreError::Export { .. }))) => {
+            return Err(WrongCall(error.to_string()).into());
+        }
+        Err(Error::Interrupted) => {
+            eprintln!("loci: stopped before the end; the folder holds no store");
+            return Ok(Done::Wrong);
+        }
+        made => made?,
+    };
+    let stats = database.stats();
+    database.close();
+    if out.json {
+        let (documents, chunks) = (stats.documents, stats.chunks);
+        out.json_line(&json!({ "imported": { "documents": documents, "chunks": chunks } }))?;
+    } else {
+        out.line(&format!(
+            "{}: {} documents, {} chunks",
+            args.db.display(),
+            stats.documents,
+            stats.chunks
+        ))?;
+    }
+    Ok(Done::Well)
+}

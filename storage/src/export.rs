@@ -1,0 +1,707 @@
+//! Exports: a whole state as lines of JSON, and making a store of them.
+//!
+//! Views are left out, as they are built from rows. What is told is the rows, table by table and key by key, under a
+//! head with the numbers that are given out next; the last line counts and hashes those before it, so a cut or
+//! changed export is refused. `docs/format.md` has the lines.
+//!
+//! Always true: equal states have equal exports; the export of a store that was made of an export is that export. An
+//! import takes any bytes: a line that is not as it must be is refused with its number.
+//!
+//! Start reading at [`Store::export`] and [`Store::import`]; [`Room`] is where an import is made until it is whole.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::backup::is_empty;
+use crate::build::build_segment;
+use crate::commit::Durability;
+use crate::dir::create_folder;
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::ids::{DocumentId, SpaceId};
+use crate::keys::{self, Key};
+use crate::limits::{DOCUMENT_LEN_MAX, EXPORT_PIECE_LEN, IMPORT_BYTES_MAX, IMPORT_CHUNKS_MAX};
+use crate::lock::Lock;
+use crate::records::{DocumentRecord, ManifestRecord, SpaceRecord};
+use crate::rewrite::NAME_NEW;
+use crate::rows::{damaged, decode, encode, pack, unpack};
+use crate::segment::{PartBuilder, PartKind, SectionId};
+use crate::shapes::{self, Payload, shape};
+use crate::snapshot::Snapshot;
+use crate::staging::Edit;
+use crate::store::{DATABASE, FORMAT, SEGMENTS, Store, Views};
+use crate::tables::Table;
+
+/// Version of the lines.
+const VERSION: u32 = 1;
+/// Rows between two reports.
+const ROWS_A_REPORT: u64 = 4096;
+/// Bytes of a line: a document, every character of it escaped, and its key.
+const LINE_LEN_MAX: u64 = 6 * DOCUMENT_LEN_MAX + (1 << 20);
+
+/// Told (rows done, rows in all, 0 where that is not known); break ends the work.
+type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
+
+/// The folder within a store's in which an import is made.
+const ROOM: &str = "importing";
+
+/// A place beside which nothing is, for a store that is being made.
+///
+/// Until [`Room::take_place`], the folder holds no database; what an import that was stopped left there goes with the
+/// next one.
+pub struct Room {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    _lock: Lock,
+}
+
+impl Room {
+    /// Makes room in `folder`, which is missing, empty, or was left by an import that was stopped.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] where it holds anything else; [`StoreError::Locked`] where another import is at work.
+    pub fn prepare(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Room, StoreError> {
+        create_folder(&**disk, folder)?;
+        let lock = Lock::acquire(&**disk, folder)?;
+        let names = disk.names(folder);
+        let names = names.map_err(StoreError::io(format!("listing {}", folder.display())))?;
+        let is_ours = |name: &String| match &name[..] {
+            "LOCK" | ROOM => true,
+            SEGMENTS => is_empty(disk, folder),
+            _ => false,
+        };
+        if let Some(name) = names.iter().find(|name| !is_ours(name)) {
+            return Err(StoreError::Invalid(format!(
+                "{} is not empty (it holds {name}): give a folder that is missing or empty",
+                folder.display()
+            )));
+        }
+        let room = Room {
+            disk: Arc::clone(disk),
+            folder: folder.to_path_buf(),
+            _lock: lock,
+        };
+        room.clear()?;
+        Ok(room)
+    }
+
+    /// Where the store is to be made.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(ROOM)
+    }
+
+    /// Puts the store that was made here, and is closed, in its place, durably.
+    pub fn take_place(self) -> Result<(), StoreError> {
+        let (disk, from, to) = (&self.disk, self.path(), &self.folder);
+        let moved = || {
+            create_folder(&**disk, &to.join(SEGMENTS))?;
+            let segments = disk.names(&from.join(SEGMENTS));
+            let segments = segments.map_err(StoreError::io("listing segments"))?;
+            let of_segments = segments.iter().map(|name| format!("{SEGMENTS}/{name}"));
+            // The database comes last: with it the store is there.
+            for name in of_segments.chain([DATABASE.to_owned()]) {
+                if name == DATABASE {
+                    let synced = disk.sync_folder(&to.join(SEGMENTS));
+                    synced.map_err(StoreError::io("syncing segments"))?;
+                }
+                let renamed = disk.rename(&from.join(&name), &to.join(&name));
+                renamed.map_err(StoreError::io(format!("moving {name}")))?;
+            }
+            disk.sync_folder(to)
+                .map_err(StoreError::io("syncing the folder"))
+        };
+        moved()?;
+        // What is left of the room holds nothing, and does no harm.
+        let _ = self.clear();
+        let _ = std::fs::remove_dir_all(&from);
+        Ok(())
+    }
+
+    /// Deletes the files of a store in the room.
+    fn clear(&self) -> Result<(), StoreError> {
+        let path = self.path();
+        for folder in [path.join(SEGMENTS), path] {
+            let names = self.disk.names(&folder).unwrap_or_default();
+            for name in names.iter().filter(|&name| name != SEGMENTS) {
+                let known = [DATABASE, NAME_NEW, "LOCK"].contains(&&name[..]);
+                if known || folder.ends_with(SEGMENTS) {
+                    let removed = self.disk.remove(&folder.join(name));
+                    removed.map_err(StoreError::io(format!("deleting {name}")))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first line.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    /// Version of the lines.
+    loci_export: u32,
+    /// Format of the store that was exported.
+    format: u32,
+    next: Next,
+    counts: Counts,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    active_space: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pending_space: Option<u32>,
+}
+
+/// Ids that are given out next.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Next {
+    document: u64,
+    concept: u32,
+    space: u32,
+    item: u64,
+    edit: u64,
+    work: u32,
+    response: u64,
+}
+
+/// What there is.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Counts {
+    documents: u64,
+    chunks: u64,
+    concepts: u64,
+    relations: u64,
+    items: u64,
+}
+
+/// Any other line but the last.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum Line {
+    Row {
+        table: String,
+        key: Vec<Value>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        row: Option<Value>,
+        /// The payload itself, where JSON cannot tell it to the last bit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base64: Option<String>,
+    },
+    /// A piece of what the built-in embedder turns text into vectors by.
+    Projection { projection: u32, base64: String },
+}
+
+/// The last line.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct End {
+    end: u64,
+    /// Of all lines before, line feeds included, in hexadecimal.
+    xxh3: String,
+}
+
+/// Tables of views and of what is told in the head.
+fn is_left_out(table: Table) -> bool {
+    matches!(table, Table::Meta | Table::Parts | Table::Tombstones)
+}
+
+impl<V: Views> Store<V> {
+    /// Writes the newest state to `out`, a line each row. Searches and writes go on.
+    ///
+    /// Returns the rows that were written; `None` where `report`, told (rows written, rows in all), ended it.
+    ///
+    /// # Errors
+    /// What is damaged in the rows, and what `out` says.
+    pub fn export(
+        &self,
+        out: &mut dyn Write,
+        report: &mut Report<'_>,
+    ) -> Result<Option<u64>, StoreError> {
+        let view = self.view();
+        let snapshot = self.views().snapshot(&view);
+        let mut export = Export {
+            snapshot,
+            out,
+            hash: Xxh3::new(),
+            lines: 0,
+            rows: 0,
+            total: snapshot.tables().len()?,
+        };
+        export.line(&head(snapshot.manifest()))?;
+        for table in Table::ALL {
+            if !is_left_out(table) && export.table(table, report)?.is_break() {
+                return Ok(None);
+            }
+        }
+        export.projections()?;
+        export.end()?;
+        Ok(Some(export.rows))
+    }
+
+    /// Fills this store, which is empty, with the lines of an export, and builds segments of them. The analysis of the
+    /// graph is not made again.
+    ///
+    /// Returns the rows that were read; `None` where `report`, told (rows read, 0), ended it. After that, or an error,
+    /// the store is of no use.
+    ///
+    /// # Errors
+    /// [`StoreError::Export`] for lines that are no export, or not a whole one; [`StoreError::Invalid`] where this store
+    /// is not empty.
+    pub fn import(
+        &self,
+        lines: &mut dyn BufRead,
+        report: &mut Report<'_>,
+    ) -> Result<Option<u64>, StoreError> {
+        if self.views().snapshot(&self.view()).manifest().generation > 0 {
+            let why = "only a store that was never written to takes an import";
+            return Err(StoreError::Invalid(why.into()));
+        }
+        let mut import = Import {
+            store: self,
+            lines: Lines::new(lines),
+            rows: 0,
+            waiting: Vec::new(),
+            waiting_len: 0,
+            last: None,
+            projections: BTreeMap::new(),
+        };
+        let head = import.head()?;
+        if import.rows(report)?.is_break() {
+            return Ok(None);
+        }
+        import.adopt(head)?;
+        Ok(match import.segments(report)? {
+            ControlFlow::Break(()) => None,
+            ControlFlow::Continue(()) => Some(import.rows),
+        })
+    }
+}
+
+fn head(manifest: &ManifestRecord) -> Head {
+    Head {
+        loci_export: VERSION,
+        format: FORMAT,
+        next: Next {
+            document: manifest.next_document,
+            concept: manifest.next_concept,
+            space: manifest.next_space,
+            item: manifest.next_item,
+            edit: manifest.next_edit,
+            work: manifest.next_work,
+            response: manifest.next_response,
+        },
+        counts: Counts {
+            documents: manifest.document_count,
+            chunks: manifest.chunk_count,
+            concepts: manifest.concept_count,
+            relations: manifest.relation_count,
+            items: manifest.item_count,
+        },
+        active_space: manifest.active_space,
+        pending_space: manifest.pending_space,
+    }
+}
+
+struct Export<'e> {
+    snapshot: &'e Snapshot,
+    out: &'e mut dyn Write,
+    hash: Xxh3,
+    lines: u64,
+    rows: u64,
+    total: u64,
+}
+
+impl Export<'_> {
+    fn line(&mut self, line: &impl Serialize) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(line);
+        let mut text = text.map_err(|why| StoreError::Invalid(why.to_string()))?;
+        text.push(b'\n');
+        self.hash.update(&text);
+        self.lines += 1;
+        self.write(&text)
+    }
+
+    fn write(&mut self, text: &[u8]) -> Result<(), StoreError> {
+        let written = self.out.write_all(text);
+        written.map_err(StoreError::io("writing the export"))
+    }
+
+    fn table(
+        &mut self,
+        table: Table,
+        report: &mut Report<'_>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        let snapshot = self.snapshot;
+        let mut flow = ControlFlow::Continue(());
+        snapshot.rows().scan_all(table, &mut |key, payload| {
+            self.row(table, key, payload)?;
+            if self.rows.is_multiple_of(ROWS_A_REPORT) {
+                flow = report(self.rows, self.total);
+            }
+            Ok(flow)
+        })?;
+        Ok(flow)
+    }
+
+    fn row(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<(), StoreError> {
+        let payload = match table {
+            // What was given up is deleted little by little.
+            Table::Vectors | Table::Spaces if !self.is_used(key) => return Ok(()),
+            // Where a projection lies is the store's own affair.
+            Table::Spaces => &encode(&SpaceRecord {
+                projection: None,
+                ..decode::<SpaceRecord>(table, key, payload)?
+            })?,
+            _ => payload,
+        };
+        let wrong = |why: String| damaged(table, key, &why);
+        let (row, base64) = told(table, payload).map_err(wrong)?;
+        let line = Line::Row {
+            table: table.name().to_owned(),
+            key: shapes::told_key(table, key).map_err(wrong)?,
+            row,
+            base64,
+        };
+        self.rows += 1;
+        self.line(&line)
+    }
+
+    /// Whether the space that a key begins with is active or being built.
+    fn is_used(&self, key: &[u8]) -> bool {
+        let manifest = self.snapshot.manifest();
+        let used = [manifest.active_space, manifest.pending_space];
+        used.contains(&keys::u32_at(key, 0))
+    }
+
+    fn projections(&mut self) -> Result<(), StoreError> {
+        let snapshot = self.snapshot;
+        for space in [snapshot.space(), snapshot.pending()].into_iter().flatten() {
+            let Some(part) = &space.projection else {
+                continue;
+            };
+            let fails = |source| StoreError::Part {
+                name: part.header().part.to_string(),
+                source,
+            };
+            part.verify().map_err(fails)?;
+            let section = part.section(SectionId::Projection, 0).map_err(fails)?;
+            for piece in section.as_ref().chunks(EXPORT_PIECE_LEN) {
+                self.line(&Line::Projection {
+                    projection: space.id.0,
+                    base64: BASE64.encode(piece),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
+        let end = End {
+            end: self.lines,
+            xxh3: format!("{:016x}", self.hash.digest()),
+        };
+        self.line(&end)?;
+        self.out
+            .flush()
+            .map_err(StoreError::io("writing the export"))
+    }
+}
+
+/// A payload as JSON, or as it is where that is not to the last bit what it was.
+fn told(table: Table, payload: &[u8]) -> Result<(Option<Value>, Option<String>), String> {
+    shapes::check_payload(table, payload)?;
+    let told = match shape(table).payload {
+        Payload::Archived(record) => (record.tell)(payload)?,
+        Payload::Packed => match String::from_utf8(unpack(payload)?) {
+            Ok(text) => Some(Value::from(text)),
+            Err(bytes) => return Ok((None, Some(BASE64.encode(bytes.into_bytes())))),
+        },
+        Payload::Text => Some(Value::from(String::from_utf8_lossy(payload))),
+        Payload::Numbers([]) => return Ok((None, None)),
+        Payload::Numbers(widths) => Some(shapes::told_numbers(widths, payload)),
+        Payload::Vector | Payload::Bytes => None,
+    };
+    let base64 = told.is_none().then(|| BASE64.encode(payload));
+    Ok((told, base64))
+}
+
+/// The payload that a line tells.
+fn read_payload(
+    table: Table,
+    row: Option<Value>,
+    base64: Option<String>,
+) -> Result<Vec<u8>, String> {
+    let bytes = base64.map(|text| BASE64.decode(text).map_err(|why| why.to_string()));
+    let bytes = bytes.transpose()?;
+    let payload = match (shape(table).payload, row, bytes) {
+        (_, Some(_), Some(_)) => return Err("both a row and its bytes".into()),
+        (Payload::Packed, Some(Value::String(text)), None) => pack(text.as_bytes()),
+        (Payload::Packed, None, Some(bytes)) => pack(&bytes),
+        (Payload::Archived(record), Some(row), None) => (record.read)(row)?,
+        (Payload::Text, Some(Value::String(text)), None) => text.into_bytes(),
+        (Payload::Numbers([]), None, None) => Vec::new(),
+        (Payload::Numbers(widths), Some(row), None) => shapes::read_numbers(widths, &row)?,
+        (Payload::Archived(_) | Payload::Vector, None, Some(bytes)) => bytes,
+        _ => return Err(format!("that is no row of {}", table.name())),
+    };
+    shapes::check_payload(table, &payload)?;
+    Ok(payload)
+}
+
+/// Lines as they are read, counted and hashed.
+struct Lines<'l> {
+    from: &'l mut dyn BufRead,
+    number: u64,
+    hash: Xxh3,
+    line: Vec<u8>,
+}
+
+impl<'l> Lines<'l> {
+    fn new(from: &'l mut dyn BufRead) -> Lines<'l> {
+        Lines {
+            from,
+            number: 0,
+            hash: Xxh3::new(),
+            line: Vec::new(),
+        }
+    }
+
+    /// Reads the next line, without hashing it. `false`: there is none.
+    fn advance(&mut self) -> Result<bool, StoreError> {
+        self.line.clear();
+        let mut from = self.from.take(LINE_LEN_MAX);
+        let read = from.read_until(b'\n', &mut self.line);
+        read.map_err(StoreError::io("reading the export"))?;
+        self.number += 1;
+        match (self.line.is_empty(), self.line.ends_with(b"\n")) {
+            (true, _) => Ok(false),
+            (_, true) => Ok(true),
+            (_, false) => Err(self.wrong("it has no end: the export was cut")),
+        }
+    }
+
+    fn take(&mut self) {
+        self.hash.update(&self.line);
+    }
+
+    fn wrong(&self, why: impl ToString) -> StoreError {
+        StoreError::Export {
+            line: self.number,
+            why: why.to_string(),
+        }
+    }
+}
+
+struct Import<'i, V: Views> {
+    store: &'i Store<V>,
+    lines: Lines<'i>,
+    rows: u64,
+    /// Rows that no commit has yet, and their bytes.
+    waiting: Vec<(Table, Key, Vec<u8>)>,
+    waiting_len: usize,
+    /// The row before.
+    last: Option<(Table, Key)>,
+    projections: BTreeMap<u32, Vec<u8>>,
+}
+
+impl<V: Views> Import<'_, V> {
+    fn head(&mut self) -> Result<Head, StoreError> {
+        if !self.lines.advance()? {
+            return Err(self.lines.wrong("there is none: the export is empty"));
+        }
+        let head: Value = serde_json::from_slice(&self.lines.line).unwrap_or_default();
+        match head["loci_export"].as_u64() {
+            Some(version) if version == u64::from(VERSION) => {}
+            Some(version) => {
+                let why = format!("the export has version {version}; this build reads {VERSION}");
+                return Err(self.lines.wrong(why));
+            }
+            None => return Err(self.lines.wrong("this is not the head of an export")),
+        }
+        let head: Result<Head, _> = serde_json::from_value(head);
+        let head = head.map_err(|why| self.lines.wrong(why))?;
+        if head.format > FORMAT {
+            let why = format!(
+                "it is of a store of format {}; this build reads up to {FORMAT}",
+                head.format
+            );
+            return Err(self.lines.wrong(why));
+        }
+        self.lines.take();
+        Ok(head)
+    }
+
+    /// All lines up to the last.
+    fn rows(&mut self, report: &mut Report<'_>) -> Result<ControlFlow<()>, StoreError> {
+        loop {
+            if !self.lines.advance()? {
+                return Err(self.lines.wrong("there is none: the export was cut"));
+            }
+            match serde_json::from_slice(&self.lines.line) {
+                Ok(Line::Row {
+                    table,
+                    key,
+                    row,
+                    base64,
+                }) => self.row(&table, &key, row, base64)?,
+                Ok(Line::Projection { projection, base64 }) => {
+                    let bytes = BASE64.decode(base64).map_err(|why| self.lines.wrong(why))?;
+                    let whole = self.projections.entry(projection).or_default();
+                    whole.extend(bytes);
+                }
+                Err(why) => {
+                    let end: End = match serde_json::from_slice(&self.lines.line) {
+                        Ok(end) => end,
+                        Err(_) => return Err(self.lines.wrong(why)),
+                    };
+                    self.end(&end)?;
+                    return Ok(ControlFlow::Continue(()));
+                }
+            }
+            self.lines.take();
+            if self.rows.is_multiple_of(ROWS_A_REPORT) && report(self.rows, 0).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+
+    fn row(
+        &mut self,
+        table: &str,
+        key: &[Value],
+        row: Option<Value>,
+        base64: Option<String>,
+    ) -> Result<(), StoreError> {
+        let known = Table::from_name(table).filter(|&table| !is_left_out(table));
+        let table = known.ok_or_else(|| self.lines.wrong(format!("there is no table {table}")))?;
+        let key = shapes::read_key(table, key).map_err(|why| self.lines.wrong(why))?;
+        let payload = read_payload(table, row, base64).map_err(|why| self.lines.wrong(why))?;
+        if let Some((before, last)) = &self.last
+            && (before.number(), last) >= (table.number(), &key)
+        {
+            return Err(self.lines.wrong("it does not come after the row before it"));
+        }
+        self.last = Some((table, key.clone()));
+        self.rows += 1;
+        self.waiting_len += key.len() + payload.len();
+        self.waiting.push((table, key, payload));
+        match self.waiting_len >= IMPORT_BYTES_MAX {
+            true => self.put(),
+            false => Ok(()),
+        }
+    }
+
+    /// Commits the rows that wait.
+    fn put(&mut self) -> Result<(), StoreError> {
+        self.waiting_len = 0;
+        let rows = std::mem::take(&mut self.waiting);
+        self.store.write_with(Durability::Eventual, move |staging| {
+            for (table, key, payload) in rows {
+                staging.put(table, key, payload);
+            }
+            Ok(())
+        })
+    }
+
+    /// Compares the last line with those before it.
+    fn end(&mut self, end: &End) -> Result<(), StoreError> {
+        let hash = format!("{:016x}", self.lines.hash.digest());
+        if end.end + 1 != self.lines.number || end.xxh3 != hash {
+            return Err(self.lines.wrong(format!(
+                "the export was changed: it ends after {} lines with hash {}, and these are {} with {hash}",
+                end.end,
+                end.xxh3,
+                self.lines.number - 1
+            )));
+        }
+        match self.lines.advance()? {
+            true => Err(self.lines.wrong("the export ended before it")),
+            false => self.put(),
+        }
+    }
+
+    /// Takes over what the head says, and the projections.
+    fn adopt(&mut self, head: Head) -> Result<(), StoreError> {
+        let Head { next, counts, .. } = head;
+        let manifest = ManifestRecord {
+            next_document: next.document,
+            next_concept: next.concept,
+            next_space: next.space,
+            next_item: next.item,
+            next_edit: next.edit,
+            next_work: next.work,
+            next_response: next.response,
+            document_count: counts.documents,
+            chunk_count: counts.chunks,
+            concept_count: counts.concepts,
+            relation_count: counts.relations,
+            item_count: counts.items,
+            active_space: head.active_space,
+            pending_space: head.pending_space,
+            ..ManifestRecord::default()
+        };
+        let projections = std::mem::take(&mut self.projections);
+        let projections = projections.into_iter().map(|(space, bytes)| {
+            let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
+            part.push(SectionId::Projection, 0, bytes);
+            (SpaceId(space), part.into())
+        });
+        let edit = Edit::Adopt {
+            manifest: Box::new(manifest),
+            projections: projections.collect(),
+        };
+        self.store.edit(move |staging| {
+            staging.edit(edit);
+            Ok(())
+        })
+    }
+
+    /// Builds segments of all documents that have chunks.
+    fn segments(&self, report: &mut Report<'_>) -> Result<ControlFlow<()>, StoreError> {
+        let mut groups: Vec<Vec<DocumentId>> = Vec::new();
+        let mut chunks = 0;
+        let view = self.store.view();
+        let rows = self.store.views().snapshot(&view).rows();
+        rows.scan_all(Table::Documents, &mut |key, payload| {
+            let record: DocumentRecord = decode(Table::Documents, key, payload)?;
+            let Some(id) = keys::u64_at(key, 0).filter(|_| record.chunk_count > 0) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            chunks += u64::from(record.chunk_count);
+            match groups.last_mut() {
+                Some(group) if chunks <= IMPORT_CHUNKS_MAX => group.push(DocumentId(id)),
+                _ => {
+                    chunks = u64::from(record.chunk_count);
+                    groups.push(vec![DocumentId(id)]);
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        for documents in groups {
+            if report(self.rows, 0).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let view = self.store.view();
+            let rows = self.store.views().snapshot(&view).rows();
+            let builder = self.store.views().builder(&view);
+            let draft = build_segment(rows, &documents, builder)?;
+            self.store.edit(move |staging| {
+                staging.edit(Edit::Replace {
+                    old: Vec::new(),
+                    draft: Some(draft),
+                });
+                Ok(())
+            })?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}

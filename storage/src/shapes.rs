@@ -1,0 +1,380 @@
+//! What the key and the payload of each table are made of: how bytes are checked, and told as JSON.
+//!
+//! Always true: what is sound comes back as the same bytes from what it is told as; what is not is refused with a
+//! reason, whatever the bytes.
+//!
+//! Start reading at [`shape`].
+
+use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
+use rkyv::bytecheck::CheckBytes;
+use rkyv::ser::allocator::ArenaHandle;
+use rkyv::{Archive, Deserialize, Serialize, rancor};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::records::{
+    ChunkRecord, CitationRecord, ClaimRecord, ConceptContribution, ConceptEditRecord,
+    ConceptRecord, DigestRecord, DocumentRecord, ItemRecord, ReferenceRecord, RelationContribution,
+    RelationRecord, RetrievalRecord, SpaceRecord, WorkRecord,
+};
+use crate::rows::{encode, hex};
+use crate::tables::Table;
+
+/// A piece of a key. Numbers are big-endian, so that keys sort by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    U32,
+    U64,
+    /// 16 bytes, told in hexadecimal.
+    Hash,
+    /// Text up to what follows it; not empty.
+    Text,
+    /// Text up to what follows it, with a byte 0 after it.
+    Ended,
+    /// Text with its length before it, as a u16.
+    Counted,
+}
+
+/// What a payload is.
+pub(crate) enum Payload {
+    Archived(Archived),
+    /// Packed bytes: a file, or text.
+    Packed,
+    /// Little-endian numbers of these widths, in bytes.
+    Numbers(&'static [usize]),
+    /// UTF-8.
+    Text,
+    /// Little-endian f32.
+    Vector,
+    /// Any bytes: what no other row is made of.
+    Bytes,
+}
+
+/// What a table's rows are.
+pub(crate) struct Shape {
+    pub(crate) key: &'static [Piece],
+    pub(crate) payload: Payload,
+}
+
+/// What the rows of `table` are made of.
+pub(crate) fn shape(table: Table) -> Shape {
+    use Piece::{Counted, Ended, Hash, Text, U32, U64};
+    let (key, payload): (&'static [Piece], Payload) = match table {
+        Table::Meta => (&[Text], Payload::Bytes),
+        Table::Documents => (&[U64], archived::<DocumentRecord>()),
+        Table::DocumentKeys => (&[Text], Payload::Numbers(&[8])),
+        Table::Originals | Table::Texts => (&[U64], Payload::Packed),
+        Table::Chunks => (&[U64, U32], archived::<ChunkRecord>()),
+        Table::ChunkSuffixes => (&[U64, U32], Payload::Numbers(&[4])),
+        Table::Contents => (&[Hash], Payload::Numbers(&[8])),
+        Table::Vectors => (&[U32, Hash], Payload::Vector),
+        Table::Concepts => (&[U32], archived::<ConceptRecord>()),
+        Table::ConceptNames => (&[Text], Payload::Numbers(&[4])),
+        Table::ConceptContributions => (&[U64, U32], archived::<ConceptContribution>()),
+        Table::ConceptDocuments => (&[U32, U64], EMPTY),
+        Table::Relations => (&[U32, U32, Text], archived::<RelationRecord>()),
+        Table::RelationContributions => {
+            (&[U64, U32, U32, Text], archived::<RelationContribution>())
+        }
+        Table::RelationDocuments => (&[U32, U32, Counted, U64], EMPTY),
+        Table::Spaces => (&[U32], archived::<SpaceRecord>()),
+        Table::Parts | Table::Tombstones => (&[U64], Payload::Bytes),
+        Table::Settings => (&[Text], Payload::Text),
+        Table::Items => (&[U64], archived::<ItemRecord>()),
+        Table::ChunkItems => (&[U64, U32, U64], EMPTY),
+        Table::ConceptItems => (&[U32, U64], EMPTY),
+        Table::ConceptMoves => (&[U64, U32], Payload::Numbers(&[4, 8])),
+        Table::ConceptSources => (&[U32, U32, U64], EMPTY),
+        Table::ConceptEdits => (&[U64], archived::<ConceptEditRecord>()),
+        Table::Digests => (&[Hash], archived::<DigestRecord>()),
+        Table::References => (&[U64, U32], archived::<ReferenceRecord>()),
+        Table::Citations => (&[U64, U32], archived::<CitationRecord>()),
+        Table::Claims => (&[U64, U32], archived::<ClaimRecord>()),
+        Table::ClaimsOn => (&[Ended, U64, U32], EMPTY),
+        Table::Works => (&[U32], archived::<WorkRecord>()),
+        Table::WorkIdentities => (&[Ended, U32], EMPTY),
+        Table::WorkReferences => (&[U32, U64, U32], EMPTY),
+        Table::DocumentIdentities => (&[Ended, U64], EMPTY),
+        Table::DocumentWorks => (&[U64, U32], EMPTY),
+        Table::Retrievals => (&[U64], archived::<RetrievalRecord>()),
+    };
+    Shape { key, payload }
+}
+
+const EMPTY: Payload = Payload::Numbers(&[]);
+
+/// What is wrong with a row whose checksum holds.
+pub(crate) fn check(table: Table, key: &[u8], payload: &[u8]) -> Result<(), String> {
+    pieces(shape(table).key, key)?;
+    check_payload(table, payload)
+}
+
+/// What is wrong with a payload. What is packed in it is not looked at.
+pub(crate) fn check_payload(table: Table, payload: &[u8]) -> Result<(), String> {
+    match shape(table).payload {
+        Payload::Archived(record) => (record.check)(payload),
+        Payload::Packed | Payload::Bytes => Ok(()),
+        Payload::Numbers(widths) => match payload.len() == widths.iter().sum::<usize>() {
+            true => Ok(()),
+            false => Err(format!("{} bytes", payload.len())),
+        },
+        Payload::Text => match std::str::from_utf8(payload) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(why.to_string()),
+        },
+        Payload::Vector => match payload.len() % 4 {
+            0 => Ok(()),
+            _ => Err(format!("{} bytes are no numbers", payload.len())),
+        },
+    }
+}
+
+/// A key as JSON: its pieces in their order.
+pub(crate) fn told_key(table: Table, key: &[u8]) -> Result<Vec<Value>, String> {
+    let pieces = pieces(shape(table).key, key)?;
+    pieces
+        .into_iter()
+        .map(|(piece, bytes)| {
+            Ok(match piece {
+                Piece::U32 | Piece::U64 => Value::from(number_be(bytes)),
+                Piece::Hash => Value::from(hex(bytes)),
+                Piece::Text | Piece::Ended | Piece::Counted => Value::from(text(bytes)?),
+            })
+        })
+        .collect()
+}
+
+/// The key that is told as `told`.
+pub(crate) fn read_key(table: Table, told: &[Value]) -> Result<Vec<u8>, String> {
+    let shape = shape(table);
+    if told.len() != shape.key.len() {
+        return Err(format!("a key of {} pieces", told.len()));
+    }
+    let mut key = Vec::new();
+    for (piece, told) in shape.key.iter().zip(told) {
+        let wrong = || format!("{told} in a key");
+        match piece {
+            Piece::U32 => {
+                let number = told.as_u64().and_then(|number| u32::try_from(number).ok());
+                key.extend(number.ok_or_else(wrong)?.to_be_bytes());
+            }
+            Piece::U64 => key.extend(told.as_u64().ok_or_else(wrong)?.to_be_bytes()),
+            Piece::Hash => {
+                let hash = told.as_str().and_then(unhex).ok_or_else(wrong)?;
+                key.extend(hash);
+            }
+            Piece::Text | Piece::Ended => key.extend(told.as_str().ok_or_else(wrong)?.bytes()),
+            Piece::Counted => {
+                let text = told.as_str().ok_or_else(wrong)?;
+                let len = u16::try_from(text.len()).map_err(|_| wrong())?;
+                key.extend(len.to_be_bytes());
+                key.extend(text.bytes());
+            }
+        }
+        if *piece == Piece::Ended {
+            key.push(0);
+        }
+    }
+    pieces(shape.key, &key)?;
+    Ok(key)
+}
+
+/// A key cut into its pieces.
+fn pieces<'k>(shape: &[Piece], key: &'k [u8]) -> Result<Vec<(Piece, &'k [u8])>, String> {
+    let wrong = || format!("a key of {} bytes", key.len());
+    let width = |piece: &Piece| match piece {
+        Piece::U32 => 4,
+        Piece::U64 => 8,
+        Piece::Hash => 16,
+        Piece::Ended => 1,
+        Piece::Counted => 2,
+        Piece::Text => 0,
+    };
+    let mut rest = key;
+    let mut found = Vec::with_capacity(shape.len());
+    for (at, piece) in shape.iter().enumerate() {
+        let after: usize = shape[at + 1..].iter().map(width).sum();
+        let len = match piece {
+            Piece::Text | Piece::Ended => {
+                let end = usize::from(*piece == Piece::Ended);
+                let len = rest.len().checked_sub(after + end).ok_or_else(wrong)?;
+                if len == 0 || (end == 1 && rest[len] != 0) {
+                    return Err(wrong());
+                }
+                len
+            }
+            Piece::Counted => {
+                let (len, text) = rest.split_first_chunk::<2>().ok_or_else(wrong)?;
+                rest = text;
+                usize::from(u16::from_be_bytes(*len))
+            }
+            fixed => width(fixed),
+        };
+        let (bytes, after) = rest.split_at_checked(len).ok_or_else(wrong)?;
+        if matches!(piece, Piece::Text | Piece::Ended | Piece::Counted) {
+            text(bytes)?;
+        }
+        rest = after
+            .get(usize::from(*piece == Piece::Ended)..)
+            .ok_or_else(wrong)?;
+        found.push((*piece, bytes));
+    }
+    match rest.is_empty() {
+        true => Ok(found),
+        false => Err(wrong()),
+    }
+}
+
+/// Little-endian numbers as JSON: one alone, or a list of several. `bytes` are as many as `widths` say.
+pub(crate) fn told_numbers(widths: &[usize], bytes: &[u8]) -> Value {
+    let mut rest = bytes;
+    let mut numbers = widths.iter().map(|&width| {
+        let (number, after) = rest.split_at(width.min(rest.len()));
+        rest = after;
+        Value::from(
+            number
+                .iter()
+                .rev()
+                .fold(0u64, |of, &byte| of << 8 | u64::from(byte)),
+        )
+    });
+    match widths {
+        [_] => numbers.next().unwrap_or_default(),
+        _ => numbers.collect(),
+    }
+}
+
+/// The bytes that [`told_numbers`] tells as `told`.
+pub(crate) fn read_numbers(widths: &[usize], told: &Value) -> Result<Vec<u8>, String> {
+    let numbers = match told {
+        Value::Array(numbers) if widths.len() != 1 => &numbers[..],
+        one => std::slice::from_ref(one),
+    };
+    if numbers.len() != widths.len() {
+        return Err(format!("{told}: not {} numbers", widths.len()));
+    }
+    let mut bytes = Vec::new();
+    for (&width, number) in widths.iter().zip(numbers) {
+        let fits = |number: &u64| width == 8 || *number < 1 << (8 * width);
+        let number = number.as_u64().filter(fits);
+        let number = number.ok_or_else(|| format!("{told}: no number of {width} bytes"))?;
+        bytes.extend(&number.to_le_bytes()[..width]);
+    }
+    Ok(bytes)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|why| why.to_string())
+}
+
+fn number_be(bytes: &[u8]) -> u64 {
+    let digits = bytes.iter().map(|&byte| u64::from(byte));
+    digits.fold(0, |number, digit| number << 8 | digit)
+}
+
+/// Bytes of hexadecimal digits, 16 of them.
+fn unhex(text: &str) -> Option<[u8; 16]> {
+    let is_hex = text.len() == 32 && text.bytes().all(|c| c.is_ascii_hexdigit());
+    let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex)?;
+    Some(number.to_be_bytes())
+}
+
+/// What can be done with the archived records of one type.
+pub(crate) struct Archived {
+    check: fn(&[u8]) -> Result<(), String>,
+    /// As JSON; `None` for what JSON cannot tell to the last bit.
+    pub(crate) tell: fn(&[u8]) -> Result<Option<Value>, String>,
+    pub(crate) read: fn(Value) -> Result<Vec<u8>, String>,
+}
+
+fn archived<T>() -> Payload
+where
+    T: Archive + serde::Serialize + DeserializeOwned,
+    T: for<'a> Serialize<HighSerializer<Vec<u8>, ArenaHandle<'a>, rancor::Error>>,
+    T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
+        + Deserialize<T, HighDeserializer<rancor::Error>>,
+{
+    fn decode<T>(payload: &[u8]) -> Result<T, String>
+    where
+        T: Archive,
+        T::Archived: for<'a> CheckBytes<HighValidator<'a, rancor::Error>>
+            + Deserialize<T, HighDeserializer<rancor::Error>>,
+    {
+        rkyv::from_bytes::<T, rancor::Error>(payload).map_err(|why| why.to_string())
+    }
+    let read = |told: Value| {
+        let record: T = serde_json::from_value(told).map_err(|why| why.to_string())?;
+        encode(&record).map_err(|why| why.to_string())
+    };
+    Payload::Archived(Archived {
+        check: |payload| decode::<T>(payload).map(drop),
+        tell: |payload| {
+            let record: T = decode(payload)?;
+            let told = serde_json::to_value(&record).map_err(|why| why.to_string())?;
+            let back: Option<T> = serde_json::from_value(told.clone()).ok();
+            let back = back.and_then(|record| encode(&record).ok());
+            Ok((back.as_deref() == Some(payload)).then_some(told))
+        },
+        read,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_table() -> impl Strategy<Value = Table> {
+        prop::sample::select(Table::ALL.to_vec())
+    }
+
+    fn any_piece(piece: Piece) -> BoxedStrategy<Value> {
+        match piece {
+            Piece::U32 => any::<u32>().prop_map(Value::from).boxed(),
+            Piece::U64 => any::<u64>().prop_map(Value::from).boxed(),
+            Piece::Hash => any::<[u8; 16]>()
+                .prop_map(|hash| Value::from(hex(&hash)))
+                .boxed(),
+            _ => "[a-zé\u{0}:#]{1,12}".prop_map(Value::from).boxed(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn keys_come_back_from_what_they_are_told_as(
+            (table, told) in any_table().prop_flat_map(|table| {
+                let told: Vec<_> = shape(table).key.iter().map(|&piece| any_piece(piece)).collect();
+                (Just(table), told)
+            })
+        ) {
+            let key = read_key(table, &told).unwrap();
+            prop_assert_eq!(told_key(table, &key).unwrap(), told);
+        }
+
+        #[test]
+        fn any_bytes_are_told_and_read_back_or_refused(table in any_table(), key: Vec<u8>, payload: Vec<u8>) {
+            let _ = check(table, &key, &payload);
+            if let Ok(told) = told_key(table, &key) {
+                prop_assert_eq!(read_key(table, &told).unwrap(), key);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_are_not_their_tables_are_refused() {
+        for (table, key) in [
+            (Table::Documents, &[1u8; 7][..]),
+            (Table::Documents, &[1; 9]),
+            (Table::Settings, b""),
+            (Table::Settings, b"\xff"),
+            (Table::ClaimsOn, b"key#1\x01\0\0\0\0\0\0\0\x01\0\0\0\x02"),
+            (
+                Table::RelationDocuments,
+                b"\0\0\0\x01\0\0\0\x02\xff\xffuses",
+            ),
+        ] {
+            assert!(told_key(table, key).is_err(), "{table:?} {key:?}");
+        }
+    }
+}
