@@ -3,6 +3,7 @@
 //! Start reading at [`Database::check`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loci_index::vector::FlatReader;
 use loci_storage::build::build_segment;
@@ -20,10 +21,15 @@ use crate::segment::Replaced;
 use crate::settings::Settings;
 use crate::views::View;
 
+/// What building segments again is called.
+const REBUILDING: &str = "building segments again";
+/// How long is waited between two looks at how far the background is.
+const WAIT: Duration = Duration::from_millis(50);
+
 impl Database {
     /// Looks at everything that is stored for damage, and calls `found` with each finding: checksums, bounds, records
-    /// and counts of rows, manifest and segments. What was damaged and built again when the store was opened comes
-    /// first. `deep`: also whether every row points at rows that are there and is pointed back at, every document lies
+    /// and counts of rows, manifest and segments. Waits for what is being built again; what was damaged when the store was
+    /// opened comes first. `deep`: also whether every row points at rows that are there and is pointed back at, every document lies
     /// in one segment, concepts, relations and documents are as many as the store says, and every segment is what its
     /// rows give: each posting, vector, mention, relation, citation and value of metadata.
     ///
@@ -37,7 +43,8 @@ impl Database {
         progress: &dyn Progress,
         found: &mut dyn FnMut(Finding),
     ) -> Result<(), Error> {
-        for damaged in self.inner().store.repaired() {
+        self.rebuild(progress)?;
+        for damaged in self.inner().store.damaged() {
             let segment = damaged.segment;
             found(Finding {
                 file: "segments".into(),
@@ -158,6 +165,31 @@ impl Database {
                 .into_iter()
                 .for_each(|difference| tell(difference.to_string())),
             Err(error) => tell(format!("it cannot be counted: {error}")),
+        }
+    }
+
+    /// Waits until all segments that were damaged when the store was opened are built again from rows, or builds them
+    /// here. Costs nothing where none was.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when `progress` says so: it goes on in the background. What is damaged in the rows of a
+    /// document, after all others are built.
+    pub fn rebuild(&self, progress: &dyn Progress) -> Result<(), Error> {
+        let inner = self.inner();
+        let total = self.stats().missing_chunks;
+        let mut report = |done, total| progress.report(REBUILDING, done, total);
+        let _turn = loop {
+            if let Some(turn) = inner.rebuilding.try_lock_for(WAIT) {
+                break turn;
+            }
+            let left = self.stats().missing_chunks;
+            if report(total.saturating_sub(left), total).is_break() {
+                return Err(Error::Interrupted);
+            }
+        };
+        match inner.store.rebuild(&mut report)? {
+            true => Ok(()),
+            false => Err(Error::Interrupted),
         }
     }
 

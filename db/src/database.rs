@@ -33,6 +33,9 @@ pub struct Options {
     /// Bytes of an index part that may lie in the database's file; a larger one gets a file of its own,
     /// which costs two more syncs.
     pub inline_len_max: usize,
+    /// Whether the store is only read: nothing on disk is changed, so it may lie where nothing can be, several processes
+    /// may read it at a time, and writes are refused. What opening it has to put right is put right in memory.
+    pub read_only: bool,
     /// The model that the store was switched to by [`Database::switch_embedder`], if it was: it
     /// embeds questions, and new text when [`Database::finish`] is called.
     pub embedder: Option<Arc<dyn Embedder>>,
@@ -50,6 +53,7 @@ impl fmt::Debug for Options {
             .field("cache_bytes", &self.cache_bytes)
             .field("disk", &self.disk)
             .field("inline_len_max", &self.inline_len_max)
+            .field("read_only", &self.read_only)
             .field("embedder", &self.embedder.as_ref().map(|e| e.model()))
             .field("generator", &self.generator.as_ref().map(|g| g.name()))
             .field("tokenizer", &self.tokenizer.as_ref().map(|t| t.name()))
@@ -65,6 +69,7 @@ impl Default for Options {
             cache_bytes: store.cache_bytes,
             disk: store.disk,
             inline_len_max: store.inline_len_max,
+            read_only: store.read_only,
             embedder: None,
             generator: None,
             tokenizer: None,
@@ -115,6 +120,8 @@ pub(crate) struct Inner {
     pub(crate) upkeep: parking_lot::Mutex<()>,
     /// Held by whoever changes the vector space.
     pub(crate) switching: parking_lot::Mutex<()>,
+    /// Held by whoever builds again what was damaged.
+    pub(crate) rebuilding: parking_lot::Mutex<()>,
     /// Whether the database is being closed: work in the background gives up.
     pub(crate) stop: AtomicBool,
     /// Why the last merge in the background failed.
@@ -159,6 +166,7 @@ impl Database {
             cache_bytes: options.cache_bytes,
             disk: Arc::clone(&options.disk),
             inline_len_max: options.inline_len_max,
+            read_only: options.read_only,
         };
         let store = Store::open(folder.as_ref(), &options, |_| Ok(views))?;
         let inner = Arc::new(Inner {
@@ -167,6 +175,7 @@ impl Database {
             generator,
             upkeep: parking_lot::Mutex::new(()),
             switching: parking_lot::Mutex::new(()),
+            rebuilding: parking_lot::Mutex::new(()),
             stop: AtomicBool::new(false),
             merge_error: parking_lot::Mutex::new(None),
         });
@@ -350,9 +359,11 @@ impl Database {
         self.write(move |tx| tx.set(&name, &value))
     }
 
-    /// Views that could not be used when the database was opened, and were rebuilt from rows.
-    pub fn repaired(&self) -> &[Damaged] {
-        self.inner.store.repaired()
+    /// Views that could not be used when the database was opened: they are built again from rows in the background.
+    /// Until that is done ([`Stats::missing_chunks`](crate::Stats::missing_chunks), [`Database::rebuild`]) searches find
+    /// the rest, and say so in [`Answer::partial`].
+    pub fn damaged(&self) -> &[Damaged] {
+        self.inner.store.damaged()
     }
 
     pub(crate) fn merge_error(&self) -> Option<String> {

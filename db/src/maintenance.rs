@@ -1,6 +1,7 @@
-//! The thread that keeps a store tidy: verifies large parts once after opening, merges segments and
+//! The thread that keeps a store tidy: builds again what was damaged, verifies large parts once after opening, merges segments and
 //! deletes what spaces that were given up left behind.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -77,7 +78,11 @@ impl Drop for Maintenance {
 fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
     cores::stay_in_background();
     if let Some(inner) = inner.upgrade() {
+        rebuild_lost(&inner);
         verify_large(&inner, &inner.stop);
+        if inner.store.is_read_only() {
+            return;
+        }
     }
     let mut pause = PAUSE_MIN;
     loop {
@@ -106,6 +111,22 @@ fn wait(pause: Duration, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) && Instant::now() < until {
         std::thread::sleep(PAUSE_MIN / 50);
     }
+}
+
+/// Builds what was damaged when the store was opened.
+fn rebuild_lost(inner: &Inner) {
+    let _turn = inner.rebuilding.lock();
+    let mut go_on = |_, _| match inner.stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let rebuilt = catch_unwind(AssertUnwindSafe(|| inner.store.rebuild(&mut go_on)));
+    let failed = match rebuilt {
+        Ok(Ok(_)) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "building segments again panicked".into(),
+    };
+    *inner.merge_error.lock() = Some(failed);
 }
 
 /// Verifies the parts that were too large to be verified when they were opened; a segment with one

@@ -33,6 +33,8 @@ pub struct Stats {
     pub segments: usize,
     /// Chunks in segments that are dead and wait for a merge.
     pub dead_chunks: u64,
+    /// Chunks that no search finds yet, as the segments that had them were damaged and are being built again.
+    pub missing_chunks: u64,
     /// Bytes of segments and of what else is searched, in files and in rows.
     pub segment_bytes: u64,
     /// Bytes of those in files of their own.
@@ -170,6 +172,7 @@ impl Database {
             items: manifest.item_count,
             segments: manifest.segments.len(),
             dead_chunks: dead,
+            missing_chunks: snapshot.missing_chunks(),
             segment_bytes: parts.iter().map(|part| part.len).sum(),
             segment_file_bytes: in_files.map(|part| part.len).sum(),
             // A file whose length cannot be told is told by whatever reads it next.

@@ -576,14 +576,159 @@ fn a_store_whose_segment_files_are_all_gone_is_rebuilt_and_answers() {
     database.close();
     std::fs::remove_dir_all(folder.path().join("segments")).unwrap();
     let database = Database::open(folder.path()).unwrap();
-    assert!(!database.repaired().is_empty());
+    assert!(!database.damaged().is_empty());
+    database.rebuild(&Silent).unwrap();
     assert_eq!(found(&database, &text("bridge 3")), before);
     let (stats, counted) = database.recount().unwrap();
     assert_eq!(counted.differences(&stats), Vec::<String>::new());
     database.finish(&Silent).unwrap();
     assert!(database.stats().space.is_some());
     database.close();
-    assert!(Database::open(folder.path()).unwrap().repaired().is_empty());
+    assert!(Database::open(folder.path()).unwrap().damaged().is_empty());
+}
+
+#[test]
+fn while_segments_are_built_again_the_rest_answers_says_so_and_is_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    // Every segment has a file of its own.
+    let options = Options {
+        inline_len_max: 0,
+        ..Options::default()
+    };
+    let database = Database::open_with(folder.path(), &options).unwrap();
+    for n in 0..6 {
+        let words = format!("water {n} flows under the bridge");
+        put(&database, document(&format!("{n}"), &[&words]));
+    }
+    database.close();
+    let mut files: Vec<_> = std::fs::read_dir(folder.path().join("segments"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    // All but the newest are gone, or are something else.
+    files.pop();
+    for (n, file) in files.iter().enumerate() {
+        match n % 2 {
+            0 => std::fs::remove_file(file).unwrap(),
+            _ => std::fs::write(file, b"something else").unwrap(),
+        }
+    }
+    let database = Database::open_with(folder.path(), &options).unwrap();
+    // The background may be anywhere by now; a view is one state.
+    let view = database.view();
+    let missing = view.snapshot().missing_chunks() / (database.stats().chunks / 6);
+    let answer = database.search_in(&view, &text("bridge")).unwrap();
+    assert_eq!(answer.hits.len() as u64, 6 - missing);
+    assert_eq!(
+        answer
+            .partial
+            .iter()
+            .any(|note| note.contains("built again")),
+        missing > 0 || view.snapshot().is_rebuilding()
+    );
+    // What is written, replaced and deleted meanwhile is as it is told, whatever is built of what was before.
+    put(&database, document("new", &["water under a new bridge"]));
+    put(&database, document("1", &["water under another bridge"]));
+    database
+        .write(|tx| tx.delete_document(&"2".parse().unwrap()))
+        .unwrap();
+    database.rebuild(&Silent).unwrap();
+    assert_eq!(database.stats().missing_chunks, 0);
+    let answer = database.search(&text("bridge")).unwrap();
+    let mut hits: Vec<&str> = answer.hits.iter().map(|hit| &hit.document[..]).collect();
+    hits.sort_unstable();
+    assert_eq!(hits, ["0", "1", "3", "4", "5", "new"]);
+    assert_eq!(answer.partial, Vec::<String>::new());
+    let mut findings = Vec::new();
+    database
+        .check(true, &Silent, &mut |finding| findings.push(finding))
+        .unwrap();
+    findings.retain(|finding| !finding.finding.starts_with("built again when"));
+    assert_eq!(findings, []);
+}
+
+/// All files of a folder, with their bytes.
+fn files_of(folder: &std::path::Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut files = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(files_of(&path)),
+            false => drop(files.insert(path.clone(), std::fs::read(path).unwrap())),
+        }
+    }
+    files
+}
+
+#[test]
+fn a_store_that_is_only_read_changes_no_byte_and_is_read_by_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        inline_len_max: 0,
+        ..Options::default()
+    };
+    let database = Database::open_with(folder.path(), &options).unwrap();
+    for n in 0..6 {
+        let words = format!("water {n} flows under the bridge");
+        put(&database, document(&format!("{n}"), &[&words]));
+    }
+    database.finish(&Silent).unwrap();
+    let reading = Options {
+        read_only: true,
+        ..Options::default()
+    };
+    let locked = Database::open_with(folder.path(), &reading).err().unwrap();
+    assert!(
+        matches!(locked, Error::Store(StoreError::Locked { .. })),
+        "{locked}"
+    );
+    let before = found(&database, &text("bridge"));
+    database.close();
+    // One segment is gone, and a crash left half of another.
+    let segments = folder.path().join("segments");
+    let gone = std::fs::read_dir(&segments)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    std::fs::remove_file(gone.path()).unwrap();
+    std::fs::write(
+        segments.join("0000000000000001-0000000000000007.tmp"),
+        b"half",
+    )
+    .unwrap();
+    let files = files_of(folder.path());
+
+    let first = Database::open_with(folder.path(), &reading).unwrap();
+    let second = Database::open_with(folder.path(), &reading).unwrap();
+    for database in [&first, &second] {
+        database.rebuild(&Silent).unwrap();
+        let mut hits = found(database, &text("bridge"));
+        let mut same = before.clone();
+        hits.sort();
+        same.sort();
+        assert_eq!(hits, same);
+        let refused = database.write(|tx| tx.delete_document(&"2".parse().unwrap()));
+        assert!(matches!(
+            refused,
+            Err(Error::Store(StoreError::OpenedReadOnly))
+        ));
+        assert!(database.compact(&Silent).is_err() && database.refit(&Silent).is_err());
+        let mut export = Vec::new();
+        database.export(&mut export, &Silent).unwrap();
+    }
+    let locked = Database::open(folder.path()).err().unwrap();
+    assert!(
+        matches!(locked, Error::Store(StoreError::Locked { .. })),
+        "{locked}"
+    );
+    first.close();
+    second.close();
+    assert!(files_of(folder.path()) == files, "a file was changed");
+    let nowhere = Database::open_with(folder.path().join("nowhere"), &reading);
+    assert!(nowhere.is_err() && !folder.path().join("nowhere").exists());
+    Database::open(folder.path()).unwrap();
 }
 
 #[test]

@@ -824,6 +824,15 @@ fn partial(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
         }],
         _ => Vec::new(),
     };
+    let snapshot = view.snapshot();
+    if snapshot.is_rebuilding() {
+        partial.push(match (snapshot.missing_chunks(), snapshot.manifest().chunk_count) {
+            (0, _) => "vectors: those of damaged segments are being built again".into(),
+            (missing, all) => format!(
+                "segments: {missing} of {all} chunks are not found until damaged segments are built again"
+            ),
+        });
+    }
     if words_left_out > 0 {
         partial.push(format!(
             "text: for time, {words_left_out} of the question's terms not counted"

@@ -43,6 +43,11 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Locks a file, made where it is missing, until the returned value is dropped. `None` at once
     /// when another process or handle has it.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>>;
+    /// Locks a file against [`Disk::lock`] alone: others may lock it so, too. It is not written to, and need not be there.
+    /// A disk that does not tell the two apart locks it as that does.
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
+        self.lock(path)
+    }
 }
 
 /// A file that is read and written anywhere.
@@ -174,6 +179,22 @@ impl Disk for OsDisk {
             }
         }
     }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            // Whoever makes it makes the store, too.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Some(Box::new(Unlocked)));
+            }
+            Err(error) => return Err(error),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Box::new(OsLock { file }))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
 }
 
 /// redb's own way to read and write a file at an offset on this platform.
@@ -226,6 +247,12 @@ struct OsLock {
 }
 
 impl FileLock for OsLock {}
+
+/// There was nothing to lock.
+#[derive(Debug)]
+struct Unlocked;
+
+impl FileLock for Unlocked {}
 
 impl Drop for OsLock {
     fn drop(&mut self) {

@@ -90,6 +90,9 @@ pub enum StoreError {
     /// An earlier commit failed half way. Nothing acknowledged is lost: close and open the store.
     #[error("the store is read-only since a commit failed ({0}); close it and open it again")]
     ReadOnly(String),
+    /// The store was opened to be read alone. Open it for writing.
+    #[error("the store was opened to be read only; open it for writing")]
+    OpenedReadOnly,
     /// The store was closed, or its committing thread is gone.
     #[error("the store is closed")]
     Closed,

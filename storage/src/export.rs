@@ -695,10 +695,7 @@ impl<V: Views> Import<'_, V> {
             let builder = self.store.views().builder(&view);
             let draft = build_segment(rows, &documents, builder)?;
             self.store.edit(move |staging| {
-                staging.edit(Edit::Replace {
-                    old: Vec::new(),
-                    draft: Some(draft),
-                });
+                staging.edit(Edit::Rebuilt(draft));
                 Ok(())
             })?;
         }

@@ -17,10 +17,11 @@ use crate::envelope;
 use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::ids::{DocumentId, SegmentId, SpaceId};
-use crate::keys::Key;
+use crate::keys::{self, Key};
 use crate::limits::{INLINE_PARTS_LEN_MAX, PARALLEL_BYTES_MIN};
 use crate::parts::{NewPart, Place};
-use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
+use crate::records::{DocumentRecord, ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
+use crate::repair::REBUILDING;
 use crate::rows::{Rows, Value, Visit, encode, get, missing, read, scan};
 use crate::snapshot::{MANIFEST, OpenSegment, number_key};
 use crate::staged::{Over, StagedRows};
@@ -287,11 +288,20 @@ impl<'t> Group<'t> {
                 }
                 self.merge(host, segments, &old, draft)
             }
-            Edit::Replace { old, draft } => {
-                old.into_iter().try_for_each(|id| self.unlist(id))?;
-                let at = self.manifest.segments.len();
-                draft.map_or(Ok(()), |draft| self.list(host, draft, at).map(|_| ()))
+            Edit::SetAside {
+                segments: lost,
+                vectors,
+            } => {
+                lost.into_iter().try_for_each(|id| self.unlist(id))?;
+                for id in vectors {
+                    let at = self.position(id);
+                    let part = at.and_then(|at| self.manifest.segments[at].vectors.take());
+                    part.map_or(Ok(()), |(_, part)| self.drop_part(&part))?;
+                }
+                self.put(Table::Meta, REBUILDING, &[])
             }
+            Edit::Rebuilt(draft) => self.list_rebuilt(host, segments, draft),
+            Edit::Whole => self.delete(Table::Meta, REBUILDING),
             Edit::Deactivate => {
                 let active = self.manifest.active_space.take();
                 self.forget_space(active)
@@ -354,6 +364,36 @@ impl<'t> Group<'t> {
             self.put(Table::Spaces, &key, &encode(&record)?)?;
         }
         Ok(())
+    }
+
+    fn list_rebuilt(
+        &mut self,
+        host: &dyn Host,
+        segments: &[OpenSegment],
+        draft: SegmentDraft,
+    ) -> Result<(), StoreError> {
+        let mut dead = RoaringBitmap::new();
+        for run in &draft.runs {
+            let record: Option<DocumentRecord> = read(
+                &self.tables,
+                Table::Documents,
+                &keys::document(run.document),
+            )?;
+            let is_same = record.is_some_and(|record| record.chunk_count == run.count);
+            let mut others = segments.iter();
+            if !is_same || others.any(|other| other.live_run(run.document).is_some()) {
+                dead.insert_range(run.first.0..run.end().0);
+            }
+        }
+        if dead.len() == u64::from(draft.chunk_count) {
+            return Ok(());
+        }
+        let at = self.manifest.segments.len();
+        let id = self.list(host, draft, at)?;
+        match dead.is_empty() {
+            true => Ok(()),
+            false => self.put_tombstones(id, &dead),
+        }
     }
 
     fn merge(

@@ -39,6 +39,7 @@ pub mod limits;
 mod lock;
 mod map;
 pub mod moves;
+mod overlay;
 mod parts;
 pub mod placed;
 mod publish;

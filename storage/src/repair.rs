@@ -1,99 +1,211 @@
-//! Rebuilding views that could not be opened, from rows, before the store is handed out.
+//! Building again what could not be opened, from rows, while the store is used.
 //!
-//! A missing or damaged view is never a reason not to open. Nobody writes yet, so what is built
-//! from the newest snapshot is still right when it is listed.
+//! 1. Opening takes damaged parts off the manifest, and notes in a row of `meta` that chunks are missing
+//!    ([`set_aside`]): one small commit, whatever the store's size. From then on searches find the rest.
+//! 2. [`Store::rebuild`] builds segments of the documents that are in none, some at a time, and lists each in a commit that
+//!    leaves out what was deleted or stored anew meanwhile.
+//! 3. When no document is left, the note is deleted.
+//!
+//! Always true: a missing or damaged view is never a reason not to open; a crash at any moment leaves the note, and the
+//! next open goes on. A document whose rows are damaged does not keep the others from being found: it stays missing,
+//! and the note with it.
+//!
+//! Start reading at [`Store::rebuild`].
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use redb::ReadableTable;
+
 use crate::build::{SegmentDraft, build_segment};
+use crate::envelope;
 use crate::error::StoreError;
 use crate::ids::{DocumentId, SegmentId};
 use crate::keys;
+use crate::limits::IMPORT_CHUNKS_MAX;
 use crate::records::DocumentRecord;
-use crate::rows::decode;
-use crate::snapshot::{Damaged, OpenSegment, Snapshot};
+use crate::rows::{decode, guarded};
+use crate::snapshot::{OpenSegment, Snapshot};
 use crate::staging::Edit;
 use crate::store::{Store, Views};
 use crate::tables::Table;
 
-/// Puts what `store` found damaged right.
-pub(crate) fn rebuild<V: Views>(store: &mut Store<V>) -> Result<(), StoreError> {
-    let edits = {
-        let view = store.view();
-        let snapshot = store.views().snapshot(&view);
-        plan(store.repaired(), snapshot, |documents| {
-            build_segment(snapshot.rows(), documents, store.views().builder(&view))
-        })?
+/// The key of the note in `meta`.
+pub(crate) const REBUILDING: &[u8] = b"rebuilding";
+
+/// Told (chunks built, chunks missing at first); break ends the work.
+type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
+
+/// Takes what `store` found damaged off the manifest.
+pub(crate) fn set_aside<V: Views>(store: &Store<V>) -> Result<(), StoreError> {
+    let damaged = store.damaged();
+    let of = |vectors: bool| {
+        let those = damaged.iter().filter(move |of| of.vectors == vectors);
+        those.filter_map(|of| of.segment).collect::<Vec<_>>()
     };
-    store.edit(move |staging| {
+    let whole = |vectors: bool| {
+        let mut those = damaged.iter().filter(|of| of.vectors == vectors);
+        those.any(|of| of.segment.is_none())
+    };
+    let mut edits = Vec::new();
+    if whole(false) {
+        edits.push(Edit::DropAnalysis);
+    }
+    if whole(true) {
+        // Without the projection there is nothing to compare vectors with.
+        edits.push(Edit::Deactivate);
+    }
+    if damaged.iter().any(|of| of.segment.is_some()) {
+        edits.push(Edit::SetAside {
+            segments: of(false),
+            vectors: of(true),
+        });
+    }
+    store.put_right(move |staging| {
         edits.into_iter().for_each(|edit| staging.edit(edit));
         Ok(())
     })
 }
 
-fn plan(
-    damaged: &[Damaged],
-    snapshot: &Snapshot,
-    build: impl Fn(&[DocumentId]) -> Result<SegmentDraft, StoreError>,
-) -> Result<Vec<Edit>, StoreError> {
-    let mut edits = Vec::new();
-    let whole = |d: &&Damaged| d.segment.is_some() && !d.vectors;
-    let old: Vec<SegmentId> = damaged
-        .iter()
-        .filter(whole)
-        .filter_map(|d| d.segment)
-        .collect();
-    if !old.is_empty() {
-        let lost = lost_documents(snapshot)?;
-        let draft = if lost.is_empty() {
-            None
-        } else {
-            Some(build(&lost)?)
+impl<V: Views> Store<V> {
+    /// Builds again what was damaged when this store, or its folder before, was opened. Searches and writes go on; views
+    /// say by [`Snapshot::missing_chunks`] what they do not have yet. Costs nothing where nothing is missing.
+    ///
+    /// `report` is told (chunks built, chunks missing at first). `false`: it ended the work, which the next call, or the
+    /// next open, goes on with.
+    ///
+    /// # Errors
+    /// What is damaged in the rows of a document, after all others are built.
+    pub fn rebuild(&self, report: &mut Report<'_>) -> Result<bool, StoreError> {
+        let view = self.view();
+        let snapshot = self.views().snapshot(&view);
+        if !snapshot.is_rebuilding() {
+            return Ok(true);
+        }
+        let total = snapshot.missing_chunks();
+        let mut failed = None;
+        for documents in lost_documents(snapshot)? {
+            let done = total.saturating_sub(self.views().snapshot(&self.view()).missing_chunks());
+            if report(done, total).is_break() {
+                return Ok(false);
+            }
+            if let Some(error) = self.rebuild_some(&documents)? {
+                failed = Some(error);
+            }
+        }
+        for id in without_vectors(self.views().snapshot(&self.view())) {
+            if report(total, total).is_break() {
+                return Ok(false);
+            }
+            self.rebuild_vectors(id)?;
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => self.change(vec![Edit::Whole]).map(|()| true),
+        }
+    }
+
+    /// Builds a segment of `documents`, as far as they are still there. Where rows are damaged, one of those of each half:
+    /// returns why some were left out.
+    fn rebuild_some(&self, documents: &[DocumentId]) -> Result<Option<StoreError>, StoreError> {
+        let draft = {
+            let view = self.view();
+            let rows = self.views().snapshot(&view).rows();
+            let is_there = |id: &&DocumentId| !matches!(rows.document(**id), Ok(None));
+            let there: Vec<DocumentId> = documents.iter().filter(is_there).copied().collect();
+            build_segment(rows, &there, self.views().builder(&view))
         };
-        edits.push(Edit::Replace { old, draft });
+        let why = match draft {
+            Ok(draft) => return self.list_rebuilt(draft).map(|()| None),
+            Err(why) => why,
+        };
+        if !matches!(
+            why,
+            StoreError::DamagedRow { .. } | StoreError::MissingRow { .. } | StoreError::Invalid(_)
+        ) {
+            return Err(why);
+        }
+        if documents.len() < 2 {
+            return Ok(Some(why));
+        }
+        let (left, right) = documents.split_at(documents.len() / 2);
+        let left = self.rebuild_some(left)?;
+        Ok(self.rebuild_some(right)?.or(left))
     }
-    if damaged.iter().any(|d| d.segment.is_none() && !d.vectors) {
-        edits.push(Edit::DropAnalysis);
+
+    fn list_rebuilt(&self, draft: SegmentDraft) -> Result<(), StoreError> {
+        match draft.runs.is_empty() {
+            true => Ok(()),
+            false => self.change(vec![Edit::Rebuilt(self.prepare(draft)?)]),
+        }
     }
-    if damaged.iter().any(|d| d.segment.is_none() && d.vectors) {
-        // No vectors are left to rebuild.
-        edits.push(Edit::Deactivate);
-        return Ok(edits);
+
+    /// Builds a segment again for the sake of its vectors.
+    fn rebuild_vectors(&self, id: SegmentId) -> Result<(), StoreError> {
+        let edit = {
+            let view = self.view();
+            let snapshot = self.views().snapshot(&view);
+            let mut segments = snapshot.segments().iter();
+            let Some(segment) = segments.find(|segment| segment.id == id) else {
+                return Ok(());
+            };
+            let mut documents: Vec<DocumentId> = segment.live_documents().collect();
+            documents.sort_unstable();
+            let draft = build_segment(snapshot.rows(), &documents, self.views().builder(&view))?;
+            Edit::Merge {
+                old: vec![id],
+                draft: Some(self.prepare(draft)?),
+                space: snapshot.manifest().active_space,
+            }
+        };
+        self.change(vec![edit])
     }
-    for id in damaged
-        .iter()
-        .filter(|d| d.vectors)
-        .filter_map(|d| d.segment)
-    {
-        let segment = snapshot.segments().iter().find(|segment| segment.id == id);
-        let documents: Vec<DocumentId> = segment
-            .into_iter()
-            .flat_map(OpenSegment::live_documents)
-            .collect();
-        edits.push(Edit::Merge {
-            old: vec![id],
-            draft: Some(build(&documents)?),
-            space: snapshot.manifest().active_space,
-        });
+
+    fn change(&self, edits: Vec<Edit>) -> Result<(), StoreError> {
+        self.put_right(move |staging| {
+            edits.into_iter().for_each(|edit| staging.edit(edit));
+            Ok(())
+        })
     }
-    Ok(edits)
 }
 
-/// Documents that have chunks and are in no segment that could be opened.
-fn lost_documents(snapshot: &Snapshot) -> Result<Vec<DocumentId>, StoreError> {
+/// Segments without vectors in a store that has some.
+fn without_vectors(snapshot: &Snapshot) -> Vec<SegmentId> {
+    let active = snapshot.manifest().active_space;
+    let segments = snapshot.segments().iter();
+    let without = segments.filter(|segment| active.is_some() && segment.vectors.is_none());
+    without.map(|segment| segment.id).collect()
+}
+
+/// Documents that have chunks and are in no segment, in groups that one segment each is built of.
+fn lost_documents(snapshot: &Snapshot) -> Result<Vec<Vec<DocumentId>>, StoreError> {
     let segments = snapshot.segments().iter();
     let seen: BTreeSet<DocumentId> = segments.flat_map(OpenSegment::live_documents).collect();
-    let mut lost = Vec::new();
-    snapshot
-        .rows()
-        .scan_all(Table::Documents, &mut |key, payload| {
-            let record: DocumentRecord = decode(Table::Documents, key, payload)?;
-            let id = keys::u64_at(key, 0)
-                .filter(|_| record.chunk_count > 0)
-                .map(DocumentId);
-            lost.extend(id.filter(|id| !seen.contains(id)));
-            Ok(ControlFlow::Continue(()))
-        })?;
-    Ok(lost)
+    let (mut groups, mut chunks): (Vec<Vec<DocumentId>>, u64) = (Vec::new(), 0);
+    let table = Table::Documents;
+    let of = snapshot.tables().of(table);
+    let mut rows = guarded(table, || Ok(of.iter()?))?;
+    while let Some((key, value)) = guarded(table, || Ok(rows.next().transpose()?))? {
+        let (key, value) = (key.value(), value.value());
+        let Some(id) = keys::u64_at(key, 0).map(DocumentId) else {
+            continue;
+        };
+        // A row that cannot be read says so when its segment is built.
+        let payload = envelope::open(table.number(), key, value).ok();
+        let record: Option<DocumentRecord> =
+            payload.and_then(|payload| decode(table, key, payload).ok());
+        let count = record.map_or(1, |record| u64::from(record.chunk_count));
+        if count == 0 || seen.contains(&id) {
+            continue;
+        }
+        chunks += count;
+        match groups.last_mut() {
+            Some(group) if chunks <= IMPORT_CHUNKS_MAX => group.push(id),
+            _ => {
+                chunks = count;
+                groups.push(vec![id]);
+            }
+        }
+    }
+    Ok(groups)
 }

@@ -19,6 +19,7 @@ use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX, VERIFY_PART_LEN_MAX};
 use crate::lock::Lock;
 use crate::publish::{Pin, Pins};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
+use crate::repair::REBUILDING;
 use crate::rows::{Rows, Value, Visit, get, missing, read, scan};
 use crate::segment::{
     DocumentRun, Documents, Part, PartBytes, PartError, Section, SectionId, Skeleton,
@@ -36,6 +37,7 @@ pub struct Snapshot {
     space: Option<OpenSpace>,
     pending: Option<OpenSpace>,
     analysis: Option<Arc<Part>>,
+    rebuilding: bool,
     // A read transaction ends with its database.
     _database: Arc<Database>,
     // Its pages and files must not be another process's to change while it is read.
@@ -150,6 +152,21 @@ impl Snapshot {
     /// What `analyze` computed over the whole store.
     pub fn analysis(&self) -> Option<&Arc<Part>> {
         self.analysis.as_ref()
+    }
+
+    /// Whether segments are being built again from rows.
+    pub fn is_rebuilding(&self) -> bool {
+        self.rebuilding
+    }
+
+    /// Chunks that are in no segment, as those that had them are being built again: no search finds them yet.
+    pub fn missing_chunks(&self) -> u64 {
+        if !self.rebuilding {
+            return 0;
+        }
+        let segments = self.segments.iter();
+        let live = segments.map(|segment| u64::from(segment.chunk_count) - segment.dead.len());
+        self.manifest.chunk_count.saturating_sub(live.sum())
     }
 
     pub(crate) fn tables(&self) -> &Tables {
@@ -367,6 +384,7 @@ pub(crate) fn open(
         });
         None
     });
+    let rebuilding = tables.get(Table::Meta, REBUILDING)?.is_some();
     let snapshot = Snapshot {
         tables,
         manifest,
@@ -374,6 +392,7 @@ pub(crate) fn open(
         space,
         pending,
         analysis,
+        rebuilding,
         _database: Arc::clone(database),
         _lock: Arc::clone(lock),
         _pin: Pins::pin(pins, Instant::now()),

@@ -57,13 +57,17 @@ pub enum Edit {
         /// The active space when it was made.
         space: Option<u32>,
     },
-    /// `draft`, where there is one, takes the place of segments that could not be opened.
-    Replace {
-        /// Segments that are given up.
-        old: Vec<SegmentId>,
-        /// The segment rebuilt from rows.
-        draft: Option<SegmentDraft>,
+    /// What could not be opened is given up, and it is noted that it is to be built again.
+    SetAside {
+        /// Segments.
+        segments: Vec<SegmentId>,
+        /// Segments of which the vectors alone are given up.
+        vectors: Vec<SegmentId>,
     },
+    /// A segment of documents that are in none. What is in one by now, or gone, is dead in it.
+    Rebuilt(SegmentDraft),
+    /// Nothing is to be built again any more.
+    Whole,
     /// The active space cannot be used: there is none from now on.
     Deactivate,
     /// What was computed over the whole store cannot be used.

@@ -30,9 +30,11 @@ use crate::limits::{
     CATCH_UP_ROUNDS_MAX, CATCH_UP_ROWS_MAX, INLINE_PART_LEN_MAX, PARALLEL_BYTES_MIN, QUEUE_LEN_MAX,
 };
 use crate::lock::Lock;
+use crate::overlay::Overlay;
 use crate::parts::{NewPart, Numbers};
 use crate::publish::{Pins, Published, Unlisted};
 use crate::records::ManifestRecord;
+use crate::repair;
 use crate::rewrite::{NAME_NEW, Rewritten};
 use crate::rows::{Rows, encode, missing, read};
 use crate::segment::Part;
@@ -84,6 +86,9 @@ pub struct StoreOptions {
     pub disk: Arc<dyn Disk>,
     /// Bytes of an index part that may lie in the database's file; a larger one gets a file of its own.
     pub inline_len_max: usize,
+    /// Whether the store is only read: nothing on disk is changed, others may read it too, and what opening it has to put
+    /// right is put right in memory.
+    pub read_only: bool,
 }
 
 impl Default for StoreOptions {
@@ -93,6 +98,7 @@ impl Default for StoreOptions {
             cache_bytes: 256 << 20,
             disk: Arc::new(OsDisk),
             inline_len_max: INLINE_PART_LEN_MAX,
+            read_only: false,
         }
     }
 }
@@ -103,6 +109,7 @@ pub struct Store<V: Views> {
     sender: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     damaged: Vec<Damaged>,
+    read_only: bool,
 }
 
 /// What the committing thread and the callers share.
@@ -185,13 +192,30 @@ impl Listed {
 impl<V: Views> Store<V> {
     /// Opens the store in `folder`, and makes it where there is none and `options` say so.
     ///
-    /// What a crash left is cleared away; views that cannot be used are rebuilt from rows before
-    /// this returns ([`Store::repaired`] tells which).
+    /// What a crash left is cleared away; views that cannot be used are set aside ([`Store::damaged`] tells which), to be
+    /// built again by [`Store::rebuild`].
     ///
     /// # Errors
     /// [`StoreError::Locked`], [`StoreError::Missing`], [`StoreError::Format`],
     /// [`StoreError::OldCopy`], and whatever the disk says.
     pub fn open(
+        folder: &Path,
+        options: &StoreOptions,
+        make_views: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
+    ) -> Result<Store<V>, StoreError> {
+        if options.read_only {
+            let disk: Arc<dyn Disk> = Arc::new(Overlay::new(Arc::clone(&options.disk)));
+            let options = StoreOptions {
+                disk,
+                create: false,
+                ..options.clone()
+            };
+            return Store::open_on(folder, &options, make_views);
+        }
+        Store::open_on(folder, options, make_views)
+    }
+
+    fn open_on(
         folder: &Path,
         options: &StoreOptions,
         make_views: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
@@ -251,14 +275,15 @@ impl<V: Views> Store<V> {
             .spawn(move || commit::run(&*host, &jobs))
             .map_err(StoreError::io("starting the committing thread"))?;
         let _ = shared.committing.set(thread.thread().id());
-        let mut store = Store {
+        let store = Store {
             shared,
             sender: Some(sender),
             thread: Some(thread),
             damaged: opened.damaged,
+            read_only: options.read_only,
         };
         if !store.damaged.is_empty() {
-            crate::repair::rebuild(&mut store)?;
+            repair::set_aside(&store)?;
         }
         store.shared.check()?;
         Ok(store)
@@ -274,8 +299,8 @@ impl<V: Views> Store<V> {
         &self.shared.views
     }
 
-    /// Parts that could not be used when the store was opened, and were rebuilt.
-    pub fn repaired(&self) -> &[Damaged] {
+    /// Parts that could not be used when the store was opened.
+    pub fn damaged(&self) -> &[Damaged] {
         &self.damaged
     }
 
@@ -289,7 +314,7 @@ impl<V: Views> Store<V> {
         R: Send + 'static,
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
-        self.send(work, Durability::Immediate, false)
+        self.write_with(Durability::Immediate, work)
     }
 
     /// As [`Store::write`], acknowledged as `durability` says.
@@ -298,11 +323,34 @@ impl<V: Views> Store<V> {
         R: Send + 'static,
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
+        self.check_writable()?;
         self.send(work, durability, false)
+    }
+
+    /// Whether it was opened to be read.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    fn check_writable(&self) -> Result<(), StoreError> {
+        match self.read_only {
+            true => Err(StoreError::OpenedReadOnly),
+            false => Ok(()),
+        }
     }
 
     /// As [`Store::write`], in a commit of its own: for work that edits what the manifest lists.
     pub fn edit<R, F>(&self, work: F) -> Result<R, StoreError>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
+    {
+        self.check_writable()?;
+        self.put_right(work)
+    }
+
+    /// As [`Store::edit`], for what does not change what the store says: in memory, where it is only read.
+    pub(crate) fn put_right<R, F>(&self, work: F) -> Result<R, StoreError>
     where
         R: Send + 'static,
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
@@ -407,6 +455,7 @@ impl<V: Views> Store<V> {
         &self,
         report: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Option<DatabaseBytes>, StoreError> {
+        self.check_writable()?;
         let _turn = self.shared.rewriting.lock();
         let before = self.database_bytes()?;
         self.ask(|done| Job::Note { done })?;

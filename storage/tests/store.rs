@@ -1,6 +1,7 @@
 //! The store as its callers see it, with indexes left out: views are bare snapshots.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -353,11 +354,25 @@ fn damaged_and_vanished_segments_are_rebuilt_from_rows() {
             fs::write(&file, bytes).unwrap();
         }
         let store = open(folder.path()).unwrap();
-        assert_eq!(store.repaired().len(), 1, "{damage}");
+        assert_eq!(store.damaged().len(), 1, "{damage}");
+        let missing = |store: &Store<Bare>| store.view().missing_chunks();
+        assert!(missing(&store) > 0, "{damage}");
+        // A rebuild that is stopped goes on with the next open.
+        let mut stop = |_, _| ControlFlow::Break(());
+        assert!(!store.rebuild(&mut stop).unwrap());
+        store.close();
+        let store = open(folder.path()).unwrap();
+        assert!(
+            missing(&store) > 0 && store.damaged().is_empty(),
+            "{damage}"
+        );
+        let mut go_on = |_, _| ControlFlow::Continue(());
+        assert!(store.rebuild(&mut go_on).unwrap());
+        assert_eq!(missing(&store), 0, "{damage}");
         check(&store.view());
         store.close();
         let store = open(folder.path()).unwrap();
-        assert!(store.repaired().is_empty(), "{damage}");
+        assert!(store.damaged().is_empty(), "{damage}");
         check(&store.view());
     }
 }

@@ -4,7 +4,7 @@ use locidb::query::cite::Citation;
 use locidb::{Answer, Critique, Error, Prompt, SearchRequest};
 
 use super::search::Wanted;
-use super::{open_to_ask, search};
+use super::{open_to_ask, rebuilt, search};
 use crate::args::Ask;
 use crate::output::Out;
 use crate::{Done, WrongCall};
@@ -41,6 +41,7 @@ pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
             out.line(&format!("Recorded as {response}"))?;
         }
     }
+    rebuilt(&database)?;
     database.close();
     Ok(Done::Well)
 }

@@ -25,14 +25,16 @@ mod show;
 mod stats;
 mod types;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use locidb::{Database, Options, TokenizerFile};
+use locidb::storage::StoreError;
+use locidb::{Database, Error, Options, TokenizerFile};
 
 use crate::args::{Command, Graph, Search};
 use crate::output::Out;
-use crate::progress::catch_interrupts;
+use crate::progress::{Bar, catch_interrupts};
 use crate::{Done, WrongCall};
 
 /// Carries out a command.
@@ -86,7 +88,8 @@ fn open(folder: &Path) -> anyhow::Result<Database> {
     )
 }
 
-/// Opens a store that must be there, to be asked as `args` say.
+/// Opens a store that must be there, to be asked as `args` say. What is damaged need not be built again first: answers
+/// say what they lack; [`rebuilt`] waits for it.
 fn open_to_ask(args: &Search) -> anyhow::Result<Database> {
     let mut options = Options {
         create: false,
@@ -97,13 +100,55 @@ fn open_to_ask(args: &Search) -> anyhow::Result<Database> {
         let tokenizer = tokenizer.map_err(|error| WrongCall(format!("--tokenizer: {error}")))?;
         options.tokenizer = Some(Arc::new(tokenizer));
     }
-    open_with(&args.db, &options)
+    open_as_it_is(&args.db, &options)
 }
 
 fn open_with(folder: &Path, options: &Options) -> anyhow::Result<Database> {
-    let database = Database::open_with(folder, options)?;
-    for damaged in database.repaired() {
-        eprintln!("loci: rebuilt from rows: {}", damaged.error);
+    let database = open_as_it_is(folder, options)?;
+    rebuilt(&database)?;
+    Ok(database)
+}
+
+/// Opens a store; what was damaged in it is built again meanwhile.
+fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
+    let database = match Database::open_with(folder, options) {
+        Err(Error::Store(StoreError::Io { source, .. })) if is_refused(&source) => {
+            let options = Options {
+                read_only: true,
+                ..options.clone()
+            };
+            let database = Database::open_with(folder, &options)?;
+            eprintln!(
+                "loci: {} cannot be written to: it is only read",
+                folder.display()
+            );
+            database
+        }
+        opened => opened?,
+    };
+    for damaged in database.damaged() {
+        eprintln!("loci: built again from rows: {}", damaged.error);
     }
     Ok(database)
+}
+
+/// Whether a file system does not let the store be written to.
+fn is_refused(error: &io::Error) -> bool {
+    let kinds = [
+        io::ErrorKind::PermissionDenied,
+        io::ErrorKind::ReadOnlyFilesystem,
+    ];
+    kinds.contains(&error.kind())
+}
+
+/// Waits until what was damaged is built again. An interrupt leaves the rest to the next command.
+fn rebuilt(database: &Database) -> anyhow::Result<()> {
+    match database.rebuild(&Bar::new()) {
+        // Whatever a document's rows lack, the others are there to be used.
+        Err(Error::Store(error)) => {
+            eprintln!("loci: some documents cannot be found: {error}; `loci check` tells more");
+            Ok(())
+        }
+        done => Ok(done?),
+    }
 }

@@ -5,7 +5,7 @@ use locidb::query::answer::{ConceptHit, ConceptSource, ExplainStep};
 use locidb::storage::records::Level;
 use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
 
-use super::{open_to_ask, options};
+use super::{open_to_ask, options, rebuilt};
 use crate::args::Search;
 use crate::output::{Out, shorten};
 use crate::{Done, WrongCall};
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     } else {
         print(&answer, args.filter.is_some(), out)?
     }
+    rebuilt(&database)?;
     database.close();
     Ok(Done::Well)
 }

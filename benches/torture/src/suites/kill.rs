@@ -271,7 +271,7 @@ impl<'a> Life<'a> {
         let database = open(&self.store())?;
         self.opens_us.push(started.elapsed().as_micros() as u64);
         let repaired: Vec<String> = database
-            .repaired()
+            .damaged()
             .iter()
             .map(|d| d.error.to_string())
             .collect();
