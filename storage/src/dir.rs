@@ -26,11 +26,10 @@ pub(crate) fn file_name(generation: u64, random: u64) -> String {
 /// The generation in a part's name; `None` when the name is not one of ours.
 pub(crate) fn generation_of(name: &str) -> Option<u64> {
     let (generation, random) = name.strip_suffix(SUFFIX)?.split_once('-')?;
-    let well_formed = |part: &str| part.len() == 16;
+    let well_formed = |part: &str| part.len() == 16 && part.bytes().all(|c| c.is_ascii_hexdigit());
     if !well_formed(generation) || !well_formed(random) {
         return None;
     }
-    u64::from_str_radix(random, 16).ok()?;
     u64::from_str_radix(generation, 16).ok()
 }
 
@@ -51,7 +50,7 @@ impl SegmentDir {
         name: &str,
         write: impl FnOnce(&mut dyn NewFile) -> io::Result<()>,
     ) -> io::Result<()> {
-        let path = self.path.join(name);
+        let path = self.path_of(name)?;
         if self.disk.exists(&path)? {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -71,7 +70,19 @@ impl SegmentDir {
 
     /// The bytes that were published under `name`. They outlive [`SegmentDir::remove`].
     pub(crate) fn open_part(&self, name: &str) -> io::Result<PartBytes> {
-        self.disk.map(&self.path.join(name))
+        self.disk.map(&self.path_of(name)?)
+    }
+
+    /// Where the part of this name lies. A name that a manifest lists may be anything: one that is not ours could
+    /// lead out of the folder.
+    fn path_of(&self, name: &str) -> io::Result<PathBuf> {
+        match generation_of(name) {
+            Some(_) => Ok(self.path.join(name)),
+            None => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "not the name of a part",
+            )),
+        }
     }
 
     /// Forgets the name. Readers that hold the bytes keep them.
@@ -127,12 +138,27 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_leads_out_of_the_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = SegmentDir::open(Arc::new(OsDisk), folder.path().join("segments")).unwrap();
+        std::fs::write(folder.path().join("other"), b"bytes").unwrap();
+        for name in ["../other", "/etc/hostname", "other", ""] {
+            let refused = [dir.open_part(name).map(drop), dir.publish(name, |_| Ok(()))];
+            for refused in refused {
+                assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+            }
+        }
+    }
+
+    #[test]
     fn generations_are_read_from_names_of_ours_only() {
         assert_eq!(generation_of(&file_name(0xabc, 1)), Some(0xabc));
         for name in [
             "x.seg",
             "0-0.seg",
             "0000000000000001-000000000000000g.seg",
+            "+000000000000001-0000000000000001.seg",
+            "../0000000000001-0000000000000001.seg",
             "a.tmp",
             "",
         ] {
