@@ -366,8 +366,9 @@ impl Check<'_> {
     }
 }
 
-/// The shape of a row whose checksum holds.
-fn is_sound(table: Table, key: &[u8], payload: &[u8]) -> Result<(), String> {
+/// The shape of a row whose checksum holds. Public for the fuzz targets.
+#[doc(hidden)]
+pub fn is_sound(table: Table, key: &[u8], payload: &[u8]) -> Result<(), String> {
     shapes::check(table, key, payload)?;
     match table {
         Table::Meta if key == MANIFEST => {
