@@ -173,8 +173,8 @@ impl Database {
             segments: manifest.segments.len(),
             dead_chunks: dead,
             missing_chunks: snapshot.missing_chunks(),
-            segment_bytes: parts.iter().map(|part| part.len).sum(),
-            segment_file_bytes: in_files.map(|part| part.len).sum(),
+            segment_bytes: sum_of(parts.iter().map(|part| part.len)),
+            segment_file_bytes: sum_of(in_files.map(|part| part.len)),
             // A file whose length cannot be told is told by whatever reads it next.
             database_bytes: self.inner().store.database_bytes().unwrap_or_default(),
             old_views: old_views.count,
@@ -227,4 +227,9 @@ impl Database {
         };
         Ok((stats, counted))
     }
+}
+
+/// A sum of lengths that a manifest lists: of a damaged one it need not fit.
+fn sum_of(lens: impl Iterator<Item = u64>) -> u64 {
+    lens.fold(0, u64::saturating_add)
 }

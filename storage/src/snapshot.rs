@@ -402,7 +402,8 @@ pub(crate) fn open(
 
 /// Up to which size parts are verified: a small store's all, when it is opened.
 fn verify_len_max(manifest: &ManifestRecord, opening: bool) -> u64 {
-    let bytes: u64 = manifest.parts().map(|part| part.len).sum();
+    let lens = manifest.parts().map(|part| part.len);
+    let bytes = lens.fold(0, u64::saturating_add);
     match opening && bytes <= VERIFY_AT_OPEN_LEN_MAX {
         true => u64::MAX,
         false => VERIFY_PART_LEN_MAX,
@@ -584,4 +585,32 @@ fn name_of(entry: &PartEntry) -> String {
 /// The key of a segment's tombstones or of a part.
 pub(crate) fn number_key(id: u64) -> Key {
     id.to_be_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listed_lengths_need_not_have_a_sum() {
+        let part = |len| PartEntry {
+            id: 1,
+            len,
+            file: None,
+        };
+        let segment = |len| SegmentEntry {
+            id: 1,
+            chunk_count: 0,
+            document_count: 0,
+            base: part(len),
+            vectors: None,
+            pending: None,
+        };
+        let manifest = ManifestRecord {
+            segments: vec![segment(u64::MAX), segment(1)],
+            analysis: Some(part(u64::MAX)),
+            ..ManifestRecord::default()
+        };
+        assert_eq!(verify_len_max(&manifest, true), VERIFY_PART_LEN_MAX);
+    }
 }
