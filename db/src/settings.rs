@@ -8,6 +8,7 @@ use loci_storage::records::EmbedLevels;
 use loci_storage::{Rows, StoreError, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::fmt::Display;
 use std::ops::ControlFlow;
 
 use crate::error::Error;
@@ -160,8 +161,12 @@ impl Settings {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        serde_json::from_value(Value::Object(map))
-            .map_err(|why| StoreError::Invalid(format!("settings of the store: {why}")))
+        let wrong =
+            |why: &dyn Display| StoreError::Invalid(format!("settings of the store: {why}"));
+        let settings: Settings =
+            serde_json::from_value(Value::Object(map)).map_err(|why| wrong(&why))?;
+        settings.check().map_err(|why| wrong(&why))?;
+        Ok(settings)
     }
 
     /// ISO 639-3 of the language that a document with this text is in, by the setting of the store.
@@ -322,7 +327,47 @@ fn shorten(value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use loci_storage::rows::{Value as Row, Visit, sealed};
+
     use super::*;
+
+    /// Rows of a store that has this setting alone.
+    struct One(&'static str, &'static str);
+
+    impl Rows for One {
+        fn get(&self, _: Table, _: &[u8]) -> Result<Option<Row<'_>>, StoreError> {
+            Ok(None)
+        }
+
+        fn scan(
+            &self,
+            table: Table,
+            _: &[u8],
+            _: Option<&[u8]>,
+            visit: &mut Visit<'_>,
+        ) -> Result<(), StoreError> {
+            let key = self.0.as_bytes();
+            let row = sealed(table, key, self.1.as_bytes());
+            visit(key, &Row::open(table, key, &row)?).map(drop)
+        }
+    }
+
+    #[test]
+    fn a_stored_value_that_no_setting_allows_is_told_and_not_used() {
+        assert_eq!(Settings::read(&One("hops", "3")).unwrap().hops, 3);
+        assert_eq!(
+            Settings::read(&One("hop", "9")).unwrap(),
+            Settings::default()
+        );
+        for (name, value) in [
+            ("hops", "4"),
+            ("chunk_child_tokens", "0"),
+            ("rrf_k", "\"k\""),
+        ] {
+            let error = Settings::read(&One(name, value)).unwrap_err().to_string();
+            assert!(error.contains("settings of the store"), "{name}: {error}");
+        }
+    }
 
     #[test]
     fn a_store_that_wants_reciprocal_ranks_gives_them_to_requests_without_a_rule() {
