@@ -17,12 +17,13 @@
 //!
 //! Start reading at [`NamesReader::get`].
 
+use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 use fst::raw::{CompiledAddr, Fst, Output};
-use fst::{IntoStreamer, Streamer};
+use fst::{Automaton, IntoStreamer, Streamer};
 use loci_storage::ConceptId;
 
 use crate::GraphError;
@@ -41,6 +42,10 @@ const PARTS_WORDS_MAX: usize = 5;
 /// What no name starts with, nor has in it.
 const PART: u8 = 1;
 const PART_END: u8 = 0;
+/// Bytes of a concept's id in the key of a part.
+const ID_LEN: usize = 4;
+/// Ways that go on from a node of the transducer.
+const BRANCHES_MAX: usize = 256;
 
 /// What a name stands for. The smallest wins where several concepts claim one name: names before
 /// synonyms, then the lowest id.
@@ -266,9 +271,10 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
     pub(crate) fn with_part(&self, word: &str, limit: usize) -> Option<Vec<ConceptId>> {
         let from = part_key(word, ConceptId(0));
         let to = part_key(word, ConceptId(u32::MAX));
+        let like = PartKeys::new(&from, limit);
         guarded(|| {
             let mut found = Vec::new();
-            let mut keys = self.fst.range().ge(&from).le(&to).into_stream();
+            let mut keys = self.fst.search(&like).ge(&from).le(&to).into_stream();
             while let Some((key, _)) = keys.next() {
                 if found.len() == limit {
                     return None;
@@ -303,6 +309,47 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
             }
             state = after;
         }
+    }
+}
+
+/// Keys as long as that of a part. A crafted transducer may go on without end, or branch without ever ending a
+/// key, so the steps are bounded too.
+struct PartKeys {
+    len: usize,
+    steps: Cell<usize>,
+}
+
+impl PartKeys {
+    /// For keys like `key`, of which `limit` are wanted and one more.
+    fn new(key: &[u8], limit: usize) -> PartKeys {
+        // Every byte of the word has siblings, and every key that is found a few bytes of its own.
+        let steps = BRANCHES_MAX * key.len() + ID_LEN * limit.saturating_add(2);
+        PartKeys {
+            len: key.len(),
+            steps: Cell::new(steps),
+        }
+    }
+}
+
+impl Automaton for PartKeys {
+    /// Bytes so far.
+    type State = usize;
+
+    fn start(&self) -> usize {
+        0
+    }
+
+    fn is_match(&self, len: &usize) -> bool {
+        *len == self.len
+    }
+
+    fn can_match(&self, len: &usize) -> bool {
+        *len < self.len && self.steps.get() > 0
+    }
+
+    fn accept(&self, len: &usize, _: u8) -> usize {
+        self.steps.set(self.steps.get().saturating_sub(1));
+        len + 1
     }
 }
 
@@ -375,6 +422,33 @@ mod tests {
     }
 
     #[test]
+    fn all_concepts_with_a_part_are_found_or_they_are_too_many() {
+        let mut builder = NamesBuilder::default();
+        let ids = (0..300).map(|n| n * 70_001);
+        for id in ids.clone() {
+            for word in ["water", "watered", "wate"] {
+                builder.push(&format!("{word} n{id}"), ConceptId(id));
+            }
+        }
+        let names = NamesReader::open(builder.finish()).unwrap();
+        let found = names.with_part("water", 300).unwrap();
+        assert!(found.into_iter().eq(ids.map(ConceptId)));
+        assert_eq!(names.with_part("water", 299), None);
+        assert_eq!(names.with_part("wat", 1), Some(Vec::new()));
+    }
+
+    #[test]
+    fn steps_over_the_keys_of_parts_are_bounded() {
+        let like = PartKeys::new(b"\x01w\x000000", 2);
+        let all = (0..u64::from(u32::MAX)).find(|_| {
+            like.accept(&0, 0);
+            !like.can_match(&0)
+        });
+        assert!(all.is_some_and(|steps| steps < 10_000));
+        assert!(!PartKeys::new(b"\x01w\x000000", 2).can_match(&7));
+    }
+
+    #[test]
     fn every_cut_is_noticed() {
         let bytes = build(&[("neural network", 1), ("brain", 2)], &[("nn", 1)]);
         for len in 0..bytes.len() {
@@ -410,6 +484,9 @@ mod tests {
                     part_count: 0,
                 };
                 crate::link(&[&names], "a neural network in the brain nn");
+                for word in ["neural", "network", ""] {
+                    names.with_part(word, 9);
+                }
             }
         }
     }
