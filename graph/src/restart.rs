@@ -13,7 +13,7 @@
 //! Start reading at [`restart_walk`].
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use loci_storage::{ConceptId, Ordinal, Scored};
 use roaring::RoaringBitmap;
@@ -122,26 +122,53 @@ pub fn restart_walk<B: AsRef<[u8]>>(
     })
 }
 
+/// Concepts whose masses lie in an array. Ids are dense, so only very large stores have others; damaged bytes may name
+/// any, which must not take memory by its number.
+const CONCEPTS_DENSE: usize = 1 << 24;
+
 /// Masses by id, of which few are not zero.
-#[derive(Default)]
 struct Masses {
     of: Vec<f64>,
     /// A bit an id that was added to.
     touched: Vec<u64>,
+    /// Those of ids from `dense_max` on.
+    far: BTreeMap<u32, f64>,
+    /// A power of two, or without bound.
+    dense_max: usize,
 }
 
 impl Masses {
+    fn new(dense_max: usize) -> Masses {
+        Masses {
+            of: Vec::new(),
+            touched: Vec::new(),
+            far: BTreeMap::new(),
+            dense_max,
+        }
+    }
+
     /// Adds, and says what was there before and is after.
     #[inline]
     fn add(&mut self, id: u32, mass: f64) -> (f64, f64) {
         let at = id as usize;
         if at >= self.of.len() {
+            if at >= self.dense_max {
+                return self.add_far(id, mass);
+            }
             self.grow(at);
         }
         let before = self.of[at];
         self.of[at] += mass;
         self.touched[at / 64] |= 1 << (at % 64);
         (before, self.of[at])
+    }
+
+    #[cold]
+    fn add_far(&mut self, id: u32, mass: f64) -> (f64, f64) {
+        let far = self.far.entry(id).or_default();
+        let before = *far;
+        *far += mass;
+        (before, *far)
     }
 
     #[cold]
@@ -153,7 +180,10 @@ impl Masses {
 
     /// Takes a mass, leaving none.
     fn take(&mut self, id: u32) -> f64 {
-        self.of.get_mut(id as usize).map_or(0.0, std::mem::take)
+        match self.of.get_mut(id as usize) {
+            Some(mass) => std::mem::take(mass),
+            None => self.far.get_mut(&id).map_or(0.0, std::mem::take),
+        }
     }
 
     /// Moves all masses to `out`, by ascending id.
@@ -167,11 +197,11 @@ impl Masses {
                 out.push((id as u32, std::mem::take(&mut self.of[id])));
             }
         }
+        out.extend(std::mem::take(&mut self.far));
     }
 }
 
 /// What walks of one thread use again. All masses are zero between them.
-#[derive(Default)]
 struct Scratch {
     concepts: Masses,
     related: Masses,
@@ -179,6 +209,18 @@ struct Scratch {
     /// Masses of chunks that were passed on.
     settled: Masses,
     lists: [Vec<(u32, f64)>; 2],
+}
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch {
+            concepts: Masses::new(CONCEPTS_DENSE),
+            related: Masses::new(CONCEPTS_DENSE),
+            chunks: Masses::new(usize::MAX),
+            settled: Masses::new(usize::MAX),
+            lists: Default::default(),
+        }
+    }
 }
 
 /// Where the walk is, by ascending ordinal, and whether the bound on links left something out.
@@ -508,8 +550,9 @@ fn best(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<
 mod tests {
     use super::*;
     use crate::sample::{Corpus, Facts, any_corpus, any_cuts};
+    use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
+    use loci_storage::{Local, Placed};
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
 
     /// Plainly right: chances as maps, every link looked at in every round.
     fn reference(
@@ -648,6 +691,60 @@ mod tests {
             all.retain(|hit| allowed.contains(&hit.ordinal.0));
             all.truncate(k);
             prop_assert_eq!(got, all);
+        }
+    }
+
+    #[test]
+    fn a_walk_over_ids_that_cannot_be_takes_no_memory_by_their_number() {
+        let (mut mentions, mut relations) =
+            (MentionsBuilder::default(), RelationsBuilder::default());
+        let ids = [1, CONCEPTS_DENSE as u32, u32::MAX];
+        for id in ids.map(ConceptId) {
+            mentions.push(id, Local(0), 1);
+            relations.push(id, ConceptId(u32::MAX), "is", 1.0, &[Local(0)]);
+        }
+        let names = NamesBuilder::default().finish();
+        let reader = GraphReader::open(names, mentions.finish(), relations.finish(), 1).unwrap();
+        let dead = RoaringBitmap::new();
+        let segments = [Placed {
+            base: Ordinal(0),
+            chunk_count: 1,
+            dead: &dead,
+            reader: &reader,
+        }];
+        let view = GraphView {
+            segments: &segments,
+            ranks: None,
+            adjacency: None,
+            links: None,
+        };
+        let seeds = ids.map(|id| (ConceptId(id), 1.0));
+        for reach in [Reach::Steps(5), Reach::Residual(1e-3)] {
+            let options = RestartOptions {
+                reach,
+                relations: 0.5,
+                ..RestartOptions::default()
+            };
+            let found = restart_walk(view, &seeds, options, None, 5);
+            assert_eq!(found.chunks.len(), 1);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn masses_that_are_far_are_kept_as_others(
+            added in prop::collection::vec((0u32..200, 0.0..1.0f64), 0..40),
+            taken in prop::collection::vec(0u32..200, 0..9),
+        ) {
+            let mut all = [Masses::new(usize::MAX), Masses::new(64)];
+            let told = all.each_mut().map(|masses| {
+                let told: Vec<_> = added.iter().map(|&(id, mass)| masses.add(id, mass)).collect();
+                let took: Vec<f64> = taken.iter().map(|&id| masses.take(id)).collect();
+                let mut drained = Vec::new();
+                masses.drain(&mut drained);
+                (told, took, drained)
+            });
+            prop_assert_eq!(&told[0], &told[1]);
         }
     }
 
