@@ -283,7 +283,7 @@ fn greatest_of_rows(scores: &[f32], greatest: &mut Vec<f32>) {
 /// A score that at least `k` of `scores` reach: the `k`-th greatest of rows, or of all where rows are few; less than
 /// all where there are fewer.
 fn nth_greatest(rows: &[f32], scores: &[f32], k: usize, scratch: &mut Vec<f32>) -> f32 {
-    let among = if rows.len() >= 2 * k { rows } else { scores };
+    let among = if k <= rows.len() / 2 { rows } else { scores };
     let Some(at) = k.checked_sub(1).filter(|&at| at < among.len()) else {
         return f32::NEG_INFINITY;
     };

@@ -323,3 +323,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn more_hits_than_a_number_can_double_are_all_that_there_are() {
+    let mut flat = FlatBuilder::new(2, Metric::Dot).unwrap();
+    for local in 0..200 {
+        flat.push(Local(local), &[local as f32, 1.0]).unwrap();
+    }
+    let reader = VectorReader::new(flat.finish(), None).unwrap();
+    let dead = RoaringBitmap::new();
+    let placed = [Placed {
+        base: Ordinal(0),
+        chunk_count: 200,
+        dead: &dead,
+        reader: &reader,
+    }];
+    let mut scratch = VectorScratch::default();
+    // The second search goes by codes.
+    for _ in 0..3 {
+        let query = VectorQuery::new(&[1.0, 0.0], usize::MAX);
+        assert_eq!(search(&placed, &query, &mut scratch).unwrap().len(), 200);
+    }
+}
