@@ -9,7 +9,10 @@ fuzz_target!(|text: &str| {
     let (mut last, mut end) = (0, 0);
     analyzer.for_each_token(text, |token| {
         assert!((1..=TERM_CHARS_MAX).contains(&token.term.chars().count()));
-        assert!(text.get(token.span.clone()).is_some_and(|written| !written.is_empty()));
+        assert!(
+            text.get(token.span.clone())
+                .is_some_and(|written| !written.is_empty())
+        );
         assert!(token.position >= last || token.span.start < end);
         (last, end) = (token.position, token.span.end);
     });

@@ -11,7 +11,11 @@ const OPERATIONS_MAX: usize = 40;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut source = Source::bytes(bytes);
-    let profile = Profile { large: 0, restart: 8, fault: 12 };
+    let profile = Profile {
+        large: 0,
+        restart: 8,
+        fault: 12,
+    };
     let mut world = World::new(0).expect("an empty store");
     world.apply(&Op::Space(Some(0))).expect("a vector space");
     for place in 0..OPERATIONS_MAX {

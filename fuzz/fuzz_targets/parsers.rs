@@ -6,7 +6,9 @@ use loci_ingest::chunk::{ChunkSettings, chunk};
 use loci_ingest::parse::{Kind, parse};
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&kind, bytes)) = bytes.split_first() else { return };
+    let Some((&kind, bytes)) = bytes.split_first() else {
+        return;
+    };
     let names = ["markdown", "text", "html", "rust", "python"];
     let kind = Kind::from_name(names[usize::from(kind) % names.len()]).expect("a known name");
     if let Ok(parsed) = parse(kind, bytes, Some("fuzz")) {

@@ -23,15 +23,33 @@ fuzz_target!(|input: (&str, &str)| {
     for (local, text) in (0..).zip(texts.split('\n')) {
         let field = Field::ALL[local as usize % Field::ALL.len()];
         let texts = [(field, text)];
-        builder.push_texts(Local(local), &mut analyzer, texts, |_, _| {}).unwrap();
+        builder
+            .push_texts(Local(local), &mut analyzer, texts, |_, _| {})
+            .unwrap();
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
     let chunk_count = reader.local_end();
-    let placed = [Placed { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader }];
+    let placed = [Placed {
+        base: Ordinal(0),
+        chunk_count,
+        dead: &dead,
+        reader: &reader,
+    }];
     let mut scratch = TextScratch::new();
-    let found = search_query(&placed, &query, &mut analyzer, &TextSearch::new(10), &mut scratch).unwrap();
-    assert!(found.iter().all(|hit| hit.ordinal.0 < chunk_count && hit.score > 0.0));
+    let found = search_query(
+        &placed,
+        &query,
+        &mut analyzer,
+        &TextSearch::new(10),
+        &mut scratch,
+    )
+    .unwrap();
+    assert!(
+        found
+            .iter()
+            .all(|hit| hit.ordinal.0 < chunk_count && hit.score > 0.0)
+    );
     unknown(&placed, &query, None, &mut analyzer).unwrap();
     let highlighter = Highlighter::new(&query, &mut analyzer);
     for text in texts.split('\n') {
