@@ -43,7 +43,11 @@ impl Database {
         progress: &dyn Progress,
         found: &mut dyn FnMut(Finding),
     ) -> Result<(), Error> {
-        self.rebuild(progress)?;
+        match self.rebuild(progress) {
+            // What keeps a document from being found is a finding of its own.
+            Ok(()) | Err(Error::Store(_)) => {}
+            Err(error) => return Err(error),
+        }
         for damaged in self.inner().store.damaged() {
             let segment = damaged.segment;
             found(Finding {
@@ -53,6 +57,16 @@ impl Database {
                 finding: format!("built again when the store was opened: {}", damaged.error),
             });
         }
+        self.look(deep, progress, found)
+    }
+
+    /// As [`Database::check`], of the newest state as it is.
+    pub(crate) fn look(
+        &self,
+        deep: bool,
+        progress: &dyn Progress,
+        found: &mut dyn FnMut(Finding),
+    ) -> Result<(), Error> {
         let mut report = |done, total| progress.report("checking rows", done, total);
         if !self.inner().store.check(deep, found, &mut report)? {
             return Err(Error::Interrupted);

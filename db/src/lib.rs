@@ -44,6 +44,7 @@ pub mod stats;
 mod switch;
 pub mod transaction;
 pub mod types;
+mod upgrade;
 pub mod views;
 mod works;
 
@@ -70,6 +71,7 @@ pub use loci_query::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk
 pub use loci_storage as storage;
 pub use loci_storage::backup::Backup;
 pub use loci_storage::check::Finding;
+pub use loci_storage::upgrade::Upgrade;
 pub use loci_storage::usage::Usage;
 pub use loci_storage::{Disk, Durability};
 pub use progress::{Progress, Silent};

@@ -189,3 +189,50 @@ fn a_row_that_points_at_nothing_is_found_by_a_deep_check_alone() {
     );
     assert!(deep[0].finding.contains("suffix") && !deep[0].key.is_empty());
 }
+
+#[test]
+fn a_hit_whose_row_is_damaged_is_left_out_and_told_and_the_others_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &Options::default());
+    let database = Database::open(folder.path()).unwrap();
+    let request = SearchRequest::new("passage at length");
+    let before = database.search(&request).unwrap();
+    assert!(before.hits.len() > 3 && before.partial.is_empty());
+    let worst = before.hits.last().unwrap().chunk.clone();
+    let (id, place) = {
+        let view = database.view();
+        let found = view.snapshot().rows().find_chunk(&worst.parse().unwrap());
+        found.unwrap().unwrap()
+    };
+    database.close();
+    let key = locidb::storage::keys::in_document(id, place);
+    {
+        let file = redb::Database::open(folder.path().join("loci.redb")).unwrap();
+        let transaction = file.begin_write().unwrap();
+        let definition: redb::TableDefinition<'_, &[u8], &[u8]> =
+            redb::TableDefinition::new("chunks");
+        let mut table = transaction.open_table(definition).unwrap();
+        let mut row = table.remove(&key[..]).unwrap().unwrap().value().to_vec();
+        row[20] ^= 4;
+        table.insert(&key[..], &row[..]).unwrap();
+        drop(table);
+        transaction.commit().unwrap();
+    }
+    let database = Database::open(folder.path()).unwrap();
+    let after = database.search(&request).unwrap();
+    let chunks = |of: &locidb::Answer| -> Vec<(u32, String)> {
+        let hits = of.hits.iter();
+        hits.map(|hit| (hit.rank, hit.chunk.clone())).collect()
+    };
+    let (mut same, left) = (chunks(&before), chunks(&after));
+    same.pop();
+    assert_eq!(left, same);
+    let told = after.partial.join("\n");
+    assert!(
+        told.contains("left out") && told.contains("chunks"),
+        "{told}"
+    );
+    let findings = findings(&database);
+    let row = |finding: &&Finding| finding.section == "chunks" && !finding.key.is_empty();
+    assert_eq!(findings.iter().filter(row).count(), 1, "{findings:?}");
+}

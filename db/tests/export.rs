@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use locidb::storage::StoreError;
-use locidb::storage::records::{ChunkRecord, DocumentRecord};
-use locidb::{Database, Error, NewChunk, NewDocument, NewItem, Options, SearchRequest, Silent};
+use locidb::{Database, Error, Options, SearchRequest, Silent};
 
 mod common;
 
@@ -43,62 +42,11 @@ fn answers(database: &Database) -> Vec<(String, Vec<String>)> {
         .into()
 }
 
-/// A store with rows of every table.
-fn every_table(folder: &Path) -> Database {
-    common::fill(folder, &Options::default());
-    let database = Database::open(folder).unwrap();
-    // Three that are near each other are a community, with a digest.
-    for pair in [["terns", "gulls"], ["gulls", "auks"], ["auks", "terns"]] {
-        let document = common::document(pair[0], pair);
-        database.write(move |tx| tx.put_document(document)).unwrap();
-    }
-    database.analyse(&Silent).unwrap();
-    database
-        .write(|tx| {
-            tx.merge_concepts("storks", "herons")?;
-            tx.set("context_tokens", "3000")?;
-            tx.put_item(NewItem {
-                front: "What fishes at dawn?".into(),
-                back: "A heron.".into(),
-                chunk: Some("d0#1".parse()?),
-                concept: Some("owls".into()),
-                ..NewItem::default()
-            })?;
-            let mut bytes = NewDocument {
-                record: DocumentRecord {
-                    key: "bytes\u{0} of: a #file".into(),
-                    // What others cite.
-                    title: Some("The great book of terns and their kin".into()),
-                    ..DocumentRecord::default()
-                },
-                original: vec![0xff, 0, 0xfe],
-                text: Some("Pages of a file.".into()),
-                ..NewDocument::default()
-            };
-            let mut record = ChunkRecord {
-                text: "Pages of a file.".into(),
-                confidence: 0.1 + 0.2,
-                ..ChunkRecord::default()
-            };
-            record.location.chars = (0, 16);
-            bytes.chunks = vec![NewChunk {
-                record,
-                vector: None,
-            }];
-            tx.put_document(bytes)
-        })
-        .unwrap();
-    let request = SearchRequest::new("herons");
-    let answer = database.search(&request).unwrap();
-    database.record(&request, &answer).unwrap();
-    database
-}
-
 #[test]
 fn a_store_that_is_made_of_an_export_is_the_one_that_was_exported() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let database = every_table(&at("store"));
+    let database = common::every_table(&at("store"));
     let exported = lines(&database);
     let imported = import(&exported, &at("imported")).unwrap();
     assert!(
@@ -125,7 +73,7 @@ fn a_store_that_is_made_of_an_export_is_the_one_that_was_exported() {
 #[test]
 fn every_table_has_a_row_in_the_export() {
     let folder = tempfile::tempdir().unwrap();
-    let exported = lines(&every_table(&folder.path().join("store")));
+    let exported = lines(&common::every_table(&folder.path().join("store")));
     let text = String::from_utf8(exported).unwrap();
     for table in locidb::storage::Table::ALL {
         let told = text.contains(&format!("\"table\":\"{}\"", table.name()));
@@ -167,7 +115,7 @@ fn given_vectors_come_back_to_the_last_bit() {
 fn an_export_that_was_cut_or_changed_is_refused_and_the_whole_one_is_taken_afterwards() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let database = every_table(&at("store"));
+    let database = common::every_table(&at("store"));
     let exported = lines(&database);
     let to = at("imported");
     let starts: Vec<usize> = (0..exported.len())
@@ -199,7 +147,7 @@ fn an_export_that_was_cut_or_changed_is_refused_and_the_whole_one_is_taken_after
 fn rows_that_do_not_agree_are_refused_though_every_line_is_sound() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let database = every_table(&at("store"));
+    let database = common::every_table(&at("store"));
     let text = String::from_utf8(lines(&database)).unwrap();
     // A chunk is gone, and the last line says so.
     let mut kept: Vec<&str> = text.lines().collect();
@@ -219,7 +167,7 @@ fn rows_that_do_not_agree_are_refused_though_every_line_is_sound() {
 fn a_folder_that_holds_something_is_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let database = every_table(&at("store"));
+    let database = common::every_table(&at("store"));
     let exported = lines(&database);
     database.close();
     let error = import(&exported, &at("store")).err().unwrap();

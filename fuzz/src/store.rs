@@ -40,6 +40,18 @@ pub static SOUND: LazyLock<Sound> = LazyLock::new(|| {
     Sound { disk, rows }
 });
 
+/// The export of the sound store.
+///
+/// # Panics
+/// When it cannot be exported.
+pub fn exported() -> String {
+    let database = Database::open_with(FOLDER, &options(&SOUND.disk.kill_image()));
+    let mut lines = Vec::new();
+    let exported = database.and_then(|database| database.export(&mut lines, &Silent));
+    exported.expect("a sound store has an export");
+    String::from_utf8(lines).expect("an export is UTF-8")
+}
+
 fn options(disk: &SimDisk) -> Options {
     Options {
         cache_bytes: 1 << 20,

@@ -29,10 +29,11 @@ use crate::view::ReadView;
 /// Relations that an answer names at most.
 const RELATIONS_MAX: usize = 20;
 
-/// Names of concepts, each read once.
+/// Names of concepts, each read once. One whose row is damaged has none: it is left out, and told.
 pub(crate) struct Names<'r> {
     rows: &'r dyn Rows,
-    known: HashMap<ConceptId, String>,
+    known: HashMap<ConceptId, Option<String>>,
+    damaged: Vec<String>,
 }
 
 impl<'r> Names<'r> {
@@ -40,37 +41,57 @@ impl<'r> Names<'r> {
         Names {
             rows,
             known: HashMap::new(),
+            damaged: Vec::new(),
         }
     }
 
-    fn get(&mut self, id: ConceptId) -> Result<String, StoreError> {
+    /// What is wrong with the rows of names that were left out.
+    pub(crate) fn damaged(self) -> Vec<String> {
+        self.damaged
+    }
+
+    fn get(&mut self, id: ConceptId) -> Result<Option<String>, StoreError> {
         if let Some(name) = self.known.get(&id) {
             return Ok(name.clone());
         }
-        let name = self.rows.concept_name(id)?;
-        let name = name.ok_or_else(|| missing(Table::Concepts, &keys::concept(id)))?;
+        let name = self.rows.concept_name(id);
+        let gone = || missing(Table::Concepts, &keys::concept(id));
+        let name = match name.and_then(|name| name.ok_or_else(gone)) {
+            Ok(name) => Some(name),
+            Err(error) if error.is_of_a_row() => {
+                self.damaged.push(format!("a concept: {error}"));
+                None
+            }
+            Err(error) => return Err(error),
+        };
         self.known.insert(id, name.clone());
         Ok(name)
     }
 
     pub(crate) fn all(&mut self, ids: &[ConceptId]) -> Result<Vec<String>, StoreError> {
-        ids.iter().map(|&id| self.get(id)).collect()
+        let names = ids.iter().filter_map(|&id| self.get(id).transpose());
+        names.collect()
     }
 
     /// The question's concepts, as an answer tells them.
     pub(crate) fn concepts(&mut self, links: &[Link]) -> Result<Vec<ConceptHit>, StoreError> {
         let hit = |link: &Link| {
-            Ok(ConceptHit {
-                name: self.get(link.concept)?,
+            let name = self.get(link.concept)?;
+            Ok(name.map(|name| ConceptHit {
+                name,
                 score: link.share,
                 how: match link.how {
                     How::Part => ConceptSource::Capitalised,
                     How::Near => ConceptSource::Vector,
                     _ => ConceptSource::Dictionary,
                 },
-            })
+            }))
         };
-        links.iter().map(hit).collect()
+        links
+            .iter()
+            .map(hit)
+            .filter_map(Result::transpose)
+            .collect()
     }
 
     /// Relations among the reached concepts, nearest first.
@@ -93,13 +114,14 @@ impl<'r> Names<'r> {
             }
         }
         let told = found.into_iter().map(|(source, kind, target)| {
-            Ok(RelationHit {
-                source: self.get(source)?,
+            let ends = self.get(source)?.zip(self.get(target)?);
+            Ok(ends.map(|(source, target)| RelationHit {
+                source,
                 kind: kind.into(),
-                target: self.get(target)?,
-            })
+                target,
+            }))
         });
-        told.collect()
+        told.filter_map(Result::transpose).collect()
     }
 }
 

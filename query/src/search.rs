@@ -198,6 +198,8 @@ struct Told {
     reached: Vec<loci_graph::Reached>,
     relations: Vec<RelationHit>,
     communities: Vec<CommunityDigest>,
+    /// Damage that something was left out for.
+    damaged: Vec<String>,
 }
 
 /// A plan while it runs.
@@ -550,7 +552,14 @@ impl Execution<'_, '_> {
             let mut known: HashMap<String, u32> = HashMap::new();
             let mut terms: Vec<Vec<u32>> = Vec::with_capacity(fused.len());
             for hit in fused {
-                let fetched = fetch.get(hit.ordinal)?;
+                let fetched = match fetch.get(hit.ordinal) {
+                    // It is left out when it is fetched.
+                    Err(error) if error.is_of_a_row() => {
+                        terms.push(Vec::new());
+                        continue;
+                    }
+                    fetched => fetched?,
+                };
                 let mut of_hit = Vec::new();
                 analyzer.for_each_token(&fetched.chunk.text, |token| {
                     let next = known.len() as u32;
@@ -584,27 +593,36 @@ impl Execution<'_, '_> {
             let mut names = Names::new(view.snapshot().rows());
             let budget = plan.request.context_tokens.unwrap_or(CLIMB_TOKENS);
             let mut cited = Vec::with_capacity(taken.len());
-            for (rank, found) in (1u32..).zip(taken) {
+            let mut damaged = Vec::new();
+            for found in taken {
                 let path = match found.graph {
                     Some(_) if plan.request.concepts => {
                         names.all(path_to(graph, reached, found.ordinal))?
                     }
                     _ => Vec::new(),
                 };
-                let mut hit = fetch.hit(found, plan.request.climb, budget, path)?;
-                hit.hit.rank = rank;
+                let mut hit = match fetch.hit(found, plan.request.climb, budget, path) {
+                    Err(error) if error.is_of_a_row() => {
+                        damaged.push(format!("a hit: {error}"));
+                        continue;
+                    }
+                    hit => hit?,
+                };
+                hit.hit.rank = cited.len() as u32 + 1;
                 cited.push(hit);
             }
             let relations = match plan.request.concepts {
                 true => names.relations(graph, reached)?,
                 false => Vec::new(),
             };
-            Ok((cited, relations))
+            damaged.extend(names.damaged());
+            Ok((cited, relations, damaged))
         };
-        let count = |found: &(Vec<Cited>, Vec<RelationHit>)| found.0.len();
-        let (cited, relations) = self.run.trace.step("fetch", work, count)?;
+        let count = |found: &(Vec<Cited>, Vec<RelationHit>, Vec<String>)| found.0.len();
+        let (cited, relations, damaged) = self.run.trace.step("fetch", work, count)?;
         self.cited = cited;
         self.told.relations = relations;
+        self.told.damaged = damaged;
         Ok(())
     }
 
@@ -629,12 +647,16 @@ impl Execution<'_, '_> {
             )?,
             false => Vec::new(),
         };
+        let mut names = Names::new(view.snapshot().rows());
         let concepts = match request.concepts {
-            true => Names::new(view.snapshot().rows()).concepts(self.analysed.told())?,
+            true => names.concepts(self.analysed.told())?,
             false => Vec::new(),
         };
+        self.told.damaged.extend(names.damaged());
         let communities = self.told.communities.into_iter();
-        let partial = partial(view, plan, self.run.words_left_out);
+        let mut partial = partial(view, plan, self.run.words_left_out);
+        let left_out = |why: String| format!("left out: {why}");
+        partial.extend(self.told.damaged.into_iter().map(left_out));
         Ok(Answer {
             question: request.question.clone(),
             strategy: plan.strategy.name().into(),

@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Backup(Backup),
     /// Put a backup into a folder of its own
     Restore(Restore),
+    /// Bring a store of an earlier format up to this one's
+    Upgrade(Upgrade),
     /// Write the whole store as lines of JSON
     Export(Export),
     /// Make a store of an export
@@ -458,6 +460,16 @@ pub(crate) struct Restore {
     /// Folder that becomes the store: missing or empty
     #[arg(long, value_name = "DIR")]
     pub(crate) db: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Upgrade {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// Only say whether it can be done: nothing is changed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

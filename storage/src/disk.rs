@@ -10,11 +10,13 @@ use std::fmt;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
 use crate::map::Map;
+use crate::overlay::Overlay;
 use crate::segment::PartBytes;
 
 /// A file system, as far as a store needs one.
@@ -25,6 +27,10 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     fn len(&self, path: &Path) -> io::Result<u64>;
     /// Makes one folder; the one above it exists.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Forgets a folder that holds nothing. A disk that knows no folders does nothing.
+    fn remove_folder(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
     /// Makes the names in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Names of the files in a folder.
@@ -48,6 +54,11 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         self.lock(path)
     }
+}
+
+/// `below`, as it is for reading; what is written stays in memory and is gone with the value that is returned.
+pub fn in_memory_over(below: Arc<dyn Disk>) -> Arc<dyn Disk> {
+    Arc::new(Overlay::new(below))
 }
 
 /// A file that is read and written anywhere.
@@ -94,6 +105,10 @@ impl Disk for OsDisk {
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
         fs::create_dir(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {

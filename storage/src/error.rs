@@ -21,8 +21,9 @@ pub enum StoreError {
         /// The store's folder.
         path: PathBuf,
     },
-    /// A release with another format wrote it. Use that release, or export there and import here.
-    #[error("the store has format {found}; this build reads and writes format {ours}")]
+    /// A release with another format wrote it. An earlier format is brought up by an upgrade; for a later one use the
+    /// release that wrote it, or export there and import here.
+    #[error("the store has format {found}; this build reads and writes format {ours}; {}", advice(*found, *ours))]
     Format {
         /// What the store says.
         found: u32,
@@ -115,7 +116,23 @@ pub enum StoreError {
     },
 }
 
+/// What to do with a store of another format.
+fn advice(found: u32, ours: u32) -> &'static str {
+    match found < ours {
+        true => "bring it up by `loci upgrade`, or Database::upgrade",
+        false => "use the release that wrote it, or a later one",
+    }
+}
+
 impl StoreError {
+    /// Whether a single row is damaged or gone: what does without it can go on.
+    pub fn is_of_a_row(&self) -> bool {
+        matches!(
+            self,
+            StoreError::DamagedRow { .. } | StoreError::MissingRow { .. }
+        )
+    }
+
     /// Wraps an error of the file system with what was tried.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
         let what = what.into();

@@ -120,9 +120,10 @@ impl Room {
                 .map_err(StoreError::io("syncing the folder"))
         };
         moved()?;
-        // What is left of the room holds nothing, and does no harm.
+        // What cannot be removed holds nothing, and does no harm.
         let _ = self.clear();
-        let _ = std::fs::remove_dir_all(&from);
+        let _ = disk.remove_folder(&from.join(SEGMENTS));
+        let _ = disk.remove_folder(&from);
         Ok(())
     }
 

@@ -16,6 +16,7 @@
 //! | build a segment | [`build`] |
 //! | copy a store, and put it back | [`backup`] |
 //! | tell a store as JSON, and make one of it | [`export`] |
+//! | bring an earlier format up | [`upgrade`] |
 //! | look for damage | [`check`] |
 //! | see what takes room | [`usage`] |
 
@@ -58,6 +59,7 @@ pub mod staging;
 pub mod store;
 mod sync;
 mod tables;
+pub mod upgrade;
 pub mod usage;
 
 pub use commit::Durability;

@@ -21,7 +21,7 @@ use crate::build::{SegmentBuilder, SegmentDraft, build_segment};
 use crate::commit::{self, Durability, Host, Job};
 use crate::database_file::{Database, DatabaseFile, Failure};
 use crate::dir::{SegmentDir, create_folder, generation_of};
-use crate::disk::{Disk, OsDisk};
+use crate::disk::{Disk, OsDisk, in_memory_over};
 use crate::envelope;
 use crate::error::StoreError;
 use crate::failpoint::reach;
@@ -30,13 +30,12 @@ use crate::limits::{
     CATCH_UP_ROUNDS_MAX, CATCH_UP_ROWS_MAX, INLINE_PART_LEN_MAX, PARALLEL_BYTES_MIN, QUEUE_LEN_MAX,
 };
 use crate::lock::Lock;
-use crate::overlay::Overlay;
 use crate::parts::{NewPart, Numbers};
 use crate::publish::{Pins, Published, Unlisted};
 use crate::records::ManifestRecord;
 use crate::repair;
 use crate::rewrite::{NAME_NEW, Rewritten};
-use crate::rows::{Rows, encode, missing, read};
+use crate::rows::{Rows, encode, get, missing, read};
 use crate::segment::Part;
 use crate::snapshot::{self, Damaged, MANIFEST, OpenSegment, Previous, Snapshot, Tables};
 use crate::staged::{Over, StagedRows};
@@ -44,9 +43,9 @@ use crate::staging::Staging;
 use crate::tables::Table;
 
 /// The format that this build reads and writes.
-pub const FORMAT: u32 = 0;
+pub const FORMAT: u32 = 1;
 
-const FORMAT_KEY: &[u8] = b"format";
+pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DATABASE: &str = "loci.redb";
 pub(crate) const SEGMENTS: &str = "segments";
 
@@ -204,7 +203,7 @@ impl<V: Views> Store<V> {
         make_views: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
     ) -> Result<Store<V>, StoreError> {
         if options.read_only {
-            let disk: Arc<dyn Disk> = Arc::new(Overlay::new(Arc::clone(&options.disk)));
+            let disk = in_memory_over(Arc::clone(&options.disk));
             let options = StoreOptions {
                 disk,
                 create: false,
@@ -673,20 +672,26 @@ pub(crate) fn check_format(database: &Database) -> Result<ManifestRecord, StoreE
         let why = "loci.redb is empty: it was cut, or is no store's; restore it from a backup";
         return Err(StoreError::Invalid(why.into()));
     }
-    let tables = Tables::open(database)?;
-    let rows: &dyn Rows = &tables;
-    let format = rows.get(Table::Meta, FORMAT_KEY)?;
-    let format = format.ok_or_else(|| missing(Table::Meta, FORMAT_KEY))?;
-    let found = format
-        .first_chunk()
-        .map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes));
+    let found = format_of(database)?;
     if found != FORMAT {
         return Err(StoreError::Format {
             found,
             ours: FORMAT,
         });
     }
-    read(rows, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))
+    let tables = Tables::open(database)?;
+    read(&tables, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))
+}
+
+/// The format of a store, which may lack tables that this one has.
+pub(crate) fn format_of(database: &Database) -> Result<u32, StoreError> {
+    use redb::ReadableDatabase;
+    let meta = database.begin_read()?;
+    let meta = meta.open_table(Table::Meta.definition())?;
+    let format = get(&meta, Table::Meta, FORMAT_KEY)?;
+    let format = format.ok_or_else(|| missing(Table::Meta, FORMAT_KEY))?;
+    let format = format.first_chunk();
+    Ok(format.map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes)))
 }
 
 fn is_empty(database: &Database) -> Result<bool, StoreError> {

@@ -1,11 +1,14 @@
 //! A small store with something of every kind of row, for tests of its care.
 
+// Each test uses some of it.
+#![allow(dead_code)]
+
 use std::path::Path;
 
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level};
 use locidb::{
-    Database, NewChunk, NewCitation, NewConcept, NewDocument, NewReference, NewRelation, Options,
-    Silent,
+    Database, NewChunk, NewCitation, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
+    Options, SearchRequest, Silent,
 };
 
 /// A document with a section, two passages, concepts, a relation, and a work that it cites.
@@ -87,4 +90,55 @@ pub(crate) fn fill(folder: &Path, options: &Options) {
     database.analyse(&Silent).unwrap();
     database.settle().unwrap();
     database.close();
+}
+
+/// A store with rows of every table.
+pub(crate) fn every_table(folder: &Path) -> Database {
+    fill(folder, &Options::default());
+    let database = Database::open(folder).unwrap();
+    // Three that are near each other are a community, with a digest.
+    for pair in [["terns", "gulls"], ["gulls", "auks"], ["auks", "terns"]] {
+        let document = document(pair[0], pair);
+        database.write(move |tx| tx.put_document(document)).unwrap();
+    }
+    database.analyse(&Silent).unwrap();
+    database
+        .write(|tx| {
+            tx.merge_concepts("storks", "herons")?;
+            tx.set("context_tokens", "3000")?;
+            tx.put_item(NewItem {
+                front: "What fishes at dawn?".into(),
+                back: "A heron.".into(),
+                chunk: Some("d0#1".parse()?),
+                concept: Some("owls".into()),
+                ..NewItem::default()
+            })?;
+            let mut bytes = NewDocument {
+                record: DocumentRecord {
+                    key: "bytes\u{0} of: a #file".into(),
+                    // What others cite.
+                    title: Some("The great book of terns and their kin".into()),
+                    ..DocumentRecord::default()
+                },
+                original: vec![0xff, 0, 0xfe],
+                text: Some("Pages of a file.".into()),
+                ..NewDocument::default()
+            };
+            let mut record = ChunkRecord {
+                text: "Pages of a file.".into(),
+                confidence: 0.1 + 0.2,
+                ..ChunkRecord::default()
+            };
+            record.location.chars = (0, 16);
+            bytes.chunks = vec![NewChunk {
+                record,
+                vector: None,
+            }];
+            tx.put_document(bytes)
+        })
+        .unwrap();
+    let request = SearchRequest::new("herons");
+    let answer = database.search(&request).unwrap();
+    database.record(&request, &answer).unwrap();
+    database
 }

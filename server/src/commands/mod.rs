@@ -24,6 +24,7 @@ mod search;
 mod show;
 mod stats;
 mod types;
+mod upgrade;
 
 use std::io;
 use std::path::Path;
@@ -55,6 +56,7 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Check(args) => check::run(&args, out),
         Command::Backup(args) => backup::backup(&args, out),
         Command::Restore(args) => backup::restore(&args, out),
+        Command::Upgrade(args) => upgrade::run(&args, out),
         Command::Export(args) => export::export(&args, out),
         Command::Import(args) => export::import(&args, out),
         Command::Analyze(args) => analyze::run(&args, out),

@@ -1,0 +1,73 @@
+//! Bringing a store of an earlier format up to this one.
+//!
+//! Start reading at [`Database::upgrade`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use loci_storage::disk::in_memory_over;
+use loci_storage::upgrade::{Upgrade, upgrade};
+use loci_storage::{Disk, StoreError};
+
+use crate::database::{Database, Options};
+use crate::error::Error;
+use crate::progress::Progress;
+
+impl Database {
+    /// Brings the store in `folder` up to the format of this build, in one transaction: a crash leaves it as it was, or
+    /// upgraded. Before that it is upgraded in memory, opened and checked whole; where that finds anything, nothing on
+    /// disk is changed. `dry_run`: it ends there.
+    ///
+    /// A store that has the format already is checked likewise, and left as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] with the first finding of the check; [`StoreError::Format`] for a later format;
+    /// [`StoreError::Locked`] for a store that is open; [`Error::Interrupted`] when `progress` says so.
+    ///
+    /// # Cost
+    /// A deep check.
+    pub fn upgrade(
+        folder: impl AsRef<Path>,
+        dry_run: bool,
+        options: &Options,
+        progress: &dyn Progress,
+    ) -> Result<Upgrade, Error> {
+        let folder = folder.as_ref();
+        let tried = try_upgrade(folder, options, progress)?;
+        match dry_run || tried.from == tried.to {
+            true => Ok(tried),
+            false => Ok(upgrade(&options.disk, folder)?),
+        }
+    }
+}
+
+/// Upgrades in memory, and looks whether what comes of it is whole.
+fn try_upgrade(
+    folder: &Path,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Upgrade, Error> {
+    let disk: Arc<dyn Disk> = in_memory_over(Arc::clone(&options.disk));
+    let upgraded = upgrade(&disk, folder)?;
+    let options = Options {
+        disk,
+        create: false,
+        ..options.clone()
+    };
+    let database = Database::open_with(folder, &options)?;
+    // Segments that this build reads no more are built again, which is no damage.
+    database.rebuild(progress)?;
+    let (mut count, mut first) = (0, None);
+    database.look(true, progress, &mut |finding| {
+        count += 1;
+        first.get_or_insert(finding);
+    })?;
+    database.close();
+    match first {
+        None => Ok(upgraded),
+        Some(first) => Err(Error::Store(StoreError::Invalid(format!(
+            "the store would not be whole in {count} places, and is left as it is; the first: {} {} {}",
+            first.section, first.key, first.finding
+        )))),
+    }
+}

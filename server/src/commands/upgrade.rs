@@ -1,0 +1,35 @@
+//! `loci upgrade`: a store of an earlier format, brought up to that of this build.
+
+use locidb::storage::StoreError;
+use locidb::{Database, Error, Options};
+use serde_json::json;
+
+use crate::args::Upgrade;
+use crate::output::Out;
+use crate::progress::Bar;
+use crate::{Done, WrongCall};
+
+pub(crate) fn run(args: &Upgrade, out: &Out) -> anyhow::Result<Done> {
+    let bar = Bar::new();
+    let done = Database::upgrade(&args.db, args.dry_run, &Options::default(), &bar);
+    drop(bar);
+    let done = match done {
+        Err(Error::Store(StoreError::Invalid(why))) => return Err(WrongCall(why).into()),
+        done => done?,
+    };
+    let (from, to) = (done.from, done.to);
+    if out.json {
+        let dry_run = args.dry_run;
+        out.json_line(&json!({ "upgraded": { "from": from, "to": to, "dry_run": dry_run } }))?;
+        return Ok(Done::Well);
+    }
+    let path = args.db.display();
+    out.line(&match (from == to, args.dry_run) {
+        (true, _) => format!("{path}: has format {to}, and is sound"),
+        (_, true) => {
+            format!("{path}: could be brought from format {from} to {to}; nothing was changed")
+        }
+        (_, false) => format!("{path}: brought from format {from} to {to}"),
+    })?;
+    Ok(Done::Well)
+}

@@ -1,0 +1,87 @@
+//! Bringing a store of an earlier format up to this one.
+//!
+//! A step leads from each format to the next. All of them, and the new number, are one transaction: a crash leaves the
+//! store as it was or as it shall be. Views are not looked at: those that this build cannot read are built again when
+//! the store is opened.
+//!
+//! Start reading at [`upgrade`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::WriteTransaction;
+use serde::Serialize;
+
+use crate::database_file::{Database, DatabaseFile};
+use crate::disk::Disk;
+use crate::envelope;
+use crate::error::StoreError;
+use crate::lock::Lock;
+use crate::store::{DATABASE, FORMAT, FORMAT_KEY, format_of};
+use crate::tables::Table;
+
+/// Bytes of rows that are kept cached meanwhile.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// What leads from one format to the next.
+type Step = fn(&WriteTransaction) -> Result<(), StoreError>;
+
+/// The step from format 0 is the first.
+const STEPS: [Step; FORMAT as usize] = [from_0];
+
+/// What an upgrade did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Upgrade {
+    /// The format that the store had.
+    pub from: u32,
+    /// The format that it has.
+    pub to: u32,
+}
+
+/// Brings the store in `folder` up to [`FORMAT`]. One that has it is left as it is.
+///
+/// # Errors
+/// [`StoreError::Missing`] where there is none; [`StoreError::Locked`] where it is open; [`StoreError::Format`] for one of
+/// a later format.
+pub fn upgrade(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Upgrade, StoreError> {
+    let path = folder.join(DATABASE);
+    let there = disk.exists(&path);
+    if !there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
+        return Err(StoreError::Missing {
+            path: folder.to_path_buf(),
+        });
+    }
+    let _lock = Lock::acquire(&**disk, folder)?;
+    let file = disk.open(&path);
+    let file = file.map_err(StoreError::io(format!("opening {}", path.display())))?;
+    let (file, failure) = DatabaseFile::new(file);
+    let database = Database::open(file, CACHE_BYTES)?;
+    failure.check()?;
+    let from = format_of(&database)?;
+    let steps = STEPS.get(from as usize..);
+    let steps = steps.ok_or(StoreError::Format {
+        found: from,
+        ours: FORMAT,
+    })?;
+    if !steps.is_empty() {
+        let mut transaction = database.begin_write()?;
+        transaction.set_quick_repair(true);
+        steps.iter().try_for_each(|step| step(&transaction))?;
+        {
+            let mut meta = transaction.open_table(Table::Meta.definition())?;
+            let value = envelope::seal(Table::Meta.number(), FORMAT_KEY, &FORMAT.to_le_bytes());
+            meta.insert(FORMAT_KEY, value.as_slice())?;
+        }
+        transaction.commit()?;
+        failure.check()?;
+    }
+    Ok(Upgrade { from, to: FORMAT })
+}
+
+/// Format 1 has all tables from the first.
+fn from_0(transaction: &WriteTransaction) -> Result<(), StoreError> {
+    for table in Table::ALL {
+        transaction.open_table(table.definition())?;
+    }
+    Ok(())
+}
