@@ -72,6 +72,26 @@ fn numbers_that_nobody_means_are_answered_within_bounds() {
             },
             ..plain.clone()
         },
+    ];
+    let chunks_max = database.stats().chunks as usize;
+    for request in requests {
+        for strategy in Strategy::ALL {
+            let request = SearchRequest {
+                strategy,
+                ..request.clone()
+            };
+            let answer = ask(database, &request);
+            assert!(answer.hits.len() <= chunks_max, "{request:?}");
+            let once: BTreeSet<&str> = chunks(&answer).into_iter().collect();
+            assert_eq!(once.len(), answer.hits.len(), "{request:?}");
+        }
+    }
+}
+
+#[test]
+fn shares_that_are_none_are_refused_by_name() {
+    let plain = SearchRequest::new("rhine and votes");
+    let requests = [
         SearchRequest {
             diversity: Some(f32::NAN),
             ..plain.clone()
@@ -90,18 +110,15 @@ fn numbers_that_nobody_means_are_answered_within_bounds() {
             ..plain.clone()
         },
     ];
-    let chunks_max = database.stats().chunks as usize;
-    for request in requests {
-        for strategy in Strategy::ALL {
-            let request = SearchRequest {
-                strategy,
-                ..request.clone()
-            };
-            let answer = ask(database, &request);
-            assert!(answer.hits.len() <= chunks_max, "{request:?}");
-            let once: BTreeSet<&str> = chunks(&answer).into_iter().collect();
-            assert_eq!(once.len(), answer.hits.len(), "{request:?}");
-        }
+    for (request, name) in requests
+        .iter()
+        .zip(["diversity", "diversity", "rerank.confidence"])
+    {
+        let refused = library().search(request).err().unwrap().to_string();
+        assert!(
+            refused.starts_with(name) && refused.contains("between 0 and 1"),
+            "{refused}"
+        );
     }
 }
 

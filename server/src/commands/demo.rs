@@ -31,7 +31,10 @@ const DOCS: &[(&str, &[u8])] = &[
         "architecture.md",
         include_bytes!("../../../docs/architecture.md"),
     ),
-    ("format.md", include_bytes!("../../../docs/format.md")),
+    (
+        "answering.md",
+        include_bytes!("../../../docs/guide/answering.md"),
+    ),
 ];
 
 /// A question a line: question, file, place, separated by tabs.
