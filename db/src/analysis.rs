@@ -47,6 +47,7 @@ impl Database {
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; digests that were written stay.
     pub fn analyse(&self, progress: &dyn Progress) -> Result<Analysed, Error> {
+        self.rebuild(progress)?;
         let inner = self.inner();
         let _turn = inner.switching.lock();
         let analysed = analyse(inner, &inner.store.view(), progress)?;

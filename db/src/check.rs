@@ -10,7 +10,7 @@ use loci_storage::build::build_segment;
 use loci_storage::check::Finding;
 use loci_storage::segment::{Part, SectionId};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{DocumentId, SegmentId, StoreError};
+use loci_storage::{DocumentId, Local, SegmentId, StoreError};
 
 use crate::compact::donor;
 use crate::database::Database;
@@ -55,6 +55,18 @@ impl Database {
                 section: segment.map_or("analysis".into(), |id| format!("segment {}", id.0)),
                 key: String::new(),
                 finding: format!("built again when the store was opened: {}", damaged.error),
+            });
+        }
+        let missing = self.stats().missing_chunks;
+        if missing > 0 {
+            let why = self.rebuild_error().unwrap_or_default();
+            found(Finding {
+                file: "segments".into(),
+                section: "all".into(),
+                key: String::new(),
+                finding: format!(
+                    "{missing} chunks are in no segment; building them again failed: {why}"
+                ),
             });
         }
         self.look(deep, progress, found)
@@ -147,10 +159,18 @@ impl Database {
             Some(SectionId::Text) => copies().is_some(),
             _ => true,
         };
-        let differ = |part: &Part, id, argument| match section(&stored, id, argument) {
-            Some(stored) => Some(stored) != part.bytes_of(id, argument),
-            // A segment that was written before there was a space has no vectors, nor any to have.
-            None => id != SectionId::Vectors as u32 || has_vectors(part, argument),
+        let is_builtin = view.projector.is_some();
+        let differ = |part: &Part, id, argument| {
+            let is_of_vectors = id == SectionId::Vectors as u32;
+            let fresh = part.bytes_of(id, argument);
+            match section(&stored, id, argument) {
+                // Vectors that came from outside after the segment was written are in rows alone.
+                Some(stored) if is_of_vectors && !is_builtin => !is_among(stored, fresh),
+                Some(stored) => Some(stored) != fresh,
+                // A segment that was written before there was a space has no vectors, nor any to have.
+                None if is_of_vectors => is_builtin && has_vectors(part, argument),
+                None => true,
+            }
         };
         let sections = fresh.iter().flat_map(|part| {
             let sections = part.sections();
@@ -201,7 +221,9 @@ impl Database {
                 return Err(Error::Interrupted);
             }
         };
-        match inner.store.rebuild(&mut report)? {
+        let rebuilt = inner.store.rebuild(&mut report);
+        *inner.rebuild_error.lock() = rebuilt.as_ref().err().map(ToString::to_string);
+        match rebuilt? {
             true => Ok(()),
             false => Err(Error::Interrupted),
         }
@@ -248,4 +270,16 @@ fn has_vectors(part: &Part, layer: u32) -> bool {
     let bytes = part.bytes_of(SectionId::Vectors as u32, layer);
     let reader = bytes.map(FlatReader::new);
     reader.is_some_and(|reader| !reader.is_ok_and(|reader| reader.is_empty()))
+}
+
+/// Whether every vector of `stored` is that of the same chunk in `fresh`.
+fn is_among(stored: &[u8], fresh: Option<&[u8]>) -> bool {
+    let readers = fresh.map(|fresh| (FlatReader::new(stored), FlatReader::new(fresh)));
+    let Some((Ok(stored), Ok(fresh))) = readers else {
+        return false;
+    };
+    (0..stored.local_end()).map(Local).all(|local| {
+        let vector = stored.vector(local);
+        vector.is_none() || vector == fresh.vector(local)
+    })
 }

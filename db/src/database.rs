@@ -126,6 +126,8 @@ pub(crate) struct Inner {
     pub(crate) stop: AtomicBool,
     /// Why the last merge in the background failed.
     pub(crate) merge_error: parking_lot::Mutex<Option<String>>,
+    /// Why what was damaged could not all be built again.
+    pub(crate) rebuild_error: parking_lot::Mutex<Option<String>>,
 }
 
 impl Inner {
@@ -178,6 +180,7 @@ impl Database {
             rebuilding: parking_lot::Mutex::new(()),
             stop: AtomicBool::new(false),
             merge_error: parking_lot::Mutex::new(None),
+            rebuild_error: parking_lot::Mutex::new(None),
         });
         let maintenance = Maintenance::start(&inner)?;
         Ok(Database { inner, maintenance })
@@ -278,6 +281,7 @@ impl Database {
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; the next call goes on from there.
     pub fn finish(&self, progress: &dyn Progress) -> Result<(), Error> {
+        self.rebuild(progress)?;
         let _turn = self.inner.switching.lock();
         let view = self.view();
         if let Some(outside) = &view.outside {
@@ -296,6 +300,7 @@ impl Database {
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so.
     pub fn refit(&self, progress: &dyn Progress) -> Result<(), Error> {
+        self.rebuild(progress)?;
         let _turn = self.inner.switching.lock();
         switch::switch(&self.inner, &Target::Builtin, progress)?;
         self.maintenance.wake();
@@ -317,6 +322,7 @@ impl Database {
         embedder: Arc<dyn Embedder>,
         progress: &dyn Progress,
     ) -> Result<(), Error> {
+        self.rebuild(progress)?;
         let _turn = self.inner.switching.lock();
         self.inner.store.views().models.add(&embedder);
         let target = Target::Outside(Outside::new(embedder));
@@ -359,6 +365,11 @@ impl Database {
         self.write(move |tx| tx.set(&name, &value))
     }
 
+    /// Whether it was opened to be read.
+    pub fn is_read_only(&self) -> bool {
+        self.inner.store.is_read_only()
+    }
+
     /// Views that could not be used when the database was opened: they are built again from rows in the background.
     /// Until that is done ([`Stats::missing_chunks`](crate::Stats::missing_chunks), [`Database::rebuild`]) searches find
     /// the rest, and say so in [`Answer::partial`].
@@ -368,6 +379,10 @@ impl Database {
 
     pub(crate) fn merge_error(&self) -> Option<String> {
         self.inner.merge_error.lock().clone()
+    }
+
+    pub(crate) fn rebuild_error(&self) -> Option<String> {
+        self.inner.rebuild_error.lock().clone()
     }
 
     /// Waits until no merge of segments is due.

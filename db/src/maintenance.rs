@@ -122,11 +122,11 @@ fn rebuild_lost(inner: &Inner) {
     };
     let rebuilt = catch_unwind(AssertUnwindSafe(|| inner.store.rebuild(&mut go_on)));
     let failed = match rebuilt {
-        Ok(Ok(_)) => return,
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => "building segments again panicked".into(),
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some("building segments again panicked".into()),
     };
-    *inner.merge_error.lock() = Some(failed);
+    *inner.rebuild_error.lock() = failed;
 }
 
 /// Verifies the parts that were too large to be verified when they were opened; a segment with one
@@ -147,7 +147,8 @@ fn verify_large(inner: &Inner, stop: &AtomicBool) {
         if let Some(why) = damaged {
             let rebuilt = rebuild(inner, segment.id);
             let told = rebuilt.map_or_else(|error| error.to_string(), |()| "rebuilt".into());
-            *inner.merge_error.lock() = Some(format!("segment {}: {why}; {told}", segment.id.0));
+            let told = format!("segment {}: {why}; {told}", segment.id.0);
+            *inner.rebuild_error.lock() = Some(told);
         }
     }
 }

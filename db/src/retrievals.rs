@@ -281,15 +281,12 @@ impl View {
 
     /// The last `limit` recorded answers, newest first.
     pub fn records(&self, limit: usize) -> Result<Vec<Retrieval>, Error> {
-        let mut oldest = None;
+        let mut ids = Vec::new();
         self.rows().scan_all(Table::Retrievals, &mut |key, _| {
-            oldest = keys::u64_at(key, 0);
-            Ok(ControlFlow::Break(()))
+            ids.extend(keys::u64_at(key, 0));
+            Ok(ControlFlow::Continue(()))
         })?;
-        let Some(oldest) = oldest else {
-            return Ok(Vec::new());
-        };
-        let ids = (oldest..self.snapshot().manifest().next_response).rev();
+        let ids = ids.into_iter().rev();
         let records = ids.filter_map(|id| self.record(ResponseId(id)).transpose());
         records.take(limit).collect()
     }

@@ -51,6 +51,9 @@ pub struct Stats {
     /// Why the last merge of segments in the background failed; searches are right without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_error: Option<String>,
+    /// Why segments that were damaged could not all be built again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebuild_error: Option<String>,
     /// The vector space that searches use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub space: Option<SpaceStats>,
@@ -181,6 +184,7 @@ impl Database {
             oldest_view_ms: old_views.oldest.map(|age| age.as_millis() as u64),
             ranked: manifest.analysis.is_some(),
             merge_error: self.merge_error(),
+            rebuild_error: self.rebuild_error(),
             space: snapshot
                 .space()
                 .map(|space| SpaceStats::new(space.id.0, &space.record)),

@@ -55,13 +55,19 @@ fn try_upgrade(
         ..options.clone()
     };
     let database = Database::open_with(folder, &options)?;
-    // Segments that this build reads no more are built again, which is no damage.
-    database.rebuild(progress)?;
     let (mut count, mut first) = (0, None);
-    database.look(true, progress, &mut |finding| {
+    let mut tell = |finding| {
         count += 1;
         first.get_or_insert(finding);
-    })?;
+    };
+    match upgraded.from == upgraded.to {
+        true => database.check(true, progress, &mut tell)?,
+        false => {
+            // Segments that this build reads no more are built again, which is no damage.
+            database.rebuild(progress)?;
+            database.look(true, progress, &mut tell)?;
+        }
+    }
     database.close();
     match first {
         None => Ok(upgraded),

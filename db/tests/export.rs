@@ -178,3 +178,55 @@ fn a_folder_that_holds_something_is_left_as_it_is() {
     let database = Database::open(at("store")).unwrap();
     assert!(lines(&database) == exported);
 }
+
+#[test]
+fn an_import_that_was_stopped_while_it_took_its_place_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let exported = lines(&common::every_table(&at("store")));
+    import(&exported, &at("done")).unwrap().close();
+    // As it is left where the power fails after segments were moved, and before the database was.
+    let to = at("stopped");
+    std::fs::create_dir_all(to.join("importing/segments")).unwrap();
+    std::fs::create_dir_all(to.join("segments")).unwrap();
+    std::fs::copy(at("done").join("loci.redb"), to.join("importing/loci.redb")).unwrap();
+    for place in ["segments", "importing/segments"] {
+        let name = "0000000000000002-0123456789abcdef.seg";
+        std::fs::write(to.join(place).join(name), b"moved").unwrap();
+    }
+    let imported = import(&exported, &to).unwrap();
+    assert!(lines(&imported) == exported);
+    imported.close();
+    assert_eq!(std::fs::read_dir(to.join("segments")).unwrap().count(), {
+        std::fs::read_dir(at("done").join("segments"))
+            .unwrap()
+            .count()
+    });
+}
+
+#[test]
+fn ids_that_are_given_out_next_are_beyond_those_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        String::from_utf8(lines(&common::every_table(&folder.path().join("store")))).unwrap();
+    let (head, rows) = text.split_once('\n').unwrap();
+    let (rows, _) = rows.trim_end().rsplit_once('\n').unwrap();
+    let mut head: serde_json::Value = serde_json::from_str(head).unwrap();
+    for (name, next) in [
+        ("document", 1),
+        ("document", u64::MAX),
+        ("concept", 0),
+        ("response", u64::MAX),
+        ("space", u64::from(u32::MAX)),
+    ] {
+        let before = head["next"][name].take();
+        head["next"][name] = next.into();
+        let mut forged = format!("{head}\n{rows}\n");
+        let hash = xxhash_rust::xxh3::xxh3_64(forged.as_bytes());
+        let count = forged.lines().count();
+        forged += &format!("{{\"end\":{count},\"xxh3\":\"{hash:016x}\"}}\n");
+        let why = refused(forged.as_bytes(), &folder.path().join("imported"));
+        assert!(why.contains(name), "{why}");
+        head["next"][name] = before;
+    }
+}

@@ -49,7 +49,8 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// Locks a file, made where it is missing, until the returned value is dropped. `None` at once
     /// when another process or handle has it.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>>;
-    /// Locks a file against [`Disk::lock`] alone: others may lock it so, too. It is not written to, and need not be there.
+    /// Locks a file against [`Disk::lock`] alone: others may lock it so, too. It is not written to. Where it is
+    /// missing, nothing is locked.
     /// A disk that does not tell the two apart locks it as that does.
     fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         self.lock(path)
@@ -196,18 +197,20 @@ impl Disk for OsDisk {
     }
 
     fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            // Whoever makes it makes the store, too.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Some(Box::new(Unlocked)));
+        loop {
+            let file = match File::open(path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(Some(Box::new(Unlocked)));
+                }
+                Err(error) => return Err(error),
+            };
+            match file.try_lock_shared() {
+                Ok(()) if is_at(&file, path)? => return Ok(Some(Box::new(OsLock { file }))),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
             }
-            Err(error) => return Err(error),
-        };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(Some(Box::new(OsLock { file }))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 }

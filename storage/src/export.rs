@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::Xxh3;
@@ -33,9 +34,9 @@ use crate::limits::{DOCUMENT_LEN_MAX, EXPORT_PIECE_LEN, IMPORT_BYTES_MAX, IMPORT
 use crate::lock::Lock;
 use crate::records::{DocumentRecord, ManifestRecord, SpaceRecord};
 use crate::rewrite::NAME_NEW;
-use crate::rows::{damaged, decode, encode, pack, unpack};
+use crate::rows::{damaged, decode, encode, guarded, pack, unpack};
 use crate::segment::{PartBuilder, PartKind, SectionId};
-use crate::shapes::{self, Payload, shape};
+use crate::shapes::{self, Payload, Piece, shape};
 use crate::snapshot::Snapshot;
 use crate::staging::Edit;
 use crate::store::{DATABASE, FORMAT, SEGMENTS, Store, Views};
@@ -45,8 +46,12 @@ use crate::tables::Table;
 const VERSION: u32 = 1;
 /// Rows between two reports.
 const ROWS_A_REPORT: u64 = 4096;
-/// Bytes of a line: a document, every character of it escaped, and its key.
-const LINE_LEN_MAX: u64 = 6 * DOCUMENT_LEN_MAX + (1 << 20);
+/// Bytes of a line of files and texts: a document in base64 or with what is escaped in it, and its key.
+const LINE_LEN_MAX: u64 = 2 * DOCUMENT_LEN_MAX + (1 << 20);
+/// Bytes of any other line.
+const ROW_LEN_MAX: usize = 256 << 20;
+/// Bytes of a projection.
+const PROJECTION_LEN_MAX: usize = 4 << 30;
 
 /// Told (rows done, rows in all, 0 where that is not known); break ends the work.
 type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
@@ -76,7 +81,7 @@ impl Room {
         let names = names.map_err(StoreError::io(format!("listing {}", folder.display())))?;
         let is_ours = |name: &String| match &name[..] {
             "LOCK" | ROOM => true,
-            SEGMENTS => is_empty(disk, folder),
+            SEGMENTS => is_empty(disk, folder) || names.iter().any(|name| name == ROOM),
             _ => false,
         };
         if let Some(name) = names.iter().find(|name| !is_ours(name)) {
@@ -91,6 +96,10 @@ impl Room {
             _lock: lock,
         };
         room.clear()?;
+        if names.iter().any(|name| name == ROOM) {
+            // An import moved these here, and was stopped before the database that lists them.
+            room.clear_folder(&folder.join(SEGMENTS))?;
+        }
         Ok(room)
     }
 
@@ -130,14 +139,17 @@ impl Room {
     /// Deletes the files of a store in the room.
     fn clear(&self) -> Result<(), StoreError> {
         let path = self.path();
-        for folder in [path.join(SEGMENTS), path] {
-            let names = self.disk.names(&folder).unwrap_or_default();
-            for name in names.iter().filter(|&name| name != SEGMENTS) {
-                let known = [DATABASE, NAME_NEW, "LOCK"].contains(&&name[..]);
-                if known || folder.ends_with(SEGMENTS) {
-                    let removed = self.disk.remove(&folder.join(name));
-                    removed.map_err(StoreError::io(format!("deleting {name}")))?;
-                }
+        self.clear_folder(&path.join(SEGMENTS))?;
+        self.clear_folder(&path)
+    }
+
+    /// Deletes the files of a store in a folder: what has names of ours.
+    fn clear_folder(&self, folder: &Path) -> Result<(), StoreError> {
+        for name in self.disk.names(folder).unwrap_or_default() {
+            let of_store = [DATABASE, NAME_NEW, "LOCK"].contains(&&name[..]);
+            if of_store || name.ends_with(".seg") || name.ends_with(".tmp") {
+                let removed = self.disk.remove(&folder.join(&name));
+                removed.map_err(StoreError::io(format!("deleting {name}")))?;
             }
         }
         Ok(())
@@ -276,9 +288,10 @@ impl<V: Views> Store<V> {
             projections: BTreeMap::new(),
         };
         let head = import.head()?;
-        if import.rows(report)?.is_break() {
+        if import.rows(&head, report)?.is_break() {
             return Ok(None);
         }
+        import.check_next(&head)?;
         import.adopt(head)?;
         Ok(match import.segments(report)? {
             ControlFlow::Break(()) => None,
@@ -445,8 +458,8 @@ fn read_payload(
     let bytes = bytes.transpose()?;
     let payload = match (shape(table).payload, row, bytes) {
         (_, Some(_), Some(_)) => return Err("both a row and its bytes".into()),
-        (Payload::Packed, Some(Value::String(text)), None) => pack(text.as_bytes()),
-        (Payload::Packed, None, Some(bytes)) => pack(&bytes),
+        (Payload::Packed, Some(Value::String(text)), None) => packed(text.as_bytes())?,
+        (Payload::Packed, None, Some(bytes)) => packed(&bytes)?,
         (Payload::Archived(record), Some(row), None) => (record.read)(row)?,
         (Payload::Text, Some(Value::String(text)), None) => text.into_bytes(),
         (Payload::Numbers([]), None, None) => Vec::new(),
@@ -456,6 +469,16 @@ fn read_payload(
     };
     shapes::check_payload(table, &payload)?;
     Ok(payload)
+}
+
+fn packed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    match bytes.len() as u64 <= DOCUMENT_LEN_MAX {
+        true => Ok(pack(bytes)),
+        false => Err(format!(
+            "{} bytes, of {DOCUMENT_LEN_MAX} at most",
+            bytes.len()
+        )),
+    }
 }
 
 /// Lines as they are read, counted and hashed.
@@ -542,10 +565,26 @@ impl<V: Views> Import<'_, V> {
     }
 
     /// All lines up to the last.
-    fn rows(&mut self, report: &mut Report<'_>) -> Result<ControlFlow<()>, StoreError> {
+    fn rows(
+        &mut self,
+        head: &Head,
+        report: &mut Report<'_>,
+    ) -> Result<ControlFlow<()>, StoreError> {
         loop {
             if !self.lines.advance()? {
                 return Err(self.lines.wrong("there is none: the export was cut"));
+            }
+            let is_of_documents = |line: &[u8]| {
+                let starts = [Table::Originals, Table::Texts].map(|table| table.name());
+                let starts = starts.map(|name| format!("{{\"table\":\"{name}\","));
+                starts
+                    .iter()
+                    .any(|start| line.starts_with(start.as_bytes()))
+            };
+            if self.lines.line.len() > ROW_LEN_MAX && !is_of_documents(&self.lines.line) {
+                return Err(self
+                    .lines
+                    .wrong(format!("it is longer than {ROW_LEN_MAX} bytes")));
             }
             match serde_json::from_slice(&self.lines.line) {
                 Ok(Line::Row {
@@ -555,8 +594,14 @@ impl<V: Views> Import<'_, V> {
                     base64,
                 }) => self.row(&table, &key, row, base64)?,
                 Ok(Line::Projection { projection, base64 }) => {
+                    if ![head.active_space, head.pending_space].contains(&Some(projection)) {
+                        return Err(self.lines.wrong("no space of the head has this projection"));
+                    }
                     let bytes = BASE64.decode(base64).map_err(|why| self.lines.wrong(why))?;
                     let whole = self.projections.entry(projection).or_default();
+                    if whole.len() + bytes.len() > PROJECTION_LEN_MAX {
+                        return Err(self.lines.wrong("a projection of more than can be"));
+                    }
                     whole.extend(bytes);
                 }
                 Err(why) => {
@@ -628,6 +673,40 @@ impl<V: Views> Import<'_, V> {
             true => Err(self.lines.wrong("the export ended before it")),
             false => self.put(),
         }
+    }
+
+    /// The ids that the head gives out next are beyond all that are there, and leave room for more.
+    fn check_next(&self, head: &Head) -> Result<(), StoreError> {
+        let view = self.store.view();
+        let rows = self.store.views().snapshot(&view).tables();
+        let next = &head.next;
+        for (name, table, next, first) in [
+            ("document", Table::Documents, next.document, 1),
+            ("concept", Table::Concepts, next.concept.into(), 0),
+            ("space", Table::Spaces, next.space.into(), 1),
+            ("item", Table::Items, next.item, 1),
+            ("edit", Table::ConceptEdits, next.edit, 1),
+            ("work", Table::Works, next.work.into(), 0),
+            ("response", Table::Retrievals, next.response, 1),
+        ] {
+            let last = guarded(table, || {
+                let last = rows.of(table).last()?;
+                Ok(last.map(|(key, _)| key.value().to_vec()))
+            })?;
+            let last = last.map(|key| key.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
+            let least = last.map_or(first, |last| last.saturating_add(1));
+            let most = match shape(table).key {
+                [Piece::U32] => u64::from(u32::MAX / 2),
+                _ => u64::MAX / 2,
+            };
+            if !(least..=most).contains(&next) {
+                return Err(StoreError::Export {
+                    line: 1,
+                    why: format!("the next {name} is {next}, not from {least} to {most}"),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Takes over what the head says, and the projections.

@@ -25,6 +25,8 @@ pub(crate) struct Overlay {
     below: Arc<dyn Disk>,
     /// Files that are others than below; `None`: it is gone.
     files: Mutex<HashMap<PathBuf, Option<Arc<File>>>>,
+    /// On files that others write in place: against a lock file that was removed by hand, or never copied.
+    locks: Mutex<Vec<Box<dyn FileLock>>>,
 }
 
 impl Overlay {
@@ -32,6 +34,7 @@ impl Overlay {
         Overlay {
             below,
             files: Mutex::default(),
+            locks: Mutex::default(),
         }
     }
 
@@ -102,6 +105,11 @@ impl Disk for Overlay {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
+        if self.known(path).is_none() && self.below.exists(path)? {
+            let lock = self.below.lock_shared(path)?;
+            let lock = lock.ok_or(io::ErrorKind::WouldBlock)?;
+            self.locks.lock().push(lock);
+        }
         let file = match self.file(path)? {
             Some(file) => file,
             None => self.put(path, File::over(None)),

@@ -77,14 +77,16 @@ impl<V: Views> Store<V> {
     /// # Errors
     /// What is damaged in the rows of a document, after all others are built.
     pub fn rebuild(&self, report: &mut Report<'_>) -> Result<bool, StoreError> {
-        let view = self.view();
-        let snapshot = self.views().snapshot(&view);
-        if !snapshot.is_rebuilding() {
-            return Ok(true);
-        }
-        let total = snapshot.missing_chunks();
+        let (groups, total) = {
+            let view = self.view();
+            let snapshot = self.views().snapshot(&view);
+            if !snapshot.is_rebuilding() {
+                return Ok(true);
+            }
+            (lost_documents(snapshot)?, snapshot.missing_chunks())
+        };
         let mut failed = None;
-        for documents in lost_documents(snapshot)? {
+        for documents in groups {
             let done = total.saturating_sub(self.views().snapshot(&self.view()).missing_chunks());
             if report(done, total).is_break() {
                 return Ok(false);
@@ -97,7 +99,10 @@ impl<V: Views> Store<V> {
             if report(total, total).is_break() {
                 return Ok(false);
             }
-            self.rebuild_vectors(id)?;
+            match self.rebuild_vectors(id) {
+                Err(error) if error.is_of_a_row() => failed = Some(error),
+                done => done?,
+            }
         }
         match failed {
             Some(error) => Err(error),
@@ -140,7 +145,7 @@ impl<V: Views> Store<V> {
         }
     }
 
-    /// Builds a segment again for the sake of its vectors.
+    /// Builds the vectors of a segment again: nothing happens to one that was merged or got vectors meanwhile.
     fn rebuild_vectors(&self, id: SegmentId) -> Result<(), StoreError> {
         let edit = {
             let view = self.view();
@@ -152,10 +157,20 @@ impl<V: Views> Store<V> {
             let mut documents: Vec<DocumentId> = segment.live_documents().collect();
             documents.sort_unstable();
             let draft = build_segment(snapshot.rows(), &documents, self.views().builder(&view))?;
-            Edit::Merge {
-                old: vec![id],
-                draft: Some(self.prepare(draft)?),
-                space: snapshot.manifest().active_space,
+            let dead = !segment.dead.is_empty();
+            let draft = self.prepare(draft)?;
+            match (draft.vectors, dead) {
+                (None, _) => return Ok(()),
+                // Its chunks have other numbers than those of the segment.
+                (vectors, true) => Edit::Merge {
+                    old: vec![id],
+                    draft: Some(SegmentDraft { vectors, ..draft }),
+                    space: snapshot.manifest().active_space,
+                },
+                (Some((space, part)), false) => Edit::Vectors {
+                    space,
+                    parts: vec![(id, part)],
+                },
             }
         };
         self.change(vec![edit])

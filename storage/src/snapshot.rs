@@ -4,6 +4,7 @@
 //! Nothing here changes once made; a snapshot pins its files for as long as it lives.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -324,6 +325,7 @@ pub(crate) fn open(
             .find(|known| known.id.0 == entry.id);
         let segment = match opener.segment(entry, known) {
             Ok(segment) => segment,
+            Err(error) if !is_damage(&error) => return Err(error),
             Err(error) => {
                 damaged.push(Damaged {
                     segment: Some(SegmentId(entry.id)),
@@ -335,14 +337,18 @@ pub(crate) fn open(
         };
         let pending = opener.vectors(entry.pending.as_ref(), known);
         let vectors = opener.vectors(entry.vectors.as_ref(), known);
-        let vectors = vectors.unwrap_or_else(|error| {
-            damaged.push(Damaged {
-                segment: Some(segment.id),
-                vectors: true,
-                error,
-            });
-            None
-        });
+        let vectors = match vectors {
+            Ok(vectors) => vectors,
+            Err(error) if !is_damage(&error) => return Err(error),
+            Err(error) => {
+                damaged.push(Damaged {
+                    segment: Some(segment.id),
+                    vectors: true,
+                    error,
+                });
+                None
+            }
+        };
         segments.push(OpenSegment {
             base: Ordinal(base as u32),
             vectors,
@@ -358,14 +364,18 @@ pub(crate) fn open(
         }
     }
     let space = opener.space(manifest.active_space)?;
-    let space = space.transpose().unwrap_or_else(|error| {
-        damaged.push(Damaged {
-            segment: None,
-            vectors: true,
-            error,
-        });
-        None
-    });
+    let space = match space.transpose() {
+        Ok(space) => space,
+        Err(error) if !is_damage(&error) => return Err(error),
+        Err(error) => {
+            damaged.push(Damaged {
+                segment: None,
+                vectors: true,
+                error,
+            });
+            None
+        }
+    };
     // What is being built and cannot be used is built again.
     let pending = opener
         .space(manifest.pending_space)
@@ -376,14 +386,18 @@ pub(crate) fn open(
         .as_ref()
         .map(|entry| opener.part(entry))
         .transpose();
-    let analysis = analysis.unwrap_or_else(|error| {
-        damaged.push(Damaged {
-            segment: None,
-            vectors: false,
-            error,
-        });
-        None
-    });
+    let analysis = match analysis {
+        Ok(analysis) => analysis,
+        Err(error) if !is_damage(&error) => return Err(error),
+        Err(error) => {
+            damaged.push(Damaged {
+                segment: None,
+                vectors: false,
+                error,
+            });
+            None
+        }
+    };
     let rebuilding = tables.get(Table::Meta, REBUILDING)?.is_some();
     let snapshot = Snapshot {
         tables,
@@ -398,6 +412,22 @@ pub(crate) fn open(
         _pin: Pins::pin(pins, Instant::now()),
     };
     Ok(Opened { snapshot, damaged })
+}
+
+/// Whether a part is gone or is not what was written. A file that cannot be read just now, for want of handles or memory
+/// or rights, is neither.
+fn is_damage(error: &StoreError) -> bool {
+    match error {
+        StoreError::Part {
+            source: PartError::Io(error),
+            ..
+        } => matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory
+        ),
+        StoreError::Part { .. } => true,
+        error => error.is_of_a_row(),
+    }
 }
 
 /// Up to which size parts are verified: a small store's all, when it is opened.

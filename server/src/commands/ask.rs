@@ -41,7 +41,9 @@ pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
             out.line(&format!("Recorded as {response}"))?;
         }
     }
-    rebuilt(&database)?;
+    if !database.is_read_only() {
+        rebuilt(&database)?;
+    }
     database.close();
     Ok(Done::Well)
 }

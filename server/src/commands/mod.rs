@@ -129,7 +129,7 @@ fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
         opened => opened?,
     };
     for damaged in database.damaged() {
-        eprintln!("loci: built again from rows: {}", damaged.error);
+        eprintln!("loci: is built again from rows: {}", damaged.error);
     }
     Ok(database)
 }

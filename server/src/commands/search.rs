@@ -29,7 +29,9 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     } else {
         print(&answer, args.filter.is_some(), out)?
     }
-    rebuilt(&database)?;
+    if !database.is_read_only() {
+        rebuilt(&database)?;
+    }
     database.close();
     Ok(Done::Well)
 }
