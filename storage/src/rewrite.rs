@@ -19,7 +19,7 @@ use crate::envelope;
 use crate::error::StoreError;
 use crate::keys::Key;
 use crate::limits::REWRITE_BYTES_MAX;
-use crate::rows::damaged;
+use crate::rows::{damaged, guarded};
 use crate::snapshot::Tables;
 use crate::tables::Table;
 
@@ -85,7 +85,9 @@ impl Rewritten {
         let (mut table, mut after, mut done) = (0, None, 0);
         while let Some(&of) = Table::ALL.get(table) {
             let transaction = self.database()?.begin_write()?;
-            let batch = copy_batch(tables, of, after.as_deref(), verified, &transaction)?;
+            let batch = guarded(of, || {
+                copy_batch(tables, of, after.as_deref(), verified, &transaction)
+            })?;
             commit(transaction, Durability::None)?;
             done += batch.rows;
             match batch.last {

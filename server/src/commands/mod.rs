@@ -145,7 +145,15 @@ fn is_refused(error: &io::Error) -> bool {
 
 /// Waits until what was damaged is built again. An interrupt leaves the rest to the next command.
 fn rebuilt(database: &Database) -> anyhow::Result<()> {
-    match database.rebuild(&Bar::new()) {
+    let bar = Bar::new();
+    let whole = database.damaged().iter().any(|of| of.segment.is_none());
+    // What was fitted on or computed over the whole store is made anew.
+    let done = match whole && !database.is_read_only() {
+        true => database.finish(&bar),
+        false => database.rebuild(&bar),
+    };
+    drop(bar);
+    match done {
         // Whatever a document's rows lack, the others are there to be used.
         Err(Error::Store(error)) => {
             eprintln!("loci: some documents cannot be found: {error}; `loci check` tells more");
