@@ -233,7 +233,7 @@ impl<V: Views> Store<V> {
     /// Returns the rows that were written; `None` where `report`, told (rows written, rows in all), ended it.
     ///
     /// # Errors
-    /// What is damaged in the rows, and what `out` says.
+    /// What is damaged in the rows, and what `out` says; [`StoreError::Limit`] for a row that no import would take.
     pub fn export(
         &self,
         out: &mut dyn Write,
@@ -339,6 +339,12 @@ impl Export<'_> {
         let text = serde_json::to_vec(line);
         let mut text = text.map_err(|why| StoreError::Invalid(why.to_string()))?;
         text.push(b'\n');
+        if text.len() > ROW_LEN_MAX && !is_of_documents(&text) {
+            return Err(StoreError::Limit {
+                what: "a line of the export",
+                limit: ROW_LEN_MAX as u64,
+            });
+        }
         self.hash.update(&text);
         self.lines += 1;
         self.write(&text)
@@ -436,7 +442,8 @@ fn told(table: Table, payload: &[u8]) -> Result<(Option<Value>, Option<String>),
     let told = match shape(table).payload {
         Payload::Archived(record) => (record.tell)(payload)?,
         Payload::Packed => match String::from_utf8(unpack(payload)?) {
-            Ok(text) => Some(Value::from(text)),
+            Ok(text) if is_short_escaped(&text) => Some(Value::from(text)),
+            Ok(text) => return Ok((None, Some(BASE64.encode(text)))),
             Err(bytes) => return Ok((None, Some(BASE64.encode(bytes.into_bytes())))),
         },
         Payload::Text => Some(Value::from(String::from_utf8_lossy(payload))),
@@ -446,6 +453,20 @@ fn told(table: Table, payload: &[u8]) -> Result<(Option<Value>, Option<String>),
     };
     let base64 = told.is_none().then(|| BASE64.encode(payload));
     Ok((told, base64))
+}
+
+/// Whether JSON tells a text in twice its bytes at most: an escape takes up to six for one.
+fn is_short_escaped(text: &str) -> bool {
+    let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    text.bytes().filter(|byte| is_escaped(byte)).count() <= text.len() / 5
+}
+
+/// Whether a line is of a table whose rows may be as long as a document.
+fn is_of_documents(line: &[u8]) -> bool {
+    [Table::Originals, Table::Texts].iter().any(|table| {
+        let start = format!("{{\"table\":\"{}\",", table.name());
+        line.starts_with(start.as_bytes())
+    })
 }
 
 /// The payload that a line tells.
@@ -574,13 +595,6 @@ impl<V: Views> Import<'_, V> {
             if !self.lines.advance()? {
                 return Err(self.lines.wrong("there is none: the export was cut"));
             }
-            let is_of_documents = |line: &[u8]| {
-                let starts = [Table::Originals, Table::Texts].map(|table| table.name());
-                let starts = starts.map(|name| format!("{{\"table\":\"{name}\","));
-                starts
-                    .iter()
-                    .any(|start| line.starts_with(start.as_bytes()))
-            };
             if self.lines.line.len() > ROW_LEN_MAX && !is_of_documents(&self.lines.line) {
                 return Err(self
                     .lines
@@ -780,5 +794,25 @@ impl<V: Views> Import<'_, V> {
             })?;
         }
         Ok(ControlFlow::Continue(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn texts_come_back_and_no_line_is_longer_than_an_import_takes(
+            text in "[a-c\"\\\\\u{1}\n]{0,60}|\\PC{0,40}",
+        ) {
+            let (row, base64) = told(Table::Texts, &pack(text.as_bytes())).unwrap();
+            let len = serde_json::to_vec(&(&row, &base64)).unwrap().len();
+            prop_assert!(len <= 2 * text.len() + 16, "{len} bytes of {}", text.len());
+            let payload = read_payload(Table::Texts, row, base64).unwrap();
+            prop_assert_eq!(unpack(&payload).unwrap(), text.into_bytes());
+        }
     }
 }
