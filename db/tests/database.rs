@@ -587,19 +587,27 @@ fn a_store_whose_segment_files_are_all_gone_is_rebuilt_and_answers() {
     assert!(Database::open(folder.path()).unwrap().damaged().is_empty());
 }
 
-#[test]
-fn while_segments_are_built_again_the_rest_answers_says_so_and_is_written_to() {
-    let folder = tempfile::tempdir().unwrap();
-    // Every segment has a file of its own.
-    let options = Options {
-        inline_len_max: 0,
-        ..Options::default()
-    };
-    let database = Database::open_with(folder.path(), &options).unwrap();
+/// A store of six documents, in which every segment has a file of its own.
+fn bridges(folder: &std::path::Path) -> Database {
+    let database = Database::open_with(folder, &in_files()).unwrap();
     for n in 0..6 {
         let words = format!("water {n} flows under the bridge");
         put(&database, document(&format!("{n}"), &[&words]));
     }
+    database
+}
+
+fn in_files() -> Options {
+    Options {
+        inline_len_max: 0,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn while_segments_are_built_again_the_rest_answers_says_so_and_is_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = bridges(folder.path());
     database.close();
     let mut files: Vec<_> = std::fs::read_dir(folder.path().join("segments"))
         .unwrap()
@@ -614,7 +622,7 @@ fn while_segments_are_built_again_the_rest_answers_says_so_and_is_written_to() {
             _ => std::fs::write(file, b"something else").unwrap(),
         }
     }
-    let database = Database::open_with(folder.path(), &options).unwrap();
+    let database = Database::open_with(folder.path(), &in_files()).unwrap();
     // The background may be anywhere by now; a view is one state.
     let view = database.view();
     let missing = view.snapshot().missing_chunks() / (database.stats().chunks / 6);
@@ -664,15 +672,7 @@ fn files_of(folder: &std::path::Path) -> std::collections::BTreeMap<std::path::P
 #[test]
 fn a_store_that_is_only_read_changes_no_byte_and_is_read_by_several() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
-        inline_len_max: 0,
-        ..Options::default()
-    };
-    let database = Database::open_with(folder.path(), &options).unwrap();
-    for n in 0..6 {
-        let words = format!("water {n} flows under the bridge");
-        put(&database, document(&format!("{n}"), &[&words]));
-    }
+    let database = bridges(folder.path());
     database.finish(&Silent).unwrap();
     let reading = Options {
         read_only: true,
