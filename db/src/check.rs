@@ -166,6 +166,8 @@ impl Database {
             match section(&stored, id, argument) {
                 // Vectors that came from outside after the segment was written are in rows alone.
                 Some(stored) if is_of_vectors && !is_builtin => !is_among(stored, fresh),
+                // What an earlier build wrote is read as it is.
+                Some(stored) if id == SectionId::Names as u32 && is_earlier(stored, fresh) => false,
                 Some(stored) => Some(stored) != fresh,
                 // A segment that was written before there was a space has no vectors, nor any to have.
                 None if is_of_vectors => is_builtin && has_vectors(part, argument),
@@ -270,6 +272,12 @@ fn has_vectors(part: &Part, layer: u32) -> bool {
     let bytes = part.bytes_of(SectionId::Vectors as u32, layer);
     let reader = bytes.map(FlatReader::new);
     reader.is_some_and(|reader| !reader.is_ok_and(|reader| reader.is_empty()))
+}
+
+/// Whether a section begins with the number of an earlier version than another.
+fn is_earlier(stored: &[u8], fresh: Option<&[u8]>) -> bool {
+    let version = |bytes: &[u8]| bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    version(stored) < fresh.and_then(version)
 }
 
 /// Whether every vector of `stored` is that of the same chunk in `fresh`.

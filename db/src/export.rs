@@ -43,29 +43,45 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<Database, Error> {
         let room = Room::prepare(&options.disk, to.as_ref())?;
-        let making = Options {
-            create: true,
-            ..options.clone()
-        };
-        let database = Database::open_with(room.path(), &making)?;
-        let mut report = |done, total| progress.report("importing rows", done, total);
-        let imported = database.inner().store.import(lines, &mut report)?;
-        imported.ok_or(Error::Interrupted)?;
-        analysis::update(database.inner(), progress)?;
-        database.flush()?;
-        let (mut count, mut first) = (0, None);
-        database.check(true, progress, &mut |finding| {
-            count += 1;
-            first.get_or_insert(finding);
-        })?;
-        if let Some(first) = first {
-            return Err(Error::Store(StoreError::Invalid(format!(
-                "the export does not agree with itself in {count} places; the first: {} {} {}",
-                first.section, first.key, first.finding
-            ))));
+        match make(lines, &room.path(), options, progress) {
+            Ok(()) => room.take_place()?,
+            Err(error) => {
+                room.give_up();
+                return Err(error);
+            }
         }
-        database.close();
-        room.take_place()?;
         Database::open_with(to, options)
     }
+}
+
+/// Makes the database of an export in a folder, and checks it.
+fn make(
+    lines: &mut dyn BufRead,
+    folder: &Path,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let making = Options {
+        create: true,
+        ..options.clone()
+    };
+    let database = Database::open_with(folder, &making)?;
+    let mut report = |done, total| progress.report("importing rows", done, total);
+    let imported = database.inner().store.import(lines, &mut report)?;
+    imported.ok_or(Error::Interrupted)?;
+    analysis::update(database.inner(), progress)?;
+    database.flush()?;
+    let (mut count, mut first) = (0, None);
+    database.check(true, progress, &mut |finding| {
+        count += 1;
+        first.get_or_insert(finding);
+    })?;
+    if let Some(first) = first {
+        return Err(Error::Store(StoreError::Invalid(format!(
+            "the export does not agree with itself in {count} places; the first: {} {} {}",
+            first.section, first.key, first.finding
+        ))));
+    }
+    database.close();
+    Ok(())
 }

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use locidb::storage::Table;
+use locidb::storage::keys::ChunkKey;
 use locidb::{Database, Finding, Options, SearchRequest, Silent};
 
 mod common;
@@ -237,9 +238,28 @@ fn a_hit_whose_row_is_damaged_is_left_out_and_told_and_the_others_are_found() {
         told.contains("left out") && told.contains("chunks"),
         "{told}"
     );
-    let findings = findings(&database);
+    let told = findings(&database);
     let row = |finding: &&Finding| finding.section == "chunks" && !finding.key.is_empty();
-    assert_eq!(findings.iter().filter(row).count(), 1, "{findings:?}");
+    assert_eq!(told.iter().filter(row).count(), 1, "{told:?}");
+
+    database.close();
+
+    // What has a damaged row can be put again, and deleted.
+    let document = worst.parse::<ChunkKey>().unwrap().document;
+    let again = common::document(&document.key, ["wholly", "new"]);
+    for again in [Some(again), None] {
+        let other = tempfile::tempdir().unwrap();
+        copy(folder.path(), other.path());
+        let database = Database::open(other.path()).unwrap();
+        let document = document.clone();
+        let write = database.write(move |tx| match again {
+            Some(again) => tx.put_document(again).map(drop),
+            None => tx.delete_document(&document).map(drop),
+        });
+        write.unwrap();
+        assert_eq!(findings(&database), []);
+        database.close();
+    }
 }
 
 /// What `file` was replaced by must be refused, found, or change nothing that a reader sees.

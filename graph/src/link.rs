@@ -53,12 +53,11 @@ pub fn lookup_where<B: AsRef<[u8]>>(
     normalised: &str,
     keep: impl Fn(ConceptId) -> bool,
 ) -> Option<ConceptId> {
-    let named = readers
-        .iter()
-        .filter_map(|reader| reader.named(normalised))
-        .filter(|named| keep(named.concept))
-        .min();
-    named.map(|named| named.concept)
+    let kept = readers.iter().filter_map(|reader| {
+        let first = reader.named(normalised)?;
+        reader.kept(normalised, first, &keep)
+    });
+    kept.min().map(|named| named.concept)
 }
 
 /// The concepts that `text` names: the longest match over all readers, left to right, no overlaps.
@@ -219,15 +218,21 @@ fn longest<B: AsRef<[u8]>>(
     let mut best: Option<Found> = None;
     for reader in readers {
         reader.prefixes(words, |len, as_written, named| {
-            let function_word = len == 1 && is_stop_word(&name_of(&words[..1], as_written));
-            let found = Found {
+            let found = |named| Found {
                 len,
                 as_written,
                 named: Reverse(named),
             };
-            if best.is_none_or(|best| found > best) && !function_word && keep(named.concept) {
-                best = Some(found);
+            // No rival of a name is better than its first.
+            if best.is_some_and(|best| found(named) <= best) {
+                return;
             }
+            let name = name_of(&words[..len], as_written);
+            if len == 1 && is_stop_word(&name) {
+                return;
+            }
+            let kept = reader.kept(&name, named, keep).map(found);
+            best = best.max(kept);
         });
     }
     best
@@ -396,6 +401,18 @@ mod tests {
         assert_eq!(ask("Marie"), [], "not kept");
         assert_eq!(ask("Smith"), [], "too many");
         assert_eq!(ask("Nothing Einstein"), einsteins(), "one of two words");
+    }
+
+    #[test]
+    fn a_rejected_concept_does_not_hide_another_of_the_same_name() {
+        let names = reader(&[("wave", 1)], &[("wave", 5), ("wave", 2), ("psi", 5)]);
+        let live = |concept| concept == ConceptId(5);
+        assert_eq!(lookup_where(&[&names], "wave", live), Some(ConceptId(5)));
+        let links = link_where(&[&names], "Waves", live);
+        assert_eq!(
+            (links[0].concept, links[0].how),
+            (ConceptId(5), How::Synonym)
+        );
     }
 
     #[test]

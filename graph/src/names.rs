@@ -3,14 +3,20 @@
 //!
 //! ```text
 //! offset  size  field        (integers are little-endian)
-//!      0     4  version      2
+//!      0     4  version      3; sections of version 2 have no rivals
 //!      4     4  words_max    words in the longest name; longer matches are not looked for
 //!      8     4  key_count    keys of the transducer
-//!     12     4  part_count   those that are parts of names
+//!     12     4  other_count  those of parts and rivals
 //!     16     -  transducer   of the fst crate, version 3: key = the normalised name in UTF-8,
-//!                            value = concept id · 2 + (1 if a synonym); and for the words of names of
-//!                            several: key = 01, the word, 00, concept id (u32 big-endian), value 0
+//!                            value = concept id · 2 + (1 if a synonym);
+//!                            for the words of names of several: key = 01, the word, 00, concept id
+//!                            (u32 big-endian), value 0;
+//!                            for each further concept of which a name is a synonym: key = 02, the
+//!                            name, 00, concept id (u32 big-endian), value 0
 //! ```
+//!
+//! Of several concepts that are called the same the first is the name's value, the others are its rivals: they
+//! are asked where the first is not wanted, because nothing that lives speaks of it.
 //!
 //! The transducer carries a checksum, which is verified at open. One that was crafted to pass can
 //! make the fst crate panic; such a panic is caught and answered as "no such name".
@@ -31,7 +37,9 @@ use crate::normalise::{Word, is_stop_word, singular, words};
 use crate::words::{Layout, Words, count, extend};
 
 const SECTION: &str = "names";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// The oldest that is read.
+const VERSION_MIN: u32 = 2;
 const HEADER_LEN: usize = 16;
 
 /// Words of a name that linking looks at; longer names are found by [`NamesReader::get`] only.
@@ -41,7 +49,10 @@ pub const LINK_WORDS_MAX: usize = 12;
 const PARTS_WORDS_MAX: usize = 5;
 /// What no name starts with, nor has in it.
 const PART: u8 = 1;
-const PART_END: u8 = 0;
+const RIVAL: u8 = 2;
+const KEY_END: u8 = 0;
+/// Rivals of a name that are looked at.
+const RIVALS_MAX: usize = 4096;
 /// Bytes of a concept's id in the key of a part.
 const ID_LEN: usize = 4;
 /// Ways that go on from a node of the transducer.
@@ -74,7 +85,8 @@ impl Named {
 pub struct NamesBuilder {
     /// In the order in which they came, with repeats.
     names: Vec<(String, Named)>,
-    parts: Vec<Vec<u8>>,
+    /// Keys of parts and rivals.
+    others: Vec<Vec<u8>>,
     /// Words in the longest name.
     words_max: usize,
 }
@@ -85,8 +97,8 @@ impl NamesBuilder {
         let words = words(normalised);
         if (2..=PARTS_WORDS_MAX).contains(&words.len()) {
             let telling = words.iter().filter(|word| is_part(word));
-            let keys = telling.map(|word| part_key(&word.text, concept));
-            self.parts.extend(keys);
+            let keys = telling.map(|word| key_of(PART, &word.text, concept));
+            self.others.extend(keys);
         }
         let named = Named {
             synonym: false,
@@ -95,8 +107,8 @@ impl NamesBuilder {
         self.insert(normalised, words.len(), named);
     }
 
-    /// Adds another name of a concept, normalised. Where it is the name of another concept, it loses;
-    /// where it is a synonym of several, the lowest id wins.
+    /// Adds another name of a concept, normalised. Where it is the name of another concept, or a synonym of one with
+    /// a lower id, it is found where that one is not wanted.
     pub fn push_synonym(&mut self, normalised: &str, concept: ConceptId) {
         let named = Named {
             synonym: true,
@@ -116,17 +128,24 @@ impl NamesBuilder {
     pub fn finish(mut self) -> Vec<u8> {
         // Of several concepts with one name the smallest comes first, and stays.
         self.names.sort_unstable();
-        self.names.dedup_by(|next, kept| next.0 == kept.0);
-        self.parts.sort_unstable();
-        self.parts.dedup();
+        let others = &mut self.others;
+        self.names.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same && next.1.concept != kept.1.concept {
+                others.push(key_of(RIVAL, &next.0, next.1.concept));
+            }
+            is_same
+        });
+        self.others.sort_unstable();
+        self.others.dedup();
         let mut bytes = Vec::new();
         extend(
             &mut bytes,
             [
                 VERSION,
                 count(self.words_max),
-                count(self.names.len() + self.parts.len()),
-                count(self.parts.len()),
+                count(self.names.len() + self.others.len()),
+                count(self.others.len()),
             ],
         );
         if self.names.is_empty() {
@@ -136,10 +155,10 @@ impl NamesBuilder {
             bytes.extend_from_slice(&EMPTY);
             return bytes;
         }
-        let parts = self.parts.iter().map(|key| (&key[..], 0));
+        let others = self.others.iter().map(|key| (&key[..], 0));
         let names = self.names.iter();
         let names = names.map(|(name, named)| (name.as_bytes(), named.value()));
-        let transducer = fst::Map::from_iter(parts.chain(names)).expect("the keys ascend");
+        let transducer = fst::Map::from_iter(others.chain(names)).expect("the keys ascend");
         bytes.extend(transducer.as_fst().as_bytes());
         bytes
     }
@@ -150,10 +169,10 @@ fn is_part(word: &Word) -> bool {
     !word.glued && word.text.chars().count() > 1 && !is_stop_word(&word.text)
 }
 
-fn part_key(word: &str, concept: ConceptId) -> Vec<u8> {
-    let (before, after) = ([PART], [PART_END]);
+/// The key by which `text` leads to a concept, as a part of its name or a rival of its first.
+fn key_of(kind: u8, text: &str, concept: ConceptId) -> Vec<u8> {
     let id = concept.0.to_be_bytes();
-    [&before[..], word.as_bytes(), &after, &id].concat()
+    [&[kind][..], text.as_bytes(), &[KEY_END], &id].concat()
 }
 
 /// The bytes of a section after its header.
@@ -169,7 +188,7 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Tail<B> {
 pub struct NamesReader<B> {
     fst: Fst<Tail<B>>,
     words_max: usize,
-    part_count: usize,
+    other_count: usize,
 }
 
 impl<B> fmt::Debug for NamesReader<B> {
@@ -194,8 +213,8 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
             section: SECTION,
             why,
         };
-        let (_, [_, words_max, key_count, part_count]) =
-            Layout::open::<4>(SECTION, VERSION, bytes.as_ref())?;
+        let (_, [_, words_max, key_count, other_count]) =
+            Layout::open_since::<4>(SECTION, VERSION_MIN..=VERSION, bytes.as_ref())?;
         let tail = Tail(bytes);
         if !root_is_inside(tail.as_ref()) {
             return Err(malformed("the transducer has no root"));
@@ -208,13 +227,13 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
         Ok(NamesReader {
             fst,
             words_max: (words_max as usize).min(LINK_WORDS_MAX),
-            part_count: (part_count as usize).min(key_count as usize),
+            other_count: (other_count as usize).min(key_count as usize),
         })
     }
 
     /// How many names and synonyms there are.
     pub fn len(&self) -> usize {
-        self.fst.len() - self.part_count
+        self.fst.len() - self.other_count
     }
 
     /// Whether there are none.
@@ -229,6 +248,24 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
 
     pub(crate) fn named(&self, normalised: &str) -> Option<Named> {
         self.accept(self.step(self.start()?, normalised)?)
+    }
+
+    /// The first concept that `keep` accepts of those which are called `normalised`: `first`, or one of its rivals.
+    pub(crate) fn kept(
+        &self,
+        normalised: &str,
+        first: Named,
+        keep: impl Fn(ConceptId) -> bool,
+    ) -> Option<Named> {
+        if keep(first.concept) {
+            return Some(first);
+        }
+        let (rivals, _) = self.behind(RIVAL, normalised, RIVALS_MAX)?;
+        let kept = rivals.into_iter().find(|&concept| keep(concept))?;
+        Some(Named {
+            synonym: true,
+            concept: kept,
+        })
     }
 
     fn start(&self) -> Option<State> {
@@ -269,20 +306,27 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
     /// The concepts that have `word` in a name of several words, ascending; `None` where they are more than
     /// `limit`.
     pub(crate) fn with_part(&self, word: &str, limit: usize) -> Option<Vec<ConceptId>> {
-        let from = part_key(word, ConceptId(0));
-        let to = part_key(word, ConceptId(u32::MAX));
-        let like = PartKeys::new(&from, limit);
+        let (found, are_all) = self.behind(PART, word, limit)?;
+        are_all.then_some(found)
+    }
+
+    /// The concepts that a kind of key leads to from `text`, ascending, and whether these are all. `None` where a
+    /// crafted transducer makes the fst crate panic.
+    fn behind(&self, kind: u8, text: &str, limit: usize) -> Option<(Vec<ConceptId>, bool)> {
+        let from = key_of(kind, text, ConceptId(0));
+        let to = key_of(kind, text, ConceptId(u32::MAX));
+        let like = OtherKeys::new(&from, limit);
         guarded(|| {
             let mut found = Vec::new();
             let mut keys = self.fst.search(&like).ge(&from).le(&to).into_stream();
             while let Some((key, _)) = keys.next() {
                 if found.len() == limit {
-                    return None;
+                    return Some((found, false));
                 }
                 let id = key.last_chunk().map(|id| u32::from_be_bytes(*id));
                 found.extend(id.map(ConceptId));
             }
-            Some(found)
+            Some((found, true))
         })
     }
 
@@ -312,26 +356,26 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
     }
 }
 
-/// Keys as long as that of a part. A crafted transducer may go on without end, or branch without ever ending a
+/// Keys as long as one of a part or rival. A crafted transducer may go on without end, or branch without ever ending a
 /// key, so the steps are bounded too.
-struct PartKeys {
+struct OtherKeys {
     len: usize,
     steps: Cell<usize>,
 }
 
-impl PartKeys {
+impl OtherKeys {
     /// For keys like `key`, of which `limit` are wanted and one more.
-    fn new(key: &[u8], limit: usize) -> PartKeys {
+    fn new(key: &[u8], limit: usize) -> OtherKeys {
         // Every byte of the word has siblings, and every key that is found a few bytes of its own.
         let steps = BRANCHES_MAX * key.len() + ID_LEN * limit.saturating_add(2);
-        PartKeys {
+        OtherKeys {
             len: key.len(),
             steps: Cell::new(steps),
         }
     }
 }
 
-impl Automaton for PartKeys {
+impl Automaton for OtherKeys {
     /// Bytes so far.
     type State = usize;
 
@@ -411,12 +455,38 @@ mod tests {
     }
 
     #[test]
+    fn rivals_are_found_where_the_first_is_not_wanted() {
+        let names = reader(&[("qm", 7)], &[("qm", 9), ("qm", 4), ("qm", 7), ("wf", 3)]);
+        assert_eq!(names.len(), 2);
+        let first = names.named("qm").unwrap();
+        let kept = |unwanted: &[u32]| {
+            let kept = names.kept("qm", first, |id| !unwanted.contains(&id.0));
+            kept.map(|named| (named.concept.0, named.synonym))
+        };
+        assert_eq!(kept(&[]), Some((7, false)));
+        assert_eq!(kept(&[7]), Some((4, true)));
+        assert_eq!(kept(&[7, 4]), Some((9, true)));
+        assert_eq!(kept(&[7, 4, 9]), None);
+        let first = names.named("wf").unwrap();
+        assert_eq!(names.kept("wf", first, |_| false), None);
+    }
+
+    #[test]
+    fn sections_without_rivals_are_read() {
+        let mut bytes = build(&[("bb cc", 3)], &[("b", 3)]);
+        bytes[0] = 2;
+        let names = NamesReader::open(bytes).unwrap();
+        assert_eq!(names.get("b"), Some(ConceptId(3)));
+        assert_eq!(names.with_part("cc", 9), Some(vec![ConceptId(3)]));
+    }
+
+    #[test]
     fn golden_bytes() {
         // A change here is a new version, not a new expectation.
         let bytes = build(&[("a", 0), ("bb cc", 3)], &[]);
         assert_eq!(
             bytes[..16],
-            [2, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0]
+            [3, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0]
         );
         assert_eq!(bytes[16..24], [3, 0, 0, 0, 0, 0, 0, 0]);
     }
@@ -439,13 +509,13 @@ mod tests {
 
     #[test]
     fn steps_over_the_keys_of_parts_are_bounded() {
-        let like = PartKeys::new(b"\x01w\x000000", 2);
+        let like = OtherKeys::new(b"\x01w\x000000", 2);
         let all = (0..u64::from(u32::MAX)).find(|_| {
             like.accept(&0, 0);
             !like.can_match(&0)
         });
         assert!(all.is_some_and(|steps| steps < 10_000));
-        assert!(!PartKeys::new(b"\x01w\x000000", 2).can_match(&7));
+        assert!(!OtherKeys::new(b"\x01w\x000000", 2).can_match(&7));
     }
 
     #[test]
@@ -481,7 +551,7 @@ mod tests {
                 let names = NamesReader {
                     fst,
                     words_max: 12,
-                    part_count: 0,
+                    other_count: 0,
                 };
                 crate::link(&[&names], "a neural network in the brain nn");
                 for word in ["neural", "network", ""] {

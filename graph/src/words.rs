@@ -4,7 +4,7 @@
 //! lie, [`Words`] reads one. Nothing is assumed of alignment, and no access can panic.
 
 use std::iter::Copied;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::slice;
 
 use crate::GraphError;
@@ -85,6 +85,15 @@ impl Layout {
         version: u32,
         bytes: &[u8],
     ) -> Result<(Layout, [u32; N]), GraphError> {
+        Layout::open_since(section, version..=version, bytes)
+    }
+
+    /// [`Layout::open`] of a section of which earlier versions are read, too.
+    pub(crate) fn open_since<const N: usize>(
+        section: &'static str,
+        versions: RangeInclusive<u32>,
+        bytes: &[u8],
+    ) -> Result<(Layout, [u32; N]), GraphError> {
         let len = bytes.len() as u64;
         let mut layout = Layout {
             section,
@@ -95,11 +104,11 @@ impl Layout {
         let words = Words::new(bytes, &range);
         let header = std::array::from_fn(|index| words.get(index).unwrap_or_default());
         match header.first() {
-            Some(&found) if found == version => Ok((layout, header)),
+            Some(found) if versions.contains(found) => Ok((layout, header)),
             found => Err(GraphError::Version {
                 section,
                 found: found.copied().unwrap_or_default(),
-                known: version,
+                known: *versions.end(),
             }),
         }
     }

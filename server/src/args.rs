@@ -9,6 +9,9 @@ use locidb::Effort;
 /// One embedded transactional store for retrieval: documents, vectors, text and graph.
 #[derive(Debug, Parser)]
 #[command(name = "loci", version, about, arg_required_else_help = true)]
+#[command(
+    after_help = "Exit status: 0 done; 1 it ran and something is wrong; 2 the call itself is wrong."
+)]
 pub(crate) struct Cli {
     /// Print one JSON object a line
     #[arg(long, global = true)]

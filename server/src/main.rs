@@ -40,6 +40,7 @@ fn main() -> ExitCode {
     if let Command::Parse = cli.command {
         return commands::parse::child();
     }
+    leave_out_caught_panics();
     let out = Out::new(cli.json);
     match commands::run(cli.command, &out) {
         Ok(Done::Well) => ExitCode::SUCCESS,
@@ -50,4 +51,18 @@ fn main() -> ExitCode {
             ExitCode::from(if wrong_call { 2 } else { 1 })
         }
     }
+}
+
+/// redb panics over some damage of its file; the store makes typed errors of it, which are told in its place.
+fn leave_out_caught_panics() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let is_of_redb = |path: &str| {
+            path.split(['/', '\\'])
+                .any(|part| part.starts_with("redb-"))
+        };
+        if !panic.location().is_some_and(|at| is_of_redb(at.file())) {
+            tell(panic);
+        }
+    }));
 }

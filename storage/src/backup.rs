@@ -10,7 +10,7 @@
 //! Start reading at [`Store::backup`], then [`restore`].
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{self, Path};
 use std::sync::Arc;
 
 use crate::database_file::{Database, DatabaseFile};
@@ -58,14 +58,15 @@ impl<V: Views> Store<V> {
     /// `None` is returned.
     ///
     /// # Errors
-    /// [`StoreError::Invalid`] for a folder with other files, or a backup of another store, or of a later state of
-    /// this one; [`StoreError::Locked`] for one that is open; what is damaged in the store.
+    /// [`StoreError::Invalid`] for a folder with other files, or inside of the store's, or a backup of another store, or
+    /// of a later state of this one; [`StoreError::Locked`] for one that is open; what is damaged in the store.
     ///
     /// # Cost
     /// Reads and writes all rows, and the files that are new. Searches and writes go on; room that the state at hand
     /// takes is not given back meanwhile.
     pub fn backup(&self, to: &Path, report: &mut Report<'_>) -> Result<Option<Backup>, StoreError> {
         let disk = self.disk();
+        refuse_inside(self.segment_dir().of_store(), to)?;
         create_folder(&**disk, to)?;
         let _lock = Lock::acquire(&**disk, to)?;
         let view = self.view();
@@ -242,6 +243,19 @@ fn listed(
         Some((entry, name))
     });
     Ok(named.collect())
+}
+
+/// A store is not backed up into itself.
+fn refuse_inside(store: Option<&Path>, to: &Path) -> Result<(), StoreError> {
+    let absolute = |folder: &Path| path::absolute(folder).ok();
+    let store = store.and_then(absolute);
+    match store.zip(absolute(to)) {
+        Some((store, folder)) if folder.starts_with(&store) => Err(StoreError::Invalid(format!(
+            "{} lies in the store's own folder: give another",
+            to.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Copies a part's file unless it is there; returns the bytes that were copied.

@@ -68,6 +68,14 @@ impl SegmentDraft {
     }
 }
 
+fn one_by_one(rows: &dyn Rows, id: DocumentId, count: u32) -> Result<Vec<ChunkRecord>, StoreError> {
+    let chunk = |place| {
+        let chunk = rows.chunk(id, place)?;
+        chunk.ok_or_else(|| missing(Table::Chunks, &keys::in_document(id, place)))
+    };
+    (0..count).map(chunk).collect()
+}
+
 /// Builds the segment of `documents`, which ascend and have rows.
 pub fn build_segment(
     rows: &dyn Rows,
@@ -80,7 +88,11 @@ pub fn build_segment(
     for (index, &id) in (0u32..).zip(documents) {
         let record = rows.document(id)?;
         let record = record.ok_or_else(|| missing(Table::Documents, &keys::document(id)))?;
-        let chunks = rows.chunks(id)?;
+        let chunks = match rows.chunks(id) {
+            // A row that is written over hides the damage of the one below it from a look at it alone.
+            Err(error) if error.is_of_a_row() => one_by_one(rows, id, record.chunk_count)?,
+            chunks => chunks?,
+        };
         if chunks.len() != record.chunk_count as usize {
             return Err(missing(
                 Table::Chunks,

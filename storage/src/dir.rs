@@ -40,6 +40,11 @@ impl SegmentDir {
         Ok(SegmentDir { disk, path })
     }
 
+    /// The store's folder.
+    pub(crate) fn of_store(&self) -> Option<&Path> {
+        self.path.parent()
+    }
+
     /// Makes a part durable under `name`: all of it or nothing, even if the power fails. `write`
     /// appends its bytes.
     ///

@@ -130,9 +130,22 @@ impl Room {
         };
         moved()?;
         // What cannot be removed holds nothing, and does no harm.
-        let _ = self.clear();
-        let _ = disk.remove_folder(&from.join(SEGMENTS));
-        let _ = disk.remove_folder(&from);
+        self.give_up();
+        Ok(())
+    }
+
+    /// Gives the folder back as it was: what was made here goes. What cannot be removed goes with the next import.
+    pub fn give_up(self) {
+        let _ = self.remove();
+    }
+
+    fn remove(&self) -> Result<(), StoreError> {
+        self.clear()?;
+        let path = self.path();
+        for folder in [path.join(SEGMENTS), path] {
+            let removed = self.disk.remove_folder(&folder);
+            removed.map_err(StoreError::io(format!("deleting {}", folder.display())))?;
+        }
         Ok(())
     }
 
@@ -683,10 +696,13 @@ impl<V: Views> Import<'_, V> {
                 self.lines.number - 1
             )));
         }
-        match self.lines.advance()? {
-            true => Err(self.lines.wrong("the export ended before it")),
-            false => self.put(),
+        // An editor may have left empty lines.
+        while self.lines.advance()? {
+            if !self.lines.line.trim_ascii().is_empty() {
+                return Err(self.lines.wrong("the export ended before it"));
+            }
         }
+        self.put()
     }
 
     /// The ids that the head gives out next are beyond all that are there, and leave room for more.

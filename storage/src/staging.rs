@@ -271,13 +271,8 @@ impl<'g> Staging<'g> {
         };
         let next_suffix = align(&mut rows.chunks, &old);
         let kept: BTreeSet<u32> = rows.chunks.iter().map(|chunk| chunk.suffix).collect();
-        for suffix in old
-            .suffixes
-            .values()
-            .flatten()
-            .filter(|s| !kept.contains(s))
-        {
-            self.orphan_items(id, *suffix)?;
+        for suffix in old.all_suffixes().filter(|suffix| !kept.contains(suffix)) {
+            self.orphan_items(id, suffix)?;
         }
         self.changes.gone.insert(id);
         // Nothing of a document without chunks can be searched: no segment holds it.
@@ -303,7 +298,7 @@ impl<'g> Staging<'g> {
             return Ok(false);
         };
         let old = self.remove_rows(id)?;
-        for suffix in old.suffixes.into_values().flatten() {
+        for suffix in old.all_suffixes() {
             self.orphan_items(id, suffix)?;
         }
         self.delete_moves(id)?;
@@ -588,27 +583,51 @@ impl<'g> Staging<'g> {
         }
     }
 
-    /// Deletes what a document has, but for its key.
+    /// Deletes what a document has, but for its key; chunks whose rows are damaged, too.
     fn remove_rows(&mut self, id: DocumentId) -> Result<Old, StoreError> {
         let mut old = Old::default();
-        if let Some(record) = self.rows().document(id)? {
-            old.next_suffix = record.next_suffix;
-        }
-        let chunks = self.rows().chunks(id)?;
-        for (place, chunk) in (0u32..).zip(&chunks) {
+        let record = self.rows().document(id)?;
+        old.next_suffix = record.as_ref().map_or(0, |record| record.next_suffix);
+        let chunk_count = record.map_or(0, |record| record.chunk_count);
+        for place in 0..chunk_count {
+            let chunk = match self.rows().chunk(id, place) {
+                Ok(chunk) => chunk,
+                Err(error) if error.is_of_a_row() => None,
+                Err(error) => return Err(error),
+            };
+            self.delete(Table::Chunks, keys::in_document(id, place));
+            let Some(chunk) = chunk else {
+                old.lost.extend(self.suffix_of(id, place)?);
+                continue;
+            };
             old.suffixes
                 .entry(chunk.content_hash)
                 .or_default()
                 .push_back(chunk.suffix);
-            self.delete(Table::Chunks, keys::in_document(id, place));
             self.delete(Table::ChunkSuffixes, keys::in_document(id, chunk.suffix));
             self.count_content(chunk.content_hash, -1)?;
+        }
+        for &suffix in &old.lost {
+            self.delete(Table::ChunkSuffixes, keys::in_document(id, suffix));
         }
         for table in [Table::Documents, Table::Originals, Table::Texts] {
             self.delete(table, keys::document(id));
         }
-        self.count_documents(-1, -(chunks.len() as i64));
+        self.count_documents(-1, -i64::from(chunk_count));
         Ok(old)
+    }
+
+    /// The suffix that leads to a place of a document. Costs a look at all of them.
+    fn suffix_of(&self, id: DocumentId, place: u32) -> Result<Option<u32>, StoreError> {
+        let mut found = None;
+        let rows = self.rows();
+        rows.scan_document(Table::ChunkSuffixes, id, &mut |key, payload| {
+            if payload == place.to_le_bytes() {
+                found = keys::u32_at(key, 8);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
     }
 
     /// Counts the chunks that have a content; its vectors go with the last one.
@@ -661,6 +680,14 @@ fn only_alone() -> StoreError {
 struct Old {
     next_suffix: u32,
     suffixes: HashMap<[u8; 16], VecDeque<u32>>,
+    /// Those of chunks whose rows are damaged.
+    lost: Vec<u32>,
+}
+
+impl Old {
+    fn all_suffixes(&self) -> impl Iterator<Item = u32> {
+        self.suffixes.values().flatten().chain(&self.lost).copied()
+    }
 }
 
 /// Gives every chunk its suffix; returns the next free one.

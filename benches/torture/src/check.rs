@@ -483,10 +483,9 @@ impl<'c> Check<'c> {
         let id = rows.concept_id(name)?;
         match visible {
             true => ensure!(found == id, "the name {name} leads to {found:?}"),
-            // It may be another name of something else, which a dead name in the same segment hides.
+            // It may be another name of something else.
             false => {
-                let none_dead = segments.iter().all(|segment| segment.dead.is_empty());
-                let must = none_dead && self.is_synonym(name);
+                let must = self.is_synonym(name);
                 ensure!(
                     found.is_some() >= must && (found.is_none() || found != id),
                     "the name {name} leads to {found:?}; it is not visible"

@@ -27,7 +27,11 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
     checked?;
     if args.repair && !findings.is_empty() {
         let rebuilt = database.repair()?;
-        eprintln!("loci: {rebuilt} segments built again; check again to see what is left");
+        let at_open = database.damaged().len();
+        eprintln!(
+            "loci: {} segments built again; check again to see what is left",
+            rebuilt + at_open
+        );
     }
     database.close();
     if findings.is_empty() && !out.json {
