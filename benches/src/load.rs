@@ -300,9 +300,7 @@ fn parsed(document: &NewDocument) -> ParsedDocument {
             Block {
                 kind: BlockKind::Paragraph,
                 range,
-                pages: None,
-                boxes: Vec::new(),
-                marks: Vec::new(),
+                ..Block::default()
             }
         })
         .collect();

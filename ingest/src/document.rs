@@ -180,9 +180,7 @@ mod tests {
         let block = |kind, range| Block {
             kind,
             range,
-            pages: None,
-            boxes: Vec::new(),
-            marks: Vec::new(),
+            ..Block::default()
         };
         let parsed = ParsedDocument {
             text: text.into(),

@@ -346,9 +346,7 @@ mod tests {
         let outside = Block {
             kind: BlockKind::Paragraph,
             range: 0..9,
-            pages: None,
-            boxes: Vec::new(),
-            marks: Vec::new(),
+            ..Block::default()
         };
         let lie = ParsedDocument {
             blocks: vec![outside],

@@ -316,12 +316,25 @@ impl<'a> Maker<'a> {
             figure_refs: told.terms.figure_refs,
             has_diagrams: told.terms.has_diagrams,
             symbol: common_symbol(&symbols),
+            images: self.images(first.block..last.block + 1),
             ..ChunkRecord::default()
         };
         NewChunk {
             record,
             vector: None,
         }
+    }
+
+    /// Names of the pictures in some blocks, each once.
+    fn images(&self, blocks: Range<usize>) -> Vec<String> {
+        let blocks = self.parsed.blocks.get(blocks).unwrap_or_default();
+        let mut images: Vec<String> = Vec::new();
+        for image in blocks.iter().flat_map(|block| &block.images) {
+            if !images.contains(image) {
+                images.push(image.clone());
+            }
+        }
+        images
     }
 
     fn heading_path(&self, section: usize) -> Vec<String> {
@@ -343,7 +356,7 @@ impl<'a> Maker<'a> {
             of_kind.map(|unit| unit.tokens).sum::<u32>()
         };
         let mostly = |kind: &ContentType| share(*kind) * 2 > total;
-        [ContentType::Code, ContentType::Table]
+        [ContentType::Code, ContentType::Table, ContentType::Image]
             .into_iter()
             .find(mostly)
             .unwrap_or_default()
@@ -379,7 +392,7 @@ impl<'a> Maker<'a> {
                 _ => {}
             }
             let block = self.parsed.blocks.get(unit.block).map(|block| &block.kind);
-            passage.has_figure |= block == Some(&BlockKind::Caption);
+            passage.has_figure |= matches!(block, Some(BlockKind::Caption | BlockKind::Figure));
         }
         let marked = self
             .marks

@@ -78,6 +78,7 @@ impl<'a> Positions<'a> {
         let blocks = parsed.blocks.get(blocks).unwrap_or(&[]);
         let pages = blocks.iter().filter_map(|block| block.pages);
         let pages = pages.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let times = blocks.iter().filter_map(|block| block.time_ms);
         let last = range.end.saturating_sub(1).max(range.start);
         Location {
             chars: (self.chars_before(range.start), self.chars_before(range.end)),
@@ -86,7 +87,8 @@ impl<'a> Positions<'a> {
                 .text_is_original
                 .then(|| (self.line(range.start), self.line(floor(self.text, last)))),
             boxes: merged_boxes(blocks),
-            ..Location::default()
+            slide: blocks.iter().find_map(|block| block.slide),
+            time_ms: times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
         }
     }
 }
@@ -149,9 +151,8 @@ mod tests {
         let block = |b: PageBox| Block {
             kind: crate::tree::BlockKind::Paragraph,
             range: 0..0,
-            pages: None,
             boxes: vec![b],
-            marks: Vec::new(),
+            ..Block::default()
         };
         let boxes = [
             at(1, 0.1, 0.1, 0.4, 0.2),

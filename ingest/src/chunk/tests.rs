@@ -33,8 +33,7 @@ impl Writer {
             kind,
             range,
             pages,
-            boxes: Vec::new(),
-            marks: Vec::new(),
+            ..Block::default()
         });
         self
     }

@@ -87,6 +87,16 @@ pub(crate) fn units(parsed: &ParsedDocument, limits: Limits) -> Vec<Unit> {
                     &mut units,
                 );
             }
+            Some(BlockKind::Figure) => {
+                push(
+                    parsed,
+                    block,
+                    range,
+                    UnitKind::Atom(ContentType::Image),
+                    limits,
+                    &mut units,
+                );
+            }
             Some(BlockKind::Equation) => {
                 push(
                     parsed,
@@ -294,9 +304,7 @@ mod tests {
         Block {
             kind,
             range,
-            pages: None,
-            boxes: Vec::new(),
-            marks: Vec::new(),
+            ..Block::default()
         }
     }
 

@@ -50,9 +50,8 @@ fn document(text: &str) -> ParsedDocument {
         parsed.blocks.push(Block {
             kind,
             range,
-            pages: None,
-            boxes: Vec::new(),
             marks,
+            ..Block::default()
         });
     }
     parsed.validate().expect("a valid document");
@@ -190,9 +189,7 @@ fn source_files_give_their_symbols() {
         parsed.blocks.push(Block {
             kind,
             range: start..end,
-            pages: None,
-            boxes: Vec::new(),
-            marks: Vec::new(),
+            ..Block::default()
         });
         start = end + 2;
     }

@@ -15,8 +15,12 @@ pub struct Limits {
     pub depth_max: usize,
     /// Bytes of the text that is extracted.
     pub text_max: usize,
-    /// Pages.
+    /// Pages, slides or files of a book.
     pub pages_max: usize,
+    /// Bytes of everything in an archive, unpacked.
+    pub unpacked_max: usize,
+    /// Bytes of all assets that are kept; those beyond are left out.
+    pub assets_max: usize,
 }
 
 impl Default for Limits {
@@ -27,6 +31,8 @@ impl Default for Limits {
             depth_max: 2_000,
             text_max: 64 << 20,
             pages_max: 20_000,
+            unpacked_max: 256 << 20,
+            assets_max: 64 << 20,
         }
     }
 }

@@ -13,6 +13,7 @@ use std::path::Path;
 
 use crate::tree::ParsedDocument;
 
+mod archive;
 mod bounds;
 mod code;
 mod decode;

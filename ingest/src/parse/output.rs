@@ -35,9 +35,8 @@ impl<'a> Blocks<'a> {
         self.push_block(Block {
             kind,
             range,
-            pages: None,
-            boxes: Vec::new(),
             marks,
+            ..Block::default()
         })
     }
 
@@ -80,4 +79,46 @@ pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
 /// `range` without the white space at the end of what it covers.
 pub(super) fn trimmed_end(text: &str, range: Range<usize>) -> Range<usize> {
     range.start..range.start + text[range.clone()].trim_end().len()
+}
+
+/// Cells as a row of a table of Markdown, without a line end: see [`BlockKind::Table`].
+pub(super) fn table_row<'c>(cells: impl IntoIterator<Item = &'c str>) -> String {
+    let mut row = String::from("|");
+    for cell in cells {
+        row.push(' ');
+        let mut words = cell.split_whitespace();
+        if let Some(first) = words.next() {
+            push_cell(&mut row, first);
+        }
+        for word in words {
+            row.push(' ');
+            push_cell(&mut row, word);
+        }
+        row.push_str(" |");
+    }
+    row
+}
+
+fn push_cell(row: &mut String, word: &str) {
+    for c in word.chars() {
+        if c == '|' {
+            row.push('\\');
+        }
+        row.push(c);
+    }
+}
+
+/// A table of Markdown: all rows as wide as the widest, the first as its head. `None` where no cell has text.
+pub(super) fn table(rows: &[Vec<String>]) -> Option<String> {
+    let width = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let is_empty = |row: &Vec<String>| row.iter().all(|cell| cell.trim().is_empty());
+    let mut lines = Vec::with_capacity(rows.len() + 1);
+    for row in rows.iter().filter(|row| !is_empty(row)) {
+        let missing = std::iter::repeat_n("", width - row.len());
+        lines.push(table_row(row.iter().map(String::as_str).chain(missing)));
+        if lines.len() == 1 {
+            lines.push(table_row(std::iter::repeat_n("---", width)));
+        }
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }

@@ -57,6 +57,7 @@ pub(super) fn write(
             pages: Some((draft.first().page, draft.last().page)),
             boxes: boxes(&draft.lines),
             marks,
+            ..Block::default()
         })?;
     }
     document.blocks = blocks.finish();

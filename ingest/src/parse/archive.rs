@@ -1,0 +1,164 @@
+//! A zip archive whose size when unpacked is not known: what Word, PowerPoint and EPUB files are.
+//!
+//! Always true: no more than [`Limits::unpacked_max`] bytes are unpacked of an archive in all, whatever its directory
+//! says, and nothing is written anywhere.
+
+use std::io::{Cursor, Read};
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::bounds::within;
+use super::{Kind, Limits, ParseError};
+
+/// Files in one archive.
+const FILES_MAX: usize = 65_536;
+
+/// An archive that is read by the names of its files.
+pub(super) struct Archive<'a> {
+    zip: ZipArchive<Cursor<&'a [u8]>>,
+    kind: Kind,
+    /// Bytes that may still be unpacked.
+    left: usize,
+    limits: &'a Limits,
+}
+
+impl<'a> Archive<'a> {
+    /// Reads the directory. `kind`: what an error calls the file.
+    pub(super) fn open(
+        bytes: &'a [u8],
+        kind: Kind,
+        limits: &'a Limits,
+    ) -> Result<Archive<'a>, ParseError> {
+        let zip = ZipArchive::new(Cursor::new(bytes)).map_err(|error| refusal(kind, &error))?;
+        within("files", zip.len(), FILES_MAX)?;
+        Ok(Archive {
+            zip,
+            kind,
+            left: limits.unpacked_max,
+            limits,
+        })
+    }
+
+    /// The names of all files, in the order of the directory.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.zip.file_names()
+    }
+
+    /// A file by its name; `None` where there is none of that name.
+    pub(super) fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, ParseError> {
+        let kind = self.kind;
+        let file = match self.zip.by_name(name) {
+            Ok(file) => file,
+            Err(ZipError::FileNotFound) => return Ok(None),
+            Err(error) => return Err(refusal(kind, &error)),
+        };
+        let mut bytes = Vec::new();
+        let most = self.left as u64 + 1;
+        let read = file.take(most).read_to_end(&mut bytes);
+        read.map_err(|error| malformed(kind, format!("{name}: {error}")))?;
+        let Some(left) = self.left.checked_sub(bytes.len()) else {
+            let most = self.limits.unpacked_max;
+            return within("bytes when unpacked", most + 1, most).map(|()| None);
+        };
+        self.left = left;
+        Ok(Some(bytes))
+    }
+
+    /// A file that must be there.
+    pub(super) fn need(&mut self, name: &str) -> Result<Vec<u8>, ParseError> {
+        let bytes = self.read(name)?;
+        bytes.ok_or_else(|| malformed(self.kind, format!("it has no {name}")))
+    }
+}
+
+fn refusal(kind: Kind, error: &ZipError) -> ParseError {
+    match error {
+        ZipError::UnsupportedArchive(why) if why.contains("assword") => ParseError::Encrypted,
+        error => malformed(kind, error.to_string()),
+    }
+}
+
+fn malformed(kind: Kind, reason: String) -> ParseError {
+    ParseError::Malformed { kind, reason }
+}
+
+/// The path of `target` as a file at `base` means it: `../media/a.png` in `ppt/slides/x.xml` is `ppt/media/a.png`. Steps out
+/// of the archive stay at its root.
+pub(super) fn resolve(base: &str, target: &str) -> String {
+    let folder = base.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let from = match target.starts_with('/') {
+        true => "",
+        false => folder,
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in from.split('/').chain(target.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    pub(in super::super) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, bytes) in files {
+            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(bytes).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn files_are_read_until_too_much_is_unpacked() {
+        let bytes = packed(&[
+            ("a.xml", b"<a/>"),
+            ("b/bomb", &[0; 100_000]),
+            ("../c", b"c"),
+        ]);
+        assert!(bytes.len() < 2_000);
+        let limits = Limits {
+            unpacked_max: 50_000,
+            ..Limits::default()
+        };
+        let mut archive = Archive::open(&bytes, Kind::Docx, &limits).unwrap();
+        assert_eq!(archive.need("a.xml").unwrap(), b"<a/>");
+        assert_eq!(archive.read("d").unwrap(), None);
+        assert!(matches!(
+            archive.need("b/bomb"),
+            Err(ParseError::TooLarge { .. })
+        ));
+        assert!(matches!(
+            archive.need("d"),
+            Err(ParseError::Malformed { .. })
+        ));
+        for end in [0, 4, bytes.len() / 2, bytes.len() - 1] {
+            assert!(Archive::open(&bytes[..end], Kind::Docx, &limits).is_err());
+        }
+    }
+
+    #[test]
+    fn paths_stay_in_the_archive() {
+        for (base, target, path) in [
+            ("ppt/slides/1.xml", "../media/a.png", "ppt/media/a.png"),
+            (
+                "ppt/slides/1.xml",
+                "/docProps/core.xml",
+                "docProps/core.xml",
+            ),
+            ("word/document.xml", "media/./b.png", "word/media/b.png"),
+            ("a", "../../../etc/passwd", "etc/passwd"),
+        ] {
+            assert_eq!(resolve(base, target), path);
+        }
+    }
+}
