@@ -3,6 +3,7 @@
 use loci_storage::records::{
     ChunkRecord, Difficulty, DocumentRecord, Intent, ItemType, ReviewState,
 };
+use loci_storage::staging::NewAsset;
 use loci_storage::{ChunkKey, DocumentKey};
 
 /// A document to be stored whole: inserted, or put in the place of the one with the same user,
@@ -28,6 +29,8 @@ pub struct NewDocument {
     pub citations: Vec<NewCitation>,
     /// What its chunks claim about chunks, of this or other documents.
     pub claims: Vec<NewClaim>,
+    /// Pictures and other files within it, each name once.
+    pub assets: Vec<NewAsset>,
 }
 
 /// A work in a document's list of references. What tells it best counts: key, DOI, title.

@@ -71,6 +71,7 @@ pub use loci_query::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk
 pub use loci_storage as storage;
 pub use loci_storage::backup::Backup;
 pub use loci_storage::check::Finding;
+pub use loci_storage::staging::NewAsset;
 pub use loci_storage::upgrade::Upgrade;
 pub use loci_storage::usage::Usage;
 pub use loci_storage::{Disk, Durability};

@@ -329,6 +329,7 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
         text: document.text,
         chunks,
         vectors,
+        assets: document.assets,
     };
     if rows.record.ingested_at_ms == 0 {
         rows.record.ingested_at_ms = now_ms();

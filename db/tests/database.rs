@@ -7,8 +7,8 @@ use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
 use locidb::storage::{DocumentKey, StoreError, Table};
 use locidb::{
-    Database, Effort, EmbedderChoice, Error, Expr, NewChunk, NewConcept, NewDocument, NewRelation,
-    Options, SearchRequest, Silent, Strategy,
+    Database, Effort, EmbedderChoice, Error, Expr, NewAsset, NewChunk, NewConcept, NewDocument,
+    NewRelation, Options, SearchRequest, Silent, Strategy,
 };
 
 fn passage(text: &str) -> NewChunk {
@@ -850,4 +850,57 @@ fn words_that_time_does_not_allow_are_told() {
     assert!(answer.partial[0].contains("terms not counted"));
     let all = database.search(&text("the water of word7")).unwrap();
     assert!(all.partial.is_empty() && all.hits.len() == 10);
+}
+
+#[test]
+fn assets_come_change_and_go_with_their_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    let asset = |name: &str, bytes: &[u8]| NewAsset {
+        name: name.into(),
+        bytes: bytes.into(),
+    };
+    let with = |assets: Vec<NewAsset>| NewDocument {
+        assets,
+        ..document("a", &["the crab nebula"])
+    };
+    put(&database, document("b", &["another"]));
+    put(
+        &database,
+        with(vec![asset("media/crab.png", b"\x89PNG"), asset("x", b"")]),
+    );
+    let key = DocumentKey::new("", "", "a").unwrap();
+    let names = || {
+        let view = database.view();
+        let rows = view.snapshot().rows();
+        let id = rows.document_id(&key).unwrap().unwrap();
+        let names = rows.asset_names(id).unwrap();
+        let bytes = rows.asset(id, "media/crab.png").unwrap();
+        assert_eq!(rows.asset(id, "media/crab").unwrap(), None);
+        (names, bytes)
+    };
+    let (all, bytes) = names();
+    assert_eq!(all, ["media/crab.png", "x"]);
+    assert_eq!(bytes.unwrap(), b"\x89PNG");
+    put(&database, with(vec![asset("media/crab.png", b"other")]));
+    let (all, bytes) = names();
+    assert_eq!(
+        (&all[..], bytes),
+        (&["media/crab.png".into()][..], Some(b"other".to_vec()))
+    );
+    for wrong in [
+        vec![asset("", b"1")],
+        vec![asset("x", b"1"), asset("x", b"2")],
+        vec![asset(&"x".repeat(2000), b"1")],
+    ] {
+        let wrong = with(wrong);
+        let refused = database.write(move |tx| tx.put_document(wrong));
+        assert!(refused.is_err(), "{refused:?}");
+    }
+    assert_eq!(names().0.len(), 1);
+    database
+        .write(move |tx| tx.delete_document(&DocumentKey::new("", "", "a")?))
+        .unwrap();
+    let view = database.view();
+    assert_eq!(view.snapshot().rows().count(Table::Assets).unwrap(), 0);
 }

@@ -241,6 +241,9 @@ pub(crate) struct Show {
     pub(crate) db: PathBuf,
     /// Key of a document, or of a chunk (`KEY#NUMBER`)
     pub(crate) key: String,
+    /// Write this picture or other file within the document to standard output
+    #[arg(long, value_name = "NAME")]
+    pub(crate) asset: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -186,7 +186,7 @@ impl Check<'_> {
                 let id = DocumentId(id.unwrap_or_default());
                 needs(has(Table::Documents, &keys::document(id))?, "document")
             }
-            Table::Originals | Table::Texts => needs(
+            Table::Originals | Table::Texts | Table::Assets => needs(
                 has(Table::Documents, &keys::document(document()))?,
                 "document",
             ),

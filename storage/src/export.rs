@@ -476,10 +476,12 @@ fn is_short_escaped(text: &str) -> bool {
 
 /// Whether a line is of a table whose rows may be as long as a document.
 fn is_of_documents(line: &[u8]) -> bool {
-    [Table::Originals, Table::Texts].iter().any(|table| {
-        let start = format!("{{\"table\":\"{}\",", table.name());
-        line.starts_with(start.as_bytes())
-    })
+    [Table::Originals, Table::Texts, Table::Assets]
+        .iter()
+        .any(|table| {
+            let start = format!("{{\"table\":\"{}\",", table.name());
+            line.starts_with(start.as_bytes())
+        })
 }
 
 /// The payload that a line tells.

@@ -116,6 +116,11 @@ pub fn document(id: DocumentId) -> Key {
     id.0.to_be_bytes().to_vec()
 }
 
+/// Key of an asset of a document.
+pub fn asset(id: DocumentId, name: &str) -> Key {
+    [&document(id)[..], name.as_bytes()].concat()
+}
+
 /// Key of rows that a document has many of, by number.
 pub fn in_document(id: DocumentId, number: u32) -> Key {
     [&id.0.to_be_bytes()[..], &number.to_be_bytes()].concat()

@@ -15,7 +15,11 @@ pub const VERIFY_AT_OPEN_LEN_MAX: u64 = 64 << 20;
 pub const VERIFY_PART_LEN_MAX: u64 = 1 << 20;
 /// Bytes of a document's original or text.
 pub const DOCUMENT_LEN_MAX: u64 = 1 << 30;
-/// Bytes of a document's key, user or collection.
+/// Bytes of all assets of a document.
+pub const ASSETS_LEN_MAX: u64 = 1 << 30;
+/// Assets of a document.
+pub const ASSETS_MAX: usize = 65_536;
+/// Bytes of a document's key, user or collection, and of an asset's name.
 pub const KEY_LEN_MAX: usize = 1024;
 /// Writers that may wait for the committing thread before the next one blocks.
 pub const QUEUE_LEN_MAX: usize = 256;

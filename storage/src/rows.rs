@@ -102,6 +102,27 @@ impl<'r> dyn Rows + 'r {
         String::from_utf8(bytes).map(Some).map_err(wrong)
     }
 
+    /// A picture or other file within a document, by its name.
+    pub fn asset(&self, id: DocumentId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = keys::asset(id, name);
+        let Some(value) = self.get(Table::Assets, &key)? else {
+            return Ok(None);
+        };
+        let bytes = unpack(&value).map_err(|why| damaged(Table::Assets, &key, &why))?;
+        Ok(Some(bytes))
+    }
+
+    /// The names of a document's assets, ascending.
+    pub fn asset_names(&self, id: DocumentId) -> Result<Vec<String>, StoreError> {
+        let mut names = Vec::new();
+        self.scan_document(Table::Assets, id, &mut |key, _| {
+            let name = key.get(keys::document(id).len()..).unwrap_or_default();
+            names.push(String::from_utf8_lossy(name).into_owned());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(names)
+    }
+
     /// A concept.
     pub fn concept(&self, id: ConceptId) -> Result<Option<ConceptRecord>, StoreError> {
         read(self, Table::Concepts, &keys::concept(id))

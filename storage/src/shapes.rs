@@ -97,6 +97,7 @@ pub(crate) fn shape(table: Table) -> Shape {
         Table::DocumentIdentities => (&[Ended, U64], EMPTY),
         Table::DocumentWorks => (&[U64, U32], EMPTY),
         Table::Retrievals => (&[U64], archived::<RetrievalRecord>()),
+        Table::Assets => (&[U64, Text], Payload::Packed),
     };
     Shape { key, payload }
 }

@@ -15,7 +15,9 @@ use crate::build::SegmentDraft;
 use crate::error::StoreError;
 use crate::ids::{ConceptId, DocumentId, SegmentId, SpaceId, WorkId};
 use crate::keys::{self, ChunkKey, DocumentKey, Key};
-use crate::limits::{CHUNKS_MAX, DOCUMENT_LEN_MAX, SWEEP_ROWS_MAX};
+use crate::limits::{
+    ASSETS_LEN_MAX, ASSETS_MAX, CHUNKS_MAX, DOCUMENT_LEN_MAX, KEY_LEN_MAX, SWEEP_ROWS_MAX,
+};
 use crate::parts::NewPart;
 use crate::records::{ChunkRecord, DocumentRecord, ManifestRecord, SpaceRecord};
 use crate::rows::{Rows, Value, Visit, encode, missing, pack};
@@ -125,6 +127,17 @@ pub struct DocumentRows {
     pub chunks: Vec<ChunkRecord>,
     /// Vectors of the chunks in the active space, one each or none at all.
     pub vectors: Vec<Option<Vec<f32>>>,
+    /// Pictures and other files within it, each name once.
+    pub assets: Vec<NewAsset>,
+}
+
+/// A picture or other file within a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewAsset {
+    /// What the document calls it.
+    pub name: String,
+    /// The file.
+    pub bytes: Vec<u8>,
 }
 
 impl<'g> Staging<'g> {
@@ -253,6 +266,7 @@ impl<'g> Staging<'g> {
     /// vectors of another number or dimension; [`StoreError::Limit`].
     pub fn put_document(&mut self, mut rows: DocumentRows) -> Result<DocumentId, StoreError> {
         check_lengths(&rows)?;
+        check_assets(&rows.assets)?;
         let record = &rows.record;
         let key = DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])?;
         let text_chars = char_count(&rows)?;
@@ -527,6 +541,13 @@ impl<'g> Staging<'g> {
         if let Some(text) = &rows.text {
             self.put(Table::Texts, keys::document(id), pack(text.as_bytes()));
         }
+        for asset in &rows.assets {
+            self.put(
+                Table::Assets,
+                keys::asset(id, &asset.name),
+                pack(&asset.bytes),
+            );
+        }
         for (place, chunk) in (0u32..).zip(&rows.chunks) {
             let row = keys::in_document(id, place);
             self.put(Table::Chunks, row, encode(chunk)?);
@@ -612,6 +633,9 @@ impl<'g> Staging<'g> {
         }
         for table in [Table::Documents, Table::Originals, Table::Texts] {
             self.delete(table, keys::document(id));
+        }
+        for name in self.rows().asset_names(id)? {
+            self.delete(Table::Assets, keys::asset(id, &name));
         }
         self.count_documents(-1, -i64::from(chunk_count));
         Ok(old)
@@ -704,6 +728,31 @@ fn align(chunks: &mut [ChunkRecord], old: &Old) -> u32 {
         });
     }
     next
+}
+
+fn check_assets(assets: &[NewAsset]) -> Result<(), StoreError> {
+    let limit = |what, limit| Err(StoreError::Limit { what, limit });
+    if assets.len() > ASSETS_MAX {
+        return limit("the assets of a document", ASSETS_MAX as u64);
+    }
+    let mut names = BTreeSet::new();
+    let mut len = 0u64;
+    for asset in assets {
+        len += asset.bytes.len() as u64;
+        if len > ASSETS_LEN_MAX {
+            return limit("the bytes of a document's assets", ASSETS_LEN_MAX);
+        }
+        if asset.name.len() > KEY_LEN_MAX {
+            return limit("the bytes of an asset's name", KEY_LEN_MAX as u64);
+        }
+        if asset.name.is_empty() || !names.insert(&asset.name) {
+            let name = &asset.name;
+            return Err(StoreError::Invalid(format!(
+                "two assets are called {name:?}, or one has no name"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn check_lengths(rows: &DocumentRows) -> Result<(), StoreError> {

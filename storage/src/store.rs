@@ -43,7 +43,7 @@ use crate::staging::Staging;
 use crate::tables::Table;
 
 /// The format that this build reads and writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 pub(crate) const FORMAT_KEY: &[u8] = b"format";
 pub(crate) const DATABASE: &str = "loci.redb";

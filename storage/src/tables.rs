@@ -67,6 +67,7 @@ tables! {
     35 DocumentIdentities "document_identities" "Documents by what identifies them.";
     36 DocumentWorks "document_works" "Which cited works a document is.";
     37 Retrievals "retrievals" "Recorded questions with their hits, by response id.";
+    38 Assets "assets" "Pictures and other files within documents, by document and name.";
 }
 
 impl Table {

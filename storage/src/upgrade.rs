@@ -27,7 +27,7 @@ const CACHE_BYTES: usize = 64 << 20;
 type Step = fn(&WriteTransaction) -> Result<(), StoreError>;
 
 /// The step from format 0 is the first.
-const STEPS: [Step; FORMAT as usize] = [from_0];
+const STEPS: [Step; FORMAT as usize] = [open_tables, open_tables];
 
 /// What an upgrade did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -78,8 +78,8 @@ pub fn upgrade(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Upgrade, StoreErro
     Ok(Upgrade { from, to: FORMAT })
 }
 
-/// Format 1 has all tables from the first.
-fn from_0(transaction: &WriteTransaction) -> Result<(), StoreError> {
+/// Format 1 has all tables from the first, and format 2 one for assets.
+fn open_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
     for table in Table::ALL {
         transaction.open_table(table.definition())?;
     }

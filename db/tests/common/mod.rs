@@ -7,8 +7,8 @@ use std::path::Path;
 
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level};
 use locidb::{
-    Database, NewChunk, NewCitation, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
-    Options, SearchRequest, Silent,
+    Database, NewAsset, NewChunk, NewCitation, NewConcept, NewDocument, NewItem, NewReference,
+    NewRelation, Options, SearchRequest, Silent,
 };
 
 /// A document with a section, two passages, concepts, a relation, and a work that it cites.
@@ -121,6 +121,10 @@ pub(crate) fn every_table(folder: &Path) -> Database {
                     ..DocumentRecord::default()
                 },
                 original: vec![0xff, 0, 0xfe],
+                assets: vec![NewAsset {
+                    name: "figures/tern & gull.png".into(),
+                    bytes: b"\x89PNG\r\n".repeat(9),
+                }],
                 text: Some("Pages of a file.".into()),
                 ..NewDocument::default()
             };

@@ -1,9 +1,11 @@
 //! `loci show`: a document with its chunks, or one chunk.
 
+use std::io::Write;
+
 use anyhow::Context;
 use locidb::query::cite::{Citation, chunk_key, cite};
 use locidb::storage::records::{ChunkRecord, ChunkType, DocumentRecord, Level};
-use locidb::storage::{ChunkKey, DocumentKey, Rows};
+use locidb::storage::{ChunkKey, DocumentId, DocumentKey, Rows};
 use serde::Serialize;
 
 use super::open;
@@ -16,6 +18,8 @@ use crate::{Done, WrongCall};
 struct ShownDocument<'d> {
     document: &'d DocumentRecord,
     chunks: Vec<ListedChunk>,
+    /// Names of the pictures and other files within it.
+    assets: Vec<String>,
 }
 
 /// A chunk of a document, without its text.
@@ -50,10 +54,13 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
         .parse()
         .map_err(|error| WrongCall(format!("{error}")))?;
     if let Some(id) = rows.document_id(&key)? {
+        if let Some(name) = &args.asset {
+            return write_asset(rows, id, name);
+        }
         let document = rows
             .document(id)?
             .context("the document's row is missing")?;
-        show_document(&document, &rows.chunks(id)?, out)?;
+        show_document(&document, &rows.chunks(id)?, rows.asset_names(id)?, out)?;
         return Ok(Done::Well);
     }
     let found = match args.key.parse::<ChunkKey>() {
@@ -81,9 +88,22 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
     Ok(Done::Well)
 }
 
+/// Writes a file within a document as it is.
+fn write_asset(rows: &dyn Rows, id: DocumentId, name: &str) -> anyhow::Result<Done> {
+    let Some(bytes) = rows.asset(id, name)? else {
+        eprintln!("loci: there is no {name:?} in it; `loci show` lists what there is");
+        return Ok(Done::Wrong);
+    };
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(&bytes)?;
+    stdout.flush()?;
+    Ok(Done::Well)
+}
+
 fn show_document(
     document: &DocumentRecord,
     chunks: &[ChunkRecord],
+    assets: Vec<String>,
     out: &Out,
 ) -> anyhow::Result<()> {
     if out.json {
@@ -95,7 +115,11 @@ fn show_document(
             citation: cite(document, chunk),
         };
         let chunks = chunks.iter().map(listed).collect();
-        return out.json_line(&ShownDocument { document, chunks });
+        return out.json_line(&ShownDocument {
+            document,
+            chunks,
+            assets,
+        });
     }
     let title = document.title.as_deref().unwrap_or(&document.key);
     out.line(&format!(
@@ -112,6 +136,9 @@ fn show_document(
             "  ".repeat(depth),
             shorten(&chunk.text, 80)
         ))?;
+    }
+    for name in assets {
+        out.line(&format!("  asset {name}"))?;
     }
     Ok(())
 }
