@@ -208,7 +208,11 @@ fn candidates(
         };
         let row = view.rows().chunk(place.document, place.index)?;
         let Some(row) = row else { continue };
-        let mut chars = row.location.chars.0;
+        let (mut chars, end) = row.location.chars;
+        // What was put into other words stands nowhere.
+        if end.checked_sub(chars) != Some(row.text.chars().count() as u64) {
+            continue;
+        }
         for (_, written) in sentences(&row.text) {
             let start = chars;
             chars += written.chars().count() as u64;

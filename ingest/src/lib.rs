@@ -5,12 +5,14 @@ pub mod classify;
 pub mod document;
 pub mod exchange;
 pub mod extract;
+pub mod kinds;
 mod lexicon;
 pub mod parse;
 pub mod pipeline;
 pub mod prose;
 pub mod runner;
 pub mod sentences;
+pub mod summary;
 pub mod terms;
 pub mod tree;
 

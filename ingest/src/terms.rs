@@ -424,6 +424,14 @@ fn is_list(sentence: &str, words: &[Word<'_>]) -> bool {
     sentence.contains(". . ") || sentence.contains("```") || numbers * 6 > words.len()
 }
 
+/// Whether a sentence is fit to be told without those around it.
+pub(crate) fn stands_alone(sentence: &str) -> bool {
+    let words = prose::words(sentence);
+    let whole = sentence.ends_with(['.', '!', '”', '"', ')', '。']);
+    let fits = whole && (6..=45).contains(&words.len());
+    fits && !leans_on_others(&words) && !is_list(sentence, &words)
+}
+
 /// Whether a sentence starts with a word that points back.
 fn leans_on_others(words: &[Word<'_>]) -> bool {
     let first = words

@@ -127,8 +127,14 @@ pub(crate) struct Ingest {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ChunkingArg {
+    /// By the kind of file
     Auto,
+    /// By headings, whatever the kind of file
     Hierarchical,
+    /// A summary of the document, sections, and propositions
+    ThreeLevel,
+    /// As auto, and sentences
+    Sentence,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -4,22 +4,36 @@
 //!
 //! - it is a function of the file and the settings alone;
 //! - parents stand before their children, and a subtree is a run;
-//! - `text` is exactly the document's text at `location.chars`;
-//! - passages (level `Paragraph`) are the leaves; each lies inside its parent's text, and together
-//!   they cover every character that is not white space;
+//! - `text` is exactly the document's text at `location.chars`, but for a summary, and for a proposition whose opening
+//!   pronoun was resolved;
+//! - a passage (level `Paragraph`) lies inside its parent's text, and together passages cover every character that is not
+//!   white space; in the three-level mode sections do;
 //! - no section has more than [`ChunkSettings::parent_tokens`] tokens and no passage more than
 //!   [`ChunkSettings::hard_tokens`] (a few tokens more only where one word had to be cut).
 //!
-//! How it goes: [`units`] cuts the text into sentences and whole blocks, [`outline`] groups them
-//! into parents by headings, [`pack`] fills each parent with passages. For source code a unit is a
-//! definition, the file is the parent, and passages are groups of definitions.
+//! How it goes: [`units`] cuts the text into sentences and whole blocks, a [`Way`] groups them into parents, and [`pack`]
+//! fills each parent with passages.
+//!
+//! | way | parent | passage |
+//! | --- | --- | --- |
+//! | papers and books ([`outline`]) | section of up to 1,024 tokens, split at subsections when larger | 256 tokens of whole sentences, a fifth repeated |
+//! | pages: Markdown, HTML | section under a heading of level 2 | the same, but never across a heading |
+//! | slides ([`slides`]) | slide with its notes, or adjacent ones of like titles | text, table, picture or note of one slide |
+//! | chats ([`exchanges`]) | exchange: question, answer, what follows up | turn |
+//! | source code | file | definitions of about 512 tokens |
+//! | three levels ([`statements`]) | summary of the document, over sections of 200 to 400 tokens | propositions of 50 to 150 tokens |
+//!
+//! In the sentence mode each sentence of a passage is a chunk below it.
 //! Start reading at [`chunk`].
 
+mod exchanges;
 pub(crate) mod marks;
 pub(crate) mod numbering;
 mod outline;
 mod pack;
 pub(crate) mod positions;
+mod slides;
+mod statements;
 #[cfg(test)]
 mod tests;
 pub(crate) mod units;
@@ -29,12 +43,13 @@ use std::ops::Range;
 use locidb::NewChunk;
 use locidb::storage::records::{ChunkRecord, ChunkType, ContentType, FileType, Level};
 
-use crate::tree::{BlockKind, ParsedDocument};
-use crate::{classify, prose, terms, tokens};
+use crate::summary::summary;
+use crate::tree::{Block, BlockKind, ParsedDocument};
+use crate::{classify, kinds, prose, terms, tokens};
 use marks::Marks;
 use numbering::place;
 use outline::{Outline, Piece, PieceLimits, plan};
-use pack::{Bags, PackLimits, pack};
+use pack::{Bags, Leaf, PackLimits, pack};
 use positions::Positions;
 use units::{Limits, Unit, UnitKind, units};
 
@@ -46,6 +61,36 @@ pub enum Chunking {
     Auto,
     /// By headings, whatever the kind of file.
     Hierarchical,
+    /// A summary of the document, sections, and propositions; source code as by [`Chunking::Auto`].
+    ThreeLevel,
+    /// As [`Chunking::Auto`], with the sentences of each passage below it.
+    Sentence,
+}
+
+/// How the units of a file become parents and passages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Papers,
+    Pages,
+    Slides,
+    Exchanges,
+    Definitions,
+    ThreeLevel,
+}
+
+impl Way {
+    fn of(parsed: &ParsedDocument, mode: Chunking) -> Way {
+        let is_turn = |block: &Block| matches!(block.kind, BlockKind::Turn { .. });
+        match (mode, parsed.file_type) {
+            (Chunking::Hierarchical, _) => Way::Papers,
+            (_, FileType::Code) => Way::Definitions,
+            (Chunking::ThreeLevel, _) => Way::ThreeLevel,
+            (_, FileType::Pptx) => Way::Slides,
+            (_, FileType::Markdown | FileType::Html) => Way::Pages,
+            _ if parsed.blocks.iter().any(is_turn) => Way::Exchanges,
+            _ => Way::Papers,
+        }
+    }
 }
 
 /// Sizes are in tokens as [`tokens::count`] estimates them.
@@ -114,42 +159,77 @@ impl ChunkSettings {
         self
     }
 
-    /// Whether `parsed` is cut by definitions.
-    pub(crate) fn by_definitions(&self, parsed: &ParsedDocument) -> bool {
-        self.mode == Chunking::Auto && parsed.file_type == FileType::Code
-    }
-
-    fn unit_limits(&self, by_definitions: bool) -> Limits {
-        match by_definitions {
-            true => Limits {
+    fn unit_limits(&self, way: Way) -> Limits {
+        match way {
+            Way::Definitions => Limits {
                 hard: self.code_tokens,
                 piece: self.code_tokens,
             },
-            false => Limits {
+            Way::ThreeLevel => Limits {
+                hard: SECTION.hard,
+                piece: SECTION.target,
+            },
+            _ => Limits {
                 hard: self.hard_tokens(),
                 piece: self.child_tokens,
             },
         }
     }
 
-    fn pack_limits(&self, by_definitions: bool) -> PackLimits {
+    fn pack_limits(&self, way: Way) -> PackLimits {
         let share = |part: f32| (self.child_tokens as f32 * part) as u32;
-        match by_definitions {
-            true => PackLimits {
+        let prose = PackLimits {
+            target: self.child_tokens,
+            hard: self.hard_tokens(),
+            overlap: share(self.overlap),
+            similarity_min: self.similarity_min,
+            heading_min: self.child_tokens / 4,
+            tail_min: self.child_tokens / 8,
+            joins_headed: false,
+        };
+        match way {
+            Way::Papers => prose,
+            Way::Pages => PackLimits {
+                heading_min: HEADED_MIN.min(prose.heading_min),
+                ..prose
+            },
+            Way::Slides | Way::Exchanges => PackLimits {
+                overlap: 0,
+                ..prose
+            },
+            Way::Definitions => PackLimits {
                 target: self.code_tokens,
                 hard: self.code_tokens,
                 overlap: 0,
                 similarity_min: 0.0,
+                heading_min: self.code_tokens / 4,
+                tail_min: self.code_tokens / 8,
+                joins_headed: false,
             },
-            false => PackLimits {
-                target: self.child_tokens,
-                hard: self.hard_tokens(),
-                overlap: share(self.overlap),
+            Way::ThreeLevel => PackLimits {
                 similarity_min: self.similarity_min,
+                ..SECTION
             },
         }
     }
 }
+
+/// Tokens from which on a passage of a page ends before a heading.
+const HEADED_MIN: u32 = 30;
+
+/// Sections of the three-level mode.
+const SECTION: PackLimits = PackLimits {
+    target: 400,
+    hard: 500,
+    overlap: 50,
+    similarity_min: 0.0,
+    heading_min: 150,
+    tail_min: 150,
+    joins_headed: true,
+};
+
+/// Tokens of the summary of a document.
+const SUMMARY_TOKENS: Range<u32> = 100..200;
 
 /// Cuts `parsed` into its chunk tree, in pre-order. An empty text gives no chunks.
 ///
@@ -159,46 +239,19 @@ impl ChunkSettings {
 /// The ranges of `parsed` must be valid ([`ParsedDocument::validate`]); it panics otherwise.
 pub fn chunk(parsed: &ParsedDocument, settings: &ChunkSettings) -> Vec<NewChunk> {
     let settings = settings.sane();
-    let by_definitions = settings.by_definitions(parsed);
-    let units = units(parsed, settings.unit_limits(by_definitions));
+    let way = Way::of(parsed, settings.mode);
+    let units = units(parsed, settings.unit_limits(way));
     let outline = Outline::new(&units);
-    let limits = PieceLimits {
-        max: settings.parent_tokens,
-        small: settings.child_tokens / 2,
+    let bags = match way {
+        Way::Definitions => Bags::none(),
+        _ => Bags::new(&parsed.text, parsed.file_type, &units),
     };
-    let mut pieces = plan(&units, &outline, limits);
-    let bags = match by_definitions {
-        true => Bags::none(),
-        false => Bags::new(&parsed.text, parsed.file_type, &units),
-    };
-    if by_definitions {
-        // The file is the parent of everything in it.
-        pieces
-            .iter_mut()
-            .skip(1)
-            .for_each(|piece| piece.parent = Some(0));
-    }
     let maker = Maker::new(parsed, &units, &outline);
-    let mut chunks: Vec<NewChunk> = Vec::new();
-    let mut places = Vec::with_capacity(pieces.len());
-    for Piece {
-        units: run,
-        parent,
-        has_leaves,
-    } in pieces
-    {
-        let own = place_of(&chunks);
-        places.push(own);
-        chunks.push(maker.section(run.clone(), parent.map(|piece| places[piece])));
-        if has_leaves {
-            let leaves = pack(&units, &bags, run, settings.pack_limits(by_definitions));
-            chunks.extend(
-                leaves
-                    .into_iter()
-                    .map(|leaf| maker.passage(leaf.repeated..leaf.end, leaf.own, own)),
-            );
-        }
-    }
+    let limits = settings.pack_limits(way);
+    let mut chunks = match way {
+        Way::ThreeLevel => maker.three_levels(&bags, limits),
+        _ => maker.two_levels(&bags, limits, way, &settings),
+    };
     close_subtrees(&mut chunks);
     chunks
 }
@@ -253,15 +306,178 @@ impl<'a> Maker<'a> {
         }
     }
 
+    /// Parents and passages, and sentences where they are wanted.
+    fn two_levels(
+        &self,
+        bags: &Bags,
+        limits: PackLimits,
+        way: Way,
+        settings: &ChunkSettings,
+    ) -> Vec<NewChunk> {
+        let pieces = self.pieces(way, settings);
+        let mut chunks: Vec<NewChunk> = Vec::new();
+        let mut places = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let own = place_of(&chunks);
+            places.push(own);
+            let parent = piece.parent.map(|piece| places[piece]);
+            chunks.push(self.section(piece.units.clone(), parent));
+            if !piece.has_leaves {
+                continue;
+            }
+            for part in self.parts(way, piece.units) {
+                for leaf in pack(self.units, bags, part, limits) {
+                    let passage = place_of(&chunks);
+                    chunks.push(self.passage(&leaf, own, way));
+                    if settings.mode == Chunking::Sentence {
+                        chunks.extend(self.sentences(leaf.own..leaf.end, passage));
+                    }
+                }
+            }
+        }
+        chunks
+    }
+
+    fn pieces(&self, way: Way, settings: &ChunkSettings) -> Vec<Piece> {
+        let max = settings.parent_tokens;
+        let limits = PieceLimits {
+            max,
+            small: settings.child_tokens / 2,
+            whole_level_min: match way {
+                Way::Pages => 2,
+                _ => 0,
+            },
+        };
+        match way {
+            Way::Slides => slides::pieces(self.parsed, self.units, max),
+            Way::Exchanges => exchanges::pieces(self.parsed, self.units, max),
+            Way::Definitions => {
+                let mut pieces = plan(self.units, self.outline, limits);
+                // The file is the parent of everything in it.
+                let others = pieces.iter_mut().skip(1);
+                others.for_each(|piece| piece.parent = Some(0));
+                pieces
+            }
+            _ => plan(self.units, self.outline, limits),
+        }
+    }
+
+    /// The parts of a parent that no passage reaches beyond.
+    fn parts(&self, way: Way, run: Range<usize>) -> Vec<Range<usize>> {
+        match way {
+            Way::Slides => slides::parts(self.parsed, self.units, run),
+            Way::Exchanges => exchanges::parts(self.parsed, self.units, run),
+            _ => vec![run],
+        }
+    }
+
+    /// A summary, sections below it, and propositions below these.
+    fn three_levels(&self, bags: &Bags, limits: PackLimits) -> Vec<NewChunk> {
+        let mut chunks: Vec<NewChunk> = Vec::new();
+        chunks.extend(self.summary());
+        let root = (!chunks.is_empty()).then_some(0);
+        for leaf in pack(self.units, bags, 0..self.units.len(), limits) {
+            let own = place_of(&chunks);
+            let section = self.outline.common(self.units, leaf.own..leaf.end);
+            chunks.push(self.make(leaf.repeated..leaf.end, section, Level::Section, root));
+            let said = statements::statements(
+                self.parsed,
+                self.units,
+                leaf.own..leaf.end,
+                statements::SIZES,
+            );
+            chunks.extend(said.into_iter().map(|range| self.proposition(range, own)));
+        }
+        chunks
+    }
+
+    /// The sentences that say most of the whole; `None` where there is no prose.
+    fn summary(&self) -> Option<NewChunk> {
+        let is_prose = |at: &usize| self.units[*at].kind == UnitKind::Sentence;
+        let prose: Vec<usize> = (0..self.units.len()).filter(is_prose).collect();
+        let text = |at: &usize| {
+            let text = &self.parsed.text[self.units[*at].range.clone()];
+            prose::visible(text, self.parsed.file_type)
+        };
+        let sentences: Vec<String> = prose.iter().map(text).collect();
+        let chosen = summary(&sentences, SUMMARY_TOKENS.start, SUMMARY_TOKENS.end);
+        let (first, last) = (prose[*chosen.first()?], prose[*chosen.last()?]);
+        let mut chunk = self.make(first..last + 1, 0, Level::Summary, None);
+        let record = &mut chunk.record;
+        let said = chosen.iter().map(|&at| &sentences[at][..]);
+        set_text(record, said.collect::<Vec<_>>().join(" "));
+        record.location.boxes.clear();
+        record.heading_path.clear();
+        record.images.clear();
+        record.content_type = ContentType::Text;
+        Some(chunk)
+    }
+
+    /// A statement at a range of the text.
+    fn proposition(&self, range: Range<usize>, parent: u32) -> NewChunk {
+        let first = self
+            .units
+            .partition_point(|unit| unit.range.end <= range.start);
+        let end = self
+            .units
+            .partition_point(|unit| unit.range.start < range.end);
+        let run = first..end.max(first + 1);
+        let section = self.outline.common(self.units, run.clone());
+        let mut chunk = self.make_at(range, run, section, Level::Proposition, Some(parent));
+        let is_list = self.kind_of(first) == Some(&BlockKind::ListItem);
+        let record = &mut chunk.record;
+        if record.content_type != ContentType::Text {
+            return chunk;
+        }
+        record.content_type = ContentType::Proposition;
+        let subject = statements::subject(&record.heading_path);
+        let told = subject.and_then(|subject| statements::resolved(&record.text, &subject));
+        if let Some(told) = told {
+            set_text(record, told);
+        }
+        let said = prose::visible(&record.text, self.parsed.file_type);
+        record.proposition_type = Some(kinds::proposition_type(&said, is_list));
+        record.verifiable = Some(kinds::is_verifiable(&said));
+        record.confidence = kinds::confidence(&said);
+        let is_name = |term: &&String| term.starts_with(char::is_uppercase);
+        record.entities = record.key_terms.iter().filter(is_name).cloned().collect();
+        chunk
+    }
+
+    /// The sentences among some units, below a passage.
+    fn sentences(&self, run: Range<usize>, parent: u32) -> impl Iterator<Item = NewChunk> {
+        let prose = run.filter(|&at| self.units[at].kind == UnitKind::Sentence);
+        prose.map(move |at| {
+            let section = self.outline.common(self.units, at..at + 1);
+            let mut chunk = self.make(at..at + 1, section, Level::Sentence, Some(parent));
+            let record = &mut chunk.record;
+            let said = prose::visible(&record.text, self.parsed.file_type);
+            let heading = record.heading_path.last().map(String::as_str);
+            record.sentence_type = Some(kinds::sentence_type(&said, heading));
+            chunk
+        })
+    }
+
+    fn kind_of(&self, unit: usize) -> Option<&BlockKind> {
+        let block = self.parsed.blocks.get(self.units.get(unit)?.block)?;
+        Some(&block.kind)
+    }
+
     fn section(&self, run: Range<usize>, parent: Option<u32>) -> NewChunk {
         let section = self.outline.common(self.units, run.clone());
         self.make(run, section, Level::Section, parent)
     }
 
-    /// `own`: the first unit that is not repeated from the passage before.
-    fn passage(&self, run: Range<usize>, own: usize, parent: u32) -> NewChunk {
-        let section = self.outline.common(self.units, own..run.end);
-        self.make(run, section, Level::Paragraph, Some(parent))
+    fn passage(&self, leaf: &Leaf, parent: u32, way: Way) -> NewChunk {
+        let section = self.outline.common(self.units, leaf.own..leaf.end);
+        let run = leaf.repeated..leaf.end;
+        let mut chunk = self.make(run.clone(), section, Level::Paragraph, Some(parent));
+        let speaker = exchanges::speaker(self.parsed, self.units, &run);
+        if let Some(speaker) = speaker.filter(|_| way == Way::Exchanges) {
+            let speaker = ("speaker".to_owned(), speaker.to_owned());
+            chunk.record.metadata.push(speaker);
+        }
+        chunk
     }
 
     fn make(
@@ -271,8 +487,20 @@ impl<'a> Maker<'a> {
         level: Level,
         parent: Option<u32>,
     ) -> NewChunk {
+        let range = self.units[run.start].range.start..self.units[run.end - 1].range.end;
+        self.make_at(range, run, section, level, parent)
+    }
+
+    /// `range`: the text, within the units `run`.
+    fn make_at(
+        &self,
+        range: Range<usize>,
+        run: Range<usize>,
+        section: usize,
+        level: Level,
+        parent: Option<u32>,
+    ) -> NewChunk {
         let (first, last) = (&self.units[run.start], &self.units[run.end - 1]);
-        let range = first.range.start..last.range.end;
         let text = &self.parsed.text[range.clone()];
         let token_count = tokens::count(text);
         let symbols = self.symbols(run.clone());
@@ -295,6 +523,13 @@ impl<'a> Maker<'a> {
         let record = ChunkRecord {
             parent,
             level,
+            section_type: match level {
+                Level::Section => {
+                    let heading = heading_path.last().map(String::as_str);
+                    Some(kinds::section_type(heading, self.makeup(run.clone())))
+                }
+                _ => None,
+            },
             content_type: self.content_type(run),
             chunk_type: told.chunk_type,
             text: text.to_owned(),
@@ -362,6 +597,25 @@ impl<'a> Maker<'a> {
             .unwrap_or_default()
     }
 
+    fn makeup(&self, run: Range<usize>) -> kinds::Makeup {
+        let mut makeup = kinds::Makeup::default();
+        for unit in &self.units[run] {
+            makeup.tokens += unit.tokens;
+            match unit.kind {
+                UnitKind::Sentence => {
+                    let text = &self.parsed.text[unit.range.clone()];
+                    let said = prose::visible(text, self.parsed.file_type);
+                    makeup.sentences += 1;
+                    makeup.imperatives += usize::from(kinds::is_imperative(&said));
+                }
+                UnitKind::Atom(ContentType::Table) => makeup.tabular_tokens += unit.tokens,
+                UnitKind::Atom(ContentType::Code) => makeup.code_tokens += unit.tokens,
+                _ => {}
+            }
+        }
+        makeup
+    }
+
     /// Names of the definitions in a run, each once.
     fn symbols(&self, run: Range<usize>) -> Vec<&str> {
         let mut symbols: Vec<&str> = Vec::new();
@@ -410,6 +664,14 @@ impl<'a> Maker<'a> {
             chunk_type,
         }
     }
+}
+
+/// Gives a chunk a text that its document does not have.
+fn set_text(record: &mut ChunkRecord, text: String) {
+    record.token_count = tokens::count(&text);
+    record.word_count = tokens::words(&text);
+    record.reading_time_s = Some(tokens::reading_time_s(record.word_count));
+    record.text = text;
 }
 
 /// A heading without markup, cut to [`HEADING_CHARS_MAX`].

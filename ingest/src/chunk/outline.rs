@@ -2,7 +2,7 @@
 //!
 //! A *piece* is a parent chunk: a run of units under one parent piece. The rules, in order:
 //!
-//! 1. A section that fits whole (subsections included) is one piece.
+//! 1. A section that fits whole (subsections included) is one piece, unless its level is above a given one.
 //! 2. Else its lead (what stands before its first subsection) is a piece, and every subsection is
 //!    planned by these rules beneath it.
 //! 3. Small subsections join the piece before them while it has room, or one another.
@@ -140,6 +140,8 @@ pub(crate) struct PieceLimits {
     pub(crate) max: u32,
     /// Sections below this join their neighbours.
     pub(crate) small: u32,
+    /// Sections above this level are pieces of their subsections, however small they are.
+    pub(crate) whole_level_min: u16,
 }
 
 /// Plans the parent chunks, in pre-order.
@@ -193,7 +195,8 @@ impl Planner<'_> {
     fn section(&mut self, id: usize, parent: Option<usize>) {
         let section = &self.outline.sections[id];
         let whole = self.start..section.end;
-        if id != 0 && self.tokens(whole.clone()) <= self.limits.max {
+        let is_whole = section.children.is_empty() || section.level >= self.limits.whole_level_min;
+        if id != 0 && is_whole && self.tokens(whole.clone()) <= self.limits.max {
             self.piece(whole, parent, true);
             return;
         }

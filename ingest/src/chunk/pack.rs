@@ -26,6 +26,12 @@ pub(crate) struct PackLimits {
     pub(crate) overlap: u32,
     /// Below this similarity a leaf of half the target ends.
     pub(crate) similarity_min: f32,
+    /// A leaf of this size ends before a heading.
+    pub(crate) heading_min: u32,
+    /// A last leaf that is smaller joins the one before.
+    pub(crate) tail_min: u32,
+    /// Whether it does so also where a heading opens it.
+    pub(crate) joins_headed: bool,
 }
 
 /// A leaf to be: `repeated..end` is its text, `own..end` what no leaf before it has.
@@ -111,7 +117,7 @@ impl Packer<'_> {
     fn parts(&self, own: usize, at: usize) -> bool {
         let size = self.tokens(own..at);
         if self.units[at].is_heading() {
-            return size >= self.limits.target / 4;
+            return size >= self.limits.heading_min;
         }
         size >= self.limits.target / 2
             && self.bags.similarity(self.units, own, at) < self.limits.similarity_min
@@ -141,9 +147,10 @@ impl Packer<'_> {
         let [.., before, last] = leaves.as_mut_slice() else {
             return;
         };
-        let small = self.tokens(last.own..last.end) < self.limits.target / 8;
+        let small = self.tokens(last.own..last.end) < self.limits.tail_min;
         let joined = self.tokens(before.repeated..last.end);
-        if small && joined <= self.limits.hard && !self.units[last.own].is_heading() {
+        let may = self.limits.joins_headed || !self.units[last.own].is_heading();
+        if small && may && joined <= self.limits.hard {
             before.end = last.end;
             leaves.pop();
         }

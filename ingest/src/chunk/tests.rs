@@ -306,6 +306,249 @@ fn any_block() -> impl Strategy<Value = (u8, String)> {
     (0u8..12, words)
 }
 
+#[test]
+fn a_page_has_a_parent_for_each_heading_of_level_two_and_no_passage_across_headings() {
+    let mut doc = Writer::markdown()
+        .heading(1, "Top")
+        .prose(&sentences("lead", 12));
+    for name in ["One", "Two"] {
+        doc = doc
+            .heading(2, name)
+            .prose(&sentences(name, 10))
+            .heading(3, &format!("{name} more"))
+            .prose(&sentences("more", 10));
+    }
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    let expected = [
+        section(None, "Top"),
+        passage(0, "Top"),
+        section(Some(0), "Top / One"),
+        passage(2, "Top / One"),
+        passage(2, "Top / One / One more"),
+        section(Some(0), "Top / Two"),
+        passage(5, "Top / Two"),
+        passage(5, "Top / Two / Two more"),
+    ];
+    assert_eq!(shape(&chunks), expected);
+    // As a paper it is one section.
+    let papers = ChunkSettings {
+        mode: Chunking::Hierarchical,
+        ..ChunkSettings::default()
+    };
+    let chunks = chunk(&doc.parsed, &papers);
+    assert_eq!(chunks[0].record.subtree_end as usize, chunks.len());
+    let is_section = |chunk: &&NewChunk| chunk.record.level == Level::Section;
+    assert_eq!(chunks.iter().filter(is_section).count(), 1);
+}
+
+/// A deck: (title, blocks of the slide).
+fn deck(slides: &[(&str, &[(BlockKind, &str)])]) -> ParsedDocument {
+    let mut doc = Writer::markdown();
+    doc.parsed.file_type = FileType::Pptx;
+    for (number, (title, blocks)) in (1u32..).zip(slides) {
+        let first = doc.parsed.blocks.len();
+        doc = doc.block("", BlockKind::Heading(1), title, "\n\n");
+        for (kind, text) in *blocks {
+            doc = doc.block("", kind.clone(), text, "\n\n");
+        }
+        for block in &mut doc.parsed.blocks[first..] {
+            (block.slide, block.pages) = (Some(number), None);
+        }
+    }
+    doc.parsed
+}
+
+#[test]
+fn slides_are_parents_and_those_of_like_titles_are_one() {
+    use BlockKind::{Aside, ListItem, Table};
+    let deck = deck(&[
+        (
+            "Memory",
+            &[
+                (ListItem, "Stack"),
+                (ListItem, "Heap"),
+                (Aside, "Ask who knows them."),
+            ],
+        ),
+        ("Garbage collection", &[(ListItem, "Mark and sweep")]),
+        (
+            "Garbage collection (2/2)",
+            &[(Table, "| a | b |"), (ListItem, "Generations")],
+        ),
+    ]);
+    let chunks = chunk(&deck, &ChunkSettings::default());
+    let told: Vec<_> = chunks
+        .iter()
+        .map(|chunk| {
+            let record = &chunk.record;
+            (
+                record.level,
+                record.location.slide.unwrap(),
+                &record.text[..],
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                Level::Section,
+                1,
+                "Memory\n\nStack\n\nHeap\n\nAsk who knows them."
+            ),
+            (Level::Paragraph, 1, "Memory\n\nStack\n\nHeap"),
+            (Level::Paragraph, 1, "Ask who knows them."),
+            (
+                Level::Section,
+                2,
+                "Garbage collection\n\nMark and sweep\n\nGarbage collection (2/2)\n\n| a | b |\n\nGenerations"
+            ),
+            (Level::Paragraph, 2, "Garbage collection\n\nMark and sweep"),
+            (Level::Paragraph, 3, "Garbage collection (2/2)"),
+            (Level::Paragraph, 3, "| a | b |"),
+            (Level::Paragraph, 3, "Generations"),
+        ]
+    );
+}
+
+#[test]
+fn an_exchange_is_a_parent_and_a_turn_a_passage() {
+    let mut doc = Writer::markdown();
+    doc.parsed.file_type = FileType::Transcript;
+    let said = [
+        ("system", "Answer in one sentence."),
+        (
+            "user",
+            "What is a lighthouse for, and who looks after it at night?",
+        ),
+        ("assistant", "It warns ships of a coast."),
+        ("user", "Why at night?"),
+        ("assistant", "Because nobody sees the coast then."),
+        (
+            "user",
+            "Which cheese is best for a fondue with white wine in winter?",
+        ),
+        ("assistant", "Gruyere and vacherin, half and half."),
+    ];
+    for (speaker, text) in said {
+        let speaker = speaker.to_owned();
+        doc = doc.block("", BlockKind::Turn { speaker }, text, "\n\n");
+    }
+    let chunks = chunk(&doc.parsed, &ChunkSettings::default());
+    let told: Vec<_> = chunks
+        .iter()
+        .map(|chunk| {
+            let record = &chunk.record;
+            let speaker = record.metadata.first().map_or("", |(_, speaker)| speaker);
+            (record.parent, speaker, record.text.lines().count())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (None, "", 9),
+            (Some(0), "system", 1),
+            (Some(0), "user", 1),
+            (Some(0), "assistant", 1),
+            (Some(0), "user", 1),
+            (Some(0), "assistant", 1),
+            (None, "", 3),
+            (Some(6), "user", 1),
+            (Some(6), "assistant", 1),
+        ]
+    );
+}
+
+#[test]
+fn sentences_hang_below_their_passage_with_their_type() {
+    let doc = Writer::markdown()
+        .heading(1, "The Heap")
+        .prose("A heap is a region of memory. We found that it grows by 20 %.")
+        .code("let x = 1;");
+    let settings = ChunkSettings {
+        mode: Chunking::Sentence,
+        ..ChunkSettings::default()
+    };
+    let chunks = chunk(&doc.parsed, &settings);
+    let told: Vec<_> = chunks
+        .iter()
+        .map(|chunk| {
+            (
+                chunk.record.level,
+                chunk.record.parent,
+                chunk.record.sentence_type,
+            )
+        })
+        .collect();
+    use locidb::storage::records::SentenceType::{Definition, Result};
+    assert_eq!(
+        told,
+        [
+            (Level::Section, None, None),
+            (Level::Paragraph, Some(0), None),
+            (Level::Sentence, Some(1), Some(Definition)),
+            (Level::Sentence, Some(1), Some(Result)),
+        ]
+    );
+    assert_eq!(chunks[2].record.text, "A heap is a region of memory.");
+}
+
+#[test]
+fn three_levels_are_a_summary_sections_and_propositions() {
+    let about = "It holds what outlives the call that made it, and a program gives the room back by itself or has a \
+                 collector look for what nobody needs any more while it runs.";
+    let doc = Writer::markdown()
+        .heading(1, "Memory")
+        .heading(2, "The Heap")
+        .prose(about)
+        .code("let x = Box::new(1);")
+        .heading(2, "The Stack")
+        .prose(&sentences("stack", 60));
+    let settings = ChunkSettings {
+        mode: Chunking::ThreeLevel,
+        ..ChunkSettings::default()
+    };
+    let chunks = chunk(&doc.parsed, &settings);
+    let records: Vec<&ChunkRecord> = chunks.iter().map(|chunk| &chunk.record).collect();
+    assert_eq!(
+        (records[0].level, records[0].parent),
+        (Level::Summary, None)
+    );
+    assert_eq!(records[0].subtree_end as usize, records.len());
+    assert!((100..=200).contains(&records[0].token_count));
+    for (place, record) in records.iter().enumerate().skip(1) {
+        match record.level {
+            Level::Section => {
+                assert_eq!(record.parent, Some(0));
+                assert!(
+                    (150..=500).contains(&record.token_count),
+                    "{}",
+                    record.token_count
+                );
+            }
+            level => {
+                assert_eq!(level, Level::Proposition, "{place}");
+                assert!(record.token_count <= 200);
+            }
+        }
+    }
+    let first = records
+        .iter()
+        .find(|record| record.level == Level::Proposition)
+        .unwrap();
+    assert!(
+        first.text.starts_with("The Heap holds what outlives"),
+        "{}",
+        first.text
+    );
+    assert_eq!(first.content_type, ContentType::Proposition);
+    assert!(first.proposition_type.is_some() && first.verifiable.is_some());
+    let code = records
+        .iter()
+        .find(|record| record.text.contains("Box::new") && record.level == Level::Proposition);
+    assert_eq!(code.unwrap().content_type, ContentType::Code);
+}
+
 prop_compose! {
     fn any_document()(blocks in prop::collection::vec(any_block(), 0..40), lead in "[a-z\n ]{0,20}") -> ParsedDocument {
         let mut doc = Writer::markdown();
@@ -378,6 +621,48 @@ proptest! {
         }
         for (i, c) in characters.iter().enumerate() {
             prop_assert!(covered[i] || c.is_whitespace(), "character {i} {c:?} is in no passage");
+        }
+        prop_assert_eq!(chunk(&parsed, &settings), chunks);
+    }
+
+    #[test]
+    fn every_other_way_covers_the_text_and_keeps_the_tree(
+        mut parsed in any_document(),
+        settings in any_settings(),
+        way in 0usize..5,
+        marks in prop::collection::vec(0u8..4, 40),
+    ) {
+        let mode = [Chunking::Hierarchical, Chunking::ThreeLevel, Chunking::Sentence, Chunking::Auto, Chunking::Auto][way];
+        for (block, mark) in parsed.blocks.iter_mut().zip(&marks) {
+            match (way, mark) {
+                (3, mark) => block.slide = Some(u32::from(*mark)),
+                (4, 0 | 1) => block.kind = BlockKind::Turn { speaker: ["user", "assistant"][usize::from(*mark)].into() },
+                _ => {}
+            }
+        }
+        parsed.file_type = [FileType::Markdown, FileType::Html, FileType::Markdown, FileType::Pptx, FileType::Transcript][way];
+        let settings = ChunkSettings { mode, ..settings };
+        let chunks = chunk(&parsed, &settings);
+        let characters: Vec<char> = parsed.text.chars().collect();
+        let mut covered = vec![false; characters.len()];
+        for (i, NewChunk { record, .. }) in chunks.iter().enumerate() {
+            let (from, to) = record.location.chars;
+            let text: String = characters[from as usize..to as usize].iter().collect();
+            let is_told = matches!(record.level, Level::Summary | Level::Proposition);
+            prop_assert!(record.text == text || is_told, "{:?} of {text:?}", record);
+            prop_assert!(!record.text.trim().is_empty());
+            if matches!(record.level, Level::Paragraph) || way == 1 && record.level == Level::Section {
+                covered[from as usize..to as usize].fill(true);
+            }
+            if let Some(parent) = record.parent {
+                let above = &chunks[parent as usize].record;
+                prop_assert!((parent as usize) < i && i < above.subtree_end as usize);
+                prop_assert!(above.level < record.level || above.level == Level::Section);
+                prop_assert!(above.subtree_end >= record.subtree_end);
+            }
+        }
+        for (i, c) in characters.iter().enumerate() {
+            prop_assert!(covered[i] || c.is_whitespace(), "character {i} {c:?} is in no chunk");
         }
         prop_assert_eq!(chunk(&parsed, &settings), chunks);
     }

@@ -1,6 +1,6 @@
 //! The file read again as sentences with their words, and how each word is used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use locidb::NewChunk;
 use locidb::storage::records::Level;
@@ -127,10 +127,13 @@ pub(crate) struct Leaves(Vec<(u64, u64, u32)>);
 
 impl Leaves {
     pub(crate) fn new(chunks: &[NewChunk]) -> Leaves {
-        let leaves = chunks
+        let parents: HashSet<u32> = chunks
             .iter()
-            .zip(0..)
-            .filter(|(chunk, _)| chunk.record.level == Level::Paragraph);
+            .filter_map(|chunk| chunk.record.parent)
+            .collect();
+        let leaves = chunks.iter().zip(0..).filter(|(chunk, place)| {
+            chunk.record.level >= Level::Paragraph && !parents.contains(place)
+        });
         Leaves(
             leaves
                 .map(|(chunk, i)| {

@@ -69,6 +69,8 @@ fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
         chunking: match args.chunking {
             ChunkingArg::Auto => Chunking::Auto,
             ChunkingArg::Hierarchical => Chunking::Hierarchical,
+            ChunkingArg::ThreeLevel => Chunking::ThreeLevel,
+            ChunkingArg::Sentence => Chunking::Sentence,
         },
         embed: args.embed.map(|embed| match embed {
             EmbedArg::All => EmbedLevels::All,

@@ -1,0 +1,212 @@
+//! Chats: a parent is an exchange (a question, its answer, what follows up on it), a passage a turn.
+//!
+//! An exchange begins where whoever spoke first in the conversation speaks again. It goes on over a question that only
+//! makes sense after what was said, and over exchanges about the same.
+
+use std::ops::Range;
+
+use super::outline::Piece;
+use super::slides::{cosine, counts, cut, tokens};
+use super::units::{Unit, UnitKind};
+use crate::prose;
+use crate::tree::{BlockKind, ParsedDocument};
+
+/// Cosine of the words of two exchanges from which on they are about the same.
+const ALIKE: f32 = 0.45;
+/// A question of so few words that begins with one of these only makes sense after what was said.
+const FOLLOW_UP_WORDS_MAX: usize = 12;
+const FOLLOW_UPS: &[&str] = &[
+    "it",
+    "its",
+    "this",
+    "that",
+    "these",
+    "those",
+    "they",
+    "them",
+    "he",
+    "she",
+    "why",
+    "and",
+    "but",
+    "so",
+    "then",
+    "ok",
+    "okay",
+    "thanks",
+    "yes",
+    "no",
+    "what about",
+    "how about",
+    "can you",
+    "could you",
+    "please",
+    "now",
+    "again",
+    "shorter",
+    "more",
+    "continue",
+    "go on",
+    "explain",
+    "rewrite",
+    "elaborate",
+];
+/// Who sets the scene rather than asks.
+const SCENE: &[&str] = &["system", "tool", "developer"];
+
+/// A run of units that one speaker says.
+struct Turn {
+    units: Range<usize>,
+    /// Whether a conversation begins with it.
+    opens: bool,
+    speaker: String,
+}
+
+/// The parents: exchanges of at most `max` tokens, one that is larger in pieces.
+pub(super) fn pieces(parsed: &ParsedDocument, units: &[Unit], max: u32) -> Vec<Piece> {
+    let turns = turns(parsed, units, 0..units.len());
+    let mut exchanges: Vec<(Range<usize>, bool)> = Vec::new();
+    let mut asker: Option<&str> = None;
+    for turn in &turns {
+        if turn.opens {
+            asker = None;
+        }
+        let is_scene = SCENE.contains(&&turn.speaker[..]);
+        if !is_scene && asker.is_none() {
+            asker = Some(&turn.speaker);
+        }
+        let after_scene = exchanges.last().is_some_and(|(_, asked)| !asked);
+        let begins = !after_scene && (is_scene || asker == Some(&turn.speaker[..]));
+        match exchanges.last_mut().filter(|_| !turn.opens && !begins) {
+            Some((exchange, asked)) => {
+                exchange.end = turn.units.end;
+                *asked |= !is_scene;
+            }
+            None => exchanges.push((turn.units.clone(), !is_scene)),
+        }
+    }
+    let merged = merge(parsed, units, &turns, exchanges, max);
+    let cut = merged.into_iter().flat_map(|run| cut(units, run, max));
+    cut.map(|run| Piece {
+        units: run,
+        parent: None,
+        has_leaves: true,
+    })
+    .collect()
+}
+
+/// Joins exchanges that follow up on the one before, or are about the same.
+fn merge(
+    parsed: &ParsedDocument,
+    units: &[Unit],
+    turns: &[Turn],
+    exchanges: Vec<(Range<usize>, bool)>,
+    max: u32,
+) -> Vec<Range<usize>> {
+    let text = |run: &Range<usize>| {
+        let prose = units[run.clone()]
+            .iter()
+            .filter(|unit| unit.kind == UnitKind::Sentence);
+        let prose = prose.map(|unit| &parsed.text[unit.range.clone()]);
+        prose.collect::<Vec<_>>().join(" ")
+    };
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    let mut before = None;
+    for (exchange, _) in exchanges {
+        let first = turns.iter().find(|turn| turn.units.start == exchange.start);
+        let question = first.map_or(String::new(), |turn| text(&turn.units));
+        let words = counts(&text(&exchange));
+        let joins = first.is_some_and(|turn| !turn.opens)
+            && (is_follow_up(&question)
+                || before
+                    .as_ref()
+                    .is_some_and(|before| cosine(before, &words) >= ALIKE));
+        let fits = |group: &&mut Range<usize>| tokens(&units[group.start..exchange.end]) <= max;
+        match merged.last_mut().filter(|_| joins).filter(fits) {
+            Some(group) => group.end = exchange.end,
+            None => merged.push(exchange),
+        }
+        before = Some(words);
+    }
+    merged
+}
+
+fn is_follow_up(question: &str) -> bool {
+    let words: Vec<String> = prose::words(question)
+        .iter()
+        .map(|word| word.surface.to_lowercase())
+        .collect();
+    let opening = words
+        .iter()
+        .take(2)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let opens = |cue: &&str| {
+        opening == **cue
+            || opening
+                .strip_prefix(*cue)
+                .is_some_and(|rest| rest.starts_with(' '))
+    };
+    words.len() <= FOLLOW_UP_WORDS_MAX && FOLLOW_UPS.iter().any(|cue| opens(&cue))
+}
+
+/// The parts of a parent that passages stay within: turns.
+pub(super) fn parts(
+    parsed: &ParsedDocument,
+    units: &[Unit],
+    run: Range<usize>,
+) -> Vec<Range<usize>> {
+    turns(parsed, units, run)
+        .into_iter()
+        .map(|turn| turn.units)
+        .collect()
+}
+
+fn turns(parsed: &ParsedDocument, units: &[Unit], run: Range<usize>) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    // A turn that is only the heading of its conversation takes the words that follow along.
+    let mut is_bare = false;
+    for at in run {
+        let is_first = at == 0 || units[at - 1].block != units[at].block;
+        let kind = parsed.blocks.get(units[at].block).map(|block| &block.kind);
+        let speaker = match kind {
+            Some(BlockKind::Turn { speaker }) if is_first => Some(speaker.to_lowercase()),
+            _ => None,
+        };
+        let is_heading = matches!(kind, Some(BlockKind::Heading(1))) && is_first;
+        match (turns.last_mut(), speaker) {
+            (Some(turn), Some(speaker)) if is_bare => {
+                turn.units.end = at + 1;
+                turn.speaker = speaker;
+            }
+            (Some(turn), None) if !is_heading => turn.units.end = at + 1,
+            (last, speaker) => {
+                let opens = is_heading || last.is_none();
+                turns.push(Turn {
+                    units: at..at + 1,
+                    opens,
+                    speaker: speaker.unwrap_or_default(),
+                });
+            }
+        }
+        is_bare = units[at].is_heading() && (is_heading || is_bare);
+    }
+    turns
+}
+
+/// Who speaks in a run of units, where it is one.
+pub(super) fn speaker<'p>(
+    parsed: &'p ParsedDocument,
+    units: &[Unit],
+    run: &Range<usize>,
+) -> Option<&'p str> {
+    let first = units.get(run.start)?.block;
+    let blocks = parsed.blocks.get(..=first)?.iter().rev();
+    let turn = blocks.take_while(|block| block.kind != BlockKind::Heading(1));
+    let mut speakers = turn.filter_map(|block| match &block.kind {
+        BlockKind::Turn { speaker } if !speaker.is_empty() => Some(&speaker[..]),
+        _ => None,
+    });
+    speakers.next()
+}
