@@ -1,9 +1,10 @@
 //! From a parsed file to what the store takes.
 
 use locidb::storage::records::{DocumentRecord, FileType, Level};
-use locidb::{NewChunk, NewDocument};
+use locidb::{NewAsset, NewChunk, NewDocument};
 
 use crate::chunk::{ChunkSettings, chunk};
+use crate::cite;
 use crate::extract::{ExtractSettings, documentation, extract};
 use crate::parse;
 use crate::prose;
@@ -69,12 +70,15 @@ const TOPICS_MAX: usize = 5;
 ///
 /// `original`: the file's bytes. A function of its arguments alone.
 pub fn build(
-    parsed: ParsedDocument,
+    mut parsed: ParsedDocument,
     original: Vec<u8>,
     source: Source,
     settings: &Settings,
 ) -> NewDocument {
+    cite::link(&mut parsed);
     let chunks = chunk(&parsed, &settings.chunking);
+    let references = cite::references(&parsed);
+    let citations = cite::citations(&parsed, &chunks);
     let (concepts, relations) = extract(&parsed, &chunks, &settings.extraction);
     let topics = concepts
         .iter()
@@ -96,6 +100,7 @@ pub fn build(
         metadata,
         text,
         text_is_original,
+        assets,
         ..
     } = parsed;
     let mut free: std::collections::BTreeMap<String, String> = metadata.into_iter().collect();
@@ -130,6 +135,15 @@ pub fn build(
         chunks,
         concepts,
         relations,
+        references,
+        citations,
+        assets: assets
+            .into_iter()
+            .map(|asset| NewAsset {
+                name: asset.name,
+                bytes: asset.bytes,
+            })
+            .collect(),
         ..NewDocument::default()
     }
 }

@@ -1,0 +1,258 @@
+//! Where the list of references stands, and where one of its entries ends and the next begins.
+
+use super::entry::{label, year};
+use crate::chunk::numbering;
+use crate::prose;
+use crate::tree::{BlockKind, ParsedDocument};
+
+/// What the list is called.
+const NAMES: &[&str] = &[
+    "references",
+    "bibliography",
+    "works cited",
+    "literature cited",
+    "literature",
+    "references and notes",
+    "cited works",
+    "reference list",
+    "références",
+    "literatur",
+    "literaturverzeichnis",
+    "referencias",
+    "bibliografía",
+    "referencer",
+];
+/// Entries of one list.
+const ENTRIES_MAX: usize = 20_000;
+/// Characters of one entry.
+const ENTRY_CHARS_MAX: usize = 4_000;
+
+/// A list of references.
+pub(super) struct List {
+    /// Where it begins in the text.
+    pub(super) start: usize,
+    pub(super) entries: Vec<String>,
+}
+
+/// The list of a document: what stands under the last heading of such a name, or footnotes that are references.
+pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
+    let visible =
+        |range: std::ops::Range<usize>| prose::visible(&parsed.text[range], parsed.file_type);
+    let opens = |at: &usize| {
+        let block = &parsed.blocks[*at];
+        let text = || {
+            numbering::parse(&visible(block.range.clone()))
+                .title
+                .to_lowercase()
+        };
+        let is_short = block.range.len() < 60;
+        let is_named = || NAMES.contains(&text().trim_end_matches([':', '.']));
+        let may = matches!(block.kind, BlockKind::Heading(_) | BlockKind::Paragraph);
+        may && is_short && is_named()
+    };
+    let Some(first) = (0..parsed.blocks.len()).rev().find(opens) else {
+        return footnotes(parsed);
+    };
+    let level = match parsed.blocks[first].kind {
+        BlockKind::Heading(level) => level,
+        _ => u8::MAX,
+    };
+    let rest = &parsed.blocks[first + 1..];
+    let ends = |kind: &BlockKind| matches!(kind, BlockKind::Heading(next) if *next <= level);
+    let end = rest.iter().position(|block| ends(&block.kind));
+    let pieces = rest[..end.unwrap_or(rest.len())].iter();
+    let pieces =
+        pieces.filter(|block| !matches!(block.kind, BlockKind::Heading(_) | BlockKind::Footnote));
+    let mut lines = Vec::new();
+    for block in pieces {
+        let alone = matches!(block.kind, BlockKind::ListItem | BlockKind::Reference(_));
+        // A marker such as `1.` stands before the block of a list item.
+        let from = match alone && parsed.text_is_original {
+            true => parsed.text[..block.range.start]
+                .rfind('\n')
+                .map_or(0, |at| at + 1),
+            false => block.range.start,
+        };
+        lines.extend(
+            split(&visible(from..block.range.end))
+                .into_iter()
+                .map(|line| (line, alone)),
+        );
+    }
+    let entries = join(lines);
+    let start = parsed.blocks[first].range.start;
+    (!entries.is_empty()).then_some(List { start, entries })
+}
+
+/// A block may hold several entries where each begins with the next number in brackets.
+fn split(text: &str) -> Vec<String> {
+    let Some(Label {
+        number: mut last, ..
+    }) = bracketed(text)
+    else {
+        return vec![text.to_owned()];
+    };
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for (at, _) in text.match_indices(" [") {
+        if let Some(next) = bracketed(&text[at + 1..]).filter(|next| next.number == last + 1) {
+            parts.push(text[start..at].to_owned());
+            (start, last) = (at + 1, next.number);
+        }
+    }
+    parts.push(text[start..].to_owned());
+    parts
+}
+
+struct Label {
+    number: u32,
+}
+
+/// `[12] …`
+fn bracketed(text: &str) -> Option<Label> {
+    let inside = text.strip_prefix('[')?.split_once(']')?.0;
+    let number = inside.trim().parse().ok()?;
+    Some(Label { number })
+}
+
+/// Puts together what a page or column break, or a line's end, has parted. `alone`: pieces that are entries by their
+/// format.
+fn join(lines: Vec<(String, bool)>) -> Vec<String> {
+    let labelled = lines
+        .iter()
+        .filter(|(line, _)| label(line).is_some())
+        .count();
+    let by_label = labelled * 2 > lines.len() || labelled > 2 && labelled * 4 > lines.len();
+    let mut entries: Vec<String> = Vec::new();
+    for (line, alone) in lines {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.is_empty() {
+            continue;
+        }
+        let begins = match entries.last() {
+            None => true,
+            Some(_) if by_label => label(&line).is_some(),
+            Some(_) if alone => true,
+            Some(last) => begins_entry(&line) && is_whole(last),
+        };
+        match entries.last_mut() {
+            Some(last) if !begins => {
+                if last.chars().count() + line.len() <= ENTRY_CHARS_MAX {
+                    last.push(' ');
+                    last.push_str(&line);
+                }
+            }
+            _ => entries.push(line),
+        }
+        if entries.len() == ENTRIES_MAX {
+            break;
+        }
+    }
+    entries
+}
+
+/// Whether an entry has all that one has: a year, and an end.
+fn is_whole(entry: &str) -> bool {
+    let open =
+        entry.trim_end().ends_with([',', '&', '-', '–', ':']) || entry.trim_end().ends_with(" and");
+    year(entry).is_some() && !open
+}
+
+/// `Knuth, D. E.`, `D. E. Knuth,`, `van Rossum, G.`: a line that begins with a name.
+fn begins_entry(line: &str) -> bool {
+    let words: Vec<&str> = line.split(' ').take(6).collect();
+    let is_initial = |word: &str| {
+        let letters = word.trim_end_matches([',', '.']);
+        word.contains('.')
+            && letters
+                .split(['.', '-'])
+                .all(|part| part.chars().count() <= 2 && part.starts_with(char::is_uppercase))
+    };
+    let is_particle = |word: &&str| {
+        [
+            "van", "von", "de", "der", "den", "del", "di", "da", "la", "le", "ter", "el", "al",
+        ]
+        .contains(word)
+    };
+    let particles = words.iter().take_while(|word| is_particle(word)).count();
+    let words = &words[particles..];
+    let [first, rest @ ..] = words else {
+        return false;
+    };
+    let is_name = |word: &str| {
+        word.starts_with(char::is_uppercase)
+            && word.chars().filter(|c| c.is_alphabetic()).count() > 1
+    };
+    // `Surname, I.` or `Two Words, I.`
+    let comma = words.iter().position(|word| word.ends_with(','));
+    let surname_first = comma.is_some_and(|at| {
+        at <= 2
+            && words[..=at].iter().all(|word| is_name(word))
+            && words
+                .get(at + 1)
+                .is_some_and(|next| is_initial(next) || is_name(next))
+    });
+    let initials = words.iter().take_while(|word| is_initial(word)).count();
+    let initials_first =
+        initials > 0 && words.get(initials).is_some_and(|word| is_name(word)) && !is_name(first);
+    surname_first
+        || initials_first
+        || rest
+            .first()
+            .is_some_and(|next| is_name(first) && is_initial(next) && next.ends_with([',', '.']))
+}
+
+/// Footnotes of which most are references.
+fn footnotes(parsed: &ParsedDocument) -> Option<List> {
+    let notes = parsed
+        .blocks
+        .iter()
+        .filter(|block| block.kind == BlockKind::Footnote);
+    let notes: Vec<String> = notes
+        .map(|block| prose::visible(&parsed.text[block.range.clone()], parsed.file_type))
+        .collect();
+    let is_reference =
+        |note: &&String| year(note).is_some() && label(note).is_some() && note.contains([',', '.']);
+    let references = notes.iter().filter(is_reference).count();
+    (references >= 2 && references * 2 > notes.len()).then(|| List {
+        start: parsed.text.len(),
+        entries: notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(lines: &[&str]) -> Vec<String> {
+        join(lines.iter().map(|&line| (line.to_owned(), false)).collect())
+    }
+
+    #[test]
+    fn entries_that_a_page_parted_are_put_together() {
+        let lines = [
+            "Egorov, M., Sunberg, Z. N., & Kochenderfer, M.",
+            "J. (2017). POMDPs.jl: A framework. Journal of Learning, 18(26), 1–5.",
+            "Kochenderfer, M. J., & Moss, R. J. (2026). Algorithms for Validation.",
+            "MIT Press.",
+            "van Rossum, G. (1995). Python tutorial.",
+        ];
+        assert_eq!(
+            joined(&lines),
+            [
+                format!("{} {}", lines[0], lines[1]),
+                format!("{} {}", lines[2], lines[3]),
+                lines[4].to_owned(),
+            ]
+        );
+        let numbered = [
+            "[1] A. Author. Title. 1999.",
+            "continued here, 2000.",
+            "[2] B. Author. Other. 2001.",
+        ];
+        assert_eq!(joined(&numbered).len(), 2);
+        assert_eq!(
+            split("[1] One. [2] Two [7] of 2001. [3] Three."),
+            ["[1] One.", "[2] Two [7] of 2001.", "[3] Three."]
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! What a paper cites: its list of references read, and the places in its text that cite them.
+//!
+//! Formats that state both (JATS, LaTeX) are believed. For all others the list is what stands under a heading such as
+//! *References*, and citations are told by how they are written: by number (`[3, 5–7]`), by author and year (`(Knuth, 1997;
+//! Liang et al., 2018)`, `Knuth (1997)`), or by the mark of a footnote that is a reference. What fits no entry of the list is
+//! no citation: a number in brackets is only one where the list is numbered.
+//!
+//! Always true: citations ascend, do not overlap, and lie outside of the list.
+//!
+//! Start reading at [`link`].
+
+mod entry;
+mod found;
+mod list;
+
+use std::ops::Range;
+
+use locidb::storage::records::{Intent, Level};
+use locidb::{NewChunk, NewCitation, NewReference};
+
+use crate::chunk::positions::Positions;
+use crate::prose;
+use crate::sentences;
+use crate::tree::{InText, ParsedDocument};
+
+/// Characters of a sentence around a citation that are kept.
+const CONTEXT_CHARS_MAX: usize = 600;
+
+/// Fills in references and citations, where the format does not state them.
+///
+/// A few passes over the text.
+pub fn link(parsed: &mut ParsedDocument) {
+    let mut body = 0..parsed.text.len();
+    if parsed.references.is_empty() {
+        let Some(list) = list::find(parsed) else {
+            return;
+        };
+        body = 0..list.start;
+        parsed.references = list.entries.iter().map(|text| entry::parse(text)).collect();
+    }
+    if parsed.citations.is_empty() {
+        parsed.citations = found::citations(parsed, body);
+    }
+}
+
+/// The references as they are stored.
+pub fn references(parsed: &ParsedDocument) -> Vec<NewReference> {
+    let references = parsed.references.iter();
+    references
+        .map(|reference| NewReference {
+            text: reference.text.clone(),
+            key: None,
+            doi: reference.doi.clone(),
+            title: reference.title.clone(),
+            authors: reference.authors.clone(),
+            year: reference.year,
+            venue: reference.venue.clone(),
+        })
+        .collect()
+}
+
+/// The citations as they are stored: each by the deepest of `chunks` that has it as its own.
+pub fn citations(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<NewCitation> {
+    if parsed.citations.is_empty() {
+        return Vec::new();
+    }
+    let positions = Positions::new(&parsed.text);
+    let homes = Homes::new(&positions, chunks);
+    let mut made = Vec::new();
+    for citation in &parsed.citations {
+        let Some(chunk) = homes.find(citation.range.start) else {
+            continue;
+        };
+        let sentence = sentence_around(parsed, &citation.range);
+        let context = prose::visible(&parsed.text[sentence.clone()], parsed.file_type);
+        let intent = intent(&context);
+        let narrative = is_narrative(parsed, citation, &sentence);
+        let confidence = match citation.references.len() {
+            1 => 1.0,
+            _ => 0.9,
+        };
+        made.extend(citation.references.iter().map(|&reference| NewCitation {
+            chunk,
+            reference,
+            text: parsed.text[citation.range.clone()].to_owned(),
+            context: context.chars().take(CONTEXT_CHARS_MAX).collect(),
+            confidence,
+            intent,
+            claim: narrative,
+            created_at_ms: 0,
+        }));
+    }
+    made
+}
+
+/// Which chunk has a place of the text.
+struct Homes<'p> {
+    positions: &'p Positions<'p>,
+    /// First and end character, and place, of the deepest chunks, by where they end.
+    leaves: Vec<(u64, u64, u32)>,
+}
+
+impl<'p> Homes<'p> {
+    fn new(positions: &'p Positions<'p>, chunks: &[NewChunk]) -> Homes<'p> {
+        let is_leaf = |(place, chunk): &(u32, &NewChunk)| {
+            chunk.record.level > Level::Section && chunk.record.subtree_end == place + 1
+        };
+        let leaves = (0u32..).zip(chunks).filter(is_leaf);
+        let mut leaves: Vec<_> = leaves
+            .map(|(place, chunk)| {
+                let (from, to) = chunk.record.location.chars;
+                (from, to, place)
+            })
+            .collect();
+        leaves.sort_by_key(|leaf| (leaf.1, leaf.0));
+        Homes { positions, leaves }
+    }
+
+    /// A passage repeats the end of the one before: the first that has the place is its home.
+    fn find(&self, at: usize) -> Option<u32> {
+        let at = self.positions.chars_before(at);
+        let first = self.leaves.partition_point(|leaf| leaf.1 <= at);
+        let home = self.leaves[first..].iter().find(|leaf| leaf.0 <= at)?;
+        Some(home.2)
+    }
+}
+
+/// The sentence that a range stands in.
+fn sentence_around(parsed: &ParsedDocument, range: &Range<usize>) -> Range<usize> {
+    let at = parsed
+        .blocks
+        .partition_point(|block| block.range.end <= range.start);
+    let block = parsed.blocks.get(at).map(|block| block.range.clone());
+    let block = block.filter(|block| block.contains(&range.start));
+    let block = block.unwrap_or_else(|| range.clone());
+    let text = &parsed.text[block.clone()];
+    let spans = sentences::spans(text).into_iter();
+    let mut spans = spans.map(|span| block.start + span.start..block.start + span.end);
+    spans
+        .find(|span| span.contains(&range.start))
+        .unwrap_or_else(|| range.clone())
+}
+
+/// Whether the sentence says something of the work, rather than naming it in brackets.
+fn is_narrative(parsed: &ParsedDocument, citation: &InText, sentence: &Range<usize>) -> bool {
+    let text = &parsed.text[citation.range.clone()];
+    let opens = citation.range.start.saturating_sub(sentence.start) < 4;
+    let names = text.starts_with(char::is_alphabetic);
+    names || opens && !text.starts_with('(')
+}
+
+/// What a citation is for, by the words of its sentence.
+pub(crate) fn intent(sentence: &str) -> Intent {
+    let lower = sentence.to_lowercase();
+    let has = |cues: &[&str]| cues.iter().any(|cue| lower.contains(cue));
+    match () {
+        () if has(&[
+            "in contrast to",
+            "contrary to",
+            "disagree",
+            "contradict",
+            "fail to",
+            "fails to",
+            "failed to",
+            "unlike",
+            "inconsistent with",
+            "however, these",
+            "challenge the",
+            "refute",
+            "in conflict with",
+            "not supported by",
+        ]) =>
+        {
+            Intent::Contradicts
+        }
+        () if has(&[
+            "consistent with",
+            "in agreement",
+            "in line with",
+            "confirm",
+            "corroborate",
+            "as previously",
+            "agrees with",
+            "similar to previous",
+            "supported by",
+            "supports the",
+            "as expected",
+            "in accordance",
+        ]) =>
+        {
+            Intent::Supports
+        }
+        () if has(&[
+            "extend",
+            "build on",
+            "builds on",
+            "built on",
+            "building on",
+            "improve on",
+            "improves on",
+            "improve upon",
+            "generalize",
+            "generalise",
+            "inspired by",
+            "based on the work",
+            "adapted from",
+            "modified from",
+            "we follow",
+        ]) =>
+        {
+            Intent::Extends
+        }
+        () if has(&[
+            "we use",
+            "we used",
+            "using",
+            "was used",
+            "were used",
+            "we apply",
+            "we applied",
+            "implemented in",
+            "performed with",
+            "performed using",
+            "by means of",
+            "software",
+            "package",
+            "library",
+            "dataset",
+            "data set",
+            "provided by",
+            "obtained from",
+            "as described",
+            "according to",
+            "algorithm of",
+            "trained on",
+        ]) =>
+        {
+            Intent::Uses
+        }
+        () => Intent::Background,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! Papers in small: what they list, and where they cite it.
+
+use super::*;
+use crate::tree::{Block, BlockKind};
+use locidb::storage::records::FileType;
+use proptest::prelude::*;
+
+fn paper(blocks: &[(BlockKind, &str)]) -> ParsedDocument {
+    let mut parsed = ParsedDocument {
+        file_type: FileType::Pdf,
+        ..ParsedDocument::default()
+    };
+    for (kind, text) in blocks {
+        let start = parsed.text.len();
+        parsed.text.push_str(text);
+        parsed.blocks.push(Block {
+            kind: kind.clone(),
+            range: start..parsed.text.len(),
+            ..Block::default()
+        });
+        parsed.text.push_str("\n\n");
+    }
+    link(&mut parsed);
+    parsed.validate().unwrap();
+    parsed
+}
+
+fn told(parsed: &ParsedDocument) -> Vec<(&str, &[u32])> {
+    let citations = parsed.citations.iter();
+    citations
+        .map(|one| (&parsed.text[one.range.clone()], &one.references[..]))
+        .collect()
+}
+
+const AUTHOR_YEAR: [&str; 5] = [
+    "Bezanson, J., Edelman, A., & Shah, V. B. (2017). Julia: A fresh approach. SIAM Review, 59(1), 65–98.",
+    "Knuth, D. E. (1997). The Art of Computer Programming. Addison-Wesley.",
+    "Knuth, D. E., & Plass, M. F. (1981). Breaking paragraphs into lines. Software, 11.",
+    "Raffin, A., Hill, A., & Gleave, A. (2021a). Stable baselines. JMLR, 22.",
+    "Raffin, A., & Stulp, F. (2021b). Generalized exploration. CoRL.",
+];
+
+#[test]
+fn works_are_cited_by_author_and_year() {
+    use BlockKind::{Heading, Paragraph};
+    let text = "Julia (Bezanson et al., 2017) is a language (see Knuth, 1997; Raffin et al., 2021a, b, for more). \
+                Knuth (1997) says so, as do Knuth and Plass (1981) and Raffin’s (2021b) later paper. It has (in all) 12 \
+                parts (Smith, 1999), made in 2017 (2017).";
+    let mut blocks = vec![
+        (Heading(1), "1 Introduction"),
+        (Paragraph, text),
+        (Heading(1), "References"),
+    ];
+    blocks.extend(AUTHOR_YEAR.map(|entry| (Paragraph, entry)));
+    let parsed = paper(&blocks);
+    assert_eq!(parsed.references.len(), 5);
+    assert_eq!(
+        told(&parsed),
+        [
+            ("(Bezanson et al., 2017)", &[0][..]),
+            ("see Knuth, 1997", &[1]),
+            ("Raffin et al., 2021a, b, for more", &[3, 4]),
+            ("Knuth (1997)", &[1]),
+            ("Knuth and Plass (1981)", &[2]),
+            ("Raffin’s (2021b)", &[4]),
+        ]
+    );
+}
+
+#[test]
+fn works_are_cited_by_number() {
+    use BlockKind::{Heading, Paragraph};
+    let entries: Vec<String> = (1..=6)
+        .map(|n| format!("[{n}] A. Author{n}. Title number {n}. Venue, 200{n}."))
+        .collect();
+    let text = "One [1], some [2, 4–6] and [3, p. 12]; but x[7], [a] and [2000] are none.";
+    let mut blocks = vec![(Paragraph, text), (Heading(2), "Bibliography")];
+    blocks.extend(entries.iter().map(|entry| (Paragraph, &entry[..])));
+    let parsed = paper(&blocks);
+    assert_eq!(
+        told(&parsed),
+        [
+            ("[1]", &[0][..]),
+            ("[2, 4–6]", &[1, 3, 4, 5]),
+            ("[3, p. 12]", &[2])
+        ]
+    );
+    // Brackets in a text without a list are no citations.
+    assert!(paper(&[(Paragraph, text)]).citations.is_empty());
+}
+
+#[test]
+fn footnotes_that_are_references_are_cited_by_their_marks() {
+    use BlockKind::{Footnote, Paragraph};
+    let parsed = paper(&[
+        (Paragraph, "Trees grow[^1] and fall[^2]."),
+        (Footnote, "[^1]: Knuth, D. (1997). Trees. Forest Press."),
+        (Footnote, "[^2]: Plass, M. (1981). Lines. Software 11."),
+    ]);
+    assert_eq!(told(&parsed), [("[^1]", &[0][..]), ("[^2]", &[1])]);
+}
+
+#[test]
+fn citations_are_stored_with_their_chunk_context_and_intent() {
+    use crate::chunk::{ChunkSettings, Chunking, chunk};
+    use BlockKind::{Heading, Paragraph};
+    let text = "Trees are plants. In contrast to Knuth (1997), we found none of them in the sea. They grow (Bezanson et al., 2017).";
+    let mut blocks = vec![
+        (Heading(1), "Trees"),
+        (Paragraph, text),
+        (Heading(1), "References"),
+    ];
+    blocks.extend(AUTHOR_YEAR.map(|entry| (Paragraph, entry)));
+    let parsed = paper(&blocks);
+    for mode in [Chunking::Auto, Chunking::Sentence] {
+        let settings = ChunkSettings {
+            mode,
+            ..ChunkSettings::default()
+        };
+        let chunks = chunk(&parsed, &settings);
+        let made = citations(&parsed, &chunks);
+        assert_eq!(made.len(), 2);
+        assert_eq!(
+            (made[0].reference, made[0].intent, made[0].claim),
+            (1, Intent::Contradicts, true)
+        );
+        assert_eq!(
+            (made[1].reference, made[1].intent, made[1].claim),
+            (0, Intent::Background, false)
+        );
+        assert!(made[0].context.starts_with("In contrast") && made[0].context.ends_with("sea."));
+        for citation in made {
+            let chunk = &chunks[citation.chunk as usize].record;
+            assert!(chunk.text.contains(&citation.text));
+            assert_eq!(
+                chunk.level,
+                if mode == Chunking::Auto {
+                    Level::Paragraph
+                } else {
+                    Level::Sentence
+                }
+            );
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_a_panic(
+        text in "[a-zA-Z0-9é \\[\\](),.;–^&]{0,120}",
+        entries in prop::collection::vec("[A-Za-z0-9é \\[\\](),.:;“”/&-]{1,60}", 0..6),
+    ) {
+        let mut blocks = vec![(BlockKind::Paragraph, &text[..]), (BlockKind::Heading(1), "References")];
+        blocks.extend(entries.iter().map(|entry| (BlockKind::Paragraph, &entry[..])));
+        paper(&blocks);
+    }
+
+    #[test]
+    fn an_entry_of_any_characters_is_taken_apart(entry in "\\PC{0,80}") {
+        super::entry::parse(&entry);
+    }
+}
