@@ -4,11 +4,11 @@ use locidb::storage::records::{DocumentRecord, FileType, Level};
 use locidb::{NewAsset, NewChunk, NewDocument};
 
 use crate::chunk::{ChunkSettings, chunk};
-use crate::cite;
 use crate::extract::{ExtractSettings, documentation, extract};
 use crate::parse;
 use crate::prose;
 use crate::tree::{BlockKind, ParsedDocument};
+use crate::{about, cite, related, sentences};
 
 /// Version of chunking, classification and extraction. A change of what they make of a file raises
 /// it, and documents made by an older version are made again when their file is next ingested.
@@ -76,7 +76,11 @@ pub fn build(
     settings: &Settings,
 ) -> NewDocument {
     cite::link(&mut parsed);
-    let chunks = chunk(&parsed, &settings.chunking);
+    let mut chunks = chunk(&parsed, &settings.chunking);
+    related::relate(&mut chunks);
+    let difficulty = difficulty(&parsed);
+    let prerequisites = about::prerequisites(&parsed);
+    let learning_outcomes = about::learning_outcomes(&parsed);
     let references = cite::references(&parsed);
     let citations = cite::citations(&parsed, &chunks);
     let (concepts, relations) = extract(&parsed, &chunks, &settings.extraction);
@@ -121,6 +125,9 @@ pub fn build(
         file_type,
         topics,
         summary,
+        difficulty,
+        prerequisites,
+        learning_outcomes,
         parser: settings.signature(),
         metadata: {
             free.extend(source.metadata);
@@ -148,11 +155,37 @@ pub fn build(
     }
 }
 
+/// How hard its prose is to read.
+fn difficulty(parsed: &ParsedDocument) -> Option<String> {
+    if parsed.file_type == FileType::Code {
+        return None;
+    }
+    let is_prose = |kind: &BlockKind| {
+        matches!(
+            kind,
+            BlockKind::Paragraph | BlockKind::ListItem | BlockKind::Turn { .. }
+        )
+    };
+    let prose = parsed.blocks.iter().filter(|block| is_prose(&block.kind));
+    let sentences: Vec<String> = prose
+        .flat_map(|block| {
+            let text = &parsed.text[block.range.clone()];
+            let spans = sentences::spans(text).into_iter();
+            spans.map(|span| prose::visible(&text[span], parsed.file_type))
+        })
+        .collect();
+    about::difficulty(&sentences).map(str::to_owned)
+}
+
 /// What the file says of itself first: the comment that opens a source file, else the summary of
 /// the first section that has one.
 fn summary(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Option<String> {
     if parsed.file_type == FileType::Code {
         return documentation(&parsed.text);
+    }
+    let whole = chunks.first().map(|chunk| &chunk.record);
+    if let Some(whole) = whole.filter(|record| record.level == Level::Summary) {
+        return Some(whole.text.clone());
     }
     let mut sections = chunks
         .iter()

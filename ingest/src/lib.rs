@@ -1,5 +1,6 @@
 //! Files to trees: parse, chunk, classify, extract, and the pipeline that stores them.
 
+pub mod about;
 pub mod chunk;
 pub mod cite;
 pub mod classify;
@@ -11,6 +12,7 @@ mod lexicon;
 pub mod parse;
 pub mod pipeline;
 pub mod prose;
+pub mod related;
 pub mod runner;
 pub mod sentences;
 pub mod summary;

@@ -120,6 +120,12 @@ pub(crate) struct Ingest {
     /// Do unchanged files again
     #[arg(long)]
     pub(crate) force: bool,
+    /// Go on with what comes and changes there, until interrupted; looks every so many seconds
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub(crate) watch: Option<f64>,
+    /// With --watch: delete documents whose files go
+    #[arg(long, requires = "watch")]
+    pub(crate) delete: bool,
     /// Files parsed at a time; 0: as many as there are cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,

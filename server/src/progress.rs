@@ -35,7 +35,9 @@ impl Bar {
             ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(Some(0), target);
-        if let Ok(style) = ProgressStyle::with_template("{msg:16} {bar:32} {pos}/{len} {elapsed}") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{msg:16} {bar:32} {pos}/{len} {elapsed} (left: {eta})")
+        {
             bar.set_style(style);
         }
         Bar { bar }

@@ -6,9 +6,9 @@ mod common;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use common::{db_path, json, recount};
+use common::{db_path, json, loci, recount};
 use loci_torture::report::Rounds;
 use loci_torture::suites::kill;
 
@@ -45,6 +45,19 @@ fn documents(db: &str) -> u64 {
     recount(db)["documents"].as_u64().unwrap()
 }
 
+/// A process that was being started when its parent was killed holds what the parent had open until it runs its own
+/// program.
+fn wait_until_unlocked(db: &str) {
+    let is_locked = || {
+        let output = loci(&["stats", "--db", db]);
+        String::from_utf8_lossy(&output.stderr).contains("open in another process")
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while is_locked() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Kills `rounds` ingests, each a little later than the one before, on one store.
 fn kill_rounds(files: &str, count: u64, rounds: u32, step: Duration) {
     let folder = tempfile::tempdir().unwrap();
@@ -58,6 +71,7 @@ fn kill_rounds(files: &str, count: u64, rounds: u32, step: Duration) {
         if !Path::new(&db).join("loci.redb").exists() {
             continue;
         }
+        wait_until_unlocked(&db);
         let now = documents(&db);
         assert!(
             now >= before,

@@ -2,10 +2,13 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use loci_ingest::chunk::Chunking;
 use loci_ingest::parse::Kind;
-use loci_ingest::pipeline::{self, IngestOptions, Outcome, Reporter, Status, Summary};
+use loci_ingest::pipeline::{
+    self, IngestOptions, Outcome, Reporter, Status, Summary, WatchOptions,
+};
 use locidb::Progress;
 use locidb::storage::records::EmbedLevels;
 use parking_lot::Mutex;
@@ -31,7 +34,10 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
         broken: Mutex::new(None),
     };
     let runner = parse::runner()?;
-    let summary = pipeline::ingest(&database, &args.paths, &options, &runner, &reporter)?;
+    let summary = match watching(args)? {
+        Some(how) => pipeline::watch(&database, &args.paths, &options, how, &runner, &reporter)?,
+        None => pipeline::ingest(&database, &args.paths, &options, &runner, &reporter)?,
+    };
     if let Some(error) = reporter.broken.lock().take() {
         return Err(error);
     }
@@ -47,6 +53,21 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
     } else {
         Done::Well
     })
+}
+
+fn watching(args: &Ingest) -> anyhow::Result<Option<WatchOptions>> {
+    let Some(seconds) = args.watch else {
+        return Ok(None);
+    };
+    let every = Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|every| !every.is_zero());
+    let every =
+        every.ok_or_else(|| WrongCall(format!("--watch {seconds}: give seconds above 0")))?;
+    Ok(Some(WatchOptions {
+        every,
+        delete: args.delete,
+    }))
 }
 
 fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
@@ -122,6 +143,7 @@ fn line_of(outcome: &Outcome) -> String {
         Status::Updated => "updated",
         Status::Unchanged => "unchanged",
         Status::Failed => "failed",
+        Status::Deleted => return format!("deleted    {}", outcome.document),
     };
     let rest = match &outcome.error {
         Some(error) => error.clone(),
@@ -143,12 +165,16 @@ fn summary_line(summary: &Summary, json: bool) -> anyhow::Result<String> {
         ..
     } = summary;
     let seconds = *took_ms as f64 / 1000.0;
+    let deleted = match summary.deleted {
+        0 => String::new(),
+        deleted => format!(", {deleted} deleted"),
+    };
     let stopped = if summary.interrupted {
         "; stopped before the end"
     } else {
         ""
     };
     Ok(format!(
-        "{added} added, {updated} updated, {unchanged} unchanged, {failed} failed in {seconds:.1} s{stopped}"
+        "{added} added, {updated} updated, {unchanged} unchanged, {failed} failed{deleted} in {seconds:.1} s{stopped}"
     ))
 }

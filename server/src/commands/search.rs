@@ -73,9 +73,6 @@ impl Wanted {
             .map(|name| level(name))
             .collect::<Result<_, _>>()?;
         let (k, level_limits) = limits(&args.k)?;
-        if args.budget == Some(0) {
-            return Err(WrongCall("--budget 0: give at least 1 token".into()).into());
-        }
         let options = options::parse("--set", &args.set)?;
         let request = SearchRequest {
             k,

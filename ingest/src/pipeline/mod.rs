@@ -7,6 +7,8 @@
 //!
 //! Start reading at [`ingest`].
 
+mod watch;
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +28,7 @@ use crate::document::{self, Source, build};
 use crate::extract::ExtractSettings;
 use crate::parse::{Kind, detect};
 use crate::runner::ParseRunner;
+pub use watch::{WatchOptions, watch};
 
 /// Files that one transaction stores at most.
 const BATCH_FILES: usize = 64;
@@ -67,6 +70,8 @@ pub enum Status {
     Unchanged,
     /// It is not stored; an older state of it is as it was.
     Failed,
+    /// Its file is gone, and so is the document.
+    Deleted,
 }
 
 /// One file's line.
@@ -102,6 +107,8 @@ pub struct Summary {
     pub unchanged: u64,
     /// Files that are not stored.
     pub failed: u64,
+    /// Documents of files that are gone.
+    pub deleted: u64,
     /// Chunks of all that are stored.
     pub chunks: u64,
     /// Whether the caller stopped it before the end.
@@ -151,27 +158,33 @@ pub fn ingest(
     let files = find(paths, options)?;
     let worker = Worker::new(database, options, runner)?;
     let mut summary = Summary::default();
+    store_files(&worker, &files, reporter, &mut summary)?;
+    summary.took_ms = started.elapsed().as_millis() as u64;
+    Ok(summary)
+}
+
+/// Stores `files`, and finishes what concerns the store as a whole.
+fn store_files(
+    worker: &Worker<'_>,
+    files: &[Found],
+    reporter: &(dyn Reporter + Sync),
+    summary: &mut Summary,
+) -> Result<(), IngestError> {
     let (sender, receiver) = sync_channel(1);
     std::thread::scope(|scope| {
         // Owned here, so that its end stops the other thread at its next batch.
         let receiver = receiver;
-        scope.spawn(|| prepare_all(&worker, &files, sender));
-        store_all(
-            database,
-            &receiver,
-            files.len() as u64,
-            reporter,
-            &mut summary,
-        )
+        scope.spawn(|| prepare_all(worker, files, sender));
+        let total = files.len() as u64;
+        store_all(worker.database, &receiver, total, reporter, summary)
     })?;
     if !summary.interrupted {
-        match database.finish(reporter) {
+        match worker.database.finish(reporter) {
             Err(locidb::Error::Interrupted) => summary.interrupted = true,
             other => other?,
         }
     }
-    summary.took_ms = started.elapsed().as_millis() as u64;
-    Ok(summary)
+    Ok(())
 }
 
 /// A file to store.
@@ -547,6 +560,7 @@ impl Summary {
             Status::Updated => self.updated += 1,
             Status::Unchanged => self.unchanged += 1,
             Status::Failed => self.failed += 1,
+            Status::Deleted => self.deleted += 1,
         }
         self.chunks += outcome.chunks;
     }
@@ -574,6 +588,85 @@ mod tests {
 
     impl Reporter for StopAfter {
         fn outcome(&self, _: &Outcome) {}
+    }
+
+    /// Changes a folder while it is watched, a step after each look, and keeps what is told.
+    struct Changes<'c> {
+        steps: std::sync::Mutex<Vec<Box<dyn FnOnce() + Send + 'c>>>,
+        told: std::sync::Mutex<Vec<(String, Status)>>,
+    }
+
+    impl Progress for Changes<'_> {
+        fn report(&self, step: &str, _: u64, _: u64) -> ControlFlow<()> {
+            if step != "watching" {
+                return ControlFlow::Continue(());
+            }
+            let mut steps = self.steps.lock().unwrap();
+            match steps.is_empty() {
+                true => ControlFlow::Break(()),
+                false => {
+                    steps.remove(0)();
+                    ControlFlow::Continue(())
+                }
+            }
+        }
+    }
+
+    impl Reporter for Changes<'_> {
+        fn outcome(&self, outcome: &Outcome) {
+            let told = (outcome.document.clone(), outcome.status);
+            self.told.lock().unwrap().push(told);
+        }
+    }
+
+    #[test]
+    fn a_watched_folder_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = folder.path().join("files");
+        fs::create_dir(&files).unwrap();
+        let write = |name: &str, text: &str| fs::write(files.join(name), text).unwrap();
+        write("a.md", "# A\n\nWater.\n");
+        let database = Database::open(folder.path().join("store")).unwrap();
+        let idle = || Box::new(|| {}) as Box<dyn FnOnce() + Send>;
+        let steps: Vec<Box<dyn FnOnce() + Send + '_>> = vec![
+            Box::new(|| write("b.md", "# B\n\nFire.\n")),
+            idle(),
+            idle(),
+            Box::new(|| write("a.md", "# A\n\nWater and wine.\n")),
+            idle(),
+            idle(),
+            Box::new(|| fs::remove_file(files.join("b.md")).unwrap()),
+            idle(),
+            idle(),
+        ];
+        let changes = Changes {
+            steps: steps.into(),
+            told: Vec::new().into(),
+        };
+        let how = WatchOptions {
+            every: std::time::Duration::ZERO,
+            delete: true,
+        };
+        let paths = [files.clone()];
+        let options = IngestOptions::default();
+        let runner = InProcess::default();
+        let summary = watch(&database, &paths, &options, how, &runner, &changes).unwrap();
+        let told = changes.told.into_inner().unwrap();
+        let told: Vec<_> = told
+            .iter()
+            .map(|(key, status)| (&key[..], *status))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("a.md", Status::Added),
+                ("b.md", Status::Added),
+                ("a.md", Status::Updated),
+                ("b.md", Status::Deleted)
+            ]
+        );
+        assert_eq!((summary.added, summary.updated, summary.deleted), (2, 1, 1));
+        assert_eq!(database.stats().documents, 1);
     }
 
     #[test]
