@@ -47,6 +47,7 @@ pub mod intent;
 mod near;
 pub mod plan;
 pub mod prompt;
+mod quoted;
 pub mod rank;
 pub mod request;
 pub mod scope;

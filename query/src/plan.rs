@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fuse::{Fusion, Mixture, candidates_for};
 use crate::intent::{Intent, intent};
+use crate::quoted::Quoted;
 use crate::request::{Rerank, SearchRequest, Strategy, Walk};
 use crate::scope::{Scope, is_quoted, scope};
 
@@ -125,6 +126,8 @@ pub enum Operator {
         /// Hits that are wanted.
         k: usize,
     },
+    /// Moves the chunks that have the question word for word before all others.
+    Quote,
     /// Chooses hits that are unlike each other.
     Diversify {
         /// How much that counts, 0..=1.
@@ -431,6 +434,9 @@ impl Planned<'_> {
                 intent: self.intent,
                 k,
             });
+        }
+        if !self.request.syntax && Quoted::new(&self.request.question).is_some() {
+            self.operators.push(Operator::Quote);
         }
         if let Some(weight) = self.request.diversity.filter(|weight| *weight > 0.0) {
             self.operators.push(Operator::Diversify {

@@ -31,6 +31,7 @@ use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture};
 use crate::intent::Intent;
 use crate::near::near_concepts;
 use crate::plan::{Extent, Operator, Plan, plan};
+use crate::quoted::Quoted;
 use crate::rank;
 use crate::request::{Rerank, SearchRequest, Strategy};
 use crate::tokens::{Counter, estimate};
@@ -46,6 +47,8 @@ const CLIMB_TOKENS: usize = 4000;
 const COMPARED: usize = 5;
 /// Hits that are compared with each other at most.
 const COMPARED_MAX: usize = 500;
+/// The best hits in which the question itself is looked for.
+const QUOTED_MAX: usize = 32;
 
 /// Answers questions. Holds scratch that is used again; share one between threads.
 pub struct Searcher {
@@ -261,6 +264,7 @@ impl Execution<'_, '_> {
             Operator::Narrow { to, keep, more } => self.narrow(*to, *keep, *more),
             Operator::Communities { keep, all } => self.communities(*keep, *all),
             Operator::Rank { rerank, intent, k } => self.rank(rerank, *intent, *k),
+            Operator::Quote => self.quote(),
             Operator::Diversify { weight, k } => self.diversify(*weight, *k),
             Operator::Take { k } => {
                 self.fused.truncate(*k);
@@ -538,6 +542,43 @@ impl Execution<'_, '_> {
             Ok(fused.len())
         };
         run.trace.step("rank", rank, |count| *count).map(drop)
+    }
+
+    /// Moves those of the best that have the question word for word before all others.
+    fn quote(&mut self) -> Result<(), QueryError> {
+        let Some(quoted) = Quoted::new(&self.plan.request.question) else {
+            return Ok(());
+        };
+        let (fused, view, counter) = (&mut self.fused, self.run.view, self.counter);
+        let work = || {
+            let fetch = Fetch::new(view, counter);
+            let mut runs = Vec::with_capacity(fused.len());
+            for (at, hit) in fused.iter().enumerate().take(QUOTED_MAX) {
+                let run = match fetch.get(hit.ordinal) {
+                    // It is left out when it is fetched.
+                    Err(error) if error.is_of_a_row() => 0,
+                    fetched => quoted.run_in(&fetched?.chunk.text),
+                };
+                runs.push((at, run));
+            }
+            // The longest first, else as they were.
+            runs.retain(|&(_, run)| run > 0);
+            runs.sort_by_key(|&(_, run)| std::cmp::Reverse(run));
+            let first: Vec<Fused> = runs.iter().map(|&(at, _)| fused[at]).collect();
+            let is_first = |at: usize| runs.iter().any(|&(other, _)| other == at);
+            let mut rest: Vec<Fused> = Vec::with_capacity(fused.len());
+            rest.extend(
+                fused
+                    .drain(..)
+                    .enumerate()
+                    .filter(|(at, _)| !is_first(*at))
+                    .map(|(_, hit)| hit),
+            );
+            fused.extend(first);
+            fused.extend(rest);
+            Ok(runs.len())
+        };
+        self.run.trace.step("quote", work, |count| *count).map(drop)
     }
 
     /// Chooses among the best those that say something else than the ones before them: by the share of

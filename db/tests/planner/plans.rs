@@ -73,6 +73,7 @@ fn name(operator: &Operator) -> Option<&'static str> {
         Operator::Narrow { .. } => Some("narrow"),
         Operator::Communities { .. } => Some("communities"),
         Operator::Rank { .. } => Some("rank"),
+        Operator::Quote => Some("quote"),
         Operator::Diversify { .. } => Some("diversify"),
         Operator::Take { .. } => None,
         Operator::Fetch => Some("fetch"),

@@ -1,0 +1,152 @@
+//! A question that is a sentence of some passage: that passage comes first, whatever else is like it.
+//!
+//! Whoever pastes a sentence wants the place where it stands. Words are compared as they are written, without regard to
+//! case, signs and white space.
+
+use std::collections::HashMap;
+
+/// Words that a sentence has at least to be looked for.
+const WORDS_MIN: usize = 6;
+/// Words of it that are looked at.
+const WORDS_MAX: usize = 64;
+/// Share of its words that must stand in a passage in a row.
+const SHARE: f32 = 0.6;
+
+/// What a question begins with, in English; one in another language ends with its mark.
+const ASKING: &[&str] = &[
+    "what",
+    "which",
+    "who",
+    "whom",
+    "whose",
+    "when",
+    "where",
+    "why",
+    "how",
+    "is",
+    "are",
+    "was",
+    "were",
+    "do",
+    "does",
+    "did",
+    "can",
+    "could",
+    "should",
+    "would",
+    "will",
+    "has",
+    "have",
+    "had",
+    "find",
+    "show",
+    "list",
+    "tell",
+    "give",
+    "explain",
+    "describe",
+    "compare",
+    "calculate",
+    "name",
+];
+
+/// The words of a statement, by number.
+pub(crate) struct Quoted {
+    numbers: HashMap<String, u32>,
+    words: Vec<u32>,
+}
+
+impl Quoted {
+    /// The words of `question`; `None` where it asks, or is too short to be told from others.
+    pub(crate) fn new(question: &str) -> Option<Quoted> {
+        if question.trim_end().ends_with(['?', '？']) {
+            return None;
+        }
+        let mut numbers = HashMap::new();
+        let mut all = Vec::new();
+        for word in words(question).take(WORDS_MAX) {
+            let next = numbers.len() as u32;
+            all.push(*numbers.entry(word).or_insert(next));
+        }
+        let first = words(question).next()?;
+        let asks = ASKING.contains(&&first[..]);
+        (!asks && all.len() >= WORDS_MIN).then_some(Quoted {
+            numbers,
+            words: all,
+        })
+    }
+
+    /// How many of its words stand in `text` in a row, where these are most of them; else 0.
+    pub(crate) fn run_in(&self, text: &str) -> usize {
+        let mut best = 0;
+        // For each word of the question: how long the row is that ends with it at the last word of the text.
+        let mut rows = vec![0; self.words.len()];
+        for word in words(text) {
+            let number = self.numbers.get(&word);
+            for at in (0..rows.len()).rev() {
+                rows[at] = match number == Some(&self.words[at]) {
+                    true => 1 + at.checked_sub(1).map_or(0, |before| rows[before]),
+                    false => 0,
+                };
+                best = best.max(rows[at]);
+            }
+        }
+        let enough = (self.words.len() as f32 * SHARE).ceil() as usize;
+        match best >= enough.max(WORDS_MIN) {
+            true => best,
+            false => 0,
+        }
+    }
+}
+
+/// Runs of letters and digits, in lower case.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_sentence_is_found_in_the_text_that_has_it() {
+        let quoted = Quoted::new("The kernel maps each page, and then it returns.").unwrap();
+        assert_eq!(
+            quoted.run_in("First. The kernel maps\neach page; and then IT returns to user space."),
+            9
+        );
+        assert_eq!(
+            quoted.run_in("The kernel maps each page and then something else returns."),
+            7
+        );
+        assert_eq!(
+            quoted.run_in("It returns then, and each page is mapped by the kernel."),
+            0
+        );
+        assert!(Quoted::new("What does the kernel map for each page").is_none());
+        assert!(Quoted::new("The kernel maps each page, or does it?").is_none());
+        assert!(Quoted::new("kernel pages map").is_none());
+        assert!(Quoted::new("").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn the_run_is_the_longest_that_both_have(
+            question in prop::collection::vec("[abc]", 6..12),
+            text in prop::collection::vec("[abc]", 0..24),
+        ) {
+            let Some(quoted) = Quoted::new(&question.join(" ")) else { return Ok(()) };
+            let longest = (0..question.len())
+                .flat_map(|from| (from..=question.len()).map(move |to| (from, to)))
+                .filter(|&(from, to)| text.windows((to - from).max(1)).any(|run| run == &question[from..to]))
+                .map(|(from, to)| to - from)
+                .max()
+                .unwrap_or(0);
+            let enough = ((question.len() as f32 * SHARE).ceil() as usize).max(WORDS_MIN);
+            let want = if longest >= enough { longest } else { 0 };
+            prop_assert_eq!(quoted.run_in(&text.join(". ")), want);
+        }
+    }
+}
