@@ -41,8 +41,8 @@ impl<'a> Archive<'a> {
     }
 
     /// The names of all files, in the order of the directory.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.zip.file_names()
+    pub(super) fn names(&self) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
+        self.zip.file_names().filter_map(Result::ok)
     }
 
     /// A file by its name; `None` where there is none of that name.
@@ -103,13 +103,13 @@ pub(super) fn resolve(base: &str, target: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::io::Write;
     use zip::ZipWriter;
     use zip::write::SimpleFileOptions;
 
-    pub(in super::super) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+    pub(in crate::parse) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         for (name, bytes) in files {
             zip.start_file(*name, SimpleFileOptions::default()).unwrap();
