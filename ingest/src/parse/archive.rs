@@ -103,13 +103,13 @@ pub(super) fn resolve(base: &str, target: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::io::Write;
     use zip::ZipWriter;
     use zip::write::SimpleFileOptions;
 
-    pub(in super::super) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+    pub(in crate::parse) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         for (name, bytes) in files {
             zip.start_file(*name, SimpleFileOptions::default()).unwrap();

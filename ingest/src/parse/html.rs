@@ -15,12 +15,11 @@ use scraper::{ElementRef, Html};
 
 use super::decode::decode;
 use super::{Limits, ParseError};
-use crate::tree::ParsedDocument;
+use crate::tree::{Block, ParsedDocument};
 use extract::{Content, Keep, extract};
 
 mod depth;
 mod extract;
-mod inline;
 mod meta;
 
 /// A `<main>` with this many bytes of text is believed without a look at the rest.
@@ -42,6 +41,14 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     };
     meta::apply(&page, &mut document);
     Ok(document)
+}
+
+/// The text and the blocks of a file of a book: everything visible, and pictures, named as the file names them.
+pub(super) fn book_page(source: &str, limits: &Limits) -> Result<(String, Vec<Block>), ParseError> {
+    limits.check_depth(depth::estimate(source))?;
+    let page = Html::parse_document(source);
+    let content = extract(page.root_element(), Keep::Book, limits)?;
+    Ok((content.text, content.blocks))
 }
 
 fn main_content(page: &Html, limits: &Limits) -> Result<Content, ParseError> {

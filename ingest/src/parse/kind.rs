@@ -23,11 +23,11 @@ pub enum Kind {
     Pdf,
     /// Source code.
     Code(Language),
-    /// PowerPoint slides. Not read yet.
+    /// PowerPoint slides.
     Pptx,
-    /// A Word document. Not read yet.
+    /// A Word document.
     Docx,
-    /// An EPUB book. Not read yet.
+    /// An EPUB book.
     Epub,
     /// LaTeX source. Not read yet.
     Latex,
@@ -101,7 +101,11 @@ const EXTENSIONS: &[(&str, Kind)] = &[
     ("ts", Kind::Code(Language::TypeScript)),
     ("tsx", Kind::Code(Language::TypeScript)),
     ("pptx", Kind::Pptx),
+    ("pptm", Kind::Pptx),
+    ("ppsx", Kind::Pptx),
     ("docx", Kind::Docx),
+    ("docm", Kind::Docx),
+    ("dotx", Kind::Docx),
     ("epub", Kind::Epub),
     ("tex", Kind::Latex),
     ("latex", Kind::Latex),
@@ -245,6 +249,7 @@ impl Kind {
     pub fn is_supported(self) -> bool {
         match self {
             Kind::Markdown | Kind::Text | Kind::Html | Kind::Pdf => true,
+            Kind::Pptx | Kind::Docx | Kind::Epub => true,
             Kind::Code(language) => matches!(language, Language::Rust | Language::Python),
             _ => false,
         }

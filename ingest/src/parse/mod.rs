@@ -17,13 +17,22 @@ mod archive;
 mod bounds;
 mod code;
 mod decode;
+mod docx;
+mod epub;
 mod heading;
 mod html;
+mod inline;
 mod kind;
 mod markdown;
+mod numerals;
+mod office;
 mod output;
 mod pdf;
+mod pictures;
+mod pptx;
 mod text;
+mod writer;
+mod xml;
 
 pub use bounds::{Limits, ParseError};
 pub use kind::{Kind, Language, detect};
@@ -67,14 +76,12 @@ pub fn parse_within(
         Kind::Html => html::parse(bytes, limits)?,
         Kind::Pdf => pdf::parse(bytes, limits)?,
         Kind::Code(language) => code::parse(language, bytes, filename.map(file_name), limits)?,
-        Kind::Pptx
-        | Kind::Docx
-        | Kind::Epub
-        | Kind::Latex
-        | Kind::Jats
-        | Kind::Chat
-        | Kind::Subtitles
-        | Kind::Image => return Err(ParseError::Unsupported { kind }),
+        Kind::Pptx => pptx::parse(bytes, limits)?,
+        Kind::Docx => docx::parse(bytes, limits)?,
+        Kind::Epub => epub::parse(bytes, limits)?,
+        Kind::Latex | Kind::Jats | Kind::Chat | Kind::Subtitles | Kind::Image => {
+            return Err(ParseError::Unsupported { kind });
+        }
     };
     document
         .validate()

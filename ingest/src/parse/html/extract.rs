@@ -7,7 +7,7 @@
 use scraper::node::Element;
 use scraper::{ElementRef, Node};
 
-use super::inline::Inline;
+use crate::parse::inline::Inline;
 use crate::parse::output::Blocks;
 use crate::parse::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, MarkKind};
@@ -26,6 +26,8 @@ pub(super) enum Keep {
     Content,
     /// Only what is never shown.
     Everything,
+    /// The same, and pictures are figures.
+    Book,
 }
 
 const NEVER_SHOWN: &[&str] = &[
@@ -171,6 +173,8 @@ struct Walk<'a> {
     row: Row,
     /// Open `header` elements.
     header_depth: usize,
+    /// Pictures that stand in the open block, and follow it: what is said of each, and its address.
+    pictures: Vec<(String, String)>,
 }
 
 /// The table row that is being read.
@@ -192,6 +196,7 @@ impl<'a> Walk<'a> {
             closed_depth: 0,
             row: Row::default(),
             header_depth: 0,
+            pictures: Vec::new(),
         }
     }
 
@@ -213,6 +218,10 @@ impl<'a> Walk<'a> {
     /// Returns whether the element is to be read. If so, `leave` is called for it later.
     fn enter(&mut self, element: ElementRef<'_>) -> Result<bool, ParseError> {
         let name = element.value().name();
+        if self.keep == Keep::Book && matches!(name, "img" | "svg") {
+            self.picture(element)?;
+            return Ok(false);
+        }
         if self.is_left_out(element) {
             return Ok(false);
         }
@@ -345,12 +354,69 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// A picture, or a drawing that shows one. Before any text it is a figure at once, within text after it.
+    fn picture(&mut self, element: ElementRef<'_>) -> Result<(), ParseError> {
+        let shown = element
+            .descendent_elements()
+            .find(|shown| matches!(shown.value().name(), "img" | "image"));
+        let address = shown.and_then(|shown| {
+            let mut all = shown.value().attrs();
+            let address = all.find(|(name, _)| matches!(*name, "src" | "href" | "xlink:href"));
+            address.map(|(_, address)| address)
+        });
+        let said = ["alt", "title", "aria-label"];
+        let said = said.iter().find_map(|name| element.attr(name));
+        let said = said.map(|said| said.split_whitespace().collect::<Vec<_>>().join(" "));
+        let said = said.unwrap_or_default();
+        // Headings are drawn in some books.
+        if matches!(self.roles.last(), Some(BlockKind::Heading(_))) {
+            self.inline.push(&said);
+        }
+        let address = address.filter(|address| !address.starts_with("data:"));
+        let picture = (said, address.unwrap_or_default().to_owned());
+        self.pictures.extend(
+            Some(picture).filter(|(said, address)| !said.is_empty() || !address.is_empty()),
+        );
+        match self.inline.len() == 0 && self.closed_depth == 0 {
+            true => self.flush_pictures(),
+            false => Ok(()),
+        }
+    }
+
+    fn flush_pictures(&mut self) -> Result<(), ParseError> {
+        for (said, address) in std::mem::take(&mut self.pictures) {
+            let file_name = address.rsplit('/').next().unwrap_or_default();
+            if !self.text.is_empty() {
+                self.text.push_str("\n\n");
+            }
+            let start = self.text.len();
+            self.text
+                .push_str(if said.is_empty() { file_name } else { &said });
+            self.limits.check_text(self.text.len())?;
+            self.blocks.push_block(Block {
+                kind: BlockKind::Figure,
+                range: start..self.text.len(),
+                images: Some(address)
+                    .filter(|address| !address.is_empty())
+                    .into_iter()
+                    .collect(),
+                ..Block::default()
+            })?;
+        }
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<(), ParseError> {
         let kind = self.roles.last().cloned();
         self.flush_as(kind.unwrap_or(BlockKind::Paragraph))
     }
 
     fn flush_as(&mut self, kind: BlockKind) -> Result<(), ParseError> {
+        self.flush_text_as(kind)?;
+        self.flush_pictures()
+    }
+
+    fn flush_text_as(&mut self, kind: BlockKind) -> Result<(), ParseError> {
         let (content, mut marks) = self.inline.take();
         let lead = match kind {
             BlockKind::Code(_) => content.len() - content.trim_start_matches(['\n', '\r']).len(),

@@ -1,0 +1,114 @@
+//! Word documents (WordprocessingML; ECMA-376, part 1, 11 and 17).
+//!
+//! The text is new. Headings are known by their styles and numbered as Word numbers them. What is left out: headers and
+//! footers, tables of contents, the codes of fields, deletions that are tracked, hidden text. A note at the foot of a
+//! page is marked `[^1]` in the text and follows at the end of its section as `[^1]: …`; a comment follows its paragraph.
+//!
+//! Pages are those of the last time that Word laid the document out, where the file tells them.
+//!
+//! Start reading at [`parse`]; the walk over the document is in [`body`], over a paragraph in [`run`].
+
+use locidb::storage::records::FileType;
+
+use super::office::{self, Package};
+use super::writer::Writer;
+use super::{Kind, Limits, ParseError};
+use crate::tree::{Block, BlockKind, ParsedDocument};
+use body::{Code, Reader, State};
+use field::Fields;
+use notes::Notes;
+use numbering::Numbering;
+use page::Pages;
+use style::Styles;
+
+mod body;
+mod drawing;
+mod field;
+mod notes;
+mod numbering;
+mod page;
+mod run;
+mod style;
+mod table;
+
+pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
+    let mut package = Package::open(bytes, Kind::Docx, limits)?;
+    let main = package.main_part("word/document.xml")?;
+    let properties = package.properties()?;
+    let relations = package.relations(&main)?;
+    let mut part = |kind| {
+        let path = relations.first(kind);
+        Ok((package.source(path)?, path.unwrap_or_default()))
+    };
+    let (styles, numbering) = (part("styles")?, part("numbering")?);
+    let (footnotes, endnotes) = (part("footnotes")?, part("endnotes")?);
+    let comments = part("comments")?;
+    let source = package.need(&main)?;
+    let tree = package.tree(&source, &main)?;
+    let footnotes = package.tree(&footnotes.0, footnotes.1)?;
+    let endnotes = package.tree(&endnotes.0, endnotes.1)?;
+    let comments = package.tree(&comments.0, comments.1)?;
+    let styles = Styles::read(&package.tree(&styles.0, styles.1)?);
+    let numbering = Numbering::read(&package.tree(&numbering.0, numbering.1)?);
+    let mut reader = Reader {
+        relations: &relations,
+        styles,
+        numbering,
+        notes: Notes::new(&footnotes, &endnotes, &comments),
+        pages: Pages::of(&source),
+        writer: Writer::new(limits),
+        package,
+        limits,
+        fields: Fields::default(),
+        state: State::default(),
+        later: Vec::new(),
+        code: Code::default(),
+        title: None,
+    };
+    reader.read(tree.root_element())?;
+    let (text, mut blocks) = reader.writer.finish();
+    settle_titles(&mut blocks);
+    let mut document = ParsedDocument {
+        file_type: FileType::Docx,
+        title: reader.title.or(properties.title.clone()),
+        text,
+        blocks,
+        assets: reader.package.finish(),
+        ..ParsedDocument::default()
+    };
+    if document.title.is_none() {
+        document.title = first_heading(&document);
+    }
+    office::apply(properties, &mut document);
+    Ok(document)
+}
+
+/// The level that a title has while the others are not known.
+const TITLE_LEVEL: u8 = 0;
+
+/// A title is a heading of level 1; where there are others of that level, all others go one deeper.
+fn settle_titles(blocks: &mut [Block]) {
+    let has = |level| {
+        blocks
+            .iter()
+            .any(|block| block.kind == BlockKind::Heading(level))
+    };
+    let is_deeper = has(TITLE_LEVEL) && has(1);
+    for block in blocks {
+        if let BlockKind::Heading(level) = &mut block.kind {
+            *level += u8::from(*level == TITLE_LEVEL || is_deeper);
+        }
+    }
+}
+
+/// The first heading, where it stands before all else or is the only one of its level.
+fn first_heading(document: &ParsedDocument) -> Option<String> {
+    let is_top = |block: &&Block| block.kind == BlockKind::Heading(1);
+    let mut tops = document.blocks.iter().filter(is_top);
+    let first = tops.next()?;
+    let is_title = first.range.start == 0 || tops.next().is_none();
+    is_title.then(|| document.text[first.range.clone()].to_owned())
+}
+
+#[cfg(test)]
+mod tests;
