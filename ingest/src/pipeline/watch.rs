@@ -13,7 +13,7 @@ use locidb::Database;
 use locidb::storage::DocumentKey;
 
 use super::{
-    Found, IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker, find,
+    IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker, find,
     store_files,
 };
 use crate::runner::ParseRunner;
