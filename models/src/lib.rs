@@ -15,10 +15,14 @@
 mod embedder;
 mod generator;
 pub mod lsa;
+#[cfg(feature = "minilm")]
+mod minilm;
 mod tokenizer;
 
 pub use embedder::{EmbedError, Embedder};
 pub use generator::{GenerateError, Generator};
+#[cfg(feature = "minilm")]
+pub use minilm::{FolderEmbedder, FolderError};
 pub use tokenizer::Tokenizer;
 #[cfg(feature = "tokenizer")]
 pub use tokenizer::{TokenizerError, TokenizerFile};
