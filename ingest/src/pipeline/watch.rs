@@ -13,8 +13,7 @@ use locidb::Database;
 use locidb::storage::DocumentKey;
 
 use super::{
-    IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker, find,
-    store_files,
+    IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker, find, store_files,
 };
 use crate::runner::ParseRunner;
 
