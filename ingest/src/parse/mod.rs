@@ -15,14 +15,20 @@ use crate::tree::ParsedDocument;
 
 mod archive;
 mod bounds;
+mod chat;
 mod code;
 mod decode;
 mod heading;
 mod html;
+mod image;
+mod jats;
 mod kind;
+mod latex;
 mod markdown;
 mod output;
 mod pdf;
+mod running;
+mod subtitles;
 mod text;
 
 pub use bounds::{Limits, ParseError};
@@ -34,8 +40,8 @@ pub const VERSION: u16 = 1;
 
 /// Parses a file within the default [`Limits`].
 ///
-/// `filename`: the file's name or path, where known. It gives source files their title and
-/// nothing else.
+/// `filename`: the file's name or path, where known. It gives source files their title, pictures
+/// their name, and nothing else.
 ///
 /// # Errors
 /// See [`ParseError`].
@@ -67,14 +73,12 @@ pub fn parse_within(
         Kind::Html => html::parse(bytes, limits)?,
         Kind::Pdf => pdf::parse(bytes, limits)?,
         Kind::Code(language) => code::parse(language, bytes, filename.map(file_name), limits)?,
-        Kind::Pptx
-        | Kind::Docx
-        | Kind::Epub
-        | Kind::Latex
-        | Kind::Jats
-        | Kind::Chat
-        | Kind::Subtitles
-        | Kind::Image => return Err(ParseError::Unsupported { kind }),
+        Kind::Latex => latex::parse(bytes, limits)?,
+        Kind::Jats => jats::parse(bytes, limits)?,
+        Kind::Chat => chat::parse(bytes, limits)?,
+        Kind::Subtitles => subtitles::parse(bytes, limits)?,
+        Kind::Image => image::parse(bytes, filename.map(file_name), limits)?,
+        Kind::Pptx | Kind::Docx | Kind::Epub => return Err(ParseError::Unsupported { kind }),
     };
     document
         .validate()
@@ -92,3 +96,5 @@ fn file_name(path: &str) -> &str {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of;
