@@ -1,13 +1,15 @@
 //! What a file is, by its name and its first bytes.
 //!
 //! Bytes that name their format (`%PDF-`, PNG, …) outweigh the extension; the extension outweighs
-//! a look at the text. A zip archive is only told apart by extension or by the names of its first
-//! entries.
+//! a look at the text, but for JSON, XML and plain text (`.txt`), which may hold many things. A zip
+//! archive is only told apart by extension or by the names of its first entries.
 
 use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+use super::{chat, subtitles};
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -29,15 +31,15 @@ pub enum Kind {
     Docx,
     /// An EPUB book.
     Epub,
-    /// LaTeX source. Not read yet.
+    /// LaTeX source.
     Latex,
-    /// A JATS article. Not read yet.
+    /// A JATS article.
     Jats,
-    /// A chat transcript as JSON. Not read yet.
+    /// A chat transcript: JSON, or text with a speaker's name before each turn.
     Chat,
-    /// SubRip or WebVTT subtitles. Not read yet.
+    /// SubRip or WebVTT subtitles, or timed sentences as JSON.
     Subtitles,
-    /// A picture. Not read yet.
+    /// A picture.
     Image,
 }
 
@@ -189,17 +191,51 @@ fn by_magic(head: &[u8], extension: Option<&str>) -> Option<Kind> {
 fn by_extension(extension: &str, head: &[u8]) -> Option<Kind> {
     match extension {
         "xml" => (contains(head, b"<article") || contains(head, b"JATS")).then_some(Kind::Jats),
-        "json" => {
-            let keys: [&[u8]; 3] = [b"\"role\"", b"\"messages\"", b"\"conversations\""];
-            keys.iter()
-                .any(|key| contains(head, key))
-                .then_some(Kind::Chat)
-        }
+        "json" => by_json(head),
+        "jsonl" if !head.is_empty() => by_json(head),
+        "txt" | "text" | "log" => Some(by_turns(&valid(head)).unwrap_or(Kind::Text)),
         _ => EXTENSIONS
             .iter()
             .find(|(e, _)| *e == extension)
             .map(|&(_, kind)| kind),
     }
+}
+
+/// What JSON is: by the keys of its objects.
+fn by_json(head: &[u8]) -> Option<Kind> {
+    let has = |key: &&[u8]| contains(head, key);
+    let chat: [&[u8]; 5] = [
+        b"\"role\"",
+        b"\"messages\"",
+        b"\"conversations\"",
+        b"\"conversation\"",
+        b"\"chat_messages\"",
+    ];
+    // Keys that say so only together.
+    let pairs: [[&[u8]; 2]; 3] = [
+        [b"\"mapping\"", b"\"create_time\""],
+        [b"\"turns\"", b"\"question_id\""],
+        [b"\"turns\"", b"\"choices\""],
+    ];
+    if chat.iter().any(has) || pairs.iter().any(|pair| pair.iter().all(has)) {
+        return Some(Kind::Chat);
+    }
+    subtitles::is_timed(&valid(head)).then_some(Kind::Subtitles)
+}
+
+/// What text is whose lines begin with times or with the names of speakers.
+fn by_turns(text: &str) -> Option<Kind> {
+    if subtitles::is_subtitles(text) {
+        return Some(Kind::Subtitles);
+    }
+    chat::is_chat(text).then_some(Kind::Chat)
+}
+
+/// The text of a head, as far as it is any. The head may have been cut inside a character.
+fn valid(head: &[u8]) -> String {
+    String::from_utf8_lossy(head)
+        .trim_start_matches('\u{feff}')
+        .to_owned()
 }
 
 fn by_text(head: &[u8]) -> Option<Kind> {
@@ -216,8 +252,23 @@ fn by_text(head: &[u8]) -> Option<Kind> {
     };
     let start = valid.trim_start_matches('\u{feff}').trim_start();
     let opening = start.get(..15).unwrap_or(start).to_ascii_lowercase();
-    let html = opening.starts_with("<!doctype html") || opening.starts_with("<html");
-    Some(if html { Kind::Html } else { Kind::Text })
+    if opening.starts_with("<!doctype html") || opening.starts_with("<html") {
+        return Some(Kind::Html);
+    }
+    if start.starts_with("<?xml")
+        || start.starts_with("<!DOCTYPE article")
+        || start.starts_with("<article")
+    {
+        return Some(if contains(head, b"<article") {
+            Kind::Jats
+        } else {
+            Kind::Text
+        });
+    }
+    if start.starts_with("\\documentclass") {
+        return Some(Kind::Latex);
+    }
+    Some(by_turns(start).unwrap_or(Kind::Text))
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
@@ -249,9 +300,9 @@ impl Kind {
     pub fn is_supported(self) -> bool {
         match self {
             Kind::Markdown | Kind::Text | Kind::Html | Kind::Pdf => true,
-            Kind::Pptx | Kind::Docx | Kind::Epub => true,
+            Kind::Pptx | Kind::Docx | Kind::Epub | Kind::Latex | Kind::Jats => true,
+            Kind::Chat | Kind::Subtitles | Kind::Image => true,
             Kind::Code(language) => matches!(language, Language::Rust | Language::Python),
-            _ => false,
         }
     }
 

@@ -15,14 +15,18 @@ use crate::tree::ParsedDocument;
 
 mod archive;
 mod bounds;
+mod chat;
 mod code;
 mod decode;
 mod docx;
 mod epub;
 mod heading;
 mod html;
+mod image;
 mod inline;
+mod jats;
 mod kind;
+mod latex;
 mod markdown;
 mod numerals;
 mod office;
@@ -30,6 +34,8 @@ mod output;
 mod pdf;
 mod pictures;
 mod pptx;
+mod running;
+mod subtitles;
 mod text;
 mod writer;
 mod xml;
@@ -43,8 +49,8 @@ pub const VERSION: u16 = 1;
 
 /// Parses a file within the default [`Limits`].
 ///
-/// `filename`: the file's name or path, where known. It gives source files their title and
-/// nothing else.
+/// `filename`: the file's name or path, where known. It gives source files their title, pictures
+/// their name, and nothing else.
 ///
 /// # Errors
 /// See [`ParseError`].
@@ -79,9 +85,11 @@ pub fn parse_within(
         Kind::Pptx => pptx::parse(bytes, limits)?,
         Kind::Docx => docx::parse(bytes, limits)?,
         Kind::Epub => epub::parse(bytes, limits)?,
-        Kind::Latex | Kind::Jats | Kind::Chat | Kind::Subtitles | Kind::Image => {
-            return Err(ParseError::Unsupported { kind });
-        }
+        Kind::Latex => latex::parse(bytes, limits)?,
+        Kind::Jats => jats::parse(bytes, limits)?,
+        Kind::Chat => chat::parse(bytes, limits)?,
+        Kind::Subtitles => subtitles::parse(bytes, limits)?,
+        Kind::Image => image::parse(bytes, filename.map(file_name), limits)?,
     };
     document
         .validate()
@@ -99,3 +107,5 @@ fn file_name(path: &str) -> &str {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of;

@@ -1,0 +1,52 @@
+//! LaTeX source: what a reader of the printed page sees, as far as one file tells it.
+//!
+//! The text is new. It is made in three steps, each a pass over the whole file:
+//!
+//! 1. [`source`]: comments go, and what is printed letter by letter (`verbatim`, `\verb`) is set aside;
+//! 2. [`macros`]: the file's own commands are expanded, within bounds;
+//! 3. [`walk`]: commands and environments become blocks. Formulas keep their source, without labels.
+//!
+//! Other files (`\input`, `\bibliography`) are not read. A file without `\begin{document}` is a chapter of a larger
+//! work and is read from its start. Numbers of sections, theorems and equations are known only to LaTeX: a reference
+//! shows its label instead (`\ref{sec:intro}` is `intro`), and a theorem only its name.
+//!
+//! Start reading at [`parse`].
+
+use locidb::storage::records::FileType;
+
+use super::decode::decode;
+use super::{Limits, ParseError};
+use crate::tree::ParsedDocument;
+
+mod algorithm;
+mod bibliography;
+mod citations;
+mod commands;
+mod front;
+mod letters;
+mod macros;
+mod pairs;
+mod reader;
+mod source;
+mod tables;
+mod walk;
+
+pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
+    let decoded = decode(bytes, limits)?;
+    let source = source::prepare(&decoded.text[decoded.start..]);
+    let text = macros::expand(&source.text, limits)?;
+    let pairs = pairs::Pairs::of(&text, limits)?;
+    let mut document = ParsedDocument {
+        file_type: FileType::Latex,
+        ..ParsedDocument::default()
+    };
+    let reader = reader::Reader::new(&text, &pairs);
+    walk::write(&reader, &source.raws, &mut document, limits)?;
+    match document.blocks.is_empty() && document.title.is_none() {
+        true => Err(ParseError::Empty),
+        false => Ok(document),
+    }
+}
+
+#[cfg(test)]
+mod tests;
