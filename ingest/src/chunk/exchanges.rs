@@ -54,6 +54,17 @@ const FOLLOW_UPS: &[&str] = &[
 /// Who sets the scene rather than asks.
 const SCENE: &[&str] = &["system", "tool", "developer"];
 
+/// Whether several speakers take turns in a document.
+pub(super) fn is_talk(parsed: &ParsedDocument) -> bool {
+    let mut speakers = parsed.blocks.iter().filter_map(|block| match &block.kind {
+        BlockKind::Turn { speaker } if !speaker.is_empty() => Some(speaker),
+        _ => None,
+    });
+    speakers
+        .next()
+        .is_some_and(|first| speakers.any(|other| other != first))
+}
+
 /// A run of units that one speaker says.
 struct Turn {
     units: Range<usize>,
@@ -181,6 +192,7 @@ fn turns(parsed: &ParsedDocument, units: &[Unit], run: Range<usize>) -> Vec<Turn
                 turn.speaker = speaker;
             }
             (Some(turn), None) if !is_heading => turn.units.end = at + 1,
+            (Some(turn), Some(speaker)) if turn.speaker == speaker => turn.units.end = at + 1,
             (last, speaker) => {
                 let opens = is_heading || last.is_none();
                 turns.push(Turn {

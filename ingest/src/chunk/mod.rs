@@ -44,7 +44,7 @@ use locidb::NewChunk;
 use locidb::storage::records::{ChunkRecord, ChunkType, ContentType, FileType, Level};
 
 use crate::summary::summary;
-use crate::tree::{Block, BlockKind, ParsedDocument};
+use crate::tree::{BlockKind, ParsedDocument};
 use crate::{classify, kinds, prose, terms, tokens};
 use marks::Marks;
 use numbering::place;
@@ -80,14 +80,13 @@ enum Way {
 
 impl Way {
     fn of(parsed: &ParsedDocument, mode: Chunking) -> Way {
-        let is_turn = |block: &Block| matches!(block.kind, BlockKind::Turn { .. });
         match (mode, parsed.file_type) {
             (Chunking::Hierarchical, _) => Way::Papers,
             (_, FileType::Code) => Way::Definitions,
             (Chunking::ThreeLevel, _) => Way::ThreeLevel,
             (_, FileType::Pptx) => Way::Slides,
             (_, FileType::Markdown | FileType::Html) => Way::Pages,
-            _ if parsed.blocks.iter().any(is_turn) => Way::Exchanges,
+            _ if exchanges::is_talk(parsed) => Way::Exchanges,
             _ => Way::Papers,
         }
     }

@@ -45,15 +45,33 @@ pub(super) fn parts(
     units: &[Unit],
     run: Range<usize>,
 ) -> Vec<Range<usize>> {
-    runs_by(run, |at| {
+    let part_of = |at: usize| {
         let unit = &units[at];
         let kind = parsed.blocks.get(unit.block).map(|block| &block.kind);
-        let alone = match (unit.kind, kind) {
-            (UnitKind::Atom(_), _) | (_, Some(BlockKind::Aside)) => Some(unit.block),
-            _ => None,
+        let part = match (unit.kind, kind) {
+            (UnitKind::Atom(_), _) => Part::Atom(unit.block),
+            (_, Some(BlockKind::Aside)) => Part::Notes,
+            _ => Part::Text,
         };
-        (slide_of(parsed, unit), alone)
+        (slide_of(parsed, unit), part)
+    };
+    let end = run.end;
+    runs_by(run, |at| {
+        // A title goes with what stands under it.
+        let mut under = (at..end).skip_while(|&next| units[next].is_heading());
+        let same_slide =
+            |next: &usize| slide_of(parsed, &units[*next]) == slide_of(parsed, &units[at]);
+        part_of(under.next().filter(same_slide).unwrap_or(at))
     })
+}
+
+/// What of a slide a unit belongs to.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Text,
+    Notes,
+    /// A table, picture or code, by its block.
+    Atom(usize),
 }
 
 fn slide_of(parsed: &ParsedDocument, unit: &Unit) -> Option<u32> {
@@ -64,7 +82,10 @@ fn slide_of(parsed: &ParsedDocument, unit: &Unit) -> Option<u32> {
 fn title(parsed: &ParsedDocument, slide: &[Unit]) -> BTreeMap<String, u32> {
     let heading = slide.iter().find(|unit| unit.is_heading());
     let text = heading.map_or("", |unit| &parsed.text[unit.range.clone()]);
-    counts(&prose::visible(text, parsed.file_type))
+    let mut counts = counts(&prose::visible(text, parsed.file_type));
+    // What a slide without a title is called by its number.
+    counts.remove("slide");
+    counts
 }
 
 /// The content words of a text, each with how often it stands there.

@@ -404,8 +404,7 @@ fn slides_are_parents_and_those_of_like_titles_are_one() {
                 "Garbage collection\n\nMark and sweep\n\nGarbage collection (2/2)\n\n| a | b |\n\nGenerations"
             ),
             (Level::Paragraph, 2, "Garbage collection\n\nMark and sweep"),
-            (Level::Paragraph, 3, "Garbage collection (2/2)"),
-            (Level::Paragraph, 3, "| a | b |"),
+            (Level::Paragraph, 3, "Garbage collection (2/2)\n\n| a | b |"),
             (Level::Paragraph, 3, "Generations"),
         ]
     );
