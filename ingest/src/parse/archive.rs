@@ -41,8 +41,8 @@ impl<'a> Archive<'a> {
     }
 
     /// The names of all files, in the order of the directory.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.zip.file_names()
+    pub(super) fn names(&self) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
+        self.zip.file_names().filter_map(Result::ok)
     }
 
     /// A file by its name; `None` where there is none of that name.

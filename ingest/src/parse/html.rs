@@ -1,9 +1,12 @@
 //! HTML: what a reader of the page sees, without the site around it.
 //!
 //! The text is new: blocks joined by an empty line, white space collapsed, `pre` kept as it is,
-//! table rows as lines whose cells are joined by ` | `. Scripts, styles, menus, footers and hidden
-//! elements are left out; reading keeps to `<main>` or the only `<article>` where that holds the
-//! bulk of the page, and takes everything visible where all of it looks like decoration.
+//! tables of data as rows of Markdown. Scripts, styles, menus, banners, footers and hidden elements
+//! are left out ([`furniture`]); reading keeps to `<main>` or the only `<article>` where that holds
+//! the bulk of the page, and takes everything visible where all of it looks like decoration.
+//!
+//! Pictures that say something are figures, named by the address that the page gives them; their
+//! bytes are elsewhere. Lists of notes are footnotes, lists of works are references.
 //!
 //! The tree is walked with a cursor, never by recursion, and its depth is bounded before it is
 //! built ([`depth`]), because building costs length × depth.
@@ -15,13 +18,16 @@ use scraper::{ElementRef, Html};
 
 use super::decode::decode;
 use super::{Limits, ParseError};
-use crate::tree::ParsedDocument;
+use crate::tree::{Block, ParsedDocument};
 use extract::{Content, Keep, extract};
 
 mod depth;
 mod extract;
-mod inline;
+mod formula;
+mod furniture;
 mod meta;
+mod picture;
+mod table;
 
 /// A `<main>` with this many bytes of text is believed without a look at the rest.
 const MAIN_BYTES_MIN: usize = 250;
@@ -42,6 +48,15 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     };
     meta::apply(&page, &mut document);
     Ok(document)
+}
+
+/// The text and the blocks of a file of a book: everything visible, and pictures, named as the file names them.
+#[cfg_attr(not(test), expect(dead_code, reason = "books are not read yet"))]
+pub(super) fn book_page(source: &str, limits: &Limits) -> Result<(String, Vec<Block>), ParseError> {
+    limits.check_depth(depth::estimate(source))?;
+    let page = Html::parse_document(source);
+    let content = extract(page.root_element(), Keep::Book, limits)?;
+    Ok((content.text, content.blocks))
 }
 
 fn main_content(page: &Html, limits: &Limits) -> Result<Content, ParseError> {

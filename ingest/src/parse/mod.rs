@@ -19,18 +19,21 @@ mod code;
 mod decode;
 mod heading;
 mod html;
+mod inline;
 mod kind;
+mod language;
 mod markdown;
 mod output;
 mod pdf;
 mod text;
 
 pub use bounds::{Limits, ParseError};
-pub use kind::{Kind, Language, detect};
+pub use kind::{Kind, detect};
+pub use language::Language;
 
 /// Version of the parsers as a whole. A change of any parser's output raises it, and documents
 /// parsed by an older version are parsed again when their file is next ingested.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Parses a file within the default [`Limits`].
 ///
