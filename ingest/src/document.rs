@@ -109,6 +109,17 @@ pub fn build(
     } = parsed;
     let mut free: std::collections::BTreeMap<String, String> = metadata.into_iter().collect();
     let known = |free: &mut std::collections::BTreeMap<String, String>, key: &str| free.remove(key);
+    let listed = |free: &mut std::collections::BTreeMap<String, String>, key: &str| {
+        let stated = free.remove(key).unwrap_or_default();
+        let parts = stated.split(';').map(str::trim);
+        parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let tags = listed(&mut free, "tags");
+    let stated_address = known(&mut free, "address");
+    let stated_category = known(&mut free, "category");
     let record = DocumentRecord {
         venue: known(&mut free, "venue"),
         doi: known(&mut free, "doi"),
@@ -117,17 +128,17 @@ pub fn build(
         collection: source.collection,
         key: source.key,
         filename: source.filename,
-        address: source.address,
-        category: source.category,
+        address: source.address.or(stated_address),
+        category: source.category.or(stated_category),
+        difficulty: known(&mut free, "difficulty").or(difficulty),
+        prerequisites: stated(listed(&mut free, "prerequisites"), prerequisites),
+        learning_outcomes: stated(listed(&mut free, "learning_outcomes"), learning_outcomes),
         title,
         year,
         authors,
         file_type,
-        topics,
+        topics: if tags.is_empty() { topics } else { tags },
         summary,
-        difficulty,
-        prerequisites,
-        learning_outcomes,
         parser: settings.signature(),
         metadata: {
             free.extend(source.metadata);
@@ -152,6 +163,14 @@ pub fn build(
             })
             .collect(),
         ..NewDocument::default()
+    }
+}
+
+/// What the file states, else what was found in its text.
+fn stated(stated: Vec<String>, found: Vec<String>) -> Vec<String> {
+    match stated.is_empty() {
+        true => found,
+        false => stated,
     }
 }
 
@@ -271,6 +290,40 @@ mod tests {
         let made = build(rendered, Vec::new(), source, &Settings::default());
         assert_eq!(made.text.as_deref(), Some(text));
         assert_eq!(made.record.title.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn stated_metadata_fills_the_fields_of_the_record() {
+        let stated = [
+            ("address", "https://x.org/"),
+            ("category", "maths"),
+            ("tags", "heaps; trees"),
+            ("difficulty", "hard"),
+            ("prerequisites", "a; b, c"),
+            ("learning_outcomes", "d"),
+            ("note", "e"),
+        ];
+        let parsed = ParsedDocument {
+            text: "The heap.".into(),
+            metadata: stated.map(|(k, v)| (k.into(), v.into())).to_vec(),
+            ..ParsedDocument::default()
+        };
+        let build = |source| build(parsed.clone(), Vec::new(), source, &Settings::default()).record;
+        let record = build(Source::default());
+        assert_eq!(record.address.as_deref(), Some("https://x.org/"));
+        assert_eq!(record.category.as_deref(), Some("maths"));
+        assert_eq!(record.topics, ["heaps", "trees"]);
+        assert_eq!(record.difficulty.as_deref(), Some("hard"));
+        assert_eq!(record.prerequisites, ["a", "b, c"]);
+        assert_eq!(record.learning_outcomes, ["d"]);
+        assert_eq!(record.metadata, [("note".into(), "e".into())]);
+        let given = build(Source {
+            address: Some("https://y.org/".into()),
+            category: Some("other".into()),
+            ..Source::default()
+        });
+        assert_eq!(given.address.as_deref(), Some("https://y.org/"));
+        assert_eq!(given.category.as_deref(), Some("other"));
     }
 
     #[test]

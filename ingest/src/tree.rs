@@ -106,8 +106,8 @@ pub enum BlockKind {
     Definition {
         /// Qualified name (`Stack::push`, `Stack.push`); empty for a run of loose statements.
         symbol: String,
-        /// `function`, `method`, `class`, `struct`, `enum`, `trait`, `impl`, `module`, `const`,
-        /// `imports`, `other`.
+        /// `function`, `method`, `class`, `struct`, `union`, `enum`, `trait`, `interface`, `type`,
+        /// `impl`, `module`, `macro`, `const`, `imports`, `other`.
         what: String,
     },
 }

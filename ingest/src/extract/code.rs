@@ -92,7 +92,16 @@ const TRIVIAL: &[&str] = &[
 fn is_worth(symbol: &str, what: &str) -> bool {
     let named = matches!(
         what,
-        "function" | "method" | "class" | "struct" | "enum" | "trait" | "union" | "macro" | "type"
+        "function"
+            | "method"
+            | "class"
+            | "struct"
+            | "enum"
+            | "trait"
+            | "interface"
+            | "union"
+            | "macro"
+            | "type"
     );
     let of_tests = symbol
         .split("::")
@@ -104,7 +113,7 @@ fn is_worth(symbol: &str, what: &str) -> bool {
 fn is_type(what: &str) -> bool {
     matches!(
         what,
-        "class" | "struct" | "enum" | "trait" | "union" | "type"
+        "class" | "struct" | "enum" | "trait" | "interface" | "union" | "type"
     )
 }
 

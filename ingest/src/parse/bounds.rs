@@ -71,12 +71,6 @@ pub(super) fn within(what: &str, got: usize, most: usize) -> Result<(), ParseErr
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// The format is known and not read yet. Convert the file to PDF, HTML, Markdown or text.
-    #[error("{kind} files are not supported yet; convert the file to PDF, HTML, Markdown or text")]
-    Unsupported {
-        /// What the file is.
-        kind: Kind,
-    },
     /// A bound of [`Limits`] was passed. Split the file, or raise the limit if it is trusted.
     #[error("the file has {got} {what}, at most {most} are allowed; split it or raise the limit")]
     TooLarge {

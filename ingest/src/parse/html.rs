@@ -1,9 +1,12 @@
 //! HTML: what a reader of the page sees, without the site around it.
 //!
 //! The text is new: blocks joined by an empty line, white space collapsed, `pre` kept as it is,
-//! table rows as lines whose cells are joined by ` | `. Scripts, styles, menus, footers and hidden
-//! elements are left out; reading keeps to `<main>` or the only `<article>` where that holds the
-//! bulk of the page, and takes everything visible where all of it looks like decoration.
+//! tables of data as rows of Markdown. Scripts, styles, menus, banners, footers and hidden elements
+//! are left out ([`furniture`]); reading keeps to `<main>` or the only `<article>` where that holds
+//! the bulk of the page, and takes everything visible where all of it looks like decoration.
+//!
+//! Pictures that say something are figures, named by the address that the page gives them; their
+//! bytes are elsewhere. Lists of notes are footnotes, lists of works are references.
 //!
 //! The tree is walked with a cursor, never by recursion, and its depth is bounded before it is
 //! built ([`depth`]), because building costs length × depth.
@@ -20,7 +23,11 @@ use extract::{Content, Keep, extract};
 
 mod depth;
 mod extract;
+mod formula;
+mod furniture;
 mod meta;
+mod picture;
+mod table;
 
 /// A `<main>` with this many bytes of text is believed without a look at the rest.
 const MAIN_BYTES_MIN: usize = 250;

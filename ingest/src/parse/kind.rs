@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{chat, subtitles};
+use super::{Language, chat, subtitles};
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -43,29 +43,6 @@ pub enum Kind {
     Image,
 }
 
-/// A programming language. [`Language::Rust`] and [`Language::Python`] are read; the others are
-/// recognised only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Language {
-    Rust,
-    Python,
-    C,
-    Cpp,
-    CSharp,
-    Go,
-    Java,
-    JavaScript,
-    Kotlin,
-    Php,
-    Ruby,
-    Scala,
-    Shell,
-    Swift,
-    TypeScript,
-}
-
 /// Extension (lower case) to kind. The first extension of a kind is the usual one.
 const EXTENSIONS: &[(&str, Kind)] = &[
     ("md", Kind::Markdown),
@@ -79,29 +56,6 @@ const EXTENSIONS: &[(&str, Kind)] = &[
     ("htm", Kind::Html),
     ("xhtml", Kind::Html),
     ("pdf", Kind::Pdf),
-    ("rs", Kind::Code(Language::Rust)),
-    ("py", Kind::Code(Language::Python)),
-    ("pyi", Kind::Code(Language::Python)),
-    ("c", Kind::Code(Language::C)),
-    ("h", Kind::Code(Language::C)),
-    ("cc", Kind::Code(Language::Cpp)),
-    ("cpp", Kind::Code(Language::Cpp)),
-    ("cxx", Kind::Code(Language::Cpp)),
-    ("hpp", Kind::Code(Language::Cpp)),
-    ("cs", Kind::Code(Language::CSharp)),
-    ("go", Kind::Code(Language::Go)),
-    ("java", Kind::Code(Language::Java)),
-    ("js", Kind::Code(Language::JavaScript)),
-    ("mjs", Kind::Code(Language::JavaScript)),
-    ("jsx", Kind::Code(Language::JavaScript)),
-    ("kt", Kind::Code(Language::Kotlin)),
-    ("php", Kind::Code(Language::Php)),
-    ("rb", Kind::Code(Language::Ruby)),
-    ("scala", Kind::Code(Language::Scala)),
-    ("sh", Kind::Code(Language::Shell)),
-    ("swift", Kind::Code(Language::Swift)),
-    ("ts", Kind::Code(Language::TypeScript)),
-    ("tsx", Kind::Code(Language::TypeScript)),
     ("pptx", Kind::Pptx),
     ("pptm", Kind::Pptx),
     ("ppsx", Kind::Pptx),
@@ -146,19 +100,25 @@ const ZIP_ENTRIES: &[(&str, Kind)] = &[
 /// How far into a file its PDF signature may stand (the format's own appendix says 1,024).
 const PDF_SIGNATURE_WITHIN: usize = 1024;
 
-/// Tells a file's kind, or `None` when it is nothing that this crate reads or plans to read.
+/// How much of a file is looked at.
+const HEAD_MAX: usize = 64 << 10;
+
+/// Tells a file's kind, or `None` when it is nothing that this crate reads.
 ///
-/// `path`: only its last part matters. `head`: the first bytes; 4 KiB are plenty, fewer do.
-/// A file without an extension is text when its head is valid UTF-8 without zero bytes.
+/// `path`: only its last part matters. `head`: the first bytes; 64 KiB of them are looked at, 4 KiB are plenty, fewer do.
+/// A file without an extension is source code when its first line names an interpreter, and text
+/// when its head is valid UTF-8 without zero bytes.
 pub fn detect(path: &Path, head: &[u8]) -> Option<Kind> {
+    let head = &head[..head.len().min(HEAD_MAX)];
     let extension = path
         .extension()
         .and_then(|e| e.to_str())
         .map(str::to_ascii_lowercase);
     by_magic(head, extension.as_deref())
+        .or_else(|| by_name(path))
         .or_else(|| by_extension(extension.as_deref()?, head))
         .or_else(|| match extension {
-            None => by_text(head),
+            None => by_shebang(head).or_else(|| by_text(head)),
             Some(_) => None,
         })
 }
@@ -197,7 +157,8 @@ fn by_extension(extension: &str, head: &[u8]) -> Option<Kind> {
         _ => EXTENSIONS
             .iter()
             .find(|(e, _)| *e == extension)
-            .map(|&(_, kind)| kind),
+            .map(|&(_, kind)| kind)
+            .or_else(|| Language::of_ending(extension).map(Kind::Code)),
     }
 }
 
@@ -236,6 +197,15 @@ fn valid(head: &[u8]) -> String {
     String::from_utf8_lossy(head)
         .trim_start_matches('\u{feff}')
         .to_owned()
+}
+
+fn by_name(path: &Path) -> Option<Kind> {
+    let name = path.file_name()?.to_str()?;
+    Language::of_file_name(name).map(Kind::Code)
+}
+
+fn by_shebang(head: &[u8]) -> Option<Kind> {
+    Language::of_shebang(head).map(Kind::Code)
 }
 
 fn by_text(head: &[u8]) -> Option<Kind> {
@@ -296,16 +266,6 @@ impl Kind {
         Some(named)
     }
 
-    /// Whether [`super::parse`] reads it.
-    pub fn is_supported(self) -> bool {
-        match self {
-            Kind::Markdown | Kind::Text | Kind::Html | Kind::Pdf => true,
-            Kind::Pptx | Kind::Docx | Kind::Epub | Kind::Latex | Kind::Jats => true,
-            Kind::Chat | Kind::Subtitles | Kind::Image => true,
-            Kind::Code(language) => matches!(language, Language::Rust | Language::Python),
-        }
-    }
-
     /// A short name; [`Kind::from_name`] reads it back.
     pub fn name(self) -> &'static str {
         match self {
@@ -331,48 +291,6 @@ impl fmt::Display for Kind {
         match self {
             Kind::Code(language) => write!(f, "{} source", language.name()),
             _ => f.write_str(self.name()),
-        }
-    }
-}
-
-impl Language {
-    /// Every language.
-    pub const ALL: &[Language] = &[
-        Language::Rust,
-        Language::Python,
-        Language::C,
-        Language::Cpp,
-        Language::CSharp,
-        Language::Go,
-        Language::Java,
-        Language::JavaScript,
-        Language::Kotlin,
-        Language::Php,
-        Language::Ruby,
-        Language::Scala,
-        Language::Shell,
-        Language::Swift,
-        Language::TypeScript,
-    ];
-
-    /// Its name in lower case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Language::Rust => "rust",
-            Language::Python => "python",
-            Language::C => "c",
-            Language::Cpp => "cpp",
-            Language::CSharp => "csharp",
-            Language::Go => "go",
-            Language::Java => "java",
-            Language::JavaScript => "javascript",
-            Language::Kotlin => "kotlin",
-            Language::Php => "php",
-            Language::Ruby => "ruby",
-            Language::Scala => "scala",
-            Language::Shell => "shell",
-            Language::Swift => "swift",
-            Language::TypeScript => "typescript",
         }
     }
 }

@@ -6,12 +6,15 @@
 //! - a list item begins at its marker and ends before the first block nested in it, which follows
 //!   as a block of its own (an item's later paragraphs are [`BlockKind::Paragraph`]s);
 //! - code is what stands between its fences; a table is all of its lines;
-//! - a paragraph that is one picture is a caption (its alternative text), one that is a displayed
-//!   formula an equation;
-//! - raw HTML is a paragraph where it shows words, and vanishes where it does not.
+//! - a paragraph of nothing but pictures is a figure (of one picture, its alternative text);
+//! - a formula on lines of its own (`$$`, `\[`, a fence of `math`) is an equation, with its marks,
+//!   and parts the paragraph that it stands in;
+//! - a note's first block begins at its mark; an admonition is running prose;
+//! - raw HTML is a paragraph where it shows words, a figure where it shows only a picture, and
+//!   vanishes where it shows neither.
 //!
-//! Inside quotations and list items, headings open no section. Front matter (`---` and
-//! `key: value` lines) fills title, authors, year and metadata.
+//! Inside quotations and list items, headings open no section. Front matter (YAML between `---`,
+//! TOML between `+++`) fills title, authors, year and metadata.
 //!
 //! Start reading at [`Reader::event`].
 
@@ -23,9 +26,11 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use super::decode::decode;
 use super::output::{Blocks, trimmed, trimmed_end};
 use super::{Limits, ParseError};
-use crate::tree::{BlockKind, Mark, MarkKind, ParsedDocument};
+use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
+use leaf::{Leaf, equations, within_fences};
 
 mod front_matter;
+mod leaf;
 
 pub(super) use front_matter::year;
 
@@ -37,7 +42,9 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_MATH
-        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
+        | Options::ENABLE_GFM
+        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
+        | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
     let mut reader = Reader::new(source, limits);
     for (event, range) in Parser::new_ext(source, options).into_offset_iter() {
         reader.event(&event, range)?;
@@ -54,6 +61,9 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     Ok(document)
 }
 
+/// How books in Markdown mark captions, which it has no sign for.
+const CAPTION: &str = "<span class=\"caption\">";
+
 struct Reader<'a> {
     source: &'a str,
     limits: &'a Limits,
@@ -61,7 +71,14 @@ struct Reader<'a> {
     /// Open containers of any kind.
     depth: usize,
     item_depth: usize,
-    quote_depth: usize,
+    /// What open quotations and admonitions make of prose, innermost last.
+    quotes: Vec<BlockKind>,
+    /// Open notes.
+    note_depth: usize,
+    /// Where a note begins that has no block yet.
+    note_start: Option<usize>,
+    /// Whether the block before opens an admonition whose text is indented.
+    is_admonition_open: bool,
     /// Where the marker of a list item stands that has no block yet.
     item_start: Option<usize>,
     /// The block whose running text is being read.
@@ -72,19 +89,6 @@ struct Reader<'a> {
     raw: Option<Raw>,
     title: Option<Range<usize>>,
     front_matter: Range<usize>,
-}
-
-struct Leaf {
-    kind: BlockKind,
-    range: Option<Range<usize>>,
-    marks: Vec<Mark>,
-    has_words: bool,
-    /// Inline events and containers that are not inside another container.
-    units: usize,
-    /// What is visible of the last container among them.
-    last_span: Option<Range<usize>>,
-    /// The last picture or displayed formula, and what the block is if it holds no more than that.
-    special: Option<(BlockKind, Range<usize>)>,
 }
 
 struct Span {
@@ -106,6 +110,9 @@ struct Raw {
 
 enum RawKind {
     Code(Option<String>),
+    /// A fence of `math`, with its fences.
+    Math(Range<usize>),
+    Indented,
     FrontMatter,
     Html,
 }
@@ -118,7 +125,10 @@ impl<'a> Reader<'a> {
             blocks: Blocks::new(limits),
             depth: 0,
             item_depth: 0,
-            quote_depth: 0,
+            quotes: Vec::new(),
+            note_depth: 0,
+            note_start: None,
+            is_admonition_open: false,
             item_start: None,
             leaf: None,
             spans: Vec::new(),
@@ -150,10 +160,21 @@ impl<'a> Reader<'a> {
             }
             Event::DisplayMath(_) => {
                 self.inline(&range, &range, true);
-                self.special(BlockKind::Equation, range);
+                if let Some(leaf) = &mut self.leaf {
+                    leaf.formulas.push(range);
+                }
             }
             Event::InlineMath(_) => self.inline(&range, &range, true),
-            Event::InlineHtml(_) | Event::FootnoteReference(_) | Event::TaskListMarker(_) => {
+            Event::InlineHtml(_) => {
+                self.inline(&range, &range, false);
+                for picture in html_pictures(self.source, range) {
+                    self.picture(&picture.address);
+                    if let Some(leaf) = &mut self.leaf {
+                        leaf.said = picture.said;
+                    }
+                }
+            }
+            Event::FootnoteReference(_) | Event::TaskListMarker(_) => {
                 self.inline(&range, &range, false);
             }
             Event::SoftBreak | Event::HardBreak | Event::Rule => {}
@@ -166,7 +187,10 @@ impl<'a> Reader<'a> {
             Tag::Emphasis => self.open_span(SpanKind::Marked(MarkKind::Emphasis), &range),
             Tag::Strong => self.open_span(SpanKind::Marked(MarkKind::Strong), &range),
             Tag::Link { .. } => self.open_span(SpanKind::Marked(MarkKind::Link), &range),
-            Tag::Image { .. } => self.open_span(SpanKind::Picture, &range),
+            Tag::Image { dest_url, .. } => {
+                self.open_span(SpanKind::Picture, &range);
+                self.picture(dest_url);
+            }
             Tag::Strikethrough | Tag::Superscript | Tag::Subscript => {
                 self.open_span(SpanKind::Plain, &range);
             }
@@ -185,8 +209,17 @@ impl<'a> Reader<'a> {
                 self.item_depth += 1;
                 self.item_start = Some(range.start);
             }
-            Tag::BlockQuote(_) => self.quote_depth += 1,
-            Tag::Heading { level, .. } if self.quote_depth + self.item_depth == 0 => {
+            Tag::BlockQuote(admonition) => self.quotes.push(match admonition {
+                Some(_) => BlockKind::Paragraph,
+                None => BlockKind::Quote,
+            }),
+            Tag::FootnoteDefinition(_) => {
+                self.note_depth += 1;
+                self.note_start = Some(range.start);
+            }
+            Tag::Heading { level, .. }
+                if self.quotes.is_empty() && self.item_depth + self.note_depth == 0 =>
+            {
                 self.leaf = Some(Leaf::new(BlockKind::Heading(*level as u8), None));
             }
             Tag::Table(_) => {
@@ -194,10 +227,14 @@ impl<'a> Reader<'a> {
                 self.leaf = Some(Leaf::new(BlockKind::Table, Some(table)));
             }
             Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
-                self.raw = Some(Raw::new(RawKind::Code(language(info))));
+                let language = language(info);
+                self.raw = Some(Raw::new(match language.as_deref() {
+                    Some("math") => RawKind::Math(range),
+                    _ => RawKind::Code(language),
+                }));
             }
             Tag::CodeBlock(CodeBlockKind::Indented) => {
-                self.raw = Some(Raw::new(RawKind::Code(None)));
+                self.raw = Some(Raw::new(RawKind::Indented));
             }
             Tag::MetadataBlock(_) => self.raw = Some(Raw::new(RawKind::FrontMatter)),
             Tag::HtmlBlock => self.raw = Some(Raw::new(RawKind::Html)),
@@ -223,7 +260,12 @@ impl<'a> Reader<'a> {
             }
             TagEnd::BlockQuote(_) => {
                 self.close_leaf()?;
-                self.quote_depth = self.quote_depth.saturating_sub(1);
+                self.quotes.pop();
+            }
+            TagEnd::FootnoteDefinition => {
+                self.close_leaf()?;
+                self.note_depth = self.note_depth.saturating_sub(1);
+                self.note_start = None;
             }
             _ => self.close_leaf()?,
         }
@@ -233,8 +275,10 @@ impl<'a> Reader<'a> {
     /// Takes note of inline content: `all` in the source, of which `visible` is shown.
     fn inline(&mut self, all: &Range<usize>, visible: &Range<usize>, is_words: bool) {
         let is_outermost = self.spans.is_empty();
+        let in_picture = self.in_picture();
         let leaf = self.open_leaf();
         leaf.has_words |= is_words;
+        leaf.has_more_than_pictures |= is_words && !in_picture;
         if is_outermost {
             leaf.cover(all);
         }
@@ -268,8 +312,29 @@ impl<'a> Reader<'a> {
         }
         match span.kind {
             SpanKind::Marked(kind) => self.mark(kind, visible),
-            SpanKind::Picture => self.special(BlockKind::Caption, visible),
+            SpanKind::Picture => {
+                if let Some(leaf) = &mut self.leaf {
+                    leaf.said = Some(visible);
+                }
+            }
             SpanKind::Plain => {}
+        }
+    }
+
+    fn in_picture(&self) -> bool {
+        let is_picture = |span: &Span| matches!(span.kind, SpanKind::Picture);
+        self.spans.iter().any(is_picture)
+    }
+
+    /// Takes note of the picture whose span was opened.
+    fn picture(&mut self, address: &str) {
+        if let Some(leaf) = &mut self.leaf
+            && !address.is_empty()
+        {
+            leaf.pictures += 1;
+            if !address.starts_with("data:") {
+                leaf.images.push(address.to_owned());
+            }
         }
     }
 
@@ -281,19 +346,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn special(&mut self, kind: BlockKind, range: Range<usize>) {
-        if let Some(leaf) = &mut self.leaf {
-            leaf.special = Some((kind, range));
-        }
-    }
-
     fn open_leaf(&mut self) -> &mut Leaf {
-        let (quote_depth, item_start) = (self.quote_depth, &mut self.item_start);
-        self.leaf.get_or_insert_with(|| match item_start.take() {
-            Some(start) => Leaf::new(BlockKind::ListItem, Some(start..start)),
-            None if quote_depth > 0 => Leaf::new(BlockKind::Quote, None),
-            None => Leaf::new(BlockKind::Paragraph, None),
-        })
+        let (item_start, note_start) = (&mut self.item_start, &mut self.note_start);
+        let in_note = self.note_depth > 0;
+        let quote = self.quotes.last();
+        self.leaf
+            .get_or_insert_with(|| match (item_start.take(), in_note) {
+                (Some(start), _) => Leaf::new(BlockKind::ListItem, Some(start..start)),
+                (None, true) => {
+                    let start = note_start.take().map(|start| start..start);
+                    Leaf::new(BlockKind::Footnote, start)
+                }
+                (None, false) => Leaf::new(quote.cloned().unwrap_or(BlockKind::Paragraph), None),
+            })
     }
 
     fn close_leaf(&mut self) -> Result<(), ParseError> {
@@ -301,19 +366,59 @@ impl<'a> Reader<'a> {
         let Some(leaf) = self.leaf.take() else {
             return Ok(());
         };
-        if !leaf.has_words {
+        if !leaf.has_words && leaf.pictures == 0 {
             return Ok(());
         }
-        let (kind, range, mut marks) = leaf.settle();
-        let range = trimmed(self.source, range);
+        let formulas = match leaf.kind {
+            BlockKind::Paragraph => equations(self.source, &leaf),
+            _ => Vec::new(),
+        };
+        let mut block = leaf.settle();
+        let mut start = block.range.start;
+        for formula in formulas {
+            self.push_part(&mut block, start..formula.start)?;
+            self.blocks
+                .push(BlockKind::Equation, formula.clone(), Vec::new())?;
+            start = formula.end;
+        }
+        let end = block.range.end;
+        self.push_part(&mut block, start..end)
+    }
+
+    /// Adds the part of a block that lies in `range`. The first part shows its pictures.
+    fn push_part(&mut self, block: &mut Block, range: Range<usize>) -> Result<(), ParseError> {
+        let range = match block.kind {
+            BlockKind::Paragraph => within_fences(self.source, trimmed(self.source, range)),
+            _ => trimmed(self.source, range),
+        };
         if range.is_empty() {
             return Ok(());
         }
-        if self.title.is_none() && kind == BlockKind::Heading(1) {
+        if self.title.is_none() && block.kind == BlockKind::Heading(1) {
             self.title = Some(range.clone());
         }
-        marks.retain(|mark| range.start <= mark.range.start && mark.range.end <= range.end);
-        self.blocks.push(kind, range, marks)
+        let text = &self.source[range.clone()];
+        self.is_admonition_open = text.starts_with("!!! ") || text.starts_with("??? ");
+        let is_caption = block.kind == BlockKind::Paragraph && text.starts_with(CAPTION);
+        // Marks ascend by where they end.
+        let first = block
+            .marks
+            .partition_point(|mark| mark.range.end <= range.start);
+        let marks = block.marks[first..].iter();
+        let inside = marks.take_while(|mark| mark.range.end <= range.end);
+        self.blocks.push_block(Block {
+            kind: match is_caption {
+                true => BlockKind::Caption,
+                false => block.kind.clone(),
+            },
+            marks: inside
+                .filter(|mark| range.start <= mark.range.start)
+                .cloned()
+                .collect(),
+            images: std::mem::take(&mut block.images),
+            range,
+            ..Block::default()
+        })
     }
 
     fn close_raw(&mut self) -> Result<(), ParseError> {
@@ -324,55 +429,43 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         let range = trimmed_end(self.source, range);
-        let kind = match raw.kind {
+        let is_admonition = std::mem::take(&mut self.is_admonition_open);
+        let mut images = Vec::new();
+        let (kind, range) = match raw.kind {
             RawKind::FrontMatter => {
                 self.front_matter = range;
                 return Ok(());
             }
-            RawKind::Html if !shows_words(&self.source[range.clone()]) => return Ok(()),
-            RawKind::Html => BlockKind::Paragraph,
-            RawKind::Code(_) if range.is_empty() => return Ok(()),
-            RawKind::Code(language) => BlockKind::Code(language),
+            RawKind::Html if shows_words(&self.source[range.clone()]) => {
+                (BlockKind::Paragraph, range)
+            }
+            RawKind::Html => {
+                let pictures = html_pictures(self.source, range.clone());
+                let said = match &pictures[..] {
+                    [] => return Ok(()),
+                    [only] => only.said.clone(),
+                    _ => None,
+                };
+                images.extend(pictures.into_iter().map(|picture| picture.address));
+                (BlockKind::Figure, said.unwrap_or(range))
+            }
+            _ if range.is_empty() => return Ok(()),
+            RawKind::Math(fenced) => (BlockKind::Equation, trimmed_end(self.source, fenced)),
+            RawKind::Indented if is_admonition => {
+                self.is_admonition_open = true;
+                (BlockKind::Paragraph, trimmed(self.source, range))
+            }
+            RawKind::Indented => (BlockKind::Code(None), range),
+            RawKind::Code(language) => (BlockKind::Code(language), range),
         };
         self.item_start = None;
-        self.blocks.push(kind, range, Vec::new())
-    }
-}
-
-impl Leaf {
-    fn new(kind: BlockKind, range: Option<Range<usize>>) -> Self {
-        Leaf {
+        self.note_start = None;
+        self.blocks.push_block(Block {
             kind,
             range,
-            marks: Vec::new(),
-            has_words: false,
-            units: 0,
-            last_span: None,
-            special: None,
-        }
-    }
-
-    fn cover(&mut self, all: &Range<usize>) {
-        self.units += 1;
-        if self.kind != BlockKind::Table {
-            widen(&mut self.range, all);
-        }
-    }
-
-    /// What the block turned out to be.
-    fn settle(self) -> (BlockKind, Range<usize>, Vec<Mark>) {
-        let range = self.range.unwrap_or(0..0);
-        let only_span = self.last_span.filter(|_| self.units == 1);
-        match (self.kind, self.special) {
-            (BlockKind::Paragraph, Some((kind, special)))
-                if only_span.as_ref() == Some(&special)
-                    || (self.units == 1 && kind == BlockKind::Equation) =>
-            {
-                (kind, special, Vec::new())
-            }
-            (kind @ BlockKind::Heading(_), _) => (kind, only_span.unwrap_or(range), self.marks),
-            (kind, _) => (kind, range, self.marks),
-        }
+            images,
+            ..Block::default()
+        })
     }
 }
 
@@ -428,6 +521,57 @@ fn shows_words(html: &str) -> bool {
         }
     }
     rest.contains(char::is_alphanumeric)
+}
+
+/// A picture of raw HTML.
+struct HtmlPicture {
+    address: String,
+    /// Where its alternative text stands, if it has any.
+    said: Option<Range<usize>>,
+}
+
+/// The pictures that the raw HTML in `range` shows.
+fn html_pictures(source: &str, range: Range<usize>) -> Vec<HtmlPicture> {
+    let mut pictures = Vec::new();
+    let mut at = range.start;
+    while let Some(open) = source[at..range.end].find('<') {
+        let start = at + open;
+        let tag = &source[start..range.end];
+        let close = if tag.starts_with("<!--") { "-->" } else { ">" };
+        let end = start + tag.find(close).unwrap_or(tag.len());
+        if starts_with_tag(tag, "<img")
+            && let Some(address) = attribute(source, start..end, "src")
+            && !source[address.clone()].starts_with("data:")
+        {
+            pictures.push(HtmlPicture {
+                address: source[address].to_owned(),
+                said: attribute(source, start..end, "alt"),
+            });
+        }
+        at = end.max(start + 1);
+    }
+    pictures
+}
+
+/// Where the value of an attribute stands in a tag, unless it is empty.
+fn attribute(source: &str, tag: Range<usize>, name: &str) -> Option<Range<usize>> {
+    let mut at = tag.start;
+    loop {
+        at += source[at..tag.end].find(name)?;
+        let is_whole = source[..at].ends_with(char::is_whitespace);
+        at += name.len();
+        let Some(value) = source[at..tag.end].strip_prefix('=').filter(|_| is_whole) else {
+            continue;
+        };
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let value = value.trim_start_matches(quote.as_slice());
+        let len = match quote {
+            Some(quote) => value.find(quote).unwrap_or(value.len()),
+            None => value.find([' ', '\n', '/']).unwrap_or(value.len()),
+        };
+        let start = tag.end - value.len();
+        return (len > 0).then_some(start..start + len);
+    }
 }
 
 fn starts_with_tag(html: &str, tag: &str) -> bool {

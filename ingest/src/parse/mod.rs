@@ -26,6 +26,7 @@ mod image;
 mod inline;
 mod jats;
 mod kind;
+mod language;
 mod latex;
 mod markdown;
 mod numerals;
@@ -41,11 +42,12 @@ mod writer;
 mod xml;
 
 pub use bounds::{Limits, ParseError};
-pub use kind::{Kind, Language, detect};
+pub use kind::{Kind, detect};
+pub use language::Language;
 
 /// Version of the parsers as a whole. A change of any parser's output raises it, and documents
 /// parsed by an older version are parsed again when their file is next ingested.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Parses a file within the default [`Limits`].
 ///

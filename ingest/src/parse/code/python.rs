@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Container, Grammar, Place, Role, field, text};
+use super::{Grammar, Place, Role, field, text};
 
 #[derive(Debug)]
 pub(super) struct Python;
@@ -39,13 +39,7 @@ fn definition<'tree>(node: Node<'tree>, source: &str, place: Place) -> Role<'tre
             what: if place.in_type { "method" } else { "function" },
             name,
         },
-        ("class_definition", Some(body)) => Role::Container(Container {
-            what: "class",
-            scope: name.clone(),
-            name,
-            body,
-            is_type: true,
-        }),
+        ("class_definition", Some(body)) => Role::container("class", name, body, true),
         ("class_definition", None) => Role::Item {
             what: "class",
             name,

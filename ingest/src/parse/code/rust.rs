@@ -30,33 +30,17 @@ impl Grammar for Rust {
             "const_item" | "static_item" | "type_item" | "associated_type" => Role::Loose("const"),
             "use_declaration" | "extern_crate_declaration" => Role::Loose("imports"),
             "mod_item" => match node.child_by_field_name("body") {
-                Some(body) => container("module", name(), name(), body, false),
+                Some(body) => Role::container("module", name(), body, false),
                 None => Role::Loose("imports"),
             },
             "trait_item" => match node.child_by_field_name("body") {
-                Some(body) => container("trait", name(), name(), body, true),
+                Some(body) => Role::container("trait", name(), body, true),
                 None => item("trait"),
             },
             "impl_item" => implementation(node, source),
             _ => Role::Loose("other"),
         }
     }
-}
-
-fn container<'tree>(
-    what: &'static str,
-    name: String,
-    scope: String,
-    body: Node<'tree>,
-    is_type: bool,
-) -> Role<'tree> {
-    Role::Container(Container {
-        what,
-        name,
-        scope,
-        body,
-        is_type,
-    })
 }
 
 /// `impl Stack` is `Stack`; `impl Display for Stack` is `Display for Stack`. Members of both are
@@ -72,7 +56,13 @@ fn implementation<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
         None => scope.clone(),
     };
     match node.child_by_field_name("body") {
-        Some(body) => container("impl", name, scope, body, true),
+        Some(body) => Role::Container(Container {
+            what: "impl",
+            name,
+            scope,
+            body,
+            is_type: true,
+        }),
         None => Role::Item { what: "impl", name },
     }
 }

@@ -166,7 +166,463 @@ fn deep_modules_stay_whole() {
 }
 
 #[test]
-fn other_languages_are_named_in_the_refusal() {
-    let error = parse(Language::Go, b"package a", None, &Limits::default()).unwrap_err();
-    assert!(error.to_string().contains("go source"), "{error}");
+fn go_is_divided_by_declaration() {
+    let source = "// Copyright 2020\n// See there.\n\n// Package stack has stacks.\n// And more.\npackage stack\n\nimport \"fmt\"\n\nconst Max = 3\n\n\
+                  // Stack is one.\ntype Stack[T any] struct {\n\titems []T\n}\n\ntype (\n\t// A is.\n\tA int\n\tB interface{ Do() }\n)\n\n\
+                  // Push pushes.\nfunc (s *Stack[T]) Push(x T) {}\nfunc New() {}\n";
+    check(
+        Language::Go,
+        source,
+        &[
+            ("other", "// Copyright 2020\n// See there."),
+            ("Paragraph", "// Package stack has stacks.\n// And more."),
+            ("imports", "package stack\n\nimport \"fmt\""),
+            ("const", "const Max = 3"),
+            (
+                "struct Stack",
+                "// Stack is one.\ntype Stack[T any] struct {\n\titems []T\n}",
+            ),
+            ("type A", "type (\n\t// A is.\n\tA int"),
+            ("interface B", "\tB interface{ Do() }\n)"),
+            (
+                "method Stack.Push",
+                "// Push pushes.\nfunc (s *Stack[T]) Push(x T) {}",
+            ),
+            ("function New", "func New() {}"),
+        ],
+    );
+}
+
+#[test]
+fn java_is_divided_by_member() {
+    let source = "/* Licence. */\npackage a;\nimport b.C;\n\n/** A stack. */\n@Deprecated\npublic class Stack<T> {\n    int x;\n\n    \
+                  /** Pushes. */\n    @Override\n    void push(T x) {}\n    static final int MAX = 3;\n    enum Color {\n        RED;\n        Color next() { return RED; }\n    }\n    \
+                  interface Visitor {\n        void visit();\n    }\n}\nenum Plain { A }\n";
+    check(
+        Language::Java,
+        source,
+        &[
+            ("imports", "/* Licence. */\npackage a;\nimport b.C;"),
+            (
+                "class Stack",
+                "/** A stack. */\n@Deprecated\npublic class Stack<T> {\n    int x;",
+            ),
+            (
+                "method Stack.push",
+                "    /** Pushes. */\n    @Override\n    void push(T x) {}",
+            ),
+            ("const", "    static final int MAX = 3;"),
+            ("enum Stack.Color", "    enum Color {\n        RED;"),
+            (
+                "method Stack.Color.next",
+                "        Color next() { return RED; }\n    }",
+            ),
+            ("interface Stack.Visitor", "    interface Visitor {"),
+            (
+                "method Stack.Visitor.visit",
+                "        void visit();\n    }\n}",
+            ),
+            ("enum Plain", "enum Plain { A }"),
+        ],
+    );
+}
+
+#[test]
+fn javascript_is_divided_by_what_has_a_name() {
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        (
+            "/** About this file. */\n\n'use strict';\nimport a from 'a';\nconst fs = require('fs');\n\n/** Adds. */\nexport const add = (a) => a;\n",
+            &[
+                ("Paragraph", "/** About this file. */"),
+                (
+                    "imports",
+                    "'use strict';\nimport a from 'a';\nconst fs = require('fs');",
+                ),
+                ("function add", "/** Adds. */\nexport const add = (a) => a;"),
+            ],
+        ),
+        (
+            "exports.foo = function () {};\nStack.prototype.push = function () {};\nexport default () => <b>x</b>;\nexport * from 'b';\n",
+            &[
+                ("function foo", "exports.foo = function () {};"),
+                (
+                    "method Stack.push",
+                    "Stack.prototype.push = function () {};",
+                ),
+                ("function default", "export default () => <b>x</b>;"),
+                ("imports", "export * from 'b';"),
+            ],
+        ),
+        (
+            "class A {\n  x = 1;\n  // About m.\n  async m() {}\n  h = () => {};\n}\nconst B = class {\n  'q'() {}\n};\n",
+            &[
+                ("class A", "class A {\n  x = 1;"),
+                ("method A.m", "  // About m.\n  async m() {}"),
+                ("method A.h", "  h = () => {};\n}"),
+                ("class B", "const B = class {"),
+                ("method B.q", "  'q'() {}\n};"),
+            ],
+        ),
+        (
+            "module.exports = {\n  meta: {},\n  create(c) {\n    c();\n  },\n};\nconst t = {\n  a: 1,\n};\nlet u;\n",
+            &[
+                ("const module.exports", "module.exports = {\n  meta: {},"),
+                ("method create", "  create(c) {\n    c();\n  },\n};"),
+                ("const t", "const t = {\n  a: 1,\n};"),
+                ("other", "let u;"),
+            ],
+        ),
+        (
+            "// Wraps.\n;(function (root) {\n  function inner() {}\n  var z = 1;\n})(this);\n",
+            &[
+                (
+                    "function inner",
+                    "// Wraps.\n;(function (root) {\n  function inner() {}",
+                ),
+                ("other", "  var z = 1;\n})(this);"),
+            ],
+        ),
+    ];
+    for (source, want) in cases {
+        check(Language::JavaScript, source, want);
+    }
+}
+
+#[test]
+fn typescript_has_types_namespaces_and_decorators() {
+    let source = "export interface Shape {\n  area(): number;\n}\nexport type Id = string;\nenum Color { Red }\nnamespace N {\n  export function f() {}\n}\n\
+                  declare module 'foo' {\n  function g(): void;\n}\n@Component({})\nexport class A {\n  private x = 1;\n\n  @Input()\n  m(): void {}\n}\nfunction o(a: number): void;\n";
+    let want: &[(&str, &str)] = &[
+        (
+            "interface Shape",
+            "export interface Shape {\n  area(): number;\n}",
+        ),
+        ("type Id", "export type Id = string;"),
+        ("enum Color", "enum Color { Red }"),
+        ("module N", "namespace N {"),
+        ("function N.f", "  export function f() {}\n}"),
+        ("module foo", "declare module 'foo' {"),
+        ("function foo.g", "  function g(): void;\n}"),
+        (
+            "class A",
+            "@Component({})\nexport class A {\n  private x = 1;",
+        ),
+        ("method A.m", "  @Input()\n  m(): void {}\n}"),
+        ("function o", "function o(a: number): void;"),
+    ];
+    check(Language::TypeScript, source, want);
+    let jsx = "const a = <T,>(x: T) => <b>{x}</b>;\nfunction App() { return <p/>; }\n";
+    check(
+        Language::TypeScript,
+        jsx,
+        &[
+            ("function a", "const a = <T,>(x: T) => <b>{x}</b>;"),
+            ("function App", "function App() { return <p/>; }"),
+        ],
+    );
+}
+
+#[test]
+fn headers_keep_their_conditions_and_comments() {
+    let source = "/* Licence. */\n\n#ifndef A_H\n#define A_H\n\n#include <a.h>\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n#define MAX 3\n#define LONG(a) \\\n  a\n\n\
+                  typedef int (*callback)(void *);\ntypedef struct node {\n  int x;\n} node_t;\nstruct fwd;\n\nAPI int CALL push OF((int x));\n/*\n   Pushes.\n*/\n\n\
+                  #ifdef X\n\n/* About f. */\nstatic char *f(void) { return 0; }\n#else\nint g(void);\n#endif\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
+    check(
+        Language::C,
+        source,
+        &[
+            ("other", "/* Licence. */"),
+            ("macro", "#ifndef A_H\n#define A_H"),
+            ("imports", "#include <a.h>"),
+            (
+                "macro",
+                "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n#define MAX 3",
+            ),
+            ("macro LONG", "#define LONG(a) \\\n  a"),
+            ("type callback", "typedef int (*callback)(void *);"),
+            (
+                "struct node_t",
+                "typedef struct node {\n  int x;\n} node_t;",
+            ),
+            ("other", "struct fwd;"),
+            (
+                "function push",
+                "API int CALL push OF((int x));\n/*\n   Pushes.\n*/",
+            ),
+            (
+                "function f",
+                "#ifdef X\n\n/* About f. */\nstatic char *f(void) { return 0; }",
+            ),
+            (
+                "function g",
+                "#else\nint g(void);\n#endif\n#ifdef __cplusplus\n}\n#endif\n#endif",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn cpp_symbols_are_qualified_without_template_arguments() {
+    let source = "#include <a>\nnamespace a::b {\nnamespace {\nint hidden() { return 1; }\n}\ntemplate <typename T>\nclass EXPORT Stack : public Base<T> {\n public:\n  Stack();\n  \
+                  /// Pushes.\n  void push(T x);\n  operator bool() const;\n private:\n  int n = 0;\n};\ntemplate <typename T>\nvoid Stack<T>::push(T x) {}\nStack<int>::~Stack() {}\n\
+                  bool operator<(A a, B b) { return true; }\nusing Id = int;\nstruct { int d; } c;\n}  // namespace\n";
+    check(
+        Language::Cpp,
+        source,
+        &[
+            ("imports", "#include <a>"),
+            ("module a::b", "namespace a::b {"),
+            (
+                "function a::b::hidden",
+                "namespace {\nint hidden() { return 1; }\n}",
+            ),
+            (
+                "class a::b::Stack",
+                "template <typename T>\nclass EXPORT Stack : public Base<T> {",
+            ),
+            ("method a::b::Stack::Stack", " public:\n  Stack();"),
+            (
+                "method a::b::Stack::push",
+                "  /// Pushes.\n  void push(T x);",
+            ),
+            (
+                "method a::b::Stack::operator bool",
+                "  operator bool() const;",
+            ),
+            ("other", " private:\n  int n = 0;\n};"),
+            (
+                "method a::b::Stack::push",
+                "template <typename T>\nvoid Stack<T>::push(T x) {}",
+            ),
+            ("method a::b::Stack::~Stack", "Stack<int>::~Stack() {}"),
+            (
+                "function a::b::operator<",
+                "bool operator<(A a, B b) { return true; }",
+            ),
+            ("type a::b::Id", "using Id = int;"),
+            ("struct a::b::c", "struct { int d; } c;\n}  // namespace"),
+        ],
+    );
+}
+
+#[test]
+fn a_header_is_cpp_only_where_it_plainly_is() {
+    let cases = [
+        ("namespace a {\nint f();\n}\n", "cpp"),
+        ("class A {\npublic:\n  int f();\n};\n", "cpp"),
+        ("/* class A { */\nint f(void);\n", "c"),
+        ("int class;\n#ifdef X\nint template;\n#endif\n", "c"),
+    ];
+    for (source, want) in cases {
+        let limits = Limits::default();
+        let document = parse(Language::C, source.as_bytes(), Some("a.h"), &limits).unwrap();
+        assert_eq!(document.metadata[0].1, want, "{source}");
+    }
+}
+
+/// Languages without a grammar: kinds and symbols, and how a block begins.
+#[test]
+fn other_languages_are_divided_by_empty_lines_and_indents() {
+    let cases: &[(Language, &str, &[(&str, &str)])] = &[
+        (
+            Language::Kotlin,
+            "/* Licence. */\n\npackage a\n\nimport b\n\n/** A stack. */\nclass Stack<T>(\n    val x: Int,\n) : Base() {\n    val y = 1\n\n    // Pushes.\n    fun push(x: T) {\n\n        y\n    }\n    override fun pop() = y\n}\n\nfun List<T>.shout() {}\n",
+            &[
+                ("other", "/* Licence. */"),
+                ("imports", "package a\n\nimport b"),
+                (
+                    "class Stack",
+                    "/** A stack. */\nclass Stack<T>(\n    val x: Int,\n) : Base() {\n    val y = 1",
+                ),
+                (
+                    "method Stack.push",
+                    "    // Pushes.\n    fun push(x: T) {\n\n        y\n    }",
+                ),
+                ("method Stack.pop", "    override fun pop() = y\n}"),
+                ("function List.shout", "fun List<T>.shout() {}"),
+            ],
+        ),
+        (
+            Language::CSharp,
+            "using A;\n\nnamespace Shop\n{\n    [Serializable]\n    public class Order\n    {\n        int x;\n\n        public async Task<int> Add(int a)\n        {\n            if (a)\n\n            return 1;\n        }\n    }\n}\n",
+            &[
+                ("imports", "using A;"),
+                ("module Shop", "namespace Shop\n{"),
+                (
+                    "class Shop.Order",
+                    "    [Serializable]\n    public class Order\n    {\n        int x;",
+                ),
+                (
+                    "method Shop.Order.Add",
+                    "        public async Task<int> Add(int a)\n        {\n            if (a)\n\n            return 1;\n        }\n    }\n}",
+                ),
+            ],
+        ),
+        (
+            Language::Ruby,
+            "# What it does.\n\nrequire 'a'\n\nmodule A\n  class B < C\n    def x?\n    end\n\n    def self.y\n    end\n  end\nend\n",
+            &[
+                ("Paragraph", "# What it does."),
+                ("imports", "require 'a'"),
+                ("module A", "module A"),
+                ("class A.B", "  class B < C"),
+                ("method A.B.x?", "    def x?\n    end"),
+                ("method A.B.y", "    def self.y\n    end\n  end\nend"),
+            ],
+        ),
+        (
+            Language::Shell,
+            "#!/bin/sh\n\nset -e\n# Tells.\nusage() {\n\n  x\n}\nusage\n",
+            &[
+                ("other", "#!/bin/sh"),
+                ("other", "set -e"),
+                ("function usage", "# Tells.\nusage() {\n\n  x\n}\nusage"),
+            ],
+        ),
+        (
+            Language::Sql,
+            "create table if not exists \"a\".b (\n  id int,\n\n  x int\n);\nCREATE OR REPLACE FUNCTION f() AS\n$$\nx\n$$;\n\nSELECT 1;\n",
+            &[
+                (
+                    "type a.b",
+                    "create table if not exists \"a\".b (\n  id int,\n\n  x int\n);",
+                ),
+                (
+                    "function f",
+                    "CREATE OR REPLACE FUNCTION f() AS\n$$\nx\n$$;",
+                ),
+                ("other", "SELECT 1;"),
+            ],
+        ),
+        (
+            Language::Elixir,
+            "defmodule A.B do\n  @doc \"\"\"\n  Adds.\n\n  def no\n  \"\"\"\n  def add(x) do\n    x\n  end\nend\n",
+            &[
+                ("module A.B", "defmodule A.B do"),
+                (
+                    "function A.B.add",
+                    "  @doc \"\"\"\n  Adds.\n\n  def no\n  \"\"\"\n  def add(x) do\n    x\n  end\nend",
+                ),
+            ],
+        ),
+        (
+            Language::Toml,
+            "a = 1\n\n# About b.\n[b]\nc = 2\n",
+            &[("other", "a = 1"), ("other b", "# About b.\n[b]\nc = 2")],
+        ),
+        (
+            Language::Css,
+            ".a,\n.b > c {\n  d: e;\n}\n\n.f { g: h }\n",
+            &[
+                ("other", ".a,\n.b > c {\n  d: e;\n}"),
+                ("other .f", ".f { g: h }"),
+            ],
+        ),
+        (
+            Language::Haskell,
+            "import A\n\n-- | Pushes.\npush :: a -> [a]\npush x = [x]\n",
+            &[
+                ("imports", "import A"),
+                (
+                    "function push",
+                    "-- | Pushes.\npush :: a -> [a]\npush x = [x]",
+                ),
+            ],
+        ),
+        (Language::Lua, "", &[]),
+        (Language::Lua, "\r\n \r\n", &[]),
+        (
+            Language::Perl,
+            "  indented\n\nx\n",
+            &[("other", "  indented\n\nx")],
+        ),
+    ];
+    for (language, source, want) in cases {
+        check(*language, source, want);
+    }
+}
+
+#[test]
+fn files_that_are_mostly_errors_are_divided_by_empty_lines() {
+    let source =
+        "Some words that are no code, and more of them.\n\nAnother one: it says nothing; at all!\n";
+    for language in [Language::Go, Language::JavaScript, Language::C] {
+        let document = parse(language, source.as_bytes(), None, &Limits::default()).unwrap();
+        assert_eq!(document.blocks.len(), 2, "{language:?}");
+        assert_covers_all_lines(&document);
+    }
+}
+
+#[test]
+fn every_cut_of_a_file_keeps_its_lines() {
+    let sources = [
+        (
+            Language::Go,
+            "package a\n// D.\ntype (\n\tA int\n)\nfunc (s *A) F() {}\n",
+        ),
+        (
+            Language::Java,
+            "/** D. */\nclass A { enum B { C; int f() { return 1; } } }\n",
+        ),
+        (
+            Language::TypeScript,
+            "@D()\nexport class A<T> { f = () => <T>1; }\nexport default { g() {\n} };\n",
+        ),
+        (
+            Language::JavaScript,
+            "!function () { var a = 1, b = function () {} }();\nexports.x = class {};\n",
+        ),
+        (
+            Language::C,
+            "#if A\nAPI int F OF((int a));\n#else\ntypedef int (*f)(int);\n#endif\n",
+        ),
+        (
+            Language::Cpp,
+            "namespace { template <class T> A<T>::~A() {} }\nclass B { operator int(); };\n",
+        ),
+        (
+            Language::Kotlin,
+            "class A {\n    fun <T> b() {\n\n    }\n/* x\n*/\n}\n",
+        ),
+    ];
+    for (language, source) in sources {
+        for end in 0..=source.len() {
+            let document = parse(
+                language,
+                &source.as_bytes()[..end],
+                None,
+                &Limits::default(),
+            );
+            let document = document.unwrap();
+            document.validate().unwrap();
+            assert_covers_all_lines(&document);
+        }
+    }
+}
+
+#[test]
+fn a_name_without_end_is_not_repeated_by_every_member() {
+    let name = "a".repeat(100_000);
+    for language in [Language::Java, Language::Kotlin] {
+        let source = format!("class {name} {{\n{}}}\n", "  void f() {}\n\n".repeat(100));
+        let document = parse(language, source.as_bytes(), None, &Limits::default()).unwrap();
+        let is_short = |block: &crate::tree::Block| label(&block.kind).len() < 2_000;
+        assert!(document.blocks.len() > 1 && document.blocks.iter().all(is_short));
+    }
+}
+
+/// All on one line: what is quadratic in its length would take minutes.
+#[test]
+fn files_of_one_line_are_read_in_time() {
+    let cases = [
+        (Language::JavaScript, "function a(){};".repeat(20_000)),
+        (Language::C, format!("a;{}", "/*c*/".repeat(100_000))),
+        (Language::Cpp, "a<".repeat(20_000)),
+        (Language::Java, "class A {".repeat(20_000)),
+        (Language::Kotlin, "class A {".repeat(100_000)),
+    ];
+    for (language, source) in cases {
+        let document = parse(language, source.as_bytes(), None, &Limits::default()).unwrap();
+        assert_covers_all_lines(&document);
+    }
 }

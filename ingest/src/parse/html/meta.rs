@@ -17,6 +17,10 @@ const DATE_KEYS: &[&str] = &[
     "pubdate",
 ];
 const KEPT_KEYS: &[&str] = &["description", "keywords"];
+/// More authors than this, and longer names, are no authors but lists of links.
+const AUTHORS_MAX: usize = 50;
+const AUTHOR_LEN_MAX: usize = 100;
+const AUTHOR_ELEMENTS_MAX: usize = 50;
 
 /// Fills in what the head of `page` and the first heading of `document` say.
 pub(super) fn apply(page: &Html, document: &mut ParsedDocument) {
@@ -28,9 +32,13 @@ pub(super) fn apply(page: &Html, document: &mut ParsedDocument) {
         if AUTHOR_KEYS.contains(&key.as_str()) && is_new && !content.starts_with("http") {
             document.authors.push(content.clone());
         }
-        if KEPT_KEYS.contains(&key.as_str()) {
+        let is_stated = document.metadata.iter().any(|(stated, _)| stated == key);
+        if KEPT_KEYS.contains(&key.as_str()) && !is_stated {
             document.metadata.push((key.clone(), content.clone()));
         }
+    }
+    if document.authors.is_empty() {
+        document.authors = marked_authors(page);
     }
     let of_key = |wanted: &&str| entries.iter().find(|(key, _)| key == wanted);
     document.year = DATE_KEYS
@@ -41,9 +49,37 @@ pub(super) fn apply(page: &Html, document: &mut ParsedDocument) {
         let language = language.trim().to_owned();
         document.metadata.push(("language".to_owned(), language));
     }
-    if let Some(address) = canonical_address(page) {
+    if let Some(address) = address(page, &entries) {
         document.metadata.push(("address".to_owned(), address));
     }
+}
+
+/// Authors whom the page marks as such where it shows them.
+fn marked_authors(page: &Html) -> Vec<String> {
+    let mut authors: Vec<String> = Vec::new();
+    let all = page.root_element().descendent_elements();
+    for marked in all.filter(|e| is_word_of(*e, "itemprop", "author") || is_author_link(*e)) {
+        let mut below = marked.descendent_elements().take(AUTHOR_ELEMENTS_MAX);
+        let name = below
+            .find(|e| is_word_of(*e, "itemprop", "name"))
+            .unwrap_or(marked);
+        let shown: String = name.text().take(AUTHOR_ELEMENTS_MAX).collect();
+        let shown = collapse(&shown);
+        let is_name = !shown.is_empty() && shown.len() <= AUTHOR_LEN_MAX;
+        if is_name && !authors.contains(&shown) && authors.len() < AUTHORS_MAX {
+            authors.push(shown);
+        }
+    }
+    authors
+}
+
+fn is_author_link(element: ElementRef<'_>) -> bool {
+    element.value().name() == "a" && is_word_of(element, "rel", "author")
+}
+
+fn is_word_of(element: ElementRef<'_>, attribute: &str, word: &str) -> bool {
+    let words = element.attr(attribute).unwrap_or_default();
+    words.split_whitespace().any(|w| w == word)
 }
 
 /// Names (lower case) and contents of the `meta` elements, in order.
@@ -81,9 +117,17 @@ fn title(page: &Html, entries: &[(String, String)], document: &ParsedDocument) -
     }
 }
 
-fn canonical_address(page: &Html) -> Option<String> {
-    let link = elements(page, "link").find(|link| link.attr("rel") == Some("canonical"))?;
-    link.attr("href").map(str::to_owned)
+/// Where the page says that it stands: its canonical address, the one for sharing it, or its base.
+fn address(page: &Html, entries: &[(String, String)]) -> Option<String> {
+    let is_canonical = |link: &ElementRef<'_>| link.attr("rel") == Some("canonical");
+    let canonical = elements(page, "link").filter(is_canonical);
+    let canonical = canonical.filter_map(|link| link.attr("href"));
+    let shared = entries.iter().filter(|(key, _)| key == "og:url");
+    let shared = shared.map(|(_, address)| address.as_str());
+    let base = elements(page, "base").filter_map(|base| base.attr("href"));
+    let mut all = canonical.chain(shared).chain(base).map(str::trim);
+    let is_of_web = |a: &&str| a.starts_with("https://") || a.starts_with("http://");
+    all.find(is_of_web).map(str::to_owned)
 }
 
 fn elements<'a>(page: &'a Html, name: &str) -> impl Iterator<Item = ElementRef<'a>> {

@@ -23,7 +23,9 @@ fn check(source: &str, want: &[(BlockKind, &str)]) -> ParsedDocument {
 
 #[test]
 fn a_page_becomes_its_visible_blocks() {
-    use BlockKind::{Caption, Code, Equation, Heading, ListItem, Paragraph, Quote, Table};
+    use BlockKind::{
+        Caption, Code, Equation, Footnote, Heading, ListItem, Paragraph, Quote, Reference, Table,
+    };
     let rust = || Code(Some("rust".to_owned()));
     let cases: &[(&str, &[(BlockKind, &str)])] = &[
         ("", &[]),
@@ -62,15 +64,66 @@ fn a_page_becomes_its_visible_blocks() {
         ),
         (
             "<table><caption>T</caption><tr><th>a<th>b c</tr><tr><td> <td></tr><tr><td><p>1</p><td>2</table>",
-            &[(Caption, "T"), (Table, "a | b c\n1 | 2")],
+            &[
+                (Caption, "T"),
+                (Table, "| a | b c |\n| --- | --- |\n| 1 | 2 |"),
+            ],
         ),
         (
             "<table><tr><td><h1>x</h1><td>y</table>",
             &[(Heading(1), "x"), (Paragraph, "y")],
         ),
         (
+            "<table><tr><td>a<th colspan=2>b<tr><td rowspan=2>c<td>d<ul><li>e<li>f</ul><td>g<tr><td>h<td>i|j<tr><td colspan=100>k</table>",
+            &[(
+                Table,
+                "| a | b |  |\n| --- | --- | --- |\n| c | d, e, f | g |\n|  | h | i\\|j |\n| k |  |  |",
+            )],
+        ),
+        ("<table><tr><td>only", &[(Paragraph, "only")]),
+        ("<table><tr><td> <td>|</table>x", &[(Paragraph, "x")]),
+        (
+            "<table class=infobox><tr><th colspan=2>T<tr><td>a<td><table><tr><td>b<td>c</table></table>",
+            &[(Table, "| T |  |\n| --- | --- |\n| a | b c |")],
+        ),
+        (
             "<figure><img><figcaption>c</figcaption></figure>",
             &[(Caption, "c")],
+        ),
+        (
+            "<dl><dt>a<dt>b:<dd><p>c<p>d<dt>e<dd>f</dl>g",
+            &[
+                (ListItem, "a, b: c"),
+                (ListItem, "d"),
+                (ListItem, "e: f"),
+                (Paragraph, "g"),
+            ],
+        ),
+        ("<dl><dt>a</dl>b", &[(ListItem, "a"), (Paragraph, "b")]),
+        (
+            "<details><summary>s</summary>d</details>",
+            &[(Paragraph, "s"), (Paragraph, "d")],
+        ),
+        (
+            "x<ol class=references><li><span class=mw-cite-backlink>^</span> <b>a</b><li><p>b</ol>y",
+            &[
+                (Paragraph, "x"),
+                (Footnote, "[1] a"),
+                (Footnote, "[2] b"),
+                (Paragraph, "y"),
+            ],
+        ),
+        (
+            "<section role=doc-endnotes><h2>N</h2><ol><li>a</ol></section><aside class=footnote>b</aside>",
+            &[(Heading(2), "N"), (Footnote, "1. a"), (Footnote, "b")],
+        ),
+        (
+            "<div class=refbegin><ul><li>a</ul></div>",
+            &[(Reference(None), "a")],
+        ),
+        (
+            "<p>a <a class=headerlink>#</a><a href=#a> # </a></p><div class=cookie-bar>c</div><ul class='share-links'><li>s</ul><div id=related>r</div>",
+            &[(Paragraph, "a")],
         ),
         (
             "a<script>b</script><style>c</style><!-- d --><p hidden>e<p style='display:none'>f",
@@ -92,6 +145,22 @@ fn a_page_becomes_its_visible_blocks() {
         (
             "x<math display=block alttext='a^2'><mi>a</mi></math>",
             &[(Paragraph, "x"), (Equation, "a^2")],
+        ),
+        (
+            "<math><mi>a</mi><mo>=</mo><mn>1</mn></math><math><semantics><mi>b</mi><annotation encoding='application/x-tex'>b^2</annotation></semantics></math>",
+            &[(Paragraph, "a = 1b^2")],
+        ),
+        (
+            "<span style='display: none'><math alttext=x></math></span><img class=mwe-math-fallback-image-inline alt='{\\displaystyle E=mc^{2}}' aria-hidden=true>",
+            &[(Paragraph, "E=mc^{2}")],
+        ),
+        (
+            "<span class=katex-display><span class=katex><span class=katex-mathml><math><annotation encoding='application/x-tex'>x</annotation></math></span><span class=katex-html>X</span></span></span>",
+            &[(Equation, "x")],
+        ),
+        (
+            "a<script type='math/tex; mode=display'>x</script>",
+            &[(Paragraph, "a"), (Equation, "x")],
         ),
         (
             "a&shy;b&nbsp;&amp;\u{200b}c<br>d",
@@ -189,4 +258,133 @@ fn a_page_states_its_language() {
     let document = check(page, &[(BlockKind::Paragraph, "Servus")]);
     let stated = ("language".to_owned(), "de-AT".to_owned());
     assert!(document.metadata.contains(&stated));
+}
+
+#[test]
+fn pictures_that_say_something_are_figures() {
+    use BlockKind::{Caption, Figure, Heading, Paragraph, Table};
+    type Images = &'static [&'static str];
+    let cases: &[(&str, &[(BlockKind, &str, Images)])] = &[
+        (
+            "<p>a <img src=/x/d.png alt='A  duck'> b</p>c",
+            &[
+                (Paragraph, "a b", &[]),
+                (Figure, "A duck", &["/x/d.png"]),
+                (Paragraph, "c", &[]),
+            ],
+        ),
+        (
+            "<figure><a href=l><img src='//h/220px-A%2Cb.jpg?x'></a><figcaption>C</figcaption></figure>",
+            &[
+                (Figure, "A,b.jpg", &["//h/220px-A%2Cb.jpg?x"]),
+                (Caption, "C", &[]),
+            ],
+        ),
+        (
+            "<img src=data:x data-src=late.png alt=late><img src=data:y alt=no><img alt=none>",
+            &[(Figure, "late", &["late.png"])],
+        ),
+        (
+            "<img src=a.png width=16 alt=icon><a href=l><img src=b.png></a><img src=logo.png alt=L><img src=c.png class=avatar alt=C>x",
+            &[(Paragraph, "x", &[])],
+        ),
+        (
+            "<h1>T <img src=t.png alt=U></h1>",
+            &[(Heading(1), "T U", &[]), (Figure, "U", &["t.png"])],
+        ),
+        (
+            "<table><tr><td>a<td><img src=c.png alt=C></table>",
+            &[(Table, "| a | C |\n| --- | --- |", &["c.png"])],
+        ),
+        (
+            "<ul><li class=gallerybox><div class=thumb><img src=logo.svg></div><div class=gallerytext>G</div></ul>",
+            &[(Figure, "logo.svg", &["logo.svg"]), (Caption, "G", &[])],
+        ),
+    ];
+    for (source, want) in cases {
+        let document = parse(source.as_bytes(), &Limits::default()).unwrap();
+        document.validate().unwrap();
+        let got = document.blocks.iter().map(|b| {
+            let images: Vec<&str> = b.images.iter().map(String::as_str).collect();
+            (b.kind.clone(), &document.text[b.range.clone()], images)
+        });
+        let want = want.iter().map(|(k, t, i)| (k.clone(), *t, i.to_vec()));
+        assert_eq!(
+            got.collect::<Vec<_>>(),
+            want.collect::<Vec<_>>(),
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn the_address_is_one_of_the_web() {
+    let cases = [
+        (
+            "<link rel=canonical href=/duck><meta property=og:url content='https://o.org/d'>",
+            Some("https://o.org/d"),
+        ),
+        ("<base href=' http://b.org/ '>", Some("http://b.org/")),
+        (
+            "<link rel=canonical href='javascript:alert(1)'><base href='file:///x'>",
+            None,
+        ),
+    ];
+    for (source, want) in cases {
+        let document = parse(source.as_bytes(), &Limits::default()).unwrap();
+        let address = document.metadata.iter().find(|(key, _)| key == "address");
+        assert_eq!(
+            address.map(|(_, address)| address.as_str()),
+            want,
+            "{source}"
+        );
+    }
+    let page =
+        "<div itemprop=author><span itemprop=name>Ann  Lee</span>, boss</div><a rel=author>Bo</a>";
+    let document = parse(page.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(document.authors, ["Ann Lee", "Bo"]);
+}
+
+#[test]
+fn a_hostile_table_is_refused_and_a_long_one_is_read() {
+    let limits = Limits {
+        text_max: 100_000,
+        ..Limits::default()
+    };
+    let wide = format!(
+        "<table><tr>{}<tr><td>y{}</table>",
+        "<td>x".repeat(900),
+        "<tr><td>z".repeat(900)
+    );
+    let error = parse(wide.as_bytes(), &limits).unwrap_err();
+    assert!(matches!(error, ParseError::TooLarge { .. }), "{error:?}");
+    let spans = format!(
+        "<table>{}</table>",
+        "<tr><td colspan=1000 rowspan=65534>x<td>y".repeat(500)
+    );
+    assert!(parse(spans.as_bytes(), &Limits::default()).is_ok());
+    let long = format!("<table>{}</table>", "<tr><td>x<td>y".repeat(5_000));
+    assert_eq!(
+        parse(long.as_bytes(), &Limits::default())
+            .unwrap()
+            .blocks
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn every_cut_of_a_page_is_a_page() {
+    let page = "<main><h1>A</h1><table><caption>c</caption><tr><td rowspan=2>é<td><img src=a.png alt=b></table><dl><dt>t<dd>d</dl>\
+                <figure><img src=b><figcaption>x</figcaption></figure><ol class=references><li>n</ol><math display=block alttext=y></math></main>";
+    for end in (0..=page.len()).filter(|end| page.is_char_boundary(*end)) {
+        let document = parse(&page.as_bytes()[..end], &Limits::default()).unwrap();
+        document.validate().unwrap();
+        let (text, blocks) = book_page(&page[..end], &Limits::default()).unwrap();
+        assert!(
+            blocks
+                .iter()
+                .all(|block| text.get(block.range.clone()).is_some())
+        );
+    }
 }

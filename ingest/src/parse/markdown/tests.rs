@@ -20,7 +20,9 @@ fn code(language: &str) -> BlockKind {
 
 #[test]
 fn blocks_are_slices_of_the_source() {
-    use BlockKind::{Caption, Code, Equation, Heading, ListItem, Paragraph, Quote, Table};
+    use BlockKind::{
+        Caption, Code, Equation, Figure, Footnote, Heading, ListItem, Paragraph, Quote, Table,
+    };
     let cases: &[(&str, &[(BlockKind, &str)])] = &[
         ("", &[]),
         (
@@ -62,20 +64,67 @@ fn blocks_are_slices_of_the_source() {
                 (Paragraph, "x"),
             ],
         ),
-        ("![a duck](d.png)\n", &[(Caption, "a duck")]),
+        ("![a duck](d.png)\n", &[(Figure, "a duck")]),
+        ("[![a duck](d.png)](l)\n", &[(Figure, "a duck")]),
+        ("![](d.png)\n", &[(Figure, "![](d.png)")]),
+        (
+            "![a](d.png)\n![b](e.png)\n",
+            &[(Figure, "![a](d.png)\n![b](e.png)")],
+        ),
+        (
+            "<p><img src=\"d.png\"></p>\n\n<img data-alt=x alt='a duck'\n src=e.png>\n\n<span class=\"caption\">c</span>\n",
+            &[
+                (Figure, "<p><img src=\"d.png\"></p>"),
+                (Figure, "a duck"),
+                (Caption, "<span class=\"caption\">c</span>"),
+            ],
+        ),
         (
             "see ![a duck](d.png)\n",
             &[(Paragraph, "see ![a duck](d.png)")],
         ),
         ("$$\nx^2\n$$\n", &[(Equation, "$$\nx^2\n$$")]),
         (
+            "so\n$$x$$.\nand $y$\n\\[\n a_1 *b*\n\\]\nend\n",
+            &[
+                (Paragraph, "so"),
+                (Equation, "$$x$$"),
+                (Paragraph, ".\nand $y$"),
+                (Equation, "\\[\n a_1 *b*\n\\]"),
+                (Paragraph, "end"),
+            ],
+        ),
+        (
+            "so $$x$$ and \\[y\\]\n",
+            &[(Paragraph, "so $$x$$ and \\[y\\]")],
+        ),
+        ("```math\nx\n```\n", &[(Equation, "```math\nx\n```")]),
+        (
+            "> [!NOTE]\n> one\n> two\n\n> q\n",
+            &[(Paragraph, "one\n> two"), (Quote, "q")],
+        ),
+        (
+            "!!! note\n\n    one\n\n    two\n\nx\n\n    code\n",
+            &[
+                (Paragraph, "!!! note"),
+                (Paragraph, "one\n\n    two"),
+                (Paragraph, "x"),
+                (Code(None), "code"),
+            ],
+        ),
+        (":::tip\none\n:::\n\n:::\n", &[(Paragraph, "one")]),
+        (
             "<!-- no -->\n\n<p>yes</p>\n\n<hr>\n",
             &[(Paragraph, "<p>yes</p>")],
         ),
         ("<a id=\"x\"></a>\n\nyes\n", &[(Paragraph, "yes")]),
         (
-            "a[^1]\n\n[^1]: note\n",
-            &[(Paragraph, "a[^1]"), (Paragraph, "note")],
+            "a[^1]\n\n[^1]: note\n\n    more\n",
+            &[
+                (Paragraph, "a[^1]"),
+                (Footnote, "[^1]: note"),
+                (Footnote, "more"),
+            ],
         ),
     ];
     for (source, want) in cases {
@@ -154,4 +203,39 @@ fn deep_nesting_is_refused_and_not_a_crash() {
     ));
     let deep = format!("{}x", "> ".repeat(100_000));
     assert!(parse(deep.as_bytes(), &Limits::default()).is_err());
+}
+
+#[test]
+fn pictures_are_named_by_their_addresses() {
+    let cases: &[(&str, &[&str])] = &[
+        ("![a](d.png)", &["d.png"]),
+        ("see ![a](d.png) and ![b](<e f.png>)", &["d.png", "e f.png"]),
+        ("- ![a](d.png)", &["d.png"]),
+        ("![a](data:image/png;base64,x)", &[]),
+        ("![a][r]\n\n[r]: d.png", &["d.png"]),
+        (
+            "<img alt=x src='d.png'/><!-- <img src=no> --><IMG src=e.png>",
+            &["d.png", "e.png"],
+        ),
+    ];
+    for (source, want) in cases {
+        let document = parse(source.as_bytes(), &Limits::default()).unwrap();
+        document.validate().unwrap();
+        let images: Vec<_> = document
+            .blocks
+            .iter()
+            .flat_map(|block| &block.images)
+            .collect();
+        assert_eq!(images, *want, "{source}");
+    }
+}
+
+#[test]
+fn every_cut_of_a_file_is_a_document() {
+    let source = "---\ntitle: é\ntags: [a, \"b\"]\n---\n# T\n\n> [!TIP]\n> ![a](b) $$x$$\n\n\\[\ny\n\\]\n[^1]: n\n\n:::note\n```math\nz\n```\n<img src='c'>\n";
+    for end in (0..=source.len()).filter(|end| source.is_char_boundary(*end)) {
+        let document = parse(&source.as_bytes()[..end], &Limits::default()).unwrap();
+        document.validate().unwrap();
+        assert_eq!(document.text, source[..end]);
+    }
 }

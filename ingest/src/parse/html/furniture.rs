@@ -1,0 +1,171 @@
+//! What a page shows that is not its text: menus, banners, buttons, links to share it.
+//!
+//! Elements and roles say so themselves. Beyond that, the classes of widespread site software are
+//! known by name, and words that begin a class or id are believed where little text is in it.
+
+use scraper::ElementRef;
+
+const NEVER_SHOWN: &[&str] = &[
+    "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "head",
+    "select", "datalist", "textarea", "audio", "video", "map",
+];
+const DECORATION: &[&str] = &["nav", "footer", "aside", "button", "dialog", "menu"];
+const DECORATION_ROLES: &[&str] = &[
+    "navigation",
+    "banner",
+    "contentinfo",
+    "complementary",
+    "search",
+    "menu",
+    "menubar",
+    "toolbar",
+    "dialog",
+    "alertdialog",
+];
+/// Classes by which widespread site software names what is not the text.
+const DECORATION_CLASSES: &[&str] = &[
+    "ambox",
+    "authority-control",
+    "breadcrumb",
+    "breadcrumbs",
+    "catlinks",
+    "hash-link",
+    "hatnote",
+    "headerlink",
+    "mw-cite-backlink",
+    "mw-editsection",
+    "mw-indicators",
+    "mw-jump-link",
+    "after-portlet",
+    "mw-redirectedfrom",
+    "navbar",
+    "navbox",
+    "noprint",
+    "pagination",
+    "portal-bar",
+    "printfooter",
+    "screen-reader-text",
+    "side-box",
+    "sidebar",
+    "sister-bar",
+    "sistersitebox",
+    "sr-only",
+    "toc",
+    "visually-hidden",
+];
+/// Classes of an `aside` that belongs to the text.
+const REMARKS: &[&str] = &[
+    "admonition",
+    "callout",
+    "footnote",
+    "hint",
+    "note",
+    "tip",
+    "warning",
+];
+/// What a class or an id of such an element begins with.
+const DECORATION_STARTS: &[&str] = &[
+    "advert",
+    "ads-",
+    "banner-ad",
+    "cookie",
+    "consent",
+    "gdpr",
+    "newsletter",
+    "pagination",
+    "popup",
+    "promo",
+    "recommended",
+    "related",
+    "share",
+    "sharing",
+    "skip",
+    "social",
+    "sponsor",
+    "subscribe",
+];
+/// Whatever its class, an element with more text than this holds text of the page, in bytes.
+const DECORATION_BYTES_MAX: usize = 1_500;
+const DECORATION_ELEMENTS_MAX: usize = 500;
+
+/// Whether no reader sees the element.
+pub(super) fn is_hidden(element: ElementRef<'_>) -> bool {
+    let value = element.value();
+    let style = value.attr("style").unwrap_or_default();
+    value.attr("hidden").is_some()
+        || style.contains("display:none")
+        || style.contains("display: none")
+        || NEVER_SHOWN.contains(&value.name())
+        // The same formula once more, in glyphs that are set by hand.
+        || value.classes().any(|class| class == "katex-html")
+}
+
+/// Whether the element belongs to the site rather than to the page. `is_in_header`: a `header` is
+/// open around it.
+pub(super) fn is_decoration(element: ElementRef<'_>, is_in_header: bool) -> bool {
+    let value = element.value();
+    let name = value.name();
+    let is_aside = name == "aside" && value.classes().any(|c| REMARKS.contains(&c));
+    (DECORATION.contains(&name) && !is_aside)
+        || value.attr("aria-hidden") == Some("true")
+        || value.attr("role").is_some_and(|r| DECORATION_ROLES.contains(&r))
+        || value.classes().any(|c| DECORATION_CLASSES.contains(&c))
+        // A header that holds the page's title is no mere banner, but its lists are menus.
+        || (matches!(name, "ul" | "ol") && is_in_header)
+        || (name == "header" && !has_descendant(element, &["h1"]))
+        || (name == "a" && is_anchor(element))
+        || (begins_like_decoration(element) && holds_little(element))
+}
+
+/// The sign behind a heading that links to it.
+fn is_anchor(link: ElementRef<'_>) -> bool {
+    let is_inner = link
+        .attr("href")
+        .is_some_and(|address| address.starts_with('#'));
+    is_inner && {
+        let mut shown = link
+            .text()
+            .flat_map(str::chars)
+            .filter(|c| !c.is_whitespace());
+        let first = shown.next();
+        matches!(first, Some('#' | '¶' | '§' | '🔗')) && shown.next().is_none()
+    }
+}
+
+fn begins_like_decoration(element: ElementRef<'_>) -> bool {
+    let value = element.value();
+    if matches!(value.name(), "html" | "body" | "main" | "article") {
+        return false;
+    }
+    let mut names = value.classes().chain(value.id());
+    names.any(|name| {
+        let begins = |start: &&str| {
+            let head = name.get(..start.len());
+            head.is_some_and(|head| head.eq_ignore_ascii_case(start))
+        };
+        DECORATION_STARTS.iter().any(begins)
+    })
+}
+
+fn holds_little(element: ElementRef<'_>) -> bool {
+    if element
+        .descendent_elements()
+        .nth(DECORATION_ELEMENTS_MAX)
+        .is_some()
+    {
+        return false;
+    }
+    let mut left = DECORATION_BYTES_MAX;
+    for text in element.text() {
+        match left.checked_sub(text.trim().len()) {
+            Some(less) => left = less,
+            None => return false,
+        }
+    }
+    !has_descendant(element, &["h1", "main", "article", "pre", "math"])
+}
+
+pub(super) fn has_descendant(element: ElementRef<'_>, names: &[&str]) -> bool {
+    let mut below = element.descendent_elements().skip(1);
+    below.any(|e| names.contains(&e.value().name()))
+}
