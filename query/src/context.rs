@@ -232,9 +232,12 @@ impl Group {
         let mut section = begun(&hits[self.first]);
         section.hits = self.hits.iter().map(|&hit| hits[hit].rank).collect();
         let (mut end, mut len) = (None, 0u64);
-        let mut starts: Vec<((u64, u64), u64)> = Vec::new(); // (characters shown, where in `text`)
+        let mut starts: Vec<((u64, u64), u64, u64)> = Vec::new(); // (characters shown, where in `text`, how many there)
         for extent in extents {
-            if starts.iter().any(|&(shown, _)| within(extent.chars, shown)) {
+            if starts
+                .iter()
+                .any(|&(shown, ..)| within(extent.chars, shown))
+            {
                 continue;
             }
             let gap = if end == Some(extent.chars.0) {
@@ -244,16 +247,22 @@ impl Group {
             };
             let gap = if end.is_some() { gap } else { "" };
             len += gap.chars().count() as u64;
-            starts.push((extent.chars, len));
+            let count = extent.text.chars().count() as u64;
+            starts.push((extent.chars, len, count));
             section.text.push_str(gap);
             section.text.push_str(extent.text);
-            len += extent.text.chars().count() as u64;
+            len += count;
             end = Some(extent.chars.1);
         }
         let own = self.hits.iter().map(|&hit| hits[hit].own.chars);
         let placed = own.filter_map(|own| {
-            let &(shown, at) = starts.iter().find(|&&(shown, _)| within(own, shown))?;
-            Some((at + own.0 - shown.0, at + own.1 - shown.0))
+            let &(shown, at, count) = starts.iter().find(|&&(shown, ..)| within(own, shown))?;
+            if own == shown {
+                return Some((at, at + count));
+            }
+            // Where a text was put into other words, its parts stand nowhere.
+            let is_verbatim = shown.1 - shown.0 == count;
+            is_verbatim.then(|| (at + own.0 - shown.0, at + own.1 - shown.0))
         });
         section.highlights = placed.collect();
         section.highlights.sort_unstable();
@@ -281,7 +290,7 @@ fn section<'a>(hit: &Passage<'a>) -> Extent<'a> {
 }
 
 fn within(inner: (u64, u64), outer: (u64, u64)) -> bool {
-    outer.0 <= inner.0 && inner.1 <= outer.1
+    outer.0 <= inner.0 && inner.0 <= inner.1 && inner.1 <= outer.1
 }
 
 fn begun(hit: &Passage<'_>) -> ContextSection {
@@ -390,6 +399,30 @@ mod tests {
         assert_eq!(context.sections.len(), 1);
         assert_eq!(context.sections[0].highlights, [(0, 7), (7, 14)]);
         assert_eq!(context.tokens, words(&context.text));
+    }
+
+    #[test]
+    fn places_that_are_none_and_texts_in_other_words_are_shown_without_a_panic() {
+        let odd = |rank, chars, text| {
+            let mut odd = hit(rank, (0, 7), Some((0, 23)));
+            odd.own = Extent {
+                chars,
+                text,
+                ..odd.own
+            };
+            odd
+        };
+        // A row of a hostile store may end before it begins.
+        let backwards = [odd(1, (7, 2), "One a.")];
+        assert!(
+            assemble(&backwards, 100, &words).sections[0]
+                .highlights
+                .is_empty()
+        );
+        let mut told = odd(1, (0, 7), "The number one is a.");
+        told.section = None;
+        let context = assemble(&[told], 100, &words);
+        assert_eq!(context.sections[0].highlights, [(0, 20)]);
     }
 
     #[test]

@@ -154,12 +154,12 @@ fn is_follow_up(question: &str) -> bool {
         .collect::<Vec<_>>()
         .join(" ");
     let opens = |cue: &&str| {
-        opening == **cue
+        opening == *cue
             || opening
                 .strip_prefix(*cue)
                 .is_some_and(|rest| rest.starts_with(' '))
     };
-    words.len() <= FOLLOW_UP_WORDS_MAX && FOLLOW_UPS.iter().any(|cue| opens(&cue))
+    words.len() <= FOLLOW_UP_WORDS_MAX && FOLLOW_UPS.iter().any(opens)
 }
 
 /// The parts of a parent that passages stay within: turns.

@@ -296,9 +296,9 @@ fn names_and_years(part: &str, works: &Works) -> Vec<u32> {
 /// Years with their letters, and where they stand. `1981a,b` is two.
 fn years(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
-    let mut words = text.split_inclusive([' ', ',', ';', '\u{a0}']).peekable();
+    let words = text.split_inclusive([' ', ',', ';', '\u{a0}']);
     let mut at = 0;
-    while let Some(word) = words.next() {
+    for word in words {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
         let rest = &bare[digits..];
@@ -324,10 +324,10 @@ fn names(text: &str) -> (Option<String>, Option<String>) {
     let mut people: Vec<String> = Vec::new();
     for part in text.split([',', '&']).flat_map(|part| part.split(" and ")) {
         // `see`, `e.g.` stand before the names; initials and particles are not the surname.
-        let words = part
+        let mut words = part
             .split_whitespace()
             .filter(|word| word.starts_with(char::is_uppercase) && !word.ends_with('.'));
-        people.extend(words.last().map(fold).filter(|name| !name.is_empty()));
+        people.extend(words.next_back().map(fold).filter(|name| !name.is_empty()));
     }
     let mut people = people.into_iter();
     (people.next(), people.next())

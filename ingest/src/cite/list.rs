@@ -213,7 +213,7 @@ fn footnotes(parsed: &ParsedDocument) -> Option<List> {
     let is_reference =
         |note: &&String| year(note).is_some() && label(note).is_some() && note.contains([',', '.']);
     let references = notes.iter().filter(is_reference).count();
-    (references >= 2 && references * 2 > notes.len()).then(|| List {
+    (references >= 2 && references * 2 > notes.len()).then_some(List {
         start: parsed.text.len(),
         entries: notes,
     })
