@@ -641,7 +641,9 @@ fn is_layout(table: ElementRef<'_>) -> bool {
         .classes()
         .any(|c| matches!(c, "infobox" | "wikitable"));
     let parts = ["table", "h1", "h2", "h3", "h4", "pre", "article", "figure"];
+    let is_cell = |e: &ElementRef<'_>| matches!(e.value().name(), "td" | "th");
     matches!(table.attr("role"), Some("presentation" | "none"))
+        || table.descendent_elements().filter(is_cell).nth(1).is_none()
         || (!is_data && has_descendant(table, &parts))
 }
 

@@ -293,8 +293,12 @@ fn pictures_that_say_something_are_figures() {
             &[(Heading(1), "T U", &[]), (Figure, "U", &["t.png"])],
         ),
         (
-            "<table><tr><td>a<td><img src=c.png alt=C></table>",
-            &[(Table, "| a | C |\n| --- | --- |", &["c.png"])],
+            "<table><tr><td>a<td>b<img src=c.png alt=C></table><table><tr><td>d<img src=e alt=E></table>",
+            &[
+                (Table, "| a | b C |\n| --- | --- |", &["c.png"]),
+                (Paragraph, "d", &[]),
+                (Figure, "E", &["e"]),
+            ],
         ),
         (
             "<ul><li class=gallerybox><div class=thumb><img src=logo.svg></div><div class=gallerytext>G</div></ul>",
