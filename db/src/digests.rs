@@ -210,7 +210,8 @@ fn candidates(
         let Some(row) = row else { continue };
         let (mut chars, end) = row.location.chars;
         // What was put into other words stands nowhere.
-        if end.checked_sub(chars) != Some(row.text.chars().count() as u64) {
+        let is_placed = end > chars;
+        if is_placed && end - chars != row.text.chars().count() as u64 {
             continue;
         }
         for (_, written) in sentences(&row.text) {

@@ -65,7 +65,7 @@ fn strip_inline(text: &str, out: &mut String) {
         let after = &rest[c.len_utf8()..];
         let skip = match c {
             '`' => {
-                code = !code && after.contains('`');
+                code = !code && head(after, LINK_LEN_MAX).contains('`');
                 1
             }
             _ if code => 0,
@@ -107,7 +107,7 @@ fn emphasis_len(previous: char, rest: &str) -> usize {
 
 /// What follows the `]` that closes a bracket, when it makes the bracket a link.
 fn link_tail(after: &str) -> Option<&str> {
-    let close = after.find(']')?;
+    let close = head(after, LINK_LEN_MAX).find(']')?;
     let tail = &after[close + 1..];
     (tail.starts_with('(') || tail.starts_with('[')).then_some(tail)
 }
@@ -119,7 +119,8 @@ fn link_target_len(rest: &str) -> usize {
         Some(b'[') => ']',
         _ => return 0,
     };
-    rest[2..].find(close).map_or(0, |n| n + 3)
+    let target = head(&rest[2..], LINK_LEN_MAX);
+    target.find(close).map_or(0, |n| n + 3)
 }
 
 /// Bytes of an HTML tag at the start of `rest`, else 0.
@@ -128,13 +129,18 @@ fn tag_len(rest: &str) -> usize {
     if !rest[1..].starts_with(opens) {
         return 0;
     }
-    rest.find('>')
-        .filter(|&n| n <= TAG_LEN_MAX)
-        .map_or(0, |n| n + 1)
+    head(rest, TAG_LEN_MAX).find('>').map_or(0, |n| n + 1)
 }
 
 /// Longer runs between angle brackets are no tags, in bytes.
 const TAG_LEN_MAX: usize = 1000;
+/// Longer runs between brackets are no links, and between back quotes no code, in bytes.
+const LINK_LEN_MAX: usize = 4000;
+
+/// The beginning of a text, of at most so many bytes: what closes a mark is not looked for through all of a file.
+fn head(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
 
 fn strip_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use common::{db_path, json, recount, refused, samples, text, write_files};
+use common::{db_path, json, loci, recount, refused, samples, text, write_files};
 
 /// A folder of five sample documents, two of them code in a folder of its own.
 fn documents(folder: &Path) -> String {
@@ -92,7 +92,7 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
 }
 
 #[test]
-fn what_is_not_supported_is_said_and_nothing_of_it_is_stored() {
+fn what_cannot_be_read_is_said_and_nothing_of_it_is_stored() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let files = folder.path().join("files");
@@ -113,8 +113,82 @@ fn what_is_not_supported_is_said_and_nothing_of_it_is_stored() {
         .collect();
     assert_eq!(failed, ["broken.pdf", "empty.md", "slides.pptx"]);
     let error = lines[3]["error"].as_str().unwrap();
-    assert!(error.contains("not supported yet"), "{error}");
+    assert!(error.contains("damaged pptx file"), "{error}");
     assert_eq!(json(0, &["stats", "--db", &db])[0]["documents"], 1);
+}
+
+#[test]
+fn files_of_many_kinds_are_found_at_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let files = folder.path().join("files");
+    let chat = r#"{"messages":[{"role":"user","content":"What do herons eat?"},{"role":"assistant","content":"Herons eat frogs and eels."}]}"#;
+    let cues = "1\n00:00:01,000 --> 00:00:04,000\nLighthouses warn ships.\n\n2\n00:01:05,000 --> 00:01:08,500\nGlaciers carve valleys.\n";
+    let paper = "# Trees\n\nTrees grow upwards (Knuth, 1997).\n\n# References\n\nKnuth, D. E. (1997). The Art of Trees. Forest Press.\n";
+    let article = "<article><front><article-meta><title-group><article-title>Membranes</article-title></title-group></article-meta></front>\
+                   <body><sec><title>Ions</title><p>Potassium crosses the membrane.</p></sec></body></article>";
+    write_files(
+        &files,
+        &[
+            ("chat.json", chat),
+            ("talk.srt", cues),
+            ("trees.md", paper),
+            ("membranes.xml", article),
+            (
+                "stack.go",
+                "package stack\n\n// Push puts an element on top.\nfunc (s *Stack) Push(x int) {}\n",
+            ),
+        ],
+    );
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0".to_vec();
+    fs::write(files.join("crab-nebula.png"), &png).unwrap();
+    let lines = json(0, &["ingest", "--db", &db, files.to_str().unwrap()]);
+    assert_eq!(lines.last().unwrap()["summary"]["added"], 6, "{lines:?}");
+    let first = |question: &str| {
+        let answer = json(0, &["search", "--db", &db, question]).remove(0);
+        answer["hits"][0].clone()
+    };
+    let hit = first("frogs and eels");
+    assert_eq!(hit["document"], "chat.json");
+    let hit = first("glaciers carve valleys");
+    assert_eq!(hit["document"], "talk.srt");
+    let time = hit["citation"]["timestamp"].as_str().unwrap();
+    assert_eq!(time, "00:00:01–00:01:08", "{hit}");
+    assert_eq!(first("potassium membrane")["citation"]["path"][1], "Ions");
+    assert_eq!(first("Push puts an element on top")["document"], "stack.go");
+    let filter = "meta.speaker = \"user\"";
+    let of_user = json(0, &["search", "--db", &db, "herons", "--filter", filter]).remove(0);
+    assert_eq!(of_user["hits"].as_array().unwrap().len(), 1, "{of_user}");
+    let cited = text(0, &["citations", "--db", &db, "trees.md"]);
+    assert!(cited.contains("The Art of Trees"), "{cited}");
+    let asset = loci(&[
+        "show",
+        "--db",
+        &db,
+        "crab-nebula.png",
+        "--asset",
+        "crab-nebula.png",
+    ]);
+    assert_eq!(asset.stdout, png);
+
+    // The same file in three levels, and in sentences.
+    for (mode, level) in [("three-level", "proposition"), ("sentence", "sentence")] {
+        let file = files.join("trees.md");
+        let lines = json(
+            0,
+            &[
+                "ingest",
+                "--db",
+                &db,
+                file.to_str().unwrap(),
+                "--chunking",
+                mode,
+            ],
+        );
+        assert_eq!(lines[0]["status"], "updated");
+        let answer = json(0, &["search", "--db", &db, "trees grow", "--level", level]).remove(0);
+        assert_eq!(answer["hits"][0]["level"], level, "{answer}");
+    }
 }
 
 #[test]
