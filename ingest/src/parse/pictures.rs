@@ -1,7 +1,7 @@
 //! Pictures of an archive that a document shows.
 //!
-//! Always true: each name once, and no more than [`Limits::assets_max`] bytes in all; a picture beyond that is named but
-//! not kept.
+//! Always true: each name once, and no more than [`Limits::assets_max`] bytes in all; a picture beyond that, or a
+//! damaged one, is named but not kept.
 
 use std::collections::HashSet;
 
@@ -37,8 +37,11 @@ impl Pictures {
             return Ok(());
         }
         self.seen.insert(path.to_owned());
-        let Some(bytes) = archive.read(name)? else {
-            return Ok(());
+        let bytes = match archive.read(name) {
+            Ok(Some(bytes)) => bytes,
+            // The text is worth having without it.
+            Ok(None) | Err(ParseError::Malformed { .. } | ParseError::Encrypted) => return Ok(()),
+            Err(error) => return Err(error),
         };
         if let Some(left) = self.left.checked_sub(bytes.len()) {
             self.left = left;
