@@ -277,7 +277,7 @@ fn has_vectors(part: &Part, layer: u32) -> bool {
 /// Whether a section begins with the number of an earlier version than another.
 fn is_earlier(stored: &[u8], fresh: Option<&[u8]>) -> bool {
     let version = |bytes: &[u8]| bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
-    version(stored) < fresh.and_then(version)
+    version(stored).is_some() && version(stored) < fresh.and_then(version)
 }
 
 /// Whether every vector of `stored` is that of the same chunk in `fresh`.

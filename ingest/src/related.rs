@@ -18,12 +18,14 @@ const ALIKE_MAX: usize = 2;
 const ALIKE: f32 = 0.25;
 /// Words of a section that count: the most telling ones.
 const WORDS_MAX: usize = 48;
+/// Sections with a word that tells anything, at most.
+const SPREAD_MAX: usize = 64;
 /// Documents of fewer sections have none that could be found better by reading on.
 const SECTIONS_MIN: usize = 4;
 
 /// Fills in `related_sections` of all sections.
 ///
-/// Linear in the text; a word that a tenth of many sections have is left out.
+/// Linear in the text; a word that more than a tenth of the sections have, or 64 of them, is left out.
 pub fn relate(chunks: &mut [NewChunk]) {
     let is_section = |place: &usize| chunks[*place].record.level == Level::Section;
     let sections: Vec<usize> = (0..chunks.len()).filter(is_section).collect();
@@ -97,7 +99,7 @@ fn alike(sections: &[usize], chunks: &[NewChunk]) -> Vec<Vec<usize>> {
     for word in words.iter().flat_map(BTreeMap::keys) {
         *spread.entry(word).or_default() += 1;
     }
-    let common = (sections.len() / 10).max(8);
+    let common = (sections.len() / 10).clamp(8, SPREAD_MAX);
     let weighed: Vec<Vec<(&str, f32)>> = words
         .iter()
         .map(|counts| {

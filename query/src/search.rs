@@ -564,7 +564,14 @@ impl Execution<'_, '_> {
             // The longest first, else as they were.
             runs.retain(|&(_, run)| run > 0);
             runs.sort_by_key(|&(_, run)| std::cmp::Reverse(run));
-            let first: Vec<Fused> = runs.iter().map(|&(at, _)| fused[at]).collect();
+            let best = fused.iter().map(|hit| hit.score).fold(0.0, f32::max);
+            // Their scores fall and are above all others, so that they stay first.
+            let lifted = |(rank, at): (usize, usize)| Fused {
+                score: best + best.max(f32::MIN_POSITIVE) * 1e-3 * (runs.len() - rank) as f32,
+                ..fused[at]
+            };
+            let places = runs.iter().map(|&(at, _)| at).enumerate();
+            let first: Vec<Fused> = places.map(lifted).collect();
             let is_first = |at: usize| runs.iter().any(|&(other, _)| other == at);
             let mut rest: Vec<Fused> = Vec::with_capacity(fused.len());
             rest.extend(

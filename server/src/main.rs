@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// redb panics over some damage of its file; the store makes typed errors of it, which are told in its place.
+/// redb panics over some damage of its file; the store makes typed errors of it, which tell more than a backtrace.
 fn leave_out_caught_panics() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -61,8 +61,9 @@ fn leave_out_caught_panics() {
             path.split(['/', '\\'])
                 .any(|part| part.starts_with("redb-"))
         };
-        if !panic.location().is_some_and(|at| is_of_redb(at.file())) {
-            tell(panic);
+        match panic.location().is_some_and(|at| is_of_redb(at.file())) {
+            true => eprintln!("loci: loci.redb is damaged"),
+            false => tell(panic),
         }
     }));
 }

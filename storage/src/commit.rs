@@ -204,7 +204,7 @@ impl Committer<'_> {
 
     fn write(&mut self, first: Job) {
         let mut written = Vec::new();
-        match self.commit_group(Some(first), &mut written) {
+        match self.try_group(Some(first), &mut written) {
             Ok(generation) => written.iter().for_each(|done| answer(done, Ok(generation))),
             Err(error) => self.break_off(&error, &written),
         }
@@ -212,9 +212,20 @@ impl Committer<'_> {
 
     /// Makes what is committed durable.
     fn flush(&mut self) {
-        if let Err(error) = self.commit_group(None, &mut Vec::new()) {
+        if let Err(error) = self.try_group(None, &mut Vec::new()) {
             self.break_off(&error, &[]);
         }
+    }
+
+    /// [`Committer::commit_group`], in which redb may meet damage of its pages with a panic: that is an error here,
+    /// and ends all writing.
+    fn try_group(&mut self, first: Option<Job>, written: &mut Written) -> Result<u64, StoreError> {
+        let commit = AssertUnwindSafe(|| self.commit_group(first, written));
+        catch_unwind(commit).unwrap_or_else(|_| {
+            let why =
+                "loci.redb is damaged and cannot be written to; restore the store from a backup";
+            Err(StoreError::Invalid(why.into()))
+        })
     }
 
     fn break_off(&mut self, error: &StoreError, written: &[Sender<Result<u64, StoreError>>]) {

@@ -21,7 +21,7 @@ use crate::lock::Lock;
 use crate::publish::{Pin, Pins};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
 use crate::repair::REBUILDING;
-use crate::rows::{Rows, Value, Visit, get, missing, read, scan};
+use crate::rows::{Rows, Value, Visit, get, guarded, missing, read, scan};
 use crate::segment::{
     DocumentRun, Documents, Part, PartBytes, PartError, Section, SectionId, Skeleton,
 };
@@ -215,11 +215,12 @@ pub(crate) struct Tables(Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>);
 
 impl Tables {
     pub(crate) fn open(database: &Database) -> Result<Tables, StoreError> {
-        let transaction = database.begin_read()?;
-        let open = |table: &Table| transaction.open_table(table.definition());
-        Ok(Tables(
-            Table::ALL.iter().map(open).collect::<Result<_, _>>()?,
-        ))
+        guarded(Table::Meta, || {
+            let transaction = database.begin_read()?;
+            let open = |table: &Table| transaction.open_table(table.definition());
+            let tables: Result<_, _> = Table::ALL.iter().map(open).collect();
+            Ok(Tables(tables?))
+        })
     }
 }
 

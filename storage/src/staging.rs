@@ -609,13 +609,20 @@ impl<'g> Staging<'g> {
         let mut old = Old::default();
         let record = self.rows().document(id)?;
         old.next_suffix = record.as_ref().map_or(0, |record| record.next_suffix);
-        let chunk_count = record.map_or(0, |record| record.chunk_count);
-        for place in 0..chunk_count {
-            let chunk = match self.rows().chunk(id, place) {
-                Ok(chunk) => chunk,
-                Err(error) if error.is_of_a_row() => None,
-                Err(error) => return Err(error),
-            };
+        let chunks: Vec<Option<ChunkRecord>> = match self.rows().chunks(id) {
+            Ok(chunks) => chunks.into_iter().map(Some).collect(),
+            Err(error) if error.is_of_a_row() => {
+                let count = record.map_or(0, |record| record.chunk_count);
+                let sound = |place| match self.rows().chunk(id, place) {
+                    Err(error) if error.is_of_a_row() => Ok(None),
+                    chunk => chunk,
+                };
+                (0..count).map(sound).collect::<Result<_, _>>()?
+            }
+            Err(error) => return Err(error),
+        };
+        let chunk_count = chunks.len() as i64;
+        for (place, chunk) in (0u32..).zip(chunks) {
             self.delete(Table::Chunks, keys::in_document(id, place));
             let Some(chunk) = chunk else {
                 old.lost.extend(self.suffix_of(id, place)?);
@@ -634,10 +641,16 @@ impl<'g> Staging<'g> {
         for table in [Table::Documents, Table::Originals, Table::Texts] {
             self.delete(table, keys::document(id));
         }
-        for name in self.rows().asset_names(id)? {
-            self.delete(Table::Assets, keys::asset(id, &name));
+        let mut assets = Vec::new();
+        self.rows()
+            .scan_document(Table::Assets, id, &mut |key, _| {
+                assets.push(key.to_vec());
+                Ok(ControlFlow::Continue(()))
+            })?;
+        for key in assets {
+            self.delete(Table::Assets, key);
         }
-        self.count_documents(-1, -i64::from(chunk_count));
+        self.count_documents(-1, -chunk_count);
         Ok(old)
     }
 

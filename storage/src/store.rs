@@ -35,7 +35,7 @@ use crate::publish::{Pins, Published, Unlisted};
 use crate::records::ManifestRecord;
 use crate::repair;
 use crate::rewrite::{NAME_NEW, Rewritten};
-use crate::rows::{Rows, encode, get, missing, read};
+use crate::rows::{Rows, encode, get, guarded, missing, read};
 use crate::segment::Part;
 use crate::snapshot::{self, Damaged, MANIFEST, OpenSegment, Previous, Snapshot, Tables};
 use crate::staged::{Over, StagedRows};
@@ -686,17 +686,21 @@ pub(crate) fn check_format(database: &Database) -> Result<ManifestRecord, StoreE
 /// The format of a store, which may lack tables that this one has.
 pub(crate) fn format_of(database: &Database) -> Result<u32, StoreError> {
     use redb::ReadableDatabase;
-    let meta = database.begin_read()?;
-    let meta = meta.open_table(Table::Meta.definition())?;
-    let format = get(&meta, Table::Meta, FORMAT_KEY)?;
-    let format = format.ok_or_else(|| missing(Table::Meta, FORMAT_KEY))?;
-    let format = format.first_chunk();
-    Ok(format.map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes)))
+    guarded(Table::Meta, || {
+        let meta = database.begin_read()?;
+        let meta = meta.open_table(Table::Meta.definition())?;
+        let format = get(&meta, Table::Meta, FORMAT_KEY)?;
+        let format = format.ok_or_else(|| missing(Table::Meta, FORMAT_KEY))?;
+        let format = format.first_chunk();
+        Ok(format.map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes)))
+    })
 }
 
 fn is_empty(database: &Database) -> Result<bool, StoreError> {
     use redb::ReadableDatabase;
-    Ok(database.begin_read()?.list_tables()?.next().is_none())
+    guarded(Table::Meta, || {
+        Ok(database.begin_read()?.list_tables()?.next().is_none())
+    })
 }
 
 fn create_tables(database: &Database) -> Result<(), StoreError> {

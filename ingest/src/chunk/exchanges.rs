@@ -9,7 +9,7 @@ use super::outline::Piece;
 use super::slides::{cosine, counts, cut, tokens};
 use super::units::{Unit, UnitKind};
 use crate::prose;
-use crate::tree::{BlockKind, ParsedDocument};
+use crate::tree::{Block, BlockKind, ParsedDocument};
 
 /// Cosine of the words of two exchanges from which on they are about the same.
 const ALIKE: f32 = 0.45;
@@ -124,7 +124,8 @@ fn merge(
     let mut merged: Vec<Range<usize>> = Vec::new();
     let mut before = None;
     for (exchange, _) in exchanges {
-        let first = turns.iter().find(|turn| turn.units.start == exchange.start);
+        let first = turns.binary_search_by_key(&exchange.start, |turn| turn.units.start);
+        let first = first.ok().map(|at| &turns[at]);
         let question = first.map_or(String::new(), |turn| text(&turn.units));
         let words = counts(&text(&exchange));
         let joins = first.is_some_and(|turn| !turn.opens)
@@ -213,12 +214,14 @@ pub(super) fn speaker<'p>(
     units: &[Unit],
     run: &Range<usize>,
 ) -> Option<&'p str> {
-    let first = units.get(run.start)?.block;
-    let blocks = parsed.blocks.get(..=first)?.iter().rev();
-    let turn = blocks.take_while(|block| block.kind != BlockKind::Heading(1));
-    let mut speakers = turn.filter_map(|block| match &block.kind {
+    let name = |block: &'p Block| match &block.kind {
         BlockKind::Turn { speaker } if !speaker.is_empty() => Some(&speaker[..]),
         _ => None,
-    });
-    speakers.next()
+    };
+    let first = units.get(run.start)?.block;
+    let last = units.get(run.end.checked_sub(1)?)?.block;
+    let mut own = parsed.blocks.get(first..=last)?.iter().filter_map(name);
+    let before = parsed.blocks.get(..first)?.iter().rev();
+    let mut before = before.take_while(|block| block.kind != BlockKind::Heading(1));
+    own.next().or_else(|| before.find_map(name))
 }

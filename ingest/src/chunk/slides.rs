@@ -99,12 +99,15 @@ pub(super) fn counts(text: &str) -> BTreeMap<String, u32> {
 
 /// How alike two bags of words are, in 0..=1.
 pub(super) fn cosine(a: &BTreeMap<String, u32>, b: &BTreeMap<String, u32>) -> f32 {
-    let shared = a.iter().filter_map(|(word, n)| Some(n * b.get(word)?));
-    let dot: u32 = shared.sum();
-    let length =
-        |of: &BTreeMap<String, u32>| (of.values().map(|n| n * n).sum::<u32>() as f32).sqrt();
+    let shared = a
+        .iter()
+        .filter_map(|(word, n)| Some(*n as f32 * *b.get(word)? as f32));
+    let dot: f32 = shared.sum();
+    let squares =
+        |of: &BTreeMap<String, u32>| of.values().map(|&n| n as f32 * n as f32).sum::<f32>();
+    let length = |of: &BTreeMap<String, u32>| squares(of).sqrt();
     match length(a) * length(b) {
-        norm if norm > 0.0 => dot as f32 / norm,
+        norm if norm > 0.0 => dot / norm,
         _ => 0.0,
     }
 }

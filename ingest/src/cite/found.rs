@@ -12,6 +12,10 @@ use crate::tree::{BlockKind, InText, ParsedDocument, Reference};
 const GROUP_CHARS_MAX: usize = 400;
 /// Works that one citation names, so that `[1-9999]` is a range of numbers and no citation.
 const RANGE_MAX: u32 = 60;
+/// Citations of one document.
+const CITATIONS_MAX: usize = 100_000;
+/// Bytes of the names before a year in brackets.
+const NAMES_LEN_MAX: usize = 200;
 /// Share of numbers in brackets that must be of the list, where it has no labels.
 const NUMBERED_SHARE: usize = 2;
 
@@ -36,7 +40,7 @@ pub(super) fn citations(parsed: &ParsedDocument, body: Range<usize>) -> Vec<InTe
         let is_own = |one: &InText| block.kind == BlockKind::Footnote && one.range.start == 0;
         let start = block.range.start;
         for one in in_text(text, &works, is_markdown) {
-            if !is_own(&one) {
+            if !is_own(&one) && found.len() < CITATIONS_MAX {
                 let range = start + one.range.start..start + one.range.end;
                 found.push(InText { range, ..one });
             }
@@ -130,9 +134,14 @@ impl Works {
                 false => named,
             }
         };
-        match exact.is_empty() {
+        let works = match exact.is_empty() {
             true => pick(matching),
             false => pick(exact.into_iter().copied().collect()),
+        };
+        // Of so many it is not known which is meant.
+        match works.len() > RANGE_MAX as usize {
+            true => Vec::new(),
+            false => works,
         }
     }
 }
@@ -335,6 +344,7 @@ fn names(text: &str) -> (Option<String>, Option<String>) {
 
 /// `… Knuth and Plass (1981)`: how many bytes before the bracket are its names, and the works.
 fn narrative(before: &str, inside: &str, works: &Works) -> Option<(usize, Vec<u32>)> {
+    let before = &before[before.ceil_char_boundary(before.len().saturating_sub(NAMES_LEN_MAX))..];
     let years = years(inside);
     let starts_with_year = years.first().is_some_and(|(at, _)| *at == 0);
     if !starts_with_year {

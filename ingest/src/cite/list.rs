@@ -94,7 +94,9 @@ fn split(text: &str) -> Vec<String> {
     };
     let (mut parts, mut start) = (Vec::new(), 0);
     for (at, _) in text.match_indices(" [") {
-        if let Some(next) = bracketed(&text[at + 1..]).filter(|next| next.number == last + 1) {
+        if let Some(next) =
+            bracketed(&text[at + 1..]).filter(|next| Some(next.number) == last.checked_add(1))
+        {
             parts.push(text[start..at].to_owned());
             (start, last) = (at + 1, next.number);
         }
@@ -103,13 +105,19 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
+/// What is looked at of an entry.
+fn shortened(entry: &str) -> String {
+    entry.chars().take(ENTRY_CHARS_MAX).collect()
+}
+
 struct Label {
     number: u32,
 }
 
 /// `[12] …`
 fn bracketed(text: &str) -> Option<Label> {
-    let inside = text.strip_prefix('[')?.split_once(']')?.0;
+    let inside = text.strip_prefix('[')?;
+    let inside = inside[..inside.floor_char_boundary(12)].split_once(']')?.0;
     let number = inside.trim().parse().ok()?;
     Some(Label { number })
 }
@@ -141,7 +149,7 @@ fn join(lines: Vec<(String, bool)>) -> Vec<String> {
                     last.push_str(&line);
                 }
             }
-            _ => entries.push(line),
+            _ => entries.push(shortened(&line)),
         }
         if entries.len() == ENTRIES_MAX {
             break;
@@ -209,6 +217,8 @@ fn footnotes(parsed: &ParsedDocument) -> Option<List> {
         .filter(|block| block.kind == BlockKind::Footnote);
     let notes: Vec<String> = notes
         .map(|block| prose::visible(&parsed.text[block.range.clone()], parsed.file_type))
+        .map(|note| shortened(&note))
+        .take(ENTRIES_MAX)
         .collect();
     let is_reference =
         |note: &&String| year(note).is_some() && label(note).is_some() && note.contains([',', '.']);

@@ -67,11 +67,12 @@ pub fn citations(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<NewCitatio
     let positions = Positions::new(&parsed.text);
     let homes = Homes::new(&positions, chunks);
     let mut made = Vec::new();
+    let mut sentences = Sentences::new(parsed);
     for citation in &parsed.citations {
         let Some(chunk) = homes.find(citation.range.start) else {
             continue;
         };
-        let sentence = sentence_around(parsed, &citation.range);
+        let sentence = sentences.around(&citation.range);
         let context = prose::visible(&parsed.text[sentence.clone()], parsed.file_type);
         let intent = intent(&context);
         let narrative = is_narrative(parsed, citation, &sentence);
@@ -98,47 +99,98 @@ struct Homes<'p> {
     positions: &'p Positions<'p>,
     /// First and end character, and place, of the deepest chunks, by where they end.
     leaves: Vec<(u64, u64, u32)>,
+    /// Likewise of all chunks, in pre-order.
+    all: Vec<(u64, u64, u32)>,
 }
+
+/// Chunks that are looked at for a place that no deepest chunk has: a heading, a table beside sentences.
+const AROUND_MAX: usize = 256;
 
 impl<'p> Homes<'p> {
     fn new(positions: &'p Positions<'p>, chunks: &[NewChunk]) -> Homes<'p> {
+        let place = |(place, chunk): (u32, &NewChunk)| {
+            let (from, to) = chunk.record.location.chars;
+            (from, to, place)
+        };
         let is_leaf = |(place, chunk): &(u32, &NewChunk)| {
             chunk.record.level > Level::Section && chunk.record.subtree_end == place + 1
         };
         let leaves = (0u32..).zip(chunks).filter(is_leaf);
-        let mut leaves: Vec<_> = leaves
-            .map(|(place, chunk)| {
-                let (from, to) = chunk.record.location.chars;
-                (from, to, place)
-            })
-            .collect();
+        let mut leaves: Vec<_> = leaves.map(place).collect();
         leaves.sort_by_key(|leaf| (leaf.1, leaf.0));
-        Homes { positions, leaves }
+        let told = |chunk: &&NewChunk| chunk.record.level != Level::Summary;
+        let all = (0u32..).zip(chunks).filter(|(_, chunk)| told(chunk));
+        let all = all.map(place).collect();
+        Homes {
+            positions,
+            leaves,
+            all,
+        }
     }
 
     /// A passage repeats the end of the one before: the first that has the place is its home.
     fn find(&self, at: usize) -> Option<u32> {
         let at = self.positions.chars_before(at);
         let first = self.leaves.partition_point(|leaf| leaf.1 <= at);
-        let home = self.leaves[first..].iter().find(|leaf| leaf.0 <= at)?;
-        Some(home.2)
+        let mut near = self.leaves[first..].iter().take(AROUND_MAX);
+        let home = near.find(|leaf| leaf.0 <= at);
+        home.or_else(|| {
+            let end = self.all.partition_point(|chunk| chunk.0 <= at);
+            let mut near = self.all[..end].iter().rev().take(AROUND_MAX);
+            near.find(|chunk| chunk.1 > at)
+        })
+        .map(|home| home.2)
     }
 }
 
-/// The sentence that a range stands in.
-fn sentence_around(parsed: &ParsedDocument, range: &Range<usize>) -> Range<usize> {
-    let at = parsed
-        .blocks
-        .partition_point(|block| block.range.end <= range.start);
-    let block = parsed.blocks.get(at).map(|block| block.range.clone());
-    let block = block.filter(|block| block.contains(&range.start));
-    let block = block.unwrap_or_else(|| range.clone());
-    let text = &parsed.text[block.clone()];
-    let spans = sentences::spans(text).into_iter();
-    let mut spans = spans.map(|span| block.start + span.start..block.start + span.end);
-    spans
-        .find(|span| span.contains(&range.start))
-        .unwrap_or_else(|| range.clone())
+/// The sentences around citations, which ascend: those of a block are read once.
+struct Sentences<'p> {
+    parsed: &'p ParsedDocument,
+    block: Range<usize>,
+    spans: Vec<Range<usize>>,
+}
+
+impl<'p> Sentences<'p> {
+    fn new(parsed: &'p ParsedDocument) -> Sentences<'p> {
+        Sentences {
+            parsed,
+            block: 0..0,
+            spans: Vec::new(),
+        }
+    }
+
+    /// The sentence that a range stands in; of a long one what is near.
+    fn around(&mut self, range: &Range<usize>) -> Range<usize> {
+        if !self.block.contains(&range.start) {
+            self.read(range.start);
+        }
+        let at = self.spans.partition_point(|span| span.end <= range.start);
+        let span = self
+            .spans
+            .get(at)
+            .filter(|span| span.contains(&range.start));
+        let span = span.cloned().unwrap_or_else(|| range.clone());
+        let text = &self.parsed.text;
+        let from = text.ceil_char_boundary(range.start.saturating_sub(CONTEXT_CHARS_MAX / 2));
+        let to = text.floor_char_boundary(range.end.saturating_add(CONTEXT_CHARS_MAX / 2));
+        match span.len() > CONTEXT_CHARS_MAX {
+            true => span.start.max(from)..span.end.min(to).max(span.start.max(from)),
+            false => span,
+        }
+    }
+
+    fn read(&mut self, at: usize) {
+        let blocks = &self.parsed.blocks;
+        let first = blocks.partition_point(|block| block.range.end <= at);
+        let block = blocks.get(first).map(|block| block.range.clone());
+        self.block = block.filter(|block| block.contains(&at)).unwrap_or(at..at);
+        let text = &self.parsed.text[self.block.clone()];
+        let start = self.block.start;
+        let spans = sentences::spans(text).into_iter();
+        self.spans = spans
+            .map(|span| start + span.start..start + span.end)
+            .collect();
+    }
 }
 
 /// Whether the sentence says something of the work, rather than naming it in brackets.

@@ -626,6 +626,9 @@ mod tests {
         fs::create_dir(&files).unwrap();
         let write = |name: &str, text: &str| fs::write(files.join(name), text).unwrap();
         write("a.md", "# A\n\nWater.\n");
+        let other = folder.path().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("c.md"), "# C\n\nEarth.\n").unwrap();
         let database = Database::open(folder.path().join("store")).unwrap();
         let idle = || Box::new(|| {}) as Box<dyn FnOnce() + Send>;
         let steps: Vec<Box<dyn FnOnce() + Send + '_>> = vec![
@@ -638,6 +641,12 @@ mod tests {
             Box::new(|| fs::remove_file(files.join("b.md")).unwrap()),
             idle(),
             idle(),
+            idle(),
+            // A folder that is away, and one that is another's, take nothing with them.
+            Box::new(|| fs::rename(&other, folder.path().join("away")).unwrap()),
+            idle(),
+            idle(),
+            idle(),
         ];
         let changes = Changes {
             steps: steps.into(),
@@ -647,7 +656,7 @@ mod tests {
             every: std::time::Duration::ZERO,
             delete: true,
         };
-        let paths = [files.clone()];
+        let paths = [files.clone(), other.clone()];
         let options = IngestOptions::default();
         let runner = InProcess::default();
         let summary = watch(&database, &paths, &options, how, &runner, &changes).unwrap();
@@ -660,13 +669,14 @@ mod tests {
             told,
             [
                 ("a.md", Status::Added),
+                ("c.md", Status::Added),
                 ("b.md", Status::Added),
                 ("a.md", Status::Updated),
                 ("b.md", Status::Deleted)
             ]
         );
-        assert_eq!((summary.added, summary.updated, summary.deleted), (2, 1, 1));
-        assert_eq!(database.stats().documents, 1);
+        assert_eq!((summary.added, summary.updated, summary.deleted), (3, 1, 1));
+        assert_eq!(database.stats().documents, 2);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use locidb::Database;
 use locidb::storage::DocumentKey;
 
 use super::{
-    IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker, find, store_files,
+    Found, IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker, find,
+    store_files,
 };
 use crate::runner::ParseRunner;
 
@@ -22,10 +23,13 @@ use crate::runner::ParseRunner;
 pub struct WatchOptions {
     /// Time between two looks.
     pub every: Duration,
-    /// Whether the document of a file that is gone is deleted: of one that was there while it was watched.
+    /// Whether the document of a file that is gone is deleted: of one that was there while it was watched, in a folder that
+    /// can be read and is not empty.
     pub delete: bool,
 }
 
+/// Looks in a row in which a file that is gone is missing.
+const MISSING_LOOKS: u32 = 2;
 /// How often the reporter is asked whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
@@ -47,31 +51,15 @@ pub fn watch(
 ) -> Result<Summary, IngestError> {
     let started = Instant::now();
     let mut summary = Summary::default();
-    let mut seen: HashMap<PathBuf, (String, Stamp)> = HashMap::new();
-    let mut waiting: HashMap<PathBuf, Stamp> = HashMap::new();
-    // The first look takes everything as it is.
+    let mut watched = Watched::default();
+    // The first look takes everything as it is, and all paths must be there.
     let mut is_first = true;
     loop {
-        let files = match find(paths, options) {
-            Ok(files) => files,
-            Err(IngestError::Path { .. }) if !is_first => Vec::new(),
-            Err(error) => return Err(error),
+        let files = match is_first {
+            true => find(paths, options)?,
+            false => find_there(paths, options)?,
         };
-        let there: HashSet<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        let mut due = Vec::new();
-        for file in files {
-            let stamp = stamp(&file.path);
-            let is_known = seen
-                .get(&file.path)
-                .is_some_and(|(_, known)| *known == stamp);
-            let is_calm = is_first || waiting.insert(file.path.clone(), stamp) == Some(stamp);
-            if !is_known && is_calm {
-                waiting.remove(&file.path);
-                seen.insert(file.path.clone(), (file.key.clone(), stamp));
-                due.push(file);
-            }
-        }
-        let gone = gone(&mut seen, &there, paths);
+        let (due, gone) = watched.look(files, paths, is_first);
         if how.delete {
             delete(database, options, gone, reporter, &mut summary)?;
         }
@@ -80,7 +68,7 @@ pub fn watch(
             store_files(&worker, &due, reporter, &mut summary)?;
         }
         is_first = false;
-        if summary.interrupted || wait(how.every, seen.len() as u64, reporter) {
+        if summary.interrupted || wait(how.every, watched.seen.len() as u64, reporter) {
             summary.interrupted = false;
             summary.took_ms = started.elapsed().as_millis() as u64;
             return Ok(summary);
@@ -93,26 +81,82 @@ fn stamp(path: &Path) -> Stamp {
     metadata.map_or((0, None), |of| (of.len(), of.modified().ok()))
 }
 
-/// Forgets the files that are not there any more, and says which. A folder that is gone as a whole may be a disk that
-/// comes back: nothing of it is.
-fn gone(
-    seen: &mut HashMap<PathBuf, (String, Stamp)>,
-    there: &HashSet<PathBuf>,
-    paths: &[PathBuf],
-) -> Vec<(PathBuf, String)> {
-    let is_gone = |path: &PathBuf| {
-        let root = paths.iter().find(|root| path.starts_with(root));
-        !there.contains(path) && root.is_some_and(|root| root.exists() || root == path)
-    };
-    let gone: Vec<(PathBuf, String)> = seen
-        .iter()
-        .filter(|(path, _)| is_gone(path))
-        .map(|(path, (key, _))| (path.clone(), key.clone()))
-        .collect();
-    for (path, _) in &gone {
-        seen.remove(path);
+/// The files below those of `paths` that are there: a disk may be away for a while.
+fn find_there(paths: &[PathBuf], options: &IngestOptions) -> Result<Vec<Found>, IngestError> {
+    let there: Vec<PathBuf> = paths.iter().filter(|path| path.exists()).cloned().collect();
+    match find(&there, options) {
+        // It went between the two looks.
+        Err(IngestError::Path { .. }) => Ok(Vec::new()),
+        found => found,
     }
-    gone
+}
+
+/// What was seen of the files that are watched.
+#[derive(Default)]
+struct Watched {
+    /// Files that were stored, or tried, with their keys, and how many looks they were missing in.
+    seen: HashMap<PathBuf, (String, Stamp, u32)>,
+    /// Files that changed since the look before.
+    waiting: HashMap<PathBuf, Stamp>,
+}
+
+impl Watched {
+    /// The files that are to be stored, and those that are gone.
+    fn look(
+        &mut self,
+        files: Vec<Found>,
+        paths: &[PathBuf],
+        is_first: bool,
+    ) -> (Vec<Found>, Vec<(PathBuf, String)>) {
+        let readable = readable(&files, paths);
+        let keys: HashSet<String> = files.iter().map(|file| file.key.clone()).collect();
+        let there: HashSet<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        let mut due = Vec::new();
+        for file in files {
+            let stamp = stamp(&file.path);
+            let known = self.seen.get_mut(&file.path).map(|(_, known, missing)| {
+                *missing = 0;
+                *known == stamp
+            });
+            let is_calm = is_first || self.waiting.insert(file.path.clone(), stamp) == Some(stamp);
+            if known == Some(true) || !is_calm || (file.refused.is_some() && !is_first) {
+                continue;
+            }
+            self.waiting.remove(&file.path);
+            if file.refused.is_none() {
+                let seen = (file.key.clone(), stamp, 0);
+                self.seen.insert(file.path.clone(), seen);
+            }
+            due.push(file);
+        }
+        let mut gone = Vec::new();
+        for (path, (key, _, missing)) in &mut self.seen {
+            let root = paths.iter().find(|root| path.starts_with(root));
+            if there.contains(path) || !root.is_some_and(|root| readable.contains(root)) {
+                continue;
+            }
+            *missing += 1;
+            // Who saves a file may take it away for a moment.
+            if *missing >= MISSING_LOOKS && !keys.contains(key) {
+                gone.push((path.clone(), key.clone()));
+            }
+        }
+        for (path, _) in &gone {
+            self.seen.remove(path);
+        }
+        (due, gone)
+    }
+}
+
+/// The paths of which this look says what is there: all of them that were read whole and are not empty. An empty folder
+/// may be the place of a disk that is away.
+fn readable<'p>(files: &[Found], paths: &'p [PathBuf]) -> HashSet<&'p PathBuf> {
+    let is_of = |file: &Found, root: &PathBuf| file.path.starts_with(root);
+    let is_whole = |root: &PathBuf| {
+        let mut own = files.iter().filter(|file| is_of(file, root)).peekable();
+        own.peek().is_some() && !own.any(|file| file.refused.is_some() && file.path == *root)
+    };
+    paths.iter().filter(|root| is_whole(root)).collect()
 }
 
 fn delete(

@@ -125,12 +125,13 @@ fn pictures_are_figures_with_their_bytes() {
             (Figure, "A duck"),
             (Figure, "y.png"),
             (Caption, "c"),
-            (Paragraph, "x dot"),
+            (Paragraph, "x"),
+            (Figure, "dot"),
         ],
     );
     assert_eq!(document.blocks[2].images, ["O/i/a b.png"]);
     assert_eq!(document.blocks[5].images, ["http://x/y.png"]);
-    assert!(document.blocks[7].images.is_empty());
+    assert!(document.blocks[8].images.is_empty());
     assert_eq!(document.assets.len(), 1);
     assert_eq!(document.assets[0].name, "O/i/a b.png");
 }
