@@ -61,6 +61,11 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     Ok(document)
 }
 
+/// Whether nothing but the fence of front matter stands before a place.
+fn is_first(source: &str, start: usize) -> bool {
+    matches!(source[..start].trim(), "" | "---" | "+++")
+}
+
 /// How books in Markdown mark captions, which it has no sign for.
 const CAPTION: &str = "<span class=\"caption\">";
 
@@ -432,10 +437,12 @@ impl<'a> Reader<'a> {
         let is_admonition = std::mem::take(&mut self.is_admonition_open);
         let mut images = Vec::new();
         let (kind, range) = match raw.kind {
-            RawKind::FrontMatter => {
+            RawKind::FrontMatter if is_first(self.source, range.start) => {
                 self.front_matter = range;
                 return Ok(());
             }
+            // What stands between rules further down is text.
+            RawKind::FrontMatter => (BlockKind::Paragraph, range),
             RawKind::Html if shows_words(&self.source[range.clone()]) => {
                 (BlockKind::Paragraph, range)
             }

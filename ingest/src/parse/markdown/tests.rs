@@ -239,3 +239,17 @@ fn every_cut_of_a_file_is_a_document() {
         assert_eq!(document.text, source[..end]);
     }
 }
+
+#[test]
+fn what_looks_like_front_matter_further_down_is_text() {
+    let source = "---\ntitle: A\n---\n\nOne.\n\n---\ntitle: b\n---\n\nTwo.\n";
+    let document = parse(source.as_bytes(), &Limits::default()).unwrap();
+    document.validate().unwrap();
+    assert_eq!(document.title.as_deref(), Some("A"));
+    let text: Vec<&str> = document
+        .blocks
+        .iter()
+        .map(|block| document.text[block.range.clone()].trim())
+        .collect();
+    assert_eq!(text, ["One.", "title: b", "Two."]);
+}
