@@ -59,6 +59,8 @@ pub use error::Error;
 pub use items::ItemFigures;
 pub use loci_graph as graph;
 pub use loci_models::{EmbedError, Embedder, GenerateError, Generator, Tokenizer};
+#[cfg(feature = "minilm")]
+pub use loci_models::{FolderEmbedder, FolderError};
 #[cfg(feature = "tokenizer")]
 pub use loci_models::{TokenizerError, TokenizerFile};
 pub use loci_query as query;

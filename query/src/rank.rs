@@ -5,7 +5,7 @@
 //! Sources: halves by chunk type after tutoring systems over textbooks (H5); maximal marginal relevance:
 //! Carbonell and Goldstein, "The Use of MMR", SIGIR 1998.
 //!
-//! Start reading at [`weigh`], [`by_type`], [`unlike`].
+//! Start reading at [`weigh`], [`by_type`], [`quoted_first`], [`unlike`].
 
 use std::cmp::Ordering;
 
@@ -114,6 +114,23 @@ pub fn by_type(
     hits.append(&mut rest);
 }
 
+/// Moves the hits that quote the question before all others, the longest quotation first. `runs`: for the first hits, how
+/// much of the question each has word for word. Their scores are lifted above the best, so that they stay first. Returns
+/// how many there are.
+pub fn quoted_first(hits: &mut Vec<Fused>, runs: &[usize]) -> usize {
+    let run = |place: usize| runs.get(place).copied().unwrap_or(0);
+    let mut places: Vec<usize> = (0..hits.len()).collect();
+    places.sort_by_key(|&place| std::cmp::Reverse(run(place)));
+    let count = places.iter().take_while(|&&place| run(place) > 0).count();
+    let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
+    let mut moved: Vec<Fused> = places.iter().map(|&place| hits[place]).collect();
+    for (rank, hit) in moved[..count].iter_mut().enumerate() {
+        hit.score = best * (1.0 + 1e-3 * (count - rank) as f32);
+    }
+    *hits = moved;
+    count
+}
+
 /// Up to `k` of `hits` that are unlike each other: each next one is that with the greatest
 /// `(1 - weight) · score - weight · (greatest likeness to those before it)`, with scores from 0 to 1 of the best.
 ///
@@ -190,6 +207,18 @@ mod tests {
 
     fn ordinals(hits: &[Fused]) -> Vec<u32> {
         hits.iter().map(|hit| hit.ordinal.0).collect()
+    }
+
+    #[test]
+    fn quotations_come_first_the_longest_before_others_and_stay_there() {
+        let mut found = hits(&[0.9, 0.8, 0.1, 0.7]);
+        assert_eq!(quoted_first(&mut found, &[0, 6, 9]), 2);
+        assert_eq!(ordinals(&found), [2, 1, 0, 3]);
+        sort(&mut found);
+        assert_eq!(ordinals(&found), [2, 1, 0, 3]);
+        assert_eq!(quoted_first(&mut found, &[]), 0);
+        assert_eq!(ordinals(&found), [2, 1, 0, 3]);
+        assert_eq!(quoted_first(&mut Vec::new(), &[]), 0);
     }
 
     fn row(confidence: f32, citation_count: u32, token_count: u32) -> SkeletonRow {

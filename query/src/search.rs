@@ -552,38 +552,15 @@ impl Execution<'_, '_> {
         let (fused, view, counter) = (&mut self.fused, self.run.view, self.counter);
         let work = || {
             let fetch = Fetch::new(view, counter);
-            let mut runs = Vec::with_capacity(fused.len());
-            for (at, hit) in fused.iter().enumerate().take(QUOTED_MAX) {
-                let run = match fetch.get(hit.ordinal) {
+            let mut runs = Vec::with_capacity(QUOTED_MAX);
+            for hit in fused.iter().take(QUOTED_MAX) {
+                runs.push(match fetch.get(hit.ordinal) {
                     // It is left out when it is fetched.
                     Err(error) if error.is_of_a_row() => 0,
                     fetched => quoted.run_in(&fetched?.chunk.text),
-                };
-                runs.push((at, run));
+                });
             }
-            // The longest first, else as they were.
-            runs.retain(|&(_, run)| run > 0);
-            runs.sort_by_key(|&(_, run)| std::cmp::Reverse(run));
-            let best = fused.iter().map(|hit| hit.score).fold(0.0, f32::max);
-            // Their scores fall and are above all others, so that they stay first.
-            let lifted = |(rank, at): (usize, usize)| Fused {
-                score: best + best.max(f32::MIN_POSITIVE) * 1e-3 * (runs.len() - rank) as f32,
-                ..fused[at]
-            };
-            let places = runs.iter().map(|&(at, _)| at).enumerate();
-            let first: Vec<Fused> = places.map(lifted).collect();
-            let is_first = |at: usize| runs.iter().any(|&(other, _)| other == at);
-            let mut rest: Vec<Fused> = Vec::with_capacity(fused.len());
-            rest.extend(
-                fused
-                    .drain(..)
-                    .enumerate()
-                    .filter(|(at, _)| !is_first(*at))
-                    .map(|(_, hit)| hit),
-            );
-            fused.extend(first);
-            fused.extend(rest);
-            Ok(runs.len())
+            Ok(rank::quoted_first(fused, &runs))
         };
         self.run.trace.step("quote", work, |count| *count).map(drop)
     }

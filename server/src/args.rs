@@ -105,7 +105,8 @@ pub(crate) struct Ingest {
     /// Named collection
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) collection: String,
-    /// What the files are: auto, pdf, html, markdown, code, text
+    /// What the files are: auto, pdf, pptx, docx, epub, html, markdown, latex, jats, code, a language, chat, subtitles,
+    /// image, text
     #[arg(long, default_value = "auto")]
     pub(crate) kind: String,
     /// How documents are cut

@@ -84,6 +84,9 @@ fn stamp(path: &Path) -> Stamp {
 /// The files below those of `paths` that are there: a disk may be away for a while.
 fn find_there(paths: &[PathBuf], options: &IngestOptions) -> Result<Vec<Found>, IngestError> {
     let there: Vec<PathBuf> = paths.iter().filter(|path| path.exists()).cloned().collect();
+    if there.is_empty() {
+        return Ok(Vec::new());
+    }
     match find(&there, options) {
         // It went between the two looks.
         Err(IngestError::Path { .. }) => Ok(Vec::new()),

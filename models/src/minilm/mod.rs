@@ -126,7 +126,8 @@ impl FolderEmbedder {
         for Known { text, vector } in known {
             let own = self.vector(text).map_err(|error| error.to_string())?;
             let cosine: f32 = own.iter().zip(vector).map(|(a, b)| a * b).sum();
-            if own.len() != vector.len() || !(cosine >= COSINE_MIN) {
+            let is_like = own.len() == vector.len() && cosine >= COSINE_MIN;
+            if !is_like {
                 return Err(format!(
                     "it does not embed as it should: {} numbers with a cosine of {cosine:.3} to the {} that are known of {text:?}; \
                      give all-MiniLM-L6-v2 in single precision, or a check.json of its own",
@@ -159,7 +160,7 @@ impl FolderEmbedder {
         let states: Tensor<f32> = states
             .try_into()
             .map_err(|_| broken("its output is not of numbers"))?;
-        let &[1, tokens, dim] = states.shape().as_ref() else {
+        let &[1, tokens, dim] = states.shape() else {
             return Err(broken("its output is not a state a token"));
         };
         let mut mean = vec![0.0f32; dim];

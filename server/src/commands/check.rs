@@ -27,7 +27,8 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
     checked?;
     if args.repair && !findings.is_empty() {
         let rebuilt = database.repair()?;
-        let at_open = database.damaged().len();
+        let at_open = database.damaged().iter();
+        let at_open = at_open.filter(|of| of.segment.is_some()).count();
         eprintln!(
             "loci: {} segments built again; check again to see what is left",
             rebuilt + at_open

@@ -22,6 +22,7 @@ use crate::{Done, WrongCall};
 
 pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
     let options = options(args)?;
+    let watching = watching(args)?;
     for path in &args.paths {
         if !path.exists() {
             return Err(WrongCall(format!("{}: there is no such path", path.display())).into());
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
         broken: Mutex::new(None),
     };
     let runner = parse::runner()?;
-    let summary = match watching(args)? {
+    let summary = match watching {
         Some(how) => pipeline::watch(&database, &args.paths, &options, how, &runner, &reporter)?,
         None => pipeline::ingest(&database, &args.paths, &options, &runner, &reporter)?,
     };
@@ -72,10 +73,11 @@ fn watching(args: &Ingest) -> anyhow::Result<Option<WatchOptions>> {
 
 fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
     let kind = match &args.kind[..] {
-        "auto" => None,
+        // Which language is told by the file.
+        "auto" | "code" => None,
         name => Some(Kind::from_name(name).ok_or_else(|| {
             WrongCall(format!(
-                "--kind {name}: give auto, pdf, html, markdown, code or text"
+                "--kind {name}: give auto, pdf, pptx, docx, epub, html, markdown, latex, jats, code, a language, chat, subtitles, image or text"
             ))
         })?),
     };

@@ -160,7 +160,8 @@ record! {
         pub content_type: ContentType,
         /// What it is for.
         pub chunk_type: ChunkType,
-        /// Its text: exactly `text[chars]` of its document.
+        /// Its text: exactly `text[chars]` of its document; of a summary or proposition what it says, where `chars` is
+        /// where that is said.
         pub text: String,
         /// Headings above it, outermost first, its own section's last.
         pub heading_path: Vec<String>,
