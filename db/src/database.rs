@@ -12,9 +12,10 @@ use loci_storage::staging::Edit;
 use loci_storage::{Disk, Durability, Store, StoreOptions};
 
 use crate::error::Error;
+use crate::local;
 use crate::maintenance::Maintenance;
 use crate::outside::Outside;
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
 use crate::settings::{EmbedderChoice, Settings};
 use crate::space;
 use crate::switch::{self, Target};
@@ -284,7 +285,9 @@ impl Database {
         self.rebuild(progress)?;
         let _turn = self.inner.switching.lock();
         let view = self.view();
-        if let Some(outside) = &view.outside {
+        if let Some(folder) = local::wanted(&view) {
+            self.switch_to_folder(folder, progress)?;
+        } else if let Some(outside) = &view.outside {
             switch::fill(&self.inner, outside, progress)?;
         } else if space::is_due(&view)? {
             switch::switch(&self.inner, &Target::Builtin, progress)?;
@@ -325,8 +328,56 @@ impl Database {
         self.rebuild(progress)?;
         let _turn = self.inner.switching.lock();
         self.inner.store.views().models.add(&embedder);
-        let target = Target::Outside(Outside::new(embedder));
+        let target = Target::Outside {
+            model: Outside::new(embedder),
+            folder: None,
+        };
         switch::switch(&self.inner, &target, progress)?;
+        self.maintenance.wake();
+        Ok(())
+    }
+
+    /// Switches to the model in a folder, as [`Database::switch_embedder`] does, and keeps the folder in the setting
+    /// `model`: from then on the store finds its model by itself, also when it is opened the next time. Where the
+    /// store's vectors are of the same model already, text without one gets one, and the folder is noted.
+    ///
+    /// The folder holds `model.onnx` and `tokenizer.json`; programs are built with the feature `minilm`.
+    ///
+    /// # Errors
+    /// As [`Database::switch_embedder`]; [`Error::Embed`] where the folder holds no model that embeds as it should.
+    pub fn use_model(
+        &self,
+        folder: impl AsRef<Path>,
+        progress: &dyn Progress,
+    ) -> Result<(), Error> {
+        let folder = folder.as_ref();
+        let told = |why: &dyn fmt::Display| Error::Embed(format!("{}: {why}", folder.display()));
+        let folder = std::fs::canonicalize(folder).map_err(|error| told(&error))?;
+        let folder = folder
+            .to_str()
+            .ok_or_else(|| told(&"its name is not UTF-8"))?;
+        self.rebuild(progress)?;
+        let _turn = self.inner.switching.lock();
+        self.switch_to_folder(folder.to_owned(), progress)
+    }
+
+    /// The caller holds `switching`.
+    fn switch_to_folder(&self, folder: String, progress: &dyn Progress) -> Result<(), Error> {
+        let model = local::open(Path::new(&folder))?;
+        self.inner.store.views().models.add(&model);
+        let model = Outside::new(model);
+        let view = self.view();
+        let space = view.snapshot().space();
+        match space.is_some_and(|space| model.made(&space.record)) {
+            true => {
+                switch::moved(&self.inner, folder)?;
+                switch::fill(&self.inner, &model, progress)?;
+            }
+            false => {
+                let folder = Some(folder);
+                switch::switch(&self.inner, &Target::Outside { model, folder }, progress)?;
+            }
+        }
         self.maintenance.wake();
         Ok(())
     }
@@ -356,10 +407,19 @@ impl Database {
         Ok(Settings::read(self.view().rows())?)
     }
 
-    /// Changes a setting; see [`Settings::with`].
+    /// Changes a setting; see [`Settings::with`]. `model` switches to the model in that folder
+    /// ([`Database::use_model`]), and to the built-in embedder where it is empty.
     pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
-        if name == "embedder" {
-            return self.use_embedder(self.settings()?.with(name, value)?.embedder);
+        let with = || self.settings()?.with(name, value);
+        match name {
+            "embedder" => return self.use_embedder(with()?.embedder),
+            "model" => {
+                return match &with()?.model[..] {
+                    "" => self.use_embedder(EmbedderChoice::Builtin),
+                    folder => self.use_model(folder, &Silent),
+                };
+            }
+            _ => {}
         }
         let (name, value) = (name.to_string(), value.to_string());
         self.write(move |tx| tx.set(&name, &value))

@@ -33,6 +33,7 @@ mod error;
 mod export;
 mod facets;
 mod items;
+mod local;
 mod maintenance;
 mod outside;
 mod progress;

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use loci_models::Embedder;
+use loci_storage::Rows;
 use loci_storage::records::SpaceRecord;
 use parking_lot::Mutex;
 
 use crate::error::Error;
+use crate::local;
 
 /// A model from outside. A space was made with it when it has its name and dimension.
 #[derive(Clone)]
@@ -56,10 +58,16 @@ impl Models {
         models.push(Outside(Arc::clone(model)));
     }
 
-    /// The model that a space was made with.
-    pub(crate) fn of(&self, space: &SpaceRecord) -> Option<Outside> {
-        let models = self.0.lock();
-        models.iter().find(|model| model.made(space)).cloned()
+    /// The model that a space was made with: one that was handed over, or the one in the folder that the settings among
+    /// `rows` name.
+    pub(crate) fn of(&self, rows: &dyn Rows, space: &SpaceRecord) -> Option<Outside> {
+        let mut models = self.0.lock();
+        if let Some(known) = models.iter().find(|model| model.made(space)) {
+            return Some(known.clone());
+        }
+        let model = Outside(local::of(rows, space)?);
+        models.push(model.clone());
+        Some(model)
     }
 }
 

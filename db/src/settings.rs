@@ -31,6 +31,8 @@ pub enum EmbedderChoice {
     /// Latent semantic analysis, fitted on the store's own text.
     #[default]
     Builtin,
+    /// The model in the folder that the setting `model` names.
+    Folder,
     /// None: text and graph only, or vectors that the caller brings.
     None,
 }
@@ -52,6 +54,8 @@ pub enum FusionChoice {
 pub struct Settings {
     /// Which embedder the store uses.
     pub embedder: EmbedderChoice,
+    /// The folder of a model, `model.onnx` and `tokenizer.json`, where the embedder is `folder`.
+    pub model: String,
     /// Which chunks an ingest embeds when it is not told.
     pub embed_levels: EmbedLevels,
     /// Language of documents that do not state theirs and are too short to tell: an ISO 639 code; `auto` for
@@ -103,6 +107,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             embedder: EmbedderChoice::Builtin,
+            model: String::new(),
             embed_levels: EmbedLevels::All,
             language: LANGUAGE_AUTO.into(),
             weight_title: 1,
@@ -199,7 +204,8 @@ impl Settings {
         }
     }
 
-    /// These settings with one changed. `value` is JSON, or a bare word for a string.
+    /// These settings with one changed; `embedder` and `model` change each other. `value` is JSON, or a bare word for a
+    /// string.
     ///
     /// # Errors
     /// [`Error::Setting`] for an unknown name or a value that the setting does not allow.
@@ -214,6 +220,12 @@ impl Settings {
         }
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
         map.insert(name.into(), value);
+        match (name, map["model"] == "", map["embedder"] == "folder") {
+            ("model", false, _) => drop(map.insert("embedder".into(), "folder".into())),
+            ("model", true, true) => drop(map.insert("embedder".into(), "builtin".into())),
+            ("embedder", _, false) => drop(map.insert("model".into(), "".into())),
+            _ => {}
+        }
         let wrong = |why: serde_json::Error| Error::Setting(format!("{name}: {why}"));
         let settings: Settings = serde_json::from_value(Value::Object(map)).map_err(wrong)?;
         settings.check()?;
@@ -222,6 +234,11 @@ impl Settings {
 
     fn check(&self) -> Result<(), Error> {
         let rules = [
+            (
+                "embedder",
+                self.embedder != EmbedderChoice::Folder || !self.model.is_empty(),
+                "builtin or none where there is no model; `model` names the folder of one, and chooses it",
+            ),
             (
                 "language",
                 self.language == LANGUAGE_AUTO || code_of(&self.language).is_some(),
@@ -394,6 +411,13 @@ mod tests {
             EmbedderChoice::None
         );
         assert_eq!(settings.to_map()["chunk_overlap"].to_string(), "0.2");
+        let with_model = settings.with("model", "/models/minilm").unwrap();
+        assert_eq!(with_model.embedder, EmbedderChoice::Folder);
+        for (name, value) in [("model", ""), ("embedder", "builtin")] {
+            let without = with_model.with(name, value).unwrap();
+            assert_eq!(without.embedder, EmbedderChoice::Builtin, "{name}");
+            assert_eq!(without.model, "", "{name}");
+        }
     }
 
     #[test]
@@ -403,6 +427,7 @@ mod tests {
             ("hops", "4", "1..3"),
             ("hops", "two", "hops"),
             ("embedder", "minilm", "embedder"),
+            ("embedder", "folder", "model"),
             ("language", "klingon", "ISO 639"),
             ("chunk_child_tokens", "2000", "at most chunk_parent_tokens"),
         ];

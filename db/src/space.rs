@@ -130,16 +130,21 @@ pub(crate) fn choose(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error>
     let settings = Settings::read(view.rows())?;
     let space = view.snapshot().space();
     let other = space.is_some_and(|s| !s.record.builtin || choice == EmbedderChoice::None);
+    let other = other && choice != EmbedderChoice::Folder;
     if settings.embedder == choice && !other {
         return Ok(());
     }
     let json = match choice {
         EmbedderChoice::Builtin => "\"builtin\"",
+        EmbedderChoice::Folder => "\"folder\"",
         EmbedderChoice::None => "\"none\"",
     };
     let abandoned = choice == EmbedderChoice::None;
     let changed = inner.store.edit(move |staging| {
         staging.set("embedder", Some(json.into()));
+        if choice != EmbedderChoice::Folder {
+            staging.set("model", None);
+        }
         if abandoned {
             staging.edit(Edit::Abandon);
         }

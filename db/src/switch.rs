@@ -22,6 +22,8 @@ use loci_storage::{
     keys,
 };
 
+use serde_json::Value;
+
 use crate::calibrate::{Measured, calibrate};
 use crate::corpus::Corpus;
 use crate::database::Inner;
@@ -29,12 +31,14 @@ use crate::error::Error;
 use crate::outside::{Outside, embed_texts};
 use crate::progress::Progress;
 use crate::segment::{VectorSource, is_embedded, layer_of};
-use crate::settings::Settings;
+use crate::settings::{EmbedderChoice, Settings};
 use crate::space::{Projector, fit_projection, measured, open_built, vectors_of};
 use crate::views::View;
 
 /// Texts that a model from outside is given at once.
-const BATCH: usize = 256;
+const BATCH: usize = 128;
+/// Chunks below which nothing is measured anew.
+const MEASURED_CHUNKS_MIN: u64 = 8;
 /// Chunks of segments that came too late to be built ahead, which the switching commit may build in
 /// the first round; in each later one twice as many.
 const LATE_CHUNKS_MAX: u64 = 2048;
@@ -48,7 +52,28 @@ pub(crate) enum Target {
     /// The built-in embedder, fitted on the newest view.
     Builtin,
     /// A model from outside.
-    Outside(Outside),
+    Outside {
+        /// The model.
+        model: Outside,
+        /// The folder that it lies in, for the settings.
+        folder: Option<String>,
+    },
+}
+
+impl Target {
+    fn outside(&self) -> Option<&Outside> {
+        match self {
+            Target::Builtin => None,
+            Target::Outside { model, .. } => Some(model),
+        }
+    }
+
+    fn folder(&self) -> Option<&str> {
+        match self {
+            Target::Builtin => None,
+            Target::Outside { folder, .. } => folder.as_deref(),
+        }
+    }
 }
 
 /// A space that is being built.
@@ -71,7 +96,7 @@ pub(crate) fn switch(inner: &Inner, target: &Target, progress: &dyn Progress) ->
                 Some(source) => source,
                 None => return Ok(()),
             },
-            Target::Outside(outside) => prepare_outside(inner, outside)?,
+            Target::Outside { model, .. } => prepare_outside(inner, model)?,
         },
     };
     failpoint::reach("space-prepared");
@@ -90,14 +115,15 @@ pub(crate) fn switch(inner: &Inner, target: &Target, progress: &dyn Progress) ->
         let _turn = (round >= ROUNDS_AHEAD).then(|| inner.upkeep.lock());
         let mut view = inner.store.view();
         let segments: Vec<SegmentId> = view.snapshot().segments().iter().map(|s| s.id).collect();
-        if let Target::Outside(outside) = target {
+        if let Some(outside) = target.outside() {
             let space = pending.source.space;
             let lacking = view.snapshot().segments().iter();
             let lacking = lacking.filter(|segment| is_lacking(segment, space));
             embed_rows(inner, &view, lacking, space, outside, progress)?;
             view = inner.store.view();
             if pending.measured.is_none() {
-                pending.measured = Some(measure(&view, &pending, outside, progress)?);
+                let space = pending.source.space;
+                pending.measured = Some(measure(&view, space, outside, progress)?);
             }
         }
         build_segments(inner, &view, &segments, &pending.source, progress)?;
@@ -118,7 +144,7 @@ fn resume(inner: &Inner, target: &Target) -> Result<Option<VectorSource>, Error>
     let chunks = view.snapshot().manifest().chunk_count;
     let fits = match target {
         Target::Builtin => pending.record.builtin && chunks < 2 * pending.record.fitted_chunks,
-        Target::Outside(outside) => outside.made(&pending.record),
+        Target::Outside { model, .. } => model.made(&pending.record),
     };
     match fits {
         true => Ok(Some(source_of(pending)?)),
@@ -210,8 +236,16 @@ fn prepare(
     prepared.map_err(Error::unwrap)
 }
 
-/// Embeds what new text has no vector yet in the active space, which `outside` made, and gives segments
-/// their vectors.
+/// Changes where the model of the active space lies.
+pub(crate) fn moved(inner: &Inner, folder: String) -> Result<(), Error> {
+    let set = inner
+        .store
+        .edit(move |staging| set_folder(staging, Some(folder)));
+    set.map_err(Error::unwrap)
+}
+
+/// Embeds what new text has no vector yet in the active space, which `outside` made, gives segments their vectors,
+/// and measures the arms' shares anew where there is twice as much as when they were measured.
 pub(crate) fn fill(inner: &Inner, outside: &Outside, progress: &dyn Progress) -> Result<(), Error> {
     let view = inner.store.view();
     let Some(space) = view.snapshot().space().filter(|s| outside.made(&s.record)) else {
@@ -220,15 +254,42 @@ pub(crate) fn fill(inner: &Inner, outside: &Outside, progress: &dyn Progress) ->
     let source = source_of(space)?;
     let segments = view.snapshot().segments().iter();
     embed_rows(inner, &view, segments, source.space, outside, progress)?;
-    // A merge from an older view would put segments without these vectors in their place.
-    let _turn = inner.upkeep.lock();
-    let view = inner.store.view();
-    for segment in view.snapshot().segments() {
-        if is_incomplete(&view, segment, source.space)? {
-            put_vectors(inner, &view, segment, &source)?;
+    {
+        // A merge from an older view would put segments without these vectors in their place.
+        let _turn = inner.upkeep.lock();
+        let view = inner.store.view();
+        for segment in view.snapshot().segments() {
+            if is_incomplete(&view, segment, source.space)? {
+                put_vectors(inner, &view, segment, &source)?;
+            }
         }
     }
-    Ok(())
+    measure_again(inner, source.space, outside, progress)
+}
+
+/// Measures the arms' shares where there is twice as much as when they were measured.
+fn measure_again(
+    inner: &Inner,
+    space: SpaceId,
+    outside: &Outside,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
+    let view = inner.store.view();
+    let chunks = view.snapshot().manifest().chunk_count;
+    let Some(active) = view.snapshot().space().filter(|active| active.id == space) else {
+        return Ok(());
+    };
+    if chunks < MEASURED_CHUNKS_MIN || chunks < 2 * active.record.fitted_chunks {
+        return Ok(());
+    }
+    let measured = measure(&view, space, outside, progress)?;
+    let put = inner
+        .store
+        .edit(move |staging| match staging.manifest().active_space {
+            Some(active) if active == space.0 => put_record(staging, space, measured),
+            _ => Ok(()),
+        });
+    put.map_err(Error::unwrap)
 }
 
 /// Whether a chunk of a segment has a vector among the rows, and none in the segment.
@@ -271,7 +332,6 @@ fn embed_rows<'v>(
 ) -> Result<(), Error> {
     let mut batch: HashMap<[u8; 16], String> = HashMap::new();
     let (mut done, total) = (0, view.snapshot().manifest().document_count);
-    let mut stored = false;
     for id in segments.flat_map(OpenSegment::live_documents) {
         batch.extend(texts_without(view.rows(), id, space)?);
         done += 1;
@@ -282,15 +342,9 @@ fn embed_rows<'v>(
         }
         if batch.len() >= BATCH {
             store_vectors(inner, space, outside, &mut batch)?;
-            stored = true;
         }
     }
-    stored |= !batch.is_empty();
-    store_vectors(inner, space, outside, &mut batch)?;
-    if stored {
-        inner.store.flush()?;
-    }
-    Ok(())
+    store_vectors(inner, space, outside, &mut batch)
 }
 
 /// What is to be embedded of a document and has no vector in `space`, by content.
@@ -354,18 +408,21 @@ fn put_vector(
 /// The arms' share in a space of a model from outside.
 fn measure(
     view: &View,
-    pending: &Pending,
+    space: SpaceId,
     outside: &Outside,
     progress: &dyn Progress,
 ) -> Result<SpaceRecord, Error> {
     let seed = Settings::read(view.rows())?.seed;
     let corpus = Corpus::read(view, progress)?;
     let of = Measured::Outside {
-        space: pending.source.space,
+        space,
         model: outside.model(),
     };
     let calibration = calibrate(view, &corpus, &of, seed, progress)?;
-    Ok(measured(calibration))
+    Ok(SpaceRecord {
+        fitted_chunks: view.snapshot().manifest().chunk_count,
+        ..measured(calibration)
+    })
 }
 
 /// Builds the vectors of those of `segments` that have none in the space, and commits each. Others that
@@ -424,10 +481,9 @@ fn try_switch(
     };
     let source = pending.source.clone();
     let measured = pending.measured.clone();
-    let outside = match target {
-        Target::Builtin => None,
-        Target::Outside(outside) => Some(outside.clone()),
-    };
+    let outside = target.outside().cloned();
+    let is_outside = outside.is_some();
+    let folder = target.folder().map(str::to_owned);
     let switched = inner.store.edit(move |staging| {
         if staging.manifest().pending_space != Some(source.space.0) {
             let why = "the space that was being built was given up; start the switch anew";
@@ -451,10 +507,27 @@ fn try_switch(
         if let Some(measured) = measured {
             put_record(staging, source.space, measured)?;
         }
+        if is_outside {
+            set_folder(staging, folder)?;
+        }
         staging.edit(Edit::Switch);
         Ok(true)
     });
     switched.map_err(Error::unwrap)
+}
+
+/// Keeps where the model lies, and that it does not lie in a folder any more.
+fn set_folder(staging: &mut Staging<'_>, folder: Option<String>) -> Result<(), StoreError> {
+    let was_folder = Settings::read(staging.rows())?.embedder == EmbedderChoice::Folder;
+    if folder.is_some() || was_folder {
+        let embedder = folder.is_some().then(|| "\"folder\"".to_owned());
+        staging.set("embedder", embedder);
+        staging.set(
+            "model",
+            folder.map(|folder| Value::String(folder).to_string()),
+        );
+    }
+    Ok(())
 }
 
 /// Embeds the texts of segments that came last; `false` when they are too many.

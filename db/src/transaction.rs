@@ -285,12 +285,12 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// Changes a setting; see [`Settings::with`].
     ///
     /// # Errors
-    /// [`Error::Setting`]; the embedder is changed by [`crate::Database::use_embedder`], which also
-    /// gives up what the other one made.
+    /// [`Error::Setting`]; the embedder is changed by [`crate::Database::use_embedder`] and
+    /// [`crate::Database::use_model`], which also give up what the other one made.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        if name == "embedder" {
+        if ["embedder", "model"].contains(&name) {
             return Err(Error::Setting(
-                "change the embedder with use_embedder".into(),
+                "change the embedder with use_embedder or use_model".into(),
             ));
         }
         let settings = Settings::read(self.staging.rows())?.with(name, value)?;

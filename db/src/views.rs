@@ -94,7 +94,8 @@ impl Views for LociViews {
         let projector = projector(&snapshot, previous).unwrap_or_default();
         let read = ReadView::open(snapshot, previous.map(|view| &view.read))?;
         let space = read.snapshot().space();
-        let outside = space.and_then(|space| self.models.of(&space.record));
+        let rows = read.snapshot().rows();
+        let outside = space.and_then(|space| self.models.of(rows, &space.record));
         Ok(View {
             read,
             projector,

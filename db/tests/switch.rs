@@ -177,7 +177,7 @@ fn a_switch_that_was_interrupted_embeds_nothing_twice() {
     let embedder: Arc<dyn Embedder> = model.clone();
     database.switch_embedder(embedder, &Silent).unwrap();
     assert_eq!(model_of(&database).as_deref(), Some("letters-1"));
-    assert_eq!(model.asked.load(Ordering::SeqCst), 600 - 256);
+    assert_eq!(model.asked.load(Ordering::SeqCst), 600 - 128);
     assert_eq!(found(&database), all(600));
 }
 
@@ -270,7 +270,7 @@ fn new_text_gets_its_vectors_although_the_model_failed_once() {
     let embedder: Arc<dyn Embedder> = model.clone();
     database.switch_embedder(embedder, &Silent).unwrap();
     (20..600).for_each(|n| put(&database, n));
-    fails.store(model.asked.load(Ordering::SeqCst) + 256, Ordering::SeqCst);
+    fails.store(model.asked.load(Ordering::SeqCst) + 128, Ordering::SeqCst);
     assert!(matches!(database.finish(&Silent), Err(Error::Embed(_))));
     let answer = database
         .search(&SearchRequest::new("zebra number"))
@@ -296,4 +296,108 @@ fn finishing_a_store_that_did_not_change_commits_nothing() {
     let before = database.stats().generation;
     database.finish(&Silent).unwrap();
     assert_eq!(database.stats().generation, before);
+}
+
+#[test]
+fn a_share_is_measured_anew_once_there_is_twice_as_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 2);
+    let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
+    database.switch_embedder(model, &Silent).unwrap();
+    let measured_on = |database: &Database| {
+        let view = database.view();
+        view.snapshot().space().unwrap().record.fitted_chunks
+    };
+    assert_eq!(measured_on(&database), 2);
+    for (until, measured) in [(6, 2), (16, 16), (30, 16), (32, 32)] {
+        (database.stats().documents..until).for_each(|n| put(&database, n as usize));
+        database.finish(&Silent).unwrap();
+        assert_eq!(measured_on(&database), measured, "{until}");
+    }
+    assert_eq!(found(&database), all(32));
+}
+
+#[cfg(feature = "minilm")]
+#[test]
+fn a_folder_without_a_model_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 20);
+    database.finish(&Silent).unwrap();
+    let before = model_of(&database);
+    let empty = tempfile::tempdir().unwrap();
+    for path in [empty.path().to_path_buf(), empty.path().join("away")] {
+        let error = database.use_model(&path, &Silent).unwrap_err();
+        assert!(matches!(error, Error::Embed(_)), "{error}");
+        assert!(
+            error.to_string().contains(path.to_str().unwrap()),
+            "{error}"
+        );
+    }
+    let settings = database.settings().unwrap();
+    assert_eq!(settings.embedder, EmbedderChoice::Builtin);
+    assert_eq!(model_of(&database), before);
+    assert!(database.set("embedder", "folder").is_err());
+}
+
+/// Needs a model: `LOCI_MINILM=FOLDER cargo test --release -p locidb --features minilm -- --ignored`.
+#[cfg(feature = "minilm")]
+#[test]
+#[ignore = "needs the folder of a model, in LOCI_MINILM"]
+fn a_store_finds_its_model_by_itself_until_another_is_chosen() {
+    let model = std::env::var("LOCI_MINILM").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let database = open(folder.path(), 20);
+    database.use_model(&model, &Silent).unwrap();
+    let name = model_of(&database).unwrap();
+    assert_eq!(found(&database), all(20));
+    database.close();
+
+    let database = Database::open(folder.path()).unwrap();
+    assert_eq!(
+        database.settings().unwrap().embedder,
+        EmbedderChoice::Folder
+    );
+    (20..30).for_each(|n| put(&database, n));
+    database.finish(&Silent).unwrap();
+    assert_eq!(found(&database), all(30));
+    let generation = database.stats().generation;
+    database.use_model(&model, &Silent).unwrap();
+    assert_eq!(model_of(&database), Some(name.clone()));
+    assert!(
+        database.stats().generation <= generation + 1,
+        "it is the same model"
+    );
+
+    // A copy of the model may lie elsewhere.
+    let copy = tempfile::tempdir().unwrap();
+    for file in ["model.onnx", "tokenizer.json"] {
+        std::fs::copy(
+            std::path::Path::new(&model).join(file),
+            copy.path().join(file),
+        )
+        .unwrap();
+    }
+    database.use_model(copy.path(), &Silent).unwrap();
+    database.close();
+    let away = copy.path().join("tokenizer.json");
+    std::fs::remove_file(away).unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    let answer = database
+        .search(&SearchRequest::new("zebra number"))
+        .unwrap();
+    assert!(!answer.hits.is_empty(), "text answers without the model");
+    assert!(
+        answer.partial[0].contains("tokenizer.json"),
+        "{:?}",
+        answer.partial
+    );
+    database.set("model", "").unwrap();
+    database.finish(&Silent).unwrap();
+    let settings = database.settings().unwrap();
+    assert_eq!(
+        (settings.embedder, &settings.model[..]),
+        (EmbedderChoice::Builtin, "")
+    );
+    assert_ne!(model_of(&database), Some(name));
+    assert_eq!(found(&database), all(30));
 }

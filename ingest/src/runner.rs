@@ -15,7 +15,9 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,6 +37,8 @@ const REQUEST_BYTES_MAX: u64 = 64 << 10;
 /// Most bytes that a child may answer, per byte of text that the limits allow, and beyond it.
 const ANSWER_BYTES_PER_TEXT_BYTE: u64 = 6;
 const ANSWER_BYTES_BASE: u64 = 1 << 20;
+/// How often a call looks whether it was stopped.
+const ASK_EVERY: Duration = Duration::from_millis(50);
 /// How often a child that has closed its output is looked after.
 const REAP_EVERY: Duration = Duration::from_millis(2);
 
@@ -53,6 +57,10 @@ pub trait ParseRunner: Send + Sync {
         bytes: &[u8],
         filename: Option<&str>,
     ) -> Result<ParsedDocument, ParseError>;
+
+    /// Asks what is being parsed to end soon with [`ParseError::Stopped`], and refuses all else from now on. A runner that
+    /// cannot stop a parser lets it end by itself.
+    fn stop(&self) {}
 }
 
 /// Parses in this process, on a thread of its own. A panic becomes [`ParseError::Panicked`].
@@ -113,6 +121,8 @@ pub struct ChildProcess {
     pub memory_max: u64,
     /// What a parser may spend.
     pub limits: Limits,
+    /// Whether it was stopped.
+    pub stopped: Arc<AtomicBool>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -129,6 +139,9 @@ impl ParseRunner for ChildProcess {
         bytes: &[u8],
         filename: Option<&str>,
     ) -> Result<ParsedDocument, ParseError> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(ParseError::Stopped);
+        }
         let request = Request {
             kind,
             filename: filename.map(str::to_owned),
@@ -142,6 +155,10 @@ impl ParseRunner for ChildProcess {
             .validate()
             .map_err(|reason| ParseError::Invalid { reason })?;
         Ok(document)
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 }
 
@@ -189,8 +206,8 @@ impl ChildProcess {
                 let _ = input.write_all(head).and_then(|()| input.write_all(bytes));
             });
             scope.spawn(move || send_all(output, answer_max, &sender));
-            let answer = answers.recv_timeout(deadline.saturating_duration_since(Instant::now()));
-            let outcome = match answer {
+            let outcome = match self.wait(&answers, deadline) {
+                _ if self.stopped.load(Ordering::Relaxed) => Err(ParseError::Stopped),
                 Ok(Ok(answer)) if answer.len() as u64 > answer_max => Err(ParseError::TooLarge {
                     what: "bytes of parser output".to_owned(),
                     got: answer.len() as u64,
@@ -211,6 +228,22 @@ impl ChildProcess {
         })
     }
 
+    /// What the child answers before its time is over or it is stopped.
+    fn wait(
+        &self,
+        answers: &Receiver<io::Result<Vec<u8>>>,
+        deadline: Instant,
+    ) -> Result<io::Result<Vec<u8>>, RecvTimeoutError> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let answer = answers.recv_timeout(left.min(ASK_EVERY));
+            let is_over = left <= ASK_EVERY || self.stopped.load(Ordering::Relaxed);
+            if is_over || !matches!(answer, Err(RecvTimeoutError::Timeout)) {
+                return answer;
+            }
+        }
+    }
+
     /// Waits for the child, whose output has ended.
     fn exit(&self, child: &mut Child, deadline: Instant) -> Result<(), ParseError> {
         loop {
@@ -220,6 +253,9 @@ impl ChildProcess {
                     return Err(ParseError::Crashed {
                         status: status.to_string(),
                     });
+                }
+                Ok(None) if self.stopped.load(Ordering::Relaxed) => {
+                    return Err(ParseError::Stopped);
                 }
                 Ok(None) if Instant::now() >= deadline => return Err(self.timed_out()),
                 Ok(None) => thread::sleep(REAP_EVERY),
@@ -302,6 +338,7 @@ mod tests {
             timeout: Duration::from_millis(timeout_ms),
             memory_max: 1 << 30,
             limits: Limits::default(),
+            stopped: Arc::default(),
         }
     }
 
@@ -394,6 +431,20 @@ mod tests {
             ask(&missing, b"x"),
             Err(ParseError::Runner { .. })
         ));
+    }
+
+    #[test]
+    fn a_runner_that_is_stopped_ends_what_runs_and_begins_nothing() {
+        let runner = child("exec sleep 60", 60_000);
+        let started = Instant::now();
+        let told = thread::scope(|scope| {
+            let asked = scope.spawn(|| ask(&runner, b"x"));
+            runner.stop();
+            asked.join().unwrap()
+        });
+        assert_eq!(told, Err(ParseError::Stopped));
+        assert_eq!(ask(&runner, b"x"), Err(ParseError::Stopped));
+        assert!(started.elapsed() < Duration::from_secs(30));
     }
 
     #[test]

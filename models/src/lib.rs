@@ -22,7 +22,7 @@ mod tokenizer;
 pub use embedder::{EmbedError, Embedder};
 pub use generator::{GenerateError, Generator};
 #[cfg(feature = "minilm")]
-pub use minilm::{FolderEmbedder, FolderError};
+pub use minilm::{FolderEmbedder, FolderError, LazyFolderEmbedder};
 pub use tokenizer::Tokenizer;
 #[cfg(feature = "tokenizer")]
 pub use tokenizer::{TokenizerError, TokenizerFile};

@@ -115,6 +115,9 @@ pub enum ParseError {
         /// What the panic said.
         message: String,
     },
+    /// Whoever asked wants it to end.
+    #[error("it was stopped")]
+    Stopped,
     /// The parser took too long and was stopped. Raise the time limit if the file is trusted.
     #[error("parsing was stopped after {seconds} s")]
     TimedOut {

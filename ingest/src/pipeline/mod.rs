@@ -7,20 +7,22 @@
 //!
 //! Start reading at [`ingest`].
 
+mod ordered;
 mod watch;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use locidb::storage::records::EmbedLevels;
 use locidb::storage::staging::content_hash;
 use locidb::storage::{DocumentKey, Table};
 use locidb::{Database, NewDocument, Progress, Settings};
-use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::chunk::{ChunkSettings, Chunking};
@@ -28,12 +30,17 @@ use crate::document::{self, Source, build};
 use crate::extract::ExtractSettings;
 use crate::parse::{Kind, detect};
 use crate::runner::ParseRunner;
+use ordered::{Bounds, in_order};
 pub use watch::{WatchOptions, watch};
 
 /// Files that one transaction stores at most.
 const BATCH_FILES: usize = 64;
 /// Bytes of files that one transaction stores, one file excepted.
 const BATCH_BYTES: u64 = 1 << 20;
+/// Files that are read and not stored yet.
+const AHEAD_FILES_MAX: usize = 4 * BATCH_FILES;
+/// Their bytes, where there is more than one.
+const AHEAD_BYTES_MAX: u64 = 64 << 20;
 /// A file larger than this is refused unread.
 const FILE_LEN_MAX: u64 = 1 << 30;
 
@@ -117,7 +124,7 @@ pub struct Summary {
     pub took_ms: u64,
 }
 
-/// Told what happens. [`Progress::report`] may stop the ingest between files.
+/// Told what happens. [`Progress::report`] may stop the ingest at any moment: what was stored stays.
 pub trait Reporter: Progress {
     /// A file is done, and durably so.
     fn outcome(&self, outcome: &Outcome);
@@ -170,14 +177,48 @@ fn store_files(
     reporter: &(dyn Reporter + Sync),
     summary: &mut Summary,
 ) -> Result<(), IngestError> {
-    let (sender, receiver) = sync_channel(1);
-    std::thread::scope(|scope| {
-        // Owned here, so that its end stops the other thread at its next batch.
-        let receiver = receiver;
-        scope.spawn(|| prepare_all(worker, files, sender));
-        let total = files.len() as u64;
-        store_all(worker.database, &receiver, total, reporter, summary)
-    })?;
+    let mut shelf = Shelf {
+        database: worker.database,
+        reporter,
+        summary,
+        batches: batches(files).map(<[Found]>::len).collect(),
+        prepared: Vec::new(),
+        done: 0,
+        total: files.len() as u64,
+        failed: None,
+    };
+    let bounds = Bounds {
+        jobs: match worker.options.jobs {
+            0 => available_parallelism().map_or(1, usize::from),
+            jobs => jobs,
+        },
+        ahead_max: AHEAD_FILES_MAX,
+        weight_max: AHEAD_BYTES_MAX,
+    };
+    let done = AtomicU64::new(0);
+    let idle = || {
+        let flow = reporter.report("storing", done.load(Ordering::Relaxed), files.len() as u64);
+        if flow.is_break() {
+            worker.runner.stop();
+        }
+        flow
+    };
+    let flow = in_order(
+        files,
+        |file| file.len,
+        &bounds,
+        &|file| worker.prepare(file),
+        idle,
+        |prepared| {
+            let flow = shelf.take(prepared);
+            done.store(shelf.done, Ordering::Relaxed);
+            flow
+        },
+    );
+    if let Some(error) = shelf.failed {
+        return Err(error);
+    }
+    summary.interrupted = flow.is_break();
     if !summary.interrupted {
         match worker.database.finish(reporter) {
             Err(locidb::Error::Interrupted) => summary.interrupted = true,
@@ -340,23 +381,6 @@ fn build_settings(settings: &Settings, options: &IngestOptions) -> document::Set
     }
 }
 
-fn prepare_all(worker: &Worker<'_>, files: &[Found], sender: SyncSender<Vec<Prepared>>) {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(worker.options.jobs)
-        .build();
-    for batch in batches(files) {
-        let prepared = match &pool {
-            Ok(pool) => {
-                pool.install(|| batch.par_iter().map(|file| worker.prepare(file)).collect())
-            }
-            Err(_) => batch.iter().map(|file| worker.prepare(file)).collect(),
-        };
-        if sender.send(prepared).is_err() {
-            return;
-        }
-    }
-}
-
 /// Runs of files that one transaction stores.
 fn batches(files: &[Found]) -> impl Iterator<Item = &[Found]> {
     let mut rest = files;
@@ -486,26 +510,46 @@ impl Worker<'_> {
     }
 }
 
-fn store_all(
-    database: &Database,
-    receiver: &Receiver<Vec<Prepared>>,
+/// Where files that are ready wait for the others of their batch.
+struct Shelf<'s> {
+    database: &'s Database,
+    reporter: &'s dyn Reporter,
+    summary: &'s mut Summary,
+    /// How many files each batch has that is not stored.
+    batches: VecDeque<usize>,
+    prepared: Vec<Prepared>,
+    done: u64,
     total: u64,
-    reporter: &dyn Reporter,
-    summary: &mut Summary,
-) -> Result<(), IngestError> {
-    let mut done = 0;
-    while let Ok(batch) = receiver.recv() {
-        for outcome in store_batch(database, batch)? {
-            reporter.outcome(&outcome);
-            summary.add(&outcome);
-            done += 1;
+    failed: Option<IngestError>,
+}
+
+impl Shelf<'_> {
+    /// Takes the next file, and stores its batch when it is the last of it.
+    fn take(&mut self, prepared: Prepared) -> ControlFlow<()> {
+        self.prepared.push(prepared);
+        if self
+            .batches
+            .front()
+            .is_some_and(|&of| self.prepared.len() < of)
+        {
+            return ControlFlow::Continue(());
         }
-        if reporter.report("storing", done, total).is_break() {
-            summary.interrupted = true;
-            break;
+        self.batches.pop_front();
+        match store_batch(self.database, std::mem::take(&mut self.prepared)) {
+            Ok(outcomes) => {
+                for outcome in &outcomes {
+                    self.reporter.outcome(outcome);
+                    self.summary.add(outcome);
+                }
+                self.done += outcomes.len() as u64;
+                self.reporter.report("storing", self.done, self.total)
+            }
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
         }
     }
-    Ok(())
 }
 
 /// Stores a batch in one transaction, or, when one of its documents is refused, each in its own.
@@ -568,9 +612,6 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
     use super::*;
     use crate::runner::InProcess;
 

@@ -7,12 +7,17 @@
 //! Always true: a folder is only taken where it embeds texts as it should: the built-in ones as all-MiniLM-L6-v2 does, or
 //! those of its own `check.json`. Each text is run alone, so its vector does not depend on the others of its batch.
 //!
-//! Start reading at [`FolderEmbedder::open`].
+//! Start reading at [`FolderEmbedder::open`]; [`LazyFolderEmbedder`] reads the folder when it is first asked.
+
+mod lazy;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::thread::available_parallelism;
 
-use rten::{Model, NodeId, ValueOrView};
+use rayon::prelude::*;
+use rten::{Model, NodeId, RunOptions, ThreadPool, ValueOrView};
 use rten_tensor::prelude::*;
 use rten_tensor::{NdTensor, Tensor};
 use serde::Deserialize;
@@ -20,6 +25,7 @@ use tokenizers::{Tokenizer, TruncationParams};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::embedder::{EmbedError, Embedder};
+pub use lazy::LazyFolderEmbedder;
 
 /// Tokens of a text that are read, its marks included; the rest is cut.
 const TOKENS_MAX: usize = 256;
@@ -44,6 +50,8 @@ pub struct FolderEmbedder {
     mask: NodeId,
     kinds: Option<NodeId>,
     states: NodeId,
+    /// A thread a core: texts run beside each other, and the parts of one where it is alone.
+    pool: Arc<ThreadPool>,
 }
 
 /// A folder holds no model that can be used.
@@ -102,6 +110,9 @@ impl FolderEmbedder {
             mask: wanted("attention_mask")?,
             kinds: input("token_type_ids"),
             states: states.ok_or_else(|| fails("model.onnx", &"it has no output"))?,
+            pool: Arc::new(ThreadPool::with_num_threads(
+                available_parallelism().map_or(1, usize::from),
+            )),
             model,
             tokenizer,
         };
@@ -153,9 +164,10 @@ impl FolderEmbedder {
         let input = |values: Vec<i32>| ValueOrView::from(NdTensor::from_data([1, count], values));
         let mut inputs = vec![(self.ids, input(ids)), (self.mask, input(vec![1; count]))];
         inputs.extend(self.kinds.map(|kinds| (kinds, input(vec![0; count]))));
+        let on_the_pool = RunOptions::default().with_thread_pool(Some(Arc::clone(&self.pool)));
         let [states] = self
             .model
-            .run_n(inputs, [self.states], None)
+            .run_n(inputs, [self.states], Some(on_the_pool))
             .map_err(|error| refused(&error))?;
         let states: Tensor<f32> = states
             .try_into()
@@ -193,7 +205,7 @@ impl Embedder for FolderEmbedder {
                 false => Err(broken("its vectors are not of one length")),
             }
         };
-        texts.iter().map(vector).collect()
+        self.pool.run(|| texts.par_iter().map(vector).collect())
     }
 }
 

@@ -1,11 +1,14 @@
 //! `loci config`: the settings of the store.
 
-use locidb::Settings;
+use std::path::Path;
+
+use locidb::{Database, Error, Settings};
 use serde_json::json;
 
 use super::{open, open_or_create};
 use crate::args::{Config, ConfigAction};
 use crate::output::Out;
+use crate::progress::Bar;
 use crate::{Done, WrongCall};
 
 pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
@@ -33,13 +36,24 @@ pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
                     defaults.get(key).ok_or_else(|| unknown(key))?.to_string()
                 }
             };
-            database
-                .set(key, &value)
-                .map_err(|error| WrongCall(error.to_string()))?;
+            set(&database, key, &value)?;
             print(key, &database.settings()?.to_map()[key], out)?;
         }
     }
     Ok(Done::Well)
+}
+
+fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
+    let wrong = |error: Error| WrongCall(error.to_string());
+    let model = database.settings()?.with(key, value).map_err(wrong)?.model;
+    if key != "model" || model.is_empty() {
+        return Ok(database.set(key, value).map_err(wrong)?);
+    }
+    if !Path::new(&model).is_dir() {
+        return Err(WrongCall(format!("model: there is no folder {model}")).into());
+    }
+    // All text is embedded by it: that takes a while, can be stopped, and goes on when the command is run again.
+    Ok(database.use_model(model, &Bar::new())?)
 }
 
 fn unknown(key: &str) -> WrongCall {

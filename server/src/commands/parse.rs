@@ -2,6 +2,7 @@
 
 use std::io::{stdin, stdout};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use loci_ingest::parse::Limits;
@@ -20,6 +21,7 @@ pub(crate) fn runner() -> anyhow::Result<ChildProcess> {
         timeout: TIMEOUT,
         memory_max: MEMORY_MAX,
         limits: Limits::default(),
+        stopped: Arc::default(),
     })
 }
 

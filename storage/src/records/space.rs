@@ -15,7 +15,7 @@ record! {
         pub given: bool,
         /// Numbers in a vector.
         pub dim: u32,
-        /// Chunks that it was fitted on; 0 for a model that is not fitted here.
+        /// Chunks that it was fitted on, or that its share was measured on for a model that is not fitted here.
         pub fitted_chunks: u64,
         /// The projection of text into the space, for the built-in embedder.
         pub projection: Option<PartEntry>,
