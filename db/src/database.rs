@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use loci_models::{Embedder, Generator, Tokenizer};
 use loci_query::{Answer, SearchRequest, Searcher, Strategy};
@@ -125,6 +125,8 @@ pub(crate) struct Inner {
     pub(crate) rebuilding: parking_lot::Mutex<()>,
     /// Whether the database is being closed: work in the background gives up.
     pub(crate) stop: AtomicBool,
+    /// Texts that models from outside embedded.
+    pub(crate) embedded_texts: AtomicU64,
     /// Why the last merge in the background failed.
     pub(crate) merge_error: parking_lot::Mutex<Option<String>>,
     /// Why what was damaged could not all be built again.
@@ -180,6 +182,7 @@ impl Database {
             switching: parking_lot::Mutex::new(()),
             rebuilding: parking_lot::Mutex::new(()),
             stop: AtomicBool::new(false),
+            embedded_texts: AtomicU64::new(0),
             merge_error: parking_lot::Mutex::new(None),
             rebuild_error: parking_lot::Mutex::new(None),
         });
@@ -393,6 +396,11 @@ impl Database {
         Ok(())
     }
 
+    /// Texts of the store that models from outside embedded since it was opened.
+    pub fn embedded_texts(&self) -> u64 {
+        self.inner.embedded_texts.load(Ordering::Relaxed)
+    }
+
     /// Chooses the store's own embedder. The built-in one is fitted by the next
     /// [`Database::finish`].
     pub fn use_embedder(&self, choice: EmbedderChoice) -> Result<(), Error> {
@@ -407,7 +415,8 @@ impl Database {
         Ok(Settings::read(self.view().rows())?)
     }
 
-    /// Changes a setting; see [`Settings::with`]. `model` switches to the model in that folder
+    /// Changes a setting; see [`Settings::with`]. `chunk_preset` sets all sizes of chunks
+    /// ([`Settings::chunk_preset`]); `model` switches to the model in that folder
     /// ([`Database::use_model`]), and to the built-in embedder where it is empty.
     pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
         let with = || self.settings()?.with(name, value);

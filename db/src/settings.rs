@@ -24,6 +24,27 @@ const WEIGHT_SETTINGS: [(Field, &str); 4] = [
     (Field::Code, "weight_code"),
 ];
 
+/// What a name sets at once, by [`crate::Database::set`] of `chunk_preset`: sections and passages of 1,024 and 256
+/// tokens with a fifth repeated, or of 2,048 and 512 with 50 tokens repeated.
+const CHUNK_PRESETS: [(&str, [(&str, &str); 3]); 2] = [
+    (
+        "default",
+        [
+            ("chunk_parent_tokens", "1024"),
+            ("chunk_child_tokens", "256"),
+            ("chunk_overlap", "0.2"),
+        ],
+    ),
+    (
+        "large",
+        [
+            ("chunk_parent_tokens", "2048"),
+            ("chunk_child_tokens", "512"),
+            ("chunk_overlap", "0.09765625"),
+        ],
+    ),
+];
+
 /// Which embedder a store uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -196,6 +217,20 @@ impl Settings {
         Ok(weights)
     }
 
+    /// The settings that a preset of chunk sizes changes.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] where there is no such preset.
+    pub fn chunk_preset(name: &str) -> Result<[(&'static str, &'static str); 3], Error> {
+        let named = CHUNK_PRESETS.iter().find(|preset| preset.0 == name);
+        let preset = named.ok_or_else(|| {
+            Error::Setting(format!(
+                "chunk_preset: {name:?} is neither default nor large"
+            ))
+        })?;
+        Ok(preset.1)
+    }
+
     /// Names and values, sorted by name.
     pub fn to_map(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
@@ -204,13 +239,19 @@ impl Settings {
         }
     }
 
-    /// These settings with one changed; `embedder` and `model` change each other. `value` is JSON, or a bare word for a
-    /// string.
+    /// These settings with one changed; `embedder` and `model` change each other, and `chunk_preset` (`default`, `large`)
+    /// all sizes of chunks. `value` is JSON, or a bare word for a string.
     ///
     /// # Errors
     /// [`Error::Setting`] for an unknown name or a value that the setting does not allow.
     pub fn with(&self, name: &str, value: &str) -> Result<Settings, Error> {
         let mut map = self.to_map();
+        if name == "chunk_preset" {
+            for (name, value) in Self::chunk_preset(value)? {
+                map.insert(name.into(), parsed(value));
+            }
+            return Self::of_map(name, map);
+        }
         if !map.contains_key(name) {
             let names: Vec<&str> = map.keys().map(String::as_str).collect();
             return Err(Error::Setting(format!(
@@ -218,15 +259,18 @@ impl Settings {
                 names.join(", ")
             )));
         }
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
-        map.insert(name.into(), value);
+        map.insert(name.into(), parsed(value));
         match (name, map["model"] == "", map["embedder"] == "folder") {
             ("model", false, _) => drop(map.insert("embedder".into(), "folder".into())),
             ("model", true, true) => drop(map.insert("embedder".into(), "builtin".into())),
             ("embedder", _, false) => drop(map.insert("model".into(), "".into())),
             _ => {}
         }
-        let wrong = |why: serde_json::Error| Error::Setting(format!("{name}: {why}"));
+        Self::of_map(name, map)
+    }
+
+    fn of_map(changed: &str, map: Map<String, Value>) -> Result<Settings, Error> {
+        let wrong = |why: serde_json::Error| Error::Setting(format!("{changed}: {why}"));
         let settings: Settings = serde_json::from_value(Value::Object(map)).map_err(wrong)?;
         settings.check()?;
         Ok(settings)
@@ -331,6 +375,11 @@ impl Settings {
     }
 }
 
+/// JSON, or a bare word as a string.
+fn parsed(value: &str) -> Value {
+    serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()))
+}
+
 /// An f32 such as 0.2 as people write it, not as the f64 nearest to it.
 fn shorten(value: Value) -> Value {
     match value.as_f64() {
@@ -418,6 +467,25 @@ mod tests {
             assert_eq!(without.embedder, EmbedderChoice::Builtin, "{name}");
             assert_eq!(without.model, "", "{name}");
         }
+    }
+
+    #[test]
+    fn a_preset_sets_all_sizes_of_chunks_whatever_they_were() {
+        let own = Settings::default();
+        let own = own.with("chunk_parent_tokens", "9000").unwrap();
+        let own = own.with("chunk_child_tokens", "8000").unwrap();
+        let large = own.with("chunk_preset", "large").unwrap();
+        assert_eq!(
+            (large.chunk_parent_tokens, large.chunk_child_tokens),
+            (2048, 512)
+        );
+        assert_eq!((large.chunk_overlap * 512.0).round() as u32, 50);
+        assert_eq!(
+            own.with("chunk_preset", "default").unwrap(),
+            Settings::default()
+        );
+        let error = own.with("chunk_preset", "huge").unwrap_err().to_string();
+        assert!(error.contains("default nor large"), "{error}");
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use loci_storage::failpoint;
 use loci_storage::records::SpaceRecord;
@@ -377,10 +378,13 @@ fn store_vectors(
     for (hashes, texts) in hashes.chunks(BATCH).zip(texts.chunks(BATCH)) {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let vectors = embed_texts(outside.model(), &texts)?;
+        inner
+            .embedded_texts
+            .fetch_add(texts.len() as u64, Ordering::Relaxed);
         let rows: Vec<_> = hashes.iter().copied().zip(vectors).collect();
         inner
             .store
-            .write_with(Durability::Eventual, move |staging| {
+            .write_with(Durability::Immediate, move |staging| {
                 rows.into_iter()
                     .try_for_each(|(hash, vector)| put_vector(staging, space, hash, &vector))
             })

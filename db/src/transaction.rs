@@ -293,9 +293,18 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
                 "change the embedder with use_embedder or use_model".into(),
             ));
         }
-        let settings = Settings::read(self.staging.rows())?.with(name, value)?;
-        if let Some(value) = settings.to_map().get(name) {
-            self.staging.set(name, Some(value.to_string()));
+        let settings = Settings::read(self.staging.rows())?
+            .with(name, value)?
+            .to_map();
+        let names = match name {
+            "chunk_preset" => Settings::chunk_preset(value)?
+                .map(|(name, _)| name)
+                .to_vec(),
+            name => vec![name],
+        };
+        for name in names {
+            let value = settings.get(name).map(ToString::to_string);
+            self.staging.set(name, value);
         }
         Ok(())
     }

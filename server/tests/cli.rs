@@ -27,6 +27,12 @@ fn settings_are_read_and_changed_by_name() {
     json(0, &["config", "--db", &db, "set", "chunk_child_tokens"]);
     let one = json(0, &["config", "--db", &db, "get", "chunk_child_tokens"]);
     assert_eq!(one[0]["value"], 256);
+    let preset = json(0, &["config", "--db", &db, "set", "chunk_preset", "large"]);
+    let values: Vec<u64> = preset
+        .iter()
+        .filter_map(|line| line["value"].as_u64())
+        .collect();
+    assert_eq!(values, [2048, 512]);
 }
 
 #[test]
@@ -134,6 +140,18 @@ fn wrong_calls_exit_with_2_and_say_what_is_right() {
         ),
         (&["config", "--db", &db, "set", "hops", "9"], "1..3"),
         (&["config", "--db", &db, "get", "hop"], "hops"),
+        (
+            &["config", "--db", &db, "set", "chunk_preset", "huge"],
+            "large",
+        ),
+        (
+            &["config", "--db", &db, "set", "model", "/no/such/model"],
+            "/no/such/model",
+        ),
+        (
+            &["config", "--db", &db, "set", "embedder", "folder"],
+            "model",
+        ),
         (&["frobnicate"], "frobnicate"),
     ];
     for (args, says) in cases {

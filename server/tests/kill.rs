@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{db_path, json, loci, recount};
+use common::{db_path, json, json_lines, loci, recount};
 use loci_torture::report::Rounds;
 use loci_torture::suites::kill;
 
@@ -109,6 +109,79 @@ fn ten_kills_leave_all_that_was_acknowledged() {
     };
     let report = kill::run(&args).unwrap();
     assert!(report.violations.is_empty(), "{report:#?}");
+}
+
+/// What an export says, sorted, without the times at which documents were stored.
+fn exported(db: &str) -> Vec<String> {
+    let out = format!("{db}.jsonl");
+    json(0, &["export", "--db", db, &out]);
+    let text = fs::read_to_string(out).unwrap();
+    let mut lines: Vec<String> = json_lines(&text)
+        .into_iter()
+        .filter(|line| line.get("end").is_none())
+        .map(|mut line| {
+            if let Some(row) = line.get_mut("row").and_then(|row| row.as_object_mut()) {
+                row.remove("ingested_at_ms");
+            }
+            line.to_string()
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// Rows of vectors in a store.
+fn vectors(db: &str) -> u64 {
+    let database = locidb::Database::open(db).unwrap();
+    let view = database.view();
+    let rows = view.snapshot().rows();
+    rows.count(locidb::storage::Table::Vectors).unwrap()
+}
+
+/// `LOCI_MINILM=FOLDER cargo test --release -p loci --test kill -- --ignored --nocapture embedded`; the files are those of
+/// `LOCI_DOCS` where it is set.
+#[test]
+#[ignore = "long, and needs the folder of a model, in LOCI_MINILM"]
+fn nothing_that_was_committed_is_embedded_again_after_a_kill() {
+    let model = std::env::var("LOCI_MINILM").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("notes");
+    fs::create_dir(&notes).unwrap();
+    write_notes(&notes, 1000);
+    let files = std::env::var("LOCI_DOCS").unwrap_or(notes.display().to_string());
+    let store = |name: &str| {
+        let db = folder.path().join(name).display().to_string();
+        json(0, &["config", "--db", &db, "set", "model", &model]);
+        db
+    };
+    let whole = store("whole");
+    let started = Instant::now();
+    let summary = loci(&["ingest", "--json", "--db", &whole, &files]);
+    let summary = json_lines(&String::from_utf8(summary.stdout).unwrap())
+        .pop()
+        .unwrap();
+    let all = vectors(&whole);
+    assert_eq!(summary["summary"]["embedded"], all, "{summary}");
+    let step = started.elapsed() / 20;
+    let db = store("killed");
+    let mut before = 0;
+    for round in 0..20 {
+        let mut child = spawn(&db, &files);
+        std::thread::sleep(step.mul_f64(0.3 + f64::from(round * 7 % 20) / 10.0));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        wait_until_unlocked(&db);
+        let now = vectors(&db);
+        println!("round {round}: {now} of {all} vectors");
+        assert!(now >= before, "round {round}: {now} vectors after {before}");
+        before = now;
+    }
+    let last = loci(&["ingest", "--json", "--db", &db, &files]);
+    let last = json_lines(&String::from_utf8(last.stdout).unwrap())
+        .pop()
+        .unwrap();
+    assert_eq!(last["summary"]["embedded"], all - before, "{last}");
+    assert_eq!(exported(&db), exported(&whole));
 }
 
 #[test]

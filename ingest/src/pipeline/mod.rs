@@ -118,6 +118,8 @@ pub struct Summary {
     pub deleted: u64,
     /// Chunks of all that are stored.
     pub chunks: u64,
+    /// Texts that a model embedded; the built-in embedder and vectors that were there count nothing.
+    pub embedded: u64,
     /// Whether the caller stopped it before the end.
     pub interrupted: bool,
     /// Milliseconds from first to last.
@@ -220,7 +222,10 @@ fn store_files(
     }
     summary.interrupted = flow.is_break();
     if !summary.interrupted {
-        match worker.database.finish(reporter) {
+        let before = worker.database.embedded_texts();
+        let finished = worker.database.finish(reporter);
+        summary.embedded += worker.database.embedded_texts() - before;
+        match finished {
             Err(locidb::Error::Interrupted) => summary.interrupted = true,
             other => other?,
         }

@@ -31,13 +31,23 @@ pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
         Some(ConfigAction::Set { key, value }) => {
             let value = match value {
                 Some(value) => value.clone(),
+                None if key == "chunk_preset" => "default".into(),
                 None => {
                     let defaults = Settings::default().to_map();
                     defaults.get(key).ok_or_else(|| unknown(key))?.to_string()
                 }
             };
             set(&database, key, &value)?;
-            print(key, &database.settings()?.to_map()[key], out)?;
+            let names = match &key[..] {
+                "chunk_preset" => Settings::chunk_preset(&value)?
+                    .map(|(name, _)| name)
+                    .to_vec(),
+                name => vec![name],
+            };
+            let settings = database.settings()?.to_map();
+            for name in names {
+                print(name, &settings[name], out)?;
+            }
         }
     }
     Ok(Done::Well)
