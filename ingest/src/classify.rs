@@ -1,297 +1,43 @@
 //! What a passage is for: a concept, an example, a question, or none of these.
 //!
-//! Cues are weighed, strongest first: the words of the heading, how the first sentence opens, and
-//! what share of the sentences carry a cue. A passage that merely contains `find` is no question:
-//! an imperative counts where it opens a sentence, and one question among many statements is not
-//! enough.
+//! Whether it sets tasks is told by rules ([`tasks`]). The other types are told by a linear model over cues ([`cues`]):
+//! each cue speaks for or against each type by its weight, and the type with the highest sum wins. The example
+//! `chunk_type_weights` makes the weights from labelled passages.
+
+pub mod cues;
+mod passage;
+mod phrases;
+mod tasks;
+mod weights;
 
 use locidb::storage::records::ChunkType;
 
-/// What the heading says outright.
-const HEADING: f32 = 3.0;
-/// What the heading lets expect.
-const HINT: f32 = 0.5;
-/// How the first sentence opens.
-const OPENING: f32 = 2.0;
-/// All sentences carry a cue.
-const DENSITY: f32 = 4.5;
-/// What a question mark is worth beside other cues: many a text asks what it goes on to answer.
-const ASKING: f32 = 0.4;
-/// Less evidence than this is none.
-const ENOUGH: f32 = 1.0;
+use cues::cues;
+pub use passage::Passage;
+use weights::WEIGHTS;
 
-/// What a passage of the visible `sentences` under `heading` is for. Ties go to the concept, then
-/// to the example.
-pub fn classify(heading: Option<&str>, sentences: &[String]) -> ChunkType {
-    let mut score = Score::default();
-    if let Some(heading) = heading {
-        let heading = heading.to_lowercase();
-        score.add(heading_cue(&heading), HEADING);
-        if heading.starts_with("what is ") || heading.starts_with("what are ") {
-            score.add(ChunkType::Concept, HINT);
-        }
-    }
-    let lower: Vec<String> = sentences.iter().map(|s| s.to_lowercase()).collect();
-    if let Some(first) = lower.first() {
-        score.add(opening_cue(first), OPENING);
-    }
-    // Of two or three sentences one may be chance.
-    let share = DENSITY / lower.len().max(3) as f32;
-    for sentence in &lower {
-        let weight = if asks(sentence) { ASKING } else { 1.0 };
-        score.add(sentence_cue(sentence), share * weight);
-    }
-    score.best()
-}
+/// The types that the model tells apart, in the order of the weights of a cue.
+pub const MODELLED: [ChunkType; 3] = [ChunkType::Concept, ChunkType::Example, ChunkType::Other];
 
-#[derive(Default)]
-struct Score {
-    concept: f32,
-    example: f32,
-    question: f32,
-}
-
-impl Score {
-    fn add(&mut self, cue: ChunkType, weight: f32) {
-        match cue {
-            ChunkType::Concept => self.concept += weight,
-            ChunkType::Example => self.example += weight,
-            ChunkType::Question => self.question += weight,
-            ChunkType::Other => {}
-        }
-    }
-
-    fn best(&self) -> ChunkType {
-        let ranked = [
-            (self.concept, ChunkType::Concept),
-            (self.example, ChunkType::Example),
-            (self.question, ChunkType::Question),
-        ];
-        let best = ranked.iter().fold((0.0, ChunkType::Other), |best, &next| {
-            if next.0 > best.0 { next } else { best }
-        });
-        if best.0 >= ENOUGH {
-            best.1
-        } else {
-            ChunkType::Other
-        }
-    }
-}
-
-fn heading_cue(heading: &str) -> ChunkType {
-    let has = |cues: &[&str]| {
-        heading
-            .split(|c: char| !c.is_alphanumeric())
-            .any(|word| cues.contains(&word))
-    };
-    if has(&[
-        "exercise",
-        "exercises",
-        "question",
-        "questions",
-        "problems",
-        "quiz",
-        "homework",
-    ]) {
+/// What a passage is for. Linear in its text.
+pub fn classify(passage: &Passage) -> ChunkType {
+    if tasks::sets_tasks(passage) {
         return ChunkType::Question;
     }
-    if has(&[
-        "example",
-        "examples",
-        "worked",
-        "demonstration",
-        "walkthrough",
-    ]) || heading.contains("sample problem")
-        || heading.contains("case study")
-    {
-        return ChunkType::Example;
-    }
-    let concept = [
-        "definition",
-        "definitions",
-        "theorem",
-        "lemma",
-        "law",
-        "laws",
-        "principle",
-        "principles",
-        "axioms",
-    ];
-    if has(&concept) || heading.contains("key idea") {
-        return ChunkType::Concept;
-    }
-    ChunkType::Other
-}
-
-fn opening_cue(sentence: &str) -> ChunkType {
-    let word = sentence
-        .split(|c: char| !c.is_alphanumeric())
-        .find(|word| !word.is_empty())
-        .unwrap_or("");
-    let numbered = sentence
-        .trim_start_matches(char::is_alphabetic)
-        .trim_start();
-    let labelled = numbered.starts_with(|c: char| c.is_numeric() || c == ':' || c == '.');
-    match word {
-        "definition" | "theorem" | "lemma" | "corollary" | "axiom" | "law" | "principle"
-            if labelled =>
-        {
-            ChunkType::Concept
+    let mut sums = [0.0; MODELLED.len()];
+    for (cue, (_, weights)) in cues(passage).iter().zip(WEIGHTS) {
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum += cue * weight;
         }
-        "example" | "examples" if labelled => ChunkType::Example,
-        "exercise" | "exercises" | "problem" | "question" | "q" if labelled => ChunkType::Question,
-        // Many a plain text opens with a question that it goes on to answer.
-        _ if asks(sentence) => ChunkType::Other,
-        _ => sentence_cue(sentence),
     }
-}
-
-fn asks(sentence: &str) -> bool {
-    sentence
-        .trim_end_matches(['"', '”', ')', '*'])
-        .ends_with('?')
-}
-
-/// What one sentence, in lower case, is a cue of.
-fn sentence_cue(sentence: &str) -> ChunkType {
-    let any = |cues: &[&str]| cues.iter().any(|cue| sentence.contains(cue));
-    let opens = |cues: &[&str]| {
-        let bare = after_label(sentence);
-        cues.iter().any(|cue| {
-            bare.strip_prefix(cue)
-                .is_some_and(|rest| rest.starts_with([' ', ',', ':']))
-        })
-    };
-    if asks(sentence) || opens(IMPERATIVES) {
-        return ChunkType::Question;
+    let mut best = (ChunkType::Other, f32::MIN);
+    for (of, sum) in MODELLED.into_iter().zip(sums) {
+        if sum > best.1 {
+            best = (of, sum);
+        }
     }
-    if any(EXAMPLE_PHRASES) || opens(&["suppose", "consider", "imagine", "e.g."]) {
-        return ChunkType::Example;
-    }
-    if any(DEFINING_PHRASES) || gives_name(sentence) || defines(sentence) {
-        return ChunkType::Concept;
-    }
-    ChunkType::Other
+    best.0
 }
-
-/// The sentence behind `3.`, `(b)`, `- ` and the like.
-fn after_label(sentence: &str) -> &str {
-    let rest = sentence.trim_start_matches(['-', '•', '*', ' ']);
-    let label = rest
-        .trim_start_matches('(')
-        .split(['.', ')', ' '])
-        .next()
-        .unwrap_or("");
-    let is_label = !label.is_empty()
-        && (label.bytes().all(|b| b.is_ascii_digit()) || label.len() == 1)
-        && rest.trim_start_matches('(')[label.len()..].starts_with(['.', ')']);
-    match is_label {
-        true => rest.trim_start_matches('(')[label.len() + 1..].trim_start_matches(['.', ')', ' ']),
-        false => rest,
-    }
-}
-
-/// Whether something "is called X": a name, not a call of a function.
-fn gives_name(sentence: &str) -> bool {
-    let after = ["is called ", "are called "]
-        .iter()
-        .find_map(|c| sentence.split_once(c).map(|(_, rest)| rest));
-    let next = after.and_then(|rest| rest.split_whitespace().next());
-    next.is_some_and(|word| {
-        word.len() > 1 && !crate::lexicon::is_stop(word) || matches!(word, "a" | "an" | "the")
-    })
-}
-
-/// Whether the sentence has the form "X is a Y", X being short and no pronoun.
-fn defines(sentence: &str) -> bool {
-    let copulas = [
-        " is a ",
-        " is an ",
-        " are a ",
-        " is the process ",
-        " is any ",
-    ];
-    let Some(subject) = copulas
-        .iter()
-        .filter_map(|c| sentence.find(c))
-        .min()
-        .map(|at| &sentence[..at])
-    else {
-        return false;
-    };
-    let words: Vec<&str> = subject.split_whitespace().collect();
-    let pronoun = [
-        "it", "this", "that", "there", "he", "she", "which", "here", "what", "these", "one", "the",
-    ];
-    (1..=4).contains(&words.len()) && !pronoun.contains(&words[0])
-}
-
-/// Verbs that set a task when they open a sentence.
-const IMPERATIVES: &[&str] = &[
-    "solve",
-    "calculate",
-    "find",
-    "determine",
-    "prove",
-    "compute",
-    "show that",
-    "derive",
-    "evaluate",
-    "sketch",
-    "explain why",
-    "explain how",
-    "describe how",
-    "write a program",
-    "write a function",
-    "modify",
-    "implement",
-    "verify that",
-    "estimate",
-    "simplify",
-    "construct",
-    "design",
-    "discuss",
-    "give an example",
-    "justify",
-];
-
-const EXAMPLE_PHRASES: &[&str] = &[
-    "for example",
-    "for instance",
-    "let's consider",
-    "let us consider",
-    "let’s look at",
-    "let's look at",
-    "as an example",
-    "worked example",
-    "sample problem",
-    "to illustrate",
-    "as an illustration",
-    "example of",
-    "demonstration",
-    "the following example",
-    "this example",
-    "in this example",
-];
-
-const DEFINING_PHRASES: &[&str] = &[
-    "is defined as",
-    "are defined as",
-    "is defined to be",
-    "we define",
-    "refers to",
-    "is known as",
-    "are known as",
-    "key idea",
-    "by definition",
-    "the law of",
-    "the principle of",
-    "states that",
-    "is the study of",
-    "fundamental principle",
-    "the theorem",
-    "is termed",
-];
 
 #[cfg(test)]
 mod tests {
@@ -299,12 +45,7 @@ mod tests {
     use ChunkType::{Concept, Example, Other, Question};
 
     fn of(heading: &str, text: &str) -> ChunkType {
-        let spans = crate::sentences::spans(text);
-        let sentences: Vec<String> = spans
-            .into_iter()
-            .map(|span| text[span].to_owned())
-            .collect();
-        classify((!heading.is_empty()).then_some(heading), &sentences)
+        classify(&Passage::plain(heading, text))
     }
 
     #[test]
@@ -389,5 +130,17 @@ mod tests {
         for &(heading, text, expected) in cases {
             assert_eq!(of(heading, text), expected, "of {heading:?} / {text:?}");
         }
+    }
+
+    #[test]
+    fn weights_are_those_of_the_cues() {
+        let weighed: Vec<&str> = WEIGHTS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(weighed, cues::names());
+    }
+
+    #[test]
+    fn a_text_without_prose_is_for_nothing() {
+        assert_eq!(of("", ""), Other);
+        assert_eq!(of("Exercises", ""), Other);
     }
 }

@@ -12,7 +12,7 @@ use crate::{about, cite, related, sentences};
 
 /// Version of chunking, classification and extraction. A change of what they make of a file raises
 /// it, and documents made by an older version are made again when their file is next ingested.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Where a file came from and whose it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

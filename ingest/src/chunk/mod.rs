@@ -41,7 +41,7 @@ pub(crate) mod units;
 use std::ops::Range;
 
 use locidb::NewChunk;
-use locidb::storage::records::{ChunkRecord, ChunkType, ContentType, FileType, Level};
+use locidb::storage::records::{ChunkRecord, ContentType, FileType, Level};
 
 use crate::summary::summary;
 use crate::tree::{BlockKind, ParsedDocument};
@@ -505,14 +505,12 @@ impl<'a> Maker<'a> {
         let symbols = self.symbols(run.clone());
         let mut heading_path = self.heading_path(section);
         let place = place(&heading_path);
-        let mut told = self.terms(
-            run.clone(),
-            heading_path.last().map(String::as_str),
-            token_count,
-        );
+        let mut terms = self.terms(run.clone(), token_count);
+        let heading = heading_path.last().map(String::as_str);
+        let passage = classify::Passage::of(self.parsed, range.clone(), heading);
         if !symbols.is_empty() {
             heading_path.extend(qualifier(&symbols));
-            told.terms.key_terms = symbols
+            terms.key_terms = symbols
                 .iter()
                 .map(|s| (*s).to_owned())
                 .take(terms::KEY_TERMS_MAX)
@@ -530,7 +528,7 @@ impl<'a> Maker<'a> {
                 _ => None,
             },
             content_type: self.content_type(run),
-            chunk_type: told.chunk_type,
+            chunk_type: classify::classify(&passage),
             text: text.to_owned(),
             heading_path,
             location: self
@@ -543,12 +541,12 @@ impl<'a> Maker<'a> {
             chapter_title: place.chapter_title,
             section_number: place.section_number,
             section_title: place.section_title,
-            summary: told.terms.summary,
-            keywords: told.terms.keywords,
-            key_terms: told.terms.key_terms,
-            equations: told.terms.equations,
-            figure_refs: told.terms.figure_refs,
-            has_diagrams: told.terms.has_diagrams,
+            summary: terms.summary,
+            keywords: terms.keywords,
+            key_terms: terms.key_terms,
+            equations: terms.equations,
+            figure_refs: terms.figure_refs,
+            has_diagrams: terms.has_diagrams,
             symbol: common_symbol(&symbols),
             images: self.images(first.block..last.block + 1),
             ..ChunkRecord::default()
@@ -630,7 +628,7 @@ impl<'a> Maker<'a> {
         symbols
     }
 
-    fn terms(&self, run: Range<usize>, heading: Option<&str>, token_count: u32) -> Told {
+    fn terms(&self, run: Range<usize>, token_count: u32) -> terms::Terms {
         let mut passage = terms::Passage::default();
         let bounds = self.units[run.start].range.start..self.units[run.end - 1].range.end;
         for unit in &self.units[run] {
@@ -654,14 +652,7 @@ impl<'a> Maker<'a> {
         passage.marked = marked
             .map(|text| prose::visible(text, self.parsed.file_type))
             .collect();
-        let chunk_type = match passage.sentences.is_empty() {
-            true => ChunkType::Other,
-            false => classify::classify(heading, &passage.sentences),
-        };
-        Told {
-            terms: terms::terms(&passage, token_count),
-            chunk_type,
-        }
+        terms::terms(&passage, token_count)
     }
 }
 
@@ -680,12 +671,6 @@ fn visible_title(text: &str, file_type: FileType) -> String {
         .chars()
         .take(HEADING_CHARS_MAX)
         .collect()
-}
-
-/// What a passage tells of itself.
-struct Told {
-    terms: terms::Terms,
-    chunk_type: ChunkType,
 }
 
 /// The symbol of a passage of code: its only one, or what all of them belong to, or the first.

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use locidb::storage::records::ChunkType;
+
 use super::*;
 use crate::tree::{Block, Mark, MarkKind};
 

@@ -1,0 +1,292 @@
+//! Makes the weights by which chunks are told apart by what they are for (`ingest/src/classify/weights.rs`), and measures
+//! how well weights made of some passages tell others.
+//!
+//! usage: cargo run -p loci-ingest --example chunk_type_weights -- FOLDER [--write]
+//!
+//! FOLDER holds the documents that `ingest/labels` names. The weights are those of a multinomial logistic regression with
+//! a Gaussian prior around [`prior`], found by gradient descent: the same passages always give the same weights. It learns
+//! from the half in view of `chunk_types.jsonl` and from `chunk_types_more.jsonl`, never from the other half.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use loci_ingest::chunk::{ChunkSettings, chunk};
+use loci_ingest::classify::cues::{COUNT, cues, names};
+use loci_ingest::classify::{MODELLED, Passage};
+use loci_ingest::parse::{detect, parse};
+use locidb::storage::records::Level;
+use serde::Deserialize;
+
+const TYPES: usize = MODELLED.len();
+
+/// How strongly weights are held to the prior.
+const PRIOR_STRENGTH: f32 = 0.03;
+/// How far rare types count more, from 0 (each passage the same) to 1 (each type the same).
+const BALANCE: f32 = 0.3;
+/// Cues that are rarer than this are not scaled up any further.
+const SCALE_MIN: f32 = 0.15;
+const STEPS: usize = 200;
+const STEP: f32 = 0.1;
+const MOMENTUM: f32 = 0.9;
+
+type Cues = [f32; COUNT];
+type Weights = [[f32; TYPES]; COUNT];
+
+#[derive(Deserialize)]
+struct Label {
+    file: String,
+    /// Its first words.
+    begins: String,
+    label: String,
+}
+
+impl PartialEq for Label {
+    /// Whether they are of the same passage.
+    fn eq(&self, other: &Label) -> bool {
+        (&self.file, &self.begins) == (&other.file, &other.begins)
+    }
+}
+
+/// A labelled passage.
+#[derive(Clone)]
+struct Row {
+    file: String,
+    cues: Cues,
+    label: usize,
+}
+
+/// What is held before anything is learned: what a text says outright of itself is believed.
+fn prior(cue: &str) -> [f32; TYPES] {
+    match cue {
+        "heading: definition" | "first: labelled concept" | "defines" => [3.0, 0.0, 0.0],
+        "heading: example" | "first: labelled example" | "example" => [0.0, 3.0, 0.0],
+        "no prose" => [0.0, 0.0, 3.0],
+        "always" => [0.0, 0.0, 1.0],
+        _ => [0.0; TYPES],
+    }
+}
+
+/// The first words of each passage of a document, and its cues.
+fn passages(path: &Path) -> Result<BTreeMap<String, Cues>, Box<dyn Error>> {
+    let bytes = fs::read(path)?;
+    let kind = detect(path, &bytes).ok_or("its kind cannot be told")?;
+    let parsed = parse(kind, &bytes, path.to_str())?;
+    let starts = parsed.text.char_indices().map(|(at, _)| at);
+    let starts: Vec<usize> = starts.chain([parsed.text.len()]).collect();
+    let chunks = chunk(&parsed, &ChunkSettings::default()).into_iter();
+    let passages = chunks.filter(|chunk| chunk.record.level == Level::Paragraph);
+    Ok(passages
+        .map(|passage| {
+            let record = passage.record;
+            let words: Vec<&str> = record.text.split_whitespace().take(12).collect();
+            let (from, to) = record.location.chars;
+            let range = starts[from as usize]..starts[to as usize];
+            let heading = record.heading_path.last().map(String::as_str);
+            let passage = Passage::of(&parsed, range, heading);
+            (words.join(" "), cues(&passage))
+        })
+        .collect())
+}
+
+/// The labelled passages that are modelled and still cut as they were.
+fn rows(folder: &Path, labels: &[Label]) -> Result<Vec<Row>, Box<dyn Error>> {
+    let mut known: BTreeMap<&str, BTreeMap<String, Cues>> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for label in labels {
+        if !known.contains_key(&label.file[..]) {
+            known.insert(&label.file, passages(&folder.join(&label.file))?);
+        }
+        let modelled = MODELLED.iter().position(|of| of.name() == label.label);
+        let cues = known[&label.file[..]].get(&label.begins);
+        if let (Some(&cues), Some(modelled)) = (cues, modelled) {
+            rows.push(Row {
+                file: label.file.clone(),
+                cues,
+                label: modelled,
+            });
+        }
+    }
+    Ok(rows)
+}
+
+fn labels(name: &str) -> Result<Vec<Label>, Box<dyn Error>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("labels")
+        .join(name);
+    let labels = fs::read_to_string(path)?;
+    Ok(labels
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?)
+}
+
+fn sums(weights: &Weights, cues: &Cues) -> [f32; TYPES] {
+    let mut sums = [0.0; TYPES];
+    for (cue, weights) in cues.iter().zip(weights) {
+        for (sum, weight) in sums.iter_mut().zip(weights) {
+            *sum += cue * weight;
+        }
+    }
+    sums
+}
+
+fn told(weights: &Weights, cues: &Cues) -> usize {
+    let sums = sums(weights, cues);
+    (0..TYPES)
+        .max_by(|&a, &b| sums[a].total_cmp(&sums[b]))
+        .unwrap_or(0)
+}
+
+/// How likely each type is.
+fn likelihood(weights: &Weights, cues: &Cues) -> [f32; TYPES] {
+    let sums = sums(weights, cues);
+    let max = sums.into_iter().fold(f32::MIN, f32::max);
+    let powers = sums.map(|sum| (sum - max).exp());
+    let all: f32 = powers.iter().sum();
+    powers.map(|power| power / all)
+}
+
+/// What a passage of each type counts; all passages together count 1.
+fn shares(rows: &[Row]) -> [f32; TYPES] {
+    let count = |label| rows.iter().filter(|row| row.label == label).count().max(1) as f32;
+    let counts: [f32; TYPES] = std::array::from_fn(count);
+    let shares = counts.map(|count| count.powf(-BALANCE));
+    let all: f32 = shares
+        .iter()
+        .zip(counts)
+        .map(|(share, count)| share * count)
+        .sum();
+    shares.map(|share| share / all)
+}
+
+/// Weights that tell `rows` apart. Cues are scaled to one size, so that the prior holds all alike.
+fn learn(rows: &[Row]) -> Weights {
+    let mean_square =
+        |cue: usize| rows.iter().map(|row| row.cues[cue].powi(2)).sum::<f32>() / rows.len() as f32;
+    let scale: Cues = std::array::from_fn(|cue| mean_square(cue).sqrt().max(SCALE_MIN));
+    let scaled = rows.iter().map(|row| Row {
+        cues: std::array::from_fn(|cue| row.cues[cue] / scale[cue]),
+        ..row.clone()
+    });
+    let scaled: Vec<Row> = scaled.collect();
+    let names = names();
+    let prior: Weights = std::array::from_fn(|cue| prior(names[cue]).map(|w| w * scale[cue]));
+    let found = descend(&scaled, &prior);
+    std::array::from_fn(|cue| found[cue].map(|weight| weight / scale[cue]))
+}
+
+/// The weights of the least loss, by gradient descent with momentum.
+fn descend(rows: &[Row], prior: &Weights) -> Weights {
+    let shares = shares(rows);
+    let mut weights = *prior;
+    let mut speed: Weights = [[0.0; TYPES]; COUNT];
+    for _ in 0..STEPS {
+        let slope = slope(rows, &shares, &weights);
+        for cue in 0..COUNT {
+            for of in 0..TYPES {
+                let held = PRIOR_STRENGTH * (weights[cue][of] - prior[cue][of]);
+                speed[cue][of] = MOMENTUM * speed[cue][of] - STEP * (slope[cue][of] + held);
+                weights[cue][of] += speed[cue][of];
+            }
+        }
+    }
+    weights
+}
+
+/// The gradient of the cross entropy.
+fn slope(rows: &[Row], shares: &[f32; TYPES], weights: &Weights) -> Weights {
+    let mut slope = [[0.0; TYPES]; COUNT];
+    for row in rows {
+        let likelihood = likelihood(weights, &row.cues);
+        for of in 0..TYPES {
+            let wanted = f32::from(u8::from(of == row.label));
+            let off = shares[row.label] * (likelihood[of] - wanted);
+            for (slope, cue) in slope.iter_mut().zip(row.cues) {
+                slope[of] += off * cue;
+            }
+        }
+    }
+    slope
+}
+
+/// Macro F1 of (told, labelled), with the F1 of each type before it.
+fn f1(told: &[(usize, usize)]) -> String {
+    let of = |kind: usize| {
+        let both = told.iter().filter(|told| **told == (kind, kind)).count();
+        let ours = told.iter().filter(|(ours, _)| *ours == kind).count();
+        let labelled = told.iter().filter(|(_, label)| *label == kind).count();
+        2.0 * both as f32 / (ours + labelled).max(1) as f32
+    };
+    let all: [f32; TYPES] = std::array::from_fn(of);
+    let mean = all.iter().sum::<f32>() / TYPES as f32;
+    format!("{:.2?}, macro {mean:.3}", all)
+}
+
+/// Tells each group of rows by weights made of all others. `group`: of a row and its place.
+fn held_out<G: Ord + Copy>(rows: &[Row], group: impl Fn(usize) -> G) -> String {
+    let groups: BTreeSet<G> = (0..rows.len()).map(&group).collect();
+    let mut told_all = Vec::new();
+    for out in groups {
+        let (outer, inner): (Vec<usize>, Vec<usize>) =
+            (0..rows.len()).partition(|&at| group(at) == out);
+        let inner: Vec<Row> = inner.into_iter().map(|at| rows[at].clone()).collect();
+        let weights = learn(&inner);
+        let outer = outer.into_iter().map(|at| &rows[at]);
+        told_all.extend(outer.map(|row| (told(&weights, &row.cues), row.label)));
+    }
+    f1(&told_all)
+}
+
+/// The source of `weights.rs`.
+fn source(weights: &Weights) -> String {
+    let mut source = String::from(
+        "//! The weights of the cues for and against a concept, an example, and neither.\n\
+         //!\n\
+         //! Made by `cargo run -p loci-ingest --example chunk_type_weights -- FOLDER --write`, which says of what.\n\n\
+         /// Each cue's name and weights, in the order of the cues and of [`super::MODELLED`].\n\
+         #[rustfmt::skip]\n\
+         pub(super) const WEIGHTS: &[(&str, [f32; 3])] = &[\n",
+    );
+    for (name, weights) in names().iter().zip(weights) {
+        source += &format!("    ({name:?}, {weights:.2?}),\n");
+    }
+    source + "];\n"
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let folder = args.next().ok_or("give a folder of documents")?;
+    let folder = Path::new(&folder);
+    let mut in_view = labels("chunk_types.jsonl")?;
+    let other_half = in_view.split_off(in_view.len() / 2);
+    let more = labels("chunk_types_more.jsonl")?;
+    if more.iter().any(|label| other_half.contains(label)) {
+        return Err("a passage of the other half is among those to learn from".into());
+    }
+    let in_view = rows(folder, &in_view)?;
+    let more = rows(folder, &more)?;
+    let weights = learn(&more);
+    let told: Vec<_> = in_view
+        .iter()
+        .map(|row| (told(&weights, &row.cues), row.label))
+        .collect();
+    println!(
+        "{} passages in view, by the {} others: {}",
+        in_view.len(),
+        more.len(),
+        f1(&told)
+    );
+    let all: Vec<Row> = in_view.into_iter().chain(more).collect();
+    println!("each fifth by the others: {}", held_out(&all, |at| at % 5));
+    println!(
+        "each document by the others: {}",
+        held_out(&all, |at| &all[at].file[..])
+    );
+    if args.next().is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/classify/weights.rs");
+        fs::write(path, source(&learn(&all)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Whether a passage sets its reader tasks: exercises, problems, questions to be answered.
+//!
+//! A passage that merely contains `find` does not: an imperative counts where it opens a sentence, and one question among
+//! many statements is not enough.
+
+use super::passage::{Passage, Sentence, words};
+
+/// What the heading says outright.
+const HEADING: f32 = 3.0;
+/// What it says of a part only: `Discussion and exercises`.
+const SHARED_HEADING: f32 = 0.5;
+/// How the first sentence opens.
+const OPENING: f32 = 2.0;
+/// All sentences set tasks.
+const DENSITY: f32 = 4.5;
+/// What a question mark is worth beside an imperative: many a text asks what it goes on to answer.
+const ASKING: f32 = 0.4;
+/// Less evidence than this is none.
+const ENOUGH: f32 = 1.0;
+
+/// Whether a passage sets tasks.
+pub(super) fn sets_tasks(passage: &Passage) -> bool {
+    let Some(first) = passage.sentences.first() else {
+        return false;
+    };
+    let opening = match is_labelled(first) || is_task(first) {
+        true => OPENING,
+        false => 0.0,
+    };
+    let worth = |sentence: &Sentence| match sentence {
+        _ if sentence.asks() => ASKING,
+        _ if is_task(sentence) => 1.0,
+        _ => 0.0,
+    };
+    let worth: f32 = passage.sentences.iter().map(worth).sum();
+    // Of two or three sentences one may be chance.
+    let density = DENSITY * worth / passage.sentences.len().max(3) as f32;
+    heading(&passage.heading) + opening + density >= ENOUGH
+}
+
+fn heading(heading: &str) -> f32 {
+    let words = words(heading);
+    let names_tasks = HEADINGS
+        .iter()
+        .any(|word| words.contains(&format!(" {word} ")));
+    match names_tasks && !words.contains(" exercise of ") {
+        true if words.contains(" and ") => SHARED_HEADING,
+        true => HEADING,
+        false => 0.0,
+    }
+}
+
+/// `Exercise 3.`, `Q: …`.
+fn is_labelled(sentence: &Sentence) -> bool {
+    sentence.is_labelled(&["exercise", "exercises", "problem", "question", "q"])
+}
+
+fn is_task(sentence: &Sentence) -> bool {
+    !sentence.asks() && sentence.opens_with(IMPERATIVES)
+}
+
+const HEADINGS: &[&str] = &[
+    "exercise",
+    "exercises",
+    "questions",
+    "problems",
+    "quiz",
+    "homework",
+];
+
+/// Verbs that set a task when they open a sentence.
+const IMPERATIVES: &[&str] = &[
+    "solve",
+    "calculate",
+    "find",
+    "determine",
+    "prove",
+    "compute",
+    "show that",
+    "derive",
+    "evaluate",
+    "sketch",
+    "explain why",
+    "explain how",
+    "describe how",
+    "write a program",
+    "write a function",
+    "modify",
+    "implement",
+    "verify that",
+    "estimate",
+    "simplify",
+    "construct",
+    "design",
+    "discuss",
+    "give an example",
+    "justify",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_told_by_heading_opening_and_density() {
+        let cases = [
+            ("4.8 Exercises", "The kernel is mapped. It grows.", true),
+            ("Exercise of powers", "The trustee acts. He reports.", false),
+            (
+                "Discussion and exercises",
+                "Hashing is old. It is in use.",
+                false,
+            ),
+            (
+                "Discussion and exercises",
+                "Hashing is old. Is it in use? Why?",
+                true,
+            ),
+            ("", "Exercise 3. The kernel is mapped.", true),
+            ("", "1. Find it. 2. Prove it. 3. Sketch it.", true),
+            ("", "How large is it? How old? It grows.", true),
+            ("", "It has to find a spot. It marks it. It goes on.", false),
+            (
+                "",
+                "Why is that? It is mapped. It grows. It is read. None writes. All is safe.",
+                false,
+            ),
+            (
+                "Question 130",
+                "A list is sorted. It is then searched.",
+                false,
+            ),
+            ("Exercises", "", false),
+        ];
+        for (heading, text, expected) in cases {
+            let passage = Passage::plain(heading, text);
+            assert_eq!(sets_tasks(&passage), expected, "{heading:?} / {text:?}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The weights of the cues for and against a concept, an example, and neither.
+//!
+//! Made by `cargo run -p loci-ingest --example chunk_type_weights -- FOLDER --write`, which says of what.
+
+/// Each cue's name and weights, in the order of the cues and of [`super::MODELLED`].
+#[rustfmt::skip]
+pub(super) const WEIGHTS: &[(&str, [f32; 3])] = &[
+    ("always", [0.23, -0.24, 1.00]),
+    ("heading: example", [0.19, 2.63, 0.18]),
+    ("heading: definition", [2.46, -0.34, 0.87]),
+    ("heading: code", [-0.95, 0.18, 0.77]),
+    ("heading: what is", [1.53, -0.18, -1.35]),
+    ("opens a section", [0.24, -0.19, -0.05]),
+    ("says its heading", [0.65, -0.24, -0.40]),
+    ("follows code", [-0.28, 0.47, -0.19]),
+    ("no prose", [-0.10, -0.83, 3.93]),
+    ("has code", [-0.46, 0.74, -0.27]),
+    ("code", [-1.45, 2.37, -0.92]),
+    ("tables", [-0.72, -0.53, 1.25]),
+    ("words a sentence", [-0.08, -0.44, 0.52]),
+    ("first: defines", [0.72, -0.62, -0.10]),
+    ("first: example", [-0.44, 1.01, -0.57]),
+    ("first: labelled concept", [3.00, 0.00, 0.00]),
+    ("first: labelled example", [0.00, 3.00, 0.00]),
+    ("defines", [3.55, 0.85, -1.40]),
+    ("example", [0.76, 3.21, -0.97]),
+    ("supposes", [0.64, 1.91, -2.56]),
+    ("shows", [-0.32, 1.18, -0.86]),
+    ("we", [-0.51, 1.95, -1.44]),
+    ("you", [-0.07, -0.49, 0.56]),
+    ("must", [-0.24, -0.97, 1.21]),
+    ("can", [0.64, -0.48, -0.15]),
+    ("was", [-0.42, -0.20, 0.62]),
+    ("notions", [0.92, -0.67, -0.25]),
+    ("generic subject", [1.35, -0.65, -0.70]),
+    ("in general", [0.57, -1.38, 0.81]),
+    ("of itself", [-0.18, 1.07, -0.89]),
+    ("available", [-0.61, -0.52, 1.13]),
+    ("opens in small letters", [-0.45, -0.41, 0.86]),
+    ("quotes", [-0.99, 0.25, 0.74]),
+    ("places in code", [-2.03, 0.58, 1.44]),
+    ("bibliography", [-1.25, -0.62, 1.87]),
+    ("long words", [0.38, -0.60, 0.22]),
+    ("identifiers", [-0.07, -0.63, 0.69]),
+    ("numbers", [-0.86, 0.96, -0.10]),
+    ("names", [-0.51, -0.39, 0.89]),
+];
