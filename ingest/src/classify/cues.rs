@@ -1,7 +1,7 @@
 //! What is counted in a passage: each cue a name and a number in 0..=1.
 
 use super::passage::{self, Passage, Sentence};
-use super::phrases::*;
+use super::phrases::{DEFINITIONS, EXAMPLES, List, SUPPOSING, THEOREMS};
 
 /// How many cues there are.
 pub const COUNT: usize = CUES.len();
@@ -43,7 +43,7 @@ const CUES: [Cue; 39] = [
     // The first sentence.
     ("first: defines", |p| first(p, defines)),
     ("first: example", |p| {
-        first(p, |s| s.has(EXEMPLIFYING) || s.opens_with(SUPPOSING))
+        first(p, |s| s.has(List::Exemplifying) || s.opens_with(SUPPOSING))
     }),
     ("first: labelled concept", |p| {
         first(p, |s| s.is_labelled(THEOREMS))
@@ -53,33 +53,23 @@ const CUES: [Cue; 39] = [
     }),
     // Sentences.
     ("defines", |p| share(p, defines)),
-    ("example", |p| share(p, |s| s.has(EXEMPLIFYING))),
+    ("example", |p| share(p, |s| s.has(List::Exemplifying))),
     ("supposes", |p| share(p, |s| s.opens_with(SUPPOSING))),
-    ("shows", |p| share(p, |s| s.has(SHOWING))),
-    ("we", |p| {
-        share(p, |s| {
-            s.has(&["we", "we'll", "we've", "we're", "let's", "us", "our"])
-        })
-    }),
-    ("you", |p| {
-        share(p, |s| s.has(&["you", "your", "you'll", "you've", "you're"]))
-    }),
-    ("must", |p| {
-        share(p, |s| s.has(&["must", "should", "shall", "required"]))
-    }),
-    ("can", |p| share(p, |s| s.has(ENABLING))),
-    ("was", |p| {
-        share(p, |s| s.has(&["was", "were", "had", "did", "became"]))
-    }),
-    ("notions", |p| share(p, |s| s.has(NOTIONS))),
+    ("shows", |p| share(p, |s| s.has(List::Showing))),
+    ("we", |p| share(p, |s| s.has(List::We))),
+    ("you", |p| share(p, |s| s.has(List::You))),
+    ("must", |p| share(p, |s| s.has(List::Must))),
+    ("can", |p| share(p, |s| s.has(List::Enabling))),
+    ("was", |p| share(p, |s| s.has(List::Past))),
+    ("notions", |p| share(p, |s| s.has(List::Notions))),
     ("generic subject", |p| {
         share(p, |s| {
             s.opens_with(&["a", "an", "each", "every", "any", "most", "many"])
         })
     }),
-    ("in general", |p| share(p, |s| s.has(GENERALISING))),
-    ("of itself", |p| share(p, |s| s.has(OF_ITSELF))),
-    ("available", |p| share(p, |s| s.has(OFFERING))),
+    ("in general", |p| share(p, |s| s.has(List::Generalising))),
+    ("of itself", |p| share(p, |s| s.has(List::OfItself))),
+    ("available", |p| share(p, |s| s.has(List::Offering))),
     ("opens in small letters", |p| {
         share(p, |s| s.visible.starts_with(char::is_lowercase))
     }),
@@ -155,7 +145,7 @@ fn rate_of<'a>(words: impl Iterator<Item = &'a str>, is: impl Fn(&str) -> bool) 
 
 /// Whether a sentence defines: by a phrase, by a name that it gives, or as "X is a Y".
 pub(super) fn defines(sentence: &Sentence) -> bool {
-    sentence.has(DEFINING) || gives_name(sentence) || states_what_is(sentence)
+    sentence.has(List::Defining) || gives_name(sentence) || states_what_is(sentence)
 }
 
 /// Whether something "is called X": a name, not a call of a function.
@@ -250,18 +240,7 @@ fn names_source_file(sentence: &Sentence) -> bool {
 
 /// `doi:10.1`, `ISBN`, `11 U.S.C. § 110`, `pp. 3-5`.
 fn cites(sentence: &Sentence) -> bool {
-    sentence.has(&[
-        "doi",
-        "isbn",
-        "retrieved",
-        "archived",
-        "pp",
-        "eds",
-        "et al",
-        "vol",
-        "press",
-    ]) || sentence.lower.contains('§')
-        || sentence.lower.contains("http")
+    sentence.has(List::Citing) || sentence.lower.contains('§') || sentence.lower.contains("http")
 }
 
 #[cfg(test)]

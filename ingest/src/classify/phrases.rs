@@ -1,5 +1,273 @@
 //! Phrases of English that the cues look for, in lower case and without punctuation.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// A list of phrases that stand anywhere in a sentence, by what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    /// Says that an example is given.
+    Exemplifying,
+    /// Shows code, output or a result.
+    Showing,
+    /// Speaks of writer and reader together.
+    We,
+    /// Speaks to the reader.
+    You,
+    /// Demands.
+    Must,
+    /// Says what something makes possible.
+    Enabling,
+    /// Tells what was.
+    Past,
+    /// Nouns for notions and their parts.
+    Notions,
+    /// Says that something holds in general.
+    Generalising,
+    /// Defines.
+    Defining,
+    /// Speaks of the text itself.
+    OfItself,
+    /// Says what there is to be had, as manuals do.
+    Offering,
+    /// Words of references.
+    Citing,
+}
+
+/// The lists that a sentence has a phrase of: a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lists(u32);
+
+impl Lists {
+    /// Looks for all phrases at once, a look-up for each word. `words`: between single blanks, with one at either end.
+    pub(super) fn of(words: &str) -> Lists {
+        let mut lists = Lists::default();
+        let starts = words.match_indices(' ').map(|(blank, _)| blank + 1);
+        for rest in starts.map(|start| &words[start..]) {
+            let first = rest.split(' ').next().unwrap_or("");
+            for (list, phrase) in BY_FIRST_WORD.get(first).into_iter().flatten() {
+                let behind = rest.strip_prefix(phrase);
+                if behind.is_some_and(|behind| behind.starts_with(' ')) {
+                    lists.0 |= 1 << *list as u32;
+                }
+            }
+        }
+        lists
+    }
+
+    pub(super) fn has(self, list: List) -> bool {
+        self.0 & 1 << list as u32 != 0
+    }
+}
+
+/// Each phrase with its list, under its first word.
+static BY_FIRST_WORD: LazyLock<HashMap<&str, Vec<(List, &str)>>> = LazyLock::new(|| {
+    let mut phrases: HashMap<&str, Vec<(List, &str)>> = HashMap::new();
+    for &(list, all) in LISTS {
+        for phrase in all {
+            let first = phrase.split(' ').next().unwrap_or("");
+            phrases.entry(first).or_default().push((list, phrase));
+        }
+    }
+    phrases
+});
+
+const LISTS: &[(List, &[&str])] = &[
+    (List::Exemplifying, EXEMPLIFYING),
+    (List::Showing, SHOWING),
+    (List::We, WE),
+    (List::You, YOU),
+    (List::Must, MUST),
+    (List::Enabling, ENABLING),
+    (List::Past, PAST),
+    (List::Notions, NOTIONS),
+    (List::Generalising, GENERALISING),
+    (List::Defining, DEFINING),
+    (List::OfItself, OF_ITSELF),
+    (List::Offering, OFFERING),
+    (List::Citing, CITING),
+];
+
+const EXEMPLIFYING: &[&str] = &[
+    "for example",
+    "for instance",
+    "as an example",
+    "an example",
+    "this example",
+    "the following example",
+    "to illustrate",
+    "as an illustration",
+    "our example",
+    "the above example",
+    "working example",
+    "example of",
+    "illustrates",
+];
+
+const SHOWING: &[&str] = &[
+    "listing",
+    "as follows",
+    "shown below",
+    "the following",
+    "output",
+    "prints",
+    "printed",
+    "the result",
+    "this code",
+    "the code",
+    "compile",
+    "run",
+    "we have",
+    "we get",
+    "we see",
+    "we can see",
+    "gives",
+    "error",
+    "now",
+];
+
+const WE: &[&str] = &["we", "we'll", "we've", "we're", "let's", "us", "our"];
+
+const YOU: &[&str] = &["you", "your", "you'll", "you've", "you're"];
+
+const MUST: &[&str] = &["must", "should", "shall", "required"];
+
+const ENABLING: &[&str] = &[
+    "can", "may", "allows", "allow", "provides", "provide", "ensures", "ensure", "enables",
+    "enable", "supports", "support",
+];
+
+const PAST: &[&str] = &["was", "were", "had", "did", "became"];
+
+const NOTIONS: &[&str] = &[
+    "idea",
+    "concept",
+    "concepts",
+    "principle",
+    "abstraction",
+    "abstractions",
+    "mechanism",
+    "mechanisms",
+    "approach",
+    "property",
+    "properties",
+    "problem",
+    "purpose",
+    "goal",
+    "notion",
+    "technique",
+    "strategy",
+    "policy",
+    "requirement",
+    "kind of",
+    "type of",
+    "types of",
+    "kinds of",
+    "form of",
+    "interface",
+    "structure",
+    "object",
+    "objects",
+    "system",
+    "systems",
+];
+
+const GENERALISING: &[&str] = &[
+    "in general",
+    "generally",
+    "usually",
+    "typically",
+    "often",
+    "most",
+    "common",
+    "commonly",
+    "always",
+    "any",
+    "every",
+    "never",
+    "many",
+    "fundamental",
+    "basic",
+    "simplest",
+];
+
+const DEFINING: &[&str] = &[
+    "is defined as",
+    "are defined as",
+    "is defined to be",
+    "are defined by",
+    "is defined by",
+    "we define",
+    "refers to",
+    "refer to",
+    "is known as",
+    "are known as",
+    "known as",
+    "by definition",
+    "the law of",
+    "the principle of",
+    "states that",
+    "is the study of",
+    "the theorem",
+    "is said to",
+    "we say that",
+    "stands for",
+    "means that",
+    "consists of",
+    "consisting of",
+    "the idea of",
+    "abbreviation for",
+    "key idea",
+    "fundamental principle",
+];
+
+const OF_ITSELF: &[&str] = &[
+    "in this chapter",
+    "this chapter",
+    "this section",
+    "in this section",
+    "the next section",
+    "the previous section",
+    "this book",
+    "this post",
+    "blog post",
+    "this paper",
+    "we will",
+    "we'll",
+    "see section",
+    "see chapter",
+    "see appendix",
+    "chapter",
+    "handbook",
+    "manual",
+];
+
+const OFFERING: &[&str] = &[
+    "available",
+    "provided",
+    "package",
+    "packages",
+    "version",
+    "versions",
+    "software",
+    "default",
+    "command line",
+    "option",
+    "options",
+];
+
+const CITING: &[&str] = &[
+    "doi",
+    "isbn",
+    "retrieved",
+    "archived",
+    "pp",
+    "eds",
+    "et al",
+    "vol",
+    "press",
+];
+
 /// Headings and labels of examples.
 pub(super) const EXAMPLES: &[&str] = &[
     "example",
@@ -42,23 +310,6 @@ pub(super) const THEOREMS: &[&str] = &[
     "principle",
 ];
 
-/// What says that an example is given.
-pub(super) const EXEMPLIFYING: &[&str] = &[
-    "for example",
-    "for instance",
-    "as an example",
-    "an example",
-    "this example",
-    "the following example",
-    "to illustrate",
-    "as an illustration",
-    "our example",
-    "the above example",
-    "working example",
-    "example of",
-    "illustrates",
-];
-
 /// How a case to be thought through opens.
 pub(super) const SUPPOSING: &[&str] = &[
     "suppose",
@@ -76,153 +327,29 @@ pub(super) const SUPPOSING: &[&str] = &[
     "say we",
 ];
 
-/// What shows code, output or a result.
-pub(super) const SHOWING: &[&str] = &[
-    "listing",
-    "as follows",
-    "shown below",
-    "the following",
-    "output",
-    "prints",
-    "printed",
-    "the result",
-    "this code",
-    "the code",
-    "compile",
-    "run",
-    "we have",
-    "we get",
-    "we see",
-    "we can see",
-    "gives",
-    "error",
-    "now",
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What says what something makes possible.
-pub(super) const ENABLING: &[&str] = &[
-    "can", "may", "allows", "allow", "provides", "provide", "ensures", "ensure", "enables",
-    "enable", "supports", "support",
-];
+    #[test]
+    fn phrases_are_found_as_whole_words() {
+        let found = |words| Lists::of(words);
+        assert!(found(" say for example twice ").has(List::Exemplifying));
+        assert!(found(" in short this example ").has(List::Exemplifying));
+        assert!(!found(" for examples abound ").has(List::Exemplifying));
+        assert_eq!(found(" weather report "), Lists::default());
+        assert_eq!(found(" "), Lists::default());
+    }
 
-/// Nouns for notions and their parts.
-pub(super) const NOTIONS: &[&str] = &[
-    "idea",
-    "concept",
-    "concepts",
-    "principle",
-    "abstraction",
-    "abstractions",
-    "mechanism",
-    "mechanisms",
-    "approach",
-    "property",
-    "properties",
-    "problem",
-    "purpose",
-    "goal",
-    "notion",
-    "technique",
-    "strategy",
-    "policy",
-    "requirement",
-    "kind of",
-    "type of",
-    "types of",
-    "kinds of",
-    "form of",
-    "interface",
-    "structure",
-    "object",
-    "objects",
-    "system",
-    "systems",
-];
-
-/// What says that something holds in general.
-pub(super) const GENERALISING: &[&str] = &[
-    "in general",
-    "generally",
-    "usually",
-    "typically",
-    "often",
-    "most",
-    "common",
-    "commonly",
-    "always",
-    "any",
-    "every",
-    "never",
-    "many",
-    "fundamental",
-    "basic",
-    "simplest",
-];
-
-/// Phrases that define.
-pub(super) const DEFINING: &[&str] = &[
-    "is defined as",
-    "are defined as",
-    "is defined to be",
-    "are defined by",
-    "is defined by",
-    "we define",
-    "refers to",
-    "refer to",
-    "is known as",
-    "are known as",
-    "known as",
-    "by definition",
-    "the law of",
-    "the principle of",
-    "states that",
-    "is the study of",
-    "the theorem",
-    "is said to",
-    "we say that",
-    "stands for",
-    "means that",
-    "consists of",
-    "consisting of",
-    "the idea of",
-    "abbreviation for",
-    "key idea",
-    "fundamental principle",
-];
-
-/// How a text speaks of itself.
-pub(super) const OF_ITSELF: &[&str] = &[
-    "in this chapter",
-    "this chapter",
-    "this section",
-    "in this section",
-    "the next section",
-    "the previous section",
-    "this book",
-    "this post",
-    "blog post",
-    "this paper",
-    "we will",
-    "we'll",
-    "see section",
-    "see chapter",
-    "see appendix",
-    "chapter",
-    "handbook",
-    "manual",
-];
-
-/// What a manual says of what there is to be had.
-pub(super) const OFFERING: &[&str] = &[
-    "available",
-    "provided",
-    "package",
-    "packages",
-    "version",
-    "versions",
-    "software",
-    "default",
-    "command line",
-    "option",
-    "options",
-];
+    #[test]
+    fn each_phrase_is_found_as_its_list() {
+        for &(list, phrases) in LISTS {
+            for phrase in phrases {
+                assert!(
+                    Lists::of(&format!(" so {phrase} it ")).has(list),
+                    "{phrase}"
+                );
+            }
+        }
+    }
+}
