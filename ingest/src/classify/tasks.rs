@@ -3,13 +3,14 @@
 //! A passage that merely contains `find` does not: an imperative counts where it opens a sentence, and one question among
 //! many statements is not enough.
 
+use super::cues::defines;
 use super::passage::{Passage, Sentence, words};
 
 /// What the heading says outright.
 const HEADING: f32 = 3.0;
 /// What it says of a part only: `Discussion and exercises`.
 const SHARED_HEADING: f32 = 0.5;
-/// How the first sentence opens.
+/// How the first sentence opens: a task speaks for tasks, a definition against them.
 const OPENING: f32 = 2.0;
 /// All sentences set tasks.
 const DENSITY: f32 = 4.5;
@@ -23,13 +24,14 @@ pub(super) fn sets_tasks(passage: &Passage) -> bool {
     let Some(first) = passage.sentences.first() else {
         return false;
     };
-    let opening = match is_labelled(first) || is_task(first) {
-        true => OPENING,
-        false => 0.0,
+    let opening = match first {
+        _ if is_labelled(first) || is_task(first) => OPENING,
+        _ if defines(first) => -OPENING,
+        _ => 0.0,
     };
     let worth = |sentence: &Sentence| match sentence {
         _ if sentence.asks() => ASKING,
-        _ if is_task(sentence) => 1.0,
+        _ if is_task(sentence) || is_labelled(sentence) => 1.0,
         _ => 0.0,
     };
     let worth: f32 = passage.sentences.iter().map(worth).sum();
@@ -131,6 +133,12 @@ mod tests {
                 false,
             ),
             ("Exercises", "", false),
+            (
+                "",
+                "It is fair. Exercise 3. A list grows. Exercise 4. It ends.",
+                true,
+            ),
+            ("", "A heap is a tree. It grows. Prove it.", false),
         ];
         for (heading, text, expected) in cases {
             let passage = Passage::plain(heading, text);
