@@ -4,7 +4,7 @@
 //! A line near the top or bottom edge is furniture when other pages have the same one (digits
 //! aside) at the same height, and nothing but furniture stands between it and the edge.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::layout::{Line, Piece};
 use super::page::{Page, Run};
@@ -21,6 +21,8 @@ const SHORT_PAGES: usize = 6;
 const HEADER_CHARS_MAX: usize = 80;
 /// Heights are compared in steps of so many points.
 const HEIGHT_STEP: f32 = 6.0;
+/// Lines whose baselines differ by less, in points, stand in one row.
+const SAME_BASE: f32 = 1.0;
 /// Numbered lines on a page that make it a draft with line numbers.
 const LINE_NUMBERS_MIN: usize = 5;
 /// Width of a column of line numbers, in points.
@@ -32,25 +34,17 @@ pub(super) fn drop_running_lines(pages: &mut [Vec<Line>]) {
         0..=SHORT_PAGES => REPEATS_MIN_SHORT,
         _ => REPEATS_MIN,
     };
-    let mut counts: HashMap<Running, usize> = HashMap::new();
-    for lines in pages.iter() {
-        for (_, running) in edge_lines(lines, Edge::Top).chain(edge_lines(lines, Edge::Bottom)) {
-            // Heights near a step's border count on both sides of it.
-            let near = Running {
-                height: running.height + 1,
-                ..running.clone()
-            };
-            *counts.entry(near).or_default() += 1;
-            *counts.entry(running).or_default() += 1;
-        }
-    }
+    let counts = counts(pages);
+    let is_repeated = |running: &Running| counts.get(running).is_some_and(|n| *n >= repeats_min);
     for lines in pages.iter_mut() {
         let mut dropped = Vec::new();
         for edge in [Edge::Top, Edge::Bottom] {
-            for (index, running) in edge_lines(lines, edge) {
-                let is_repeated = counts.get(&running).is_some_and(|n| *n >= repeats_min);
-                if !is_repeated && !is_page_number(&running.text) && !has_page_number(&lines[index])
-                {
+            for (index, own, row) in edge_lines(lines, edge) {
+                let is_furniture = is_repeated(&own)
+                    || is_repeated(&row)
+                    || is_page_number(&own.text)
+                    || has_page_number(&lines[index]);
+                if !is_furniture {
                     break;
                 }
                 dropped.push(index);
@@ -62,6 +56,27 @@ pub(super) fn drop_running_lines(pages: &mut [Vec<Line>]) {
             !dropped.contains(&(index - 1))
         });
     }
+}
+
+/// How many pages have each line or row near an edge.
+fn counts(pages: &[Vec<Line>]) -> HashMap<Running, usize> {
+    let mut counts: HashMap<Running, usize> = HashMap::new();
+    for lines in pages {
+        let edges = edge_lines(lines, Edge::Top).chain(edge_lines(lines, Edge::Bottom));
+        let mut on_page: HashSet<Running> = HashSet::new();
+        for running in edges.flat_map(|(_, own, row)| [own, row]) {
+            // Heights near a step's border count on both sides of it.
+            let near = Running {
+                height: running.height + 1,
+                ..running.clone()
+            };
+            on_page.extend([running, near]);
+        }
+        for running in on_page {
+            *counts.entry(running).or_default() += 1;
+        }
+    }
+    counts
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,8 +93,10 @@ struct Running {
     text: String,
 }
 
-/// The lines near an edge, nearest first, with their places in `lines`.
-fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Running)> {
+/// The lines near an edge, nearest first: their places in `lines`, and as they would look on other pages,
+/// alone and with what stands beside them. (Where one page has columns and another has none, what is one line there
+/// is two here.)
+fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Running, Running)> {
     let mut near: Vec<(usize, &Line)> = lines
         .iter()
         .enumerate()
@@ -92,11 +109,29 @@ fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Runnin
         Edge::Top => a.base.total_cmp(&b.base),
         Edge::Bottom => b.base.total_cmp(&a.base),
     });
-    near.into_iter().take(EDGE_LINES).map(move |(index, line)| {
-        let height = (line.base / HEIGHT_STEP) as i32;
-        let text = without_digits(&line.text());
-        (index, Running { edge, height, text })
-    })
+    let running = |line: &Line, text: &str| Running {
+        edge,
+        height: (line.base / HEIGHT_STEP) as i32,
+        text: without_digits(text),
+    };
+    let nearest = near.iter().take(EDGE_LINES);
+    let found: Vec<_> = nearest
+        .map(|(index, line)| {
+            let own = running(line, &line.text());
+            (*index, own, running(line, &row_text(&near, line)))
+        })
+        .collect();
+    found.into_iter()
+}
+
+/// The text of all lines on the baseline of one, from the left.
+fn row_text(near: &[(usize, &Line)], line: &Line) -> String {
+    let beside = near.iter().map(|(_, other)| *other);
+    let mut row: Vec<&Line> = beside
+        .filter(|other| (other.base - line.base).abs() <= SAME_BASE)
+        .collect();
+    row.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+    row.iter().map(|line| line.text()).collect()
 }
 
 /// Each run of digits as `#`, letters in lower case, white space gone.

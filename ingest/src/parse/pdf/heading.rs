@@ -2,12 +2,17 @@
 //!
 //! Where the file has an outline that fits its pages, the outline decides, and other drafts in the
 //! very type of its headings join in. Else a heading is a short draft in larger or bold type, and
-//! its level is the rank of its type; numbering (`3.2`) corrects the level.
+//! its level is the rank of its type; numbering (`3.2`) corrects the level. Lines in italics above
+//! paragraphs are headings of the lowest level where a document has several.
+//!
+//! The title of a document that has one is its heading of level 1, and all others stand below it.
+
+use std::ops::Range;
 
 use pdf_oxide::PdfDocument;
 use pdf_oxide::outline::{Destination, OutlineItem};
 
-use super::paragraph::{Draft, Sort, is_all_bold};
+use super::paragraph::{Draft, Sort, is_all_bold, is_all_slanted};
 use super::{Facts, is_near};
 use crate::parse::heading::{is_title, numbered};
 
@@ -25,6 +30,12 @@ const LARGER: f32 = 1.12;
 const LEVEL_MAX: u8 = 6;
 /// Where more of the drafts are bold than this, bold says nothing.
 const BOLD_SHARE_MAX: f32 = 0.3;
+/// Lines in italics that stand as headings do, before any is one.
+const SLANTED_MIN: usize = 2;
+/// How much larger than body text a title is, at least.
+const TITLE_RATIO: f32 = 1.2;
+const TITLE_LETTERS_MIN: usize = 3;
+const TITLE_CHARS_MAX: usize = 300;
 
 /// An entry of the file's outline.
 #[derive(Debug)]
@@ -64,8 +75,14 @@ pub(super) fn mark(drafts: &mut Vec<Draft>, outline: &[Entry], facts: &Facts) {
     let matched = mark_outline(drafts, outline);
     let is_trusted = matched >= MATCHED_MIN && 2 * matched >= outline.len();
     match is_trusted {
-        true => mark_alike(drafts, facts),
-        false => mark_by_type(drafts, facts),
+        true => {
+            mark_alike(drafts, facts);
+            mark_title(drafts, facts);
+        }
+        false => {
+            mark_by_type(drafts, facts);
+            mark_slanted(drafts, facts);
+        }
     }
     join_chapter_labels(drafts);
 }
@@ -129,6 +146,9 @@ fn parts_that_say(drafts: &[Draft], title: &str) -> Option<usize> {
             return None;
         }
         said.push_str(&letters(&draft.text()));
+        if said.is_empty() {
+            return None;
+        }
         if is_same_title(&said, title) {
             return Some(i + 1);
         }
@@ -163,7 +183,8 @@ fn letters(text: &str) -> String {
     wanted.flat_map(char::to_lowercase).collect()
 }
 
-/// Drafts in the type of the outline's headings are headings, too, once the outline has begun.
+/// Drafts in the type of the outline's headings are headings, too, once the outline has begun. So is
+/// before it what looks like a chapter (a foreword), but neither a title page nor a table of contents.
 fn mark_alike(drafts: &mut [Draft], facts: &Facts) {
     let mut known: Vec<(Type, u8)> = Vec::new();
     for draft in drafts.iter() {
@@ -173,17 +194,73 @@ fn mark_alike(drafts: &mut [Draft], facts: &Facts) {
             known.push((Type::of(draft), level));
         }
     }
+    let contents = contents_pages(drafts);
+    let title_page = drafts.first().map(|draft| draft.first().page);
     let mut has_begun = false;
     for draft in drafts {
         has_begun |= matches!(draft.sort, Sort::Heading(_));
         let of_type = known.iter().find(|(t, _)| t.is_same(Type::of(draft)));
-        if has_begun
-            && let Some((_, level)) = of_type
-            && is_candidate(draft, facts, true)
-        {
+        let Some((t, level)) = of_type else {
+            continue;
+        };
+        let page = draft.first().page;
+        let may_precede = *level == 1
+            && t.size >= LARGER * facts.body_size
+            && Some(page) != title_page
+            && !contents.contains(&page);
+        if (has_begun || may_precede) && is_candidate(draft, facts, true) {
             draft.sort = Sort::Heading(*level);
         }
     }
+}
+
+/// Makes the title before the outline's headings one of its own, and sets the others below it.
+fn mark_title(drafts: &mut Vec<Draft>, facts: &Facts) {
+    let Some(title) = title_drafts(drafts, facts) else {
+        return;
+    };
+    let is_heading = |draft: &Draft| matches!(draft.sort, Sort::Heading(_));
+    if drafts[..title.end].iter().any(is_heading) {
+        return;
+    }
+    for draft in drafts.iter_mut() {
+        if let Sort::Heading(level) = &mut draft.sort {
+            *level = (*level + 1).min(LEVEL_MAX);
+        }
+    }
+    let rest: Vec<Draft> = drafts.drain(title.start + 1..title.end).collect();
+    let first = &mut drafts[title.start];
+    first.lines.extend(rest.into_iter().flat_map(|d| d.lines));
+    first.sort = Sort::Heading(1);
+}
+
+/// The drafts on the first page that are in its largest type, where they read as a title and that
+/// type stands out.
+pub(super) fn title_drafts(drafts: &[Draft], facts: &Facts) -> Option<Range<usize>> {
+    let first_page = drafts.first()?.first().page;
+    let on_page = drafts.partition_point(|draft| draft.first().page <= first_page);
+    let sizes = drafts[..on_page].iter().map(|draft| draft.first().size);
+    let largest = sizes.clone().max_by(f32::total_cmp)?;
+    if largest < TITLE_RATIO * facts.body_size {
+        return None;
+    }
+    let is_largest: Vec<bool> = sizes.map(|size| is_near(size, largest)).collect();
+    let start = is_largest.iter().position(|is| *is)?;
+    let count = is_largest[start..].iter().take_while(|is| **is).count();
+    let title = start..start + count;
+    let text = joined(&drafts[title.clone()]);
+    let lines: usize = drafts[title.clone()].iter().map(|d| d.lines.len()).sum();
+    let reads_so = text.chars().filter(|c| c.is_alphabetic()).count() >= TITLE_LETTERS_MIN
+        && text.chars().count() <= TITLE_CHARS_MAX
+        && lines <= LINES_MAX
+        && !text.ends_with(['.', ',', ';']);
+    (reads_so && numbered(&text).is_none()).then_some(title)
+}
+
+/// All words of several drafts.
+pub(super) fn joined(drafts: &[Draft]) -> String {
+    let parts: Vec<String> = drafts.iter().map(Draft::text).collect();
+    parts.join(" ")
 }
 
 /// Without an outline: larger or bold type makes a heading, its rank the level.
@@ -191,9 +268,14 @@ fn mark_by_type(drafts: &mut [Draft], facts: &Facts) {
     let bold = drafts.iter().filter(|d| is_all_bold(d.first())).count();
     let bold_counts = (bold as f32) < BOLD_SHARE_MAX * drafts.len() as f32 || drafts.len() < 10;
     let contents = contents_pages(drafts);
+    // What an outline names that is not believed is a heading all the same; its level is not known.
+    let is_named = |draft: &Draft| matches!(draft.sort, Sort::Heading(_));
+    let is_heading = |draft: &Draft| {
+        is_named(draft)
+            || is_candidate(draft, facts, bold_counts) && !contents.contains(&draft.first().page)
+    };
     let candidates: Vec<usize> = (0..drafts.len())
-        .filter(|&i| is_candidate(&drafts[i], facts, bold_counts))
-        .filter(|&i| !contents.contains(&drafts[i].first().page))
+        .filter(|&i| is_heading(&drafts[i]))
         .collect();
     let types = ranked_types(candidates.iter().map(|&i| &drafts[i]));
     let base = number_base(candidates.iter().map(|&i| &drafts[i]), &types);
@@ -208,6 +290,55 @@ fn mark_by_type(drafts: &mut [Draft], facts: &Facts) {
         };
         drafts[i].sort = Sort::Heading(level.clamp(1, LEVEL_MAX));
     }
+}
+
+/// Without an outline: lines in italics that stand at the edge above paragraphs in upright type, once
+/// there are several with more space above than below.
+fn mark_slanted(drafts: &mut [Draft], facts: &Facts) {
+    let slanted: Vec<usize> = (0..drafts.len())
+        .filter(|&i| is_slanted_title(&drafts[i..], facts))
+        .collect();
+    let apart = slanted.iter().filter(|&&i| stands_apart(drafts, i)).count();
+    if apart < SLANTED_MIN {
+        return;
+    }
+    let levels = drafts.iter().filter_map(|draft| match draft.sort {
+        Sort::Heading(level) => Some(level),
+        _ => None,
+    });
+    let level = levels.max().map_or(1, |lowest| (lowest + 1).min(LEVEL_MAX));
+    for i in slanted {
+        drafts[i].sort = Sort::Heading(level);
+    }
+}
+
+/// Whether the first draft is a title in italics and the second the paragraph below it.
+fn is_slanted_title(drafts: &[Draft], facts: &Facts) -> bool {
+    let [title, below, ..] = drafts else {
+        return false;
+    };
+    let (line, next) = (title.first(), below.first());
+    title.sort == Sort::Prose
+        && below.sort == Sort::Prose
+        && title.lines.len() == 1
+        && below.lines.len() > 1
+        && is_all_slanted(line)
+        && !is_all_slanted(next)
+        && is_near(line.size, facts.body_size)
+        && line.flow == next.flow
+        && line.base < next.base
+        && (line.x0 - line.column.0).abs() < 0.7 * line.size
+        && line.cell_count() == 1
+        && is_title(&title.text())
+}
+
+/// Whether more space is above a draft than below it.
+fn stands_apart(drafts: &[Draft], i: usize) -> bool {
+    let line = drafts[i].first();
+    let below = drafts[i + 1].first().base - line.base;
+    let above = i.checked_sub(1).map(|i| drafts[i].last());
+    let above = above.filter(|above| above.flow == line.flow);
+    above.is_none_or(|above| line.base - above.base > 1.2 * below)
 }
 
 fn is_candidate(draft: &Draft, facts: &Facts, bold_counts: bool) -> bool {
@@ -271,18 +402,15 @@ fn rank_of(draft: &Draft, types: &[Type]) -> u8 {
     u8::try_from(place + 1).unwrap_or(LEVEL_MAX).min(LEVEL_MAX)
 }
 
-/// The level of headings with one number: the most eminent rank that numbered ones have, in step
-/// with how deep their number is.
+/// The level of headings with one number: the most eminent rank of those with the fewest numbers, in
+/// step with how many these have. (Deeper ones may share a type with those above them.)
 fn number_base<'a>(candidates: impl Iterator<Item = &'a Draft>, types: &[Type]) -> u8 {
-    let bases = candidates.filter_map(|draft| {
+    let numbered = candidates.filter_map(|draft| {
         let number = numbered(&draft.text())?;
-        Some(
-            (rank_of(draft, types) + 1)
-                .saturating_sub(number.level)
-                .max(1),
-        )
+        Some((number.level, rank_of(draft, types)))
     });
-    bases.min().unwrap_or(1)
+    let base = numbered.min();
+    base.map_or(1, |(count, rank)| (rank + 1).saturating_sub(count).max(1))
 }
 
 /// `Chapter 3` and the title below it are one heading.

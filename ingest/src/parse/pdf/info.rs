@@ -7,13 +7,12 @@ use pdf_oxide::PdfDocument;
 use pdf_oxide::object::Object;
 use pdf_oxide::optional_content::decode_pdf_text_string;
 
+use super::Facts;
+use super::heading::{joined, title_drafts};
 use super::paragraph::{Draft, Sort};
-use super::{Facts, is_near};
 use crate::parse::heading::numbered;
 use crate::tree::ParsedDocument;
 
-/// How much larger than body text a title is, at least.
-const TITLE_RATIO: f32 = 1.2;
 const TITLE_CHARS_MAX: usize = 300;
 
 pub(super) fn apply(
@@ -73,22 +72,7 @@ fn is_title(title: &str) -> bool {
 
 /// The largest type on the first page, where it stands out.
 fn largest_type(drafts: &[Draft], facts: &Facts) -> Option<String> {
-    let first_page = drafts.first()?.first().page;
-    let on_page = || {
-        drafts
-            .iter()
-            .filter(|draft| draft.first().page == first_page)
-    };
-    let largest = on_page().map(|d| d.first().size).max_by(f32::total_cmp)?;
-    if largest < TITLE_RATIO * facts.body_size {
-        return None;
-    }
-    let parts: Vec<String> = on_page()
-        .skip_while(|draft| !is_near(draft.first().size, largest))
-        .take_while(|draft| is_near(draft.first().size, largest))
-        .map(Draft::text)
-        .collect();
-    let title = parts.join(" ");
+    let title = joined(&drafts[title_drafts(drafts, facts)?]);
     is_title(&title).then_some(title)
 }
 

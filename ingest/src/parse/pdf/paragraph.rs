@@ -251,8 +251,8 @@ fn goes_on(draft: &Draft, line: &Line, facts: &Facts) -> bool {
     let is_alike =
         is_inline || is_near(last.size, line.size) && is_all_bold(last) == is_all_bold(line);
     // A line all in italics above upright text is a title of some sort.
-    let is_slanted = |line: &Line| line.pieces.iter().all(|piece| piece.style.is_italic);
-    if draft.lines.len() == 1 && is_slanted(last) && is_short(last) && !is_slanted(line) {
+    let is_below_title = draft.lines.len() == 1 && is_all_slanted(last) && is_short(last);
+    if is_below_title && !is_all_slanted(line) {
         return false;
     }
     let is_heading = is_all_bold(last) || last.size > 1.1 * facts.body_size;
@@ -280,18 +280,20 @@ fn is_inline_code(last: &Line, line: &Line) -> bool {
 
 /// Whether indents, bullets or a finished sentence say that `line` begins a paragraph or an item.
 fn begins_anew(draft: &Draft, line: &Line) -> bool {
-    let (first, last) = (draft.first(), draft.last());
+    let last = draft.last();
+    // Where the draft would begin in this column.
+    let first_x0 = draft.first().x0 - draft.first().column.0 + last.column.0;
     let (text, last_text) = (line.text(), last.text());
     let step = INDENT * line.size;
     if starts_with_bullet(&text) {
         return true;
     }
     if is_list_item(&text) || starts_with_label(&text) {
-        return line.x0 <= first.x0 + step
+        return line.x0 <= first_x0 + step
             && (ends_sentence(&last_text) || is_short(last) || draft.sort == Sort::ListItem)
-            || starts_with_label(&text) && starts_with_label(&first.text());
+            || starts_with_label(&text) && starts_with_label(&draft.first().text());
     }
-    let is_hanging = draft.lines.len() > 1 && last.x0 > first.x0 + step;
+    let is_hanging = draft.lines.len() > 1 && last.x0 > first_x0 + step;
     if is_hanging && line.x0 < last.x0 - step {
         return true;
     }
@@ -304,7 +306,7 @@ fn begins_anew(draft: &Draft, line: &Line) -> bool {
         .chars()
         .find(|c| c.is_alphanumeric())
         .is_some_and(|c| !c.is_lowercase());
-    is_short(last) && ends_sentence(&last_text) && opens && line.x0 <= first.x0 + step
+    is_short(last) && ends_sentence(&last_text) && opens && line.x0 <= first_x0 + step
 }
 
 /// Whether a line ends well before its column does.
@@ -323,6 +325,10 @@ pub(super) fn is_all_bold(line: &Line) -> bool {
         .iter()
         .all(|piece| piece.style.is_bold || !piece.text.contains(char::is_alphanumeric))
         && line.is_mostly(|style| style.is_bold)
+}
+
+pub(super) fn is_all_slanted(line: &Line) -> bool {
+    line.pieces.iter().all(|piece| piece.style.is_italic)
 }
 
 fn is_code(line: &Line) -> bool {

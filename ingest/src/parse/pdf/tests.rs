@@ -8,7 +8,7 @@ use crate::tree::{Block, BlockKind, MarkKind};
 struct Sheet(String);
 
 impl Sheet {
-    /// Text at `x`, `y` points from the bottom left corner. Fonts: `R` roman, `B` bold, `C` Courier.
+    /// Text at `x`, `y` points from the bottom left corner. Fonts: `R` roman, `B` bold, `I` italic, `C` Courier.
     fn put(mut self, font: &str, size: f32, x: f32, y: f32, text: &str) -> Sheet {
         let text = text
             .replace('\\', "\\\\")
@@ -53,6 +53,7 @@ fn file(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
         (4, font("Times-Bold")),
         (5, font("Courier")),
         (6, format!("<< {info} >>")),
+        (8, font("Times-Italic")),
     ];
     objects.push(match outline.is_empty() {
         true => (7, "<< /Type /Outlines /Count 0 >>".to_owned()),
@@ -62,7 +63,7 @@ fn file(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
         ),
     });
     for (i, Sheet(content)) in sheets.iter().enumerate() {
-        let fonts = "<< /Font << /R 3 0 R /B 4 0 R /C 5 0 R >> >>";
+        let fonts = "<< /Font << /R 3 0 R /B 4 0 R /C 5 0 R /I 8 0 R >> >>";
         let page = format!(
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources {fonts} /Contents {} 0 R >>",
             11 + 2 * i
@@ -279,8 +280,121 @@ fn an_outline_decides_what_is_a_heading() {
     let document = read(&ducks(&outline));
     assert_eq!(
         headings(&document),
-        [(1, "1 Introduction"), (1, "1.1 Feeding"), (1, "2 Flight")]
+        [
+            (1, "Notes on Ducks"),
+            (2, "1 Introduction"),
+            (2, "1.1 Feeding"),
+            (2, "2 Flight")
+        ]
     );
+}
+
+#[test]
+fn an_outline_that_is_not_believed_names_headings_of_unknown_level() {
+    let document = read(&ducks(&[
+        ("Notes on Ducks", 0),
+        ("Elsewhere", 1),
+        ("Gone", 2),
+    ]));
+    assert_eq!(
+        headings(&document),
+        [
+            (1, "Notes on Ducks"),
+            (2, "1 Introduction"),
+            (3, "1.1 Feeding"),
+            (2, "2 Flight"),
+        ]
+    );
+}
+
+#[test]
+fn a_book_has_a_title_page_contents_and_a_foreword() {
+    let prose = ["the quick brown duck walks over to the pond and back again,"; 12];
+    let page = |title: &str| {
+        Sheet::default()
+            .put("B", 24.0, 72.0, 700.0, title)
+            .prose(72.0, 640.0, &prose)
+    };
+    let title = Sheet::default()
+        .put("B", 17.0, 200.0, 500.0, "A Book of Ducks")
+        .put("R", 12.0, 250.0, 460.0, "Ann Lee");
+    let mut contents = Sheet::default().put("B", 24.0, 72.0, 700.0, "Contents");
+    for (i, line) in ["Ponds . . . . . 4", "Lakes . . . . . 5", "Seas . . . . . 6"]
+        .iter()
+        .enumerate()
+    {
+        contents = contents.put("R", 10.0, 72.0, 640.0 - 12.0 * i as f32, line);
+    }
+    let sheets = [
+        title,
+        contents,
+        page("Foreword"),
+        // Code that ends with a brace stands right above the heading.
+        page("Ponds")
+            .put("C", 10.0, 72.0, 130.0, "}")
+            .put("B", 17.0, 72.0, 100.0, "1.1 Reeds"),
+        page("Lakes"),
+        page("Seas"),
+    ];
+    let outline = [("Ponds", 3), ("Reeds", 3), ("Lakes", 4), ("Seas", 5)];
+    let document = read(&file(&sheets, &outline, ""));
+    assert_eq!(
+        headings(&document),
+        [
+            (1, "A Book of Ducks"),
+            (2, "Foreword"),
+            (2, "Ponds"),
+            (2, "1.1 Reeds"),
+            (2, "Lakes"),
+            (2, "Seas"),
+        ]
+    );
+    assert_eq!(document.title.as_deref(), Some("A Book of Ducks"));
+}
+
+#[test]
+fn lines_in_italics_above_paragraphs_are_headings_where_there_are_several() {
+    let prose = [
+        "A duck swims by its feet, which are webbed and set far back on it,",
+        "so that it walks badly but swims well, as everyone has seen once.",
+    ];
+    let mut sheet = Sheet::default();
+    let mut y = 700.0;
+    for (space, title) in [(28.0, "On Feet"), (26.0, "On Wings")] {
+        y -= space;
+        sheet = sheet.put("I", 10.0, 72.0, y, title);
+        y -= 16.0;
+        sheet = sheet.prose(72.0, y, &prose);
+        y -= 12.0;
+    }
+    let many = read(&file(&[sheet], &[], ""));
+    assert_eq!(headings(&many), [(1, "On Feet"), (1, "On Wings")]);
+    let one = Sheet::default()
+        .prose(72.0, 700.0, &prose)
+        .put("I", 10.0, 72.0, 660.0, "On Feet")
+        .prose(72.0, 644.0, &prose);
+    assert_eq!(headings(&read(&file(&[one], &[], ""))), []);
+}
+
+#[test]
+fn a_paragraph_ends_in_the_column_that_it_went_on_in() {
+    let full = ["a column of prose that runs on to its very edge and"; 12];
+    let sheet = Sheet::default()
+        .prose(72.0, 700.0, &full)
+        .prose(330.0, 700.0, &full)
+        .prose(
+            330.0,
+            556.0,
+            &["goes.", "Then another one begins, and it is not the same."],
+        );
+    let document = read(&file(&[sheet], &[], ""));
+    let last = document.blocks.last().unwrap();
+    assert!(
+        text(&document, last).starts_with("Then another"),
+        "{}",
+        document.text
+    );
+    assert_eq!(document.blocks.len(), 2);
 }
 
 #[test]
@@ -340,4 +454,43 @@ fn damaged_files_give_an_answer() {
         flipped[cut] ^= 0x11;
         let _ = runner.parse(Kind::Pdf, &flipped, None);
     }
+}
+
+#[test]
+fn deeper_numbers_in_one_type_keep_the_level_of_those_above() {
+    let prose = ["the quick brown duck walks over to the pond and back again,"; 6];
+    let sheet = Sheet::default()
+        .put("B", 18.0, 72.0, 720.0, "On Ducks")
+        .put("B", 12.0, 72.0, 690.0, "1 Feet")
+        .prose(72.0, 670.0, &prose)
+        .put("B", 10.0, 72.0, 570.0, "1.1 Webs")
+        .prose(72.0, 550.0, &prose)
+        .put("B", 10.0, 72.0, 450.0, "1.1.1 Skin")
+        .prose(72.0, 430.0, &prose);
+    assert_eq!(
+        headings(&read(&file(&[sheet], &[], ""))),
+        [
+            (1, "On Ducks"),
+            (2, "1 Feet"),
+            (3, "1.1 Webs"),
+            (4, "1.1.1 Skin")
+        ]
+    );
+}
+
+#[test]
+fn a_running_header_goes_where_one_page_has_columns_and_another_none() {
+    let framed = || {
+        Sheet::default()
+            .put("R", 9.0, 72.0, 750.0, "Ann Lee")
+            .put("R", 9.0, 400.0, 750.0, "On Ducks")
+    };
+    let column = ["a column of prose that runs on to its very edge and"; 14];
+    let first = framed()
+        .prose(72.0, 700.0, &column)
+        .prose(330.0, 700.0, &column);
+    let second = framed().prose(72.0, 700.0, &["then ends on the next page."]);
+    let document = read(&file(&[first, second], &[], ""));
+    assert!(!document.text.contains("Ann Lee"), "{}", document.text);
+    assert_eq!(document.blocks.len(), 1, "{}", document.text);
 }
