@@ -87,6 +87,10 @@ const DECORATION_STARTS: &[&str] = &[
 /// Whatever its class, an element with more text than this holds text of the page, in bytes.
 const DECORATION_BYTES_MAX: usize = 1_500;
 const DECORATION_ELEMENTS_MAX: usize = 500;
+const HEADINGS: &[&str] = &["h1", "h2", "h3", "h4", "h5", "h6"];
+/// How far around an element and within it a heading is looked for.
+const HEADING_DEPTH_MAX: usize = 4;
+const HEADING_WITHIN_MAX: usize = 6;
 
 /// Whether no reader sees the element.
 pub(super) fn is_hidden(element: ElementRef<'_>) -> bool {
@@ -137,7 +141,8 @@ fn begins_like_decoration(element: ElementRef<'_>) -> bool {
     if matches!(value.name(), "html" | "body" | "main" | "article") {
         return false;
     }
-    let mut names = value.classes().chain(value.id());
+    let id = value.id().filter(|id| !is_made_of_heading(element, id));
+    let mut names = value.classes().chain(id);
     names.any(|name| {
         let begins = |start: &&str| {
             let head = name.get(..start.len());
@@ -145,6 +150,26 @@ fn begins_like_decoration(element: ElementRef<'_>) -> bool {
         };
         DECORATION_STARTS.iter().any(begins)
     })
+}
+
+/// Whether an id says nothing but what a heading says: it is within one, or of the section under it.
+fn is_made_of_heading(element: ElementRef<'_>, id: &str) -> bool {
+    let is_heading = |element: ElementRef<'_>| HEADINGS.contains(&element.value().name());
+    let around = element.ancestors().filter_map(ElementRef::wrap);
+    if is_heading(element) || around.take(HEADING_DEPTH_MAX).any(is_heading) {
+        return true;
+    }
+    let value = element.value();
+    if value.name() != "section" && !value.classes().any(|class| class == "section") {
+        return false;
+    }
+    let letters = |text: &str| -> String {
+        let wanted = text.chars().filter(|c| c.is_alphabetic());
+        wanted.flat_map(char::to_lowercase).collect()
+    };
+    let mut within = element.descendent_elements().take(HEADING_WITHIN_MAX);
+    let heading = within.find(|below| is_heading(*below));
+    heading.is_some_and(|heading| letters(&heading.text().collect::<String>()) == letters(id))
 }
 
 fn holds_little(element: ElementRef<'_>) -> bool {

@@ -188,6 +188,41 @@ fn the_main_part_is_preferred_where_it_holds_the_text() {
 }
 
 #[test]
+fn an_id_that_a_heading_gave_makes_no_decoration() {
+    use BlockKind::{Heading, Paragraph};
+    let cases: &[(&str, &[(BlockKind, &str)])] = &[
+        (
+            "<h3><span id=Sponsorship>Sponsorship</span></h3>a",
+            &[(Heading(3), "Sponsorship"), (Paragraph, "a")],
+        ),
+        (
+            "<h2 id=sharing>Sharing</h2>a",
+            &[(Heading(2), "Sharing"), (Paragraph, "a")],
+        ),
+        (
+            "<section id=related-work-1><h2>Related work</h2><p>a</section>b",
+            &[
+                (Heading(2), "Related work"),
+                (Paragraph, "a"),
+                (Paragraph, "b"),
+            ],
+        ),
+        (
+            "<div id=related><h3>Related posts</h3><p>a</div>b",
+            &[(Paragraph, "b")],
+        ),
+        (
+            "<section id=share><h3>Tell a friend</h3></section>b",
+            &[(Paragraph, "b")],
+        ),
+        ("<h2 class=promo>Buy</h2>b", &[(Paragraph, "b")]),
+    ];
+    for (source, want) in cases {
+        check(source, want);
+    }
+}
+
+#[test]
 fn marks_cover_what_is_visible() {
     let source =
         "<p>a <b> b <i>c</i></b>d <a href=x> e</a> <a name=y>f</a> <code>g</code></p><b><p>h</p>";
