@@ -1,6 +1,7 @@
 //! PowerPoint slides (ECMA-376, part 1, 13 and 19): each slide a section.
 //!
-//! The text is new. A slide's title is its heading; one without a title is called by its number. What stands on it follows in
+//! The text is new. A slide's title is its heading: what is marked as one, else a text box at its top in
+//! the largest type ([`title`]); a slide without one is called by its number. What stands on it follows in
 //! the order of reading ([`place`]), then its speaker's notes and the comments on it. Slides that are hidden are read
 //! as the others are.
 //!
@@ -26,6 +27,7 @@ mod layout;
 mod paragraph;
 mod place;
 mod slide;
+mod title;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
     let package = Package::open(bytes, Kind::Pptx, limits)?;

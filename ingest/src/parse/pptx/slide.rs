@@ -5,6 +5,7 @@ use roxmltree::Node;
 use super::layout::{Bullet, Layout, Role, placeholder_of, role};
 use super::paragraph::{Counts, list_of, own_levels, write};
 use super::place::sort;
+use super::title;
 use crate::parse::bounds::within;
 use crate::parse::office::node::{
     attribute, below, branch, children, collapsed, is_true, outermost, relation, text_of,
@@ -34,7 +35,7 @@ impl Slide<'_, '_> {
             Some(tree) => self.in_order(tree),
             None => Vec::new(),
         };
-        let title_at = things.iter().position(|thing| is_title(*thing));
+        let title_at = title::position(&things);
         let title = title_at.and_then(|at| things.get(at));
         let title = title.map(|shape| self.title(*shape)).unwrap_or_default();
         let heading = match &title[..] {
@@ -218,10 +219,6 @@ impl Slide<'_, '_> {
         }
         Ok(())
     }
-}
-
-fn is_title(thing: Node<'_, '_>) -> bool {
-    placeholder_of(thing).map(role) == Some(Role::Title) && !paragraphs(thing).is_empty()
 }
 
 fn has_text(paragraph: Node<'_, '_>) -> bool {

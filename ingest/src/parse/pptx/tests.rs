@@ -164,6 +164,61 @@ fn slides_are_sections_in_the_order_of_the_presentation() {
 }
 
 #[test]
+fn a_text_box_that_looks_like_a_title_is_one() {
+    let run = |style: &str, text: &str| format!("<r><rPr {style}/><t>{text}</t></r>");
+    let list = "<pPr><buChar/></pPr>";
+    let boxed = |paragraph: &str| shape("", Some((0, 0)), &[paragraph]);
+    let below = |style: &str| shape("", Some((0, 90)), &[&run(style, "body")]);
+    let cases: &[(&str, String, &str)] = &[
+        (
+            "larger type",
+            boxed(&run("sz='2800'", "On Ducks")) + &below("sz='2000'"),
+            "On Ducks",
+        ),
+        (
+            "bolder type",
+            boxed(&run("sz='2400' b='1'", "On Ducks")) + &below("sz='2400'"),
+            "On Ducks",
+        ),
+        (
+            "the same type",
+            boxed(&run("sz='2400'", "On Ducks")) + &below("sz='2400'"),
+            "Slide 1",
+        ),
+        (
+            "no size stated",
+            boxed(&run("", "On Ducks")) + &below(""),
+            "Slide 1",
+        ),
+        (
+            "small type",
+            boxed(&run("sz='1200'", "On Ducks")) + &below("sz='900'"),
+            "Slide 1",
+        ),
+        (
+            "a list",
+            boxed(&format!("{list}{}", run("sz='2800'", "On Ducks"))) + &below(""),
+            "Slide 1",
+        ),
+        (
+            "nothing below",
+            boxed(&run("sz='2800'", "On Ducks")),
+            "Slide 1",
+        ),
+        (
+            "a placeholder's size is not known",
+            boxed(&run("sz='2800'", "On Ducks")) + &shape("idx='1'", Some((0, 90)), &[R]),
+            "Slide 1",
+        ),
+    ];
+    for (name, slide, want) in cases {
+        let document = parse(&deck(&[slide]), &Limits::default()).unwrap();
+        let heading = &document.text[document.blocks[0].range.clone()];
+        assert_eq!(heading, *want, "{name}");
+    }
+}
+
+#[test]
 fn text_is_read_from_the_top_and_groups_are_read_whole() {
     use BlockKind::{Heading, Paragraph};
     let text = |text: &str, at| shape("", Some(at), &[&format!("<r><t>{text}</t></r>")]);
