@@ -8,7 +8,9 @@ use locidb::storage::records::PageBox;
 use super::layout::{Gap, Line, MONO_WIDTH};
 use super::page::Style;
 use super::paragraph::{Draft, Sort};
-use crate::parse::output::{Blocks, trimmed};
+use super::pictures::Picture;
+use super::table;
+use crate::parse::output::{Blocks, table as markdown, trimmed};
 use crate::parse::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
 
@@ -18,18 +20,22 @@ const CODE_INDENT_MAX: usize = 80;
 /// As many dots as are kept of those that lead to a page number.
 const LEADER: &str = ". . . ";
 
-/// Appends all drafts to the document's text and blocks.
+/// Appends all drafts to the document's text and blocks. `figures`: each with the draft that it is written before,
+/// ascending.
 pub(super) fn write(
     drafts: &[Draft],
+    figures: Vec<(usize, Picture)>,
     limits: &Limits,
     document: &mut ParsedDocument,
 ) -> Result<(), ParseError> {
     let words = Words::of(drafts);
     let mut blocks = Blocks::new(limits);
-    for draft in drafts {
-        if !document.text.is_empty() {
-            document.text.push_str("\n\n");
+    let mut figures = figures.into_iter().peekable();
+    for (at, draft) in drafts.iter().enumerate() {
+        while let Some((_, figure)) = figures.next_if(|(before, _)| *before <= at) {
+            blocks.push_block(figure_block(figure, &mut document.text))?;
         }
+        begin(&mut document.text);
         let mut writer = Writer {
             text: std::mem::take(&mut document.text),
             start: 0,
@@ -38,7 +44,7 @@ pub(super) fn write(
         writer.start = writer.text.len();
         match draft.sort {
             Sort::Code => writer.code(&draft.lines),
-            Sort::Table => writer.table(&draft.lines),
+            Sort::Table => writer.text += &markdown(&table::rows(&draft.lines)).unwrap_or_default(),
             _ => writer.prose(&draft.lines, &words),
         }
         let range = writer.range();
@@ -60,8 +66,33 @@ pub(super) fn write(
             ..Block::default()
         })?;
     }
+    for (_, figure) in figures {
+        blocks.push_block(figure_block(figure, &mut document.text))?;
+    }
     document.blocks = blocks.finish();
     Ok(())
+}
+
+/// Parts a block from the one before it.
+fn begin(text: &mut String) {
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+}
+
+/// A figure, which is called by its name.
+fn figure_block(figure: Picture, text: &mut String) -> Block {
+    begin(text);
+    let start = text.len();
+    text.push_str(&figure.name);
+    Block {
+        kind: BlockKind::Figure,
+        range: start..text.len(),
+        pages: Some((figure.page, figure.page)),
+        boxes: vec![figure.page_box()],
+        images: vec![figure.name],
+        ..Block::default()
+    }
 }
 
 fn kind(draft: &Draft) -> BlockKind {
@@ -146,26 +177,6 @@ impl Writer {
             }
             self.trim_end();
             last = Some(line);
-        }
-    }
-
-    fn table(&mut self, lines: &[Line]) {
-        for (i, line) in lines.iter().enumerate() {
-            if i > 0 {
-                self.text.push('\n');
-            }
-            for piece in &line.pieces {
-                match piece.gap {
-                    Gap::None => {}
-                    Gap::Cell => {
-                        self.trim_end();
-                        self.text.push_str(" | ");
-                    }
-                    _ => self.space(),
-                }
-                self.push(&piece.text, piece.style);
-            }
-            self.trim_end();
         }
     }
 

@@ -51,6 +51,7 @@ pub(super) struct Line {
 pub(super) struct Piece {
     pub(super) gap: Gap,
     pub(super) x0: f32,
+    pub(super) x1: f32,
     pub(super) style: Style,
     pub(super) text: String,
 }
@@ -359,6 +360,7 @@ fn line(page: &Page, mut runs: Vec<Run>, flow: (u32, usize), column: (f32, f32))
         line.pieces.push(Piece {
             gap,
             x0: run.x0,
+            x1: run.x1,
             style: run.style,
             text: run.text,
         });

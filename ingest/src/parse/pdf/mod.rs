@@ -7,6 +7,8 @@
 //! layout    runs to lines; columns are found and read one after the other
 //! furniture running headers, footers, page numbers and margin line numbers go
 //! paragraph lines to drafts: prose, list items, code, tables, captions
+//! table     lines of a table to rows of cells
+//! pictures  which pictures are figures, and where they stand
 //! heading   which drafts are headings, by the outline, else by type size, weight and numbering
 //! assemble  drafts to text: hyphens at line ends go, a box per page, marks by font
 //! info      title and authors
@@ -33,6 +35,8 @@ mod info;
 mod layout;
 mod page;
 mod paragraph;
+mod pictures;
+mod table;
 
 /// How many pages are looked at to tell a scan from an empty file.
 const PAGES_PROBED: usize = 8;
@@ -64,7 +68,10 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
             .metadata
             .push(("pages_unreadable".to_owned(), count));
     }
-    assemble::write(&drafts, limits, &mut document)?;
+    let (figures, assets) = pictures::read(&file, page_count, limits);
+    document.assets = assets;
+    let figures = pictures::places(&drafts, figures);
+    assemble::write(&drafts, figures, limits, &mut document)?;
     Ok(document)
 }
 

@@ -8,6 +8,7 @@
 //! Start reading at [`drafts`].
 
 use super::layout::{Gap, Line};
+use super::table::may_go_on;
 use super::{Facts, is_near};
 use crate::parse::text::is_list_item;
 
@@ -78,7 +79,8 @@ pub(super) fn drafts(lines: Vec<Line>, facts: &Facts) -> Vec<Draft> {
         if let Some(last) = waiting.last() {
             align_cells(&mut line, last);
         }
-        if is_tabular(&line) {
+        let goes_on = waiting.last().is_some_and(|last| may_go_on(last, &line));
+        if is_tabular(&line) || goes_on {
             waiting.push(line);
         } else {
             grouping.settle(&mut waiting);
@@ -178,7 +180,8 @@ impl Grouping<'_> {
     /// Writes the lines that wait to be a table, as one if they are enough.
     fn settle(&mut self, waiting: &mut Vec<Line>) {
         let lines = std::mem::take(waiting);
-        if lines.len() >= TABLE_LINES_MIN {
+        let tabular = lines.iter().filter(|line| line.cell_count() > 1).count();
+        if tabular >= TABLE_LINES_MIN {
             self.push(Draft {
                 sort: Sort::Table,
                 lines,

@@ -18,6 +18,12 @@ impl Sheet {
         self
     }
 
+    /// The picture of the file, its lower left corner at `x`, `y`.
+    fn picture(mut self, x: f32, y: f32, width: f32, height: f32) -> Sheet {
+        self.0 += &format!("q {width} 0 0 {height} {x} {y} cm /P Do Q\n");
+        self
+    }
+
     /// Lines of prose, 12 points apart.
     fn prose(mut self, x: f32, mut y: f32, lines: &[&str]) -> Sheet {
         for line in lines {
@@ -62,8 +68,13 @@ fn file(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
             format!("<< /Type /Outlines /First {first} 0 R /Last {last} 0 R >>"),
         ),
     });
+    objects.push((9, picture()));
     for (i, Sheet(content)) in sheets.iter().enumerate() {
-        let fonts = "<< /Font << /R 3 0 R /B 4 0 R /C 5 0 R /I 8 0 R >> >>";
+        let pictures = match content.contains("/P Do") {
+            true => "/XObject << /P 9 0 R >>",
+            false => "",
+        };
+        let fonts = format!("<< /Font << /R 3 0 R /B 4 0 R /C 5 0 R /I 8 0 R >> {pictures} >>");
         let page = format!(
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources {fonts} /Contents {} 0 R >>",
             11 + 2 * i
@@ -87,6 +98,21 @@ fn file(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
         ));
     }
     write(&objects)
+}
+
+/// A picture of 64 by 64 points of grey that look like chance, so that it does not shrink when packed.
+fn picture() -> String {
+    let mut state = 1_u32;
+    let mut grey = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        format!("{:02x}", state >> 24)
+    };
+    let data: String = (0..64 * 64).map(|_| grey()).collect();
+    format!(
+        "<< /Type /XObject /Subtype /Image /Width 64 /Height 64 /ColorSpace /DeviceGray /BitsPerComponent 8 \
+         /Filter /ASCIIHexDecode /Length {} >>\nstream\n{data}>\nendstream",
+        data.len() + 1
+    )
 }
 
 fn write(objects: &[(usize, String)]) -> Vec<u8> {
@@ -235,7 +261,7 @@ fn structure_is_found_without_an_outline() {
     assert_eq!(table.kind, BlockKind::Table);
     assert_eq!(
         text(&document, table),
-        "Name | Eats | Flies\nMallard | plants | yes\nSteamer | fish | no"
+        "| Name | Eats | Flies |\n| --- | --- | --- |\n| Mallard | plants | yes |\n| Steamer | fish | no |"
     );
     assert_eq!(find("Table 1").kind, BlockKind::Caption);
     let moult = find("moult");
@@ -493,4 +519,102 @@ fn a_running_header_goes_where_one_page_has_columns_and_another_none() {
     let document = read(&file(&[first, second], &[], ""));
     assert!(!document.text.contains("Ann Lee"), "{}", document.text);
     assert_eq!(document.blocks.len(), 1, "{}", document.text);
+}
+
+#[test]
+fn figures_stand_by_their_captions() {
+    let prose = ["The quick brown duck walks over to the pond and back again."; 6];
+    let first = Sheet::default()
+        .prose(72.0, 700.0, &prose)
+        .picture(100.0, 500.0, 200.0, 100.0)
+        .put("R", 10.0, 100.0, 480.0, "Figure 1: A duck.")
+        .prose(72.0, 440.0, &prose);
+    let second = Sheet::default()
+        .put("R", 10.0, 100.0, 700.0, "Fig. 2. Its pond.")
+        .picture(100.0, 580.0, 200.0, 100.0)
+        .prose(72.0, 540.0, &prose)
+        .picture(72.0, 300.0, 50.0, 50.0);
+    let document = read(&file(&[first, second], &[], ""));
+    let kinds: Vec<&str> = document
+        .blocks
+        .iter()
+        .map(|block| match block.kind {
+            BlockKind::Figure => "figure",
+            BlockKind::Caption => "caption",
+            _ => "text",
+        })
+        .collect();
+    let want = [
+        "text", "figure", "caption", "text", "caption", "figure", "text", "figure",
+    ];
+    assert_eq!(kinds, want, "{}", document.text);
+    // It is the same picture each time, and kept once.
+    let names: Vec<_> = document.assets.iter().map(|a| &a.name[..]).collect();
+    assert_eq!(names, ["page-1-1.png"]);
+    assert!(document.assets[0].bytes.starts_with(b"\x89PNG"));
+    let figure = &document.blocks[1];
+    assert_eq!(figure.images, ["page-1-1.png"]);
+    assert_eq!(figure.pages, Some((1, 1)));
+    let place = figure.boxes[0];
+    assert!((place.y0 - 192.0 / 792.0).abs() < 0.01, "{place:?}");
+    assert!((place.x1 - 300.0 / 612.0).abs() < 0.01, "{place:?}");
+}
+
+#[test]
+fn pictures_that_are_no_figures_are_left_out() {
+    let page = |picture: [f32; 4]| {
+        let [x, y, width, height] = picture;
+        Sheet::default()
+            .put("R", 10.0, 72.0, 400.0, "A page of a book.")
+            .picture(x, y, width, height)
+    };
+    let logo = page([500.0, 740.0, 60.0, 40.0]);
+    let cases: &[(&str, Vec<Sheet>, usize)] = &[
+        ("a figure", vec![page([100.0, 100.0, 80.0, 80.0])], 1),
+        ("too small", vec![page([100.0, 100.0, 20.0, 80.0])], 0),
+        ("a background", vec![page([0.0, 0.0, 612.0, 792.0])], 0),
+        ("off the page", vec![page([700.0, 100.0, 80.0, 80.0])], 0),
+        ("no place", vec![page([f32::NAN, 100.0, 80.0, 80.0])], 0),
+        ("a logo", (0..3).map(|_| Sheet(logo.0.clone())).collect(), 0),
+    ];
+    for (name, sheets, want) in cases {
+        let document = read(&file(sheets, &[], ""));
+        assert_eq!(document.assets.len(), *want, "{name}");
+    }
+    let limits = Limits {
+        assets_max: 100,
+        ..Limits::default()
+    };
+    let bytes = file(&[page([100.0, 100.0, 80.0, 80.0])], &[], "");
+    let document = parse_within(Kind::Pdf, &bytes, None, &limits).unwrap();
+    assert_eq!((document.assets.len(), document.blocks.len()), (0, 1));
+}
+
+#[test]
+fn cells_keep_their_columns_and_go_on_below() {
+    let rows: &[&[(f32, &str)]] = &[
+        &[(72.0, "Name"), (200.0, "Eats"), (380.0, "Flies")],
+        &[
+            (72.0, "Mallard"),
+            (200.0, "plants that grow at"),
+            (380.0, "yes"),
+        ],
+        &[(200.0, "the bottom of ponds")],
+        &[(72.0, "Steamer"), (380.0, "no | never")],
+        &[(72.0, "Teal"), (200.0, "seeds"), (380.0, "yes")],
+    ];
+    let mut sheet = Sheet::default().put("R", 10.0, 72.0, 740.0, "These are ducks of the world.");
+    for (i, row) in rows.iter().enumerate() {
+        for (x, cell) in *row {
+            sheet = sheet.put("R", 10.0, *x, 700.0 - 12.0 * i as f32, cell);
+        }
+    }
+    let document = read(&file(&[sheet], &[], ""));
+    let table = document.blocks.iter().find(|b| b.kind == BlockKind::Table);
+    assert_eq!(
+        text(&document, table.unwrap()),
+        "| Name | Eats | Flies |\n| --- | --- | --- |\n\
+         | Mallard | plants that grow at the bottom of ponds | yes |\n\
+         | Steamer |  | no \\| never |\n| Teal | seeds | yes |"
+    );
 }
