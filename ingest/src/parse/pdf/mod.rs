@@ -8,7 +8,7 @@
 //! furniture running headers, footers, page numbers and margin line numbers go
 //! paragraph lines to drafts: prose, list items, code, tables, captions
 //! table     lines of a table to rows of cells
-//! pictures  which pictures are figures, and where they stand
+//! pictures  which pictures are figures, and where they stand (effort: what looking for them may cost)
 //! heading   which drafts are headings, by the outline, else by type size, weight and numbering
 //! assemble  drafts to text: hyphens at line ends go, a box per page, marks by font
 //! info      title and authors
@@ -29,6 +29,7 @@ use crate::tree::ParsedDocument;
 use layout::Line;
 
 mod assemble;
+mod effort;
 mod furniture;
 mod heading;
 mod info;

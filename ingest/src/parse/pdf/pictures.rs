@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use locidb::storage::records::PageBox;
-use pdf_oxide::object::Object;
 use pdf_oxide::{PdfDocument, PdfFilter, PdfImageHandle};
 
+use super::effort::Effort;
 use super::paragraph::{Draft, Sort};
 use crate::parse::Limits;
 use crate::tree::Asset;
@@ -98,15 +98,17 @@ pub(super) fn read(
     limits: &Limits,
 ) -> (Vec<Picture>, Vec<Asset>) {
     let mut seen = Vec::new();
+    let mut effort = Effort::new(file);
     for index in 0..page_count {
         if seen.len() >= PICTURES_MAX {
             break;
         }
-        if has_pictures(file, index) {
-            // A foreign crate's work on damaged bytes: what fails costs the pictures of a page.
-            let found = catch_unwind(AssertUnwindSafe(|| on_page(file, index)));
-            seen.extend(found.ok().flatten().unwrap_or_default());
-        }
+        // A foreign crate's work on damaged bytes: what fails costs the pictures of a page.
+        let found = catch_unwind(AssertUnwindSafe(|| match effort.allows(index) {
+            true => on_page(file, index),
+            false => None,
+        }));
+        seen.extend(found.ok().flatten().unwrap_or_default());
     }
     let mut repeats: HashMap<[i64; 7], usize> = HashMap::new();
     for (picture, handle) in &seen {
@@ -115,18 +117,6 @@ pub(super) fn read(
     seen.retain(|(picture, handle)| repeats[&picture.looks(handle)] < REPEATS_MIN);
     seen.truncate(PICTURES_MAX);
     keep(seen, limits)
-}
-
-/// Whether a page's resources have anything that may be a picture. Quick, where most pages have none.
-fn has_pictures(file: &PdfDocument, index: usize) -> bool {
-    let entry = |object: &Object, name: &str| {
-        let found = object.as_dict()?.get(name)?;
-        file.resolve_object(found).ok()
-    };
-    let resources = file.get_page(index).ok();
-    let resources = resources.and_then(|page| entry(&page, "Resources"));
-    let objects = resources.and_then(|resources| entry(&resources, "XObject"));
-    objects.is_some_and(|objects| objects.as_dict().is_some_and(|dict| !dict.is_empty()))
 }
 
 fn on_page(file: &PdfDocument, index: usize) -> Option<Vec<(Picture, PdfImageHandle<'_>)>> {

@@ -28,7 +28,7 @@ pub(super) fn rows(lines: &[Line]) -> Vec<Vec<String>> {
             append(&mut row[column_of(&columns, &cell)], &cell.text);
         }
         match rows.last_mut() {
-            Some(above) if i > 1 && goes_on(&lines[i - 1], &lines[i], above, &row) => {
+            Some(above) if goes_on(&lines[i - 1], &lines[i], above, &row) => {
                 for (above, more) in above.iter_mut().zip(&row) {
                     append(above, more);
                 }

@@ -618,3 +618,56 @@ fn cells_keep_their_columns_and_go_on_below() {
          | Steamer |  | no \\| never |\n| Teal | seeds | yes |"
     );
 }
+
+/// A page whose form paints another ten times, and so on, ten deep; the innermost paints a picture.
+fn nested_forms(own_resources: bool) -> Vec<u8> {
+    const DEPTH: usize = 10;
+    let names: String = (0..DEPTH)
+        .map(|i| format!("/F{i} {} 0 R ", 10 + i))
+        .collect();
+    let resources =
+        format!("/Resources << /Font << /R 3 0 R >> /XObject << {names} /P 9 0 R >> >>");
+    let stream = |entries: &str, content: &str| {
+        format!(
+            "<< {entries} /Length {} >>\nstream\n{content}\nendstream",
+            content.len()
+        )
+    };
+    let text = "BT /R 12 Tf 72 700 Td (A line of text.) Tj ET /F0 Do";
+    let mut objects = vec![
+        (1, "<< /Type /Catalog /Pages 2 0 R >>".to_owned()),
+        (2, "<< /Type /Pages /Count 1 /Kids [4 0 R] >>".to_owned()),
+        (
+            3,
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman >>".to_owned(),
+        ),
+        (
+            4,
+            format!(
+                "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] {resources} /Contents 5 0 R >>"
+            ),
+        ),
+        (5, stream("", text)),
+        (6, "<< >>".to_owned()),
+        (9, picture()),
+    ];
+    for i in 0..DEPTH {
+        let content = match i + 1 < DEPTH {
+            true => format!("/F{} Do ", i + 1).repeat(10),
+            false => "q 100 0 0 100 72 72 cm /P Do Q".to_owned(),
+        };
+        let own = if own_resources { &resources[..] } else { "" };
+        let entries = format!("/Type /XObject /Subtype /Form /BBox [0 0 612 792] {own}");
+        objects.push((10 + i, stream(&entries, &content)));
+    }
+    write(&objects)
+}
+
+#[test]
+fn forms_that_call_each_other_without_end_cost_their_pictures() {
+    for own_resources in [true, false] {
+        let document = read(&nested_forms(own_resources));
+        assert_eq!(document.text, "A line of text.");
+        assert!(document.assets.is_empty());
+    }
+}
