@@ -20,6 +20,8 @@ const SPACE_GAP: f32 = 0.12;
 const COLUMN_ATOMS_MIN: usize = 8;
 /// How much of its column an atom fills, on average, at least. Table cells fill less.
 const COLUMN_FILL_MIN: f32 = 0.66;
+/// Entries among the atoms of a column that make it one of an index.
+const INDEX_SHARE_MIN: f32 = 0.6;
 /// Columns within columns.
 const COLUMN_DEPTH_MAX: usize = 2;
 /// Width of a glyph in a font whose glyphs are all equally wide, in type sizes.
@@ -277,7 +279,23 @@ fn gutter(atoms: &[Atom]) -> Option<f32> {
     let is_sidebar =
         left_fill.max(right_fill) >= COLUMN_FILL_MIN && !are_aligned(&on_left, &on_right);
     let is_enough = on_left.len().min(on_right.len()) >= COLUMN_ATOMS_MIN;
-    (score > 0 && is_enough && (are_columns || is_sidebar)).then_some(at)
+    let is_index = is_index(&on_left) && is_index(&on_right);
+    (score > 0 && is_enough && (are_columns || is_sidebar || is_index)).then_some(at)
+}
+
+/// Whether most atoms are entries of an index, which fill little of their columns.
+fn is_index(side: &[&Atom]) -> bool {
+    let last = |atom: &Atom| atom.runs.last().map_or("", |run| &run.text).to_owned();
+    let entries = side.iter().filter(|atom| is_index_entry(&last(atom)));
+    INDEX_SHARE_MIN * side.len() as f32 <= entries.count() as f32
+}
+
+/// `locks, 12, 34–36`, or the end of it.
+pub(super) fn is_index_entry(text: &str) -> bool {
+    let text = text.trim_end();
+    let is_page = |c: char| c.is_ascii_digit() || matches!(c, '-' | '–' | ' ' | ',');
+    let term = text.trim_end_matches(is_page);
+    text.ends_with(|c: char| c.is_ascii_digit()) && text[term.len()..].starts_with(", ")
 }
 
 /// How much of the width between `from` and `to` the atoms fill, on average.

@@ -7,7 +7,7 @@
 //!
 //! Start reading at [`drafts`].
 
-use super::layout::{Gap, Line};
+use super::layout::{Gap, Line, is_index_entry};
 use super::table::may_go_on;
 use super::{Facts, is_near};
 use crate::parse::text::is_list_item;
@@ -217,7 +217,7 @@ fn is_float(draft: &Draft, facts: &Facts) -> bool {
 /// open.
 fn goes_on_elsewhere(draft: &Draft, line: &Line) -> bool {
     let last = draft.last();
-    if last.flow == line.flow {
+    if last.flow == line.flow || is_index_entry(&last.text()) && is_index_entry(&line.text()) {
         return false;
     }
     match draft.sort {

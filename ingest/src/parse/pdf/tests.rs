@@ -671,3 +671,26 @@ fn forms_that_call_each_other_without_end_cost_their_pictures() {
         assert!(document.assets.is_empty());
     }
 }
+
+#[test]
+fn an_index_in_columns_is_no_table() {
+    let mut sheet = Sheet::default();
+    let mut y = 700.0;
+    for (left, right) in [
+        ("auk", "gull"),
+        ("coot", "heron"),
+        ("duck", "ibis"),
+        ("eider", "jay"),
+    ] {
+        for part in ["", " eggs of the", " nests and other homes of the"] {
+            sheet = sheet
+                .put("R", 10.0, 72.0, y, &format!("{part} {left}, 1, 23"))
+                .put("R", 10.0, 330.0, y, &format!("{part} {right}, 4–6, 9"));
+            y -= 12.0;
+        }
+    }
+    let document = read(&file(&[sheet], &[], ""));
+    assert!(document.blocks.iter().all(|b| b.kind != BlockKind::Table));
+    let (jay, gull) = (document.text.find("eider"), document.text.find("gull"));
+    assert!(jay < gull, "{}", document.text);
+}
