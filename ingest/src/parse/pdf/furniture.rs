@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::layout::{Line, Piece};
+use super::layout::{Gap, Line, Piece};
 use super::page::{Page, Run};
 
 /// The part of a page's height, at its top and at its bottom, where furniture stands.
@@ -21,6 +21,10 @@ const SHORT_PAGES: usize = 6;
 const HEADER_CHARS_MAX: usize = 80;
 /// Heights are compared in steps of so many points.
 const HEIGHT_STEP: f32 = 6.0;
+/// Shortest cell, in bytes, whose like elsewhere makes a line furniture.
+const CELL_LEN_MIN: usize = 6;
+/// One of so many pages must have such a cell.
+const CELL_PAGES: usize = 4;
 /// Lines whose baselines differ by less, in points, stand in one row.
 const SAME_BASE: f32 = 1.0;
 /// Numbered lines on a page that make it a draft with line numbers.
@@ -35,14 +39,21 @@ pub(super) fn drop_running_lines(pages: &mut [Vec<Line>]) {
         _ => REPEATS_MIN,
     };
     let counts = counts(pages);
-    let is_repeated = |running: &Running| counts.get(running).is_some_and(|n| *n >= repeats_min);
+    // A cell may also be one of a table's head, which some pages begin with.
+    let cell_repeats_min = repeats_min.max(pages.len() / CELL_PAGES);
+    let is_repeated = |running: &Running| {
+        let least = match running.is_cell {
+            true => cell_repeats_min,
+            false => repeats_min,
+        };
+        counts.get(running).is_some_and(|n| *n >= least)
+    };
     for lines in pages.iter_mut() {
         let mut dropped = Vec::new();
         for edge in [Edge::Top, Edge::Bottom] {
-            for (index, own, row) in edge_lines(lines, edge) {
-                let is_furniture = is_repeated(&own)
-                    || is_repeated(&row)
-                    || is_page_number(&own.text)
+            for (index, looks) in edge_lines(lines, edge) {
+                let is_furniture = looks.iter().any(is_repeated)
+                    || is_page_number(&without_digits(&lines[index].text()))
                     || has_page_number(&lines[index]);
                 if !is_furniture {
                     break;
@@ -64,7 +75,7 @@ fn counts(pages: &[Vec<Line>]) -> HashMap<Running, usize> {
     for lines in pages {
         let edges = edge_lines(lines, Edge::Top).chain(edge_lines(lines, Edge::Bottom));
         let mut on_page: HashSet<Running> = HashSet::new();
-        for running in edges.flat_map(|(_, own, row)| [own, row]) {
+        for running in edges.flat_map(|(_, looks)| looks) {
             // Heights near a step's border count on both sides of it.
             let near = Running {
                 height: running.height + 1,
@@ -90,13 +101,15 @@ enum Edge {
 struct Running {
     edge: Edge,
     height: i32,
+    /// Whether it is what stands between wide gaps in its line.
+    is_cell: bool,
     text: String,
 }
 
-/// The lines near an edge, nearest first: their places in `lines`, and as they would look on other pages,
-/// alone and with what stands beside them. (Where one page has columns and another has none, what is one line there
-/// is two here.)
-fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Running, Running)> {
+/// The lines near an edge, nearest first: their places in `lines`, and as what they may be found on other pages: alone,
+/// with what stands beside them (one page may have columns where another has none), and each cell (one may name the
+/// book, another the chapter).
+fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Vec<Running>)> {
     let mut near: Vec<(usize, &Line)> = lines
         .iter()
         .enumerate()
@@ -109,19 +122,38 @@ fn edge_lines(lines: &[Line], edge: Edge) -> impl Iterator<Item = (usize, Runnin
         Edge::Top => a.base.total_cmp(&b.base),
         Edge::Bottom => b.base.total_cmp(&a.base),
     });
-    let running = |line: &Line, text: &str| Running {
+    let running = |line: &Line, is_cell: bool, text: &str| Running {
         edge,
+        is_cell,
         height: (line.base / HEIGHT_STEP) as i32,
         text: without_digits(text),
     };
     let nearest = near.iter().take(EDGE_LINES);
     let found: Vec<_> = nearest
         .map(|(index, line)| {
-            let own = running(line, &line.text());
-            (*index, own, running(line, &row_text(&near, line)))
+            let whole = [line.text(), row_text(&near, line)];
+            let whole = whole.iter().map(|text| running(line, false, text));
+            let cells = cells(line).into_iter();
+            let cells = cells.filter(|cell| cell.len() >= CELL_LEN_MIN);
+            let looks = whole.chain(cells.map(|text| running(line, true, &text)));
+            (*index, looks.collect())
         })
         .collect();
     found.into_iter()
+}
+
+/// What a line says between wide gaps.
+fn cells(line: &Line) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    for piece in &line.pieces {
+        if piece.gap == Gap::Cell {
+            cells.push(String::new());
+        }
+        if let Some(cell) = cells.last_mut() {
+            cell.push_str(&piece.text);
+        }
+    }
+    cells
 }
 
 /// The text of all lines on the baseline of one, from the left.

@@ -694,3 +694,23 @@ fn an_index_in_columns_is_no_table() {
     let (jay, gull) = (document.text.find("eider"), document.text.find("gull"));
     assert!(jay < gull, "{}", document.text);
 }
+
+#[test]
+fn a_running_header_names_the_book_on_one_side_and_the_chapter_on_the_other() {
+    let page = |chapter: &str, text: &str| {
+        Sheet::default()
+            .put("R", 8.0, 72.0, 750.0, "A Book of Ducks")
+            .put("R", 8.0, 400.0, 750.0, chapter)
+            .prose(72.0, 500.0, &[text])
+    };
+    let sheets = [
+        page("", "It begins here."),
+        page("On feet", "It goes on here."),
+        page("On wings", "Here it goes on, too."),
+        page("On bills", "And here it ends."),
+    ];
+    let document = read(&file(&sheets, &[], ""));
+    assert!(!document.text.contains("Book"), "{}", document.text);
+    assert!(!document.text.contains("On "), "{}", document.text);
+    assert_eq!(document.blocks.len(), 4);
+}
