@@ -5,7 +5,7 @@
 
 use locidb::storage::records::FileType;
 
-use crate::lexicon;
+use crate::{lexicon, sentences};
 
 /// `text` as a reader sees it. For Markdown, marks of emphasis, links, quotations, lists, headings,
 /// code and HTML are taken off. White space becomes single blanks, also in other formats.
@@ -164,7 +164,8 @@ pub struct Word<'a> {
     pub folded: String,
     /// Where it starts in the text, in bytes.
     pub start: usize,
-    /// Whether anything but one blank parts it from the word before.
+    /// Whether anything but one blank parts it from the word before, or the full stop of an initial
+    /// or a title such as `Mr.`.
     pub gap_before: bool,
     /// Whether it had a possessive ending.
     pub is_possessive: bool,
@@ -219,7 +220,8 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
             .find_map(|s| whole.strip_suffix(s))
             .unwrap_or(whole);
         let between = &text[end..start];
-        let gap_before = between != " ";
+        let shortened = between == ". " && found.last().is_some_and(is_shortened);
+        let gap_before = between != " " && !shortened;
         found.push(Word {
             surface,
             folded: fold(surface),
@@ -230,6 +232,13 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
         end = stop;
     }
     found
+}
+
+/// Whether a full stop behind the word belongs to it: `J.`, `U.S.`, `Mr.`.
+fn is_shortened(word: &Word<'_>) -> bool {
+    let mut parts = word.surface.split('.');
+    word.is_capitalised()
+        && (parts.all(|part| part.chars().count() == 1) || sentences::is_title(word.surface))
 }
 
 fn is_word_char(c: char) -> bool {

@@ -159,6 +159,11 @@ fn ends_with_noun(before: &str, word: &str) -> bool {
     last.chars().count() > 3 && last.chars().all(char::is_lowercase)
 }
 
+/// Whether a word with a full stop behind it stands before a name: `Mr`, `St`, `Mt`.
+pub(crate) fn is_title(word: &str) -> bool {
+    TITLES.contains(&word.to_lowercase().as_str())
+}
+
 fn is_time(word: &str) -> bool {
     matches!(word.to_lowercase().as_str(), "a.m" | "p.m")
 }
