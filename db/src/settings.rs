@@ -96,7 +96,7 @@ pub struct Settings {
     pub chunk_child_tokens: u32,
     /// Share of a passage that the next one repeats, 0..=0.5.
     pub chunk_overlap: f32,
-    /// Concepts extracted from a chunk at most.
+    /// Concepts extracted from a chunk at most; dates beside them, half as many.
     pub entities_per_chunk: u32,
     /// Relations extracted from a chunk at most.
     pub relations_per_chunk: u32,

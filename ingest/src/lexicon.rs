@@ -140,7 +140,7 @@ pub(crate) fn is_never_plural(word: &str) -> bool {
     )
 }
 
-/// Whether a lower-case word belongs to the apparatus of a text: references, dates, files.
+/// Whether a lower-case word belongs to the apparatus of a text: references, files.
 pub(crate) fn is_apparatus(word: &str) -> bool {
     matches!(
         word,
@@ -159,10 +159,25 @@ pub(crate) fn is_apparatus(word: &str) -> bool {
             | "www"
             | "pdf"
             | "html"
-            | "january"
+            | "et"
+            | "al"
+            | "ibid"
+            | "pp"
+            | "vol"
+            | "eds"
+            | "edn"
+    )
+}
+
+/// Whether a lower-case word names a month or a day of the week.
+pub(crate) fn is_month(word: &str) -> bool {
+    matches!(
+        word,
+        "january"
             | "february"
             | "march"
             | "april"
+            | "may"
             | "june"
             | "july"
             | "august"
@@ -177,14 +192,73 @@ pub(crate) fn is_apparatus(word: &str) -> bool {
             | "friday"
             | "saturday"
             | "sunday"
-            | "et"
-            | "al"
-            | "ibid"
-            | "pp"
-            | "vol"
-            | "eds"
-            | "edn"
     )
+}
+
+/// Whether a folded noun heads the name of an institution or a reference work, which may be of one
+/// thing and another.
+pub(crate) fn is_institution(word: &str) -> bool {
+    matches!(
+        word,
+        "academy"
+            | "agency"
+            | "association"
+            | "board"
+            | "bureau"
+            | "center"
+            | "centre"
+            | "commission"
+            | "committee"
+            | "council"
+            | "department"
+            | "dictionary"
+            | "directorate"
+            | "division"
+            | "encyclopedia"
+            | "faculty"
+            | "federation"
+            | "foundation"
+            | "handbook"
+            | "institute"
+            | "journal"
+            | "minister"
+            | "ministry"
+            | "museum"
+            | "office"
+            | "review"
+            | "school"
+            | "secretary"
+            | "society"
+            | "union"
+    )
+}
+
+/// Whether a folded noun counts the parts of a text: `Theorem 3`.
+pub(crate) fn is_numbered(word: &str) -> bool {
+    matches!(
+        word,
+        "algorithm"
+            | "annex"
+            | "assumption"
+            | "axiom"
+            | "chap"
+            | "clause"
+            | "conjecture"
+            | "corollary"
+            | "eq"
+            | "eqn"
+            | "fig"
+            | "hypothesis"
+            | "lecture"
+            | "lemma"
+            | "plate"
+            | "postulate"
+            | "proposition"
+            | "sec"
+            | "slide"
+            | "theorem"
+            | "week"
+    ) || is_general(word)
 }
 
 /// Whether a lower-case word points at something before or after a noun (`the`, `this`, `its`).
@@ -226,7 +300,6 @@ pub(crate) fn calls_for_verb(word: &str) -> bool {
             | "would"
             | "shall"
             | "should"
-            | "may"
             | "might"
             | "must"
             | "cannot"

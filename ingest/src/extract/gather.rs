@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::define::{self, Definition};
 use super::name::{self, core, is_name, key};
+use super::proper;
 use super::reading::{Line, Usage};
 use crate::chunk::numbering;
 use crate::lexicon;
@@ -15,6 +16,8 @@ use crate::terms;
 pub(crate) struct Candidate {
     /// Sentences that define it: (rank, line). The best is its description.
     pub(crate) definitions: Vec<(u8, usize)>,
+    /// Whether the file is called so, by its title and by a heading.
+    pub(crate) titled: bool,
     /// Headings that are it.
     pub(crate) headings: u32,
     /// Emphasised runs that are it.
@@ -57,6 +60,9 @@ impl Candidates {
             }
             if line.is_heading {
                 all.heading(&line.text, usage);
+                if title == Some(line.text.as_str()) {
+                    all.title(&line.text, usage);
+                }
                 continue;
             }
             all.marks(i, line, usage);
@@ -79,6 +85,26 @@ impl Candidates {
             if is_name(run, usage) {
                 self.at(run).headings += 1;
             }
+        }
+    }
+
+    /// The title of the file, without what brackets at its end tell apart.
+    fn title(&mut self, title: &str, usage: &Usage) {
+        let title = match title.rfind(" (") {
+            Some(at) if title.ends_with(')') => &title[..at],
+            _ => title,
+        };
+        let words = prose::words(title);
+        let article = words
+            .first()
+            .is_some_and(|w| lexicon::is_determiner(&w.surface.to_lowercase()));
+        let whole = &words[usize::from(article)..];
+        if proper::is_title(whole) {
+            let candidate = self.at(whole);
+            candidate.titled = true;
+            candidate.headings += 1;
+        } else if is_name(core(whole), usage) {
+            self.at(core(whole)).titled = true;
         }
     }
 
@@ -111,31 +137,8 @@ impl Candidates {
     }
 
     fn names(&mut self, words: &[Word<'_>], usage: &Usage) {
-        // In a line of capitals they tell nothing.
-        let capitals = words.iter().filter(|w| w.is_capitalised()).count();
-        if words.len() > 4 && capitals * 3 > words.len() * 2 {
-            return;
-        }
-        for run in terms::capitalised(words) {
-            let first = run[0].start == words[0].start;
-            let lower = run[0].surface.to_lowercase();
-            // The first word of a sentence is a name only where it is one elsewhere.
-            let run = if first && !usage.is_proper(&lower) && !run[0].is_acronym() {
-                &run[1..]
-            } else {
-                run
-            };
-            let is_proper =
-                |w: &Word<'_>| usage.is_proper(&w.surface.to_lowercase()) || w.is_acronym();
-            let proper =
-                run.last().is_some_and(is_proper) && (run.len() > 1 || run.iter().all(is_proper));
-            if !run.is_empty()
-                && proper
-                && is_name(run, usage)
-                && !name::letters(run[0].surface).eq(&1)
-            {
-                self.at(run).capitalised += 1;
-            }
+        for run in proper::names(words, usage) {
+            self.at(&words[run]).capitalised += 1;
         }
     }
 

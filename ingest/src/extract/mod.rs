@@ -2,22 +2,28 @@
 //!
 //! A concept is a name that something in the file speaks for: a sentence defines it, a heading is
 //! it, it is emphasised, capitalised, marked as code, spelled out beside its initials, or recurs as
-//! a phrase of its own. Precision goes before recall: [`name`] says what a name may look like.
+//! a phrase of its own. Precision goes before recall: [`name`] says what a name may look like,
+//! [`proper`] where a proper name begins and ends. Dates are concepts of their own type and take
+//! part in no relation: a year would relate what has nothing in common.
 //!
 //! Always true: names are unique by their folded words; mentions are counted in passages (leaves)
-//! only, ascending; a passage has at most [`ExtractSettings::entities_per_chunk`] concepts and
-//! serves as evidence of at most [`ExtractSettings::relations_per_chunk`] relations; every name in
-//! a relation is a concept; the same file gives the same result.
+//! only, ascending; a passage has at most [`ExtractSettings::entities_per_chunk`] concepts beside
+//! half as many dates and serves as evidence of at most [`ExtractSettings::relations_per_chunk`]
+//! relations; every name in a relation is a concept and no date; the same file gives the same
+//! result.
 //!
 //! How it goes: [`reading`] reads sentences and how words are used, [`gather`] collects candidates,
-//! [`select`] keeps the good ones, [`relate`] joins them; [`code`] does the same for source files.
+//! [`select`] keeps the good ones, [`relate`] joins them, [`dates`] reads dates outside of names;
+//! [`code`] does the same for source files.
 //! Start reading at [`extract`].
 
 mod code;
+mod dates;
 mod define;
 mod gather;
 mod name;
 mod occur;
+mod proper;
 mod reading;
 mod relate;
 mod select;
@@ -38,7 +44,8 @@ use select::Chosen;
 /// How much is extracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtractSettings {
-    /// The most concepts that one passage mentions.
+    /// The most concepts that one passage mentions, not counting dates: of those it mentions half as
+    /// many at most.
     pub entities_per_chunk: usize,
     /// The most relations that one passage is evidence of.
     pub relations_per_chunk: usize,
@@ -86,7 +93,8 @@ pub fn extract(
     let candidates = Candidates::gather(parsed.title.as_deref(), &lines, &words, &usage);
     let chosen = select::select(candidates, &lines, &words, &usage, settings);
     let relations = relate::relate(&chosen, &lines, &words, settings);
-    let concepts = concepts(&chosen, &lines);
+    let mut concepts = concepts(&chosen, &lines);
+    concepts.extend(dates::concepts(&lines, &words, &chosen, settings));
     (concepts, relations)
 }
 

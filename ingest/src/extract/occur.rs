@@ -98,8 +98,14 @@ pub(crate) struct Forms(BTreeMap<String, u32>);
 
 impl Forms {
     /// Counts one occurrence.
-    pub(crate) fn add(&mut self, words: &[Word<'_>], opens_sentence: bool, usage: &Usage) {
-        let mut form: Vec<String> = words.iter().map(|w| w.surface.to_owned()).collect();
+    pub(crate) fn add(
+        &mut self,
+        text: &str,
+        words: &[Word<'_>],
+        opens_sentence: bool,
+        usage: &Usage,
+    ) {
+        let mut form = text[words[0].start..words[words.len() - 1].end()].to_owned();
         let first = &words[0];
         let proper = usage.is_proper(&first.surface.to_lowercase()) || first.is_acronym();
         let inner = first
@@ -109,9 +115,9 @@ impl Forms {
             .any(|c| c.is_uppercase() || c == ':' || c == '_');
         let titled = words.get(1).is_some_and(Word::is_capitalised);
         if opens_sentence && !proper && !inner && !titled {
-            form[0] = form[0].to_lowercase();
+            form.replace_range(..first.surface.len(), &first.surface.to_lowercase());
         }
-        *self.0.entry(form.join(" ")).or_default() += 1;
+        *self.0.entry(form).or_default() += 1;
     }
 
     /// The way to write the name of `key`: in the singular where that occurs, else the commonest.

@@ -238,6 +238,11 @@ impl Usage {
         self.of(lower).noun
     }
 
+    /// Whether a word is written small anywhere inside a sentence.
+    pub(crate) fn is_written_small(&self, lower: &str) -> bool {
+        self.of(lower).lower_inside > 0
+    }
+
     /// Whether a word is written with a capital wherever it stands inside a sentence.
     pub(crate) fn is_proper(&self, lower: &str) -> bool {
         let uses = self.of(lower);

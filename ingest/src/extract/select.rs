@@ -37,6 +37,16 @@ const SHORT: usize = 8;
 /// A sentence of fewer words describes nothing.
 const TELLING_WORDS: usize = 6;
 
+fn leaf_count(lines: &[Line]) -> usize {
+    let last = lines.iter().filter_map(|line| line.leaves.last());
+    last.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+/// Whether a file is so short that names need not recur.
+pub(crate) fn is_short(lines: &[Line]) -> bool {
+    leaf_count(lines) <= SHORT
+}
+
 /// Chooses the concepts of a file, best first.
 pub(crate) fn select(
     candidates: Candidates,
@@ -45,11 +55,7 @@ pub(crate) fn select(
     usage: &Usage,
     settings: &ExtractSettings,
 ) -> Vec<Chosen> {
-    let leaf_count = lines
-        .iter()
-        .filter_map(|line| line.leaves.last())
-        .collect::<std::collections::BTreeSet<_>>()
-        .len();
+    let leaf_count = leaf_count(lines);
     let judge = Judge {
         usage,
         short: leaf_count <= SHORT,
@@ -72,7 +78,57 @@ pub(crate) fn select(
         .filter(|((key, c), t)| judge.accepts(key, c, t))
         .map(|((key, candidate), tally)| judge.chosen(key, candidate, tally, lines, words))
         .collect();
-    keep_best(merge_spellings(chosen), settings.entities_per_chunk)
+    let chosen = merge_short_forms(merge_spellings(chosen));
+    keep_best(chosen, settings.entities_per_chunk)
+}
+
+/// A capitalised word that closes just one longer name of the file is that name for short, as
+/// `Lovelace` is `Ada Lovelace`: its mentions are those of the longer.
+fn merge_short_forms(mut chosen: Vec<Chosen>) -> Vec<Chosen> {
+    let mut longer: BTreeMap<String, Option<usize>> = BTreeMap::new();
+    for (i, concept) in chosen.iter().enumerate() {
+        let words: Vec<&str> = concept.name.split(' ').collect();
+        let named = words
+            .iter()
+            .all(|word| word.starts_with(char::is_uppercase));
+        if let ([_, .., last], true) = (&words[..], named && words.len() <= 4) {
+            let only = longer.entry((*last).to_owned()).or_insert(Some(i));
+            *only = only.filter(|&other| other == i);
+        }
+    }
+    let short: Vec<(usize, usize)> = chosen
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| c.kind == "name" && c.synonyms.is_empty())
+        .filter_map(|(i, c)| longer.get(&c.name).copied().flatten().map(|full| (i, full)))
+        .collect();
+    for &(from, into) in &short {
+        let (mentions, occurrences) = (
+            std::mem::take(&mut chosen[from].mentions),
+            std::mem::take(&mut chosen[from].occurrences),
+        );
+        chosen[into].absorb(mentions, occurrences);
+    }
+    chosen.retain(|concept| !concept.mentions.is_empty());
+    chosen
+}
+
+impl Chosen {
+    /// Adds what was seen under another name.
+    fn absorb(
+        &mut self,
+        mentions: BTreeMap<u32, u32>,
+        occurrences: BTreeMap<usize, Vec<std::ops::Range<usize>>>,
+    ) {
+        for (leaf, count) in mentions {
+            *self.mentions.entry(leaf).or_default() += count;
+        }
+        for (line, runs) in occurrences {
+            let all = self.occurrences.entry(line).or_default();
+            all.extend(runs);
+            all.sort_by_key(|run| run.start);
+        }
+    }
 }
 
 /// Names that differ in hyphens and the like only are one; the better one stays.
@@ -92,15 +148,7 @@ fn merge_spellings(mut chosen: Vec<Chosen>) -> Vec<Chosen> {
             merged.push(concept);
             continue;
         };
-        let kept = &mut merged[at];
-        concept
-            .mentions
-            .into_iter()
-            .for_each(|(leaf, count)| *kept.mentions.entry(leaf).or_default() += count);
-        concept
-            .occurrences
-            .into_iter()
-            .for_each(|(line, runs)| kept.occurrences.entry(line).or_default().extend(runs));
+        merged[at].absorb(concept.mentions, concept.occurrences);
     }
     merged
 }
@@ -139,7 +187,10 @@ fn key_of(name: &str) -> String {
 /// What was seen of one candidate.
 #[derive(Clone, Debug, Default)]
 struct Tally {
+    /// Ways of writing it in running text.
     forms: Forms,
+    /// Ways of writing it in headings.
+    heading_forms: Forms,
     occurrences: BTreeMap<usize, Vec<std::ops::Range<usize>>>,
     mentions: BTreeMap<u32, u32>,
     /// Occurrences in running text.
@@ -173,13 +224,15 @@ fn tally(
             line.leaves
                 .iter()
                 .for_each(|&leaf| *tally.mentions.entry(leaf).or_default() += 1);
-            if !line.is_heading {
-                tally.body += 1;
-                let found = &words[run.clone()];
-                if super::name::key(found) == pool[name].0 {
-                    tally.forms.add(found, run.start == 0, usage);
-                }
+            let found = &words[run.clone()];
+            let forms = match line.is_heading {
+                true => &mut tally.heading_forms,
+                false => &mut tally.forms,
+            };
+            if super::name::key(found) == pool[name].0 {
+                forms.add(&line.text, found, run.start == 0, usage);
             }
+            tally.body += u32::from(!line.is_heading);
             tally.occurrences.entry(at).or_default().push(run);
         }
     }
@@ -250,15 +303,16 @@ impl Judge<'_> {
         let twice = several || seen.body >= 2 || headed;
         let nominal = several || self.usage.as_noun(key) > 0 || self.usage.is_proper(key);
         let named = if self.short { 1 } else { 2 };
-        seen.body > 0
-            && ((!c.synonyms.is_empty())
-                || (!c.definitions.is_empty() && twice)
-                || (c.emphasised > 0 && twice && nominal)
-                || (c.headings > 0 && twice && nominal)
-                || (c.capitalised >= named)
-                || (c.code >= 2)
-                || (c.quoted > 0 && seen.body >= 2)
-                || self.recurs(key, c))
+        c.titled && !seen.mentions.is_empty()
+            || seen.body > 0
+                && ((!c.synonyms.is_empty())
+                    || (!c.definitions.is_empty() && twice)
+                    || (c.emphasised > 0 && twice && nominal)
+                    || (c.headings > 0 && twice && nominal)
+                    || (c.capitalised >= named)
+                    || (c.code >= 2)
+                    || (c.quoted > 0 && seen.body >= 2)
+                    || self.recurs(key, c))
     }
 
     fn chosen(
@@ -269,7 +323,11 @@ impl Judge<'_> {
         lines: &[Line],
         words: &[Vec<Word<'_>>],
     ) -> Chosen {
-        let name = seen.forms.best(&key).unwrap_or_else(|| key.clone());
+        let name = (seen
+            .forms
+            .best(&key)
+            .or_else(|| seen.heading_forms.best(&key)))
+        .unwrap_or_else(|| key.clone());
         let kind = kind(&name, &c);
         let best = c
             .definitions
@@ -312,6 +370,7 @@ impl Judge<'_> {
             .fold(0.0, f32::max);
         let evidence = defined
             + 2.0 * c.headings.min(1) as f32
+            + if c.titled { 2.0 } else { 0.0 }
             + 2.0 * c.emphasised.min(2) as f32
             + 2.0 * c.synonyms.len().min(1) as f32
             + 1.5 * c.capitalised.min(1) as f32
@@ -329,13 +388,7 @@ fn kind(name: &str, c: &Candidate) -> &'static str {
     match words.as_slice() {
         [word] if word.is_acronym() => "acronym",
         _ if symbolic || is_code(c) => "code",
-        _ if c.capitalised > 0
-            && words
-                .iter()
-                .all(|w| w.is_capitalised() || w.surface == "of") =>
-        {
-            "name"
-        }
+        _ if c.capitalised > 0 && words.iter().any(Word::is_capitalised) => "name",
         _ if c.headings > 0 && c.definitions.is_empty() && c.emphasised == 0 && c.phrase < 2 => {
             "heading"
         }
