@@ -208,20 +208,40 @@ fn turns(parsed: &ParsedDocument, units: &[Unit], run: Range<usize>) -> Vec<Turn
     turns
 }
 
-/// Who speaks in a run of units, where it is one.
+/// Who speaks in each block: the speaker of the last turn before it that has a name, in its conversation.
+pub(super) fn speakers(parsed: &ParsedDocument) -> Vec<Option<&str>> {
+    let mut speakers = Vec::with_capacity(parsed.blocks.len());
+    let mut speaking = None;
+    for block in &parsed.blocks {
+        speaking = match block_speaker(block) {
+            None if block.kind == BlockKind::Heading(1) => None,
+            None => speaking,
+            named => named,
+        };
+        speakers.push(speaking);
+    }
+    speakers
+}
+
+fn block_speaker(block: &Block) -> Option<&str> {
+    match &block.kind {
+        BlockKind::Turn { speaker } if !speaker.is_empty() => Some(speaker),
+        _ => None,
+    }
+}
+
+/// Who speaks in a run of units, where it is one. `speakers`: of all blocks.
 pub(super) fn speaker<'p>(
     parsed: &'p ParsedDocument,
+    speakers: &[Option<&'p str>],
     units: &[Unit],
     run: &Range<usize>,
 ) -> Option<&'p str> {
-    let name = |block: &'p Block| match &block.kind {
-        BlockKind::Turn { speaker } if !speaker.is_empty() => Some(&speaker[..]),
-        _ => None,
-    };
     let first = units.get(run.start)?.block;
     let last = units.get(run.end.checked_sub(1)?)?.block;
-    let mut own = parsed.blocks.get(first..=last)?.iter().filter_map(name);
-    let before = parsed.blocks.get(..first)?.iter().rev();
-    let mut before = before.take_while(|block| block.kind != BlockKind::Heading(1));
-    own.next().or_else(|| before.find_map(name))
+    let own = parsed.blocks.get(first..=last)?;
+    let before = first
+        .checked_sub(1)
+        .and_then(|at| speakers.get(at).copied().flatten());
+    own.iter().find_map(block_speaker).or(before)
 }

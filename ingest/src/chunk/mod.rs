@@ -42,6 +42,7 @@ use std::ops::Range;
 
 use locidb::NewChunk;
 use locidb::storage::records::{ChunkRecord, ContentType, FileType, Level};
+use serde::{Deserialize, Serialize};
 
 use crate::summary::summary;
 use crate::tree::{BlockKind, ParsedDocument};
@@ -54,7 +55,7 @@ use positions::Positions;
 use units::{Limits, Unit, UnitKind, units};
 
 /// How a file is cut.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Chunking {
     /// By the kind of file: source code by definitions, everything else by headings.
     #[default]
@@ -93,7 +94,7 @@ impl Way {
 }
 
 /// Sizes are in tokens as [`tokens::count`] estimates them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChunkSettings {
     /// The most that a section holds.
     pub parent_tokens: u32,
@@ -314,6 +315,10 @@ impl<'a> Maker<'a> {
         settings: &ChunkSettings,
     ) -> Vec<NewChunk> {
         let pieces = self.pieces(way, settings);
+        let speakers = match way {
+            Way::Exchanges => exchanges::speakers(self.parsed),
+            _ => Vec::new(),
+        };
         let mut chunks: Vec<NewChunk> = Vec::new();
         let mut places = Vec::with_capacity(pieces.len());
         for piece in pieces {
@@ -327,7 +332,7 @@ impl<'a> Maker<'a> {
             for part in self.parts(way, piece.units) {
                 for leaf in pack(self.units, bags, part, limits) {
                     let passage = place_of(&chunks);
-                    chunks.push(self.passage(&leaf, own, way));
+                    chunks.push(self.passage(&leaf, own, &speakers));
                     if settings.mode == Chunking::Sentence {
                         chunks.extend(self.sentences(leaf.own..leaf.end, passage));
                     }
@@ -467,12 +472,13 @@ impl<'a> Maker<'a> {
         self.make(run, section, Level::Section, parent)
     }
 
-    fn passage(&self, leaf: &Leaf, parent: u32, way: Way) -> NewChunk {
+    /// `speakers`: of the blocks of a chat.
+    fn passage(&self, leaf: &Leaf, parent: u32, speakers: &[Option<&str>]) -> NewChunk {
         let section = self.outline.common(self.units, leaf.own..leaf.end);
         let run = leaf.repeated..leaf.end;
         let mut chunk = self.make(run.clone(), section, Level::Paragraph, Some(parent));
-        let speaker = exchanges::speaker(self.parsed, self.units, &run);
-        if let Some(speaker) = speaker.filter(|_| way == Way::Exchanges) {
+        let speaker = exchanges::speaker(self.parsed, speakers, self.units, &run);
+        if let Some(speaker) = speaker.filter(|_| !speakers.is_empty()) {
             let speaker = ("speaker".to_owned(), speaker.to_owned());
             chunk.record.metadata.push(speaker);
         }

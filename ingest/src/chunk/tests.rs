@@ -668,3 +668,32 @@ proptest! {
         prop_assert_eq!(chunk(&parsed, &settings), chunks);
     }
 }
+
+#[test]
+fn the_speaker_of_a_turn_of_many_blocks_goes_on_until_the_next_conversation() {
+    let block = |kind| Block {
+        kind,
+        ..Block::default()
+    };
+    let turn = |name: &str| {
+        block(BlockKind::Turn {
+            speaker: name.to_owned(),
+        })
+    };
+    let parsed = ParsedDocument {
+        blocks: vec![
+            block(BlockKind::Paragraph),
+            turn("Ann"),
+            block(BlockKind::Paragraph),
+            turn(""),
+            block(BlockKind::Heading(2)),
+            turn("Bo"),
+            block(BlockKind::Heading(1)),
+            block(BlockKind::Paragraph),
+        ],
+        ..ParsedDocument::default()
+    };
+    let (ann, bo) = (Some("Ann"), Some("Bo"));
+    let want = [None, ann, ann, ann, ann, bo, None, None];
+    assert_eq!(super::exchanges::speakers(&parsed), want);
+}
