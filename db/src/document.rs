@@ -5,6 +5,7 @@ use loci_storage::records::{
 };
 use loci_storage::staging::NewAsset;
 use loci_storage::{ChunkKey, DocumentKey};
+use serde::{Deserialize, Serialize};
 
 /// A document to be stored whole: inserted, or put in the place of the one with the same user,
 /// collection and key.
@@ -53,7 +54,7 @@ pub struct NewReference {
 }
 
 /// A place where a document cites a work.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewCitation {
     /// Place of the citing chunk, a sentence where there are any, in the document's list.
     pub chunk: u32,
@@ -105,7 +106,7 @@ pub struct NewClaim {
 }
 
 /// One chunk of a [`NewDocument`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewChunk {
     /// The chunk. `parent` is a place in the same list; the store fills in `suffix`,
     /// `subtree_end` and `content_hash`.
@@ -116,7 +117,7 @@ pub struct NewChunk {
 }
 
 /// A concept as one document states it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NewConcept {
     /// The name as written. Two names that normalise alike are one concept.
     pub name: String,
@@ -131,7 +132,7 @@ pub struct NewConcept {
 }
 
 /// A relation as one document states it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NewRelation {
     /// Name of the concept that it starts from.
     pub source: String,

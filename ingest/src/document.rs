@@ -2,6 +2,7 @@
 
 use locidb::storage::records::{DocumentRecord, FileType, Level};
 use locidb::{NewAsset, NewChunk, NewDocument};
+use serde::{Deserialize, Serialize};
 
 use crate::chunk::{ChunkSettings, chunk};
 use crate::extract::{ExtractSettings, documentation, extract};
@@ -15,7 +16,7 @@ use crate::{about, cite, related, sentences};
 pub const VERSION: u16 = 4;
 
 /// Where a file came from and whose it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The document's key, unique by user and collection.
     pub key: String,
@@ -34,7 +35,7 @@ pub struct Source {
 }
 
 /// How a parsed file is made into a document.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// How it is cut.
     pub chunking: ChunkSettings,

@@ -42,7 +42,7 @@ use reading::Usage;
 use select::Chosen;
 
 /// How much is extracted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ExtractSettings {
     /// The most concepts that one passage mentions, not counting dates: of those it mentions half as
     /// many at most.

@@ -1,7 +1,7 @@
 //! A zip archive whose size when unpacked is not known: what Word, PowerPoint and EPUB files are.
 //!
-//! Always true: no more than [`Limits::unpacked_max`] bytes are unpacked of an archive in all, whatever its directory
-//! says, and nothing is written anywhere.
+//! Always true: no more than [`Limits::unpacked_max`] bytes are unpacked of an archive in all, and no more of one file than
+//! was asked for, whatever its directory says; nothing is written anywhere.
 
 use std::io::{Cursor, Read};
 
@@ -13,6 +13,10 @@ use super::{Kind, Limits, ParseError};
 
 /// Files in one archive.
 const FILES_MAX: usize = 65_536;
+/// Bytes that one of them may have, however little text is allowed: markup says little with many bytes.
+const PART_BYTES_MIN: usize = 64 << 20;
+/// Bytes that a file is trusted to have before it is unpacked.
+const CAPACITY_MAX: usize = 1 << 20;
 
 /// An archive that is read by the names of its files.
 pub(super) struct Archive<'a> {
@@ -20,6 +24,8 @@ pub(super) struct Archive<'a> {
     kind: Kind,
     /// Bytes that may still be unpacked.
     left: usize,
+    /// Whether more were asked for than that.
+    is_over: bool,
     limits: &'a Limits,
 }
 
@@ -36,6 +42,7 @@ impl<'a> Archive<'a> {
             zip,
             kind,
             left: limits.unpacked_max,
+            is_over: false,
             limits,
         })
     }
@@ -45,24 +52,47 @@ impl<'a> Archive<'a> {
         self.zip.file_names().filter_map(Result::ok)
     }
 
-    /// A file by its name; `None` where there is none of that name.
+    /// A file by its name; `None` where there is none of that name. Its text is bounded as that of a document.
     pub(super) fn read(&mut self, name: &str) -> Result<Option<Vec<u8>>, ParseError> {
+        self.read_within(name, self.limits.text_max.max(PART_BYTES_MIN))
+    }
+
+    /// The same; too large with more than `most` bytes.
+    pub(super) fn read_within(
+        &mut self,
+        name: &str,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, ParseError> {
         let kind = self.kind;
         let file = match self.zip.by_name(name) {
             Ok(file) => file,
             Err(ZipError::FileNotFound) => return Ok(None),
             Err(error) => return Err(refusal(kind, &error)),
         };
-        let mut bytes = Vec::new();
-        let most = self.left as u64 + 1;
-        let read = file.take(most).read_to_end(&mut bytes);
+        // What it says is believed where it says too much, else it is counted.
+        let said = usize::try_from(file.size()).unwrap_or(usize::MAX);
+        within("bytes in one of its files", said, most)?;
+        let most_left = most.min(self.left);
+        let mut bytes = Vec::with_capacity(said.min(most_left).min(CAPACITY_MAX));
+        let read = file.take(most_left as u64 + 1).read_to_end(&mut bytes);
         read.map_err(|error| malformed(kind, format!("{name}: {error}")))?;
         let Some(left) = self.left.checked_sub(bytes.len()) else {
-            let most = self.limits.unpacked_max;
-            return within("bytes when unpacked", most + 1, most).map(|()| None);
+            self.is_over = true;
+            return self.check_left().map(|()| None);
         };
         self.left = left;
+        within("bytes in one of its files", bytes.len(), most)?;
         Ok(Some(bytes))
+    }
+
+    /// Refuses an archive of which too much was unpacked.
+    pub(super) fn check_left(&self) -> Result<(), ParseError> {
+        let most = self.limits.unpacked_max;
+        within(
+            "bytes when unpacked",
+            most + usize::from(self.is_over),
+            most,
+        )
     }
 
     /// A file that must be there.
@@ -74,7 +104,9 @@ impl<'a> Archive<'a> {
 
 fn refusal(kind: Kind, error: &ZipError) -> ParseError {
     match error {
-        ZipError::UnsupportedArchive(why) if why.contains("assword") => ParseError::Encrypted,
+        ZipError::UnsupportedArchive(why) if why.contains("assword") => {
+            ParseError::Encrypted { kind }
+        }
         error => malformed(kind, error.to_string()),
     }
 }
@@ -144,6 +176,27 @@ pub(super) mod tests {
         for end in [0, 4, bytes.len() / 2, bytes.len() - 1] {
             assert!(Archive::open(&bytes[..end], Kind::Docx, &limits).is_err());
         }
+    }
+
+    #[test]
+    fn a_file_that_says_it_is_too_large_is_not_unpacked_and_one_that_lies_is_stopped() {
+        let bytes = packed(&[("a", &[0; 100_000]), ("b", b"b")]);
+        let limits = Limits::default();
+        let mut archive = Archive::open(&bytes, Kind::Docx, &limits).unwrap();
+        let too_large = |got| matches!(got, Err(ParseError::TooLarge { .. }));
+        assert!(too_large(archive.read_within("a", 99_999)));
+        assert_eq!(archive.left, limits.unpacked_max, "nothing was unpacked");
+        assert!(archive.read_within("a", 100_000).unwrap().is_some());
+        // The directory says ten bytes.
+        let at = bytes
+            .windows(4)
+            .rposition(|w| w == 100_000_u32.to_le_bytes());
+        let mut lie = bytes.clone();
+        lie[at.unwrap()..][..4].copy_from_slice(&10_u32.to_le_bytes());
+        let mut archive = Archive::open(&lie, Kind::Docx, &limits).unwrap();
+        let got = archive.read_within("a", 1000);
+        assert!(got.is_err() || got.unwrap().is_some_and(|it| it.len() <= 1000));
+        assert_eq!(archive.read("b").unwrap().unwrap(), b"b");
     }
 
     #[test]

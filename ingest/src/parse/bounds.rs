@@ -29,7 +29,7 @@ impl Default for Limits {
             bytes_max: 64 << 20,
             blocks_max: 1_000_000,
             depth_max: 2_000,
-            text_max: 64 << 20,
+            text_max: 32 << 20,
             pages_max: 20_000,
             unpacked_max: 256 << 20,
             assets_max: 64 << 20,
@@ -38,7 +38,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(super) fn check_bytes(&self, bytes: &[u8]) -> Result<(), ParseError> {
+    pub(crate) fn check_bytes(&self, bytes: &[u8]) -> Result<(), ParseError> {
         within("bytes", bytes.len(), self.bytes_max)
     }
 
@@ -66,13 +66,25 @@ pub(super) fn within(what: &str, got: usize, most: usize) -> Result<(), ParseErr
     })
 }
 
+/// How a file is freed of its password.
+fn how_to_decrypt(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pdf => "remove its password (qpdf --decrypt)",
+        Kind::Docx | Kind::Pptx => {
+            "remove its password in the program that wrote it (in Office: File, Info, Protect, Encrypt with Password, and empty it)"
+        }
+        Kind::Epub => "only the seller's own programs read it: get a copy without copy protection",
+        _ => "remove its password",
+    }
+}
+
 /// Why a file did not become a [`crate::tree::ParsedDocument`]. Every variant tells its reader
 /// what to do next. It can be sent between processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
     /// A bound of [`Limits`] was passed. Split the file, or raise the limit if it is trusted.
-    #[error("the file has {got} {what}, at most {most} are allowed; split it or raise the limit")]
+    #[error("the file has {got} {what}, at most {most} are allowed; split it into smaller files")]
     TooLarge {
         /// What there is too much of.
         what: String,
@@ -95,9 +107,12 @@ pub enum ParseError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The file wants a password. Remove it (`qpdf --decrypt`) and try again.
-    #[error("the file is encrypted; remove its password (qpdf --decrypt) and try again")]
-    Encrypted,
+    /// The file wants a password. Remove it and try again.
+    #[error("the file is encrypted; {} and try again", how_to_decrypt(*kind))]
+    Encrypted {
+        /// What the file is.
+        kind: Kind,
+    },
     /// There is nothing to read: an empty file, or pages without a letter.
     #[error("the file holds no text")]
     Empty,
@@ -110,7 +125,9 @@ pub enum ParseError {
         pages: u64,
     },
     /// The parser panicked. The file is likely hostile or damaged; please report it if it is not.
-    #[error("the parser failed on this file: {message}")]
+    #[error(
+        "the parser failed on this file: {message}; save it again from the program that wrote it, and please report it if it is sound"
+    )]
     Panicked {
         /// What the panic said.
         message: String,
@@ -119,14 +136,16 @@ pub enum ParseError {
     #[error("it was stopped")]
     Stopped,
     /// The parser took too long and was stopped. Raise the time limit if the file is trusted.
-    #[error("parsing was stopped after {seconds} s")]
+    #[error("reading it was stopped after {seconds} s; split it into smaller files")]
     TimedOut {
         /// The time it had.
         seconds: u64,
     },
     /// The parser's process died, most likely for want of memory. Raise its limit if the file is
     /// trusted.
-    #[error("the parser's process died ({status}); it may have lacked memory")]
+    #[error(
+        "the parser's process died ({status}), most likely for want of memory; split the file into smaller ones"
+    )]
     Crashed {
         /// How it ended.
         status: String,
@@ -138,9 +157,29 @@ pub enum ParseError {
         reason: String,
     },
     /// A parser's result breaks the rules of [`crate::tree`]. A defect of ours: please report it.
-    #[error("the parser's result is inconsistent: {reason}")]
+    #[error("the parser's result is inconsistent: {reason}; please report it")]
     Invalid {
         /// The rule that is broken.
         reason: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_a_password_is_told_of_a_program_that_knows_its_kind() {
+        let cases = [
+            (Kind::Pdf, "qpdf"),
+            (Kind::Docx, "Office"),
+            (Kind::Pptx, "Office"),
+            (Kind::Epub, "copy protection"),
+        ];
+        for (kind, program) in cases {
+            let said = ParseError::Encrypted { kind }.to_string();
+            assert!(said.contains(program), "{said}");
+            assert_eq!(said.contains("qpdf"), kind == Kind::Pdf, "{said}");
+        }
+    }
 }

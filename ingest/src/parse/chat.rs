@@ -22,7 +22,7 @@ mod plain;
 pub(super) use plain::is_chat;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes, limits)?;
+    let decoded = decode(bytes)?;
     let source = &decoded.text[decoded.start..];
     if source.trim().is_empty() {
         return Err(ParseError::Empty);
@@ -30,7 +30,10 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     let is_json = source.trim_start().starts_with(['{', '[']) && !plain::begins_turn(source);
     let mut document = match is_json {
         true => json::parse(source, limits)?,
-        false => plain::parse(decoded, limits)?,
+        false => {
+            limits.check_text(decoded.text.len())?;
+            plain::parse(decoded, limits)?
+        }
     };
     document.file_type = FileType::Transcript;
     match document.blocks.is_empty() {

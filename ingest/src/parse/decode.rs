@@ -23,14 +23,20 @@ pub(super) struct Decoded {
 const BOM: &str = "\u{feff}";
 const BYTES_PER_BROKEN: usize = 200;
 
-pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Decoded, ParseError> {
+/// The text of a file that is its own document's text, and bounded as such.
+pub(super) fn decode_text(bytes: &[u8], limits: &Limits) -> Result<Decoded, ParseError> {
+    let decoded = decode(bytes)?;
+    limits.check_text(decoded.text.len())?;
+    Ok(decoded)
+}
+
+pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, ParseError> {
     let (text, is_original) = match bytes {
         [0xff, 0xfe, rest @ ..] => (utf16(rest, u16::from_le_bytes)?, false),
         [0xfe, 0xff, rest @ ..] => (utf16(rest, u16::from_be_bytes)?, false),
         _ if bytes.contains(&0) => return Err(not_text("it has zero bytes")),
         _ => utf8(bytes)?,
     };
-    limits.check_text(text.len())?;
     let start = if text.starts_with(BOM) { BOM.len() } else { 0 };
     Ok(Decoded {
         text,
@@ -95,13 +101,13 @@ mod tests {
             ("nothing", b"", Some(("", 0, true))),
         ];
         for (name, bytes, want) in cases {
-            let got = decode(bytes, &Limits::default()).ok();
+            let got = decode(bytes).ok();
             let got = got
                 .as_ref()
                 .map(|d| (d.text.as_str(), d.start, d.is_original));
             assert_eq!(got, *want, "{name}");
         }
-        let decoded = decode(&mostly, &Limits::default()).unwrap();
+        let decoded = decode(&mostly).unwrap();
         assert!(!decoded.is_original && decoded.text.ends_with("caf\u{fffd}"));
     }
 }

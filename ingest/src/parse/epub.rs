@@ -83,13 +83,13 @@ impl Files<'_> {
     /// The text of a file; `None` where there is none.
     fn source(&mut self, path: &str) -> Result<Option<String>, ParseError> {
         let bytes = self.archive.read(path)?;
-        let decode = |bytes: Vec<u8>| xml::decoded(&bytes, Kind::Epub, path, self.limits);
+        let decode = |bytes: Vec<u8>| xml::decoded(bytes, Kind::Epub, path);
         bytes.map(decode).transpose()
     }
 
     fn need(&mut self, path: &str) -> Result<String, ParseError> {
         let bytes = self.archive.need(path)?;
-        xml::decoded(&bytes, Kind::Epub, path, self.limits)
+        xml::decoded(bytes, Kind::Epub, path)
     }
 
     fn tree<'s>(&self, source: &'s str, path: &str) -> Result<roxmltree::Document<'s>, ParseError> {
@@ -115,7 +115,7 @@ impl Files<'_> {
             let mut names = references.iter().filter_map(|it| attribute(*it, "URI"));
             let is_scrambled = scheme.is_some_and(|scheme| FONT_SCHEMES.contains(&scheme));
             if !is_scrambled && !names.all(is_font) {
-                return Err(ParseError::Encrypted);
+                return Err(ParseError::Encrypted { kind: Kind::Epub });
             }
         }
         Ok(())

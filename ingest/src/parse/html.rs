@@ -35,9 +35,9 @@ const MAIN_BYTES_MIN: usize = 250;
 const MAIN_SHARE: usize = 4;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes, limits)?;
+    let decoded = decode(bytes)?;
     let source = &decoded.text[decoded.start..];
-    limits.check_depth(depth::estimate(source))?;
+    depth::check(source, limits.depth_max)?;
     let page = Html::parse_document(source);
     let content = main_content(&page, limits)?;
     let mut document = ParsedDocument {
@@ -52,7 +52,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
 
 /// The text and the blocks of a file of a book: everything visible, and pictures, named as the file names them.
 pub(super) fn book_page(source: &str, limits: &Limits) -> Result<(String, Vec<Block>), ParseError> {
-    limits.check_depth(depth::estimate(source))?;
+    depth::check(source, limits.depth_max)?;
     let page = Html::parse_document(source);
     let content = extract(page.root_element(), Keep::Book, limits)?;
     Ok((content.text, content.blocks))

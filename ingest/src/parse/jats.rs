@@ -33,7 +33,7 @@ const DEPTH_MAX: usize = 200;
 const NODES_MAX: u32 = 8_000_000;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes, limits)?;
+    let decoded = decode(bytes)?;
     let source = entities::checked(&decoded.text[decoded.start..], limits)?;
     let options = ParsingOptions {
         allow_dtd: true,

@@ -32,7 +32,7 @@ mod tables;
 mod walk;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes, limits)?;
+    let decoded = decode(bytes)?;
     let source = source::prepare(&decoded.text[decoded.start..]);
     let text = macros::expand(&source.text, limits)?;
     let pairs = pairs::Pairs::of(&text, limits)?;

@@ -23,7 +23,7 @@ use std::ops::Range;
 use locidb::storage::records::FileType;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-use super::decode::decode;
+use super::decode::decode_text;
 use super::output::{Blocks, trimmed, trimmed_end};
 use super::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
@@ -35,7 +35,7 @@ mod leaf;
 pub(super) use front_matter::year;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes, limits)?;
+    let decoded = decode_text(bytes, limits)?;
     let source = &decoded.text[decoded.start..];
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES

@@ -83,7 +83,7 @@ impl<'a> Package<'a> {
     /// The source of a part that must be there.
     pub(super) fn need(&mut self, path: &str) -> Result<String, ParseError> {
         let bytes = self.archive.need(&self.name(path))?;
-        xml::decoded(&bytes, self.kind, path, self.limits)
+        xml::decoded(bytes, self.kind, path)
     }
 
     /// The source of a part; an empty element where there is none.
@@ -93,7 +93,7 @@ impl<'a> Package<'a> {
             None => None,
         };
         match (bytes, path) {
-            (Some(bytes), Some(path)) => xml::decoded(&bytes, self.kind, path, self.limits),
+            (Some(bytes), Some(path)) => xml::decoded(bytes, self.kind, path),
             _ => Ok("<none/>".to_owned()),
         }
     }
@@ -180,11 +180,11 @@ fn refusal(bytes: &[u8], kind: Kind) -> ParseError {
         .flat_map(u16::to_le_bytes)
         .collect();
     if bytes.windows(wanted.len()).any(|window| window == wanted) {
-        return ParseError::Encrypted;
+        return ParseError::Encrypted { kind };
     }
     ParseError::Malformed {
         kind,
-        reason: "it is in the format of Office 97".to_owned(),
+        reason: "it is in the format of Office 97, which is not read".to_owned(),
     }
 }
 

@@ -37,10 +37,13 @@ impl Pictures {
             return Ok(());
         }
         self.seen.insert(path.to_owned());
-        let bytes = match archive.read(name) {
+        let bytes = match archive.read_within(name, self.left) {
             Ok(Some(bytes)) => bytes,
             // The text is worth having without it.
-            Ok(None) | Err(ParseError::Malformed { .. } | ParseError::Encrypted) => return Ok(()),
+            Ok(None) | Err(ParseError::Malformed { .. } | ParseError::Encrypted { .. }) => {
+                return Ok(());
+            }
+            Err(ParseError::TooLarge { .. }) => return archive.check_left(),
             Err(error) => return Err(error),
         };
         if let Some(left) = self.left.checked_sub(bytes.len()) {

@@ -102,7 +102,8 @@ impl Deck<'_> {
     }
 
     fn slide(&mut self, path: &str, number: u32) -> Result<(), ParseError> {
-        let source = self.package.source(Some(path))?;
+        // A slide that is listed must be there: its text would go missing without a word.
+        let source = self.package.need(path)?;
         let tree = self.package.tree(&source, path)?;
         let relations = self.package.relations(path)?;
         let layout = match relations.first("slideLayout") {

@@ -42,7 +42,7 @@ struct Cue {
 }
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes, limits)?;
+    let decoded = decode(bytes)?;
     let source = &decoded.text[decoded.start..];
     let mut document = ParsedDocument {
         file_type: FileType::Transcript,

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use locidb::storage::records::FileType;
 
-use super::decode::decode;
+use super::decode::decode_text;
 use super::heading::{is_capitals, is_title, numbered};
 use super::output::{Blocks, trimmed};
 use super::{Limits, ParseError};
@@ -21,7 +21,7 @@ const CAPITALS_CHARS_MAX: usize = 60;
 const CAPITALS_LEVEL: u8 = 2;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes, limits)?;
+    let decoded = decode_text(bytes, limits)?;
     let source = &decoded.text[decoded.start..];
     let paragraphs: Vec<Paragraph> = paragraphs(source);
     let mut blocks = Blocks::new(limits);

@@ -10,7 +10,7 @@ use roxmltree::{Document, ParsingOptions};
 
 use super::bounds::within;
 use super::decode::decode;
-use super::{Kind, Limits, ParseError};
+use super::{Kind, ParseError};
 
 /// Tags in one file, and attributes: about thirty for each paragraph of a long book.
 const TAGS_MAX: usize = 4_000_000;
@@ -20,13 +20,14 @@ const ATTRIBUTES_MAX: usize = 512;
 const NAMESPACES_MAX: usize = 16_000_000;
 
 /// The text of a file of an archive. `kind` and `name` are for errors.
-pub(super) fn decoded(
-    bytes: &[u8],
-    kind: Kind,
-    name: &str,
-    limits: &Limits,
-) -> Result<String, ParseError> {
-    match decode(bytes, limits) {
+pub(super) fn decoded(bytes: Vec<u8>, kind: Kind, name: &str) -> Result<String, ParseError> {
+    let decoded = match String::from_utf8(bytes) {
+        // As a rule: a large part is not copied.
+        Ok(text) if !text.contains(['\0', '\u{feff}']) => return Ok(text),
+        Ok(text) => decode(text.as_bytes()),
+        Err(error) => decode(error.as_bytes()),
+    };
+    match decoded {
         Ok(mut decoded) => {
             decoded.text.drain(..decoded.start);
             Ok(decoded.text)
@@ -156,10 +157,10 @@ mod tests {
         let source = "<?xml version='1.0' encoding='UTF-16'?><a>ü</a>";
         let mut bytes = vec![0xff, 0xfe];
         bytes.extend(source.encode_utf16().flat_map(u16::to_le_bytes));
-        let text = decoded(&bytes, Kind::Docx, "x", &Limits::default()).unwrap();
+        let text = decoded(bytes, Kind::Docx, "x").unwrap();
         let tree = tree(&text, Kind::Docx, "x", 9).unwrap();
         assert_eq!(tree.root_element().text(), Some("ü"));
-        let error = decoded(b"a\0", Kind::Docx, "x", &Limits::default()).unwrap_err();
+        let error = decoded(b"a\0".to_vec(), Kind::Docx, "x").unwrap_err();
         assert!(matches!(error, ParseError::Malformed { .. }), "{error:?}");
     }
 }

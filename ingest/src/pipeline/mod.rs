@@ -12,6 +12,7 @@ mod watch;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -26,11 +27,11 @@ use locidb::{Database, NewDocument, Progress, Settings};
 use serde::Serialize;
 
 use crate::chunk::{ChunkSettings, Chunking};
-use crate::document::{self, Source, build};
+use crate::document::{self, Source};
 use crate::extract::ExtractSettings;
 use crate::parse::{Kind, detect};
 use crate::runner::ParseRunner;
-use ordered::{Bounds, in_order};
+use ordered::{Bounds, Work, in_order};
 pub use watch::{WatchOptions, watch};
 
 /// Files that one transaction stores at most.
@@ -39,10 +40,10 @@ const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 1 << 20;
 /// Files that are read and not stored yet.
 const AHEAD_FILES_MAX: usize = 4 * BATCH_FILES;
-/// Their bytes, where there is more than one.
+/// Bytes of these, and of the documents that were made of them, above which no other is begun.
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
-/// A file larger than this is refused unread.
-const FILE_LEN_MAX: u64 = 1 << 30;
+/// Bytes of documents with which a transaction is full: a small archive may hold much.
+const BATCH_SIZE_MAX: usize = 16 << 20;
 
 /// What to make of the files.
 #[derive(Clone, Debug, Default)]
@@ -185,6 +186,7 @@ fn store_files(
         summary,
         batches: batches(files).map(<[Found]>::len).collect(),
         prepared: Vec::new(),
+        held: 0,
         done: 0,
         total: files.len() as u64,
         failed: None,
@@ -205,18 +207,17 @@ fn store_files(
         }
         flow
     };
-    let flow = in_order(
-        files,
-        |file| file.len,
-        &bounds,
-        &|file| worker.prepare(file),
-        idle,
-        |prepared| {
-            let flow = shelf.take(prepared);
-            done.store(shelf.done, Ordering::Relaxed);
-            flow
-        },
-    );
+    let work = Work {
+        items: files,
+        weight: |file: &Found| file.len,
+        work: |file: &Found| worker.prepare(file),
+        result_weight: |prepared: &Prepared| prepared.size() as u64,
+    };
+    let flow = in_order(&work, &bounds, idle, |prepared| {
+        let flow = shelf.take(prepared);
+        done.store(shelf.done, Ordering::Relaxed);
+        flow
+    });
     if let Some(error) = shelf.failed {
         return Err(error);
     }
@@ -339,6 +340,19 @@ struct Prepared {
     document: Option<Box<NewDocument>>,
 }
 
+impl Prepared {
+    /// About how many bytes its document takes.
+    fn size(&self) -> usize {
+        let Some(document) = &self.document else {
+            return 0;
+        };
+        let chunks = document.chunks.iter().map(|chunk| chunk.record.text.len());
+        let assets = document.assets.iter().map(|asset| asset.bytes.len());
+        let text = document.text.as_ref().map_or(0, String::len);
+        document.original.len() + text + chunks.chain(assets).sum::<usize>()
+    }
+}
+
 struct Worker<'w> {
     database: &'w Database,
     options: &'w IngestOptions,
@@ -415,9 +429,9 @@ impl Worker<'_> {
             error: None,
             took_ms: 0,
         };
-        // A bug in the rules that cut and read one file must not stop the others.
+        // A bug that one file brings to light must not stop the others.
         let read = catch_unwind(AssertUnwindSafe(|| self.read(file, &mut outcome)));
-        let read = read.unwrap_or_else(|_| Err("cutting it into chunks panicked".into()));
+        let read = read.unwrap_or_else(|_| Err("reading it panicked; please report it".into()));
         let document = match read {
             Ok(document) => document,
             Err(error) => {
@@ -446,13 +460,7 @@ impl Worker<'_> {
         let key = DocumentKey::new(user, collection, &file.key[..]);
         let key = key.map_err(|error| error.to_string())?;
         outcome.document = key.to_string();
-        if file.len > FILE_LEN_MAX {
-            return Err(format!(
-                "{} bytes; at most {FILE_LEN_MAX} are read",
-                file.len
-            ));
-        }
-        let bytes = fs::read(&file.path).map_err(|error| error.to_string())?;
+        let bytes = read(&file.path, self.runner.bytes_max())?;
         if self
             .is_stored(&key, &bytes, outcome)
             .map_err(|error| error.to_string())?
@@ -465,8 +473,6 @@ impl Worker<'_> {
             .path
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
-        let parsed = self.runner.parse(kind, &bytes, name.as_deref());
-        let parsed = parsed.map_err(|error| error.to_string())?;
         let source = Source {
             key: key.key,
             user: key.user,
@@ -474,7 +480,8 @@ impl Worker<'_> {
             filename: name,
             ..Source::default()
         };
-        let mut document = build(parsed, bytes, source, &self.settings);
+        let made = self.runner.document(kind, bytes, source, &self.settings);
+        let mut document = made.map_err(|error| error.to_string())?;
         if document.chunks.is_empty() {
             return Err("there is no text in it".into());
         }
@@ -515,31 +522,59 @@ impl Worker<'_> {
     }
 }
 
+/// A file's bytes, unless there are more than `most`. It may have grown since it was found.
+fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
+    let read = || {
+        let file = fs::File::open(path)?;
+        let len = file.metadata()?.len();
+        let mut bytes = Vec::new();
+        if len <= most as u64 {
+            let limit = (most as u64).saturating_add(1);
+            file.take(limit).read_to_end(&mut bytes)?;
+        }
+        Ok::<_, std::io::Error>((bytes, len))
+    };
+    let (bytes, len) = read().map_err(|error| error.to_string())?;
+    match bytes.len() > most || len > most as u64 {
+        true => Err(format!(
+            "the file has {} bytes, at most {most} are read; split it",
+            len.max(bytes.len() as u64)
+        )),
+        false => Ok(bytes),
+    }
+}
+
 /// Where files that are ready wait for the others of their batch.
 struct Shelf<'s> {
     database: &'s Database,
     reporter: &'s dyn Reporter,
     summary: &'s mut Summary,
-    /// How many files each batch has that is not stored.
+    /// How many files of each batch are still to come.
     batches: VecDeque<usize>,
     prepared: Vec<Prepared>,
+    /// Bytes of these documents.
+    held: usize,
     done: u64,
     total: u64,
     failed: Option<IngestError>,
 }
 
 impl Shelf<'_> {
-    /// Takes the next file, and stores its batch when it is the last of it.
+    /// Takes the next file, and stores those that wait when it is the last of its batch or they are large.
     fn take(&mut self, prepared: Prepared) -> ControlFlow<()> {
+        self.held += prepared.size();
         self.prepared.push(prepared);
-        if self
-            .batches
-            .front()
-            .is_some_and(|&of| self.prepared.len() < of)
-        {
+        let left = self.batches.front_mut().map_or(0, |left| {
+            *left -= 1;
+            *left
+        });
+        if left > 0 && self.held < BATCH_SIZE_MAX {
             return ControlFlow::Continue(());
         }
-        self.batches.pop_front();
+        if left == 0 {
+            self.batches.pop_front();
+        }
+        self.held = 0;
         match store_batch(self.database, std::mem::take(&mut self.prepared)) {
             Ok(outcomes) => {
                 for outcome in &outcomes {
@@ -565,21 +600,20 @@ fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>
         .enumerate()
         .filter_map(|(at, prepared)| Some((at, *prepared.document?)))
         .collect();
-    if documents.is_empty() {
-        return Ok(outcomes);
-    }
-    let all: Vec<NewDocument> = documents
-        .iter()
-        .map(|(_, document)| document.clone())
-        .collect();
-    let together = database.write(move |tx| {
-        all.into_iter()
-            .try_for_each(|document| tx.put_document(document).map(drop))
-    });
-    match together {
-        Ok(()) => return Ok(outcomes),
-        Err(error) if !is_refusal(&error) => return Err(error.into()),
-        Err(_) => {}
+    if documents.len() > 1 {
+        let all: Vec<NewDocument> = documents
+            .iter()
+            .map(|(_, document)| document.clone())
+            .collect();
+        let together = database.write(move |tx| {
+            all.into_iter()
+                .try_for_each(|document| tx.put_document(document).map(drop))
+        });
+        match together {
+            Ok(()) => return Ok(outcomes),
+            Err(error) if !is_refusal(&error) => return Err(error.into()),
+            Err(_) => {}
+        }
     }
     for (at, document) in documents {
         match database.write(move |tx| tx.put_document(document)) {
@@ -620,14 +654,24 @@ mod tests {
     use super::*;
     use crate::runner::InProcess;
 
-    /// Asks to stop once this many batches are stored.
-    struct StopAfter(AtomicU64);
+    /// Asks to stop once so many files are stored, and keeps how many were each time it was asked.
+    struct StopAfter(u64, std::sync::Mutex<Vec<u64>>);
+
+    impl StopAfter {
+        fn new(files: u64) -> StopAfter {
+            StopAfter(files, std::sync::Mutex::default())
+        }
+    }
 
     impl Progress for StopAfter {
-        fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
-            match self.0.fetch_sub(1, Ordering::Relaxed) {
-                0 | 1 => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
+        fn report(&self, step: &str, done: u64, _: u64) -> ControlFlow<()> {
+            if step != "storing" {
+                return ControlFlow::Continue(());
+            }
+            self.1.lock().unwrap().push(done);
+            match done >= self.0 {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         }
     }
@@ -726,6 +770,51 @@ mod tests {
     }
 
     #[test]
+    fn a_file_with_more_bytes_than_are_read_is_refused_before_it_is_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        fs::write(&path, b"0123456789").unwrap();
+        assert_eq!(read(&path, 10).unwrap(), b"0123456789");
+        let refused = read(&path, 9).unwrap_err();
+        assert!(refused.contains("10 bytes, at most 9"), "{refused}");
+        fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(read(&path, 9).is_err());
+    }
+
+    #[test]
+    fn small_archives_that_hold_much_are_not_held_all_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = folder.path().join("files");
+        fs::create_dir(&files).unwrap();
+        // Each becomes a document of some megabytes, far above what one transaction takes together.
+        let word = |n: usize| {
+            let text = format!("water {n} ").repeat(100_000);
+            format!(
+                "<w:document xmlns:w='w'><w:body><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:body></w:document>"
+            )
+        };
+        for n in 0..8 {
+            let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+            let plain = zip::write::SimpleFileOptions::default();
+            zip.start_file("word/document.xml", plain).unwrap();
+            std::io::Write::write_all(&mut zip, word(n).as_bytes()).unwrap();
+            let bytes = zip.finish().unwrap().into_inner();
+            assert!(bytes.len() < 20_000);
+            fs::write(files.join(format!("{n}.docx")), bytes).unwrap();
+        }
+        let database = Database::open(folder.path().join("store")).unwrap();
+        let reporter = StopAfter::new(u64::MAX);
+        let (options, runner) = (IngestOptions::default(), InProcess::default());
+        let summary = ingest(&database, &[files], &options, &runner, &reporter).unwrap();
+        assert_eq!(summary.added, 8);
+        let stored = reporter.1.into_inner().unwrap();
+        assert!(
+            stored.iter().any(|&done| 0 < done && done < 8),
+            "{stored:?}"
+        );
+    }
+
+    #[test]
     fn a_stopped_ingest_ends_and_the_next_one_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("files");
@@ -743,10 +832,10 @@ mod tests {
             let paths = [files.clone()];
             ingest(&database, &paths, &options, &InProcess::default(), reporter).unwrap()
         };
-        let first = run(&StopAfter(AtomicU64::new(1)));
+        let first = run(&StopAfter::new(BATCH_FILES as u64));
         assert!(first.interrupted);
         assert_eq!(first.added, BATCH_FILES as u64);
-        let second = run(&StopAfter(AtomicU64::new(u64::MAX)));
+        let second = run(&StopAfter::new(u64::MAX));
         assert!(!second.interrupted);
         assert_eq!(second.unchanged, BATCH_FILES as u64);
         assert_eq!(second.added, 4 * BATCH_FILES as u64);

@@ -1,8 +1,8 @@
 //! Work on all cores whose results are taken in order, with a bound on what waits to be taken.
 //!
 //! Threads take the next item as soon as they are free, so that a large one holds up nobody; what is done before its turn
-//! waits. Always true: at most `ahead_max` items, and items of at most `weight_max` together or a single one, are begun
-//! and not taken yet.
+//! waits. Always true: at most `ahead_max` items are begun and not taken yet, and none is begun that would make them and
+//! their results weigh more than `weight_max`, unless it is the only one.
 //!
 //! Start reading at [`in_order`].
 
@@ -22,8 +22,20 @@ pub(super) struct Bounds {
     pub(super) jobs: usize,
     /// Items that are begun and not taken.
     pub(super) ahead_max: usize,
-    /// Their weights together, where there is more than one.
+    /// Weight of these, and of the results that wait.
     pub(super) weight_max: u64,
+}
+
+/// What is to be done.
+pub(super) struct Work<'w, T, R, W> {
+    /// To what, in order.
+    pub(super) items: &'w [T],
+    /// What an item weighs while it is worked at.
+    pub(super) weight: fn(&T) -> u64,
+    /// What is done to each.
+    pub(super) work: W,
+    /// What a result weighs until it is taken.
+    pub(super) result_weight: fn(&R) -> u64,
 }
 
 /// What is begun and not taken.
@@ -35,29 +47,23 @@ struct Ahead {
     is_over: bool,
 }
 
-struct Work<'w, T, W> {
-    items: &'w [T],
-    weight: fn(&T) -> u64,
-    work: &'w W,
+struct Desk<'w, T, R, W> {
+    work: &'w Work<'w, T, R, W>,
     bounds: &'w Bounds,
     ahead: Mutex<Ahead>,
     room: Condvar,
 }
 
-/// Calls `work` for every item on `bounds.jobs` threads, and `take` in this thread with what comes of each, in the order
+/// Does the work on `bounds.jobs` threads, and calls `take` in this thread with what comes of each item, in the order
 /// of the items. `idle` is asked now and then while nothing can be taken. Either may break: no item is begun after that,
 /// and the answer is whether it happened. A panic of `work` goes on in this thread.
 pub(super) fn in_order<T: Sync, R: Send>(
-    items: &[T],
-    weight: fn(&T) -> u64,
+    work: &Work<'_, T, R, impl Fn(&T) -> R + Sync>,
     bounds: &Bounds,
-    work: &(impl Fn(&T) -> R + Sync),
     idle: impl Fn() -> ControlFlow<()>,
     mut take: impl FnMut(R) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let work = Work {
-        items,
-        weight,
+    let desk = Desk {
         work,
         bounds,
         ahead: Mutex::default(),
@@ -65,15 +71,15 @@ pub(super) fn in_order<T: Sync, R: Send>(
     };
     std::thread::scope(|scope| {
         let (sender, done) = channel();
-        for _ in 0..bounds.jobs.clamp(1, items.len().max(1)) {
-            let (work, sender) = (&work, sender.clone());
-            scope.spawn(move || work.run(&sender));
+        for _ in 0..bounds.jobs.clamp(1, work.items.len().max(1)) {
+            let (desk, sender) = (&desk, sender.clone());
+            scope.spawn(move || desk.run(&sender));
         }
         drop(sender);
         // However this ends, threads that wait for room are told.
-        let _over = Over(&work, false);
+        let _over = Over(&desk, false);
         let mut early = BTreeMap::new();
-        for at in 0..items.len() {
+        for at in 0..work.items.len() {
             let result = loop {
                 if let Some(result) = early.remove(&at) {
                     break result;
@@ -85,32 +91,40 @@ pub(super) fn in_order<T: Sync, R: Send>(
                     Err(RecvTimeoutError::Disconnected) => return ControlFlow::Break(()),
                 }
             };
+            let weight = (work.result_weight)(&result);
             take(result)?;
-            work.taken(at);
+            desk.lighter(1, weight, 0);
         }
         ControlFlow::Continue(())
     })
 }
 
-impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Work<'_, T, W> {
+impl<T: Sync, R: Send, W: Fn(&T) -> R + Sync> Desk<'_, T, R, W> {
     fn run(&self, to: &Sender<(usize, R)>) {
         // A thread that panics must not leave the others waiting for what it holds.
         let _over = Over(self, true);
         while let Some(at) = self.begin() {
-            if to.send((at, (self.work)(&self.items[at]))).is_err() {
+            let item = &self.work.items[at];
+            let result = (self.work.work)(item);
+            self.lighter(
+                0,
+                (self.work.weight)(item),
+                (self.work.result_weight)(&result),
+            );
+            if to.send((at, result)).is_err() {
                 return;
             }
         }
     }
 }
 
-impl<T, W> Work<'_, T, W> {
+impl<T, R, W> Desk<'_, T, R, W> {
     /// The next item, once there is room for it.
     fn begin(&self) -> Option<usize> {
         let mut ahead = self.ahead.lock();
         loop {
-            let item = self.items.get(ahead.next).filter(|_| !ahead.is_over)?;
-            let weight = ahead.weight.saturating_add((self.weight)(item));
+            let item = self.work.items.get(ahead.next).filter(|_| !ahead.is_over)?;
+            let weight = ahead.weight.saturating_add((self.work.weight)(item));
             let fits = ahead.count < self.bounds.ahead_max && weight <= self.bounds.weight_max;
             if fits || ahead.count == 0 {
                 ahead.weight = weight;
@@ -122,18 +136,19 @@ impl<T, W> Work<'_, T, W> {
         }
     }
 
-    fn taken(&self, at: usize) {
+    /// Notes that so many items were taken, and that so much weighs no more and so much instead.
+    fn lighter(&self, taken: usize, without: u64, with: u64) {
         let mut ahead = self.ahead.lock();
-        ahead.count -= 1;
-        ahead.weight = ahead.weight.saturating_sub((self.weight)(&self.items[at]));
+        ahead.count -= taken;
+        ahead.weight = ahead.weight.saturating_sub(without).saturating_add(with);
         self.room.notify_all();
     }
 }
 
 /// Lets no item be begun any more when it is dropped, or only when that is by a panic.
-struct Over<'w, T, W>(&'w Work<'w, T, W>, bool);
+struct Over<'w, T, R, W>(&'w Desk<'w, T, R, W>, bool);
 
-impl<T, W> Drop for Over<'_, T, W> {
+impl<T, R, W> Drop for Over<'_, T, R, W> {
     fn drop(&mut self) {
         if !self.1 || std::thread::panicking() {
             self.0.ahead.lock().is_over = true;
@@ -160,6 +175,16 @@ mod tests {
         }
     }
 
+    /// Work at items that weigh what they are, whose results weigh nothing.
+    fn work<R, W: Fn(&u64) -> R>(items: &[u64], work: W) -> Work<'_, u64, R, W> {
+        Work {
+            items,
+            weight: |&item| item,
+            work,
+            result_weight: |_| 0,
+        }
+    }
+
     proptest! {
         #[test]
         fn results_come_in_order_within_bounds(
@@ -169,15 +194,18 @@ mod tests {
             weight_max in 0u64..12,
         ) {
             let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let work = |&item: &u64| {
-                let ahead = begun.fetch_add(1, Ordering::SeqCst) - ended.load(Ordering::SeqCst);
-                if item % 3 == 0 {
-                    std::thread::yield_now();
-                }
-                (item, ahead)
+            let work = Work {
+                result_weight: |&(item, _)| item / 2,
+                ..work(&items, |&item: &u64| {
+                    let ahead = begun.fetch_add(1, Ordering::SeqCst) - ended.load(Ordering::SeqCst);
+                    if item % 3 == 0 {
+                        std::thread::yield_now();
+                    }
+                    (item, ahead)
+                })
             };
             let mut taken = Vec::new();
-            let flow = in_order(&items, |&item| item, &bounds(jobs, ahead_max, weight_max), &work, || GO_ON, |(item, ahead)| {
+            let flow = in_order(&work, &bounds(jobs, ahead_max, weight_max), || GO_ON, |(item, ahead)| {
                 assert!(ahead < ahead_max, "{ahead}");
                 ended.fetch_add(1, Ordering::SeqCst);
                 taken.push(item);
@@ -189,24 +217,48 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_begun_while_results_that_wait_weigh_too_much() {
+        let items = [1u64; 50];
+        let (begun, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = Work {
+            result_weight: |_| 100,
+            ..work(&items, |_: &u64| begun.fetch_add(1, Ordering::SeqCst))
+        };
+        let mut taken = 0;
+        let flow = in_order(
+            &work,
+            &bounds(3, 50, 250),
+            || GO_ON,
+            |_| {
+                most.fetch_max(begun.load(Ordering::SeqCst) - taken, Ordering::SeqCst);
+                taken += 1;
+                GO_ON
+            },
+        );
+        assert!(flow.is_continue());
+        // Two results and a third, and those that were begun before they were known to be heavy.
+        assert!(most.load(Ordering::SeqCst) <= 6, "{most:?}");
+    }
+
+    #[test]
     fn who_stops_taking_or_waiting_ends_the_work() {
         let items: Vec<u64> = (0..100).collect();
         let begun = AtomicUsize::new(0);
-        let count = |_: &u64| begun.fetch_add(1, Ordering::SeqCst);
+        let count = work(&items, |_: &u64| begun.fetch_add(1, Ordering::SeqCst));
         let of = bounds(2, 4, u64::MAX);
         let stop = |_| ControlFlow::Break(());
-        assert!(in_order(&items, |_| 1, &of, &count, || GO_ON, stop).is_break());
+        assert!(in_order(&count, &of, || GO_ON, stop).is_break());
         assert!(begun.load(Ordering::SeqCst) <= 5);
-        let slow = |_: &u64| std::thread::sleep(3 * ASK_EVERY);
+        let slow = work(&items, |_: &u64| std::thread::sleep(3 * ASK_EVERY));
         let idle = || ControlFlow::Break(());
-        assert!(in_order(&items, |_| 1, &of, &slow, idle, |()| GO_ON).is_break());
+        assert!(in_order(&slow, &of, idle, |()| GO_ON).is_break());
     }
 
     #[test]
     #[should_panic(expected = "a scoped thread panicked")]
     fn a_panic_is_told_on() {
         let items: Vec<u64> = (0..100).collect();
-        let work = |&item: &u64| assert!(item != 7, "seven");
-        let _ = in_order(&items, |_| 1, &bounds(3, 4, 9), &work, || GO_ON, |()| GO_ON);
+        let work = work(&items, |&item: &u64| assert!(item != 7, "seven"));
+        let _ = in_order(&work, &bounds(3, 4, 9), || GO_ON, |()| GO_ON);
     }
 }

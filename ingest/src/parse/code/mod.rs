@@ -22,7 +22,7 @@ use std::ops::Range;
 use locidb::storage::records::FileType;
 use tree_sitter::Node;
 
-use super::decode::decode;
+use super::decode::decode_text;
 use super::output::Blocks;
 use super::{Language, Limits, ParseError};
 use crate::tree::{BlockKind, ParsedDocument};
@@ -47,7 +47,7 @@ pub(super) fn parse(
     file_name: Option<&str>,
     limits: &Limits,
 ) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes, limits)?;
+    let decoded = decode_text(bytes, limits)?;
     let source = &decoded.text[decoded.start..];
     let (language, cuts) = match syntax::read(language, source, file_name) {
         Some(read) => {

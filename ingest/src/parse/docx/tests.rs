@@ -461,7 +461,7 @@ fn a_file_that_is_no_open_document_says_why() {
     let encrypted = [old, name].concat();
     assert_eq!(
         parse(&encrypted, &Limits::default()),
-        Err(ParseError::Encrypted)
+        Err(ParseError::Encrypted { kind: Kind::Docx })
     );
     is_malformed(b"text", "");
     is_malformed(&packed(&[("a", b"")]), "word/document.xml");

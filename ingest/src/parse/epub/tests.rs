@@ -175,7 +175,7 @@ fn a_book_is_encrypted_when_more_than_its_fonts_are() {
         );
         let result = parse(&bytes, &Limits::default());
         assert_eq!(
-            result == Err(ParseError::Encrypted),
+            result == Err(ParseError::Encrypted { kind: Kind::Epub }),
             is_encrypted,
             "{source}"
         );

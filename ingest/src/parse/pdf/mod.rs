@@ -45,7 +45,7 @@ const PAGES_PROBED: usize = 8;
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
     let file = PdfDocument::from_bytes(bytes.to_vec()).map_err(refusal)?;
     if !file.is_authenticated() {
-        return Err(ParseError::Encrypted);
+        return Err(ParseError::Encrypted { kind: Kind::Pdf });
     }
     let page_count = file.page_count().map_err(refusal)?;
     limits.check_pages(page_count)?;
@@ -99,7 +99,7 @@ fn read_lines(
 
 fn refusal(error: PdfError) -> ParseError {
     match error {
-        PdfError::EncryptedPdf => ParseError::Encrypted,
+        PdfError::EncryptedPdf => ParseError::Encrypted { kind: Kind::Pdf },
         error => ParseError::Malformed {
             kind: Kind::Pdf,
             reason: error.to_string(),

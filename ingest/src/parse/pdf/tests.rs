@@ -1,6 +1,6 @@
 use super::*;
 use crate::parse::{Kind, parse_within};
-use crate::runner::{InProcess, ParseRunner};
+use crate::runner::InProcess;
 use crate::tree::{Block, BlockKind, MarkKind};
 
 /// One page's content stream, written line by line.
@@ -440,7 +440,10 @@ fn files_without_text_say_what_to_do() {
     let parse = |bytes: &[u8]| parse_within(Kind::Pdf, bytes, None, &Limits::default());
     assert_eq!(parse(&blank), Err(ParseError::Empty));
     assert_eq!(parse(&scan), Err(ParseError::Scanned { pages: 1 }));
-    assert_eq!(parse(&locked), Err(ParseError::Encrypted));
+    assert_eq!(
+        parse(&locked),
+        Err(ParseError::Encrypted { kind: Kind::Pdf })
+    );
     assert!(matches!(
         parse(b"not a pdf"),
         Err(ParseError::Malformed { .. })
