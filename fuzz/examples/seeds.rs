@@ -18,6 +18,7 @@ use loci_index::analysis::Analyzer;
 use loci_index::facets::{FacetBuilder, FacetValue};
 use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{Codes, FlatBuilder, GraphOptions, Metric};
+use loci_ingest::document::{Settings, Source};
 use loci_ingest::parse::{Kind, Limits, ParseError, parse};
 use loci_models::lsa::{FitOptions, Fitter};
 use loci_query::SearchRequest;
@@ -380,7 +381,11 @@ fn files() -> Result<()> {
     ] {
         let text: &[u8] = b"# One\n\nTwo <b>*three*</b>.\n\n- four\n";
         let kind_json = serde_json::to_string(&kind)?;
-        let head = format!("{{\"kind\":{kind_json},\"filename\":\"a\",\"limits\":{limits}}}\n");
+        let source = serde_json::to_string(&Source::default())?;
+        let settings = serde_json::to_string(&Settings::default())?;
+        let head = format!(
+            "{{\"kind\":{kind_json},\"limits\":{limits},\"source\":{source},\"settings\":{settings}}}\n"
+        );
         write("parse_child", name, &[head.as_bytes(), text].concat())?;
         let answer: std::result::Result<_, ParseError> = Ok(parse(kind, text, Some("a"))?);
         write(

@@ -1,10 +1,14 @@
 //! Any bytes are a document or a typed error; ranges of what comes out lie in its text.
 #![no_main]
 
+use std::io::{Cursor, Write};
+
 use libfuzzer_sys::fuzz_target;
 use loci_ingest::chunk::{ChunkSettings, Chunking, chunk};
 use loci_ingest::cite;
 use loci_ingest::parse::{Kind, parse};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 /// The first byte chooses: the kind, and how the document is cut. New ones come last, so that seeds stay what they are.
 const KINDS: [&str; 20] = [
@@ -30,16 +34,44 @@ const KINDS: [&str; 20] = [
     "sql",
 ];
 
+/// First bytes from here on: what follows are files of an archive, parted by zero bytes, each below its name.
+const PACKED: usize = 220;
+const PACKED_KINDS: [&str; 3] = ["pptx", "docx", "epub"];
+
+/// An archive whose checksums are right, so that what is in it is read.
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for file in bytes.split(|byte| *byte == 0) {
+        let at = file.iter().position(|byte| *byte == b'\n').unwrap_or(file.len());
+        let (name, content) = file.split_at(at);
+        let name = String::from_utf8_lossy(name);
+        if zip.start_file(name, options).is_ok() {
+            zip.write_all(content.get(1..).unwrap_or_default()).expect("memory");
+        }
+    }
+    zip.finish().map(Cursor::into_inner).unwrap_or_default()
+}
+
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&kind, bytes)) = bytes.split_first() else {
+    let Some((&first, bytes)) = bytes.split_first() else {
         return;
     };
-    let kind = usize::from(kind);
-    let (kind, mode) = match kind < 160 {
-        true => (kind % KINDS.len(), kind / KINDS.len()),
-        false => (kind % 5, 0),
+    let kind = usize::from(first);
+    let (kind, mode) = match kind {
+        0..160 => (KINDS[kind % KINDS.len()], kind / KINDS.len()),
+        160..PACKED => (KINDS[kind % 5], 0),
+        _ => (PACKED_KINDS[kind % 3], kind / 3),
     };
-    let kind = Kind::from_name(KINDS[kind]).expect("a known name");
+    let file;
+    let bytes = match usize::from(first) >= PACKED {
+        true => {
+            file = packed(bytes);
+            &file
+        }
+        false => bytes,
+    };
+    let kind = Kind::from_name(kind).expect("a known name");
     if let Ok(mut parsed) = parse(kind, bytes, Some("fuzz")) {
         parsed.validate().expect("ranges lie in the text");
         cite::link(&mut parsed);
