@@ -40,8 +40,8 @@ const STACK_BYTES: usize = 32 << 20;
 /// Most bytes of the request line: paths, which JSON may escape byte by byte, and metadata.
 const REQUEST_BYTES_MAX: u64 = 1 << 20;
 /// Most bytes that a child may answer beside its assets, per byte of text that the limits allow, and beyond it: sections
-/// and passages each repeat the text.
-const ANSWER_BYTES_PER_TEXT_BYTE: u64 = 6;
+/// and passages each repeat the text, and each sentence may be a chunk with what is known of it.
+const ANSWER_BYTES_PER_TEXT_BYTE: u64 = 16;
 const ANSWER_BYTES_BASE: u64 = 1 << 20;
 /// Bytes that a child gathers before it writes them.
 const ANSWER_BUFFER: usize = 64 << 10;

@@ -29,7 +29,7 @@ impl Default for Limits {
             bytes_max: 64 << 20,
             blocks_max: 1_000_000,
             depth_max: 2_000,
-            text_max: 32 << 20,
+            text_max: 16 << 20,
             pages_max: 20_000,
             unpacked_max: 256 << 20,
             assets_max: 64 << 20,
