@@ -121,7 +121,7 @@ fn exported(db: &str) -> Vec<String> {
         .filter(|line| line.get("end").is_none())
         .map(|mut line| {
             if let Some(row) = line.get_mut("row").and_then(|row| row.as_object_mut()) {
-                row.remove("ingested_at_ms");
+                row.retain(|name, _| !name.ends_with("_at_ms"));
             }
             line.to_string()
         })
