@@ -27,7 +27,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             bytes_max: 64 << 20,
-            blocks_max: 1_000_000,
+            blocks_max: 500_000,
             depth_max: 2_000,
             text_max: 16 << 20,
             pages_max: 20_000,
