@@ -300,7 +300,7 @@ impl Database {
     }
 
     /// Fits the built-in embedder anew, whether it is due or not, calibrates the arms, and switches
-    /// to what was fitted. Searches and writes go on meanwhile. A refit that was interrupted, by a crash
+    /// to what was fitted, from whatever space there was. Searches and writes go on meanwhile. A refit that was interrupted, by a crash
     /// too, is taken up where it was.
     ///
     /// # Errors
@@ -396,13 +396,17 @@ impl Database {
         Ok(())
     }
 
-    /// Texts of the store that models from outside embedded since it was opened.
+    /// Texts of the store that models from outside embedded since it was opened, whoever asked for it; those few that came
+    /// while a switch was being committed are not counted.
     pub fn embedded_texts(&self) -> u64 {
         self.inner.embedded_texts.load(Ordering::Relaxed)
     }
 
-    /// Chooses the store's own embedder. The built-in one is fitted by the next
-    /// [`Database::finish`].
+    /// Chooses the store's own embedder. The space of another one is given up at once, and the built-in one is fitted by
+    /// the next [`Database::finish`]; [`Database::refit`] fits it first and then switches.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for [`EmbedderChoice::Folder`] where the settings name no folder: [`Database::use_model`] does.
     pub fn use_embedder(&self, choice: EmbedderChoice) -> Result<(), Error> {
         let _turn = self.inner.switching.lock();
         space::choose(&self.inner, choice)?;
@@ -423,8 +427,9 @@ impl Database {
         match name {
             "embedder" => return self.use_embedder(with()?.embedder),
             "model" => {
-                return match &with()?.model[..] {
-                    "" => self.use_embedder(EmbedderChoice::Builtin),
+                let settings = with()?;
+                return match &settings.model[..] {
+                    "" => self.use_embedder(settings.embedder),
                     folder => self.use_model(folder, &Silent),
                 };
             }

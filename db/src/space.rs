@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::progress::Progress;
 use crate::segment::{VectorSource, VectorWriter, is_embedded, language_of, layer_of};
 use crate::settings::{EmbedderChoice, Settings};
+use crate::switch::set_folder;
 use crate::views::View;
 
 /// Passages below which a fit teaches nothing.
@@ -114,6 +115,7 @@ pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Er
     };
     let switched = inner.store.edit(move |staging| {
         let space = staging.new_space();
+        set_folder(staging, None)?;
         staging.edit(Edit::Abandon);
         staging.edit(Edit::Activate {
             space,
@@ -130,21 +132,20 @@ pub(crate) fn choose(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error>
     let settings = Settings::read(view.rows())?;
     let space = view.snapshot().space();
     let other = space.is_some_and(|s| !s.record.builtin || choice == EmbedderChoice::None);
-    let other = other && choice != EmbedderChoice::Folder;
-    if settings.embedder == choice && !other {
-        return Ok(());
-    }
     let json = match choice {
+        EmbedderChoice::Folder if settings.embedder == choice => return Ok(()),
+        EmbedderChoice::Folder => {
+            let why = "embedder: `folder` follows from `model`: set that to the folder";
+            return Err(Error::Setting(why.into()));
+        }
+        _ if settings.embedder == choice && !other => return Ok(()),
         EmbedderChoice::Builtin => "\"builtin\"",
-        EmbedderChoice::Folder => "\"folder\"",
         EmbedderChoice::None => "\"none\"",
     };
     let abandoned = choice == EmbedderChoice::None;
     let changed = inner.store.edit(move |staging| {
         staging.set("embedder", Some(json.into()));
-        if choice != EmbedderChoice::Folder {
-            staging.set("model", None);
-        }
+        staging.set("model", None);
         if abandoned {
             staging.edit(Edit::Abandon);
         }

@@ -378,9 +378,6 @@ fn store_vectors(
     for (hashes, texts) in hashes.chunks(BATCH).zip(texts.chunks(BATCH)) {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let vectors = embed_texts(outside.model(), &texts)?;
-        inner
-            .embedded_texts
-            .fetch_add(texts.len() as u64, Ordering::Relaxed);
         let rows: Vec<_> = hashes.iter().copied().zip(vectors).collect();
         inner
             .store
@@ -389,6 +386,8 @@ fn store_vectors(
                     .try_for_each(|(hash, vector)| put_vector(staging, space, hash, &vector))
             })
             .map_err(Error::unwrap)?;
+        let count = texts.len() as u64;
+        inner.embedded_texts.fetch_add(count, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -486,7 +485,6 @@ fn try_switch(
     let source = pending.source.clone();
     let measured = pending.measured.clone();
     let outside = target.outside().cloned();
-    let is_outside = outside.is_some();
     let folder = target.folder().map(str::to_owned);
     let switched = inner.store.edit(move |staging| {
         if staging.manifest().pending_space != Some(source.space.0) {
@@ -511,17 +509,18 @@ fn try_switch(
         if let Some(measured) = measured {
             put_record(staging, source.space, measured)?;
         }
-        if is_outside {
-            set_folder(staging, folder)?;
-        }
+        set_folder(staging, folder)?;
         staging.edit(Edit::Switch);
         Ok(true)
     });
     switched.map_err(Error::unwrap)
 }
 
-/// Keeps where the model lies, and that it does not lie in a folder any more.
-fn set_folder(staging: &mut Staging<'_>, folder: Option<String>) -> Result<(), StoreError> {
+/// Keeps where the model of the active space lies, and that it is none in a folder any more.
+pub(crate) fn set_folder(
+    staging: &mut Staging<'_>,
+    folder: Option<String>,
+) -> Result<(), StoreError> {
     let was_folder = Settings::read(staging.rows())?.embedder == EmbedderChoice::Folder;
     if folder.is_some() || was_folder {
         let embedder = folder.is_some().then(|| "\"folder\"".to_owned());

@@ -337,6 +337,13 @@ fn a_folder_without_a_model_changes_nothing() {
     assert_eq!(settings.embedder, EmbedderChoice::Builtin);
     assert_eq!(model_of(&database), before);
     assert!(database.set("embedder", "folder").is_err());
+    assert!(database.use_embedder(EmbedderChoice::Folder).is_err());
+    assert_eq!(database.settings().unwrap(), settings);
+    // A store that was told to have no vectors is not told otherwise by this.
+    database.set("embedder", "none").unwrap();
+    database.set("model", "").unwrap();
+    let settings = database.settings().unwrap();
+    assert_eq!(settings.embedder, EmbedderChoice::None);
 }
 
 /// Needs a model: `LOCI_MINILM=FOLDER cargo test --release -p locidb --features minilm -- --ignored`.
@@ -391,13 +398,13 @@ fn a_store_finds_its_model_by_itself_until_another_is_chosen() {
         "{:?}",
         answer.partial
     );
-    database.set("model", "").unwrap();
-    database.finish(&Silent).unwrap();
+    database.refit(&Silent).unwrap();
     let settings = database.settings().unwrap();
     assert_eq!(
         (settings.embedder, &settings.model[..]),
         (EmbedderChoice::Builtin, "")
     );
+    database.finish(&Silent).unwrap();
     assert_ne!(model_of(&database), Some(name));
     assert_eq!(found(&database), all(30));
 }

@@ -238,7 +238,11 @@ fn stem(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::chunk::Chunking;
+    use crate::parse::{Kind, parse};
     use crate::tree::Block;
 
     #[test]
@@ -335,4 +339,87 @@ mod tests {
         };
         assert_ne!(Settings::default().signature(), other.signature());
     }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Pieces that rules look for, in any order and beside letters of more than one byte.
+        #[test]
+        fn whatever_a_text_says_it_becomes_a_document(
+            pieces in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 1..60),
+            glue in prop::sample::select(vec!["", " ", "\n", "\n\n"]),
+        ) {
+            let text = pieces.join(glue);
+            for kind in [Kind::Text, Kind::Markdown] {
+                let Ok(parsed) = parse(kind, text.as_bytes(), Some("größe.md")) else {
+                    continue;
+                };
+                for mode in [Chunking::Auto, Chunking::Hierarchical, Chunking::ThreeLevel, Chunking::Sentence] {
+                    let mut settings = Settings::default();
+                    settings.chunking.mode = mode;
+                    let document = build(parsed.clone(), Vec::new(), Source::default(), &settings);
+                    prop_assert!(!document.chunks.is_empty() || text.trim().is_empty());
+                }
+            }
+        }
+    }
+
+    const PIECES: [&str; 56] = [
+        "Call it (e.g., part of the application’s memory), and",
+        "’",
+        "“",
+        "”",
+        "é",
+        "ﬃ",
+        "量子",
+        "\u{a0}",
+        "\u{200b}",
+        "(Knuth, 1997)",
+        "(Größe, 19é",
+        "[12",
+        "[3, 5–7]",
+        "et al.",
+        "et al. (2020",
+        "§",
+        "May",
+        "may 3",
+        "12 May 1945’s",
+        "the 1990s",
+        "19th century",
+        "von ",
+        "St. ",
+        "L.K. Advani",
+        "Dr.",
+        "Definition:",
+        "Example 3.",
+        "Exercises",
+        "# ",
+        "## 2.1 Größen",
+        "- ",
+        "1. ",
+        "> ",
+        "```",
+        "$x^2$",
+        "$$",
+        "| a | b |",
+        "|---|---|",
+        "?",
+        "!",
+        "...",
+        "…",
+        ".",
+        ",",
+        ";",
+        ":",
+        "(",
+        ")",
+        "[",
+        "]",
+        "Figure 3",
+        "see Section 2.1",
+        "İstanbul",
+        "ß",
+        "References",
+        "10.1000/é",
+    ];
 }

@@ -312,12 +312,9 @@ fn has_citation(lower: &str) -> bool {
     });
     let year = lower.split('(').skip(1).any(|rest| {
         let inside = rest.split(')').next().unwrap_or("");
-        let digits = inside.trim_end_matches(|c: char| c.is_ascii_lowercase());
-        digits.len() >= 4
-            && digits.contains(',')
-            && digits[digits.len().saturating_sub(4)..]
-                .bytes()
-                .all(|b| b.is_ascii_digit())
+        let year = inside.trim_end_matches(|c: char| c.is_ascii_lowercase());
+        let digits = year.bytes().rev().take_while(u8::is_ascii_digit);
+        year.contains(',') && digits.count() >= 4
     });
     bracket || year
 }
@@ -507,6 +504,11 @@ mod tests {
             ("Heaps hold what outlives a call.", None, Claim),
             ("Figure 3", None, Other),
             ("Why do heaps grow?", None, Other),
+            (
+                "Call it (e.g., part of the application’s memory), and stop.",
+                None,
+                Claim,
+            ),
         ] {
             assert_eq!(sentence_type(sentence, heading), want, "{sentence}");
         }

@@ -154,7 +154,7 @@ pub struct ChildProcess {
     pub memory_max: u64,
     /// What a parser may spend.
     pub limits: Limits,
-    /// Whether it was stopped.
+    /// Whether it was stopped: then it makes nothing any more, and no clone of it does.
     pub stopped: Arc<AtomicBool>,
 }
 
@@ -287,14 +287,22 @@ impl ParseRunner for ChildProcess {
             filename,
             ..
         } = request.source;
+        // What the store or its caller says of a document is not for a child to say, nor vectors, which others share.
+        let own = DocumentRecord::default();
         document.record = DocumentRecord {
             key,
             user,
             collection,
             filename,
             parser: settings.signature(),
+            stub: own.stub,
+            ingested_at_ms: own.ingested_at_ms,
+            embed: own.embed,
             ..document.record
         };
+        for chunk in &mut document.chunks {
+            chunk.vector = None;
+        }
         document.original = bytes;
         Ok(document)
     }
@@ -572,16 +580,20 @@ mod tests {
         let settings = Settings::default();
         let here = InProcess::default();
         let made = here.document(Kind::Text, b"Water.".to_vec(), other, &settings);
-        let (answer, _) = Answer::of(made.unwrap());
+        let (mut answer, _) = Answer::of(made.unwrap());
+        answer.chunks[0].vector = Some(vec![1.0]);
+        answer.record.stub = true;
         let line = serde_json::to_string(&Ok::<_, ParseError>(answer)).unwrap();
         let got = ask(
-            &child(&format!("cat >/dev/null; echo '{line}'"), 5_000),
+            &child(&format!("cat >/dev/null; echo '{line}'"), 60_000),
             b"Wine.",
         )
         .unwrap();
         assert_eq!((&got.record.key[..], &got.record.user[..]), ("k", ""));
         assert_eq!(got.record.filename.as_deref(), Some("a.txt"));
         assert_eq!(got.original, b"Wine.");
+        assert!(got.chunks.iter().all(|chunk| chunk.vector.is_none()));
+        assert!(!got.record.stub);
     }
 
     #[test]
@@ -626,7 +638,8 @@ mod tests {
             }),
         ];
         for (name, script, is_right) in cases {
-            let mut runner = child(script, 1_500);
+            let hangs = script.contains("exec");
+            let mut runner = child(script, if hangs { 1_500 } else { 60_000 });
             runner.limits.text_max = 1 << 10;
             let error = ask(&runner, &large).unwrap_err();
             assert!(is_right(&error), "{name}: {error:?}");

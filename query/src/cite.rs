@@ -42,6 +42,24 @@ pub struct Citation {
     pub link: String,
 }
 
+impl Citation {
+    /// The public key of the chunk that is cited, as the link has it.
+    pub fn chunk(&self) -> String {
+        let coded = self.link.rsplit("/chunk/").next().unwrap_or_default();
+        let mut bytes = Vec::with_capacity(coded.len());
+        let mut rest = coded.bytes();
+        while let Some(byte) = rest.next() {
+            let digits = (byte == b'%').then(|| [rest.next(), rest.next()]);
+            let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+            bytes.push(match digits.map(|[high, low]| (digit(high), digit(low))) {
+                Some((Some(high), Some(low))) => (high * 16 + low) as u8,
+                _ => byte,
+            });
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
 /// The citation of `chunk` in `document`.
 ///
 /// The label names the place (page, slide, time or lines, the first of these that is known) and the
@@ -251,6 +269,23 @@ mod tests {
             location,
             section_title: title.map(str::to_owned),
             ..ChunkRecord::default()
+        }
+    }
+
+    #[test]
+    fn a_citation_leads_back_to_the_key_of_its_chunk() {
+        for (key, collection) in [("a/b c.pdf", ""), ("100 %-Größe#1.md", "notes"), ("", "")] {
+            let document = DocumentRecord {
+                key: key.into(),
+                collection: collection.into(),
+                ..DocumentRecord::default()
+            };
+            let chunk = ChunkRecord {
+                suffix: 12,
+                ..ChunkRecord::default()
+            };
+            let want = chunk_key(&document, 12).to_string();
+            assert_eq!(cite(&document, &chunk).chunk(), want);
         }
     }
 

@@ -53,9 +53,9 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
     )[0];
     let best = &answer["hits"][0];
     assert_eq!(best["document"], "transactions.pdf");
-    assert_eq!(best["citation"]["pages"], serde_json::json!([5, 6]));
+    assert_eq!(best["citation"]["page"], 5);
     let label = best["citation"]["label"].as_str().unwrap();
-    assert_eq!(label, "Pages 5–6, 4.3 When the flush reports an error");
+    assert_eq!(label, "Page 5, 4.3 When the flush reports an error");
     assert!(best["parent"]["text"].as_str().unwrap().len() >= best["text"].as_str().unwrap().len());
     assert!(answer["context"]["tokens"].as_u64().unwrap() <= 300);
     assert!(

@@ -42,6 +42,8 @@ const BATCH_BYTES: u64 = 1 << 20;
 const AHEAD_FILES_MAX: usize = 4 * BATCH_FILES;
 /// Bytes of these, and of the documents that were made of them, above which no other is begun.
 const AHEAD_BYTES_MAX: u64 = 64 << 20;
+/// Bytes that a file at work counts for at least: what comes of it may be larger than it is.
+const WORK_BYTES: u64 = 4 << 20;
 /// Bytes of documents with which a transaction is full: a small archive may hold much.
 const BATCH_SIZE_MAX: usize = 16 << 20;
 
@@ -153,7 +155,8 @@ pub enum IngestError {
     Database(#[from] locidb::Error),
 }
 
-/// Stores files and the files in folders, which are walked without hidden ones.
+/// Stores files and the files in folders, which are walked without hidden ones and without stores.
+/// When `reporter` stops it, `runner` is stopped for good: give the next call another one.
 ///
 /// # Errors
 /// [`IngestError`]; a file that fails is reported as an outcome and does not stop the others.
@@ -209,13 +212,16 @@ fn store_files(
     };
     let work = Work {
         items: files,
-        weight: |file: &Found| file.len,
+        weight: |file: &Found| file.len.max(WORK_BYTES),
         work: |file: &Found| worker.prepare(file),
         result_weight: |prepared: &Prepared| prepared.size() as u64,
     };
     let flow = in_order(&work, &bounds, idle, |prepared| {
         let flow = shelf.take(prepared);
         done.store(shelf.done, Ordering::Relaxed);
+        if flow.is_break() {
+            worker.runner.stop();
+        }
         flow
     });
     if let Some(error) = shelf.failed {
@@ -279,6 +285,7 @@ fn walk(folder: &Path, files: &mut Vec<Found>) {
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .hidden(true)
+        .filter_entry(|entry| !is_store(entry.path()))
         .sort_by_file_path(Path::cmp)
         .build();
     for entry in walk {
@@ -307,6 +314,11 @@ fn walk(folder: &Path, files: &mut Vec<Found>) {
         };
         files.push(found);
     }
+}
+
+/// Whether a folder is a store, perhaps the very one that is written to.
+fn is_store(folder: &Path) -> bool {
+    folder.join("loci.redb").is_file()
 }
 
 /// A file that was given or found twice under one key is stored once.
@@ -371,7 +383,9 @@ impl<'w> Worker<'w> {
     ) -> Result<Self, locidb::Error> {
         let of_store = database.settings()?;
         let settings = build_settings(&of_store, options);
-        let parser = settings.signature();
+        // A file that was told to be something else is made anew.
+        let kind = options.kind.map(|kind| format!(" kind={}", kind.name()));
+        let parser = settings.signature() + kind.as_deref().unwrap_or_default();
         let embed = options.embed.unwrap_or(of_store.embed_levels);
         Ok(Worker {
             database,
@@ -486,6 +500,7 @@ impl Worker<'_> {
             return Err("there is no text in it".into());
         }
         document.record.embed = self.embed;
+        document.record.parser.clone_from(&self.parser);
         Ok(Some(Box::new(document)))
     }
 
@@ -812,6 +827,81 @@ mod tests {
             stored.iter().any(|&done| 0 < done && done < 8),
             "{stored:?}"
         );
+    }
+
+    /// Makes documents, but for those called `slow`, which take until it is stopped.
+    #[derive(Default)]
+    struct Slow(AtomicU64);
+
+    impl ParseRunner for Slow {
+        fn document(
+            &self,
+            kind: Kind,
+            bytes: Vec<u8>,
+            source: Source,
+            settings: &document::Settings,
+        ) -> Result<NewDocument, crate::parse::ParseError> {
+            while source.key.starts_with("slow") {
+                if self.0.load(Ordering::Relaxed) > 0 {
+                    return Err(crate::parse::ParseError::Stopped);
+                }
+                std::thread::yield_now();
+            }
+            InProcess::default().document(kind, bytes, source, settings)
+        }
+
+        fn bytes_max(&self) -> usize {
+            usize::MAX
+        }
+
+        fn stop(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn an_ingest_that_is_stopped_after_a_batch_waits_for_no_parser() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = folder.path().join("files");
+        fs::create_dir(&files).unwrap();
+        fs::write(files.join("a.md"), "# A\n\nWater.\n").unwrap();
+        // A batch of its own.
+        fs::write(files.join("slow.md"), "Wine. ".repeat(1 << 18)).unwrap();
+        let database = Database::open(folder.path().join("store")).unwrap();
+        let options = IngestOptions {
+            jobs: 2,
+            ..IngestOptions::default()
+        };
+        let stop = StopAfter::new(1);
+        let summary = ingest(&database, &[files], &options, &Slow::default(), &stop).unwrap();
+        assert!(summary.interrupted);
+        assert_eq!((summary.added, summary.failed), (1, 0));
+    }
+
+    #[test]
+    fn a_store_in_a_folder_is_no_file_of_it_and_another_kind_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(
+            folder.path().join("a.txt"),
+            "User: Water?\n\nAssistant: Wine.\n",
+        )
+        .unwrap();
+        let database = Database::open(folder.path().join("store")).unwrap();
+        let run = |kind| {
+            let options = IngestOptions {
+                kind,
+                ..IngestOptions::default()
+            };
+            let paths = [folder.path().to_path_buf()];
+            let reporter = StopAfter::new(u64::MAX);
+            let runner = InProcess::default();
+            ingest(&database, &paths, &options, &runner, &reporter).unwrap()
+        };
+        let first = run(None);
+        assert_eq!((first.added, first.failed), (1, 0));
+        assert_eq!(run(None).unchanged, 1);
+        assert_eq!(run(Some(Kind::Chat)).updated, 1);
+        assert_eq!(run(Some(Kind::Chat)).unchanged, 1);
     }
 
     #[test]

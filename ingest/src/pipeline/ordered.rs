@@ -16,6 +16,9 @@ use parking_lot::{Condvar, Mutex};
 /// How often `idle` is asked while nothing is to be taken.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
+/// Threads that work at most.
+const JOBS_MAX: usize = 256;
+
 /// How much is done at a time.
 pub(super) struct Bounds {
     /// Threads that work.
@@ -70,14 +73,14 @@ pub(super) fn in_order<T: Sync, R: Send>(
         room: Condvar::new(),
     };
     std::thread::scope(|scope| {
+        // However this ends, threads that wait for room are told.
+        let _over = Over(&desk, false);
         let (sender, done) = channel();
-        for _ in 0..bounds.jobs.clamp(1, work.items.len().max(1)) {
+        for _ in 0..bounds.jobs.min(work.items.len()).clamp(1, JOBS_MAX) {
             let (desk, sender) = (&desk, sender.clone());
             scope.spawn(move || desk.run(&sender));
         }
         drop(sender);
-        // However this ends, threads that wait for room are told.
-        let _over = Over(&desk, false);
         let mut early = BTreeMap::new();
         for at in 0..work.items.len() {
             let result = loop {
@@ -197,7 +200,9 @@ mod tests {
             let work = Work {
                 result_weight: |&(item, _)| item / 2,
                 ..work(&items, |&item: &u64| {
-                    let ahead = begun.fetch_add(1, Ordering::SeqCst) - ended.load(Ordering::SeqCst);
+                    let before = begun.fetch_add(1, Ordering::SeqCst);
+                    // Those that are taken meanwhile make it less, never more.
+                    let ahead = before.saturating_sub(ended.load(Ordering::SeqCst));
                     if item % 3 == 0 {
                         std::thread::yield_now();
                     }

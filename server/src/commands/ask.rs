@@ -77,11 +77,12 @@ fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `Page 3, Deltas  —  Rivers > Deltas  (characters 10–42)`.
+/// `Page 3, Deltas  —  Rivers > Deltas  (rivers.pdf#4, characters 10–42)`.
 fn place(citation: &Citation) -> String {
     let (start, end) = citation.chars;
     let path = citation.path.join(" > ");
-    format!("{}  —  {path}  (characters {start}–{end})", citation.label)
+    let (label, chunk) = (&citation.label, citation.chunk());
+    format!("{label}  —  {path}  ({chunk}, characters {start}–{end})")
 }
 
 fn coverage(critique: &Critique) -> String {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use locidb::{Database, Error, Settings};
+use anyhow::bail;
+use locidb::{Database, EmbedderChoice, Error, Settings};
 use serde_json::json;
 
 use super::{open, open_or_create};
@@ -55,21 +56,39 @@ pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
 
 fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
     let wrong = |error: Error| WrongCall(error.to_string());
-    let model = database.settings()?.with(key, value).map_err(wrong)?.model;
-    if key != "model" || model.is_empty() {
-        return Ok(database.set(key, value).map_err(wrong)?);
+    let wanted = database.settings()?.with(key, value).map_err(wrong)?;
+    let is_builtin = wanted.embedder == EmbedderChoice::Builtin;
+    let switched = match key {
+        "model" if !wanted.model.is_empty() => {
+            if !Path::new(&wanted.model).is_dir() {
+                let why = format!("model: there is no folder {}", wanted.model);
+                return Err(WrongCall(why).into());
+            }
+            eprintln!(
+                "loci: embedding all text with the model; searches use what there is until that is done"
+            );
+            database.use_model(&wanted.model, &Bar::new())
+        }
+        // Fitted before the other space is given up, so that there are vectors all the while.
+        "embedder" | "model" if is_builtin && database.stats().space.is_some() => {
+            database.refit(&Bar::new())
+        }
+        _ => Ok(()),
+    };
+    match switched {
+        Err(Error::Interrupted) => bail!("stopped; run the same command again to go on"),
+        other => other?,
     }
-    if !Path::new(&model).is_dir() {
-        return Err(WrongCall(format!("model: there is no folder {model}")).into());
+    match key {
+        "model" if !wanted.model.is_empty() => Ok(()),
+        _ => Ok(database.set(key, value).map_err(wrong)?),
     }
-    // All text is embedded by it: that takes a while, can be stopped, and goes on when the command is run again.
-    Ok(database.use_model(model, &Bar::new())?)
 }
 
 fn unknown(key: &str) -> WrongCall {
     let names: Vec<String> = Settings::default().to_map().keys().cloned().collect();
     WrongCall(format!(
-        "there is no setting {key:?}; there are {}",
+        "there is no setting {key:?}; there are chunk_preset, {}",
         names.join(", ")
     ))
 }
