@@ -300,6 +300,7 @@ pub(crate) fn calls_for_verb(word: &str) -> bool {
             | "would"
             | "shall"
             | "should"
+            | "may"
             | "might"
             | "must"
             | "cannot"

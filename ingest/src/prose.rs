@@ -182,6 +182,12 @@ impl Word<'_> {
         self.surface.starts_with(char::is_uppercase)
     }
 
+    /// Whether a verb may come next, as it does behind `to`, a modal verb or a pronoun. `May` is a
+    /// month.
+    pub(crate) fn calls_for_verb(&self) -> bool {
+        self.surface != "May" && lexicon::calls_for_verb(&self.surface.to_lowercase())
+    }
+
     /// Whether it is all capitals (with digits, or a plural s), two letters or more.
     pub fn is_acronym(&self) -> bool {
         let core = self.surface.strip_suffix('s').unwrap_or(self.surface);

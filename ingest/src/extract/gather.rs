@@ -207,7 +207,7 @@ fn is_inside(word: &Word<'_>, usage: &Usage) -> bool {
 
 /// Leaves out the first word of a run where it is a verb that the word before calls for.
 fn after_auxiliary<'w, 'a>(before: Option<&Word<'_>>, run: &'w [Word<'a>]) -> &'w [Word<'a>] {
-    let called = before.is_some_and(|w| lexicon::calls_for_verb(&w.surface.to_lowercase()));
+    let called = before.is_some_and(Word::calls_for_verb);
     match run {
         [first, rest @ ..]
             if called && !first.gap_before && lexicon::is_verb(&first.surface.to_lowercase()) =>

@@ -181,10 +181,10 @@ impl Usage {
 
     fn count(&mut self, words: &[Word<'_>], i: usize, word: &Word<'_>) {
         let lower = |w: &Word<'_>| w.surface.to_lowercase();
-        let before = i
-            .checked_sub(1)
-            .map(|p| lower(&words[p]))
-            .filter(|_| !word.gap_before);
+        let before = i.checked_sub(1).map(|p| &words[p]);
+        let before = before.filter(|_| !word.gap_before);
+        let is_called = before.is_some_and(Word::calls_for_verb);
+        let before = before.map(lower);
         let after = words.get(i + 1).filter(|next| !next.gap_before).map(lower);
         let uses = self.0.entry(lower(word)).or_default();
         if i > 0 {
@@ -195,7 +195,7 @@ impl Usage {
         let after = after.as_deref().unwrap_or("");
         let nominal = lexicon::is_determiner(before) && before != "that"
             || matches!(before, "of" | "between" | "per");
-        let verbal = lexicon::calls_for_verb(before) && before != "that";
+        let verbal = is_called && before != "that";
         let object = lexicon::is_determiner(after)
             && !matches!(after, "that" | "such" | "both" | "all" | "no")
             || matches!(after, "it" | "them" | "us" | "him");
@@ -247,5 +247,22 @@ impl Usage {
     pub(crate) fn is_proper(&self, lower: &str) -> bool {
         let uses = self.of(lower);
         uses.capital_inside > 0 && uses.lower_inside * 4 <= uses.capital_inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prose;
+
+    #[test]
+    fn a_word_behind_may_is_a_verb_and_behind_the_month_none() {
+        let verbs = |text: &str| {
+            let usage = Usage::new(&[prose::words(text)]);
+            usage.of("overflow").verb
+        };
+        assert_eq!(verbs("The heap may overflow."), 1);
+        assert_eq!(verbs("The heap MAY overflow."), 1);
+        assert_eq!(verbs("It was the May overflow."), 0);
     }
 }
