@@ -83,11 +83,12 @@ impl Sentence {
 
     /// Whether one of these words labels it: `Theorem 2.1.`, `Example:`.
     pub(super) fn is_labelled(&self, labels: &[&str]) -> bool {
-        let rest = labels
-            .iter()
-            .find_map(|label| self.lower.strip_prefix(label));
-        let rest = rest.map(str::trim_start).unwrap_or_default();
-        rest.starts_with(|c: char| c.is_numeric() || c == ':' || c == '.')
+        // Of labels such as `example` and `examples`, any may be followed by what makes it one.
+        labels.iter().any(|label| {
+            let rest = self.lower.strip_prefix(label).unwrap_or_default();
+            let rest = rest.trim_start();
+            rest.starts_with(|c: char| c.is_numeric() || c == ':' || c == '.')
+        })
     }
 
     pub(super) fn visible_words(&self) -> impl Iterator<Item = &str> {
@@ -212,11 +213,13 @@ mod tests {
         for (text, is_labelled) in [
             ("Example 2.3 A ball falls.", true),
             ("Example: a ball falls.", true),
+            ("Examples: a ball falls.", true),
+            ("Examples. A ball falls.", true),
             ("Examples abound.", false),
             ("Example code follows.", false),
         ] {
             assert_eq!(
-                sentence(text).is_labelled(&["example"]),
+                sentence(text).is_labelled(&["example", "examples"]),
                 is_labelled,
                 "{text}"
             );
