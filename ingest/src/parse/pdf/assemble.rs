@@ -44,7 +44,10 @@ pub(super) fn write(
         writer.start = writer.text.len();
         match draft.sort {
             Sort::Code => writer.code(&draft.lines),
-            Sort::Table => writer.text += &markdown(&table::rows(&draft.lines)).unwrap_or_default(),
+            Sort::Table => {
+                let rows = table::rows(&draft.lines, limits)?;
+                writer.text += &markdown(&rows).unwrap_or_default();
+            }
             _ => writer.prose(&draft.lines, &words),
         }
         let range = writer.range();

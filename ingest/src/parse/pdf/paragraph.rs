@@ -22,6 +22,8 @@ const INDENT: f32 = 0.7;
 const SHORT_SHARE: f32 = 0.12;
 /// Lines with wide gaps that make a table.
 const TABLE_LINES_MIN: usize = 3;
+/// Cells of one line of a table. Each is compared with all columns.
+pub(super) const COLUMNS_MAX: usize = 500;
 /// How far cells of one column may begin apart, in points.
 const ALIGNED: f32 = 2.0;
 /// Drafts that may stand between two halves of a sentence.
@@ -101,7 +103,7 @@ pub(super) fn drafts(lines: Vec<Line>, facts: &Facts) -> Vec<Draft> {
 }
 
 fn is_tabular(line: &Line) -> bool {
-    line.cell_count() > 1 && !is_list_item(&line.text()) && !is_code(line)
+    (2..=COLUMNS_MAX).contains(&line.cell_count()) && !is_list_item(&line.text()) && !is_code(line)
 }
 
 /// A long cell leaves a narrow gap after it; the next cell tells itself by where it begins.

@@ -5,6 +5,7 @@
 //! what stands above it there.
 
 use super::layout::{Gap, Line};
+use crate::parse::{Limits, ParseError};
 
 /// Longest distance of a line that goes on with a cell, in type sizes.
 const WRAPPED_LEADING: f32 = 1.6;
@@ -17,8 +18,11 @@ struct Cell {
     text: String,
 }
 
-/// The rows of a table, all equally long.
-pub(super) fn rows(lines: &[Line]) -> Vec<Vec<String>> {
+/// The rows of a table, all equally long. Fails where they would be more text than is allowed.
+pub(super) fn rows(lines: &[Line], limits: &Limits) -> Result<Vec<Vec<String>>, ParseError> {
+    let width = lines.iter().map(Line::cell_count).max().unwrap_or(0);
+    // A cell without text is three bytes of it: each row is filled up to the widest.
+    limits.check_text(lines.len().saturating_mul(width).saturating_mul(3))?;
     let cells: Vec<Vec<Cell>> = lines.iter().map(cells).collect();
     let columns = columns(&cells);
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -36,7 +40,7 @@ pub(super) fn rows(lines: &[Line]) -> Vec<Vec<String>> {
             _ => rows.push(row),
         }
     }
-    rows
+    Ok(rows)
 }
 
 /// Whether a line of one cell may go on with one of the line above it.

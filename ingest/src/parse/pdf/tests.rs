@@ -115,7 +115,7 @@ fn picture() -> String {
     )
 }
 
-fn write(objects: &[(usize, String)]) -> Vec<u8> {
+pub(super) fn write(objects: &[(usize, String)]) -> Vec<u8> {
     let mut bytes = "%PDF-1.4\n".to_owned();
     let size = objects
         .iter()
@@ -716,4 +716,63 @@ fn a_running_header_names_the_book_on_one_side_and_the_chapter_on_the_other() {
     assert!(!document.text.contains("Book"), "{}", document.text);
     assert!(!document.text.contains("On "), "{}", document.text);
     assert_eq!(document.blocks.len(), 4);
+}
+
+/// A line of so many cells of one letter.
+fn line_of_cells(count: usize, base: f32) -> Line {
+    let cell = |i: usize| layout::Piece {
+        gap: if i > 0 {
+            layout::Gap::Cell
+        } else {
+            layout::Gap::None
+        },
+        x0: 30.0 * i as f32,
+        x1: 30.0 * i as f32 + 5.0,
+        style: page::Style::default(),
+        text: "a".to_owned(),
+    };
+    Line {
+        page: 1,
+        page_size: (1e6, 1e6),
+        flow: (0, 0),
+        column: (0.0, 1e6),
+        x0: 0.0,
+        x1: 30.0 * count as f32,
+        top: base - 8.0,
+        bottom: base + 2.0,
+        base,
+        size: 10.0,
+        pieces: (0..count).map(cell).collect(),
+    }
+}
+
+#[test]
+fn a_table_that_would_be_more_text_than_is_allowed_is_refused_before_it_is_made() {
+    let mut lines = vec![line_of_cells(500, 0.0)];
+    lines.extend((1..20).map(|i| line_of_cells(2, 12.0 * i as f32)));
+    let limits = |text_max| Limits {
+        text_max,
+        ..Limits::default()
+    };
+    let rows = table::rows(&lines, &limits(30_000)).unwrap();
+    assert!(rows.len() == 20 && rows.iter().all(|row| row.len() == 500));
+    let refused = table::rows(&lines, &limits(29_999)).unwrap_err();
+    assert!(matches!(refused, ParseError::TooLarge { .. }), "{refused}");
+}
+
+#[test]
+fn lines_of_more_cells_than_a_table_has_columns_are_prose() {
+    let facts = Facts {
+        body_size: 10.0,
+        leading: 1.2,
+    };
+    for (columns, is_table) in [
+        (paragraph::COLUMNS_MAX, true),
+        (paragraph::COLUMNS_MAX + 1, false),
+    ] {
+        let lines = (0..4).map(|i| line_of_cells(columns, 12.0 * i as f32));
+        let drafts = paragraph::drafts(lines.collect(), &facts);
+        let tables = drafts.iter().filter(|d| d.sort == paragraph::Sort::Table);
+        assert_eq!(tables.count(), usize::from(is_table), "{columns} columns");
+    }
 }
