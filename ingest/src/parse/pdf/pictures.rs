@@ -108,6 +108,9 @@ pub(super) fn read(
             true => on_page(file, index),
             false => None,
         }));
+        if found.is_err() {
+            effort.fail();
+        }
         seen.extend(found.ok().flatten().unwrap_or_default());
     }
     let mut repeats: HashMap<[i64; 7], usize> = HashMap::new();
