@@ -104,23 +104,23 @@ fn is_roman(number: &str) -> bool {
 }
 
 /// Reads chapter and section off a heading path, outermost first.
+///
+/// The chapter is the innermost heading that says it is one. The section stands below it: the innermost heading with a
+/// number, else the innermost. Directly under a chapter there is none; what stands above it, such as the title of the
+/// book, is never the section.
 pub(crate) fn place(path: &[String]) -> Place {
     let parsed: Vec<Numbered> = path.iter().map(|heading| parse(heading)).collect();
-    let numbered = |n: &&Numbered| n.number.is_some() && !n.is_chapter;
-    let section = parsed
-        .iter()
-        .rev()
-        .find(numbered)
-        .or_else(|| parsed.iter().rev().find(|n| !n.is_chapter));
+    let chapter_at = parsed.iter().rposition(|n| n.is_chapter);
+    let below = &parsed[chapter_at.map_or(0, |at| at + 1)..];
+    let section = below.iter().rfind(|n| n.number.is_some()).or(below.last());
     let section_number = section.and_then(|s| s.number.clone());
     let major = section_number
         .as_deref()
         .and_then(|n| n.split_once('.'))
         .map(|(major, _)| major);
     let is_major = |n: &&Numbered| major.is_some() && n.number.as_deref() == major;
-    let chapter = parsed
-        .iter()
-        .find(|n| n.is_chapter)
+    let chapter = chapter_at
+        .map(|at| &parsed[at])
         .or_else(|| parsed.iter().find(is_major));
     let title = |n: &Numbered| (!n.title.is_empty()).then(|| n.title.clone());
     Place {
@@ -198,5 +198,32 @@ mod tests {
         );
         assert_eq!(shown(&["3.2 Functions"]), ["3", "", "3.2", "Functions"]);
         assert_eq!(shown(&[]), ["", "", "", ""]);
+    }
+
+    #[test]
+    fn what_stands_above_a_chapter_is_no_section_of_it() {
+        let cases: &[(&[&str], Option<&str>, Option<&str>)] = &[
+            (&["A Book", "Chapter V Ice"], Some("Ice"), None),
+            (
+                &["A Book", "Chapter V Ice", "Skates"],
+                Some("Ice"),
+                Some("Skates"),
+            ),
+            (&["1 A Book", "Chapter V Ice"], Some("Ice"), None),
+            (&["Part I Snow", "Chapter V Ice"], Some("Ice"), None),
+            (
+                &["Part I Snow", "Winter", "Chapter V Ice", "5.1 Skates"],
+                Some("Ice"),
+                Some("Skates"),
+            ),
+            (&["A Book", "Preface"], None, Some("Preface")),
+            (&["A Book"], None, Some("A Book")),
+        ];
+        for (path, chapter, section) in cases {
+            let path: Vec<String> = path.iter().map(|s| (*s).to_owned()).collect();
+            let got = place(&path);
+            assert_eq!(got.chapter_title.as_deref(), *chapter, "{path:?}");
+            assert_eq!(got.section_title.as_deref(), *section, "{path:?}");
+        }
     }
 }
