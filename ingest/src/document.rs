@@ -13,7 +13,7 @@ use crate::{about, cite, related, sentences};
 
 /// Version of chunking, classification and extraction. A change of what they make of a file raises
 /// it, and documents made by an older version are made again when their file is next ingested.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// Where a file came from and whose it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ pub fn build(
         .title
         .clone()
         .filter(|t| !t.trim().is_empty())
-        .or_else(|| first_heading(&parsed));
+        .or_else(|| heading_title(&parsed));
     let title = title.or_else(|| source.filename.as_deref().map(|name| stem(name).to_owned()));
     let ParsedDocument {
         file_type,
@@ -214,17 +214,11 @@ fn summary(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Option<String> {
     sections.find_map(|record| record.summary.clone())
 }
 
-fn first_heading(parsed: &ParsedDocument) -> Option<String> {
-    let headings = parsed.blocks.iter().filter_map(|block| match block.kind {
-        BlockKind::Heading(level) => Some((level, block)),
-        _ => None,
-    });
-    let (_, first) = headings.min_by_key(|(level, block)| (*level, block.range.start))?;
-    Some(prose::visible(
-        &parsed.text[first.range.clone()],
-        parsed.file_type,
-    ))
-    .filter(|title| !title.is_empty())
+/// The words of the heading above all others, where there is one.
+fn heading_title(parsed: &ParsedDocument) -> Option<String> {
+    let heading = parse::title_heading(&parsed.text, &parsed.blocks)?;
+    let title = prose::visible(&parsed.text[heading.range.clone()], parsed.file_type);
+    (!title.is_empty()).then_some(title)
 }
 
 /// A file's name without its folder and ending.
@@ -295,6 +289,34 @@ mod tests {
         let made = build(rendered, Vec::new(), source, &Settings::default());
         assert_eq!(made.text.as_deref(), Some(text));
         assert_eq!(made.record.title.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_document_of_equal_headings_goes_by_its_file() {
+        let title = |text: &str, at: [usize; 2]| {
+            let block = |range: std::ops::Range<usize>| Block {
+                kind: BlockKind::Heading(1),
+                range,
+                ..Block::default()
+            };
+            let parsed = ParsedDocument {
+                text: text.into(),
+                blocks: vec![block(0..at[0]), block(at[1]..text.len())],
+                ..ParsedDocument::default()
+            };
+            let source = Source {
+                key: "k".into(),
+                filename: Some("a/questions.jsonl".into()),
+                ..Source::default()
+            };
+            build(parsed, Vec::new(), source, &Settings::default())
+                .record
+                .title
+        };
+        let questions = "Question 101\n\nQuestion 102";
+        assert_eq!(title(questions, [12, 14]).as_deref(), Some("questions"));
+        let chapters = "Chapter 1: Ice\n\nChapter 2: Snow";
+        assert_eq!(title(chapters, [14, 16]).as_deref(), Some("questions"));
     }
 
     #[test]

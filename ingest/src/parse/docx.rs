@@ -12,7 +12,7 @@ use locidb::storage::records::FileType;
 
 use super::office::{self, Package};
 use super::writer::Writer;
-use super::{Kind, Limits, ParseError};
+use super::{Kind, Limits, ParseError, title_heading};
 use crate::tree::{Block, BlockKind, ParsedDocument};
 use body::{Code, Reader, State};
 use field::Fields;
@@ -77,7 +77,8 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         ..ParsedDocument::default()
     };
     if document.title.is_none() {
-        document.title = first_heading(&document);
+        let heading = title_heading(&document.text, &document.blocks);
+        document.title = heading.map(|block| document.text[block.range.clone()].to_owned());
     }
     office::apply(properties, &mut document);
     Ok(document)
@@ -99,15 +100,6 @@ fn settle_titles(blocks: &mut [Block]) {
             *level += u8::from(*level == TITLE_LEVEL || is_deeper);
         }
     }
-}
-
-/// The first heading, where it stands before all else or is the only one of its level.
-fn first_heading(document: &ParsedDocument) -> Option<String> {
-    let is_top = |block: &&Block| block.kind == BlockKind::Heading(1);
-    let mut tops = document.blocks.iter().filter(is_top);
-    let first = tops.next()?;
-    let is_title = first.range.start == 0 || tops.next().is_none();
-    is_title.then(|| document.text[first.range.clone()].to_owned())
 }
 
 #[cfg(test)]

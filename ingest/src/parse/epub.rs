@@ -12,8 +12,8 @@ use locidb::storage::records::FileType;
 use super::archive::{Archive, resolve};
 use super::office::node::{attribute, child, children, outermost};
 use super::pictures::Pictures;
-use super::{Kind, Limits, ParseError, xml};
-use crate::tree::{BlockKind, ParsedDocument};
+use super::{Kind, Limits, ParseError, title_heading, xml};
+use crate::tree::ParsedDocument;
 use book::Book;
 use contents::Contents;
 use page::Pages;
@@ -62,15 +62,10 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         ..ParsedDocument::default()
     };
     if document.title.is_none() {
-        document.title = first_heading(&document);
+        let heading = title_heading(&document.text, &document.blocks);
+        document.title = heading.map(|block| document.text[block.range.clone()].to_owned());
     }
     Ok(document)
-}
-
-fn first_heading(document: &ParsedDocument) -> Option<String> {
-    let mut blocks = document.blocks.iter();
-    let heading = blocks.find(|block| matches!(block.kind, BlockKind::Heading(_)))?;
-    Some(document.text[heading.range.clone()].to_owned())
 }
 
 /// The files of a book.

@@ -6,6 +6,8 @@
 //! | `Section 3.2 Title`, `3.2 Title`, `A.1 Title` | count of its numbers |
 //! | `3 Title`, `3. Title`, `IV. Title` | 1, and weak: a list item looks the same |
 
+use crate::tree::{Block, BlockKind};
+
 /// A line that may be a heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Numbered {
@@ -52,6 +54,28 @@ pub(super) fn numbered(line: &str) -> Option<Numbered> {
             })
         }
     }
+}
+
+/// The heading that names a document which states no title: the only one of the highest level.
+///
+/// A heading with others on its level is a part among parts, and so is one with a number, such as `1 Introduction`. Only
+/// a file that opens with its one `Chapter 3: Title` is that chapter.
+pub(crate) fn title_heading<'b>(text: &str, blocks: &'b [Block]) -> Option<&'b Block> {
+    let headings = || {
+        blocks.iter().filter_map(|block| match block.kind {
+            BlockKind::Heading(level) => Some((level, block)),
+            _ => None,
+        })
+    };
+    let top = headings().map(|(level, _)| level).min()?;
+    let mut tops = headings().filter(|(level, _)| *level == top);
+    let (_, first) = tops.next()?;
+    let is_lone = tops.next().is_none();
+    let is_part = numbered(&text[first.range.clone()]).is_some_and(|number| {
+        let is_chapter = number.is_strong && number.level == 1;
+        !is_chapter || blocks[0].range.start != first.range.start
+    });
+    (is_lone && !is_part).then_some(first)
 }
 
 /// Whether a lone line reads as a title: it begins with a capital or digit, holds a word, and does
@@ -119,6 +143,41 @@ fn split_word(text: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_heading_among_others_of_its_level_is_no_title() {
+        let cases: &[(&[(u8, &str)], Option<&str>)] = &[
+            (&[(1, "Ducks"), (2, "Feet"), (2, "Wings")], Some("Ducks")),
+            (&[(2, "Note"), (1, "Ducks")], Some("Ducks")),
+            (&[(2, "Ducks"), (3, "Feet")], Some("Ducks")),
+            (&[(1, "Feet"), (1, "Wings")], None),
+            (&[(1, "Ducks"), (2, "Feet"), (1, "Index")], None),
+            (&[(1, "Chapter 1: Feet"), (1, "Chapter 2: Wings")], None),
+            (
+                &[(1, "Chapter 1: Feet"), (2, "Toes")],
+                Some("Chapter 1: Feet"),
+            ),
+            (&[(2, "Note"), (1, "Chapter 1: Feet")], None),
+            (&[(1, "1 Introduction"), (2, "Toes")], None),
+            (&[], None),
+        ];
+        for (headings, want) in cases {
+            let mut text = String::new();
+            let mut blocks = Vec::new();
+            for (level, heading) in *headings {
+                let start = text.len();
+                text += heading;
+                blocks.push(Block {
+                    kind: BlockKind::Heading(*level),
+                    range: start..text.len(),
+                    ..Block::default()
+                });
+                text += "\n\n";
+            }
+            let title = title_heading(&text, &blocks).map(|block| &text[block.range.clone()]);
+            assert_eq!(title, *want, "{headings:?}");
+        }
+    }
 
     #[test]
     fn numbering_tells_the_level() {

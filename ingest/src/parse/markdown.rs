@@ -25,7 +25,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::decode::decode_text;
 use super::output::{Blocks, trimmed, trimmed_end};
-use super::{Limits, ParseError};
+use super::{Limits, ParseError, title_heading};
 use crate::tree::{Block, BlockKind, Mark, MarkKind, ParsedDocument};
 use leaf::{Leaf, equations, within_fences};
 
@@ -51,13 +51,17 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     }
     let mut document = ParsedDocument {
         file_type: FileType::Markdown,
-        title: reader.title.map(|range| source[range].to_owned()),
         text_is_original: decoded.is_original,
         blocks: reader.blocks.finish_shifted(decoded.start),
         ..ParsedDocument::default()
     };
     front_matter::apply(&source[reader.front_matter], &mut document);
     document.text = decoded.text;
+    if document.title.is_none() {
+        let heading = title_heading(&document.text, &document.blocks);
+        let heading = heading.filter(|block| block.kind == BlockKind::Heading(1));
+        document.title = heading.map(|block| document.text[block.range.clone()].to_owned());
+    }
     Ok(document)
 }
 
@@ -92,7 +96,6 @@ struct Reader<'a> {
     spans: Vec<Span>,
     /// The code, front matter or HTML that is being read.
     raw: Option<Raw>,
-    title: Option<Range<usize>>,
     front_matter: Range<usize>,
 }
 
@@ -138,7 +141,6 @@ impl<'a> Reader<'a> {
             leaf: None,
             spans: Vec::new(),
             raw: None,
-            title: None,
             front_matter: 0..0,
         }
     }
@@ -398,9 +400,6 @@ impl<'a> Reader<'a> {
         };
         if range.is_empty() {
             return Ok(());
-        }
-        if self.title.is_none() && block.kind == BlockKind::Heading(1) {
-            self.title = Some(range.clone());
         }
         let text = &self.source[range.clone()];
         self.is_admonition_open = text.starts_with("!!! ") || text.starts_with("??? ");

@@ -42,12 +42,13 @@ mod writer;
 mod xml;
 
 pub use bounds::{Limits, ParseError};
+pub(crate) use heading::title_heading;
 pub use kind::{Kind, detect};
 pub use language::Language;
 
 /// Version of the parsers as a whole. A change of any parser's output raises it, and documents
 /// parsed by an older version are parsed again when their file is next ingested.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// Parses a file within the default [`Limits`].
 ///

@@ -11,7 +11,7 @@ use std::ops::Range;
 use locidb::storage::records::FileType;
 
 use super::decode::decode_text;
-use super::heading::{is_capitals, is_title, numbered};
+use super::heading::{is_capitals, is_title, numbered, title_heading};
 use super::output::{Blocks, trimmed};
 use super::{Limits, ParseError};
 use crate::tree::{BlockKind, ParsedDocument};
@@ -30,9 +30,9 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         add(source, paragraph, next, &mut blocks)?;
     }
     let blocks = blocks.finish_shifted(decoded.start);
-    let title = blocks
-        .first()
-        .filter(|block| block.kind == BlockKind::Heading(1))
+    let first = blocks.first().map(|block| block.range.start);
+    let title = title_heading(&decoded.text, &blocks)
+        .filter(|block| Some(block.range.start) == first && block.kind == BlockKind::Heading(1))
         .map(|block| decoded.text[block.range.clone()].to_owned());
     Ok(ParsedDocument {
         file_type: FileType::Text,

@@ -434,7 +434,12 @@ fn a_document_states_what_it_is() {
         [("keywords".to_owned(), "a, b".to_owned())]
     );
     let titles = [
-        ([p("1", "A"), p("1", "B")].concat(), Some("A")),
+        ([p("1", "A"), p("1", "B")].concat(), None),
+        ([p("1", "A"), p("2", "B"), p("2", "C")].concat(), Some("A")),
+        (
+            [p("1", "CHAPTER 1 – A"), p("1", "CHAPTER 2 – B")].concat(),
+            None,
+        ),
         ([p("", "x"), p("1", "A"), p("1", "B")].concat(), None),
         ([p("", "x"), p("1", "A"), p("2", "B")].concat(), Some("A")),
     ];

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::parse::archive::tests::packed;
+use crate::tree::BlockKind;
 
 const CONTAINER: &str =
     "<container><rootfiles><rootfile full-path='O/book.opf'/></rootfiles></container>";

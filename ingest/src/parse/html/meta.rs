@@ -3,6 +3,7 @@
 use scraper::{ElementRef, Html};
 
 use crate::parse::markdown::year;
+use crate::parse::title_heading;
 use crate::tree::{BlockKind, ParsedDocument};
 
 const AUTHOR_KEYS: &[&str] = &["author", "article:author", "citation_author", "dc.creator"];
@@ -96,7 +97,7 @@ fn entries(page: &Html) -> Vec<(String, String)> {
 }
 
 /// The first `h1` where the page's title repeats it (with the site's name, as a rule), else the
-/// stated title, else the first heading.
+/// stated title, else the heading above all others.
 fn title(page: &Html, entries: &[(String, String)], document: &ParsedDocument) -> Option<String> {
     let stated = elements(page, "title")
         .map(|title| collapse(&title.text().collect::<String>()))
@@ -105,15 +106,18 @@ fn title(page: &Html, entries: &[(String, String)], document: &ParsedDocument) -
             let (_, title) = entries.iter().find(|(key, _)| key == "og:title")?;
             Some(title.clone())
         });
-    let heading = document
+    let first = document
         .blocks
         .iter()
         .find(|block| block.kind == BlockKind::Heading(1))
         .and_then(|block| document.text.get(block.range.clone()));
-    match (stated, heading) {
-        (Some(stated), Some(heading)) if stated.contains(heading) => Some(heading.to_owned()),
+    match (stated, first) {
+        (Some(stated), Some(first)) if stated.contains(first) => Some(first.to_owned()),
         (Some(stated), _) => Some(stated),
-        (None, heading) => heading.map(str::to_owned),
+        (None, _) => {
+            let heading = title_heading(&document.text, &document.blocks)?;
+            Some(document.text[heading.range.clone()].to_owned())
+        }
     }
 }
 

@@ -267,6 +267,7 @@ fn the_head_gives_title_authors_and_year() {
         ("<title>A</title><h1>B</h1>", Some("A")),
         ("<meta property='og:title' content=O><h1>B</h1>", Some("O")),
         ("<h1>B</h1>", Some("B")),
+        ("<h1>B</h1>x<h1>C</h1>y", None),
         ("<p>B", None),
     ];
     for (source, want) in titles {

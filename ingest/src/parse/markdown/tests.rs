@@ -162,6 +162,8 @@ fn front_matter_and_the_first_heading_give_the_title() {
     );
     let cases = [
         ("## b\n# A *b*\n", Some("A *b*")),
+        ("# A\n# B\n", None),
+        ("# 1. Ducks\n## Feet\n", None),
         ("## b\n", None),
         ("> # q\n", None),
     ];

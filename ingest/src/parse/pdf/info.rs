@@ -1,5 +1,5 @@
 //! Title and authors: from the file's information dictionary where that is sane, else the title
-//! from the largest type on the first page.
+//! from the largest type on the first page, else from the heading above all others.
 
 use std::collections::HashMap;
 
@@ -23,13 +23,9 @@ pub(super) fn apply(
 ) {
     let info = dictionary(file).unwrap_or_default();
     let entry = |key| text(file, info.get(key)?);
-    document.title = entry("Title").filter(|title| is_title(title)).or_else(|| {
-        let first_heading = drafts.iter().find(|d| matches!(d.sort, Sort::Heading(_)));
-        let heading = first_heading.map(Draft::text);
-        largest_type(drafts, facts)
-            .or(heading)
-            .filter(|title| numbered(title).is_none())
-    });
+    document.title = entry("Title")
+        .filter(|title| is_title(title))
+        .or_else(|| shown_title(drafts, facts).filter(|title| numbered(title).is_none()));
     document.authors = entry("Author").map_or_else(Vec::new, |authors| split(&authors));
     for (key, name) in [("Subject", "subject"), ("Keywords", "keywords")] {
         if let Some(value) = entry(key) {
@@ -70,10 +66,26 @@ fn is_title(title: &str) -> bool {
         && !ENDINGS.iter().any(|ending| lower.ends_with(ending))
 }
 
-/// The largest type on the first page, where it stands out.
+/// The largest type on the first page, where it stands out, else the only heading of the highest level.
+fn shown_title(drafts: &[Draft], facts: &Facts) -> Option<String> {
+    largest_type(drafts, facts).or_else(|| {
+        let top = drafts.iter().filter_map(level).min()?;
+        let mut tops = drafts.iter().filter(|draft| level(draft) == Some(top));
+        let (first, other) = (tops.next()?, tops.next());
+        other.is_none().then(|| first.text())
+    })
+}
+
 fn largest_type(drafts: &[Draft], facts: &Facts) -> Option<String> {
     let title = joined(&drafts[title_drafts(drafts, facts)?]);
     is_title(&title).then_some(title)
+}
+
+fn level(draft: &Draft) -> Option<u8> {
+    match draft.sort {
+        Sort::Heading(level) => Some(level),
+        _ => None,
+    }
 }
 
 /// Authors by `;`, else by `and` and by commas between full names.

@@ -776,3 +776,40 @@ fn lines_of_more_cells_than_a_table_has_columns_are_prose() {
         assert_eq!(tables.count(), usize::from(is_table), "{columns} columns");
     }
 }
+
+#[test]
+fn a_heading_that_does_not_stand_out_among_others_is_no_title() {
+    let chapter = |heading: &str| {
+        let lines = [
+            "Ducks swim on ponds and rivers, and",
+            "they feed on plants below the water.",
+        ];
+        Sheet::default()
+            .put("B", 10.0, 72.0, 700.0, heading)
+            .prose(72.0, 670.0, &lines)
+    };
+    let document = read(&file(&[chapter("On Feet"), chapter("On Wings")], &[], ""));
+    assert_eq!(headings(&document), [(1, "On Feet"), (1, "On Wings")]);
+    assert_eq!(document.title, None);
+}
+
+#[test]
+fn an_older_cipher_is_refused_as_encrypted_and_not_as_damaged() {
+    let ciphers = [
+        "/V 1 /R 2",
+        "/V 2 /R 3 /Length 128",
+        "/V 4 /R 4 /Length 128",
+    ];
+    for cipher in ciphers {
+        let entry =
+            format!("/Encrypt << /Filter /Standard {cipher} /O (x) /U (y) /P -4 >> /ID [(a) (b)]");
+        let bytes = String::from_utf8(ducks(&[])).unwrap();
+        let bytes = bytes.replace("/Root 1 0 R", &format!("/Root 1 0 R {entry}"));
+        let refused = parse_within(Kind::Pdf, bytes.as_bytes(), None, &Limits::default());
+        assert_eq!(
+            refused,
+            Err(ParseError::Encrypted { kind: Kind::Pdf }),
+            "{cipher}"
+        );
+    }
+}
