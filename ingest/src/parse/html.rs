@@ -8,7 +8,7 @@
 //! Pictures that say something are figures, named by the address that the page gives them; their
 //! bytes are elsewhere. Lists of notes are footnotes, lists of works are references.
 //!
-//! The tree is walked with a cursor, never by recursion, and its depth is bounded before it is
+//! The tree is walked with a cursor, never by recursion, and its depth is bounded while it is
 //! built ([`depth`]), because building costs length × depth.
 //!
 //! Start reading at [`main_content`]; the walk is in [`extract`].
@@ -37,8 +37,7 @@ const MAIN_SHARE: usize = 4;
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
     let decoded = decode(bytes)?;
     let source = &decoded.text[decoded.start..];
-    depth::check(source, limits.depth_max)?;
-    let page = Html::parse_document(source);
+    let page = depth::parse(source, limits.depth_max)?;
     let content = main_content(&page, limits)?;
     let mut document = ParsedDocument {
         file_type: FileType::Html,
@@ -52,8 +51,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
 
 /// The text and the blocks of a file of a book: everything visible, and pictures, named as the file names them.
 pub(super) fn book_page(source: &str, limits: &Limits) -> Result<(String, Vec<Block>), ParseError> {
-    depth::check(source, limits.depth_max)?;
-    let page = Html::parse_document(source);
+    let page = depth::parse(source, limits.depth_max)?;
     let content = extract(page.root_element(), Keep::Book, limits)?;
     Ok((content.text, content.blocks))
 }
