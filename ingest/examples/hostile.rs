@@ -88,6 +88,7 @@ fn made() -> Vec<(String, Vec<u8>)> {
         ("unclosed.html".into(), "<b><i><a href=x>".repeat(300_000).into_bytes()),
         ("deep.md".into(), "> ".repeat(200_000).into_bytes()),
         ("deep-list.md".into(), (0..3_000).map(|n| format!("{}- x\n", " ".repeat(n))).collect::<String>().into_bytes()),
+        ("tags.html".into(), "<a ".repeat(1_000_000).into_bytes()),
         ("brackets.md".into(), "[".repeat(1_000_000).into_bytes()),
         ("stars.md".into(), "*_`~".repeat(500_000).into_bytes()),
         ("line.txt".into(), "x".repeat(60 << 20).into_bytes()),
