@@ -69,10 +69,7 @@ pub(super) fn within(what: &str, got: usize, most: usize) -> Result<(), ParseErr
 /// How a file is freed of its password.
 fn how_to_decrypt(kind: Kind) -> &'static str {
     match kind {
-        // A file with an owner's password alone opens everywhere, so its reader may not know of it.
-        Kind::Pdf => {
-            "write it without encryption (qpdf --decrypt IN.pdf OUT.pdf, with --password=… where opening it asks for one; one with an owner's password alone does not)"
-        }
+        Kind::Pdf => "write it without its password (qpdf --decrypt --password=… IN.pdf OUT.pdf)",
         Kind::Docx | Kind::Pptx => {
             "remove its password in the program that wrote it (in Office: File, Info, Protect, Encrypt with Password, and empty it)"
         }
@@ -183,7 +180,6 @@ mod tests {
             let said = ParseError::Encrypted { kind }.to_string();
             assert!(said.contains(program), "{said}");
             assert_eq!(said.contains("qpdf"), kind == Kind::Pdf, "{said}");
-            assert_eq!(said.contains("owner"), kind == Kind::Pdf, "{said}");
         }
     }
 }
