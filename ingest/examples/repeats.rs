@@ -650,7 +650,7 @@ fn main() {
                     if took > most {
                         let what = made.map_or_else(
                             |error| error.to_string(),
-                            |it| format!("{} chunks", it.chunks.len()),
+                            |it| format!("{} chunks", it.document.chunks.len()),
                         );
                         let how = ["in turn", "one then the other"][at];
                         println!(

@@ -18,5 +18,6 @@ pub mod sentences;
 pub mod summary;
 pub mod terms;
 pub mod tree;
+pub mod warnings;
 
 pub use locidb::query::tokens;

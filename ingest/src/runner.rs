@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Always true: whatever a child answers, the document that comes back is that of the source that was
-//! asked for, with the very bytes of the file as its original. The store checks the rest of it.
+//! asked for, with the very bytes of the file as its original, and its warnings are few, short and of plain characters. The
+//! store checks the rest of it.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::{Settings, Source, build};
 use crate::parse::{Kind, Limits, ParseError, parse_within};
 use crate::tree::{ParsedDocument, Reference};
+use crate::warnings::Warnings;
 
 /// The environment variable that carries [`ChildProcess::memory_max`] to the child, in bytes. The
 /// program sets its own limit from it before it calls [`child_main`].
@@ -50,6 +52,15 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 /// How often a child that has closed its output is looked after.
 const REAP_EVERY: Duration = Duration::from_millis(2);
 
+/// What a file became.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Made {
+    /// The document.
+    pub document: NewDocument,
+    /// What of the file is not in it, in sentences: see [`crate::warnings`].
+    pub warnings: Vec<String>,
+}
+
 /// Makes documents of files.
 ///
 /// Two implementations earn the trait: [`InProcess`] for library users who trust their files, and
@@ -65,7 +76,7 @@ pub trait ParseRunner: Send + Sync {
         bytes: Vec<u8>,
         source: Source,
         settings: &Settings,
-    ) -> Result<NewDocument, ParseError>;
+    ) -> Result<Made, ParseError>;
 
     /// A file with more bytes is refused, so that it need not be read.
     fn bytes_max(&self) -> usize;
@@ -104,10 +115,12 @@ impl ParseRunner for InProcess {
         bytes: Vec<u8>,
         source: Source,
         settings: &Settings,
-    ) -> Result<NewDocument, ParseError> {
+    ) -> Result<Made, ParseError> {
         guarded(|| {
-            let parsed = parse_within(kind, &bytes, source.filename.as_deref(), &self.limits)?;
-            Ok(build(parsed, bytes, source, settings))
+            let mut parsed = parse_within(kind, &bytes, source.filename.as_deref(), &self.limits)?;
+            let warnings = std::mem::take(&mut parsed.warnings);
+            let document = build(parsed, bytes, source, settings);
+            Ok(Made { document, warnings })
         })
     }
 
@@ -166,7 +179,7 @@ struct Request {
     settings: Settings,
 }
 
-/// A [`NewDocument`] on its way from a child, without its original.
+/// What a child [`Made`], on its way from it, without the original.
 #[derive(Serialize, Deserialize)]
 struct Answer {
     record: DocumentRecord,
@@ -178,11 +191,13 @@ struct Answer {
     citations: Vec<NewCitation>,
     /// Names of the assets and how long they are: their bytes follow the line, in this order.
     assets: Vec<(String, usize)>,
+    warnings: Vec<String>,
 }
 
 impl Answer {
     /// What is said of a document, and the assets that follow.
-    fn of(document: NewDocument) -> (Answer, Vec<NewAsset>) {
+    fn of(made: Made) -> (Answer, Vec<NewAsset>) {
+        let Made { document, warnings } = made;
         let lens = document.assets.iter();
         let references = document.references.into_iter();
         let answer = Answer {
@@ -194,12 +209,13 @@ impl Answer {
             references: references.map(of_reference).collect(),
             citations: document.citations,
             assets: lens.map(|a| (a.name.clone(), a.bytes.len())).collect(),
+            warnings,
         };
         (answer, document.assets)
     }
 
     /// Reads an answer. Its assets are those that it announces, no more and no fewer.
-    fn read(bytes: &[u8]) -> Result<NewDocument, ParseError> {
+    fn read(bytes: &[u8]) -> Result<Made, ParseError> {
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let (line, mut rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
         let answer: Result<Answer, ParseError> = serde_json::from_slice(line)
@@ -215,7 +231,9 @@ impl Answer {
         if !rest.is_empty() {
             return Err(cut_short());
         }
-        Ok(NewDocument {
+        let mut warnings = Warnings::default();
+        warnings.extend(answer.warnings);
+        let document = NewDocument {
             record: answer.record,
             text: answer.text,
             chunks: answer.chunks,
@@ -225,6 +243,10 @@ impl Answer {
             citations: answer.citations,
             assets,
             ..NewDocument::default()
+        };
+        Ok(Made {
+            document,
+            warnings: warnings.finish(),
         })
     }
 }
@@ -267,7 +289,7 @@ impl ParseRunner for ChildProcess {
         bytes: Vec<u8>,
         source: Source,
         settings: &Settings,
-    ) -> Result<NewDocument, ParseError> {
+    ) -> Result<Made, ParseError> {
         if self.stopped.load(Ordering::Relaxed) {
             return Err(ParseError::Stopped);
         }
@@ -279,7 +301,8 @@ impl ParseRunner for ChildProcess {
             settings: *settings,
         };
         let answer = self.ask(&request, &bytes)?;
-        let mut document = Answer::read(&answer)?;
+        let mut made = Answer::read(&answer)?;
+        let document = &mut made.document;
         let Source {
             key,
             user,
@@ -298,13 +321,13 @@ impl ParseRunner for ChildProcess {
             stub: own.stub,
             ingested_at_ms: own.ingested_at_ms,
             embed: own.embed,
-            ..document.record
+            ..std::mem::take(&mut document.record)
         };
         for chunk in &mut document.chunks {
             chunk.vector = None;
         }
         document.original = bytes;
-        Ok(document)
+        Ok(made)
     }
 
     fn stop(&self) {
@@ -495,6 +518,7 @@ pub fn child_main(stdin: impl Read, stdout: impl Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::warnings::{BYTES_MAX, WARNINGS_MAX};
 
     fn child(script: &str, timeout_ms: u64) -> ChildProcess {
         ChildProcess {
@@ -515,7 +539,7 @@ mod tests {
         }
     }
 
-    fn ask(runner: &ChildProcess, bytes: &[u8]) -> Result<NewDocument, ParseError> {
+    fn ask(runner: &ChildProcess, bytes: &[u8]) -> Result<Made, ParseError> {
         runner.document(Kind::Text, bytes.to_vec(), source(), &Settings::default())
     }
 
@@ -547,9 +571,9 @@ mod tests {
             (Kind::Image, png),
         ];
         for (kind, bytes) in cases {
-            let got = Answer::read(&answer(*kind, bytes)).map(|document| NewDocument {
-                original: bytes.to_vec(),
-                ..document
+            let got = Answer::read(&answer(*kind, bytes)).map(|mut made| {
+                made.document.original = bytes.to_vec();
+                made
             });
             let here = InProcess::default();
             let want = here.document(*kind, bytes.to_vec(), source(), &Settings::default());
@@ -583,12 +607,18 @@ mod tests {
         let (mut answer, _) = Answer::of(made.unwrap());
         answer.chunks[0].vector = Some(vec![1.0]);
         answer.record.stub = true;
+        answer.warnings = vec!["a\u{1b}[2J\n b".repeat(200); 3];
+        answer.warnings.extend((0..100).map(|n| n.to_string()));
         let line = serde_json::to_string(&Ok::<_, ParseError>(answer)).unwrap();
         let got = ask(
-            &child(&format!("cat >/dev/null; echo '{line}'"), 60_000),
+            &child(&format!("cat >/dev/null; printf '%s\\n' '{line}'"), 60_000),
             b"Wine.",
         )
         .unwrap();
+        assert_eq!(got.warnings.len(), WARNINGS_MAX + 1);
+        let is_plain = |it: &String| it.len() <= BYTES_MAX && !it.contains(char::is_control);
+        assert!(got.warnings.iter().all(is_plain));
+        let got = got.document;
         assert_eq!((&got.record.key[..], &got.record.user[..]), ("k", ""));
         assert_eq!(got.record.filename.as_deref(), Some("a.txt"));
         assert_eq!(got.original, b"Wine.");

@@ -42,6 +42,9 @@ pub struct ParsedDocument {
     /// Where its text cites them, ascending, where its format states that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub citations: Vec<InText>,
+    /// What of the file is not in the text, in sentences: see [`crate::warnings`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A run of text that belongs together.

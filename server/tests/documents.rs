@@ -192,6 +192,34 @@ fn files_of_many_kinds_are_found_at_their_place() {
 }
 
 #[test]
+fn what_is_missing_in_a_document_is_told_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let files = folder.path().join("files");
+    let part = "\\documentclass{article}\\begin{document}Ducks swim. \\input{ch/\u{1b}[2Jponds}\\end{document}";
+    write_files(
+        &files,
+        &[("note.md", "# Note\n\nDucks.\n"), ("part.tex", part)],
+    );
+    let files = files.to_str().unwrap();
+    let lines = json(0, &["ingest", "--db", &db, files]);
+    assert_eq!(lines[0].get("warnings"), None);
+    assert_eq!(lines[1]["status"], "added");
+    let told = lines[1]["warnings"].as_array().unwrap();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let said = told[0].as_str().unwrap();
+    assert!(said.contains("(ch/ [2Jponds)"), "{said}");
+    // Told to a person, too, and without what moves the cursor.
+    let shown = text(0, &["ingest", "--db", &db, files, "--force"]);
+    assert!(!shown.contains('\u{1b}'));
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[1].starts_with("updated    part.tex"), "{shown}");
+    assert_eq!(lines[2], format!("           warning: {said}"));
+    let again = json(0, &["ingest", "--db", &db, files]);
+    assert_eq!(again[1]["status"], "unchanged");
+}
+
+#[test]
 fn a_changed_file_is_updated_and_a_vanished_word_is_no_longer_found() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());

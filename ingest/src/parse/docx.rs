@@ -14,6 +14,7 @@ use super::office::{self, Package};
 use super::writer::Writer;
 use super::{Kind, Limits, ParseError, title_heading};
 use crate::tree::{Block, BlockKind, ParsedDocument};
+use crate::warnings::{Warnings, are, counted};
 use body::{Code, Reader, State};
 use field::Fields;
 use notes::Notes;
@@ -64,16 +65,21 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         later: Vec::new(),
         code: Code::default(),
         title: None,
+        hidden: 0,
+        foreign: 0,
     };
     reader.read(tree.root_element())?;
+    let mut warnings = left_out(&reader);
     let (text, mut blocks) = reader.writer.finish();
     settle_titles(&mut blocks);
+    let assets = reader.package.finish(&mut warnings);
     let mut document = ParsedDocument {
         file_type: FileType::Docx,
         title: reader.title.or(properties.title.clone()),
         text,
         blocks,
-        assets: reader.package.finish(),
+        assets,
+        warnings: warnings.finish(),
         ..ParsedDocument::default()
     };
     if document.title.is_none() {
@@ -82,6 +88,25 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     }
     office::apply(properties, &mut document);
     Ok(document)
+}
+
+/// What the walk had to leave out.
+fn left_out(reader: &Reader<'_, '_>) -> Warnings {
+    let mut warnings = Warnings::default();
+    let hidden = reader.hidden + reader.fields.hidden();
+    if hidden > 0 {
+        warnings.add(format!(
+            "a field is never ended and hides {} after it, which are not stored: open the file in Word, delete the field or press Ctrl-A and Ctrl-Shift-F9, and save it",
+            counted(hidden, "character")
+        ));
+    }
+    if reader.foreign > 0 {
+        warnings.add(format!(
+            "{} to be taken in when the document is opened, and not read: open it in Word and save it",
+            are(reader.foreign, "other file")
+        ));
+    }
+    warnings
 }
 
 /// The level that a title has while the others are not known.

@@ -14,6 +14,7 @@ use super::office::node::{attribute, child, children, outermost};
 use super::pictures::Pictures;
 use super::{Kind, Limits, ParseError, title_heading, xml};
 use crate::tree::ParsedDocument;
+use crate::warnings::Warnings;
 use book::Book;
 use contents::Contents;
 use page::Pages;
@@ -49,7 +50,9 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
             pages.read(&mut files, file, &contents)?;
         }
     }
-    let (text, blocks, pictures) = pages.finish();
+    let mut warnings = Warnings::default();
+    book.tell_unread(&mut warnings);
+    let (text, blocks, pictures) = pages.finish(&mut warnings);
     let mut document = ParsedDocument {
         file_type: FileType::Epub,
         title: book.title,
@@ -59,6 +62,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         text,
         blocks,
         assets: pictures,
+        warnings: warnings.finish(),
         ..ParsedDocument::default()
     };
     if document.title.is_none() {

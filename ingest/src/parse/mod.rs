@@ -48,7 +48,7 @@ pub use language::Language;
 
 /// Version of the parsers as a whole. A change of any parser's output raises it, and documents
 /// parsed by an older version are parsed again when their file is next ingested.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// Parses a file within the default [`Limits`].
 ///

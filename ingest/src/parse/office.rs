@@ -5,7 +5,7 @@
 //!
 //! Start reading at [`Package::open`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use roxmltree::Document;
 
@@ -13,6 +13,7 @@ use super::archive::{Archive, resolve};
 use super::pictures::Pictures;
 use super::{Kind, Limits, ParseError, xml};
 use crate::tree::{Asset, ParsedDocument};
+use crate::warnings::{Warnings, listed};
 use node::{attribute, children, is_true};
 
 pub(super) mod chart;
@@ -35,6 +36,8 @@ pub(super) struct Package<'a> {
     /// Names of all parts, by their names in lower case: case does not tell parts apart.
     names: HashMap<String, String>,
     pictures: Pictures,
+    /// Parts that others name and that are not there.
+    missing: BTreeSet<String>,
     kind: Kind,
     limits: &'a Limits,
 }
@@ -68,6 +71,7 @@ impl<'a> Package<'a> {
             names: names.collect(),
             archive,
             pictures: Pictures::new(limits),
+            missing: BTreeSet::new(),
             kind,
             limits,
         })
@@ -86,16 +90,23 @@ impl<'a> Package<'a> {
         xml::decoded(bytes, self.kind, path)
     }
 
-    /// The source of a part; an empty element where there is none.
+    /// The source of a part that another names; an empty element where none is named, or it is not there.
     pub(super) fn source(&mut self, path: Option<&str>) -> Result<String, ParseError> {
-        let bytes = match path {
-            Some(path) => self.archive.read(&self.name(path))?,
+        let source = match path {
+            Some(path) => self.usual(path)?,
             None => None,
         };
-        match (bytes, path) {
-            (Some(bytes), Some(path)) => xml::decoded(bytes, self.kind, path),
-            _ => Ok("<none/>".to_owned()),
+        if let (None, Some(path)) = (&source, path) {
+            self.missing.insert(path.to_owned());
         }
+        Ok(source.unwrap_or_else(nothing))
+    }
+
+    /// The source of a part that may be there.
+    fn usual(&mut self, path: &str) -> Result<Option<String>, ParseError> {
+        let bytes = self.archive.read(&self.name(path))?;
+        let decode = |bytes| xml::decoded(bytes, self.kind, path);
+        bytes.map(decode).transpose()
     }
 
     /// The tree of a part's source.
@@ -108,7 +119,7 @@ impl<'a> Package<'a> {
     pub(super) fn relations(&mut self, path: &str) -> Result<Relations, ParseError> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let place = resolve("", &format!("{folder}/_rels/{name}.rels"));
-        let source = self.source(Some(&place))?;
+        let source = self.usual(&place)?.unwrap_or_else(nothing);
         let tree = self.tree(&source, &place)?;
         let mut relations = HashMap::new();
         for relation in children(tree.root_element(), "Relationship") {
@@ -143,13 +154,19 @@ impl<'a> Package<'a> {
         let relations = self.relations("")?;
         let path = relations.first("core-properties");
         let path = path.unwrap_or("docProps/core.xml");
-        let source = self.source(Some(path))?;
+        let source = self.usual(path)?.unwrap_or_else(nothing);
         Ok(Properties::read(&self.tree(&source, path)?))
     }
 
     /// The pictures that were kept.
-    pub(super) fn finish(self) -> Vec<Asset> {
-        self.pictures.finish()
+    pub(super) fn finish(self, warnings: &mut Warnings) -> Vec<Asset> {
+        if !self.missing.is_empty() {
+            warnings.add(format!(
+                "the file names parts that it does not hold ({}): what they say is not stored; save it again from the program that wrote it",
+                listed(self.missing.iter().map(String::as_str))
+            ));
+        }
+        self.pictures.finish(warnings)
     }
 }
 
@@ -171,6 +188,11 @@ impl Relations {
         paths.sort_unstable();
         paths
     }
+}
+
+/// What stands for a part that is not there.
+fn nothing() -> String {
+    "<none/>".to_owned()
 }
 
 /// Why a compound file is not read. Its directory names its streams in UTF-16.

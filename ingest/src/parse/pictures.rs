@@ -1,18 +1,21 @@
 //! Pictures of an archive that a document shows.
 //!
 //! Always true: each name once, and no more than [`Limits::assets_max`] bytes in all; a picture beyond that, or a
-//! damaged one, is named but not kept.
+//! damaged one, is named but not kept, and a warning says so.
 
 use std::collections::HashSet;
 
 use super::archive::Archive;
 use super::{Limits, ParseError};
 use crate::tree::Asset;
+use crate::warnings::{Warnings, are, listed};
 
 /// The pictures seen so far.
 pub(super) struct Pictures {
     assets: Vec<Asset>,
     seen: HashSet<String>,
+    /// Those that are not kept.
+    lost: Vec<String>,
     /// Bytes that may still be kept.
     left: usize,
 }
@@ -22,6 +25,7 @@ impl Pictures {
         Pictures {
             assets: Vec::new(),
             seen: HashSet::new(),
+            lost: Vec::new(),
             left: limits.assets_max,
         }
     }
@@ -33,28 +37,46 @@ impl Pictures {
         path: &str,
         name: &str,
     ) -> Result<(), ParseError> {
-        if self.left == 0 || self.seen.contains(path) {
+        if self.seen.contains(path) {
             return Ok(());
         }
         self.seen.insert(path.to_owned());
-        let bytes = match archive.read_within(name, self.left) {
-            Ok(Some(bytes)) => bytes,
-            // The text is worth having without it.
-            Ok(None) | Err(ParseError::Malformed { .. } | ParseError::Encrypted { .. }) => {
-                return Ok(());
+        match self.bytes_of(archive, name)? {
+            Some(bytes) => {
+                self.left -= bytes.len();
+                let name = path.to_owned();
+                self.assets.push(Asset { name, bytes });
             }
-            Err(ParseError::TooLarge { .. }) => return archive.check_left(),
-            Err(error) => return Err(error),
-        };
-        if let Some(left) = self.left.checked_sub(bytes.len()) {
-            self.left = left;
-            let name = path.to_owned();
-            self.assets.push(Asset { name, bytes });
+            None => self.lost.push(path.to_owned()),
         }
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Vec<Asset> {
+    /// A picture's bytes; `None` where there are none to keep: the text is worth having without it.
+    fn bytes_of(
+        &self,
+        archive: &mut Archive<'_>,
+        name: &str,
+    ) -> Result<Option<Vec<u8>>, ParseError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        match archive.read_within(name, self.left) {
+            Ok(bytes) => Ok(bytes.filter(|bytes| bytes.len() <= self.left)),
+            Err(ParseError::Malformed { .. } | ParseError::Encrypted { .. }) => Ok(None),
+            Err(ParseError::TooLarge { .. }) => archive.check_left().map(|()| None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn finish(self, warnings: &mut Warnings) -> Vec<Asset> {
+        if !self.lost.is_empty() {
+            warnings.add(format!(
+                "{} not stored, for the file lacks them or they are damaged or too large ({}): save it again from the program that wrote it, or split it",
+                are(self.lost.len(), "picture"),
+                listed(self.lost.iter().map(String::as_str))
+            ));
+        }
         self.assets
     }
 }

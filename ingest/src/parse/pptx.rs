@@ -19,6 +19,7 @@ use super::office::{self, Package};
 use super::writer::Writer;
 use super::{Kind, Limits, ParseError};
 use crate::tree::ParsedDocument;
+use crate::warnings::{Warnings, counted};
 use layout::Layout;
 use slide::Slide;
 
@@ -38,16 +39,19 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         layouts: HashMap::new(),
         authors: HashMap::new(),
         title: None,
+        warnings: Warnings::default(),
     };
     deck.read()?;
     let properties = deck.package.properties()?;
     let (text, blocks) = deck.writer.finish();
+    let assets = deck.package.finish(&mut deck.warnings);
     let mut document = ParsedDocument {
         file_type: FileType::Pptx,
         title: properties.title.clone().or(deck.title),
         text,
         blocks,
-        assets: deck.package.finish(),
+        assets,
+        warnings: deck.warnings.finish(),
         ..ParsedDocument::default()
     };
     office::apply(properties, &mut document);
@@ -65,6 +69,7 @@ struct Deck<'a> {
     authors: HashMap<String, String>,
     /// The title of the first slide.
     title: Option<String>,
+    warnings: Warnings,
 }
 
 impl Deck<'_> {
@@ -80,12 +85,22 @@ impl Deck<'_> {
         }
         let list = child(tree.root_element(), "sldIdLst");
         let ids = list.into_iter().flat_map(|list| children(list, "sldId"));
-        let paths = ids.filter_map(|id| relations.path(relation(id, "id")?));
-        let mut number = 0;
+        let paths = ids.map(|id| relations.path(relation(id, "id")?));
+        let (mut number, mut nowhere) = (0, 0);
         for path in paths {
+            let Some(path) = path else {
+                nowhere += 1;
+                continue;
+            };
             number += 1;
             self.limits.check_pages(number as usize)?;
             self.slide(path, number)?;
+        }
+        if nowhere > 0 {
+            self.warnings.add(format!(
+                "the presentation lists {} without saying where in the file: not stored; save it again from the program that wrote it",
+                counted(nowhere, "slide")
+            ));
         }
         Ok(())
     }

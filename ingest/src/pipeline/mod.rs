@@ -106,8 +106,22 @@ pub struct Outcome {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What of it is not stored, though the rest is: sentences that say what to do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Milliseconds that parsing and chunking took.
     pub took_ms: u64,
+}
+
+impl Outcome {
+    /// Says that nothing of it is stored.
+    fn fail(&mut self, error: String) {
+        self.status = Status::Failed;
+        self.chunks = 0;
+        self.concepts = 0;
+        self.warnings.clear();
+        self.error = Some(error);
+    }
 }
 
 /// What became of all of them.
@@ -339,6 +353,7 @@ impl Worker<'_> {
             concepts: 0,
             items: 0,
             error: None,
+            warnings: Vec::new(),
             took_ms: 0,
         };
         // A bug that one file brings to light must not stop the others.
@@ -347,8 +362,7 @@ impl Worker<'_> {
         let document = match read {
             Ok(document) => document,
             Err(error) => {
-                outcome.status = Status::Failed;
-                outcome.error = Some(error);
+                outcome.fail(error);
                 None
             }
         };
@@ -393,10 +407,16 @@ impl Worker<'_> {
             ..Source::default()
         };
         let made = self.runner.document(kind, bytes, source, &self.settings);
-        let mut document = made.map_err(|error| error.to_string())?;
+        let made = made.map_err(|error| error.to_string())?;
+        let mut document = made.document;
         if document.chunks.is_empty() {
-            return Err("there is no text in it".into());
+            let mut why = "there is no text in it".to_owned();
+            for warning in &made.warnings {
+                why = format!("{why}; {warning}");
+            }
+            return Err(why);
         }
+        outcome.warnings = made.warnings;
         document.record.embed = self.embed;
         document.record.parser.clone_from(&self.parser);
         Ok(Some(Box::new(document)))
@@ -532,10 +552,7 @@ fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>
         match database.write(move |tx| tx.put_document(document)) {
             Ok(_) => {}
             Err(error) if is_refusal(&error) => {
-                outcomes[at].status = Status::Failed;
-                outcomes[at].chunks = 0;
-                outcomes[at].concepts = 0;
-                outcomes[at].error = Some(error.to_string());
+                outcomes[at].fail(error.to_string());
             }
             Err(error) => return Err(error.into()),
         }

@@ -174,7 +174,7 @@ impl ParseRunner for Slow {
         bytes: Vec<u8>,
         source: Source,
         settings: &document::Settings,
-    ) -> Result<NewDocument, crate::parse::ParseError> {
+    ) -> Result<crate::runner::Made, crate::parse::ParseError> {
         while source.key.starts_with("slow") {
             if self.0.load(Ordering::Relaxed) > 0 {
                 return Err(crate::parse::ParseError::Stopped);

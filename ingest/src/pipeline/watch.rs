@@ -183,6 +183,7 @@ fn delete(
                 concepts: 0,
                 items: 0,
                 error: None,
+                warnings: Vec::new(),
                 took_ms: 0,
             };
             summary.add(&outcome);

@@ -151,7 +151,11 @@ fn line_of(outcome: &Outcome) -> String {
         Some(error) => error.clone(),
         None => format!("{} chunks, {} concepts", outcome.chunks, outcome.concepts),
     };
-    format!("{status:9}  {}  {rest}", outcome.document)
+    let mut lines = format!("{status:9}  {}  {rest}", outcome.document);
+    for warning in &outcome.warnings {
+        lines += &format!("\n           warning: {warning}");
+    }
+    lines
 }
 
 fn summary_line(summary: &Summary, json: bool) -> anyhow::Result<String> {

@@ -16,6 +16,7 @@ use crate::parse::markdown::year;
 use crate::parse::output::Blocks;
 use crate::parse::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, ParsedDocument};
+use crate::warnings::{Warnings, counted};
 
 /// Values of JSON in a file, more or less: each costs memory long before it gives text.
 const VALUES_MAX: usize = 8_000_000;
@@ -43,11 +44,18 @@ pub(super) fn parse(source: &str, limits: &Limits) -> Result<ParsedDocument, Par
     within("values", values.count(), VALUES_MAX)?;
     let mut conversations = Vec::new();
     let mut single = Vec::new();
+    let (mut count, mut silent) = (0, 0);
     for value in Deserializer::from_str(source).into_iter::<Value>() {
         let value = value.map_err(|error| malformed(error.to_string()))?;
+        count += 1;
         match message(&value) {
             Some(said) => single.push(said),
-            None => conversations.extend(read(&value)),
+            None => {
+                let before = conversations.len();
+                conversations.extend(read(&value));
+                let is_silent = |it: &Conversation| it.said.is_empty();
+                silent += usize::from(conversations[before..].iter().all(is_silent));
+            }
         }
     }
     // Messages one a line are one conversation.
@@ -56,7 +64,19 @@ pub(super) fn parse(source: &str, limits: &Limits) -> Result<ParsedDocument, Par
     if conversations.is_empty() {
         return Err(malformed("it holds no messages"));
     }
-    write(&conversations, limits)
+    let mut document = write(&conversations, limits)?;
+    if silent > 0 {
+        let mut warnings = Warnings::default();
+        warnings.add(format!(
+            "{silent} of {} no message that is read here, and not stored: see docs/guide/ingesting.md for the forms that are",
+            match count {
+                1 => "1 value holds".to_owned(),
+                _ => format!("{} hold", counted(count, "value")),
+            }
+        ));
+        document.warnings = warnings.finish();
+    }
+    Ok(document)
 }
 
 fn write(conversations: &[Conversation], limits: &Limits) -> Result<ParsedDocument, ParseError> {

@@ -192,6 +192,19 @@ fn only_alternating_speakers_of_a_chat_make_a_chat() {
 }
 
 #[test]
+fn values_without_a_message_are_told() {
+    let said = r#"{"messages":[{"role":"user","content":"Water?"}]}"#;
+    let told = |source: &str| read(source).warnings;
+    assert_eq!(told(said), Vec::<String>::new());
+    let other = format!("{said}\n{{\"log\":1}}\n{said}\n[]\n");
+    let told = told(&other);
+    assert!(
+        told[0].starts_with("2 of 4 values hold no message"),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn what_is_no_chat_says_so() {
     for source in ["{}", "[1, 2]", "{\"a\": ", "Just prose.", "[[[[1]]]]"] {
         let error = parse(source.as_bytes(), &Limits::default()).unwrap_err();

@@ -34,6 +34,10 @@ pub(super) struct Reader<'t, 'a> {
     pub(super) later: Vec<Later<'t>>,
     pub(super) code: Code,
     pub(super) title: Option<String>,
+    /// Characters that fields of notes hide which do not end in their note.
+    pub(super) hidden: usize,
+    /// Files of other kinds that the document is to take in.
+    pub(super) foreign: usize,
 }
 
 /// Where the walk is.
@@ -87,6 +91,7 @@ impl<'t> Reader<'t, '_> {
                     }
                 }
                 "ins" | "moveTo" | "customXml" | "smartTag" => self.blocks(node)?,
+                "altChunk" | "subDoc" => self.foreign += 1,
                 _ => {}
             }
         }
@@ -315,6 +320,7 @@ impl<'t> Reader<'t, '_> {
         self.state.in_cell += 1;
         let result = self.blocks(note);
         self.state.in_cell -= 1;
+        self.hidden += self.fields.hidden();
         self.fields = fields;
         self.state.is_beside = was_beside;
         result

@@ -20,6 +20,8 @@ pub(super) struct Fields {
 struct Field {
     code: String,
     is_result: bool,
+    /// Characters of text that were hidden while it was open.
+    hidden: usize,
 }
 
 impl Fields {
@@ -55,8 +57,19 @@ impl Fields {
 
     /// Whether text here is a code, or of a table of contents.
     pub(super) fn hides(&self) -> bool {
-        let hides = |field: &Field| !field.is_result || field.is_contents();
-        self.open.iter().any(hides)
+        self.open.iter().any(Field::hides)
+    }
+
+    /// Counts text that is left out here.
+    pub(super) fn hide(&mut self, text: &str) {
+        if let Some(field) = self.open.iter_mut().find(|field| field.hides()) {
+            field.hidden += text.chars().count();
+        }
+    }
+
+    /// Characters that the fields hide which are open: at the end of the text, those that lack their end.
+    pub(super) fn hidden(&self) -> usize {
+        self.open.iter().map(|field| field.hidden).sum()
     }
 
     /// Whether text here is a link.
@@ -90,6 +103,10 @@ impl Field {
         let code = self.code.trim_start();
         code.get(..name.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(name))
+    }
+
+    fn hides(&self) -> bool {
+        !self.is_result || self.is_contents()
     }
 
     fn is_contents(&self) -> bool {

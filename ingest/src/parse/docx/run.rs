@@ -111,7 +111,11 @@ impl<'t> Reader<'t, '_> {
                         self.parts(branch, is_hidden)?;
                     }
                 }
-                _ if is_hidden || self.is_silent() => {}
+                _ if is_hidden || self.state.is_muted => {}
+                _ if self.fields.hides() => {
+                    let text = (part.tag_name().name() == "t").then(|| part.text());
+                    self.fields.hide(text.flatten().unwrap_or_default());
+                }
                 _ => self.part(part)?,
             }
         }

@@ -651,3 +651,54 @@ proptest! {
         let _ = parse(&bytes, &Limits::default());
     }
 }
+
+#[test]
+fn what_is_lost_is_told() {
+    let field = |kind: &str| format!("<r><fldChar fldCharType='{kind}'/></r>");
+    let (begin, separate, end) = (field("begin"), field("separate"), field("end"));
+    let open = format!("<p><r><t>a</t></r>{begin}<r><instrText>REF x</instrText></r></p>");
+    let lost = "<p><r><t>lost</t></r></p>";
+    let closed = format!("{open}{lost}<p>{separate}{end}</p>");
+    let toc = format!("<p>{begin}<r><instrText>TOC</instrText></r>{separate}</p>{lost}");
+    let cases: &[(String, &[&str])] = &[
+        (p("", "a"), &[]),
+        (format!("{open}{lost}"), &["hides 4 characters after it"]),
+        (format!("{open}{lost}{lost}"), &["hides 8 characters"]),
+        (closed + &p("", "b"), &[]),
+        (p("", "a") + &toc, &["hides 4 characters"]),
+        (p("", "a") + &toc + &p("1", "A"), &[]),
+        (
+            p("", "a") + "<altChunk/><subDoc/>",
+            &["2 other files are to be taken in"],
+        ),
+        (
+            p("", "a") + "<p><r><drawing><inline><blip r:embed='img'/></inline></drawing></r></p>",
+            &[],
+        ),
+    ];
+    for (body, want) in cases {
+        let told = read(body).warnings;
+        assert_eq!(told.len(), want.len(), "{body}: {told:?}");
+        for (told, want) in told.iter().zip(*want) {
+            assert!(told.contains(want), "{told}");
+        }
+    }
+}
+
+#[test]
+fn parts_and_pictures_that_are_not_there_are_told() {
+    let relations = "<Relationships><Relationship Id='f' Type='x/footnotes' Target='footnotes.xml'/><Relationship Id='i' Type='x/image' Target='media/a.png'/></Relationships>";
+    let body = "<document xmlns:r='http://x/relationships'><body><p><r><t>a</t><drawing><blip r:embed='i'/></drawing></r></p></body></document>";
+    let bytes = packed(&[
+        ("word/document.xml", body.as_bytes()),
+        ("word/_rels/document.xml.rels", relations.as_bytes()),
+    ]);
+    let told = parse(&bytes, &Limits::default()).unwrap().warnings;
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("(word/footnotes.xml)"), "{told:?}");
+    let picture = "1 picture is not stored";
+    assert!(
+        told[1].starts_with(picture) && told[1].contains("(word/media/a.png)"),
+        "{told:?}"
+    );
+}

@@ -9,6 +9,7 @@ use crate::parse::html::book_page;
 use crate::parse::markdown::year;
 use crate::parse::office::node::{attribute, child, children, collapsed};
 use crate::parse::{Limits, ParseError};
+use crate::warnings::{Warnings, are, counted, listed};
 
 /// A book, as its package document describes it.
 #[derive(Debug, Default)]
@@ -19,6 +20,10 @@ pub(super) struct Book {
     pub(super) metadata: Vec<(String, String)>,
     /// Paths of the files of text, in the order of reading.
     pub(super) spine: Vec<String>,
+    /// Paths in that order of what is no page of text.
+    other: Vec<String>,
+    /// How many names in that order are of no file.
+    unnamed: usize,
     /// The file of EPUB 3 that holds the table of contents.
     pub(super) navigation: Option<String>,
     /// The same of EPUB 2.
@@ -46,10 +51,16 @@ impl Book {
             .into_iter()
             .flat_map(|spine| children(spine, "itemref"));
         let item = |id: Option<&str>| items.get(id?);
-        let spine_paths = references
-            .filter_map(|reference| item(attribute(reference, "idref")))
-            .filter(|item| item.media_type.contains("html"))
-            .map(|item| item.path.clone());
+        let (mut spine_paths, mut other, mut unnamed) = (Vec::new(), Vec::new(), 0);
+        for reference in references {
+            match item(attribute(reference, "idref")) {
+                Some(item) if item.media_type.contains("html") => {
+                    spine_paths.push(item.path.clone());
+                }
+                Some(item) => other.push(item.path.clone()),
+                None => unnamed += 1,
+            }
+        }
         let navigation = items.values().find(|item| item.is_navigation);
         let of_type = || {
             let mut all = items.values();
@@ -57,7 +68,9 @@ impl Book {
         };
         let ncx = item(spine.and_then(|spine| attribute(spine, "toc"))).or_else(of_type);
         let mut book = Book {
-            spine: spine_paths.collect(),
+            spine: spine_paths,
+            other,
+            unnamed,
             navigation: navigation.map(|item| item.path.clone()),
             ncx: ncx.map(|item| item.path.clone()),
             contents_page: contents_page(root, path),
@@ -67,6 +80,23 @@ impl Book {
             book.describe(metadata, limits)?;
         }
         Ok(book)
+    }
+
+    /// Says what stands in the order of reading and is not read.
+    pub(super) fn tell_unread(&self, warnings: &mut Warnings) {
+        if self.unnamed > 0 {
+            warnings.add(format!(
+                "the book's order of reading names {} that its list of files lacks: get a whole copy of it",
+                counted(self.unnamed, "part")
+            ));
+        }
+        if !self.other.is_empty() {
+            warnings.add(format!(
+                "{} no page of text, though in the book's order of reading, and not stored: {}",
+                are(self.other.len(), "file"),
+                listed(self.other.iter().map(String::as_str))
+            ));
+        }
     }
 
     fn describe(&mut self, metadata: Node<'_, '_>, limits: &Limits) -> Result<(), ParseError> {

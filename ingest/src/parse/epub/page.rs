@@ -10,12 +10,16 @@ use crate::parse::output::Blocks;
 use crate::parse::pictures::Pictures;
 use crate::parse::{Limits, ParseError};
 use crate::tree::{Asset, Block, BlockKind, MarkKind};
+use crate::warnings::{Warnings, are, listed};
 
 /// What was read so far.
 pub(super) struct Pages<'a> {
     text: String,
     blocks: Blocks<'a>,
     pictures: Pictures,
+    /// Files that the archive lacks, and those that are no text.
+    missing: Vec<String>,
+    damaged: Vec<String>,
     limits: &'a Limits,
 }
 
@@ -25,19 +29,30 @@ impl<'a> Pages<'a> {
             text: String::new(),
             blocks: Blocks::new(limits),
             pictures: Pictures::new(limits),
+            missing: Vec::new(),
+            damaged: Vec::new(),
             limits,
         }
     }
 
-    /// Reads a file. One that is missing has no text.
+    /// Reads a file. One that is missing or damaged has no text: the others are worth having without it.
     pub(super) fn read(
         &mut self,
         files: &mut Files<'_>,
         path: &str,
         contents: &Contents,
     ) -> Result<(), ParseError> {
-        let Some(source) = files.source(path)? else {
-            return Ok(());
+        let source = match files.source(path) {
+            Ok(Some(source)) => source,
+            Ok(None) => {
+                self.missing.push(path.to_owned());
+                return Ok(());
+            }
+            Err(ParseError::Malformed { .. }) => {
+                self.damaged.push(path.to_owned());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
         };
         let (text, mut blocks) = book_page(&with_end_tags(&source), self.limits)?;
         if blocks.is_empty() || contents.may_be_page_of(path) && is_links(&text, &blocks) {
@@ -94,8 +109,18 @@ impl<'a> Pages<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> (String, Vec<Block>, Vec<Asset>) {
-        (self.text, self.blocks.finish(), self.pictures.finish())
+    pub(super) fn finish(self, warnings: &mut Warnings) -> (String, Vec<Block>, Vec<Asset>) {
+        for (paths, what) in [(&self.missing, "missing"), (&self.damaged, "damaged")] {
+            if !paths.is_empty() {
+                warnings.add(format!(
+                    "{} {what} in the book, and not stored ({}): get a whole copy of it",
+                    are(paths.len(), "chapter file"),
+                    listed(paths.iter().map(String::as_str))
+                ));
+            }
+        }
+        let pictures = self.pictures.finish(warnings);
+        (self.text, self.blocks.finish(), pictures)
     }
 }
 

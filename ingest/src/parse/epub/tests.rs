@@ -184,6 +184,43 @@ fn a_book_is_encrypted_when_more_than_its_fonts_are() {
 }
 
 #[test]
+fn chapters_that_are_missing_or_damaged_are_told_and_the_others_are_read() {
+    let page = "<p>Ducks.</p><img src='none.png'/>";
+    let whole = book(&[("a.xhtml", page), ("b.xhtml", "\0\0")], &[]);
+    let bytes = book(
+        &[("a.xhtml", page), ("b.xhtml", "\0\0"), ("c.xhtml", "")],
+        &[],
+    );
+    // The name in the directory and before the file: the archive has another file then.
+    let name = b"O/c.xhtml";
+    let at: Vec<usize> = (0..bytes.len() - name.len())
+        .filter(|at| bytes[*at..].starts_with(name))
+        .collect();
+    let mut bytes = bytes.clone();
+    at.iter().for_each(|at| bytes[*at + 2] = b'z');
+    for (bytes, want) in [
+        (whole, &["1 part that", "1 chapter file is damaged"][..]),
+        (
+            bytes,
+            &[
+                "1 part that",
+                "1 chapter file is missing in the book, and not stored (O/c.xhtml)",
+                "(O/b.xhtml)",
+            ],
+        ),
+    ] {
+        let document = parse(&bytes, &Limits::default()).unwrap();
+        assert!(document.text.contains("Ducks."));
+        let told = document.warnings;
+        assert_eq!(told.len(), want.len() + 1, "{told:?}");
+        for (told, want) in told.iter().zip(want) {
+            assert!(told.contains(want), "{told}");
+        }
+        assert!(told[want.len()].contains("(O/none.png)"), "{told:?}");
+    }
+}
+
+#[test]
 fn hostile_books_are_refused() {
     let limit = |change: fn(&mut Limits)| {
         let mut limits = Limits::default();

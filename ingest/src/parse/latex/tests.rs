@@ -390,3 +390,22 @@ const PARTS: &[&str] = &[
     "\\hline",
     "\\ensuremath",
 ];
+
+#[test]
+fn files_that_would_stand_in_the_text_are_told() {
+    let told = |body: &str| {
+        let source = format!(
+            "\\documentclass{{a}}\\input{{macros}}\\begin{{document}}{body}\\end{{document}}"
+        );
+        read(&source).warnings
+    };
+    assert_eq!(told("Ducks."), Vec::<String>::new());
+    let other = told(
+        "Ducks. \\input{one} \\include{ch/two}\\input three \\lstinputlisting[x]{a.py}\\input{one} \\input{}",
+    );
+    assert!(other[0].starts_with("4 other files are named"), "{other:?}");
+    assert!(
+        other[0].contains("(a.py, ch/two, one and three)"),
+        "{other:?}"
+    );
+}

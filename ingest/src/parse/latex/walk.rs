@@ -6,7 +6,7 @@
 //!
 //! Start reading at [`Walk::walk`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::bibliography::{self, Works};
@@ -17,6 +17,7 @@ use super::{algorithm, commands, front, letters};
 use crate::parse::running::{Running, Writer};
 use crate::parse::{Limits, ParseError};
 use crate::tree::{Block, BlockKind, MarkKind, ParsedDocument};
+use crate::warnings::{Warnings, are, listed};
 
 mod environments;
 mod formulas;
@@ -38,6 +39,15 @@ pub(super) fn write(
     walk.walk(front::body(reader))?;
     walk.flush()?;
     document.references = std::mem::take(&mut walk.works.references);
+    if !walk.files.is_empty() {
+        let mut warnings = Warnings::default();
+        warnings.add(format!(
+            "{} named to stand in the text, and not followed ({}): ingest each of them too, or the file that latexpand makes of all",
+            are(walk.files.len(), "other file"),
+            listed(walk.files.iter().map(String::as_str))
+        ));
+        document.warnings = warnings.finish();
+    }
     walk.out.finish(document);
     Ok(())
 }
@@ -65,6 +75,8 @@ pub(super) struct Walk<'a, 's> {
     pub(super) works: Works,
     /// Where each `\)` and each `\]` stands.
     formula_ends: [Vec<usize>; 2],
+    /// Names of the other files whose text would stand here.
+    files: BTreeSet<String>,
     /// Whether an algorithm is being read, whose commands are its words.
     pub(super) is_algorithm: bool,
 }
@@ -97,6 +109,7 @@ impl<'a, 's> Walk<'a, 's> {
             statements: HashMap::new(),
             works: Works::default(),
             formula_ends: [")", "]"].map(|name| reader.ends_of(name)),
+            files: BTreeSet::new(),
             is_algorithm: false,
         }
     }

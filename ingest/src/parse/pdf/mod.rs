@@ -26,6 +26,7 @@ use pdf_oxide::error::Error as PdfError;
 
 use super::{Kind, Limits, ParseError};
 use crate::tree::ParsedDocument;
+use crate::warnings::{self, Warnings};
 use layout::Line;
 
 mod assemble;
@@ -49,9 +50,13 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     }
     let page_count = file.page_count().map_err(refusal)?;
     limits.check_pages(page_count)?;
-    let (lines, unreadable) = read_lines(&file, page_count, limits)?;
+    let Pages {
+        lines,
+        unreadable,
+        silent,
+    } = read_lines(&file, page_count, limits)?;
     if lines.is_empty() {
-        return Err(without_text(&file, page_count, unreadable));
+        return Err(without_text(&file, page_count, unreadable.len()));
     }
     let facts = Facts::of(&lines);
     let mut drafts = paragraph::drafts(lines, &facts);
@@ -63,38 +68,86 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     info::apply(&file, &drafts, &facts, &mut document);
     let pages = page_count.to_string();
     document.metadata.push(("pages".to_owned(), pages));
-    if unreadable > 0 {
-        let count = unreadable.to_string();
+    if !unreadable.is_empty() {
+        let count = unreadable.len().to_string();
         document
             .metadata
             .push(("pages_unreadable".to_owned(), count));
     }
-    let (figures, assets) = pictures::read(&file, page_count, limits);
-    document.assets = assets;
-    let figures = pictures::places(&drafts, figures);
+    let pictures = pictures::read(&file, page_count, limits);
+    document.assets = pictures.assets;
+    let mut warnings = Warnings::default();
+    tell_pages(&unreadable, &silent, &pictures.painted, &mut warnings);
+    if !pictures.lost.is_empty() {
+        warnings.add(format!(
+            "{} not stored, being damaged, too large or of a kind that is not read: {}",
+            warnings::are(pictures.lost.len(), "picture"),
+            warnings::pages(&distinct(&pictures.lost))
+        ));
+    }
+    document.warnings = warnings.finish();
+    let figures = pictures::places(&drafts, pictures.figures);
     assemble::write(&drafts, figures, limits, &mut document)?;
     Ok(document)
 }
 
-/// All lines in reading order without furniture, and how many pages could not be read.
-fn read_lines(
-    file: &PdfDocument,
-    page_count: usize,
-    limits: &Limits,
-) -> Result<(Vec<Line>, usize), ParseError> {
-    let (mut pages, mut unreadable, mut text_len) = (Vec::new(), 0, 0_usize);
+/// What the pages of a file say. Numbers of pages count from 1 and ascend.
+struct Pages {
+    /// All lines in reading order without furniture.
+    lines: Vec<Line>,
+    /// Pages that cannot be read.
+    unreadable: Vec<u32>,
+    /// Pages without a line.
+    silent: Vec<u32>,
+}
+
+fn read_lines(file: &PdfDocument, page_count: usize, limits: &Limits) -> Result<Pages, ParseError> {
+    let (mut pages, mut numbers) = (Vec::new(), Vec::new());
+    let (mut unreadable, mut text_len) = (Vec::new(), 0_usize);
     for index in 0..page_count {
         let Ok(mut page) = page::read(file, index) else {
-            unreadable += 1;
+            unreadable.push(u32::try_from(index + 1).unwrap_or(u32::MAX));
             continue;
         };
+        numbers.push(page.number);
         text_len = text_len.saturating_add(page.text_len());
         limits.check_text(text_len)?;
         furniture::drop_line_numbers(&mut page);
         pages.push(layout::lines(&page));
     }
     furniture::drop_running_lines(&mut pages);
-    Ok((pages.into_iter().flatten().collect(), unreadable))
+    let silent = numbers.into_iter().zip(&pages);
+    let silent = silent.filter(|(_, lines)| lines.is_empty());
+    let silent = silent.map(|(number, _)| number).collect();
+    Ok(Pages {
+        lines: pages.into_iter().flatten().collect(),
+        unreadable,
+        silent,
+    })
+}
+
+/// Says which pages have no text though they may say something. `painted`: pages with pictures, ascending.
+fn tell_pages(unreadable: &[u32], silent: &[u32], painted: &[u32], warnings: &mut Warnings) {
+    if !unreadable.is_empty() {
+        warnings.add(format!(
+            "{} cannot be read: save the file again from the program that wrote it, or repair it (qpdf IN.pdf OUT.pdf), and ingest it again",
+            warnings::pages(unreadable)
+        ));
+    }
+    let is_painted = |page: &&u32| painted.binary_search(page).is_ok();
+    let scanned: Vec<u32> = silent.iter().filter(is_painted).copied().collect();
+    // The first page alone is a cover.
+    if !scanned.is_empty() && scanned != [1] {
+        warnings.add(format!(
+            "{}: a picture and no text (scanned?): run text recognition (ocrmypdf --skip-text IN.pdf OUT.pdf) and ingest the file again",
+            warnings::pages(&scanned)
+        ));
+    }
+}
+
+fn distinct(pages: &[u32]) -> Vec<u32> {
+    let pages: std::collections::BTreeSet<u32> = pages.iter().copied().collect();
+    pages.into_iter().collect()
 }
 
 fn refusal(error: PdfError) -> ParseError {

@@ -2,7 +2,7 @@
 //!
 //! Kept is what a reader would call a figure: large enough, not the page's background, and not the same at one place
 //! page after page, as a logo is. JPEGs are kept as they are, all others as PNG. A picture that cannot be read is left
-//! out, and so is what goes beyond the limits below or [`Limits::assets_max`].
+//! out, and so is what goes beyond the limits below or [`Limits::assets_max`]: the pages of these are told.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,13 +91,22 @@ impl Picture {
     }
 }
 
-/// The figures of a file in the order of its pages, and their bytes.
-pub(super) fn read(
-    file: &PdfDocument,
-    page_count: usize,
-    limits: &Limits,
-) -> (Vec<Picture>, Vec<Asset>) {
-    let mut seen = Vec::new();
+/// The pictures of a file, as far as they were looked for.
+#[derive(Debug, Default)]
+pub(super) struct Pictures {
+    /// The figures, in the order of their pages.
+    pub(super) figures: Vec<Picture>,
+    /// Their bytes.
+    pub(super) assets: Vec<Asset>,
+    /// Pages that paint a picture of any kind, ascending.
+    pub(super) painted: Vec<u32>,
+    /// The page of each figure that is left out.
+    pub(super) lost: Vec<u32>,
+}
+
+/// Looks for the pictures of a file.
+pub(super) fn read(file: &PdfDocument, page_count: usize, limits: &Limits) -> Pictures {
+    let (mut seen, mut painted) = (Vec::new(), Vec::new());
     let mut effort = Effort::new(file);
     for index in 0..page_count {
         if seen.len() >= PICTURES_MAX {
@@ -111,6 +120,9 @@ pub(super) fn read(
         if found.is_err() {
             effort.fail();
         }
+        if matches!(found, Ok(Some(_))) {
+            painted.push(u32::try_from(index + 1).unwrap_or(u32::MAX));
+        }
         seen.extend(found.ok().flatten().unwrap_or_default());
     }
     let mut repeats: HashMap<[i64; 7], usize> = HashMap::new();
@@ -119,7 +131,10 @@ pub(super) fn read(
     }
     seen.retain(|(picture, handle)| repeats[&picture.looks(handle)] < REPEATS_MIN);
     seen.truncate(PICTURES_MAX);
-    keep(seen, limits)
+    Pictures {
+        painted,
+        ..keep(seen, limits)
+    }
 }
 
 fn on_page(file: &PdfDocument, index: usize) -> Option<Vec<(Picture, PdfImageHandle<'_>)>> {
@@ -154,8 +169,8 @@ fn is_readable(handle: &PdfImageHandle<'_>) -> bool {
 }
 
 /// Names pictures by page and place on it, as far as there is room for their bytes.
-fn keep(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> (Vec<Picture>, Vec<Asset>) {
-    let (mut pictures, mut assets) = (Vec::new(), Vec::new());
+fn keep(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> Pictures {
+    let (mut figures, mut assets, mut lost) = (Vec::new(), Vec::new(), Vec::new());
     let (mut bytes_left, mut pixels_left) = (limits.assets_max, DECODED_MAX);
     let (mut page, mut number) = (0, 0);
     for (mut picture, handle) in seen {
@@ -164,7 +179,10 @@ fn keep(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> (Vec<Pictu
         if !is_jpeg {
             match pixels_left.checked_sub(pixels) {
                 Some(left) => pixels_left = left,
-                None => continue,
+                None => {
+                    lost.push(picture.page);
+                    continue;
+                }
             }
         }
         let read = catch_unwind(AssertUnwindSafe(|| match is_jpeg {
@@ -174,9 +192,13 @@ fn keep(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> (Vec<Pictu
                 .filter(|b| is_jpeg_file(b)),
             false => handle.decode().and_then(|image| image.to_png_bytes()).ok(),
         }));
-        let is_wanted = |bytes: &Vec<u8>| (BYTES_MIN..=bytes_left).contains(&bytes.len());
-        let Some(bytes) = read.ok().flatten().filter(is_wanted) else {
-            continue;
+        let bytes = match read.ok().flatten() {
+            Some(bytes) if bytes.len() < BYTES_MIN => continue,
+            Some(bytes) if bytes.len() <= bytes_left => bytes,
+            _ => {
+                lost.push(picture.page);
+                continue;
+            }
         };
         number = if picture.page == page { number + 1 } else { 1 };
         page = picture.page;
@@ -194,9 +216,14 @@ fn keep(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> (Vec<Pictu
                 name
             }
         };
-        pictures.push(picture);
+        figures.push(picture);
     }
-    (pictures, assets)
+    Pictures {
+        figures,
+        assets,
+        painted: Vec::new(),
+        lost,
+    }
 }
 
 fn is_jpeg_file(bytes: &[u8]) -> bool {

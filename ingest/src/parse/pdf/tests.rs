@@ -452,6 +452,56 @@ fn files_without_text_say_what_to_do() {
 }
 
 #[test]
+fn pages_that_are_pictures_among_pages_of_text_are_told() {
+    let text =
+        |n: usize| Sheet::default().put("R", 10.0, 72.0, 400.0, &format!("Duck number {n} swims."));
+    let scan = || Sheet::default().picture(0.0, 0.0, 612.0, 792.0);
+    let stamped = || scan().put("R", 8.0, 72.0, 20.0, "Scanned by the library of ducks");
+    let blank = Sheet::default;
+    let cases: &[(&str, Vec<Sheet>, Option<&str>)] = &[
+        ("text", vec![text(1), text(2)], None),
+        ("a blank page", vec![text(1), blank()], None),
+        ("a cover", vec![scan(), text(2)], None),
+        ("a scan", vec![text(1), scan()], Some("page 2: a picture")),
+        (
+            "scans",
+            vec![scan(), text(2), scan(), scan(), text(5)],
+            Some("pages 1 and 3-4: a picture"),
+        ),
+        (
+            "stamped scans",
+            vec![text(1), text(2), stamped(), stamped(), stamped()],
+            Some("pages 3-5: a picture"),
+        ),
+        (
+            "text over a picture",
+            vec![text(1), scan().put("R", 10.0, 72.0, 400.0, "Ducks swim.")],
+            None,
+        ),
+    ];
+    for (name, sheets, want) in cases {
+        let told = read(&file(sheets, &[], "")).warnings;
+        match want {
+            Some(want) => assert!(
+                told[0].starts_with(want) && told[0].contains("ocrmypdf"),
+                "{name}: {told:?}"
+            ),
+            None => assert_eq!(told, Vec::<String>::new(), "{name}"),
+        }
+    }
+}
+
+#[test]
+fn pages_that_cannot_be_read_are_told() {
+    let page = |n: usize| Sheet::default().put("R", 10.0, 72.0, 400.0, &format!("Duck {n} swims."));
+    let bytes = String::from_utf8(file(&[page(1), page(2), page(3)], &[], "")).unwrap();
+    // The first that the file counts and does not hold.
+    let bytes = bytes.replacen("/Count 3", "/Count 4", 1);
+    let told = read(bytes.as_bytes()).warnings;
+    assert!(told[0].starts_with("page 4 cannot be read"), "{told:?}");
+}
+
+#[test]
 fn limits_hold() {
     let bytes = ducks(&[]);
     for limits in [
@@ -591,6 +641,11 @@ fn pictures_that_are_no_figures_are_left_out() {
     let bytes = file(&[page([100.0, 100.0, 80.0, 80.0])], &[], "");
     let document = parse_within(Kind::Pdf, &bytes, None, &limits).unwrap();
     assert_eq!((document.assets.len(), document.blocks.len()), (0, 1));
+    let told = &document.warnings[0];
+    assert!(
+        told.starts_with("1 picture is not stored") && told.ends_with(": page 1"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -500,3 +500,23 @@ proptest! {
         let _ = parse(&bytes, &Limits::default());
     }
 }
+
+#[test]
+fn slides_that_are_listed_without_a_place_are_told() {
+    let list = format!(
+        "<presentation {SPACES}><sldIdLst><sldId r:id='a'/><sldId r:id='b'/></sldIdLst></presentation>"
+    );
+    let bytes = packed(&[
+        ("ppt/presentation.xml", list.as_bytes()),
+        (
+            "ppt/_rels/presentation.xml.rels",
+            b"<Relationships><Relationship Id='a' Type='x/slide' Target='slides/a.xml'/></Relationships>",
+        ),
+        ("ppt/slides/a.xml", b"<sld/>"),
+    ]);
+    let told = parse(&bytes, &Limits::default()).unwrap().warnings;
+    assert!(
+        told[0].starts_with("the presentation lists 1 slide"),
+        "{told:?}"
+    );
+}

@@ -6,6 +6,10 @@ use super::Walk;
 use crate::parse::ParseError;
 use crate::parse::latex::{citations, commands};
 
+/// Names of other files that are kept, and bytes of one.
+const FILES_MAX: usize = 1_000;
+const FILE_LEN_MAX: usize = 300;
+
 impl Walk<'_, '_> {
     /// Commands within running text.
     pub(super) fn inline(
@@ -50,7 +54,11 @@ impl Walk<'_, '_> {
             self.flush()?;
         }
         if let Some(count) = commands::left_out(name) {
-            return Ok(self.left_out(name, count, after, end));
+            let next = self.left_out(name, count, after, end);
+            if commands::is_file(name) {
+                self.name_file(after..next);
+            }
+            return Ok(next);
         }
         if let Some(count) = commands::last_is_text(name) {
             return self.last_argument(count, after, end);
@@ -83,6 +91,16 @@ impl Walk<'_, '_> {
         } else {
             self.reader.skip_space(at, end)
         })
+    }
+
+    /// Keeps the name of a file that is not followed, as its command gives it.
+    fn name_file(&mut self, arguments: Range<usize>) {
+        let arguments = self.reader.text.get(arguments).unwrap_or_default();
+        let last = arguments.rsplit('{').next().unwrap_or_default();
+        let name = last.trim_matches(|c: char| c.is_whitespace() || c == '}');
+        if !name.is_empty() && name.len() <= FILE_LEN_MAX && self.files.len() < FILES_MAX {
+            self.files.insert(name.to_owned());
+        }
     }
 
     pub(super) fn left_out(&self, name: &str, count: usize, after: usize, end: usize) -> usize {
