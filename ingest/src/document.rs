@@ -4,6 +4,7 @@ use locidb::storage::records::{DocumentRecord, FileType, Level};
 use locidb::{NewAsset, NewChunk, NewDocument};
 use serde::{Deserialize, Serialize};
 
+use crate::captions::{self, Captions};
 use crate::chunk::{ChunkSettings, chunk};
 use crate::extract::{ExtractSettings, documentation, extract};
 use crate::parse;
@@ -15,7 +16,7 @@ use crate::{about, cite, related, sentences};
 /// it, and documents made by an older version are made again when their file is next ingested.
 pub const VERSION: u16 = 5;
 
-/// Where a file came from and whose it is.
+/// Where a file came from, whose it is, and what its pictures show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The document's key, unique by user and collection.
@@ -32,6 +33,9 @@ pub struct Source {
     pub category: Option<String>,
     /// Free metadata, beside what the file states about itself; wins over that.
     pub metadata: Vec<(String, String)>,
+    /// What a model says of its pictures.
+    #[serde(default)]
+    pub captions: Captions,
 }
 
 /// How a parsed file is made into a document.
@@ -44,8 +48,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Names everything that a document depends on beside its file: versions and settings. Two
-    /// documents of one file with the same signature are equal.
+    /// Names everything that a document depends on beside its file and the captions of its pictures: versions and
+    /// settings. Two documents of one file with the same signature are equal but for such captions.
     pub fn signature(&self) -> String {
         let c = &self.chunking;
         let e = &self.extraction;
@@ -76,8 +80,10 @@ pub fn build(
     source: Source,
     settings: &Settings,
 ) -> NewDocument {
+    let captioned = captions::apply(&mut parsed, &source.captions);
     cite::link(&mut parsed);
     let mut chunks = chunk(&parsed, &settings.chunking);
+    captions::mark(&mut chunks, &captioned, &source.captions.by);
     related::relate(&mut chunks);
     let difficulty = difficulty(&parsed);
     let prerequisites = about::prerequisites(&parsed);

@@ -1,6 +1,7 @@
 //! Files to trees: parse, chunk, classify, extract, and the pipeline that stores them.
 
 pub mod about;
+pub mod captions;
 pub mod chunk;
 pub mod cite;
 pub mod classify;

@@ -28,6 +28,7 @@ use locidb::storage::records::DocumentRecord;
 use locidb::{NewAsset, NewChunk, NewCitation, NewConcept, NewDocument, NewReference, NewRelation};
 use serde::{Deserialize, Serialize};
 
+use crate::captions;
 use crate::document::{Settings, Source, build};
 use crate::parse::{Kind, Limits, ParseError, parse_within};
 use crate::tree::{ParsedDocument, Reference};
@@ -39,8 +40,10 @@ pub const MEMORY_ENV: &str = "LOCI_PARSE_MEMORY_MAX";
 
 /// Stack of the thread that parses: foreign parsers recurse.
 const STACK_BYTES: usize = 32 << 20;
-/// Most bytes of the request line: paths, which JSON may escape byte by byte, and metadata.
-const REQUEST_BYTES_MAX: u64 = 1 << 20;
+/// Most bytes of the captions in a request line, as they are written there.
+pub const CAPTIONS_BYTES_MAX: usize = 2 << 20;
+/// Most bytes of the request line: captions, paths, which JSON may escape byte by byte, and metadata.
+const REQUEST_BYTES_MAX: u64 = (1 << 20) + CAPTIONS_BYTES_MAX as u64;
 /// Most bytes that a child may answer beside its assets, per byte of text that the limits allow, and beyond it: sections
 /// and passages each repeat the text, and each sentence may be a chunk with what is known of it.
 const ANSWER_BYTES_PER_TEXT_BYTE: u64 = 16;
@@ -59,6 +62,8 @@ pub struct Made {
     pub document: NewDocument,
     /// What of the file is not in it, in sentences: see [`crate::warnings`].
     pub warnings: Vec<String>,
+    /// Names of its pictures that want a caption: see [`captions::wanting`].
+    pub uncaptioned: Vec<String>,
 }
 
 /// Makes documents of files.
@@ -119,8 +124,13 @@ impl ParseRunner for InProcess {
         guarded(|| {
             let mut parsed = parse_within(kind, &bytes, source.filename.as_deref(), &self.limits)?;
             let warnings = std::mem::take(&mut parsed.warnings);
+            let uncaptioned = captions::wanting(&parsed);
             let document = build(parsed, bytes, source, settings);
-            Ok(Made { document, warnings })
+            Ok(Made {
+                document,
+                warnings,
+                uncaptioned,
+            })
         })
     }
 
@@ -192,12 +202,17 @@ struct Answer {
     /// Names of the assets and how long they are: their bytes follow the line, in this order.
     assets: Vec<(String, usize)>,
     warnings: Vec<String>,
+    uncaptioned: Vec<String>,
 }
 
 impl Answer {
     /// What is said of a document, and the assets that follow.
     fn of(made: Made) -> (Answer, Vec<NewAsset>) {
-        let Made { document, warnings } = made;
+        let Made {
+            document,
+            warnings,
+            uncaptioned,
+        } = made;
         let lens = document.assets.iter();
         let references = document.references.into_iter();
         let answer = Answer {
@@ -210,6 +225,7 @@ impl Answer {
             citations: document.citations,
             assets: lens.map(|a| (a.name.clone(), a.bytes.len())).collect(),
             warnings,
+            uncaptioned,
         };
         (answer, document.assets)
     }
@@ -247,6 +263,7 @@ impl Answer {
         Ok(Made {
             document,
             warnings: warnings.finish(),
+            uncaptioned: answer.uncaptioned,
         })
     }
 }
@@ -535,6 +552,10 @@ mod tests {
         Source {
             key: "k".to_owned(),
             filename: Some("a.txt".to_owned()),
+            captions: captions::Captions {
+                by: "eye-1".to_owned(),
+                of: [("a.txt".to_owned(), "A \"heron\".".to_owned())].into(),
+            },
             ..Source::default()
         }
     }
@@ -578,6 +599,9 @@ mod tests {
             let here = InProcess::default();
             let want = here.document(*kind, bytes.to_vec(), source(), &Settings::default());
             assert_eq!(got, want);
+            let text = want.ok().and_then(|made| made.document.text);
+            let is_picture = *kind == Kind::Image;
+            assert!(!is_picture || text.as_deref() == Some("a. A \"heron\"."));
         }
     }
 
@@ -628,7 +652,13 @@ mod tests {
 
     #[test]
     fn a_broken_request_is_an_error() {
-        for input in [b"".as_slice(), b"{}", b"{}\nx", b"\xff\n", &[b'x'; 100_000]] {
+        for input in [
+            b"".as_slice(),
+            b"{}",
+            b"{}\nx",
+            b"\xff\n",
+            &[b'x'; 4_000_000],
+        ] {
             assert!(child_main(input, Vec::new()).is_err());
         }
     }

@@ -1,17 +1,18 @@
-//! Embedders, generators and tokenisers: three small traits, and the built-in latent semantic analysis.
+//! Embedders, generators, captioners and tokenisers: four small traits, and the built-in latent semantic analysis.
 //!
 //! A store turns every chunk and every question into a vector through one small trait,
 //! [`Embedder`]. [`lsa`] is the one that is built in: it learns from the store's own rows, needs no
 //! network and no model file, and gives the same vectors for the same rows on every run.
 //!
-//! What writes answers in words comes in through another, [`Generator`], and what counts tokens through a third,
-//! [`Tokenizer`]; none is built in.
+//! What writes answers in words comes in through another, [`Generator`], what says what a picture shows through a third,
+//! [`Captioner`], and what counts tokens through a fourth, [`Tokenizer`]; none is built in.
 //!
 //! What always holds: this crate depends on nothing of ours. It knows no index and no store; the
 //! tokeniser is handed in, and what it learns leaves as plain bytes.
 //!
 //! Start reading at [`Embedder`], then at [`lsa::Fitter`].
 
+mod captioner;
 mod embedder;
 mod generator;
 pub mod lsa;
@@ -19,6 +20,7 @@ pub mod lsa;
 mod minilm;
 mod tokenizer;
 
+pub use captioner::{CaptionError, Captioner, Picture};
 pub use embedder::{EmbedError, Embedder};
 pub use generator::{GenerateError, Generator};
 #[cfg(feature = "minilm")]

@@ -130,6 +130,10 @@ pub(crate) struct Ingest {
     /// Files parsed at a time; 0: as many as there are cores
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) jobs: usize,
+    /// A program, with arguments, that gets a picture on standard input and prints what it shows: for pictures without a
+    /// caption
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) caption_command: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -219,6 +219,137 @@ fn what_is_missing_in_a_document_is_told_with_its_line() {
     assert_eq!(again[1]["status"], "unchanged");
 }
 
+/// A picture of two by two points; `more` makes it another one.
+fn png(more: &[u8]) -> Vec<u8> {
+    let head = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x02\x08\x06\0\0\0\0\0\0\0";
+    [head, more].concat()
+}
+
+#[cfg(unix)]
+#[test]
+fn pictures_are_found_by_the_words_of_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let files = folder.path().join("files");
+    let script = "printf '%s %s\\n' \"$LOCI_IMAGE_TYPE\" \"$LOCI_IMAGE_NAME\" >> \"$1\"\n\
+                  test $(wc -c) -gt 40 && exit 7\n\
+                  echo 'A grey  heron stands in the reeds.'\n";
+    write_files(folder.path(), &[("caption.sh", script)]);
+    write_files(&files, &[("note.md", "# Note\n\nDucks swim.\n")]);
+    fs::write(files.join("img_1.png"), png(b"")).unwrap();
+    fs::write(files.join("img_2.png"), png(b"")).unwrap();
+    fs::write(files.join("large.png"), png(&[b'x'; 50])).unwrap();
+    let log = folder.path().join("asked").display().to_string();
+    let command = format!(
+        "/bin/sh '{}' \"{log}\"",
+        folder.path().join("caption.sh").display()
+    );
+    let files = files.to_str().unwrap();
+    let calls = || {
+        let asked = fs::read_to_string(&log).unwrap_or_default();
+        let _ = fs::remove_file(&log);
+        asked.lines().count()
+    };
+
+    // Stored by name first, and skipped as unchanged with the command.
+    json(0, &["ingest", "--db", &db, files]);
+    let captioned = ["ingest", "--db", &db, files, "--caption-command", &command];
+    let lines = json(0, &captioned);
+    assert_eq!(lines[4]["summary"]["unchanged"], 4);
+    assert_eq!(calls(), 0);
+    let lines = json(0, &[&captioned[..], &["--force"]].concat());
+    assert_eq!(lines[4]["summary"]["updated"], 4);
+    assert_eq!(calls(), 2, "one for each distinct picture");
+    assert_eq!(lines[0].get("warnings"), None);
+    let failed = lines[2]["warnings"][0].as_str().unwrap();
+    assert!(
+        failed.contains("(large.png)") && failed.contains("exit status: 7"),
+        "{failed}"
+    );
+
+    let asked = [
+        "search",
+        "--db",
+        &db,
+        "heron in the reeds",
+        "--strategy",
+        "text",
+    ];
+    let hits = &json(0, &asked)[0]["hits"];
+    let documents: Vec<&str> = hits
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["document"].as_str().unwrap())
+        .collect();
+    assert_eq!(documents.len(), 2, "{hits}");
+    assert!(documents.iter().all(|it| it.starts_with("img_")), "{hits}");
+    let text = hits[0]["text"].as_str().unwrap();
+    assert!(
+        text.ends_with(". A grey heron stands in the reeds."),
+        "{text}"
+    );
+    let by = ["--filter", "meta.caption_by = \"sh\""];
+    let of = |filter: &[&str]| {
+        json(0, &[&asked[..], filter].concat())[0]["hits"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!(of(&by), 2);
+    assert_eq!(of(&["--filter", "not meta.caption_by = \"sh\""]), 0);
+    let settings = text_of(&db);
+    assert!(!settings.contains("caption.sh"), "{settings}");
+    refused(
+        2,
+        &["ingest", "--db", &db, files, "--caption-command", "a 'b"],
+        "--caption-command: a quotation",
+    );
+}
+
+/// All that a store holds and is set to.
+fn text_of(db: &str) -> String {
+    text(0, &["export", "--db", db, "-"]) + &text(0, &["config", "--db", db, "get"])
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_command_that_writes_captions() {
+    use std::time::{Duration, Instant};
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let picture = folder.path().join("heron.png");
+    fs::write(&picture, png(b"")).unwrap();
+    let begun = folder.path().join("begun");
+    let command = format!("/bin/sh -c 'echo x > {}; sleep 60'", begun.display());
+    let mut ingest = std::process::Command::new(env!("CARGO_BIN_EXE_loci"))
+        .args([
+            "ingest",
+            "--db",
+            &db,
+            picture.to_str().unwrap(),
+            "--caption-command",
+            &command,
+        ])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while !begun.exists() && started.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let interrupted = Instant::now();
+    let pid = ingest.id().to_string();
+    let kill = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(kill.unwrap().success());
+    assert_eq!(ingest.wait().unwrap().code(), Some(1));
+    assert!(interrupted.elapsed() < Duration::from_secs(30));
+    assert_eq!(json(0, &["stats", "--db", &db])[0]["documents"], 0);
+}
+
 #[test]
 fn a_changed_file_is_updated_and_a_vanished_word_is_no_longer_found() {
     let folder = tempfile::tempdir().unwrap();

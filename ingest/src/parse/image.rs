@@ -89,7 +89,7 @@ pub(super) fn parse(
 }
 
 /// `crab-nebula_2.png` as `crab nebula 2`. A name of signs alone stays as it is.
-fn readable(name: &str) -> String {
+pub(crate) fn readable(name: &str) -> String {
     let stem = Path::new(name)
         .file_stem()
         .and_then(|stem| stem.to_str())

@@ -43,6 +43,7 @@ mod xml;
 
 pub use bounds::{Limits, ParseError};
 pub(crate) use heading::title_heading;
+pub(crate) use image::readable as readable_name;
 pub use kind::{Kind, detect};
 pub use language::Language;
 

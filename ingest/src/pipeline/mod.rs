@@ -7,6 +7,7 @@
 //!
 //! Start reading at [`ingest`].
 
+mod captioning;
 mod find;
 mod ordered;
 #[cfg(test)]
@@ -14,15 +15,18 @@ mod tests;
 mod watch;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use loci_models::Captioner;
 use locidb::storage::records::EmbedLevels;
 use locidb::storage::staging::content_hash;
 use locidb::storage::{DocumentKey, Table};
@@ -33,7 +37,9 @@ use crate::chunk::{ChunkSettings, Chunking};
 use crate::document::{self, Source};
 use crate::extract::ExtractSettings;
 use crate::parse::{Kind, detect};
-use crate::runner::ParseRunner;
+use crate::runner::{Made, ParseRunner};
+use crate::warnings::Warnings;
+use captioning::Captioning;
 use find::{Found, find};
 use ordered::{Bounds, Work, in_order};
 pub use watch::{WatchOptions, watch};
@@ -52,7 +58,7 @@ const WORK_BYTES: u64 = 4 << 20;
 const BATCH_SIZE_MAX: usize = 16 << 20;
 
 /// What to make of the files.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct IngestOptions {
     /// The key of the one document; `None`: its path relative to the ingested folder.
     pub key: Option<String>,
@@ -70,6 +76,25 @@ pub struct IngestOptions {
     pub force: bool,
     /// Files parsed at a time; 0: as many as there are cores.
     pub jobs: usize,
+    /// What says what pictures without a caption show; they go by their names without one. Nothing of it is stored but
+    /// its name, and a document that is stored unchanged is not asked about.
+    pub captioner: Option<Arc<dyn Captioner>>,
+}
+
+impl fmt::Debug for IngestOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IngestOptions")
+            .field("key", &self.key)
+            .field("user", &self.user)
+            .field("collection", &self.collection)
+            .field("kind", &self.kind)
+            .field("chunking", &self.chunking)
+            .field("embed", &self.embed)
+            .field("force", &self.force)
+            .field("jobs", &self.jobs)
+            .field("captioner", &self.captioner.as_ref().map(|c| c.name()))
+            .finish()
+    }
 }
 
 /// What became of a file.
@@ -174,7 +199,7 @@ pub enum IngestError {
 }
 
 /// Stores files and the files in folders, which are walked without hidden ones and without stores.
-/// When `reporter` stops it, `runner` is stopped for good: give the next call another one.
+/// When `reporter` stops it, `runner` and the captioner are stopped for good: give the next call others.
 ///
 /// # Errors
 /// [`IngestError`]; a file that fails is reported as an outcome and does not stop the others.
@@ -187,7 +212,8 @@ pub fn ingest(
 ) -> Result<Summary, IngestError> {
     let started = Instant::now();
     let files = find(paths, options)?;
-    let worker = Worker::new(database, options, runner)?;
+    let captioning = options.captioner.as_ref().map(Captioning::new);
+    let worker = Worker::new(database, options, runner, captioning.as_ref())?;
     let mut summary = Summary::default();
     store_files(&worker, &files, reporter, &mut summary)?;
     summary.took_ms = started.elapsed().as_millis() as u64;
@@ -224,7 +250,7 @@ fn store_files(
     let idle = || {
         let flow = reporter.report("storing", done.load(Ordering::Relaxed), files.len() as u64);
         if flow.is_break() {
-            worker.runner.stop();
+            worker.stop();
         }
         flow
     };
@@ -238,7 +264,7 @@ fn store_files(
         let flow = shelf.take(prepared);
         done.store(shelf.done, Ordering::Relaxed);
         if flow.is_break() {
-            worker.runner.stop();
+            worker.stop();
         }
         flow
     });
@@ -285,6 +311,7 @@ struct Worker<'w> {
     /// What `settings` are called in a document's record.
     parser: String,
     embed: EmbedLevels,
+    captioning: Option<&'w Captioning>,
 }
 
 impl<'w> Worker<'w> {
@@ -292,6 +319,7 @@ impl<'w> Worker<'w> {
         database: &'w Database,
         options: &'w IngestOptions,
         runner: &'w dyn ParseRunner,
+        captioning: Option<&'w Captioning>,
     ) -> Result<Self, locidb::Error> {
         let of_store = database.settings()?;
         let settings = build_settings(&of_store, options);
@@ -306,6 +334,7 @@ impl<'w> Worker<'w> {
             settings,
             parser,
             embed,
+            captioning,
         })
     }
 }
@@ -406,8 +435,7 @@ impl Worker<'_> {
             filename: name,
             ..Source::default()
         };
-        let made = self.runner.document(kind, bytes, source, &self.settings);
-        let made = made.map_err(|error| error.to_string())?;
+        let made = self.make(kind, bytes, source)?;
         let mut document = made.document;
         if document.chunks.is_empty() {
             let mut why = "there is no text in it".to_owned();
@@ -420,6 +448,38 @@ impl Worker<'_> {
         document.record.embed = self.embed;
         document.record.parser.clone_from(&self.parser);
         Ok(Some(Box::new(document)))
+    }
+
+    /// Makes the document; again with captions, where its pictures want some and there is who writes them.
+    fn make(&self, kind: Kind, bytes: Vec<u8>, mut source: Source) -> Result<Made, String> {
+        let document = |bytes, source| {
+            let made = self.runner.document(kind, bytes, source, &self.settings);
+            made.map_err(|error| error.to_string())
+        };
+        let Some(captioning) = self.captioning else {
+            return document(bytes, source);
+        };
+        let mut made = document(bytes, source.clone())?;
+        let told = captioning.captions(&made);
+        let mut told = told.map_err(|error| error.to_string())?;
+        if !told.captions.of.is_empty() {
+            source.captions = std::mem::take(&mut told.captions);
+            let bytes = std::mem::take(&mut made.document.original);
+            made = document(bytes, source)?;
+        }
+        let mut warnings = Warnings::default();
+        warnings.extend(&made.warnings);
+        warnings.extend(told.warnings());
+        made.warnings = warnings.finish();
+        Ok(made)
+    }
+
+    /// Ends what is being made.
+    fn stop(&self) {
+        self.runner.stop();
+        if let Some(captioning) = self.captioning {
+            captioning.stop();
+        }
     }
 
     /// Whether the same bytes are stored, made by the same parser; says so in the outcome.

@@ -1,5 +1,7 @@
 //! Ingests that are watched, stopped and go on, and what they leave out.
 
+use loci_models::CaptionError;
+
 use super::*;
 use crate::runner::InProcess;
 
@@ -267,4 +269,214 @@ fn a_stopped_ingest_ends_and_the_next_one_goes_on() {
         database.stats().space.is_some(),
         "the second run ends what the first began"
     );
+}
+
+/// Says how long a picture is, and keeps what it was asked about; fails for pictures that end with `!`.
+#[derive(Default)]
+struct Eye(std::sync::Mutex<Vec<String>>);
+
+impl Captioner for Eye {
+    fn name(&self) -> &str {
+        "eye-1"
+    }
+
+    fn caption(&self, picture: &loci_models::Picture<'_>) -> Result<String, CaptionError> {
+        let asked = format!("{} {}", picture.media_type, picture.name);
+        self.0.lock().unwrap().push(asked);
+        match picture.bytes.last() {
+            Some(b'!') => Err(CaptionError::Refused {
+                reason: "too bright".into(),
+            }),
+            Some(b'?') => Ok(" \n".into()),
+            _ => Ok(format!("A heron of\n {} bytes. ", picture.bytes.len())),
+        }
+    }
+}
+
+/// A document of Word with pictures, each a name and what stands after the first bytes of a PNG.
+fn word(pictures: &[(&str, &str)]) -> Vec<u8> {
+    let (mut body, mut relations) = (String::new(), String::new());
+    for (name, _) in pictures {
+        body += &format!("<p><r><t>Ducks.</t><drawing><blip r:embed='{name}'/></drawing></r></p>");
+        relations += &format!("<Relationship Id='{name}' Type='x/image' Target='media/{name}'/>");
+    }
+    let body = format!("<document xmlns:r='http://x/relationships'><body>{body}</body></document>");
+    let relations = format!("<Relationships>{relations}</Relationships>");
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let mut add = |name: &str, bytes: &[u8]| {
+        let plain = zip::write::SimpleFileOptions::default();
+        zip.start_file(name, plain).unwrap();
+        std::io::Write::write_all(&mut zip, bytes).unwrap();
+    };
+    add("word/document.xml", body.as_bytes());
+    add("word/_rels/document.xml.rels", relations.as_bytes());
+    for (name, more) in pictures {
+        add(&format!("word/media/{name}"), &png(more));
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn png(more: &str) -> Vec<u8> {
+    [b"\x89PNG\r\n\x1a\n", more.as_bytes()].concat()
+}
+
+/// Keeps the lines.
+#[derive(Default)]
+struct Lines(std::sync::Mutex<Vec<Outcome>>);
+
+impl Progress for Lines {
+    fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Reporter for Lines {
+    fn outcome(&self, outcome: &Outcome) {
+        self.0.lock().unwrap().push(outcome.clone());
+    }
+}
+
+/// A folder of files and the store that they go to, with a captioner.
+struct Gallery {
+    folder: tempfile::TempDir,
+    database: Database,
+    eye: Arc<Eye>,
+}
+
+impl Gallery {
+    fn new(files: &[(&str, Vec<u8>)]) -> Gallery {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("files");
+        fs::create_dir(&path).unwrap();
+        for (name, bytes) in files {
+            fs::write(path.join(name), bytes).unwrap();
+        }
+        Gallery {
+            database: Database::open(folder.path().join("store")).unwrap(),
+            folder,
+            eye: Arc::default(),
+        }
+    }
+
+    fn ingest(&self, force: bool) -> Vec<Outcome> {
+        let options = IngestOptions {
+            force,
+            jobs: 2,
+            captioner: Some(Arc::clone(&self.eye) as _),
+            ..IngestOptions::default()
+        };
+        let lines = Lines::default();
+        let paths = [self.folder.path().join("files")];
+        let runner = InProcess::default();
+        ingest(&self.database, &paths, &options, &runner, &lines).unwrap();
+        lines.0.into_inner().unwrap()
+    }
+
+    /// What was asked since the last time, sorted: documents are made at once.
+    fn asked(&self) -> Vec<String> {
+        let mut asked = std::mem::take(&mut *self.eye.0.lock().unwrap());
+        asked.sort();
+        asked
+    }
+}
+
+#[test]
+fn pictures_get_captions_once_and_unchanged_documents_are_not_asked_about() {
+    let gallery = Gallery::new(&[
+        ("a.docx", word(&[("1.png", "one"), ("2.png", "three")])),
+        ("b.docx", word(&[("9.png", "one"), ("8.png", "?")])),
+        ("heron_1.png", png("three")),
+        ("c.md", b"# C\n\n![x](x.png)\n".to_vec()),
+    ]);
+    let lines = gallery.ingest(false);
+    let is_well = |line: &Outcome| line.status == Status::Added && line.warnings.is_empty();
+    assert!(lines.iter().all(is_well), "{lines:?}");
+    let asked = gallery.asked();
+    assert_eq!(asked.len(), 3, "one for each content: {asked:?}");
+    let view = gallery.database.view();
+    let rows = view.snapshot().rows();
+    let text = |key: &str| {
+        let key = DocumentKey::new("", "", key).unwrap();
+        let id = rows.document_id(&key).unwrap().unwrap();
+        rows.text(id).unwrap().unwrap()
+    };
+    assert_eq!(
+        text("a.docx"),
+        "Ducks.\n\nA heron of 11 bytes.\n\nDucks.\n\nA heron of 13 bytes."
+    );
+    assert_eq!(
+        text("b.docx"),
+        "Ducks.\n\nA heron of 11 bytes.\n\nDucks.\n\n8.png"
+    );
+    assert_eq!(text("heron_1.png"), "heron 1. A heron of 13 bytes.");
+    let again = gallery.ingest(false);
+    assert!(again.iter().all(|line| line.status == Status::Unchanged));
+    assert_eq!(gallery.asked(), Vec::<String>::new());
+    gallery.ingest(true);
+    assert_eq!(
+        gallery.asked().len(),
+        3,
+        "what was said is kept for one run"
+    );
+}
+
+#[test]
+fn a_caption_that_fails_is_told_and_the_document_lands_without_it() {
+    let many: Vec<String> = (0..6).map(|n| format!("{n}.png")).collect();
+    let bad: Vec<String> = (0..6).map(|n| format!("{n}!")).collect();
+    let many: Vec<(&str, &str)> = many
+        .iter()
+        .zip(&bad)
+        .map(|(n, b)| (&n[..], &b[..]))
+        .collect();
+    let gallery = Gallery::new(&[
+        ("a.docx", word(&[("1.png", "!"), ("2.png", "good")])),
+        ("b.docx", word(&many)),
+    ]);
+    let lines = gallery.ingest(false);
+    assert!(
+        lines.iter().all(|line| line.status == Status::Added),
+        "{lines:?}"
+    );
+    let [told] = &lines[0].warnings[..] else {
+        panic!("{lines:?}")
+    };
+    let start =
+        "1 picture has no caption (word/media/1.png): captioner refused the picture: too bright;";
+    assert!(told.starts_with(start), "{told}");
+    let [failed, rest] = &lines[1].warnings[..] else {
+        panic!("{lines:?}")
+    };
+    assert!(failed.starts_with("3 pictures have no caption"), "{failed}");
+    assert!(
+        rest.starts_with("3 pictures more have no caption: they were not asked"),
+        "{rest}"
+    );
+    assert_eq!(gallery.asked().len(), 2 + 3);
+}
+
+#[test]
+fn a_watched_folder_has_its_pictures_captioned() {
+    let gallery = Gallery::new(&[("a.png", png("one"))]);
+    let files = gallery.folder.path().join("files");
+    let changes = Changes {
+        steps: std::sync::Mutex::new(vec![
+            Box::new(|| fs::write(files.join("b.png"), png("one")).unwrap()),
+            Box::new(|| {}),
+            Box::new(|| {}),
+        ]),
+        told: std::sync::Mutex::default(),
+    };
+    let options = IngestOptions {
+        captioner: Some(Arc::clone(&gallery.eye) as _),
+        ..IngestOptions::default()
+    };
+    let how = WatchOptions {
+        every: std::time::Duration::ZERO,
+        delete: false,
+    };
+    let (paths, runner) = ([files.clone()], InProcess::default());
+    let summary = watch(&gallery.database, &paths, &options, how, &runner, &changes).unwrap();
+    assert_eq!((summary.added, summary.failed), (2, 0));
+    assert_eq!(gallery.asked(), ["image/png a.png"]);
 }

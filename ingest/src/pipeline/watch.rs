@@ -13,8 +13,8 @@ use locidb::Database;
 use locidb::storage::DocumentKey;
 
 use super::{
-    Found, IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker, find,
-    store_files,
+    Captioning, Found, IngestError, IngestOptions, Outcome, Reporter, Status, Summary, Worker,
+    find, store_files,
 };
 use crate::runner::ParseRunner;
 
@@ -52,6 +52,7 @@ pub fn watch(
     let started = Instant::now();
     let mut summary = Summary::default();
     let mut watched = Watched::default();
+    let captioning = options.captioner.as_ref().map(Captioning::new);
     // The first look takes everything as it is, and all paths must be there.
     let mut is_first = true;
     loop {
@@ -64,7 +65,7 @@ pub fn watch(
             delete(database, options, gone, reporter, &mut summary)?;
         }
         if is_first || !due.is_empty() {
-            let worker = Worker::new(database, options, runner)?;
+            let worker = Worker::new(database, options, runner, captioning.as_ref())?;
             store_files(&worker, &due, reporter, &mut summary)?;
         }
         is_first = false;

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use loci_ingest::captions::CaptionCommand;
 use loci_ingest::chunk::Chunking;
 use loci_ingest::parse::Kind;
 use loci_ingest::pipeline::{
@@ -84,6 +86,10 @@ fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
     if args.key.is_some() && args.paths.len() != 1 {
         return Err(WrongCall("--key names one document: give one file".into()).into());
     }
+    let captioner = args.caption_command.as_deref().map(CaptionCommand::of);
+    let captioner = captioner
+        .transpose()
+        .map_err(|error| WrongCall(format!("--caption-command: {error}")))?;
     Ok(IngestOptions {
         key: args.key.clone(),
         user: args.user.clone(),
@@ -102,6 +108,7 @@ fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
         }),
         force: args.force,
         jobs: args.jobs,
+        captioner: captioner.map(|command| Arc::new(command) as _),
     })
 }
 
