@@ -268,6 +268,14 @@ impl Answer {
     }
 }
 
+/// Reads what [`child_main`] answered, as a parent does that trusts no child.
+///
+/// # Errors
+/// What the child says of a file that it cannot parse; [`ParseError::Runner`] for what is no answer.
+pub fn read_answer(bytes: &[u8]) -> Result<Made, ParseError> {
+    Answer::read(bytes)
+}
+
 /// A reference without its key: no parser knows what is stored.
 fn of_reference(reference: NewReference) -> Reference {
     Reference {
@@ -318,7 +326,7 @@ impl ParseRunner for ChildProcess {
             settings: *settings,
         };
         let answer = self.ask(&request, &bytes)?;
-        let mut made = Answer::read(&answer)?;
+        let mut made = read_answer(&answer)?;
         let document = &mut made.document;
         let Source {
             key,
@@ -592,7 +600,7 @@ mod tests {
             (Kind::Image, png),
         ];
         for (kind, bytes) in cases {
-            let got = Answer::read(&answer(*kind, bytes)).map(|mut made| {
+            let got = read_answer(&answer(*kind, bytes)).map(|mut made| {
                 made.document.original = bytes.to_vec();
                 made
             });
@@ -609,13 +617,13 @@ mod tests {
     fn an_answer_that_was_cut_or_goes_on_is_an_error() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x02\x08\x06\0\0\0\0\0\0\0";
         let whole = answer(Kind::Image, png);
-        assert!(Answer::read(&whole).is_ok());
+        assert!(read_answer(&whole).is_ok());
         for cut in 0..whole.len() {
-            let got = Answer::read(&whole[..cut]);
+            let got = read_answer(&whole[..cut]);
             assert!(matches!(got, Err(ParseError::Runner { .. })), "{cut}");
         }
         let longer = [&whole[..], b"x"].concat();
-        assert!(Answer::read(&longer).is_err());
+        assert!(read_answer(&longer).is_err());
     }
 
     #[test]
