@@ -104,13 +104,13 @@ pub fn build(
         .filter(|t| !t.trim().is_empty())
         .or_else(|| heading_title(&parsed));
     let title = title.or_else(|| source.filename.as_deref().map(|name| stem(name).to_owned()));
+    let is_file = parsed.text_is_original && parsed.text.as_bytes() == original;
     let ParsedDocument {
         file_type,
         authors,
         year,
         metadata,
         text,
-        text_is_original,
         assets,
         ..
     } = parsed;
@@ -156,7 +156,7 @@ pub fn build(
     NewDocument {
         record,
         original,
-        text: (!text_is_original).then_some(text),
+        text: (!is_file).then_some(text),
         chunks,
         concepts,
         relations,

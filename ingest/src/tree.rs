@@ -29,7 +29,8 @@ pub struct ParsedDocument {
     pub metadata: Vec<(String, String)>,
     /// The text that all ranges refer to.
     pub text: String,
-    /// Whether `text` is the file's own decoded text, so that positions and lines are the file's.
+    /// Whether `text` is the file's own decoded text, whatever it was encoded in, so that lines and characters are the
+    /// file's.
     pub text_is_original: bool,
     /// Blocks in reading order.
     pub blocks: Vec<Block>,

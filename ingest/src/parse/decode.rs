@@ -1,73 +1,215 @@
 //! Bytes to text, for the formats that are text.
 //!
-//! - UTF-8 is taken as it is, line ends included. A byte order mark stays in the text, so that
-//!   positions are the file's; parsers begin after it.
-//! - UTF-16 is read when it starts with a byte order mark. The text is then not the original.
-//! - A file with broken UTF-8 is read with U+FFFD in the place of each broken sequence when there
-//!   are few of them: at most one, and one more per 200 bytes. The text is then not the original.
-//! - Anything else, and anything with a zero byte, is refused.
+//! What is tried, in this order:
+//!
+//! 1. A byte order mark: UTF-8 or UTF-16. That of UTF-8 stays in the text, so that the text is the file's very bytes;
+//!    parsers begin after it.
+//! 2. UTF-8, which hardly anything else is by chance: it outweighs what a page says of itself, for whoever saved the page
+//!    may have changed its encoding and not its words.
+//! 3. UTF-8 with a few broken sequences, at most one, and one more per 200 bytes, and no more of them than whole ones:
+//!    U+FFFD stands in the place of each.
+//! 4. The encoding that an HTML page or an XML file states ([`stated`]).
+//! 5. The encoding that the bytes look like.
+//!
+//! 4 and 5 are believed where the outcome looks like something that people write ([`plausible`]). Anything else is
+//! refused, and so is anything with a zero byte but UTF-16.
+//!
+//! Start reading at [`read`].
 
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+use super::bounds::within;
 use super::{Limits, ParseError};
+use plausible::{has_no_control, is_plausible};
+
+mod plausible;
+mod stated;
 
 /// A file's text.
 #[derive(Debug)]
 pub(super) struct Decoded {
-    /// All of it, with the byte order mark where there is one.
+    /// All of it, with the byte order mark of UTF-8 where there is one.
     pub(super) text: String,
     /// Where reading starts: behind the byte order mark.
     pub(super) start: usize,
-    /// Whether `text` has the very bytes of the file.
-    pub(super) is_original: bool,
 }
 
 const BOM: &str = "\u{feff}";
 const BYTES_PER_BROKEN: usize = 200;
+/// Bytes of a character that a cut may have left.
+const CUT_MAX: usize = 3;
+/// Bytes that are decoded before the length of the text is looked at.
+const STEP: usize = 64 << 10;
 
 /// The text of a file that is its own document's text, and bounded as such.
 pub(super) fn decode_text(bytes: &[u8], limits: &Limits) -> Result<Decoded, ParseError> {
-    let decoded = decode(bytes)?;
-    limits.check_text(decoded.text.len())?;
-    Ok(decoded)
+    read(bytes, None, limits.text_max)
 }
 
+/// The text of a file that a document is made of. It has at most three times as many bytes as the file.
 pub(super) fn decode(bytes: &[u8]) -> Result<Decoded, ParseError> {
-    let (text, is_original) = match bytes {
-        [0xff, 0xfe, rest @ ..] => (utf16(rest, u16::from_le_bytes)?, false),
-        [0xfe, 0xff, rest @ ..] => (utf16(rest, u16::from_be_bytes)?, false),
+    read(bytes, None, usize::MAX)
+}
+
+/// Likewise of an HTML page, which may state its encoding.
+pub(super) fn decode_html(bytes: &[u8]) -> Result<Decoded, ParseError> {
+    read(bytes, stated::by_html(bytes), usize::MAX)
+}
+
+/// Likewise of an XML file.
+pub(super) fn decode_xml(bytes: &[u8]) -> Result<Decoded, ParseError> {
+    read(bytes, stated::by_xml(bytes), usize::MAX)
+}
+
+/// The text that a file begins with, where it is text at all. `head` may have been cut inside a character.
+pub(super) fn decode_head(head: &[u8]) -> Option<String> {
+    let is_wide = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    if !is_wide && head.contains(&0) {
+        return None;
+    }
+    // A character that is cut begins with a byte beyond ASCII.
+    let cuts = (0..=CUT_MAX).filter_map(|cut| head.split_at_checked(head.len().checked_sub(cut)?));
+    let may_be_cut = |cut: &[u8]| is_wide || cut.first().is_none_or(|byte| !byte.is_ascii());
+    let cuts = cuts.filter(|(whole, cut)| !whole.is_empty() && may_be_cut(cut));
+    let mut whole = cuts.filter_map(|(whole, _)| decode(whole).ok());
+    let mut decoded = whole
+        .find(|it| !it.text.contains(char::REPLACEMENT_CHARACTER))
+        .or_else(|| decode(head).ok())?;
+    Some(decoded.text.split_off(decoded.start))
+}
+
+fn read(
+    bytes: &[u8],
+    stated: Option<&'static Encoding>,
+    len_max: usize,
+) -> Result<Decoded, ParseError> {
+    let text = match bytes {
+        [0xff, 0xfe, rest @ ..] => utf16(rest, UTF_16LE, len_max)?,
+        [0xfe, 0xff, rest @ ..] => utf16(rest, UTF_16BE, len_max)?,
+        _ if let Some(wide) = stated.filter(|it| [UTF_16LE, UTF_16BE].contains(it)) => {
+            utf16(bytes, wide, len_max)?
+        }
         _ if bytes.contains(&0) => return Err(not_text("it has zero bytes")),
-        _ => utf8(bytes)?,
+        _ => narrow(bytes, stated, len_max)?,
     };
     let start = if text.starts_with(BOM) { BOM.len() } else { 0 };
-    Ok(Decoded {
-        text,
-        start,
-        is_original,
-    })
+    Ok(Decoded { text, start })
 }
 
-fn utf8(bytes: &[u8]) -> Result<(String, bool), ParseError> {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Ok((text.to_owned(), true));
-    }
-    let broken = bytes
-        .utf8_chunks()
-        .filter(|chunk| !chunk.invalid().is_empty())
-        .count();
-    if broken > 1 + bytes.len() / BYTES_PER_BROKEN {
-        return Err(not_text(&format!(
-            "{broken} broken sequences in {} bytes",
-            bytes.len()
-        )));
-    }
-    Ok((String::from_utf8_lossy(bytes).into_owned(), false))
-}
-
-fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, ParseError> {
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    let text: Result<String, _> = char::decode_utf16(pairs.iter().map(|&p| unit(p))).collect();
-    match text {
-        Ok(text) if rest.is_empty() && !text.contains('\0') => Ok(text),
+fn utf16(bytes: &[u8], encoding: &'static Encoding, len_max: usize) -> Result<String, ParseError> {
+    match decode_as(encoding, bytes, len_max)? {
+        Some((text, 0)) if !text.contains('\0') => Ok(text),
         _ => Err(not_text("broken UTF-16")),
+    }
+}
+
+/// Text in an encoding of which ASCII is a part.
+fn narrow(
+    bytes: &[u8],
+    stated: Option<&'static Encoding>,
+    len_max: usize,
+) -> Result<String, ParseError> {
+    let is_escaped = stated.is_some_and(|it| !it.is_ascii_compatible());
+    let utf8 = Sequences::of(bytes);
+    if utf8.broken == 0 && !(is_escaped && utf8.whole == 0) || utf8.is_likely() {
+        return utf8.replaced(bytes, len_max);
+    }
+    let stated = stated.filter(|it| *it != UTF_8);
+    for encoding in [stated, Some(looks_like(bytes))].into_iter().flatten() {
+        if let Some((text, 0)) = decode_as(encoding, bytes, len_max)?
+            && is_plausible(&text)
+        {
+            return Ok(text);
+        }
+    }
+    if let Some(encoding) = stated
+        && let Some((text, _)) = decode_as(encoding, bytes, len_max)?
+        && has_no_control(&text)
+    {
+        return Ok(text);
+    }
+    utf8.replaced(bytes, len_max)
+}
+
+fn looks_like(bytes: &[u8]) -> &'static Encoding {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(bytes, true);
+    detector.guess(None, Utf8Detection::Deny)
+}
+
+/// How bytes read as UTF-8.
+struct Sequences {
+    /// Characters of several bytes.
+    whole: usize,
+    broken: usize,
+}
+
+impl Sequences {
+    fn of(bytes: &[u8]) -> Sequences {
+        let mut found = Sequences {
+            whole: 0,
+            broken: 0,
+        };
+        for chunk in bytes.utf8_chunks() {
+            let begins = chunk.valid().bytes().filter(|byte| *byte >= 0xc0);
+            found.whole += begins.count();
+            found.broken += usize::from(!chunk.invalid().is_empty());
+        }
+        found
+    }
+
+    /// Whether it is UTF-8 that something damaged, for text in other encodings has few whole sequences.
+    fn is_likely(&self) -> bool {
+        self.whole > 0 && self.whole >= self.broken
+    }
+
+    /// The text with U+FFFD in the place of each broken sequence.
+    fn replaced(&self, bytes: &[u8], len_max: usize) -> Result<String, ParseError> {
+        if self.broken > broken_max(bytes) {
+            let (broken, len) = (self.broken, bytes.len());
+            return Err(not_text(&format!(
+                "{broken} broken sequences in {len} bytes"
+            )));
+        }
+        within("bytes of text", bytes.len(), len_max)?;
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        within("bytes of text", text.len(), len_max)?;
+        Ok(text)
+    }
+}
+
+/// How many broken sequences a text may have.
+fn broken_max(bytes: &[u8]) -> usize {
+    1 + bytes.len() / BYTES_PER_BROKEN
+}
+
+/// The text with U+FFFD in the place of each broken sequence, and how many there are; `None` where they are too many.
+fn decode_as(
+    encoding: &'static Encoding,
+    bytes: &[u8],
+    len_max: usize,
+) -> Result<Option<(String, usize)>, ParseError> {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let (mut text, mut broken, mut at) = (String::new(), 0, 0);
+    loop {
+        let end = bytes.len().min(at + STEP);
+        let is_last = end == bytes.len();
+        let room = decoder.max_utf8_buffer_length_without_replacement(end - at);
+        text.reserve(room.unwrap_or(STEP));
+        let (result, used) =
+            decoder.decode_to_string_without_replacement(&bytes[at..end], &mut text, is_last);
+        at += used;
+        within("bytes of text", text.len(), len_max)?;
+        match result {
+            DecoderResult::InputEmpty if is_last => return Ok(Some((text, broken))),
+            DecoderResult::Malformed(..) if broken == broken_max(bytes) => return Ok(None),
+            DecoderResult::Malformed(..) => {
+                broken += 1;
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+            DecoderResult::InputEmpty | DecoderResult::OutputFull => {}
+        }
     }
 }
 
@@ -78,36 +220,4 @@ fn not_text(reason: &str) -> ParseError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn few_broken_bytes_are_replaced_and_many_are_refused() {
-        let mostly = [b"word ".repeat(100), b"caf\xe9".to_vec()].concat();
-        type Want = Option<(&'static str, usize, bool)>;
-        let cases: &[(&str, &[u8], Want)] = &[
-            ("plain", b"a\r\nb", Some(("a\r\nb", 0, true))),
-            (
-                "byte order mark",
-                b"\xef\xbb\xbfa",
-                Some(("\u{feff}a", 3, true)),
-            ),
-            ("utf-16 le", b"\xff\xfea\0b\0", Some(("ab", 0, false))),
-            ("utf-16 be", b"\xfe\xff\0a", Some(("a", 0, false))),
-            ("half a unit", b"\xff\xfea", None),
-            ("zero byte", b"a\0b", None),
-            ("one broken", b"caf\xe9", Some(("caf\u{fffd}", 0, false))),
-            ("all broken", b"\xe9 \xe9 \xe9 \xe9", None),
-            ("nothing", b"", Some(("", 0, true))),
-        ];
-        for (name, bytes, want) in cases {
-            let got = decode(bytes).ok();
-            let got = got
-                .as_ref()
-                .map(|d| (d.text.as_str(), d.start, d.is_original));
-            assert_eq!(got, *want, "{name}");
-        }
-        let decoded = decode(&mostly).unwrap();
-        assert!(!decoded.is_original && decoded.text.ends_with("caf\u{fffd}"));
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@
 use locidb::storage::records::FileType;
 use scraper::{ElementRef, Html};
 
-use super::decode::decode;
+use super::decode::decode_html;
 use super::{Limits, ParseError};
 use crate::tree::{Block, ParsedDocument};
 use extract::{Content, Keep, extract};
@@ -35,7 +35,7 @@ const MAIN_BYTES_MIN: usize = 250;
 const MAIN_SHARE: usize = 4;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes)?;
+    let decoded = decode_html(bytes)?;
     let source = &decoded.text[decoded.start..];
     let page = depth::parse(source, limits.depth_max)?;
     let content = main_content(&page, limits)?;

@@ -15,7 +15,7 @@ use locidb::storage::records::FileType;
 use roxmltree::{Document, Node, NodeId, ParsingOptions};
 
 use super::bounds::within;
-use super::decode::decode;
+use super::decode::decode_xml;
 use super::{Kind, Limits, ParseError};
 use crate::tree::{ParsedDocument, Reference};
 
@@ -33,7 +33,7 @@ const DEPTH_MAX: usize = 200;
 const NODES_MAX: u32 = 8_000_000;
 
 pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, ParseError> {
-    let decoded = decode(bytes)?;
+    let decoded = decode_xml(bytes)?;
     let source = entities::checked(&decoded.text[decoded.start..], limits)?;
     let options = ParsingOptions {
         allow_dtd: true,

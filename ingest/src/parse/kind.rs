@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::decode::decode_head;
 use super::{Language, chat, subtitles};
 
 /// What a file is.
@@ -113,7 +114,7 @@ const HEAD_MAX: usize = 64 << 10;
 ///
 /// `path`: only its last part matters. `head`: the first bytes; 64 KiB of them are looked at, 4 KiB are plenty, fewer do.
 /// A file without an extension is source code when its first line names an interpreter, and text
-/// when its head is valid UTF-8 without zero bytes.
+/// when its head is text, in whatever encoding it is told to be.
 pub fn detect(path: &Path, head: &[u8]) -> Option<Kind> {
     let head = &head[..head.len().min(HEAD_MAX)];
     let extension = path
@@ -156,7 +157,10 @@ fn by_magic(head: &[u8], extension: Option<&str>) -> Option<Kind> {
 
 fn by_extension(extension: &str, head: &[u8]) -> Option<Kind> {
     match extension {
-        "xml" => (contains(head, b"<article") || contains(head, b"JATS")).then_some(Kind::Jats),
+        "xml" => {
+            let text = valid(head);
+            (text.contains("<article") || text.contains("JATS")).then_some(Kind::Jats)
+        }
         "json" => by_json(head),
         "jsonl" if !head.is_empty() => by_json(head),
         "txt" | "text" | "log" => Some(by_turns(&valid(head)).unwrap_or(Kind::Text)),
@@ -200,9 +204,7 @@ fn by_turns(text: &str) -> Option<Kind> {
 
 /// The text of a head, as far as it is any. The head may have been cut inside a character.
 fn valid(head: &[u8]) -> String {
-    String::from_utf8_lossy(head)
-        .trim_start_matches('\u{feff}')
-        .to_owned()
+    decode_head(head).unwrap_or_else(|| String::from_utf8_lossy(head).into_owned())
 }
 
 fn by_name(path: &Path) -> Option<Kind> {
@@ -215,18 +217,11 @@ fn by_shebang(head: &[u8]) -> Option<Kind> {
 }
 
 fn by_text(head: &[u8]) -> Option<Kind> {
-    if head.is_empty() || head.contains(&0) {
+    if head.is_empty() {
         return None;
     }
-    // The head may have been cut inside a character.
-    let valid = match std::str::from_utf8(head) {
-        Ok(text) => text,
-        Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&head[..error.valid_up_to()]).ok()?
-        }
-        Err(_) => return None,
-    };
-    let start = valid.trim_start_matches('\u{feff}').trim_start();
+    let text = decode_head(head)?;
+    let start = text.trim_start();
     let opening = start.get(..15).unwrap_or(start).to_ascii_lowercase();
     if opening.starts_with("<!doctype html") || opening.starts_with("<html") {
         return Some(Kind::Html);
@@ -235,7 +230,7 @@ fn by_text(head: &[u8]) -> Option<Kind> {
         || start.starts_with("<!DOCTYPE article")
         || start.starts_with("<article")
     {
-        return Some(if contains(head, b"<article") {
+        return Some(if text.contains("<article") {
             Kind::Jats
         } else {
             Kind::Text

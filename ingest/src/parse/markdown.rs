@@ -51,7 +51,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     }
     let mut document = ParsedDocument {
         file_type: FileType::Markdown,
-        text_is_original: decoded.is_original,
+        text_is_original: true,
         blocks: reader.blocks.finish_shifted(decoded.start),
         ..ParsedDocument::default()
     };

@@ -37,7 +37,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     Ok(ParsedDocument {
         file_type: FileType::Text,
         title,
-        text_is_original: decoded.is_original,
+        text_is_original: true,
         blocks,
         text: decoded.text,
         ..ParsedDocument::default()

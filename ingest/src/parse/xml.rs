@@ -9,7 +9,7 @@ use quick_xml::events::{BytesStart, Event};
 use roxmltree::{Document, ParsingOptions};
 
 use super::bounds::within;
-use super::decode::decode;
+use super::decode::decode_xml;
 use super::{Kind, ParseError};
 
 /// Tags in one file, and attributes: about thirty for each paragraph of a long book.
@@ -24,8 +24,8 @@ pub(super) fn decoded(bytes: Vec<u8>, kind: Kind, name: &str) -> Result<String, 
     let decoded = match String::from_utf8(bytes) {
         // As a rule: a large part is not copied.
         Ok(text) if !text.contains(['\0', '\u{feff}']) => return Ok(text),
-        Ok(text) => decode(text.as_bytes()),
-        Err(error) => decode(error.as_bytes()),
+        Ok(text) => decode_xml(text.as_bytes()),
+        Err(error) => decode_xml(error.as_bytes()),
     };
     match decoded {
         Ok(mut decoded) => {

@@ -117,7 +117,7 @@ pub(super) fn parse(decoded: Decoded, limits: &Limits) -> Result<ParsedDocument,
     }
     Ok(ParsedDocument {
         blocks: out.finish(),
-        text_is_original: decoded.is_original,
+        text_is_original: true,
         text: decoded.text,
         ..ParsedDocument::default()
     })

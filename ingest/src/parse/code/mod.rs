@@ -60,7 +60,7 @@ pub(super) fn parse(
     let mut document = ParsedDocument {
         file_type: FileType::Code,
         title: file_name.map(str::to_owned),
-        text_is_original: decoded.is_original,
+        text_is_original: true,
         blocks: blocks.finish_shifted(decoded.start),
         text: decoded.text,
         ..ParsedDocument::default()
