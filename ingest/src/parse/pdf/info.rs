@@ -1,5 +1,10 @@
-//! Title and authors: from the file's information dictionary where that is sane, else the title
-//! from the largest type on the first page, else from the heading above all others.
+//! Title, authors, year and identifiers.
+//!
+//! Title: from the file's information dictionary where that is sane, else from the largest type on the first page, else
+//! from the heading above all others. Authors: as shown below the title, else as the dictionary says, where it names
+//! people: programs write themselves and their users there. DOI and year are those of the first page ([`super::front`]);
+//! the day on which the file was made gives a year only where the text speaks of that year, for old papers are made
+//! files of long after they were printed.
 
 use std::collections::HashMap;
 
@@ -8,8 +13,10 @@ use pdf_oxide::object::Object;
 use pdf_oxide::optional_content::decode_pdf_text_string;
 
 use super::Facts;
+use super::front::{Front, after_labels, doi, years};
 use super::heading::{joined, title_drafts};
 use super::paragraph::{Draft, Sort};
+use super::people::{is_stated_name, shown};
 use crate::parse::heading::numbered;
 use crate::tree::ParsedDocument;
 
@@ -17,6 +24,7 @@ const TITLE_CHARS_MAX: usize = 300;
 
 pub(super) fn apply(
     file: &PdfDocument,
+    front: &Front,
     drafts: &[Draft],
     facts: &Facts,
     document: &mut ParsedDocument,
@@ -26,12 +34,53 @@ pub(super) fn apply(
     document.title = entry("Title")
         .filter(|title| is_title(title))
         .or_else(|| shown_title(drafts, facts).filter(|title| numbered(title).is_none()));
-    document.authors = entry("Author").map_or_else(Vec::new, |authors| split(&authors));
+    let stated = entry("Author").map_or_else(Vec::new, |authors| stated_authors(&authors));
+    document.authors = authors(shown(drafts, facts), stated);
+    let made = entry("CreationDate").and_then(|date| year_made(&date, drafts));
+    document.year = front.year().or(made);
+    let told = ["doi", "DOI", "Subject"].into_iter().filter_map(entry);
+    let told = told.filter_map(|text| doi(after_labels(&text).next().unwrap_or(&text), false));
+    let identifiers = [
+        ("doi", told.chain(front.doi()).next()),
+        ("arxiv", front.arxiv().map(|it| it.id)),
+    ];
+    for (name, value) in identifiers {
+        let value = value.map(|value| (name.to_owned(), value));
+        document.metadata.extend(value);
+    }
     for (key, name) in [("Subject", "subject"), ("Keywords", "keywords")] {
         if let Some(value) = entry(key) {
             document.metadata.push((name.to_owned(), value));
         }
     }
+}
+
+/// Those shown, but where the file also states others beside them.
+fn authors(shown: Vec<String>, stated: Vec<String>) -> Vec<String> {
+    let is_part = stated.len() > shown.len() && shown.iter().all(|name| stated.contains(name));
+    match shown.is_empty() || is_part {
+        true => stated,
+        false => shown,
+    }
+}
+
+/// The people that the file names, where it names nothing else.
+fn stated_authors(authors: &str) -> Vec<String> {
+    let names = split(authors);
+    match names.iter().all(|name| is_stated_name(name)) {
+        true => names,
+        false => Vec::new(),
+    }
+}
+
+/// The year of `D:20240512…`, where the text knows of it.
+fn year_made(date: &str, drafts: &[Draft]) -> Option<i32> {
+    let digits = date.strip_prefix("D:").unwrap_or(date).get(..4)?;
+    let made = years(digits).next()?;
+    let lines = drafts.iter().flat_map(|draft| &draft.lines);
+    let mut pieces = lines.flat_map(|line| &line.pieces);
+    let is_known = pieces.any(|piece| years(&piece.text).any(|year| year == made));
+    is_known.then_some(made)
 }
 
 fn dictionary(file: &PdfDocument) -> Option<HashMap<String, Object>> {

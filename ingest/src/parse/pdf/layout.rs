@@ -26,6 +26,8 @@ const INDEX_SHARE_MIN: f32 = 0.6;
 const COLUMN_DEPTH_MAX: usize = 2;
 /// Width of a glyph in a font whose glyphs are all equally wide, in type sizes.
 pub(super) const MONO_WIDTH: f32 = 0.6;
+/// How large indices are at most, in type sizes of their line.
+const SMALL: f32 = 0.85;
 /// Rows that a run may still belong to: rows are found from the top down.
 const ROWS_OPEN: usize = 6;
 
@@ -55,6 +57,8 @@ pub(super) struct Piece {
     pub(super) x0: f32,
     pub(super) x1: f32,
     pub(super) style: Style,
+    /// Whether it is set smaller than its line: an index, a mark of a note.
+    pub(super) is_small: bool,
     pub(super) text: String,
 }
 
@@ -380,6 +384,7 @@ fn line(page: &Page, mut runs: Vec<Run>, flow: (u32, usize), column: (f32, f32))
             x0: run.x0,
             x1: run.x1,
             style: run.style,
+            is_small: run.size < SMALL * size,
             text: run.text,
         });
     }

@@ -11,7 +11,9 @@
 //! pictures  which pictures are figures, and where they stand (effort: what looking for them may cost)
 //! heading   which drafts are headings, by the outline, else by type size, weight and numbering
 //! assemble  drafts to text: hyphens at line ends go, a box per page, marks by font
-//! info      title and authors
+//! front     what the first page says of the paper: DOI, arXiv number, year
+//! people    which lines below the title are names
+//! info      title, authors, year and identifiers, of these and of the file's information dictionary
 //! ```
 //!
 //! The text is new; blocks are joined by an empty line. Positions on pages are in 0..1 from the top
@@ -27,16 +29,19 @@ use pdf_oxide::error::Error as PdfError;
 use super::{Kind, Limits, ParseError};
 use crate::tree::ParsedDocument;
 use crate::warnings::{self, Warnings};
+use front::Front;
 use layout::Line;
 
 mod assemble;
 mod effort;
+mod front;
 mod furniture;
 mod heading;
 mod info;
 mod layout;
 mod page;
 mod paragraph;
+mod people;
 mod pictures;
 mod table;
 
@@ -52,6 +57,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     limits.check_pages(page_count)?;
     let Pages {
         lines,
+        front,
         unreadable,
         silent,
     } = read_lines(&file, page_count, limits)?;
@@ -65,7 +71,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         file_type: FileType::Pdf,
         ..ParsedDocument::default()
     };
-    info::apply(&file, &drafts, &facts, &mut document);
+    info::apply(&file, &front, &drafts, &facts, &mut document);
     let pages = page_count.to_string();
     document.metadata.push(("pages".to_owned(), pages));
     if !unreadable.is_empty() {
@@ -95,6 +101,8 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
 struct Pages {
     /// All lines in reading order without furniture.
     lines: Vec<Line>,
+    /// All of the first page.
+    front: Front,
     /// Pages that cannot be read.
     unreadable: Vec<u32>,
     /// Pages without a line.
@@ -104,6 +112,7 @@ struct Pages {
 fn read_lines(file: &PdfDocument, page_count: usize, limits: &Limits) -> Result<Pages, ParseError> {
     let (mut pages, mut numbers) = (Vec::new(), Vec::new());
     let (mut unreadable, mut text_len) = (Vec::new(), 0_usize);
+    let mut front = Front::default();
     for index in 0..page_count {
         let Ok(mut page) = page::read(file, index) else {
             unreadable.push(u32::try_from(index + 1).unwrap_or(u32::MAX));
@@ -113,7 +122,11 @@ fn read_lines(file: &PdfDocument, page_count: usize, limits: &Limits) -> Result<
         text_len = text_len.saturating_add(page.text_len());
         limits.check_text(text_len)?;
         furniture::drop_line_numbers(&mut page);
-        pages.push(layout::lines(&page));
+        let lines = layout::lines(&page);
+        if index == 0 {
+            front = Front::new(&lines, page.stamps);
+        }
+        pages.push(lines);
     }
     furniture::drop_running_lines(&mut pages);
     let silent = numbers.into_iter().zip(&pages);
@@ -121,6 +134,7 @@ fn read_lines(file: &PdfDocument, page_count: usize, limits: &Limits) -> Result<
     let silent = silent.map(|(number, _)| number).collect();
     Ok(Pages {
         lines: pages.into_iter().flatten().collect(),
+        front,
         unreadable,
         silent,
     })

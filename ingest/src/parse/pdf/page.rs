@@ -23,6 +23,8 @@ pub(super) struct Page {
     pub(super) width: f32,
     pub(super) height: f32,
     pub(super) runs: Vec<Run>,
+    /// What stands upright or aslant, such as the stamp of a repository at the left edge, with a space between runs.
+    pub(super) stamps: String,
 }
 
 /// Glyphs in one font that follow each other on a baseline.
@@ -67,13 +69,20 @@ pub(super) fn read(file: &PdfDocument, index: usize) -> Result<Page, PdfError> {
     let (x0, y0, x1, y1) = file.get_page_visible_box(index)?;
     let spans = file.extract_spans(index)?;
     let (width, height) = ((x1 - x0).max(1.0), (y1 - y0).max(1.0));
+    let tilted = spans.iter().filter(|span| is_tilted(span));
+    let stamps: Vec<String> = tilted.map(|span| plain(&span.text)).collect();
     let runs = spans.into_iter().filter_map(|span| run(span, x0, y1));
     Ok(Page {
         number: u32::try_from(index + 1).unwrap_or(u32::MAX),
         width,
         height,
         runs: runs.collect(),
+        stamps: stamps.join(" "),
     })
+}
+
+fn is_tilted(span: &TextSpan) -> bool {
+    span.rotation_degrees.abs() > TILT_MAX
 }
 
 fn run(span: TextSpan, left: f32, top: f32) -> Option<Run> {
@@ -83,7 +92,7 @@ fn run(span: TextSpan, left: f32, top: f32) -> Option<Run> {
         .all(|v| v.is_finite())
         && (SIZE_MIN..SIZE_MAX).contains(&size)
         && bbox.width >= 0.0
-        && span.rotation_degrees.abs() <= TILT_MAX;
+        && !is_tilted(&span);
     if !is_sane || span.text.trim().is_empty() {
         return None;
     }

@@ -783,6 +783,7 @@ fn line_of_cells(count: usize, base: f32) -> Line {
         },
         x0: 30.0 * i as f32,
         x1: 30.0 * i as f32 + 5.0,
+        is_small: false,
         style: page::Style::default(),
         text: "a".to_owned(),
     };
@@ -872,4 +873,144 @@ fn a_file_with_an_owners_password_alone_is_read_and_one_that_asks_for_a_password
             "{cipher}"
         );
     }
+}
+
+/// A paper's first page: title, what stands below it, and prose. `edge`: a line near the bottom.
+fn first_page(byline: impl Fn(Sheet) -> Sheet, edge: &str) -> Sheet {
+    byline(Sheet::default().put("B", 18.0, 120.0, 700.0, "On Ducks and Their Ponds"))
+        .put("B", 12.0, 72.0, 560.0, "Abstract")
+        .prose(
+            72.0,
+            540.0,
+            &[
+                "Ducks are birds that live on the water of lakes and rivers in most parts of the world we know,",
+                "and a well-known one is the mallard. They swim and dive for food; deep learning tells them apart,",
+                "as was shown in 2019. The end of the sentence is here.",
+            ],
+        )
+        .put("R", 8.0, 72.0, 60.0, edge)
+}
+
+fn authors_below(byline: impl Fn(Sheet) -> Sheet, info: &str) -> Vec<String> {
+    read(&file(&[first_page(byline, "")], &[], info)).authors
+}
+
+#[test]
+fn authors_are_the_names_below_the_title() {
+    let rows = |lines: &'static [&'static str]| {
+        move |mut sheet: Sheet| {
+            for (i, line) in (0_u8..).zip(lines) {
+                sheet = sheet.put("R", 11.0, 120.0, 660.0 - 13.0 * f32::from(i), line);
+            }
+            sheet
+        }
+    };
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["Ann Lee1, Bo van Ek2*, and Cy Q. Ode1", "1 Duck University"],
+            &["Ann Lee", "Bo van Ek", "Cy Q. Ode"],
+        ),
+        (
+            &[
+                "Ann Lee1, Bo Ek2, Cy Benjamin",
+                "Ode1, Di Fry2",
+                "1Google Brain",
+            ],
+            &["Ann Lee", "Bo Ek", "Cy Benjamin Ode", "Di Fry"],
+        ),
+        (
+            &["Ann Lee and Bo Ek", "ann@ducks.org"],
+            &["Ann Lee", "Bo Ek"],
+        ),
+        (&["Ann Lee", "Department of Ducks"], &["Ann Lee"]),
+        (&["Ann Lee", "Google Brain", "ann@ducks.org", "Bo Ek"], &[]),
+        (&["Ann Lee", "and the Duck Team"], &[]),
+        (&["Deep Learning", "Duck University"], &[]),
+        (&["A Study of Water"], &[]),
+        (&["Ann Lee, Bo Ek, Cy Benjamin", "Ode, Di Fry"], &[]),
+        (&[], &[]),
+    ];
+    for (lines, want) in cases {
+        assert_eq!(authors_below(rows(lines), ""), *want, "{lines:?}");
+    }
+    let raised = |sheet: Sheet| {
+        let sheet = sheet
+            .put("R", 11.0, 120.0, 660.0, "Ann Lee")
+            .put("R", 7.0, 157.0, 664.0, "a");
+        sheet
+            .put("R", 11.0, 161.0, 660.0, ", Bo Ek")
+            .put("R", 7.0, 198.0, 664.0, "b")
+    };
+    assert_eq!(authors_below(raised, ""), ["Ann Lee", "Bo Ek"]);
+    let infos: &[(&str, &[&str])] = &[
+        ("/Author (Cy Ode)", &["Cy Ode"]),
+        ("/Author (jsmith)", &[]),
+        ("/Author (Microsoft Office User)", &[]),
+        ("/Author (Lee, Ann; Ek, Bo)", &["Lee, Ann", "Ek, Bo"]),
+    ];
+    for (info, want) in infos {
+        assert_eq!(authors_below(rows(&[]), info), *want, "{info}");
+    }
+    let both = authors_below(rows(&["Ann Lee and Bo Ek"]), "/Author (Di Fry)");
+    assert_eq!(both, ["Ann Lee", "Bo Ek"]);
+}
+
+#[test]
+fn identifiers_and_year_are_those_of_the_first_page() {
+    type Want = (Option<&'static str>, Option<i32>);
+    let known = |edge: &str, info: &str| {
+        let document = read(&file(&[first_page(|sheet| sheet, edge)], &[], info));
+        let doi = document.metadata.iter().find(|(key, _)| key == "doi");
+        (doi.map(|(_, doi)| doi.clone()), document.year)
+    };
+    let cases: &[(&str, &str, Want)] = &[
+        (
+            "Journal of Ducks 3, 2021. https://doi.org/10.1000/Ducks.12",
+            "",
+            (Some("10.1000/ducks.12"), Some(2021)),
+        ),
+        ("1 Knuth, D. Trees. doi:10.1000/trees", "", (None, None)),
+        ("doi:10.1000/1 or doi:10.1000/2", "", (None, None)),
+        ("doi:10.5281/zenodo.12", "", (None, None)),
+        (
+            "",
+            "/Subject (Ducks, 3 \\(2021\\). doi:10.1016/j.duck.2021.1)",
+            (Some("10.1016/j.duck.2021.1"), None),
+        ),
+        ("", "/CreationDate (D:20190102030405Z)", (None, Some(2019))),
+        ("", "/CreationDate (D:20200102030405Z)", (None, None)),
+        (
+            "Copyright 2018 Ann Lee",
+            "/CreationDate (D:20200102030405Z)",
+            (None, Some(2018)),
+        ),
+    ];
+    for (edge, info, (doi, year)) in cases {
+        assert_eq!(
+            known(edge, info),
+            (doi.map(str::to_owned), *year),
+            "{edge} {info}"
+        );
+    }
+    let listed = Sheet::default()
+        .put("B", 18.0, 120.0, 700.0, "On Ducks")
+        .put("B", 12.0, 72.0, 660.0, "References")
+        .prose(
+            72.0,
+            640.0,
+            &["Knuth, D. Trees. Forest. https://doi.org/10.1000/trees"],
+        );
+    let document = read(&file(&[listed], &[], ""));
+    assert!(document.metadata.iter().all(|(key, _)| key != "doi"));
+}
+
+#[test]
+fn the_stamp_at_the_left_edge_is_read() {
+    let mut sheet = first_page(|sheet| sheet, "");
+    sheet.0 += "BT /R 20 Tf 0 1 -1 0 30 200 Tm (arXiv:2401.12345v2 [cs.CL] 3 Jan 2024) Tj ET\n";
+    let document = read(&file(&[sheet], &[], "/CreationDate (D:20200102030405Z)"));
+    let arxiv = document.metadata.iter().find(|(key, _)| key == "arxiv");
+    assert_eq!(arxiv.map(|(_, id)| &id[..]), Some("2401.12345"));
+    assert_eq!(document.year, Some(2024));
+    assert!(!document.text.contains("arXiv"));
 }
