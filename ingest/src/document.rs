@@ -14,7 +14,7 @@ use crate::{about, cite, related, sentences};
 
 /// Version of chunking, classification and extraction. A change of what they make of a file raises
 /// it, and documents made by an older version are made again when their file is next ingested.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// Where a file came from, whose it is, and what its pictures show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

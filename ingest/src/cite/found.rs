@@ -6,6 +6,7 @@ use std::ops::Range;
 use locidb::storage::records::FileType;
 
 use super::entry::year;
+use super::list::begins_entry;
 use crate::tree::{BlockKind, InText, ParsedDocument, Reference};
 
 /// Characters between the brackets of a citation.
@@ -19,8 +20,8 @@ const NAMES_LEN_MAX: usize = 200;
 /// Share of numbers in brackets that must be of the list, where it has no labels.
 const NUMBERED_SHARE: usize = 2;
 
-/// The citations in `body`, ascending.
-pub(super) fn citations(parsed: &ParsedDocument, body: Range<usize>) -> Vec<InText> {
+/// The citations outside of the list of references, ascending.
+pub(super) fn citations(parsed: &ParsedDocument, list: &Range<usize>) -> Vec<InText> {
     let works = Works::new(&parsed.references);
     let mut found = Vec::new();
     let blocks = parsed.blocks.iter().filter(|block| {
@@ -31,7 +32,10 @@ pub(super) fn citations(parsed: &ParsedDocument, body: Range<usize>) -> Vec<InTe
                 | BlockKind::Equation
                 | BlockKind::Reference(_)
         );
-        is_prose && block.range.end <= body.end
+        let text = || &parsed.text[block.range.clone()];
+        // A heading that is none may have ended the list too early.
+        let is_behind = || block.range.start >= list.end && !begins_as_entry(text());
+        is_prose && (block.range.end <= list.start || is_behind())
     });
     for block in blocks {
         let text = &parsed.text[block.range.clone()];
@@ -47,6 +51,11 @@ pub(super) fn citations(parsed: &ParsedDocument, body: Range<usize>) -> Vec<InTe
         }
     }
     found
+}
+
+/// Whether a block begins as an entry of a list does: with its label, or with a name and initials.
+fn begins_as_entry(text: &str) -> bool {
+    text.starts_with('[') || begins_entry(text)
 }
 
 /// The entries by what a text calls them.

@@ -1,9 +1,11 @@
 //! Where the list of references stands, and where one of its entries ends and the next begins.
 
+use std::ops::Range;
+
 use super::entry::{label, year};
 use crate::chunk::numbering;
 use crate::prose;
-use crate::tree::{BlockKind, ParsedDocument};
+use crate::tree::{Block, BlockKind, ParsedDocument};
 
 /// What the list is called.
 const NAMES: &[&str] = &[
@@ -29,15 +31,14 @@ const ENTRY_CHARS_MAX: usize = 4_000;
 
 /// A list of references.
 pub(super) struct List {
-    /// Where it begins in the text.
-    pub(super) start: usize,
+    /// Where it stands in the text, with its heading.
+    pub(super) range: Range<usize>,
     pub(super) entries: Vec<String>,
 }
 
 /// The list of a document: what stands under the last heading of such a name, or footnotes that are references.
 pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
-    let visible =
-        |range: std::ops::Range<usize>| prose::visible(&parsed.text[range], parsed.file_type);
+    let visible = |range: Range<usize>| prose::visible(&parsed.text[range], parsed.file_type);
     let opens = |at: &usize| {
         let block = &parsed.blocks[*at];
         let text = || {
@@ -58,9 +59,15 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
         _ => u8::MAX,
     };
     let rest = &parsed.blocks[first + 1..];
-    let ends = |kind: &BlockKind| matches!(kind, BlockKind::Heading(next) if *next <= level);
-    let end = rest.iter().position(|block| ends(&block.kind));
-    let pieces = rest[..end.unwrap_or(rest.len())].iter();
+    let ends = |block: &Block| match block.kind {
+        BlockKind::Heading(next) => next <= level || is_appendix(&visible(block.range.clone())),
+        _ => false,
+    };
+    let end = rest.iter().position(ends).unwrap_or(rest.len());
+    let stop = rest
+        .get(end)
+        .map_or(parsed.text.len(), |next| next.range.start);
+    let pieces = rest[..end].iter();
     let pieces =
         pieces.filter(|block| !matches!(block.kind, BlockKind::Heading(_) | BlockKind::Footnote));
     let mut lines = Vec::new();
@@ -80,8 +87,19 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
         );
     }
     let entries = join(lines);
-    let start = parsed.blocks[first].range.start;
-    (!entries.is_empty()).then_some(List { start, entries })
+    let range = parsed.blocks[first].range.start..stop;
+    (!entries.is_empty()).then_some(List { range, entries })
+}
+
+/// `Appendix`, `A Proofs`, `B. Data`, `Supplementary material`: what stands behind a list, however its heading is set.
+fn is_appendix(title: &str) -> bool {
+    let lower = title.to_lowercase();
+    let (first, rest) = title.split_once(' ').unwrap_or((title, ""));
+    let letter = first.trim_end_matches(['.', ':']);
+    let is_letter = letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase());
+    lower.starts_with("appendi")
+        || lower.starts_with("supplement")
+        || is_letter && rest.starts_with(char::is_uppercase)
 }
 
 /// A block may hold several entries where each begins with the next number in brackets.
@@ -166,7 +184,7 @@ fn is_whole(entry: &str) -> bool {
 }
 
 /// `Knuth, D. E.`, `D. E. Knuth,`, `van Rossum, G.`: a line that begins with a name.
-fn begins_entry(line: &str) -> bool {
+pub(super) fn begins_entry(line: &str) -> bool {
     let words: Vec<&str> = line.split(' ').take(6).collect();
     let is_initial = |word: &str| {
         let letters = word.trim_end_matches([',', '.']);
@@ -224,7 +242,7 @@ fn footnotes(parsed: &ParsedDocument) -> Option<List> {
         |note: &&String| year(note).is_some() && label(note).is_some() && note.contains([',', '.']);
     let references = notes.iter().filter(is_reference).count();
     (references >= 2 && references * 2 > notes.len()).then_some(List {
-        start: parsed.text.len(),
+        range: parsed.text.len()..parsed.text.len(),
         entries: notes,
     })
 }

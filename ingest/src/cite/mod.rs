@@ -30,16 +30,16 @@ const CONTEXT_CHARS_MAX: usize = 600;
 ///
 /// A few passes over the text.
 pub fn link(parsed: &mut ParsedDocument) {
-    let mut body = 0..parsed.text.len();
+    let mut list_range = parsed.text.len()..parsed.text.len();
     if parsed.references.is_empty() {
         let Some(list) = list::find(parsed) else {
             return;
         };
-        body = 0..list.start;
+        list_range = list.range;
         parsed.references = list.entries.iter().map(|text| entry::parse(text)).collect();
     }
     if parsed.citations.is_empty() {
-        parsed.citations = found::citations(parsed, body);
+        parsed.citations = found::citations(parsed, &list_range);
     }
 }
 

@@ -90,6 +90,36 @@ fn works_are_cited_by_number() {
 }
 
 #[test]
+fn appendices_behind_the_list_cite_it() {
+    use BlockKind::{Heading, Paragraph};
+    let entries = [
+        "[1] A. Author. First title. Venue, 2001.",
+        "[2] B. Author. Second title, after [1]. Venue, 2002.",
+    ];
+    for level in [1, 2] {
+        let parsed = paper(&[
+            (Paragraph, "One [1]."),
+            (Heading(1), "References"),
+            (Paragraph, entries[0]),
+            (Paragraph, entries[1]),
+            (Heading(level), "A Proofs"),
+            (Paragraph, "As shown in [2], it holds."),
+            (
+                Paragraph,
+                "[2] B. Author. A page of the list that came late [1].",
+            ),
+            (Heading(level + 1), "A.1 More"),
+            (Paragraph, "And so on [1, 2]."),
+        ]);
+        assert_eq!(parsed.references.len(), 2);
+        assert_eq!(
+            told(&parsed),
+            [("[1]", &[0][..]), ("[2]", &[1]), ("[1, 2]", &[0, 1])]
+        );
+    }
+}
+
+#[test]
 fn footnotes_that_are_references_are_cited_by_their_marks() {
     use BlockKind::{Footnote, Paragraph};
     let parsed = paper(&[

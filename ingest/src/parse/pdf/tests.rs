@@ -919,7 +919,7 @@ fn authors_are_the_names_below_the_title() {
             &["Ann Lee", "Bo Ek", "Cy Benjamin Ode", "Di Fry"],
         ),
         (
-            &["Ann Lee and Bo Ek", "ann@ducks.org"],
+            &["Ann Lee and Bo Ek", "ann lee@ducks.org"],
             &["Ann Lee", "Bo Ek"],
         ),
         (&["Ann Lee", "Department of Ducks"], &["Ann Lee"]),
