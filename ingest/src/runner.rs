@@ -641,6 +641,7 @@ mod tests {
         answer.record.stub = true;
         answer.warnings = vec!["a\u{1b}[2J\n b".repeat(200); 3];
         answer.warnings.extend((0..100).map(|n| n.to_string()));
+        answer.warnings.push("and 5 more warnings".to_owned());
         let line = serde_json::to_string(&Ok::<_, ParseError>(answer)).unwrap();
         let got = ask(
             &child(&format!("cat >/dev/null; printf '%s\\n' '{line}'"), 60_000),
@@ -648,6 +649,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(got.warnings.len(), WARNINGS_MAX + 1);
+        assert_eq!(got.warnings[WARNINGS_MAX], "and 86 more warnings");
         let is_plain = |it: &String| it.len() <= BYTES_MAX && !it.contains(char::is_control);
         assert!(got.warnings.iter().all(is_plain));
         let got = got.document;

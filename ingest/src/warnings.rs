@@ -14,6 +14,8 @@ pub const WARNINGS_MAX: usize = 20;
 pub const BYTES_MAX: usize = 600;
 /// Names, or runs of pages, that one sentence lists.
 const LISTED_MAX: usize = 8;
+/// Bytes of these names, the first excepted: what to do about them stands behind.
+const LISTED_BYTES_MAX: usize = 200;
 /// Characters of a name within a sentence.
 const NAME_CHARS_MAX: usize = 60;
 
@@ -25,15 +27,20 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Adds a sentence: what is missing, then what to do about it.
+    /// Adds a sentence: what is missing, then what to do about it. One that counts others, as [`Warnings::finish`] writes
+    /// it, counts for as many.
     pub fn add(&mut self, sentence: impl AsRef<str>) {
         let sentence = one_line(sentence.as_ref(), BYTES_MAX);
+        if let Some(untold) = untold(&sentence) {
+            self.untold = self.untold.saturating_add(untold);
+            return;
+        }
         if sentence.is_empty() || self.told.contains(&sentence) {
             return;
         }
         match self.told.len() < WARNINGS_MAX {
             true => self.told.push(sentence),
-            false => self.untold += 1,
+            false => self.untold = self.untold.saturating_add(1),
         }
     }
 
@@ -45,10 +52,22 @@ impl Warnings {
     /// The sentences, and how many more there were.
     pub fn finish(mut self) -> Vec<String> {
         if self.untold > 0 {
-            self.told.push(format!("and {} more warnings", self.untold));
+            self.told.push(others(self.untold));
         }
         self.told
     }
+}
+
+/// The sentence that counts the others.
+fn others(count: usize) -> String {
+    format!("and {}", counted(count, "more warning"))
+}
+
+/// How many others a sentence counts, where it is the one that does.
+fn untold(sentence: &str) -> Option<usize> {
+    let (count, _) = sentence.strip_prefix("and ")?.split_once(' ')?;
+    let count = count.parse().ok()?;
+    (sentence == others(count)).then_some(count)
 }
 
 /// `text` on one line, white space and control characters as single spaces, cut at `most` bytes.
@@ -71,11 +90,20 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// Names in a sentence: `a.png, b.png and 3 more`.
+/// Names in a sentence: `a.png, b.png and 3 more`. Few where they are long.
 pub(crate) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
-    let mut names = names.into_iter();
-    let first = names.by_ref().take(LISTED_MAX).map(short).collect();
-    and_more(first, names.count())
+    let mut names = names.into_iter().peekable();
+    let (mut told, mut bytes) = (Vec::new(), 0);
+    while let Some(name) = names.peek().map(|name| short(name)) {
+        bytes += name.len();
+        let is_full = told.len() >= LISTED_MAX || bytes > LISTED_BYTES_MAX;
+        if is_full && !told.is_empty() {
+            break;
+        }
+        told.push(name);
+        names.next();
+    }
+    and_more(told, names.count())
 }
 
 /// Numbers of pages in a sentence: `page 3`, `pages 3-7 and 12`. `pages` ascend.
@@ -173,5 +201,38 @@ mod tests {
         assert_eq!(told, "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
         let long = "é".repeat(NAME_CHARS_MAX + 1);
         assert_eq!(listed([&long[..]]).chars().count(), NAME_CHARS_MAX + 1);
+    }
+
+    #[test]
+    fn long_names_are_few() {
+        let name = "x".repeat(NAME_CHARS_MAX);
+        let told = listed([&name[..]; LISTED_MAX]);
+        assert_eq!(told, format!("{name}, {name}, {name} and 5 more"));
+        // The first is told however long it is.
+        let long = "𝛼".repeat(NAME_CHARS_MAX);
+        let told = listed([&long[..], "b"]);
+        assert_eq!(told, format!("{long} and 1 more"));
+    }
+
+    #[test]
+    fn those_that_were_counted_stay_counted() {
+        let mut warnings = Warnings::default();
+        warnings.extend((0..WARNINGS_MAX + 80).map(|n| n.to_string()));
+        let told = warnings.finish();
+        assert_eq!(told[WARNINGS_MAX], "and 80 more warnings");
+        let mut warnings = Warnings::default();
+        warnings.extend(&told);
+        assert_eq!(warnings.clone().finish(), told);
+        warnings.extend(["another", "and 1 more warning"]);
+        assert_eq!(
+            warnings.clone().finish()[WARNINGS_MAX],
+            "and 82 more warnings"
+        );
+        let most = format!("and {} more warnings", usize::MAX);
+        warnings.extend([&most, &most]);
+        assert_eq!(warnings.finish()[WARNINGS_MAX], most);
+        let mut one = Warnings::default();
+        one.extend((0..=WARNINGS_MAX).map(|n| n.to_string()));
+        assert_eq!(one.finish()[WARNINGS_MAX], "and 1 more warning");
     }
 }
