@@ -28,6 +28,8 @@ use crate::warnings::one_line;
 
 /// How long a caption may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// A longer time is taken for this one, which a clock can always count: a year.
+const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Bytes of the end of what a program says on stderr that are kept, and of what an error tells of it.
 const ERRORS_MAX: usize = 4 << 10;
 const REASON_MAX: usize = 200;
@@ -162,7 +164,7 @@ impl Captioner for CaptionCommand {
         if self.stopped.load(Ordering::Relaxed) {
             return Err(CaptionError::Stopped);
         }
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + self.timeout.min(TIMEOUT_MAX);
         let mut running = self.spawn(picture)?;
         feed(&mut running.child, picture.bytes.to_vec());
         let output = running.child.stdout.take().map(first);
@@ -352,6 +354,10 @@ mod tests {
             shell(":", 60_000).caption(&picture(b"x")).as_deref(),
             Ok("")
         );
+        // All the time in the world.
+        let mut patient = shell("echo x", 0);
+        patient.timeout = Duration::MAX;
+        assert_eq!(patient.caption(&picture(b"x")).as_deref(), Ok("x"));
     }
 
     #[test]
