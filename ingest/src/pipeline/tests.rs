@@ -271,7 +271,8 @@ fn a_stopped_ingest_ends_and_the_next_one_goes_on() {
     );
 }
 
-/// Says how long a picture is, and keeps what it was asked about; fails for pictures that end with `!`.
+/// Says how long a picture is, and keeps what it was asked about; refuses pictures that end with `!`, and sleeps when it
+/// is shown one that ends with `~`.
 #[derive(Default)]
 struct Eye(std::sync::Mutex<Vec<String>>);
 
@@ -286,6 +287,9 @@ impl Captioner for Eye {
         match picture.bytes.last() {
             Some(b'!') => Err(CaptionError::Refused {
                 reason: "too bright".into(),
+            }),
+            Some(b'~') => Err(CaptionError::Unavailable {
+                reason: "asleep".into(),
             }),
             Some(b'?') => Ok(" \n".into()),
             _ => Ok(format!("A heron of\n {} bytes. ", picture.bytes.len())),
@@ -359,9 +363,13 @@ impl Gallery {
     }
 
     fn ingest(&self, force: bool) -> Vec<Outcome> {
+        self.ingest_with(2, force)
+    }
+
+    fn ingest_with(&self, jobs: usize, force: bool) -> Vec<Outcome> {
         let options = IngestOptions {
             force,
-            jobs: 2,
+            jobs,
             captioner: Some(Arc::clone(&self.eye) as _),
             ..IngestOptions::default()
         };
@@ -449,19 +457,66 @@ fn a_caption_that_fails_is_told_and_the_document_lands_without_it() {
     };
     assert!(failed.starts_with("3 pictures have no caption"), "{failed}");
     assert!(
-        rest.starts_with("3 pictures more have no caption: they were not asked"),
+        rest.starts_with("3 more pictures have no caption: not asked about"),
         "{rest}"
     );
     assert_eq!(gallery.asked().len(), 2 + 3);
 }
 
 #[test]
+fn a_picture_that_failed_is_not_asked_about_again_in_a_run() {
+    let document = word(&[("logo.png", "!"), ("2.png", "good")]);
+    let files = ["a.docx", "b.docx", "c.docx"].map(|name| (name, document.clone()));
+    let gallery = Gallery::new(&files);
+    for force in [false, true] {
+        for line in gallery.ingest(force) {
+            let start = "1 picture has no caption (word/media/logo.png): captioner refused";
+            assert!(line.warnings[0].starts_with(start), "{line:?}");
+        }
+        assert_eq!(gallery.asked().len(), 2, "the next run tries again");
+    }
+}
+
+#[test]
+fn a_captioner_that_stays_unavailable_is_not_asked_any_more() {
+    let names: Vec<String> = (0..12).map(|n| format!("{n:02}.png")).collect();
+    let asleep: Vec<Vec<u8>> = (0..12).map(|n| png(&format!("{n}~"))).collect();
+    let files = names
+        .iter()
+        .zip(asleep)
+        .map(|(name, bytes)| (&name[..], bytes));
+    let mut files: Vec<_> = files.collect();
+    // Nobody finds out that it would answer for this one.
+    files.push(("99.png", png("good")));
+    let gallery = Gallery::new(&files);
+    let lines = gallery.ingest_with(1, false);
+    let told = |line: &Outcome| line.warnings.concat();
+    assert!(
+        lines.iter().all(|line| line.status == Status::Added),
+        "{lines:?}"
+    );
+    assert!(
+        lines[..10].iter().all(|line| told(line).contains("asleep")),
+        "{lines:?}"
+    );
+    let start = "1 picture has no caption: not asked about, for the captioner was unavailable 10 times in a row";
+    assert!(
+        lines[10..].iter().all(|line| told(line).starts_with(start)),
+        "{lines:?}"
+    );
+    assert_eq!(gallery.asked().len(), 10);
+}
+
+#[test]
 fn a_watched_folder_has_its_pictures_captioned() {
-    let gallery = Gallery::new(&[("a.png", png("one"))]);
+    let gallery = Gallery::new(&[("a.png", png("one")), ("x.png", png("!"))]);
     let files = gallery.folder.path().join("files");
     let changes = Changes {
         steps: std::sync::Mutex::new(vec![
-            Box::new(|| fs::write(files.join("b.png"), png("one")).unwrap()),
+            Box::new(|| {
+                fs::write(files.join("b.png"), png("one")).unwrap();
+                fs::write(files.join("y.png"), png("!")).unwrap();
+            }),
             Box::new(|| {}),
             Box::new(|| {}),
         ]),
@@ -477,6 +532,7 @@ fn a_watched_folder_has_its_pictures_captioned() {
     };
     let (paths, runner) = ([files.clone()], InProcess::default());
     let summary = watch(&gallery.database, &paths, &options, how, &runner, &changes).unwrap();
-    assert_eq!((summary.added, summary.failed), (2, 0));
-    assert_eq!(gallery.asked(), ["image/png a.png"]);
+    assert_eq!((summary.added, summary.failed), (4, 0));
+    let asked = ["image/png a.png", "image/png x.png", "image/png y.png"];
+    assert_eq!(gallery.asked(), asked, "what failed is tried again later");
 }

@@ -65,6 +65,7 @@ pub fn watch(
             delete(database, options, gone, reporter, &mut summary)?;
         }
         if is_first || !due.is_empty() {
+            captioning.iter().for_each(Captioning::try_again);
             let worker = Worker::new(database, options, runner, captioning.as_ref())?;
             store_files(&worker, &due, reporter, &mut summary)?;
         }
