@@ -9,21 +9,24 @@
 //! 3. UTF-8 with a few broken sequences, at most one, and one more per 200 bytes, and no more of them than whole ones:
 //!    U+FFFD stands in the place of each.
 //! 4. The encoding that an HTML page or an XML file states ([`stated`]).
-//! 5. The encoding that the bytes look like.
+//! 5. UTF-8 with as few broken sequences, also where fewer are whole, if some are such as no other text has.
+//! 6. Windows-1252 where all that is not ASCII is a few letters and signs: too little to tell encodings by.
+//! 7. The encoding that the bytes look like.
 //!
-//! 4 and 5 are believed where the outcome looks like something that people write ([`plausible`]). Anything else is
-//! refused, and so is anything with a zero byte but UTF-16.
+//! 4 is believed unless the outcome hardly looks like something that people write, 6 and 7 only where it does
+//! ([`plausible`]). Anything else is refused, and so is anything with a zero byte but UTF-16.
 //!
 //! Start reading at [`read`].
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use super::bounds::within;
 use super::{Limits, ParseError};
-use plausible::{has_no_control, is_plausible};
+use plausible::{is_near_plausible, is_plausible};
 
 mod plausible;
+mod sprinkled;
 mod stated;
 
 /// A file's text.
@@ -115,17 +118,23 @@ fn narrow(
     if utf8.broken == 0 && !(is_escaped && utf8.whole == 0) || utf8.is_likely() {
         return utf8.replaced(bytes, len_max);
     }
-    let stated = stated.filter(|it| *it != UTF_8);
-    for encoding in [stated, Some(looks_like(bytes))].into_iter().flatten() {
-        if let Some((text, 0)) = decode_as(encoding, bytes, len_max)?
-            && is_plausible(&text)
-        {
-            return Ok(text);
-        }
-    }
-    if let Some(encoding) = stated
+    if let Some(encoding) = stated.filter(|it| *it != UTF_8)
         && let Some((text, _)) = decode_as(encoding, bytes, len_max)?
-        && has_no_control(&text)
+        && is_near_plausible(&text)
+    {
+        return Ok(text);
+    }
+    if utf8.may_be(bytes) {
+        return utf8.replaced(bytes, len_max);
+    }
+    if let Some((text, 0)) = decode_as(WINDOWS_1252, bytes, len_max)?
+        && is_plausible(&text)
+        && sprinkled::is_sprinkled(&text)
+    {
+        return Ok(text);
+    }
+    if let Some((text, 0)) = decode_as(looks_like(bytes), bytes, len_max)?
+        && is_plausible(&text)
     {
         return Ok(text);
     }
@@ -143,6 +152,10 @@ struct Sequences {
     /// Characters of several bytes.
     whole: usize,
     broken: usize,
+    /// Of those whole, and those broken behind their second byte, such as text in Windows-1252 has none of.
+    telling: usize,
+    /// Whether the last of them is cut, by the end of the bytes, behind its second byte.
+    is_cut: bool,
 }
 
 impl Sequences {
@@ -150,18 +163,30 @@ impl Sequences {
         let mut found = Sequences {
             whole: 0,
             broken: 0,
+            telling: 0,
+            is_cut: false,
         };
         for chunk in bytes.utf8_chunks() {
-            let begins = chunk.valid().bytes().filter(|byte| *byte >= 0xc0);
-            found.whole += begins.count();
-            found.broken += usize::from(!chunk.invalid().is_empty());
+            for c in chunk.valid().chars().filter(|c| !c.is_ascii()) {
+                found.whole += 1;
+                found.telling += usize::from(is_telling(c.encode_utf8(&mut [0; 4]).as_bytes()));
+            }
+            let invalid = chunk.invalid();
+            found.broken += usize::from(!invalid.is_empty());
+            found.telling += usize::from(is_telling(invalid));
+            found.is_cut = invalid.len() > 1;
         }
         found
     }
 
     /// Whether it is UTF-8 that something damaged, for text in other encodings has few whole sequences.
     fn is_likely(&self) -> bool {
-        self.whole > 0 && self.whole >= self.broken
+        self.telling > 0 && self.whole > 0 && self.whole >= self.broken
+    }
+
+    /// Whether it is rather damaged UTF-8 than text in an encoding that nothing states.
+    fn may_be(&self, bytes: &[u8]) -> bool {
+        self.broken <= broken_max(bytes) && (self.telling > 0 || self.is_cut && self.broken == 1)
     }
 
     /// The text with U+FFFD in the place of each broken sequence.
@@ -176,6 +201,21 @@ impl Sequences {
         let text = String::from_utf8_lossy(bytes).into_owned();
         within("bytes of text", text.len(), len_max)?;
         Ok(text)
+    }
+}
+
+/// Whether two bytes or more that begin a sequence of UTF-8 are no text in Windows-1252, where the first is a letter and
+/// the others are signs. `Ã` and `Â` have no sign behind them, other letters only such as close a word: `é’`, `é”`.
+fn is_telling(sequence: &[u8]) -> bool {
+    // `… † ‡ ‘ ’ “ ” • – — ™ ›`, and the no-break space, `® ° ² ³ ´ · ¹ »`.
+    let closes = |byte: &u8| {
+        let is_punctuation = matches!(byte, 0x85..=0x87 | 0x91..=0x97 | 0x99 | 0x9b | 0xa0);
+        is_punctuation || matches!(byte, 0xae | 0xb0 | 0xb2..=0xb4 | 0xb7 | 0xb9 | 0xbb)
+    };
+    match sequence {
+        [] | [_] => false,
+        [0xc2 | 0xc3, ..] => true,
+        [_, rest @ ..] => !rest.iter().all(closes),
     }
 }
 

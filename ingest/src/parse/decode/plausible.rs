@@ -7,29 +7,24 @@
 const ODD_SHARE: usize = 5;
 /// One in so many words with letters beyond ASCII may be none.
 const BROKEN_SHARE: usize = 10;
+/// Either, where the encoding is stated.
+const STATED_SHARE: usize = 3;
 
 /// Whether nothing in `text` speaks against it.
 pub(super) fn is_plausible(text: &str) -> bool {
-    let mut seen = Seen::default();
-    for c in text.chars() {
-        if is_never_text(c) {
-            return false;
-        }
-        seen.add(c);
-    }
-    seen.end_word();
-    seen.is_plausible()
+    let seen = Seen::of(text).filter(|_| !text.contains(char::REPLACEMENT_CHARACTER));
+    seen.is_some_and(|seen| seen.has_few(ODD_SHARE, BROKEN_SHARE))
 }
 
-/// Whether a text has no characters but those that are shown, and white space.
-pub(super) fn has_no_control(text: &str) -> bool {
-    !text.chars().any(|c| is_never_text(c) && c != '\u{fffd}')
+/// Whether little in `text` speaks against it, where something else speaks for it. U+FFFD may stand in it.
+pub(super) fn is_near_plausible(text: &str) -> bool {
+    Seen::of(text).is_some_and(|seen| seen.has_few(STATED_SHARE, STATED_SHARE))
 }
 
 fn is_never_text(c: char) -> bool {
     let is_space = matches!(c, '\t' | '\n' | '\r' | '\u{c}');
     let is_private =
-        matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fffd}'..='\u{ffff}');
+        matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fffe}'..='\u{ffff}');
     c.is_control() && !is_space || is_private || c >= '\u{f0000}'
 }
 
@@ -59,6 +54,19 @@ struct Word {
 }
 
 impl Seen {
+    /// `None` where there is a character that no text has.
+    fn of(text: &str) -> Option<Seen> {
+        let mut seen = Seen::default();
+        for c in text.chars() {
+            if is_never_text(c) {
+                return None;
+            }
+            seen.add(c);
+        }
+        seen.end_word();
+        Some(seen)
+    }
+
     fn add(&mut self, c: char) {
         self.letters += usize::from(c.is_alphabetic());
         if !c.is_ascii() {
@@ -81,11 +89,12 @@ impl Seen {
         }
     }
 
-    fn is_plausible(&self) -> bool {
+    /// Whether at most one in `odd_share` and one in `broken_share` are odd or broken.
+    fn has_few(&self, odd_share: usize, broken_share: usize) -> bool {
         // "à" is a word, but not all words are.
         let are_lone = 2 * self.lone_words > self.words && 2 * self.foreign_letters > self.letters;
-        self.odd * ODD_SHARE <= self.foreign
-            && self.broken_words * BROKEN_SHARE <= self.words
+        self.odd * odd_share <= self.foreign
+            && self.broken_words * broken_share <= self.words
             && !are_lone
     }
 }

@@ -53,6 +53,53 @@ fn plain_text_is_read_in_the_encoding_that_it_looks_like() {
     }
 }
 
+/// Some 4 KB of plain ASCII.
+fn english() -> String {
+    "The tide comes in twice a day, and the harbour fills with boats that wait for it.\n".repeat(50)
+}
+
+#[test]
+fn a_few_signs_and_letters_are_those_of_windows_1252() {
+    let cases = [
+        "We measured 5 ± 0.3 mm at 21 °C over 4 µs. ".repeat(50),
+        "10 µm and 5 µg of salt ".repeat(50),
+        "a,µm,5".to_owned(),
+        "It costs £20 or £30. ".repeat(20),
+        english() + "Copyright © 2003 by Us ®",
+        english() + "a naïve man",
+        english() + "a “café”",
+        english() + "“CAFÉ”",
+        english() + "in Beyoncé’s song",
+        "They say “café”—in the café’s window.".to_owned(),
+    ];
+    for text in cases {
+        let bytes = in_encoding(WINDOWS_1252, &text);
+        let got = decode_text(&bytes, &Limits::default()).map(|it| it.text);
+        assert_eq!(got, Ok(text));
+    }
+}
+
+#[test]
+fn damaged_utf8_is_no_other_encoding() {
+    let cases: &[(&[u8], &str)] = &[
+        (b"don\xe2\x80", "don\u{fffd}"),
+        (b"\xe6\x97", "\u{fffd}"),
+        (
+            b"don\xe2\x80t and wouldn\x80\x99t",
+            "don\u{fffd}t and wouldn\u{fffd}\u{fffd}t",
+        ),
+        (
+            b"\xe2\x80\x9cyes\xe2\x80\x9d caf\xe9 na\xefve r\xe9sum\xe9",
+            "“yes” caf\u{fffd} na\u{fffd}ve r\u{fffd}sum\u{fffd}",
+        ),
+    ];
+    for (end, want) in cases {
+        let bytes = [english().as_bytes(), end].concat();
+        let got = decode(&bytes).map(|it| it.text);
+        assert_eq!(got, Ok(english() + want));
+    }
+}
+
 #[test]
 fn a_byte_order_mark_says_what_follows() {
     for text in [FRENCH, RUSSIAN, JAPANESE, "😀"] {
@@ -181,6 +228,28 @@ fn a_page_is_read_as_it_states_where_that_can_be() {
         let got = decode_html(bytes).unwrap();
         assert!(got.text.contains(want), "{name}: {}", got.text);
     }
+}
+
+#[test]
+fn what_a_page_states_is_believed_unless_it_hardly_reads_as_text() {
+    let noise: Vec<u8> = (0..2000_u32)
+        .map(|i| (i.wrapping_mul(i).wrapping_mul(2_654_435_761) >> 24) as u8)
+        .map(|byte| {
+            if byte & 0x7f < b' ' || byte == 0x7f {
+                byte | 0xa0
+            } else {
+                byte
+            }
+        })
+        .collect();
+    let refused = [&b"<meta charset=koi8-r>"[..], &noise].concat();
+    let got = decode_html(&refused).map(|it| it.text);
+    assert!(got.is_err(), "{got:?}");
+
+    // A capital in the midst of one word; in Windows-1252 it is `¼le jest byæ mi£y`.
+    let page = "<meta charset=iso-8859-2>źle jest być miŁy";
+    let got = decode_html(&in_encoding(ISO_8859_2, page)).map(|it| it.text);
+    assert_eq!(got.as_deref(), Ok(page));
 }
 
 #[test]
