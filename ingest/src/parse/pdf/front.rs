@@ -9,10 +9,11 @@ use super::layout::Line;
 
 /// Lines of the page that are looked at.
 const LINES_MAX: usize = 2_000;
+/// Longest text that a paper is told by, in bytes. No line of a page is as long.
+pub(super) const TEXT_LEN_MAX: usize = 2_000;
+const DOI_LEN_MAX: usize = 200;
 /// Longest line that says when and where a paper was published, in bytes.
 const NOTICE_LEN_MAX: usize = 240;
-/// How far behind *Published* its year stands, in bytes.
-const YEAR_WITHIN: usize = 40;
 /// The parts of a page's height above and below which notices stand that name a journal or conference.
 const TOP: f32 = 0.14;
 const BOTTOM: f32 = 0.86;
@@ -20,7 +21,7 @@ const BOTTOM: f32 = 0.86;
 const NOTE_LINES: usize = 3;
 /// Who gives DOIs to data and programs, which papers name on their first page: Zenodo, figshare, Dryad, OSF.
 const DATA_PREFIXES: &[&str] = &["10.5281", "10.6084", "10.5061", "10.17605"];
-/// Words of lines that say where a paper was published.
+/// Words, with a capital, of lines that say where a paper was published.
 const VENUES: &[&str] = &[
     "conference",
     "proceedings",
@@ -28,12 +29,26 @@ const VENUES: &[&str] = &[
     "symposium",
     "journal",
     "transactions",
-    "vol.",
-    "volume",
     "letters",
     "preprint",
     "manuscript",
 ];
+/// What says the same in small letters.
+const PHRASES: &[&str] = &[
+    "as a conference paper",
+    "as a workshop paper",
+    "as a workshop contribution",
+    "biorxiv preprint",
+    "medrxiv preprint",
+    "arxiv preprint",
+];
+/// Words of sentences, which no such line has.
+const PROSE: &[&str] = &[
+    "are", "had", "has", "have", "he", "her", "his", "is", "she", "since", "that", "their", "they",
+    "was", "we", "were", "which",
+];
+/// What stands before the dates of a paper.
+const DATED: &[&str] = &["received", "revised", "accepted", "submitted", "published"];
 const MONTHS: &[&str] = &[
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
@@ -64,6 +79,7 @@ impl Front {
         let above = lines
             .iter()
             .take(LINES_MAX)
+            .filter(|line| len(line) <= TEXT_LEN_MAX)
             .take_while(|line| !is_list(line));
         Front {
             lines: above.cloned().collect(),
@@ -76,7 +92,10 @@ impl Front {
         let mut found = BTreeSet::new();
         for (at, line) in self.lines.iter().enumerate() {
             let text = line.text();
-            let labels = after_labels(&text).filter(|_| !self.is_note(at));
+            let mut labels = after_labels(&text).peekable();
+            if labels.peek().is_none() || self.is_note(at) {
+                continue;
+            }
             for label in labels {
                 found.insert(doi(label, is_full(line))?.to_lowercase());
             }
@@ -143,6 +162,11 @@ impl Front {
     }
 }
 
+/// Bytes of a line's pieces, with one for each gap.
+pub(super) fn len(line: &Line) -> usize {
+    line.pieces.iter().map(|piece| 1 + piece.text.len()).sum()
+}
+
 /// Whether a line reaches the right edge of its column, so that a word may go on in the next one.
 fn is_full(line: &Line) -> bool {
     line.column.1 - line.x1 < 2.0 * line.size
@@ -167,7 +191,8 @@ pub(super) fn after_labels(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The DOI that a text begins with; `None` where it may go on behind a space or a line's end.
+/// The DOI that a text begins with; `None` where it may go on behind a space or a line's end, and where it is longer than
+/// any.
 pub(super) fn doi(text: &str, is_full: bool) -> Option<String> {
     let digits = text
         .strip_prefix("10.")?
@@ -177,6 +202,9 @@ pub(super) fn doi(text: &str, is_full: bool) -> Option<String> {
     let suffix = text[3 + digits..].strip_prefix('/')?;
     let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>' | '”' | ']' | '}' | '|');
     let len = suffix.find(ends).unwrap_or(suffix.len());
+    if len > DOI_LEN_MAX {
+        return None;
+    }
     let (raw, rest) = suffix.split_at(len);
     let mut suffix = raw.trim_end_matches(['.', ',', ';', ':']);
     while suffix.ends_with(')') && suffix.matches(')').count() > suffix.matches('(').count() {
@@ -259,41 +287,94 @@ fn only_year(text: &str) -> Option<i32> {
 /// `Published: 12 March 2021`, `Received 3 May 2019; accepted 2 June 2020; published online 5 July 2020`
 fn published(text: &str) -> Option<i32> {
     let lower = text.to_lowercase();
-    let at = lower
-        .find("published")
-        .or_else(|| lower.find("publication date"))?;
-    let is_label = at == 0
-        || ["received", "accepted", "submitted"]
-            .iter()
-            .any(|it| lower.contains(it));
-    let rest = &lower[at..lower.floor_char_boundary(at + "published".len() + YEAR_WITHIN)];
-    years(rest).next().filter(|_| is_label)
+    if let Some(rest) = lower.strip_prefix("publication date") {
+        return dated(rest);
+    }
+    let of_label = |label: &str| {
+        let mut found = lower.match_indices(label);
+        let is_word = |at: usize| !lower[..at].ends_with(char::is_alphanumeric);
+        found.find_map(|(at, _)| dated(&lower[at + label.len()..]).filter(|_| is_word(at)))
+    };
+    let year = of_label("published")?;
+    let is_label = lower.starts_with("published")
+        || DATED.iter().filter(|it| of_label(it).is_some()).count() > 1;
+    Some(year).filter(|_| is_label)
+}
+
+/// The year of the date that a lower-case text begins with, behind `online` or a colon.
+fn dated(text: &str) -> Option<i32> {
+    let text = text.trim_start();
+    let text = text.strip_prefix("online").unwrap_or(text);
+    let text = text.trim_start_matches([':', ' ']);
+    for word in words(text).take(3) {
+        let year = years(word).next();
+        if year.is_some() {
+            return year;
+        }
+        if !is_month(word) && !is_day(word) {
+            return None;
+        }
+    }
+    None
 }
 
 /// `© 2021 The Authors`, `Copyright (c) 2021`
 fn copyrighted(text: &str) -> Option<i32> {
     let lower = text.to_lowercase();
-    let at = lower.find('©').or_else(|| lower.find("copyright"))?;
-    only_year(&lower[at..])
+    if let Some((_, rest)) = lower.split_once('©') {
+        return only_year(rest);
+    }
+    let rest = lower
+        .split_once("copyright")?
+        .1
+        .trim_start_matches([':', ' ']);
+    let is_sign = rest.starts_with("(c)");
+    let is_year = || {
+        words(rest)
+            .next()
+            .is_some_and(|word| rest.starts_with(word) && only_year(word).is_some())
+    };
+    only_year(rest).filter(|_| is_sign || is_year())
 }
 
-/// `Journal of Ducks 12(3), 2019`, `NeurIPS 2020 Workshop`
+/// `Journal of Ducks 12(3), 2019`, `NeurIPS 2020 Workshop`, `Vol. 12, no. 3, 2019`
 fn of_venue(text: &str) -> Option<i32> {
     let lower = text.to_lowercase();
-    let names_venue = VENUES.iter().any(|venue| lower.contains(venue));
-    only_year(text).filter(|_| names_venue)
+    let is_number = |word: Option<&str>| {
+        word.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let names_volume = ["vol", "volume", "pp"].iter().any(|label| {
+        let mut all = words(&lower).skip_while(|word| word != label);
+        all.next().is_some() && is_number(all.next())
+    });
+    let names_venue = words(text).any(|word| {
+        word.starts_with(char::is_uppercase) && VENUES.contains(&&word.to_lowercase()[..])
+    });
+    let names_phrase = || PHRASES.iter().any(|phrase| lower.contains(phrase));
+    let is_prose = words(&lower).any(|word| PROSE.contains(&word));
+    only_year(text).filter(|_| !is_prose && (names_volume || names_venue || names_phrase()))
+}
+
+/// The words and numbers of a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split(|c: char| !c.is_alphanumeric());
+    parts.filter(|word| !word.is_empty())
+}
+
+/// `may`, `sept`, `december`
+fn is_month(word: &str) -> bool {
+    MONTHS.iter().any(|month| word.starts_with(month)) && word.len() <= 9
+}
+
+/// `3`, `3rd`
+fn is_day(word: &str) -> bool {
+    word.len() <= 4 && word.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// A line that is a date: `May 12, 2024`, `12 May 2024`, `March 2021`.
 fn date(text: &str) -> Option<i32> {
     let lower = text.to_lowercase();
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|it| !it.is_empty())
-        .collect();
-    let is_month =
-        |word: &&str| MONTHS.iter().any(|month| word.starts_with(month)) && word.len() <= 9;
-    let is_day = |word: &str| word.len() <= 4 && word.starts_with(|c: char| c.is_ascii_digit());
+    let words: Vec<&str> = words(&lower).collect();
     let months = words.iter().filter(|word| is_month(word)).count();
     let is_date = months == 1 && (2..=3).contains(&words.len());
     let rest_are_days = words
@@ -304,7 +385,33 @@ fn date(text: &str) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::line_of;
     use super::*;
+
+    #[test]
+    fn what_is_longer_than_any_line_or_doi_is_not_looked_at() {
+        for part in [
+            "doi:10.1000/",
+            "doi:10.1000/x)",
+            "(",
+            "© 2021 ",
+            "Published: 2021 ",
+        ] {
+            let long = part.repeat((1 << 20) / part.len());
+            let short = line_of("https://doi.org/10.1000/1");
+            let front = Front::new(&[line_of(&long), short], String::new());
+            assert_eq!(front.lines.len(), 1);
+            assert_eq!(
+                (front.doi().as_deref(), front.year()),
+                (Some("10.1000/1"), None)
+            );
+        }
+        for end in ["x", ")"] {
+            let of_len = |len: usize| doi(&format!("10.1000/1{}", end.repeat(len)), false);
+            assert_eq!(of_len(1 << 20), None);
+            assert!(of_len(DOI_LEN_MAX - 1).is_some());
+        }
+    }
 
     #[test]
     fn a_doi_is_read_behind_its_label() {
@@ -373,9 +480,41 @@ mod tests {
                 None,
             ),
             (published, "as was published in 1999", None),
+            (
+                published,
+                "published in 1998 by Knuth and others, has shown that",
+                None,
+            ),
+            (
+                published,
+                "It has received attention since it was published in 1998",
+                None,
+            ),
+            (published, "Published online 5 July 2020 by us", Some(2020)),
+            (published, "Published 2020-07-05", Some(2020)),
+            (published, "Publication date: July 2020", Some(2020)),
+            (published, "published 12 papers in 1998", None),
             (copyrighted, "© 2021 The Authors", Some(2021)),
             (copyrighted, "Copyright 1990, 1992 by us", None),
+            (copyrighted, "Copyright (c) 2021 by us", Some(2021)),
+            (copyrighted, "Copyright: 2021 by us", Some(2021)),
+            (
+                copyrighted,
+                "the Copyright Act of 1976 protects works",
+                None,
+            ),
             (of_venue, "Journal of Ducks 12(3):1999–2004, 2019", None),
+            (
+                of_venue,
+                "Published as a conference paper at DUCK 2021",
+                Some(2021),
+            ),
+            (of_venue, "Ducks, vol. 12, pp. 3–9, 2019", Some(2019)),
+            (of_venue, "in letters of 1998 to her", None),
+            (of_venue, "total volume was 1800 ml", None),
+            (of_venue, "a volume of 1800 ml", None),
+            (of_venue, "the conference in 1998", None),
+            (of_venue, "The Conference was held in 1998", None),
             (
                 of_venue,
                 "Proceedings of the 3rd Duck Conference, 2019",

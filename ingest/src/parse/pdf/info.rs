@@ -13,7 +13,7 @@ use pdf_oxide::object::Object;
 use pdf_oxide::optional_content::decode_pdf_text_string;
 
 use super::Facts;
-use super::front::{Front, after_labels, doi, years};
+use super::front::{Front, TEXT_LEN_MAX, after_labels, doi, years};
 use super::heading::{joined, title_drafts};
 use super::paragraph::{Draft, Sort};
 use super::people::{is_stated_name, shown};
@@ -39,6 +39,7 @@ pub(super) fn apply(
     let made = entry("CreationDate").and_then(|date| year_made(&date, drafts));
     document.year = front.year().or(made);
     let told = ["doi", "DOI", "Subject"].into_iter().filter_map(entry);
+    let told = told.filter(|text| text.len() <= TEXT_LEN_MAX);
     let told = told.filter_map(|text| doi(after_labels(&text).next().unwrap_or(&text), false));
     let identifiers = [
         ("doi", told.chain(front.doi()).next()),

@@ -9,12 +9,15 @@
 use std::collections::HashSet;
 
 use super::Facts;
+use super::front::{self, TEXT_LEN_MAX};
 use super::heading::title_drafts;
 use super::layout::{Gap, Line};
 use super::paragraph::{Draft, Sort};
 use crate::lexicon;
 
 const AUTHORS_MAX: usize = 60;
+/// Longest list of authors, in bytes.
+const LIST_LEN_MAX: usize = 3_000;
 const NAME_WORDS_MAX: usize = 5;
 const WORD_CHARS_MAX: usize = 24;
 /// Drafts below the title that are looked at for more rows of names.
@@ -226,6 +229,9 @@ fn list(lines: &[Line]) -> Option<List> {
     let mut text = String::new();
     for (i, line) in lines.iter().enumerate() {
         text.push_str(&marked_text(line)?);
+        if text.len() > LIST_LEN_MAX {
+            return None;
+        }
         let parts = parts(&text);
         let next = lines.get(i + 1).map(Line::text).unwrap_or_default();
         match is_open(&text, &parts) || next.starts_with("and ") {
@@ -262,8 +268,12 @@ struct Part {
     is_marked: bool,
 }
 
-/// A line with [`MARK`] for what is small or a sign, and `|` for wide gaps; `None` for an address of e-mail.
+/// A line with [`MARK`] for what is small or a sign, and `|` for wide gaps; `None` for an address of e-mail and for
+/// what is longer than any line of a page.
 fn marked_text(line: &Line) -> Option<String> {
+    if front::len(line) > TEXT_LEN_MAX {
+        return None;
+    }
     let mut text = String::new();
     for piece in &line.pieces {
         match piece.gap {
@@ -485,7 +495,31 @@ fn are_phrases(names: &[String], drafts: &[Draft]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::line_of;
     use super::*;
+
+    #[test]
+    fn what_is_longer_than_any_list_is_not_looked_at() {
+        let read = |lines: &[Line]| list(lines).map(|list| list.names.len());
+        for part in ["Ann Lee and ", "A B, II, ", "("] {
+            let long = line_of(&part.repeat((1 << 20) / part.len()));
+            assert!(marked_text(&long).is_none() && !is_row_of_others(&long, &[]));
+            assert_eq!(read(&[long]), None);
+        }
+        let of_words = |len: usize| {
+            let lines = (b'A'..=b'Z').map(|c| {
+                let word = format!("{}{}", char::from(c), "a".repeat(len));
+                let end = if c == b'Z' { "" } else { " and" };
+                line_of(&format!(
+                    "Ann {}, Bo {word} {word}{end}",
+                    [&word[..]; 3].join(" ")
+                ))
+            });
+            lines.collect::<Vec<Line>>()
+        };
+        assert_eq!(read(&of_words(9)), Some(52));
+        assert_eq!(read(&of_words(23)), None);
+    }
 
     #[test]
     fn names_are_told_from_other_capitalised_words() {

@@ -802,6 +802,13 @@ fn line_of_cells(count: usize, base: f32) -> Line {
     }
 }
 
+/// A line in one style.
+pub(super) fn line_of(text: &str) -> Line {
+    let mut line = line_of_cells(1, 500_000.0);
+    line.pieces[0].text = text.to_owned();
+    line
+}
+
 #[test]
 fn a_table_that_would_be_more_text_than_is_allowed_is_refused_before_it_is_made() {
     let mut lines = vec![line_of_cells(500, 0.0)];
@@ -992,6 +999,11 @@ fn identifiers_and_year_are_those_of_the_first_page() {
             "{edge} {info}"
         );
     }
+    let long = format!(
+        "/Subject (doi:10.1000/1 {})",
+        "a".repeat(front::TEXT_LEN_MAX)
+    );
+    assert_eq!(known("", &long), (None, None));
     let listed = Sheet::default()
         .put("B", 18.0, 120.0, 700.0, "On Ducks")
         .put("B", 12.0, 72.0, 660.0, "References")
