@@ -28,6 +28,9 @@ const NAMES: &[&str] = &[
 const ENTRIES_MAX: usize = 20_000;
 /// Characters of one entry.
 const ENTRY_CHARS_MAX: usize = 4_000;
+/// Blocks behind a heading that are looked at for whether the list goes on, and those of them that are no headings.
+const AHEAD_MAX: usize = 16;
+const AHEAD_PIECES_MAX: usize = 4;
 
 /// A list of references.
 pub(super) struct List {
@@ -59,17 +62,40 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
         _ => u8::MAX,
     };
     let rest = &parsed.blocks[first + 1..];
-    let ends = |block: &Block| match block.kind {
-        BlockKind::Heading(next) => next <= level || is_appendix(&visible(block.range.clone())),
-        _ => false,
+    let is_higher = |block: &Block| matches!(block.kind, BlockKind::Heading(next) if next <= level);
+    let goes_on = |behind: &[Block]| {
+        let near = behind.iter().take(AHEAD_MAX);
+        let near = near.take_while(|block| !is_higher(block));
+        let pieces = near.filter(|block| is_piece(block)).take(AHEAD_PIECES_MAX);
+        let (mut entries, mut others) = (0, 0);
+        for block in pieces {
+            match reads_as_entry(block, &visible(block.range.clone())) {
+                true => entries += 1,
+                false => others += 1,
+            }
+        }
+        entries > 0 && entries >= others
     };
-    let end = rest.iter().position(ends).unwrap_or(rest.len());
+    let first_piece = rest.iter().position(is_piece).unwrap_or(rest.len());
+    let ends = |at: &usize| {
+        let block = &rest[*at];
+        let is_heading = matches!(block.kind, BlockKind::Heading(_));
+        let title = || visible(block.range.clone());
+        is_higher(block)
+            || is_heading
+                && *at > first_piece
+                && is_appendix(&title())
+                && !is_entry_as_heading(&title())
+                && !goes_on(&rest[at + 1..])
+    };
+    let end = (0..rest.len()).find(ends).unwrap_or(rest.len());
     let stop = rest
         .get(end)
         .map_or(parsed.text.len(), |next| next.range.start);
-    let pieces = rest[..end].iter();
-    let pieces =
-        pieces.filter(|block| !matches!(block.kind, BlockKind::Heading(_) | BlockKind::Footnote));
+    let pieces = rest[..end].iter().filter(|block| {
+        let is_heading = matches!(block.kind, BlockKind::Heading(_));
+        is_piece(block) || is_heading && is_entry_as_heading(&visible(block.range.clone()))
+    });
     let mut lines = Vec::new();
     for block in pieces {
         let alone = matches!(block.kind, BlockKind::ListItem | BlockKind::Reference(_));
@@ -100,6 +126,24 @@ fn is_appendix(title: &str) -> bool {
     lower.starts_with("appendi")
         || lower.starts_with("supplement")
         || is_letter && rest.starts_with(char::is_uppercase)
+}
+
+/// Whether a block may be one of a list's entries or a part of one.
+fn is_piece(block: &Block) -> bool {
+    !matches!(block.kind, BlockKind::Heading(_) | BlockKind::Footnote)
+}
+
+/// Whether a block of this text is an entry by its format, or begins as one and has a year.
+fn reads_as_entry(block: &Block, text: &str) -> bool {
+    let is_item = block.kind == BlockKind::ListItem;
+    let begins = is_item || begins_entry(text) || label(text).is_some();
+    matches!(block.kind, BlockKind::Reference(_)) || begins && year(&shortened(text)).is_some()
+}
+
+/// `A. Einstein, On the electrodynamics of moving bodies, 1905.`: an entry that was taken for a heading.
+fn is_entry_as_heading(title: &str) -> bool {
+    let is_parted = title.contains(',') || title.ends_with('.');
+    is_parted && begins_entry(title) && year(&shortened(title)).is_some()
 }
 
 /// A block may hold several entries where each begins with the next number in brackets.

@@ -120,6 +120,84 @@ fn appendices_behind_the_list_cite_it() {
 }
 
 #[test]
+fn a_list_goes_on_behind_headings_that_only_look_like_those_of_appendices() {
+    use BlockKind::{Heading, Paragraph};
+    let entries = [
+        "Knuth, D. E. (1997). The Art. Addison.",
+        "Lamport, L. (1994). A System. Addison.",
+        "Plass, M. (1981). Optimal Pagination. Stanford.",
+    ];
+    let taken = "A. Einstein, On Moving Bodies, 1905.";
+    let cases: &[(&str, &[(u8, &str)], usize)] = &[
+        (
+            "subheadings above entries",
+            &[
+                (2, "A. Primary Sources"),
+                (0, entries[0]),
+                (2, "B. Secondary Sources"),
+                (0, entries[1]),
+            ],
+            2,
+        ),
+        (
+            "more than one under each",
+            &[
+                (2, "A Books"),
+                (0, entries[0]),
+                (0, entries[1]),
+                (2, "B Papers"),
+                (0, entries[2]),
+            ],
+            3,
+        ),
+        (
+            "no supplement",
+            &[
+                (0, entries[0]),
+                (2, "Supplementary references"),
+                (0, entries[1]),
+                (0, entries[2]),
+            ],
+            3,
+        ),
+        (
+            "an entry",
+            &[(0, entries[0]), (2, taken), (0, entries[1])],
+            3,
+        ),
+        ("an entry at the end", &[(0, entries[0]), (2, taken)], 2),
+        (
+            "proofs",
+            &[
+                (0, entries[0]),
+                (2, "A Proofs"),
+                (0, "It holds, as Knuth (1997) says."),
+                (0, "So be it."),
+            ],
+            1,
+        ),
+        (
+            "nothing",
+            &[
+                (0, entries[0]),
+                (2, "Appendix"),
+                (1, "Index"),
+                (0, entries[1]),
+            ],
+            1,
+        ),
+    ];
+    for (name, below, want) in cases {
+        let mut blocks = vec![(Heading(1), "Bibliography")];
+        blocks.extend(below.iter().map(|(level, text)| match level {
+            0 => (Paragraph, *text),
+            level => (Heading(*level), *text),
+        }));
+        assert_eq!(paper(&blocks).references.len(), *want, "{name} {below:?}");
+    }
+}
+
+#[test]
 fn footnotes_that_are_references_are_cited_by_their_marks() {
     use BlockKind::{Footnote, Paragraph};
     let parsed = paper(&[
