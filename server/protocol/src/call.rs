@@ -1,0 +1,581 @@
+//! What can be asked of a server, and what it gives.
+//!
+//! A call's payload is its deadline in milliseconds (four bytes, 0 for none), its number (two bytes), and its fields. It
+//! gives one reply, or several: all but the last carry [`Method::Each`], the last carries [`Method::Last`].
+//!
+//! Start reading at [`Call`].
+
+use locidb::storage::records::{ChunkRecord, DocumentRecord, Feedback};
+use locidb::storage::{ChunkKey, DocumentKey, ItemId};
+use locidb::{
+    Answer, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
+    Prompt, SearchRequest,
+};
+use serde_json::Value;
+
+use crate::codec::{self, MessageError, Wire, wire_enum, wire_struct};
+use crate::values::Json;
+
+/// What a key allows: each role also what those before it do.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// To ask and to look.
+    Read = 1,
+    /// To store, change and delete documents and items.
+    Write = 2,
+    /// To change settings, take care of the store, and hand out keys.
+    Admin = 3,
+}
+
+impl Role {
+    /// The name that JSON and the command line use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Read => "read",
+            Role::Write => "write",
+            Role::Admin => "admin",
+        }
+    }
+
+    /// The role with this name.
+    pub fn from_name(name: &str) -> Option<Role> {
+        [Role::Read, Role::Write, Role::Admin]
+            .into_iter()
+            .find(|role| role.name() == name)
+    }
+}
+
+/// A call, with what it gives.
+pub trait Method: Wire + Into<Call> {
+    /// What its last reply carries.
+    type Last: Wire;
+    /// What the replies before it carry.
+    type Each: Wire;
+    /// Its number on the wire.
+    const NUMBER: u16;
+    /// Whether it may be made again when nobody knows whether it was carried out.
+    const IDEMPOTENT: bool;
+
+    /// The payload of the call's frame.
+    fn encode(&self, deadline_ms: u32) -> Vec<u8> {
+        let mut head = [0; 6];
+        head[..4].copy_from_slice(&deadline_ms.to_le_bytes());
+        head[4..].copy_from_slice(&Self::NUMBER.to_le_bytes());
+        codec::encode_after(&head, |sink| self.put(sink))
+    }
+}
+
+/// How far long work has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Progress {
+    /// What is being done.
+    pub step: String,
+    /// How much of it.
+    pub done: u64,
+    /// How much there is, as far as that is known.
+    pub total: u64,
+}
+
+wire_struct! { Progress { step, done, total } }
+
+/// No reply comes before the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nothing {}
+
+impl Wire for Nothing {
+    fn put(&self, _: &mut codec::Sink) -> Result<(), bincode::error::EncodeError> {
+        match *self {}
+    }
+
+    fn take(_: &mut codec::Source<'_>) -> Result<Self, bincode::error::DecodeError> {
+        Err(codec::wrong("this call gives one reply"))
+    }
+}
+
+macro_rules! calls {
+    ($(
+        $(#[$doc:meta])*
+        $number:literal $Name:ident { $($(#[$of_field:meta])* $field:ident: $Type:ty),* $(,)? }
+            -> $Last:ty, each $Each:ty, $role:ident, $again:literal;
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $Name {
+                $($(#[$of_field])* pub $field: $Type,)*
+            }
+
+            wire_struct! { $Name { $($field),* } }
+
+            impl Method for $Name {
+                type Last = $Last;
+                type Each = $Each;
+                const NUMBER: u16 = $number;
+                const IDEMPOTENT: bool = $again;
+            }
+
+            impl From<$Name> for Call {
+                fn from(call: $Name) -> Call {
+                    Call::$Name(call)
+                }
+            }
+        )*
+
+        /// Anything that can be asked of a server.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Call {
+            $($(#[$doc])* $Name($Name),)*
+        }
+
+        impl Call {
+            /// Numbers, names and roles of all calls.
+            pub const ALL: &'static [(u16, &'static str, Role)] =
+                &[$(($number, stringify!($Name), Role::$role)),*];
+
+            /// What a key must allow for it.
+            pub fn role(&self) -> Role {
+                match self {
+                    $(Call::$Name(_) => Role::$role,)*
+                }
+            }
+
+            /// Its name, for logs and metrics.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Call::$Name(_) => stringify!($Name),)*
+                }
+            }
+
+            /// The payload of its frame.
+            pub fn encode(&self, deadline_ms: u32) -> Vec<u8> {
+                match self {
+                    $(Call::$Name(call) => Method::encode(call, deadline_ms),)*
+                }
+            }
+
+            fn decode_fields(number: u16, fields: &[u8]) -> Result<Call, MessageError> {
+                match number {
+                    $($number => Ok(Call::$Name(codec::decode(fields)?)),)*
+                    other => Err(MessageError::Method(other)),
+                }
+            }
+        }
+    };
+}
+
+impl Call {
+    /// The call of a payload, and the milliseconds that it may take, where it says so.
+    ///
+    /// # Errors
+    /// [`MessageError`] for bytes that are none.
+    pub fn decode(payload: &[u8]) -> Result<(Option<u32>, Call), MessageError> {
+        let short = || MessageError::Encoding("it ends too early".into());
+        let (deadline, rest) = payload.split_first_chunk::<4>().ok_or_else(short)?;
+        let (number, fields) = rest.split_first_chunk::<2>().ok_or_else(short)?;
+        let deadline_ms = Some(u32::from_le_bytes(*deadline)).filter(|ms| *ms > 0);
+        let call = Call::decode_fields(u16::from_le_bytes(*number), fields)?;
+        Ok((deadline_ms, call))
+    }
+}
+
+calls! {
+    /// Passages that answer a question.
+    0x0101 Search {
+        /// What is asked. Options that the store's settings change count where the request leaves them as they are.
+        request: Box<SearchRequest>,
+        /// Whether the answer is kept, for feedback; needs a key that may write.
+        record: bool,
+    } -> Answer, each Nothing, Read, true;
+
+    /// An answer in words.
+    0x0102 Ask {
+        /// As for a search.
+        request: Box<SearchRequest>,
+        /// As for a search.
+        record: bool,
+    } -> Answer, each Nothing, Read, true;
+
+    /// What a model would be asked for an answer in words.
+    0x0103 AskPrompt {
+        /// As for a search.
+        request: Box<SearchRequest>,
+    } -> Prompt, each Nothing, Read, true;
+
+    /// The settings of the store: an object.
+    0x0104 GetSettings {} -> Json<Value>, each Nothing, Read, true;
+
+    /// Figures of the store.
+    0x0105 GetStats {} -> Json<Value>, each Nothing, Read, true;
+
+    /// What takes room.
+    0x0106 GetUsage {} -> Json<Value>, each Nothing, Admin, true;
+
+    /// Documents by key, a page of them: `{"documents":[…],"next":KEY?}`.
+    0x0107 ListDocuments {
+        /// In this collection alone.
+        collection: Option<String>,
+        /// Of this user alone.
+        user: Option<String>,
+        /// Those after this one, as `next` told.
+        after: Option<String>,
+        /// So many at most, 1 to 1,000.
+        limit: u32,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// A document with its outline and the names of its assets.
+    0x0108 GetDocument {
+        /// Its public key.
+        key: DocumentKey,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// A chunk with what stands around it.
+    0x0109 GetChunk {
+        /// Its public key.
+        key: ChunkKey,
+        /// Chunks of its level to each side that come with it, 10 at most.
+        context: u32,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// The file that a document was read from.
+    0x010a GetOriginal {
+        /// The document.
+        key: DocumentKey,
+    } -> (), each Vec<u8>, Read, true;
+
+    /// A picture or other file within a document.
+    0x010b GetAsset {
+        /// The document.
+        key: DocumentKey,
+        /// The file's name there.
+        name: String,
+    } -> (), each Vec<u8>, Read, true;
+
+    /// The text that character positions of citations refer to.
+    0x010c GetText {
+        /// The document.
+        key: DocumentKey,
+    } -> (), each Vec<u8>, Read, true;
+
+    /// A concept: relations, prerequisites, chunks.
+    0x010d GetConcept {
+        /// Its name, however written.
+        name: String,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// Concepts by PageRank whose names begin so.
+    0x010e ListConcepts {
+        /// How they begin; empty for all.
+        prefix: String,
+        /// So many at most, 1 to 1,000.
+        limit: u32,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// The shortest way from a concept to another.
+    0x010f GetPath {
+        /// Where it starts.
+        from: String,
+        /// Where it leads.
+        to: String,
+        /// Types of relations that may be taken; empty for all.
+        along: Vec<String>,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// Who cites whom: of a document, or of a cited work.
+    0x0110 GetCitations {
+        /// A document's key, or the DOI or title of a work.
+        of: String,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// Cited works, the most cited first.
+    0x0111 ListWorks {
+        /// Of this author.
+        author: Option<String>,
+        /// Of this year.
+        year: Option<i32>,
+        /// Those alone whose document is not stored.
+        stubs: bool,
+        /// So many at most, 1 to 1,000.
+        limit: u32,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// Communities of concepts, with their digests.
+    0x0112 ListCommunities {
+        /// Their level, 0 the finest; else the coarsest.
+        level: Option<u32>,
+        /// Those alone that this concept is in, at all levels.
+        of: Option<String>,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// How many concepts are of each type.
+    0x0113 ListTypes {} -> Json<Value>, each Nothing, Read, true;
+
+    /// Recorded answers, the newest first.
+    0x0114 ListRecords {
+        /// This one alone.
+        response: Option<u64>,
+        /// So many at most, 1 to 1,000.
+        limit: u32,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// Learning items: `{"items":[…],"next":ID?}`.
+    0x0115 ListItems {
+        /// Of this owner alone.
+        owner: Option<String>,
+        /// About this document alone.
+        document: Option<DocumentKey>,
+        /// Those alone that are due then, in milliseconds since 1970.
+        due_ms: Option<u64>,
+        /// Those after this one, as `next` told.
+        after: Option<u64>,
+        /// So many at most, 1 to 1,000.
+        limit: u32,
+    } -> Json<Value>, each Nothing, Read, true;
+
+    /// Figures of the learning items.
+    0x0116 GetItemFigures {} -> Json<Value>, each Nothing, Read, true;
+
+    /// Changes, all or nothing, in one transaction.
+    0x0201 Write {
+        /// In their order.
+        changes: Vec<Change>,
+    } -> Vec<Outcome>, each Nothing, Write, false;
+
+    /// Begins a transaction, which is called as the call is. It ends with the connection, with 5 seconds without a step,
+    /// and after 60 seconds: then nothing of it is stored. Other writers of the store wait meanwhile.
+    0x0202 Begin {} -> (), each Nothing, Write, false;
+
+    /// A change within a transaction; it sees those before it.
+    0x0203 Step {
+        /// The transaction.
+        transaction: u64,
+        /// What is to be done.
+        change: Change,
+    } -> Outcome, each Nothing, Write, false;
+
+    /// Ends a transaction: its changes are durable when the reply comes.
+    0x0204 Commit {
+        /// The transaction.
+        transaction: u64,
+    } -> (), each Nothing, Write, false;
+
+    /// Ends a transaction, of which nothing is stored.
+    0x0205 Rollback {
+        /// The transaction.
+        transaction: u64,
+    } -> (), each Nothing, Write, true;
+
+    /// Keeps an answer, for feedback and to be asked again; gives what it is called.
+    0x0206 Record {
+        /// What was asked.
+        request: Box<SearchRequest>,
+        /// What was answered.
+        answer: Box<Answer>,
+    } -> u64, each Nothing, Write, false;
+
+    /// What somebody made of a hit of a recorded answer.
+    0x0207 GiveFeedback {
+        /// The answer.
+        response: u64,
+        /// The hit: its rank, or its chunk's key.
+        hit: String,
+        /// What it was.
+        feedback: Feedback,
+    } -> (), each Nothing, Write, true;
+
+    /// Parses, cuts and stores a file.
+    0x0208 Ingest {
+        /// Its bytes, and how it is taken in.
+        file: Box<File>,
+    } -> Json<Value>, each Progress, Write, true;
+
+    /// Brings vectors and shares up to what was stored.
+    0x0209 Finish {} -> (), each Progress, Write, true;
+
+    /// Changes a setting.
+    0x0301 SetSetting {
+        /// Its name.
+        name: String,
+        /// Its value, as the command line takes it.
+        value: String,
+    } -> (), each Nothing, Admin, true;
+
+    /// Ranks concepts, finds communities, writes digests.
+    0x0302 Analyse {} -> Json<Value>, each Progress, Admin, true;
+
+    /// Merges segments and gives disk back.
+    0x0303 Compact {} -> Json<Value>, each Progress, Admin, true;
+
+    /// Looks for damage; gives a list of findings.
+    0x0304 Check {
+        /// Whether rows are also compared with each other and with segments.
+        deep: bool,
+    } -> Json<Value>, each Progress, Admin, true;
+
+    /// Builds damaged segments again from rows; gives how many.
+    0x0305 Repair {} -> u64, each Nothing, Admin, true;
+
+    /// Copies the store into a folder of the server's backups.
+    0x0306 Backup {
+        /// The folder's name there.
+        name: String,
+    } -> Json<Value>, each Progress, Admin, true;
+
+    /// The whole store as lines of JSON; gives how many.
+    0x0307 Export {} -> u64, each Vec<u8>, Admin, true;
+
+    /// Fits the built-in embedder anew.
+    0x0308 Refit {} -> (), each Progress, Admin, true;
+
+    /// Keeps the most frequent types of concepts, and tells the others as the nearest of them.
+    0x0309 ConsolidateTypes {
+        /// Those of each collection, rather than of all.
+        stratified: bool,
+    } -> Json<Value>, each Nothing, Admin, true;
+
+    /// Tells types as documents write them again.
+    0x030a ForgetTypes {} -> (), each Nothing, Admin, true;
+
+    /// Forgets recorded answers; gives how many.
+    0x030b ForgetRecords {
+        /// Those before that time, in milliseconds since 1970.
+        before_ms: u64,
+    } -> u64, each Nothing, Admin, true;
+
+    /// Asks recorded questions again, and compares.
+    0x030c Replay {
+        /// The newest so many, 1 to 1,000.
+        limit: u32,
+        /// Options that are changed, by name.
+        set: Vec<(String, String)>,
+    } -> Json<Value>, each Progress, Admin, true;
+
+    /// Keys of the store, without their secrets.
+    0x030d ListKeys {} -> Json<Value>, each Nothing, Admin, true;
+
+    /// Makes a key, which is told this once.
+    0x030e AddKey {
+        /// What it allows.
+        role: Role,
+        /// The user that it is bound to.
+        user: Option<String>,
+        /// What it is for, in words.
+        note: String,
+    } -> Json<Value>, each Nothing, Admin, false;
+
+    /// Takes a key back.
+    0x030f RevokeKey {
+        /// The key's id: what stands between `loci_` and the next `_`.
+        id: String,
+    } -> (), each Nothing, Admin, true;
+}
+
+/// A file to be stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct File {
+    /// Its name, which tells the kind where its content does not.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Key of the document; else the name.
+    pub key: Option<String>,
+    /// Named collection.
+    pub collection: String,
+    /// Who owns it.
+    pub user: String,
+    /// What it is, by the names of `loci ingest --kind`; else told from its content.
+    pub kind: Option<String>,
+    /// How it is cut, by the names of `loci ingest --chunking`; else by its kind.
+    pub chunking: Option<String>,
+    /// Whether an unchanged file is read again.
+    pub force: bool,
+}
+
+wire_struct! { File { name, bytes, key, collection, user, kind, chunking, force } }
+
+/// A change of the store: what a writer may do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Stores a document; gives its number.
+    PutDocument(Box<NewDocument>),
+    /// Deletes one; gives whether it was there.
+    DeleteDocument(DocumentKey),
+    /// Looks at one; gives its record.
+    ReadDocument(DocumentKey),
+    /// Changes what is known of one; gives whether it was there.
+    PatchDocument(DocumentKey, Box<DocumentRecord>),
+    /// Looks at a chunk; gives its record.
+    ReadChunk(ChunkKey),
+    /// Changes what is known of one; gives whether it was there.
+    PatchChunk(ChunkKey, Box<ChunkRecord>),
+    /// Replaces what a document says of concepts and relations; gives whether it was there.
+    SetGraph(DocumentKey, Vec<NewConcept>, Vec<NewRelation>),
+    /// Replaces what a document lists, cites and claims; gives whether it was there.
+    SetCitations(
+        DocumentKey,
+        Vec<NewReference>,
+        Vec<NewCitation>,
+        Vec<NewClaim>,
+    ),
+    /// Has everything said of a concept count for another; gives the edit's number.
+    MergeConcepts(String, String),
+    /// Has what some documents say of a concept count for another; gives the edit's number.
+    SplitConcept(String, Vec<DocumentKey>, String),
+    /// Undoes an edit; gives whether it was there.
+    UndoConceptEdit(u64),
+    /// Stores a learning item; gives its number.
+    PutItem(Box<NewItem>),
+    /// Puts one in the place of another; gives whether it was there.
+    ReplaceItem(ItemId, Box<NewItem>),
+    /// Deletes one; gives whether it was there.
+    DeleteItem(ItemId),
+    /// Changes a setting; needs a key of an admin.
+    Set(String, String),
+}
+
+wire_enum! {
+    Change {
+        1 => PutDocument(document),
+        2 => DeleteDocument(key),
+        3 => ReadDocument(key),
+        4 => PatchDocument(key, record),
+        5 => ReadChunk(key),
+        6 => PatchChunk(key, record),
+        7 => SetGraph(key, concepts, relations),
+        8 => SetCitations(key, references, citations, claims),
+        9 => MergeConcepts(from, into),
+        10 => SplitConcept(name, documents, into),
+        11 => UndoConceptEdit(id),
+        12 => PutItem(item),
+        13 => ReplaceItem(id, item),
+        14 => DeleteItem(id),
+        15 => Set(name, value),
+    }
+}
+
+/// What a change gives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Nothing to tell.
+    Done,
+    /// Whether it was there.
+    Was(bool),
+    /// The number of what was stored.
+    Number(u64),
+    /// A document's number and record, where it is there.
+    Document(Option<(u64, DocumentRecord)>),
+    /// A chunk's record, where it is there.
+    Chunk(Option<ChunkRecord>),
+}
+
+wire_enum! {
+    Outcome {
+        0 => Done,
+        1 => Was(there),
+        2 => Number(number),
+        3 => Document(record),
+        4 => Chunk(record),
+    }
+}
