@@ -276,6 +276,32 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         Ok(self.staging.rows().document_id(key)?)
     }
 
+    /// A document, as this writer sees it.
+    pub fn document(
+        &self,
+        key: &DocumentKey,
+    ) -> Result<Option<(DocumentId, DocumentRecord)>, Error> {
+        let rows = self.staging.rows();
+        let Some(id) = rows.document_id(key)? else {
+            return Ok(None);
+        };
+        Ok(rows.document(id)?.map(|record| (id, record)))
+    }
+
+    /// A chunk, as this writer sees it.
+    pub fn chunk(&self, key: &ChunkKey) -> Result<Option<ChunkRecord>, Error> {
+        let rows = self.staging.rows();
+        match rows.find_chunk(key)? {
+            Some((id, place)) => Ok(rows.chunk(id, place)?),
+            None => Ok(None),
+        }
+    }
+
+    /// A learning item, as this writer sees it.
+    pub fn item(&self, id: ItemId) -> Result<Option<ItemRecord>, Error> {
+        Ok(self.staging.rows().item(id)?)
+    }
+
     /// Keeps, or with `None` forgets, a row beside the settings.
     pub(crate) fn keep(&mut self, name: &str, json: Option<String>) -> Result<(), Error> {
         self.staging.set(name, json);

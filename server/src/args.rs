@@ -1,9 +1,11 @@
 //! The command line: commands, options, and how their values are read.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loci_benches::vector::Codes;
+use loci_protocol::call::Role;
 use locidb::Effort;
 
 /// One embedded transactional store for retrieval: documents, vectors, text and graph.
@@ -70,6 +72,11 @@ pub(crate) enum Command {
     Graph(Graph),
     /// Read and change the settings of the store
     Config(Config),
+    /// Host stores for programs on this machine or others
+    Serve(Serve),
+    /// Keys of a hosted store: make, list, take back
+    #[command(subcommand)]
+    Key(Key),
     /// Store a prepared data folder in bulk
     Load(Load),
     /// Ask the questions of a prepared data folder and judge the answers
@@ -538,6 +545,101 @@ pub(crate) enum ConfigAction {
         /// Its value; left out, the default
         value: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Folder of the one store to host; made when missing
+    #[arg(long, value_name = "DIR", required_unless_present = "root")]
+    pub(crate) db: Option<PathBuf>,
+    /// Folder whose stores are hosted, each by the name of its own folder
+    #[arg(long, value_name = "DIR", conflicts_with = "db")]
+    pub(crate) root: Option<PathBuf>,
+    /// Where the wire protocol is spoken
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:7625",
+        env = "LOCI_LISTEN"
+    )]
+    pub(crate) listen: SocketAddr,
+    /// PEM file with the certificate and those above it: TLS is spoken, and nothing else
+    #[arg(long, value_name = "FILE", requires = "tls_key", env = "LOCI_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// PEM file with the certificate's private key
+    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "LOCI_TLS_KEY")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Folder that backups over the network go to; without one there are none
+    #[arg(long, value_name = "DIR", env = "LOCI_BACKUPS")]
+    pub(crate) backups: Option<PathBuf>,
+    /// Ask for no keys, on a loopback address alone: everybody on this machine may do everything
+    #[arg(long)]
+    pub(crate) insecure_local: bool,
+    /// Calls a second that a key may make, where it does not say so itself
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), env = "LOCI_CALLS_PER_SECOND")]
+    pub(crate) calls_per_second: Option<u32>,
+    /// Note calls in the log that take this many milliseconds
+    #[arg(long, value_name = "MS", env = "LOCI_SLOW_MS")]
+    pub(crate) slow_ms: Option<u64>,
+    /// Look at everything that starting needs, and end
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// What to do with keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Key {
+    /// Make a key, and print it this once
+    Add(KeyAdd),
+    /// List keys, without their secrets
+    List(KeyList),
+    /// Take a key back: at once, also where a server uses the store
+    Revoke(KeyRevoke),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyAdd {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// What it allows: read, write (and read), admin (and everything)
+    #[arg(long, value_parser = role, default_value = "read")]
+    pub(crate) role: Role,
+    /// Show it the documents of this user alone
+    #[arg(long, value_name = "ID")]
+    pub(crate) user: Option<String>,
+    /// What it is for, in words
+    #[arg(long, default_value = "")]
+    pub(crate) note: String,
+    /// Calls a second that it may make in the long run
+    #[arg(long, value_name = "N")]
+    pub(crate) calls_per_second: Option<u32>,
+    /// Calls that it may make at once
+    #[arg(long, value_name = "N", requires = "calls_per_second")]
+    pub(crate) burst: Option<u32>,
+    /// Bytes that a call may have
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) call_bytes_max: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyList {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyRevoke {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// The key's id: what stands between `loci_` and the next `_`
+    pub(crate) id: String,
+}
+
+fn role(name: &str) -> Result<Role, String> {
+    Role::from_name(name).ok_or_else(|| "read, write and admin are possible".into())
 }
 
 #[derive(Debug, Args)]

@@ -10,10 +10,14 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+mod access;
 mod args;
 mod commands;
 mod output;
 mod progress;
+mod serve;
+mod service;
+mod views;
 
 use std::process::ExitCode;
 

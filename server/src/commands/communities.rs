@@ -1,49 +1,37 @@
 //! `loci communities`: what groups of concepts are about.
 
 use locidb::CommunityDigest;
-use locidb::graph::normalise;
-use serde_json::json;
 
 use super::open;
 use crate::Done;
 use crate::args::Communities;
 use crate::output::{Out, shorten};
+use crate::views::Reader;
+use crate::views::communities::Told;
 
 pub(crate) fn run(args: &Communities, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
     let view = database.view();
-    let read = view.read();
-    let Some(known) = read.communities() else {
-        eprintln!("loci: nothing was analysed: run `loci analyze` first");
-        return Ok(Done::Wrong);
-    };
-    let mut digests = Vec::new();
-    if let Some(name) = &args.of {
-        let segments = read.graph_segments();
-        let Some(id) = read.graph(&segments).lookup(&normalise(name)) else {
+    let told = Reader::of_all(&view).communities(args.level, args.of.as_deref())?;
+    let communities = match told {
+        Told::Communities(communities) => communities,
+        Told::NotAnalysed => {
+            eprintln!("loci: nothing was analysed: run `loci analyze` first");
+            return Ok(Done::Wrong);
+        }
+        Told::Unknown(name) => {
             eprintln!("loci: no concept {name:?}");
             return Ok(Done::Wrong);
-        };
-        for (level, community) in known.path(id) {
-            digests.extend(view.digest(level, community)?);
         }
-    } else {
-        let coarsest = known.level_count().saturating_sub(1);
-        let level = args.level.unwrap_or(coarsest);
-        digests = view.digests(level)?;
-        if digests.is_empty() && known.count(level) > 0 {
+        Told::NotWritten => {
             eprintln!("loci: the digests are not written: run `loci analyze`");
             return Ok(Done::Wrong);
         }
-    }
-    for digest in &digests {
+    };
+    for community in &communities {
         match out.json {
-            true => {
-                let mut told = serde_json::to_value(digest)?;
-                told["text"] = json!(digest.text());
-                out.json_line(&told)?;
-            }
-            false => print(digest, out)?,
+            true => out.json_line(community)?,
+            false => print(&community.digest, out)?,
         }
     }
     Ok(Done::Well)

@@ -17,10 +17,12 @@ mod export;
 mod feedback;
 mod graph;
 mod ingest;
+mod key;
 mod options;
 pub(crate) mod parse;
 mod records;
 mod search;
+mod serve;
 mod show;
 mod stats;
 mod types;
@@ -66,6 +68,8 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Graph(Graph::Export(args)) => graph::export(&args, out),
         Command::Graph(Graph::Import(args)) => graph::import(&args, out),
         Command::Config(args) => config::run(&args, out),
+        Command::Serve(args) => serve::run(&args, out),
+        Command::Key(key) => key::run(&key, out),
         Command::Load(args) => data::load(&args, out),
         Command::Eval(args) => eval::run(&args, out),
         Command::Bench(args) => data::bench(&args, out),

@@ -2,95 +2,55 @@
 
 use std::io::Write;
 
-use anyhow::Context;
-use locidb::query::cite::{Citation, chunk_key, cite};
-use locidb::storage::records::{ChunkRecord, ChunkType, DocumentRecord, Level};
-use locidb::storage::{ChunkKey, DocumentId, DocumentKey, Rows};
-use serde::Serialize;
+use locidb::query::cite::cite;
+use locidb::storage::records::ChunkRecord;
+use locidb::storage::{ChunkKey, DocumentKey};
 
 use super::open;
 use crate::args::Show;
 use crate::output::{Out, shorten};
+use crate::views::Reader;
+use crate::views::documents::{ShownChunk, ShownDocument};
 use crate::{Done, WrongCall};
-
-/// A document, as JSON.
-#[derive(Serialize)]
-struct ShownDocument<'d> {
-    document: &'d DocumentRecord,
-    chunks: Vec<ListedChunk>,
-    /// Names of the pictures and other files within it.
-    assets: Vec<String>,
-}
-
-/// A chunk of a document, without its text.
-#[derive(Serialize)]
-struct ListedChunk {
-    chunk: String,
-    level: Level,
-    chunk_type: ChunkType,
-    tokens: u32,
-    citation: Citation,
-}
-
-/// A chunk, as JSON.
-#[derive(Serialize)]
-struct ShownChunk<'c> {
-    chunk: String,
-    document: String,
-    parent: Option<String>,
-    /// The chunks of its level before and after it in the document.
-    previous: Option<String>,
-    next: Option<String>,
-    citation: Citation,
-    record: &'c ChunkRecord,
-}
 
 pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
     let view = database.view();
-    let rows = view.snapshot().rows();
+    let reader = Reader::of_all(&view);
     let key: DocumentKey = args
         .key
         .parse()
         .map_err(|error| WrongCall(format!("{error}")))?;
-    if let Some(id) = rows.document_id(&key)? {
-        if let Some(name) = &args.asset {
-            return write_asset(rows, id, name);
-        }
-        let document = rows
-            .document(id)?
-            .context("the document's row is missing")?;
-        show_document(&document, &rows.chunks(id)?, rows.asset_names(id)?, out)?;
+    if let Some(name) = &args.asset {
+        return write_asset(&reader, &key, name);
+    }
+    if let Some(document) = reader.show_document(&key)? {
+        show_document(&document, out)?;
         return Ok(Done::Well);
     }
     let found = match args.key.parse::<ChunkKey>() {
-        Ok(key) => rows.find_chunk(&key)?,
+        Ok(key) => reader.show_chunk(&key, 0)?,
         Err(_) => None,
     };
-    let Some((id, place)) = found else {
-        eprintln!("loci: no document or chunk {:?}", args.key);
-        return Ok(Done::Wrong);
-    };
-    let document = rows
-        .document(id)?
-        .context("the document's row is missing")?;
-    let chunk = rows
-        .chunk(id, place)?
-        .context("the chunk's row is missing")?;
-    let chunks = rows.chunks(id)?;
-    let (before, after) = chunks.split_at_checked(place as usize).unwrap_or_default();
-    let is_near = |other: &&ChunkRecord| other.level == chunk.level;
-    let previous = before.iter().rev().find(is_near);
-    let next = after.iter().skip(1).find(is_near);
-    let key = |other: &ChunkRecord| chunk_key(&document, other.suffix).to_string();
-    let beside = (previous.map(key), next.map(key));
-    show_chunk(rows, &document, &chunk, id, beside, out)?;
-    Ok(Done::Well)
+    match found {
+        Some(chunk) => {
+            show_chunk(&chunk, out)?;
+            Ok(Done::Well)
+        }
+        None => {
+            eprintln!("loci: no document or chunk {:?}", args.key);
+            Ok(Done::Wrong)
+        }
+    }
 }
 
 /// Writes a file within a document as it is.
-fn write_asset(rows: &dyn Rows, id: DocumentId, name: &str) -> anyhow::Result<Done> {
-    let Some(bytes) = rows.asset(id, name)? else {
+fn write_asset(reader: &Reader<'_>, key: &DocumentKey, name: &str) -> anyhow::Result<Done> {
+    if reader.find(key)?.is_none() {
+        eprintln!("loci: no document {key:?}", key = key.to_string());
+        return Ok(Done::Wrong);
+    }
+    let Some(bytes) = reader.asset(key, name)? else {
         eprintln!("loci: there is no {name:?} in it; `loci show` lists what there is");
         return Ok(Done::Wrong);
     };
@@ -100,27 +60,11 @@ fn write_asset(rows: &dyn Rows, id: DocumentId, name: &str) -> anyhow::Result<Do
     Ok(Done::Well)
 }
 
-fn show_document(
-    document: &DocumentRecord,
-    chunks: &[ChunkRecord],
-    assets: Vec<String>,
-    out: &Out,
-) -> anyhow::Result<()> {
+fn show_document(shown: &ShownDocument, out: &Out) -> anyhow::Result<()> {
     if out.json {
-        let listed = |chunk: &ChunkRecord| ListedChunk {
-            chunk: chunk_key(document, chunk.suffix).to_string(),
-            level: chunk.level,
-            chunk_type: chunk.chunk_type,
-            tokens: chunk.token_count,
-            citation: cite(document, chunk),
-        };
-        let chunks = chunks.iter().map(listed).collect();
-        return out.json_line(&ShownDocument {
-            document,
-            chunks,
-            assets,
-        });
+        return out.json_line(shown);
     }
+    let (document, chunks) = (&shown.document, &shown.records);
     let title = document.title.as_deref().unwrap_or(&document.key);
     out.line(&format!(
         "{title}  ({}, {} chunks)",
@@ -137,7 +81,7 @@ fn show_document(
             shorten(&chunk.text, 80)
         ))?;
     }
-    for name in assets {
+    for name in &shown.assets {
         out.line(&format!("  asset {name}"))?;
     }
     Ok(())
@@ -153,48 +97,25 @@ fn depth(chunks: &[ChunkRecord], chunk: &ChunkRecord) -> usize {
     depth
 }
 
-fn show_chunk(
-    rows: &dyn Rows,
-    document: &DocumentRecord,
-    chunk: &ChunkRecord,
-    id: locidb::storage::DocumentId,
-    (previous, next): (Option<String>, Option<String>),
-    out: &Out,
-) -> anyhow::Result<()> {
-    let citation = cite(document, chunk);
-    let key = chunk_key(document, chunk.suffix);
-    let parent = match chunk.parent {
-        Some(place) => rows
-            .chunk(id, place)?
-            .map(|parent| chunk_key(document, parent.suffix)),
-        None => None,
-    };
+fn show_chunk(shown: &ShownChunk, out: &Out) -> anyhow::Result<()> {
     if out.json {
-        return out.json_line(&ShownChunk {
-            chunk: key.to_string(),
-            document: key.document.to_string(),
-            parent: parent.map(|parent| parent.to_string()),
-            previous,
-            next,
-            citation,
-            record: chunk,
-        });
+        return out.json_line(shown);
     }
-    out.line(&format!("{key}  {}", citation.label))?;
-    out.line(&citation.path.join(" › "))?;
-    if let Some(parent) = parent {
+    out.line(&format!("{}  {}", shown.chunk, shown.citation.label))?;
+    out.line(&shown.citation.path.join(" › "))?;
+    if let Some(parent) = &shown.parent {
         out.line(&format!("part of {parent}"))?;
     }
-    for (name, key) in [("before it", previous), ("after it", next)] {
+    for (name, key) in [("before it", &shown.previous), ("after it", &shown.next)] {
         if let Some(key) = key {
             out.line(&format!("{name}: {key}"))?;
         }
     }
-    for (name, value) in told(chunk) {
+    for (name, value) in told(&shown.record) {
         out.line(&format!("{name}: {value}"))?;
     }
     out.line("")?;
-    out.line(&chunk.text)
+    out.line(&shown.record.text)
 }
 
 /// What is known of a chunk beside its text and place, where it is.

@@ -1,0 +1,356 @@
+//! One connection: a handshake, then calls and replies in any order.
+//!
+//! One task reads and one writes; calls wait for their replies by number. When the connection breaks, all that wait are
+//! told.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use loci_protocol::call::Method;
+use loci_protocol::codec;
+use loci_protocol::fault::{Code, Fault};
+use loci_protocol::frame::{self, Decoded, FrameKind, HEADER_LEN, Header, PAYLOAD_LEN_MAX};
+use loci_protocol::handshake::{Hello, VERSION_MAX, VERSION_MIN, Welcome};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::address::Address;
+use crate::error::ClientError;
+
+/// Bytes that are read at a time.
+const READ_LEN: usize = 16 << 10;
+
+/// What the server said of the connection.
+pub type Session = Welcome;
+
+/// A frame that answers a call.
+type Answer = (Header, Vec<u8>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    calls: HashMap<u64, UnboundedSender<Answer>>,
+    /// Why there are no answers any more.
+    ended: Option<Ended>,
+}
+
+#[derive(Clone, Debug)]
+enum Ended {
+    /// The connection broke.
+    Io(io::ErrorKind, String),
+    /// The server said why.
+    Fault(Fault),
+}
+
+impl From<Ended> for ClientError {
+    fn from(ended: Ended) -> ClientError {
+        match ended {
+            Ended::Io(kind, why) => ClientError::Io {
+                what: "the connection broke",
+                source: io::Error::new(kind, why),
+            },
+            Ended::Fault(fault) => ClientError::Fault(fault),
+        }
+    }
+}
+
+/// A connection whose handshake is over.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) session: Session,
+    next: AtomicU64,
+    under_way: AtomicUsize,
+    out: UnboundedSender<Vec<u8>>,
+    waiting: Arc<Mutex<Waiting>>,
+    /// Whether the server takes no new calls here.
+    leaving: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// Connects and shows the key, within `wait`.
+    pub(crate) async fn open(
+        address: &Address,
+        tls: Option<&TlsConnector>,
+        wait: Duration,
+    ) -> Result<Connection, ClientError> {
+        timeout(wait, Self::connect(address, tls))
+            .await
+            .map_err(|_| ClientError::Timeout)?
+    }
+
+    async fn connect(
+        address: &Address,
+        tls: Option<&TlsConnector>,
+    ) -> Result<Connection, ClientError> {
+        let stream = TcpStream::connect((&address.host[..], address.port)).await;
+        let stream = stream.map_err(ClientError::io("connecting"))?;
+        stream
+            .set_nodelay(true)
+            .map_err(ClientError::io("connecting"))?;
+        match tls {
+            None => {
+                let (read, write) = stream.into_split();
+                Self::greet(address, read, write).await
+            }
+            Some(tls) => {
+                let name = ServerName::try_from(address.host.clone())
+                    .map_err(|error| ClientError::Tls(error.to_string()))?;
+                let stream = tls.connect(name, stream).await;
+                let stream = stream.map_err(ClientError::io("securing the connection"))?;
+                let (read, write) = tokio::io::split(stream);
+                Self::greet(address, read, write).await
+            }
+        }
+    }
+
+    async fn greet<R, W>(
+        address: &Address,
+        read: R,
+        mut write: W,
+    ) -> Result<Connection, ClientError>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let hello = codec::encode(&Hello {
+            versions: (VERSION_MIN, VERSION_MAX),
+            key: address.key.clone(),
+            store: address.store.clone(),
+            client: concat!("loci-client ", env!("CARGO_PKG_VERSION")).into(),
+        });
+        let greeting = framed(Header::new(FrameKind::Hello, 0), &hello);
+        let sent = write.write_all(&greeting).await;
+        sent.map_err(ClientError::io("greeting the server"))?;
+        let mut frames = Frames::new(read);
+        let (header, payload) = frames
+            .next(PAYLOAD_LEN_MAX)
+            .await
+            .map_err(ClientError::from)?;
+        let session: Session = match header.kind {
+            FrameKind::Welcome => codec::decode(&payload)?,
+            FrameKind::Fault => return Err(codec::decode::<Fault>(&payload)?.into()),
+            kind => return Err(ClientError::Protocol(format!("a {kind:?} for a welcome"))),
+        };
+        let (out, outgoing) = unbounded_channel();
+        let waiting = Arc::new(Mutex::new(Waiting::default()));
+        let leaving = Arc::new(AtomicBool::new(false));
+        tokio::spawn(write_all(write, outgoing));
+        tokio::spawn(read_all(
+            frames,
+            session.payload_len_max,
+            Arc::clone(&waiting),
+            Arc::clone(&leaving),
+        ));
+        Ok(Connection {
+            session,
+            next: AtomicU64::new(1),
+            under_way: AtomicUsize::new(0),
+            out,
+            waiting,
+            leaving,
+        })
+    }
+
+    /// Whether new calls can be made on it.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.leaving.load(Ordering::Relaxed) && self.waiting.lock().ended.is_none()
+    }
+
+    /// Calls under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// Makes a call; `each` is given what comes before the last reply. Dropped, the call is cancelled.
+    pub(crate) async fn call<M: Method>(
+        &self,
+        method: &M,
+        deadline: Duration,
+        each: &mut (dyn FnMut(M::Each) + Send),
+    ) -> Result<(u64, M::Last), ClientError> {
+        let deadline_ms = u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
+        let payload = method.encode(deadline_ms);
+        if payload.len() > self.session.payload_len_max as usize {
+            let most = self.session.payload_len_max;
+            let why = format!("a call of {} bytes; the server takes {most}", payload.len());
+            return Err(Fault::new(Code::TooLarge, why).into());
+        }
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answers, mut answered) = unbounded_channel();
+        {
+            let mut waiting = self.waiting.lock();
+            if let Some(ended) = &waiting.ended {
+                return Err(ended.clone().into());
+            }
+            waiting.calls.insert(id, answers);
+        }
+        let mut call = UnderWay::new(self, id);
+        let frame = framed(Header::new(FrameKind::Call, id), &payload);
+        // Where the writer is gone, the reader tells why.
+        let _ = self.out.send(frame);
+        loop {
+            let answer = timeout(deadline, answered.recv()).await;
+            let (header, payload) = match answer {
+                Ok(Some(answer)) => answer,
+                Ok(None) => {
+                    call.is_over = true;
+                    let ended = self.waiting.lock().ended.clone();
+                    let broke = Ended::Io(io::ErrorKind::BrokenPipe, "it ended".into());
+                    return Err(ended.unwrap_or(broke).into());
+                }
+                Err(_) => return Err(ClientError::Timeout),
+            };
+            if header.kind == FrameKind::Fault {
+                call.is_over = true;
+                return Err(codec::decode::<Fault>(&payload)?.into());
+            }
+            if !header.more {
+                call.is_over = true;
+                return Ok((id, codec::decode(&payload)?));
+            }
+            each(codec::decode(&payload)?);
+        }
+    }
+}
+
+/// Says goodbye; the server closes.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let _ = self
+            .out
+            .send(framed(Header::new(FrameKind::Goodbye, 0), &[]));
+    }
+}
+
+/// A call under way: cancelled when nobody waits for it any more.
+struct UnderWay<'c> {
+    connection: &'c Connection,
+    id: u64,
+    is_over: bool,
+}
+
+impl<'c> UnderWay<'c> {
+    fn new(connection: &'c Connection, id: u64) -> UnderWay<'c> {
+        connection.under_way.fetch_add(1, Ordering::Relaxed);
+        UnderWay {
+            connection,
+            id,
+            is_over: false,
+        }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let connection = self.connection;
+        connection.under_way.fetch_sub(1, Ordering::Relaxed);
+        connection.waiting.lock().calls.remove(&self.id);
+        if !self.is_over {
+            let cancel = Header::new(FrameKind::Cancel, self.id);
+            let _ = connection.out.send(framed(cancel, &[]));
+        }
+    }
+}
+
+fn framed(header: Header, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
+    bytes.extend(header.encode(payload.len() as u32));
+    bytes.extend(payload);
+    bytes
+}
+
+async fn write_all<W: AsyncWrite + Unpin>(mut write: W, mut outgoing: UnboundedReceiver<Vec<u8>>) {
+    while let Some(mut bytes) = outgoing.recv().await {
+        // What came meanwhile goes along.
+        while let Ok(more) = outgoing.try_recv() {
+            bytes.extend(more);
+        }
+        if write.write_all(&bytes).await.is_err() || write.flush().await.is_err() {
+            return;
+        }
+    }
+    let _ = write.shutdown().await;
+}
+
+async fn read_all<R: AsyncRead + Unpin>(
+    mut frames: Frames<R>,
+    payload_len_max: u32,
+    waiting: Arc<Mutex<Waiting>>,
+    leaving: Arc<AtomicBool>,
+) {
+    let ended = loop {
+        let (header, payload) = match frames.next(payload_len_max).await {
+            Ok(frame) => frame,
+            Err(ended) => break ended,
+        };
+        match header.kind {
+            FrameKind::Reply | FrameKind::Fault if header.call != 0 => {
+                let waiting = waiting.lock();
+                if let Some(call) = waiting.calls.get(&header.call) {
+                    let _ = call.send((header, payload));
+                }
+            }
+            FrameKind::Fault => match codec::decode(&payload) {
+                Ok(fault) => break Ended::Fault(fault),
+                Err(error) => break Ended::Io(io::ErrorKind::InvalidData, error.to_string()),
+            },
+            FrameKind::Goodbye => leaving.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+    };
+    let mut waiting = waiting.lock();
+    waiting.ended = Some(ended);
+    waiting.calls.clear();
+}
+
+/// Frames of a connection, read one after the other.
+struct Frames<R> {
+    read: R,
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl<R: AsyncRead + Unpin> Frames<R> {
+    fn new(read: R) -> Frames<R> {
+        Frames {
+            read,
+            bytes: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    async fn next(&mut self, payload_len_max: u32) -> Result<Answer, Ended> {
+        loop {
+            let unread = self.bytes.get(self.taken..).unwrap_or_default();
+            match frame::decode(unread, payload_len_max) {
+                Decoded::Frame { header, payload } => {
+                    let payload = payload.to_vec();
+                    self.taken += HEADER_LEN + payload.len();
+                    return Ok((header, payload));
+                }
+                Decoded::Malformed(why) => {
+                    return Err(Ended::Io(io::ErrorKind::InvalidData, why.to_string()));
+                }
+                Decoded::Incomplete { .. } => {}
+            }
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+            self.bytes.reserve(READ_LEN);
+            match self.read.read_buf(&mut self.bytes).await {
+                Ok(0) => {
+                    let why = "the server closed the connection".into();
+                    return Err(Ended::Io(io::ErrorKind::UnexpectedEof, why));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(Ended::Io(error.kind(), error.to_string())),
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A client of `loci serve` that offers the calls of an embedded [`Database`](locidb::Database).
+//!
+//! A program moves from a store of its own to a server by one line:
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // let database = locidb::Database::open("notes")?;
+//! let database = loci_client::Client::connect("loci://KEY@127.0.0.1:7625")?;
+//! let answer = database.search(&locidb::SearchRequest::new("What is a heap?"))?;
+//! # let _ = answer;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Client`] blocks, [`AsyncClient`] does not. Both share a pool of connections, connect again when one breaks, and make
+//! calls again whose effect is the same twice.
+//!
+//! Start reading at [`Client`].
+
+mod address;
+mod blocking;
+mod connection;
+mod error;
+mod pool;
+
+pub use address::{Address, AddressError};
+pub use blocking::{Client, Transaction};
+pub use connection::Session;
+pub use error::ClientError;
+pub use loci_protocol::call;
+pub use loci_protocol::fault::{Code, Fault};
+pub use pool::{AsyncClient, AsyncTransaction, ClientOptions};

@@ -1,0 +1,217 @@
+//! The file that keeps the keys of a store: `keys.json` beside its rows, readable by its owner alone.
+//!
+//! It is replaced whole: written beside, synced, renamed. Whoever changes it holds a lock, so that the server and the
+//! command line do not lose each other's changes. It is not part of backups and exports.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::{AccessError, KeyRecord, Keys};
+
+const NAME: &str = "keys.json";
+const LOCK_NAME: &str = "keys.lock";
+/// The form of the file.
+const VERSION: u32 = 1;
+/// Bytes that the file has at most.
+const LEN_MAX: u64 = 16 << 20;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    version: u32,
+    keys: Vec<KeyRecord>,
+}
+
+/// The file of a store's keys.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyFile {
+    folder: PathBuf,
+}
+
+/// Which state of the file it was: equal for the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64, Option<SystemTime>);
+
+impl KeyFile {
+    /// That of the store in `folder`.
+    pub(crate) fn of(folder: &Path) -> KeyFile {
+        KeyFile {
+            folder: folder.to_path_buf(),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join(NAME)
+    }
+
+    /// What tells whether the file was replaced since.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        let metadata = fs::metadata(self.path()).ok()?;
+        Some(Stamp(metadata.len(), metadata.modified().ok()))
+    }
+
+    /// The keys; none where there is no file.
+    ///
+    /// # Errors
+    /// [`AccessError::Damaged`] for a file that is none: nobody is let in by half a file.
+    pub(crate) fn read(&self) -> Result<Keys, AccessError> {
+        let path = self.path();
+        let damaged = |why: String| AccessError::Damaged {
+            path: path.display().to_string(),
+            why,
+        };
+        match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Keys::default()),
+            Ok(metadata) if metadata.len() > LEN_MAX => return Err(damaged("too large".into())),
+            _ => {}
+        }
+        let text = fs::read_to_string(&path).map_err(failed("reading", &path))?;
+        let form: Form = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if form.version != VERSION {
+            return Err(damaged(format!("version {}", form.version)));
+        }
+        Ok(Keys { records: form.keys })
+    }
+
+    /// Changes the keys; what `change` gives, once the file is durable. An error of `change` leaves it as it was.
+    pub(crate) fn change<R>(
+        &self,
+        change: impl FnOnce(&mut Keys) -> Result<R, AccessError>,
+    ) -> Result<R, AccessError> {
+        let _held = self.lock()?;
+        let mut keys = self.read()?;
+        let given = change(&mut keys)?;
+        self.write(&keys)?;
+        Ok(given)
+    }
+
+    fn lock(&self) -> Result<File, AccessError> {
+        let path = self.folder.join(LOCK_NAME);
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(failed("opening", &path))?;
+        file.lock().map_err(failed("locking", &path))?;
+        Ok(file)
+    }
+
+    fn write(&self, keys: &Keys) -> Result<(), AccessError> {
+        let form = Form {
+            version: VERSION,
+            keys: keys.records.clone(),
+        };
+        let text = serde_json::to_string_pretty(&form).map_err(|error| AccessError::Io {
+            what: "writing keys".into(),
+            source: error.into(),
+        })?;
+        let path = self.path();
+        let beside = self.folder.join(format!("{NAME}.tmp"));
+        let written = write_private(&beside, text.as_bytes())
+            .and_then(|()| fs::rename(&beside, &path))
+            .and_then(|()| File::open(&self.folder)?.sync_all());
+        written.map_err(failed("writing", &path))
+    }
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn failed<'p>(what: &'p str, path: &'p Path) -> impl FnOnce(io::Error) -> AccessError + 'p {
+    move |source| AccessError::Io {
+        what: format!("{what} {}", path.display()),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_protocol::call::Role;
+
+    use super::*;
+    use crate::access::NewKey;
+
+    #[test]
+    fn keys_are_there_again_and_readable_by_their_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        assert_eq!(file.read().unwrap(), Keys::default());
+        assert_eq!(file.stamp(), None);
+        let key = file
+            .change(|keys| keys.add(NewKey::of(Role::Write, "a"), 7))
+            .unwrap();
+        let first = file.stamp().unwrap();
+        let keys = KeyFile::of(folder.path()).read().unwrap();
+        assert_eq!(keys.check(&key).unwrap().created_at_ms, 7);
+        file.change(|keys| Ok(keys.revoke(key.id()))).unwrap();
+        assert!(file.read().unwrap().check(&key).is_none());
+        assert_ne!(file.stamp(), Some(first));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(file.path()).unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0);
+        }
+    }
+
+    #[test]
+    fn a_change_that_fails_leaves_the_file_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        file.change(|keys| keys.add(NewKey::of(Role::Read, ""), 1))
+            .unwrap();
+        let before = file.read().unwrap();
+        let failed = file.change(|keys| {
+            keys.revoke(&before.records()[0].id);
+            Err::<(), _>(AccessError::Malformed)
+        });
+        assert!(failed.is_err());
+        assert_eq!(file.read().unwrap(), before);
+    }
+
+    #[test]
+    fn changes_of_several_at_a_time_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let file = KeyFile::of(folder.path());
+                    file.change(|keys| keys.add(NewKey::of(Role::Read, ""), 1))
+                        .unwrap();
+                });
+            }
+        });
+        let keys = KeyFile::of(folder.path()).read().unwrap();
+        assert_eq!(keys.records().len(), 8);
+    }
+
+    #[test]
+    fn half_a_file_lets_nobody_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        file.change(|keys| keys.add(NewKey::of(Role::Read, ""), 1))
+            .unwrap();
+        let text = fs::read_to_string(file.path()).unwrap();
+        for wrong in [
+            &text[..text.len() / 2],
+            "",
+            "{}",
+            &text.replace("\"version\": 1", "\"version\": 2"),
+        ] {
+            fs::write(file.path(), wrong).unwrap();
+            assert!(
+                matches!(file.read(), Err(AccessError::Damaged { .. })),
+                "{wrong}"
+            );
+        }
+    }
+}

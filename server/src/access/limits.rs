@@ -1,0 +1,165 @@
+//! How often a key may call, and how long who fails must wait.
+//!
+//! Start reading at [`Pace`] and [`BackOff`].
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use parking_lot::Mutex;
+
+/// Milliseconds that the first failure costs.
+const FIRST_MS: u64 = 100;
+/// Milliseconds that a failure costs at most.
+const MOST_MS: u64 = 5_000;
+/// How long an address is remembered after its last failure.
+const REMEMBERED: Duration = Duration::from_secs(600);
+/// Addresses that are remembered at most.
+const ADDRESSES_MAX: usize = 4_096;
+
+/// How often one key may call: so many calls a second in the long run, so many at once (generic cell rate algorithm).
+#[derive(Debug)]
+pub(crate) struct Pace {
+    limiter: DefaultDirectRateLimiter,
+}
+
+impl Pace {
+    /// `None` where calls are not limited.
+    pub(crate) fn new(calls_per_second: Option<u32>, burst: Option<u32>) -> Option<Pace> {
+        let rate = NonZeroU32::new(calls_per_second?)?;
+        let burst = burst.and_then(NonZeroU32::new).unwrap_or(rate);
+        let quota = Quota::per_second(rate).allow_burst(burst);
+        Some(Pace {
+            limiter: RateLimiter::direct(quota),
+        })
+    }
+
+    /// Counts a call; or says after how many milliseconds the next one is allowed.
+    pub(crate) fn count(&self) -> Result<(), u32> {
+        self.limiter.check().map_err(|until| {
+            let wait = until.wait_time_from(DefaultClock::default().now());
+            u32::try_from(wait.as_millis()).unwrap_or(u32::MAX).max(1)
+        })
+    }
+}
+
+/// Addresses that came with wrong keys: each further failure from one costs twice the time.
+#[derive(Debug, Default)]
+pub(crate) struct BackOff {
+    failures: Mutex<HashMap<IpAddr, (u32, Instant)>>,
+}
+
+impl BackOff {
+    /// Notes a failure, and says how long its answer is to be held back.
+    pub(crate) fn failed(&self, address: IpAddr, now: Instant) -> Duration {
+        let mut failures = self.failures.lock();
+        let address = network(address);
+        if !failures.contains_key(&address) && failures.len() >= ADDRESSES_MAX {
+            forget(&mut failures, now);
+        }
+        let (count, last) = failures.entry(address).or_insert((0, now));
+        if now.duration_since(*last) >= REMEMBERED {
+            *count = 0;
+        }
+        *last = now;
+        *count = count.saturating_add(1);
+        let doubled = 1u64.checked_shl(*count - 1).unwrap_or(MOST_MS);
+        Duration::from_millis(FIRST_MS.saturating_mul(doubled).min(MOST_MS))
+    }
+
+    /// Notes that somebody there has a key.
+    pub(crate) fn succeeded(&self, address: IpAddr) {
+        self.failures.lock().remove(&network(address));
+    }
+}
+
+/// Makes room: addresses whose time is over, or else the half that failed longest ago.
+fn forget(failures: &mut HashMap<IpAddr, (u32, Instant)>, now: Instant) {
+    failures.retain(|_, (_, last)| now.duration_since(*last) < REMEMBERED);
+    if failures.len() < ADDRESSES_MAX {
+        return;
+    }
+    let mut times: Vec<Instant> = failures.values().map(|(_, last)| *last).collect();
+    let middle = times.len() / 2;
+    let (_, median, _) = times.select_nth_unstable(middle);
+    let median = *median;
+    failures.retain(|_, (_, last)| *last > median);
+}
+
+/// The address, or for IPv6 the network of 64 bits that one host is given.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let bits = address.to_bits() & !u128::from(u64::MAX);
+            IpAddr::V6(Ipv6Addr::from_bits(bits))
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_may_call_so_often_and_is_told_when_again() {
+        let pace = Pace::new(Some(2), Some(3)).unwrap();
+        for _ in 0..3 {
+            pace.count().unwrap();
+        }
+        let wait = pace.count().unwrap_err();
+        assert!((1..=500).contains(&wait), "{wait}");
+        assert!(Pace::new(None, Some(3)).is_none());
+    }
+
+    #[test]
+    fn who_fails_waits_longer_each_time_until_a_key_is_right() {
+        let (back_off, now) = (BackOff::default(), Instant::now());
+        let address = IpAddr::from([10, 0, 0, 1]);
+        let waits = (0..9).map(|_| back_off.failed(address, now).as_millis());
+        let waits: Vec<u128> = waits.collect();
+        assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
+        assert_eq!(
+            back_off
+                .failed(IpAddr::from([10, 0, 0, 2]), now)
+                .as_millis(),
+            100
+        );
+        for _ in 0..100 {
+            assert_eq!(back_off.failed(address, now).as_millis(), 5000);
+        }
+        back_off.succeeded(address);
+        assert_eq!(back_off.failed(address, now).as_millis(), 100);
+        let later = now + REMEMBERED;
+        assert_eq!(back_off.failed(address, later).as_millis(), 100);
+    }
+
+    #[test]
+    fn hosts_of_one_network_count_together() {
+        let (back_off, now) = (BackOff::default(), Instant::now());
+        let host = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, n]);
+        back_off.failed(host(1), now);
+        assert_eq!(back_off.failed(host(2), now).as_millis(), 200);
+        let mapped: IpAddr = "::ffff:10.0.0.9".parse().unwrap();
+        back_off.failed(mapped, now);
+        assert_eq!(
+            back_off
+                .failed(IpAddr::from([10, 0, 0, 9]), now)
+                .as_millis(),
+            200
+        );
+    }
+
+    #[test]
+    fn addresses_are_remembered_within_bounds() {
+        let (back_off, now) = (BackOff::default(), Instant::now());
+        for n in 0..3 * ADDRESSES_MAX as u32 {
+            let at = now + Duration::from_micros(u64::from(n));
+            back_off.failed(IpAddr::V4(n.into()), at);
+        }
+        assert!(back_off.failures.lock().len() <= ADDRESSES_MAX);
+    }
+}

@@ -1,0 +1,270 @@
+//! The server: listeners, and what all connections share.
+//!
+//! Start reading at [`Server::start`].
+
+mod pending;
+mod tls;
+mod wire;
+mod workers;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use loci_protocol::fault::{Code, Fault};
+use loci_protocol::frame::PAYLOAD_LEN_MAX;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use crate::access::limits::BackOff;
+use crate::service::{Caller, Stores, noted};
+use pending::{Pending, Place};
+pub(crate) use tls::Tls;
+pub(crate) use workers::WorkerOptions;
+use workers::Workers;
+
+/// What a server allows.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// Connections with a key at most.
+    pub(crate) connections_max: usize,
+    /// Connections that have shown no key yet, at most.
+    pub(crate) pending_max: usize,
+    /// Bytes of a payload at most.
+    pub(crate) payload_len_max: u32,
+    /// Bytes of large payloads that are being received and decoded, of all connections.
+    pub(crate) room_bytes: usize,
+    /// Calls under way on a connection at most.
+    pub(crate) calls_max: u32,
+    /// Transactions that are open at a time at most.
+    pub(crate) transactions_max: usize,
+    /// How long a call may take.
+    pub(crate) call_wait: Duration,
+    /// How long a connection may be silent without calls under way.
+    pub(crate) idle: Duration,
+    /// How long calls under way are waited for when the server stops.
+    pub(crate) drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections_max: 1_024,
+            pending_max: 512,
+            payload_len_max: PAYLOAD_LEN_MAX,
+            room_bytes: 256 << 20,
+            calls_max: 64,
+            transactions_max: 64,
+            call_wait: Duration::from_secs(3_600),
+            idle: Duration::from_secs(300),
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    stores: Arc<Stores>,
+    workers: Workers,
+    limits: Limits,
+    back_off: BackOff,
+    pending: Arc<Pending>,
+    connections: Arc<Semaphore>,
+    transactions: Arc<Semaphore>,
+    /// Kilobytes that large payloads may take.
+    room: Arc<Semaphore>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Shared {
+    /// Who has this key. A wrong one is answered the later the more often it came from there.
+    ///
+    /// # Errors
+    /// [`Code::Unauthorized`], which does not tell a wrong key from a store that there is not.
+    async fn authenticate(
+        &self,
+        key: &str,
+        store: &str,
+        peer: IpAddr,
+        route: &'static str,
+    ) -> Result<Caller, Fault> {
+        let caller = self.stores.authenticate(key, store);
+        noted::access(peer, route, caller.as_ref());
+        match caller {
+            Some(caller) => {
+                self.back_off.succeeded(peer);
+                Ok(caller)
+            }
+            None => {
+                let wait = self.back_off.failed(peer, Instant::now());
+                tokio::time::sleep(wait).await;
+                let why = "the key is wrong, or there is no such store";
+                Err(Fault::new(Code::Unauthorized, why))
+            }
+        }
+    }
+}
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerOptions {
+    /// Where the wire protocol is spoken.
+    pub(crate) listen: SocketAddr,
+    /// The certificate, where TLS is spoken.
+    pub(crate) tls: Option<Tls>,
+    /// What it allows.
+    pub(crate) limits: Limits,
+    /// How much is done at a time.
+    pub(crate) workers: WorkerOptions,
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub(crate) struct Server {
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    address: SocketAddr,
+    tls: Option<Tls>,
+}
+
+impl Server {
+    /// Listens, and answers from tasks of the runtime that it is called in.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on.
+    pub(crate) async fn start(stores: Arc<Stores>, options: ServerOptions) -> io::Result<Server> {
+        let (stop, stopping) = watch::channel(false);
+        let runtime = tokio::runtime::Handle::current();
+        let limits = options.limits;
+        let shared = Arc::new(Shared {
+            stores,
+            workers: Workers::start(options.workers, runtime)?,
+            back_off: BackOff::default(),
+            pending: Pending::new(limits.pending_max),
+            connections: Arc::new(Semaphore::new(limits.connections_max)),
+            transactions: Arc::new(Semaphore::new(limits.transactions_max)),
+            room: Arc::new(Semaphore::new(limits.room_bytes >> 10)),
+            stopping,
+            limits,
+        });
+        let listener = TcpListener::bind(options.listen).await?;
+        let address = listener.local_addr()?;
+        let accepting = accept(listener, options.tls.clone(), Arc::clone(&shared));
+        tokio::spawn(accepting);
+        tokio::spawn(refresh(Arc::clone(&shared)));
+        Ok(Server {
+            shared,
+            stop,
+            address,
+            tls: options.tls,
+        })
+    }
+
+    /// Where the wire protocol is spoken.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Reads keys and certificates again. What cannot be read stays as it was, and is told in the log.
+    pub(crate) fn reload(&self) {
+        if let Err(error) = self.shared.stores.refresh() {
+            tracing::error!(%error, "keys were not read again");
+        }
+        if let Some(tls) = &self.tls {
+            match tls.reload() {
+                Ok(()) => tracing::info!("certificates were read again"),
+                Err(error) => tracing::error!(%error, "certificates were not read again"),
+            }
+        }
+    }
+
+    /// Takes no more connections and calls, waits a while for those under way, and makes everything durable.
+    pub(crate) async fn stop(self) {
+        let _ = self.stop.send(true);
+        let all = u32::try_from(self.shared.limits.connections_max).unwrap_or(u32::MAX);
+        let ended = self.shared.connections.acquire_many(all);
+        if tokio::time::timeout(self.shared.limits.drain, ended)
+            .await
+            .is_err()
+        {
+            tracing::warn!("calls under way were not waited for any longer");
+        }
+        let shared = Arc::clone(&self.shared);
+        let closed = tokio::task::spawn_blocking(move || shared.stores.close());
+        let _ = closed.await;
+    }
+}
+
+/// Takes connections until the server stops.
+async fn accept(listener: TcpListener, tls: Option<Tls>, shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Files may be had again once other connections end.
+                tracing::warn!(%error, "a connection was not taken");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+                continue;
+            }
+        };
+        let place = shared.pending.enter();
+        let number = place.number();
+        let serving = connection(Arc::clone(&shared), stream, tls.clone(), peer.ip(), place);
+        let task = tokio::spawn(serving);
+        shared.pending.is_served_by(number, task.abort_handle());
+    }
+}
+
+/// How long nothing is accepted after a failure.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+async fn connection(
+    shared: Arc<Shared>,
+    stream: TcpStream,
+    tls: Option<Tls>,
+    peer: IpAddr,
+    place: Place,
+) {
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => {
+            let (read, write) = stream.into_split();
+            wire::serve(shared, read, write, peer, place).await;
+        }
+        Some(tls) => {
+            let secured = tls.acceptor().accept(stream);
+            if let Ok(Ok(stream)) = tokio::time::timeout(wire::HELLO_WAIT, secured).await {
+                let (read, write) = tokio::io::split(stream);
+                wire::serve(shared, read, write, peer, place).await;
+            }
+        }
+    }
+}
+
+/// Reads keys again when their files change, and closes stores that nobody uses.
+async fn refresh(shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.clone();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(REFRESH_EVERY) => {}
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        }
+        let stores = Arc::clone(&shared.stores);
+        // What fails is in the log.
+        let _ = tokio::task::spawn_blocking(move || stores.refresh()).await;
+        let served = shared.limits.connections_max - shared.connections.available_permits();
+        metrics::gauge!("loci_connections").set(served as f64);
+        metrics::gauge!("loci_connections_pending").set(shared.pending.len() as f64);
+        metrics::gauge!("loci_calls_waiting").set(shared.workers.waiting() as f64);
+    }
+}
+
+/// How often files of keys are looked at.
+const REFRESH_EVERY: Duration = Duration::from_secs(1);

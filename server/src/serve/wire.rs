@@ -1,0 +1,703 @@
+//! One connection of the wire protocol: handshake, calls, replies, the end. `docs/protocol.md` says what goes over it.
+//!
+//! A connection is two tasks. One reads frames and hands calls to the [`Workers`]; the other writes what they give, in the
+//! order in which it comes. Memory is bounded before it is taken: a payload over [`FREE_LEN`] needs room that all
+//! connections share, a call needs one of the connection's places until its last reply was written, and parts of a stream
+//! wait until those before them are gone.
+//!
+//! Start reading at [`serve`].
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use loci_protocol::call::{Call, Outcome};
+use loci_protocol::codec;
+use loci_protocol::fault::{Code, Fault};
+use loci_protocol::frame::{self, Decoded, FrameKind, HEADER_LEN, HELLO_LEN_MAX, Header};
+use loci_protocol::handshake::{Hello, Welcome};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::timeout;
+
+use super::Shared;
+use super::pending::Place;
+use super::workers::Class;
+use crate::service::{self, Caller, Given, Item, Reply, Task, Transaction};
+
+/// How long a whole hello is waited for.
+pub(crate) const HELLO_WAIT: Duration = Duration::from_secs(10);
+/// How long a frame that began is waited for, and a write that the other side does not take.
+const FRAME_WAIT: Duration = Duration::from_secs(30);
+/// How long calls under way are waited for after a goodbye.
+const DRAIN_WAIT: Duration = Duration::from_secs(60);
+/// Bytes of a payload that need no room of those that all connections share.
+const FREE_LEN: usize = 64 << 10;
+/// Bytes that are read at a time.
+const READ_LEN: usize = 16 << 10;
+/// Bytes that a buffer keeps between frames.
+const KEPT_LEN: usize = 64 << 10;
+/// Parts of streams that wait to be written at most.
+const PARTS_MAX: usize = 16;
+/// Bytes a second that a large payload comes with at least.
+const RATE_MIN: usize = 256 << 10;
+/// How long, and how much, is read of a connection that is being closed.
+const LINGER_WAIT: Duration = Duration::from_secs(1);
+const LINGER_LEN: usize = 64 << 10;
+/// Bytes of a ping at most.
+const PING_LEN_MAX: usize = 64;
+/// Bytes of small frames that are written together.
+const TOGETHER_LEN: usize = 64 << 10;
+
+/// A frame to be written, with what is given back when it was.
+#[derive(Debug)]
+struct Outgoing {
+    bytes: Vec<u8>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// The bytes of a frame.
+fn framed(header: Header, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
+    bytes.extend(header.encode(payload.len() as u32));
+    bytes.extend(payload);
+    bytes
+}
+
+fn fault_frame(call: u64, fault: &Fault) -> Vec<u8> {
+    framed(Header::new(FrameKind::Fault, call), &codec::encode(fault))
+}
+
+/// Serves a connection until either side ends it. `place`: its place among those who have shown no key yet.
+pub(crate) async fn serve<R, W>(shared: Arc<Shared>, read: R, write: W, peer: IpAddr, place: Place)
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let mut frames = Frames::new(read, Arc::clone(&shared.room));
+    let mut write = write;
+    let caller = match timeout(HELLO_WAIT, greet(&shared, &mut frames, peer)).await {
+        Ok(Ok(caller)) => caller,
+        Ok(Err(fault)) => {
+            let _ = timeout(FRAME_WAIT, write.write_all(&fault_frame(0, &fault))).await;
+            let _ = timeout(FRAME_WAIT, write.shutdown()).await;
+            return frames.linger().await;
+        }
+        Err(_) => return,
+    };
+    // Held for as long as the connection is.
+    let Some(_served) = place.admitted(&shared.connections) else {
+        let fault = Fault::new(Code::Overloaded, "the server has too many connections");
+        let _ = timeout(FRAME_WAIT, write.write_all(&fault_frame(0, &fault))).await;
+        return;
+    };
+    let welcome = Welcome {
+        version: loci_protocol::handshake::VERSION_MAX,
+        server: concat!("loci ", env!("CARGO_PKG_VERSION")).into(),
+        store: caller.store.name().to_owned(),
+        role: caller.role,
+        user: caller.user.clone(),
+        payload_len_max: shared.limits.payload_len_max,
+        calls_max: shared.limits.calls_max,
+        idle_ms: shared
+            .limits
+            .idle
+            .as_millis()
+            .try_into()
+            .unwrap_or(u32::MAX),
+    };
+    let welcome = framed(Header::new(FrameKind::Welcome, 0), &codec::encode(&welcome));
+    let (out, outgoing) = unbounded_channel();
+    let (gone, is_gone) = watch::channel(false);
+    let session = Session {
+        calls: Arc::new(Semaphore::new(shared.limits.calls_max as usize)),
+        parts: Arc::new(Semaphore::new(PARTS_MAX)),
+        under_way: Arc::default(),
+        transaction: None,
+        caller,
+        out: Out(out),
+        shared,
+    };
+    session.out.send(welcome, None);
+    let writer = tokio::spawn(write_all(write, outgoing, gone));
+    let mut frames = session.run(frames, is_gone).await;
+    frames.linger().await;
+    // The writer ends once all who could still give it something are gone.
+    let _ = timeout(DRAIN_WAIT, writer).await;
+}
+
+/// Reads a hello and looks at its key.
+async fn greet<R: AsyncRead + Unpin>(
+    shared: &Shared,
+    frames: &mut Frames<R>,
+    peer: IpAddr,
+) -> Result<Caller, Fault> {
+    let malformed = |why: String| Fault::new(Code::Malformed, why);
+    let frame = frames.next(HELLO_LEN_MAX).await;
+    let (header, payload, _) = match frame {
+        Ok(Some(frame)) => frame,
+        Ok(None) => return Err(malformed("the connection ended before its hello".into())),
+        Err(End::Malformed(why)) => return Err(malformed(why)),
+        Err(End::Gone) => return Err(malformed("the connection broke".into())),
+    };
+    if header.kind != FrameKind::Hello || header.call != 0 {
+        return Err(malformed("the first frame is a hello".into()));
+    }
+    let hello: Hello = codec::decode(&payload)?;
+    if hello.version().is_none() {
+        let (oldest, newest) = hello.versions;
+        let why = format!("the client speaks versions {oldest} to {newest}, this server version 1");
+        return Err(Fault::new(Code::Version, why));
+    }
+    shared
+        .authenticate(&hello.key, &hello.store, peer, "wire")
+        .await
+}
+
+/// Writes frames as they come, small ones together.
+async fn write_all<W: AsyncWrite + Unpin>(
+    mut write: W,
+    mut outgoing: UnboundedReceiver<Outgoing>,
+    gone: watch::Sender<bool>,
+) {
+    let mut frames = Vec::new();
+    let mut together = Vec::new();
+    while outgoing.recv_many(&mut frames, 64).await > 0 {
+        let mut failed = false;
+        for frame in frames.drain(..) {
+            if failed {
+                continue;
+            }
+            if together.len() + frame.bytes.len() > TOGETHER_LEN {
+                failed = !flush(&mut write, &mut together).await;
+            }
+            match frame.bytes.len() > TOGETHER_LEN {
+                true => failed |= !put(&mut write, &frame.bytes).await,
+                false => together.extend_from_slice(&frame.bytes),
+            }
+        }
+        if failed || !flush(&mut write, &mut together).await {
+            break;
+        }
+    }
+    let _ = gone.send(true);
+    let _ = timeout(FRAME_WAIT, write.shutdown()).await;
+}
+
+async fn flush<W: AsyncWrite + Unpin>(write: &mut W, bytes: &mut Vec<u8>) -> bool {
+    let written = bytes.is_empty() || put(write, bytes).await;
+    bytes.clear();
+    written
+}
+
+async fn put<W: AsyncWrite + Unpin>(write: &mut W, bytes: &[u8]) -> bool {
+    // As long as the other side takes something, it is given time.
+    for part in bytes.chunks(TOGETHER_LEN) {
+        if !matches!(timeout(FRAME_WAIT, write.write_all(part)).await, Ok(Ok(()))) {
+            return false;
+        }
+    }
+    matches!(timeout(FRAME_WAIT, write.flush()).await, Ok(Ok(())))
+}
+
+/// Where frames to be written go.
+#[derive(Clone, Debug)]
+struct Out(UnboundedSender<Outgoing>);
+
+impl Out {
+    /// Hands a frame over; what it holds is given back once it is written.
+    fn send(&self, bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) {
+        let _ = self.0.send(Outgoing { bytes, _room: room });
+    }
+}
+
+/// Why no frame comes any more.
+enum End {
+    /// The connection broke.
+    Gone,
+    /// What came is no frame.
+    Malformed(String),
+}
+
+/// Frames of a connection, read one after the other.
+struct Frames<R> {
+    read: R,
+    bytes: Vec<u8>,
+    /// Bytes at the start of `bytes` that were given out.
+    taken: usize,
+    /// Kilobytes that large payloads of all connections may take.
+    room: Arc<Semaphore>,
+}
+
+/// A frame and, for a large one, its room.
+type Frame = (Header, Vec<u8>, Option<OwnedSemaphorePermit>);
+
+impl<R: AsyncRead + Unpin> Frames<R> {
+    fn new(read: R, room: Arc<Semaphore>) -> Frames<R> {
+        Frames {
+            read,
+            bytes: Vec::new(),
+            taken: 0,
+            room,
+        }
+    }
+
+    /// The next frame; `None` where the other side ended between two.
+    async fn next(&mut self, payload_len_max: u32) -> Result<Option<Frame>, End> {
+        let mut room = None;
+        let mut begun: Option<Instant> = None;
+        loop {
+            let unread = self.bytes.get(self.taken..).unwrap_or_default();
+            let len = match frame::decode(unread, payload_len_max) {
+                Decoded::Frame { header, payload } => {
+                    let len = payload.len();
+                    let payload = self.take(len);
+                    return Ok(Some((header, payload, room)));
+                }
+                Decoded::Malformed(why) => return Err(End::Malformed(why.to_string())),
+                Decoded::Incomplete { len } => len,
+            };
+            let is_begun = !unread.is_empty();
+            if len > FREE_LEN && room.is_none() {
+                room = Some(self.reserve(len).await?);
+            }
+            if self.taken > 0 {
+                self.bytes.drain(..self.taken);
+                self.taken = 0;
+            }
+            // Grown as bytes come, whatever was announced.
+            self.bytes.reserve(READ_LEN.min(len));
+            let count = match is_begun {
+                // A large payload is given more time, at a rate that slow lines reach.
+                true => {
+                    let begun = *begun.get_or_insert_with(Instant::now);
+                    let wait = FRAME_WAIT + Duration::from_secs((len / RATE_MIN) as u64);
+                    let left = wait.saturating_sub(begun.elapsed());
+                    timeout(left, self.read.read_buf(&mut self.bytes)).await
+                }
+                false => Ok(self.read.read_buf(&mut self.bytes).await),
+            };
+            match count {
+                Ok(Ok(0)) if self.bytes.is_empty() => return Ok(None),
+                Ok(Ok(0)) | Ok(Err(_)) | Err(_) => return Err(End::Gone),
+                Ok(Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Room for a large payload, as soon as there is some.
+    async fn reserve(&self, len: usize) -> Result<OwnedSemaphorePermit, End> {
+        let units = u32::try_from(len.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).acquire_many_owned(units);
+        match timeout(FRAME_WAIT, room).await {
+            Ok(Ok(room)) => Ok(room),
+            Ok(Err(_)) | Err(_) => Err(End::Gone),
+        }
+    }
+
+    /// Reads on for a moment: a connection that is closed with bytes unread is reset, and the other side may lose what it
+    /// was told last.
+    async fn linger(&mut self) {
+        let mut left = LINGER_LEN;
+        let mut bytes = [0; 1 << 10];
+        let drained = async {
+            while left > 0 {
+                match self.read.read(&mut bytes).await {
+                    Ok(count) if count > 0 => left = left.saturating_sub(count),
+                    _ => return,
+                }
+            }
+        };
+        let _ = timeout(LINGER_WAIT, drained).await;
+    }
+
+    /// Takes the payload of the frame that begins the unread bytes. A large one is moved, not copied.
+    fn take(&mut self, len: usize) -> Vec<u8> {
+        let (from, to) = (self.taken + HEADER_LEN, self.taken + HEADER_LEN + len);
+        if len > FREE_LEN {
+            let rest = self.bytes.split_off(to);
+            let mut payload = std::mem::replace(&mut self.bytes, rest);
+            payload.drain(..from);
+            self.taken = 0;
+            return payload;
+        }
+        let payload = self.bytes[from..to].to_vec();
+        self.taken = to;
+        if self.taken == self.bytes.len() {
+            self.bytes.clear();
+            self.taken = 0;
+            if self.bytes.capacity() > KEPT_LEN {
+                self.bytes = Vec::new();
+            }
+        }
+        payload
+    }
+}
+
+/// Calls under way, with what cancels each.
+type UnderWay = Arc<Mutex<HashMap<u64, Arc<AtomicBool>>>>;
+
+/// What a connection is about once its key was looked at.
+struct Session {
+    shared: Arc<Shared>,
+    caller: Caller,
+    out: Out,
+    /// Places for calls.
+    calls: Arc<Semaphore>,
+    /// Places for parts of streams.
+    parts: Arc<Semaphore>,
+    under_way: UnderWay,
+    transaction: Option<(u64, Transaction)>,
+}
+
+impl Session {
+    /// Takes frames until the connection is to be closed.
+    async fn run<R: AsyncRead + Unpin>(
+        mut self,
+        mut frames: Frames<R>,
+        mut gone: watch::Receiver<bool>,
+    ) -> Frames<R> {
+        let mut stopping = self.shared.stopping.clone();
+        let mut is_stopping = false;
+        loop {
+            let frame = tokio::select! {
+                frame = frames.next(self.shared.limits.payload_len_max) => frame,
+                _ = gone.wait_for(|gone| *gone) => break,
+                _ = stopping.wait_for(|stopping| *stopping), if !is_stopping => {
+                    is_stopping = true;
+                    self.out.send(framed(Header::new(FrameKind::Goodbye, 0), &[]), None);
+                    continue;
+                }
+                () = tokio::time::sleep(self.shared.limits.idle), if self.is_idle() => {
+                    self.out.send(framed(Header::new(FrameKind::Goodbye, 0), &[]), None);
+                    break;
+                }
+                () = self.drained(), if is_stopping => break,
+            };
+            let went_on = match frame {
+                Ok(Some((header, payload, room))) => self.take(header, payload, room),
+                Ok(None) | Err(End::Gone) => break,
+                Err(End::Malformed(why)) => Err(why),
+            };
+            match went_on {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => {
+                    let _ = timeout(DRAIN_WAIT, self.drained()).await;
+                    break;
+                }
+                Err(why) => {
+                    self.refuse(0, &Fault::new(Code::Malformed, why));
+                    break;
+                }
+            }
+        }
+        // Whoever still works for this connection stops soon, and waits for no room.
+        self.parts.close();
+        for cancelled in self.under_way.lock().values() {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+        frames
+    }
+
+    fn is_idle(&self) -> bool {
+        self.under_way.lock().is_empty() && self.transaction.is_none()
+    }
+
+    /// Waits until every call was answered.
+    async fn drained(&self) {
+        let all = self.calls.acquire_many(self.shared.limits.calls_max).await;
+        drop(all);
+    }
+
+    fn refuse(&self, call: u64, fault: &Fault) {
+        self.out.send(fault_frame(call, fault), None);
+    }
+
+    /// Takes a frame; break after a goodbye, an error for one that ends the connection.
+    fn take(
+        &mut self,
+        header: Header,
+        payload: Vec<u8>,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<ControlFlow<()>, String> {
+        match header.kind {
+            FrameKind::Call => self.call(header.call, payload, room)?,
+            FrameKind::Cancel => {
+                if let Some(cancelled) = self.under_way.lock().get(&header.call) {
+                    cancelled.store(true, Ordering::Relaxed);
+                }
+            }
+            FrameKind::Ping if payload.len() <= PING_LEN_MAX => {
+                let pong = Header::new(FrameKind::Pong, header.call);
+                self.out.send(framed(pong, &payload), None);
+            }
+            FrameKind::Ping => return Err("a ping has at most 64 bytes".into()),
+            FrameKind::Goodbye => return Ok(ControlFlow::Break(())),
+            FrameKind::Hello => return Err("a connection has one hello".into()),
+            FrameKind::Welcome | FrameKind::Reply | FrameKind::Fault | FrameKind::Pong => {
+                return Err("a client sends no such frame".into());
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn call(
+        &mut self,
+        id: u64,
+        payload: Vec<u8>,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<(), String> {
+        if id == 0 || self.under_way.lock().contains_key(&id) {
+            return Err(format!("call {id} is under way, or no number of a call"));
+        }
+        if let Err(fault) = self.admit(&payload) {
+            self.refuse(id, &fault);
+            return match fault.code {
+                Code::Unauthorized => Err(fault.message),
+                _ => Ok(()),
+            };
+        }
+        let Ok(place) = Arc::clone(&self.calls).try_acquire_owned() else {
+            let why = format!(
+                "{} calls are under way on this connection",
+                self.shared.limits.calls_max
+            );
+            self.refuse(id, &Fault::new(Code::Overloaded, why).after(10));
+            return Ok(());
+        };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        self.under_way.lock().insert(id, Arc::clone(&cancelled));
+        let waiting = Waiting {
+            id,
+            out: self.out.clone(),
+            under_way: Arc::clone(&self.under_way),
+            payload_len_max: self.shared.limits.payload_len_max,
+            place: Some(place),
+        };
+        // Steps keep their order, so they are read here however long they are.
+        let is_step = matches!(payload.get(4..6), Some([0x02..=0x05, 0x02]));
+        match payload.len() > FREE_LEN && !is_step {
+            true => self.large(payload, room, waiting, cancelled),
+            false => match Call::decode(&payload) {
+                Ok((deadline_ms, call)) => self.begin(deadline_ms, call, waiting, cancelled),
+                Err(error) => {
+                    waiting.tell(Err(error.into()));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Whether the key may call now.
+    fn admit(&self, payload: &[u8]) -> Result<(), Fault> {
+        if *self.shared.stopping.borrow() {
+            return Err(Fault::new(Code::Unavailable, "the server is stopping"));
+        }
+        if !self.caller.store.knows(&self.caller.key) {
+            return Err(Fault::new(Code::Unauthorized, "the key was taken back"));
+        }
+        service::admit(&self.caller, payload.len())
+    }
+
+    /// A large call is decoded where it is carried out.
+    fn large(
+        &self,
+        payload: Vec<u8>,
+        room: Option<OwnedSemaphorePermit>,
+        waiting: Waiting,
+        cancelled: Arc<AtomicBool>,
+    ) {
+        let class = match payload.get(4..6) {
+            Some([0x08, 0x02]) => Class::Long,
+            _ => Class::Write,
+        };
+        let (caller, parts) = (self.caller.clone(), Arc::clone(&self.parts));
+        let most = self.shared.limits.call_wait;
+        let free = match self.shared.workers.room(class) {
+            Ok(free) => free,
+            Err(fault) => return waiting.tell(Err(fault)),
+        };
+        free.run(move || {
+            let decoded = Call::decode(&payload);
+            drop((payload, room));
+            match decoded {
+                Ok((deadline_ms, call)) => {
+                    let deadline = deadline(deadline_ms, most);
+                    perform(&caller, call, deadline, &cancelled, &parts, waiting);
+                }
+                Err(error) => waiting.tell(Err(error.into())),
+            }
+        });
+    }
+
+    fn begin(
+        &mut self,
+        deadline_ms: Option<u32>,
+        call: Call,
+        waiting: Waiting,
+        cancelled: Arc<AtomicBool>,
+    ) {
+        let call = match call {
+            Call::Begin(_) | Call::Step(_) | Call::Commit(_) | Call::Rollback(_) => {
+                return self.step(call, waiting);
+            }
+            call => call,
+        };
+        let free = match self.shared.workers.room(Class::of(&call)) {
+            Ok(free) => free,
+            Err(fault) => return waiting.tell(Err(fault)),
+        };
+        let (caller, parts) = (self.caller.clone(), Arc::clone(&self.parts));
+        let deadline = deadline(deadline_ms, self.shared.limits.call_wait);
+        free.run(move || perform(&caller, call, deadline, &cancelled, &parts, waiting));
+    }
+
+    /// A call about the connection's transaction.
+    fn step(&mut self, call: Call, waiting: Waiting) {
+        if let Err(fault) = service::allow(&self.caller, &call) {
+            return waiting.tell(Err(fault));
+        }
+        let nothing = |waiting: Waiting| {
+            Reply::new(move |result: Result<(), Fault>| {
+                waiting.tell(result.map(|()| Given::Nothing))
+            })
+        };
+        let conflict = |why: &str| Err(Fault::new(Code::Conflict, why));
+        match call {
+            Call::Begin(_) => {
+                if self
+                    .transaction
+                    .as_ref()
+                    .is_some_and(|(_, open)| !open.is_over())
+                {
+                    return waiting.tell(conflict("the connection has a transaction already"));
+                }
+                let Ok(room) = Arc::clone(&self.shared.transactions).try_acquire_owned() else {
+                    let why = "the server has too many transactions open: come again";
+                    return waiting.tell(Err(Fault::new(Code::Overloaded, why).after(100)));
+                };
+                let id = waiting.id;
+                let open = Transaction::begin(&self.caller, room, nothing(waiting));
+                self.transaction = Some((id, open));
+            }
+            Call::Step(step) => match &self.transaction {
+                Some((id, open)) if *id == step.transaction => {
+                    open.step(step.change, outcome(waiting));
+                }
+                _ => waiting.tell(conflict("there is no such transaction on this connection")),
+            },
+            Call::Commit(commit) => match self
+                .transaction
+                .take_if(|open| open.0 == commit.transaction)
+            {
+                Some((_, open)) => open.commit(nothing(waiting)),
+                None => waiting.tell(conflict("there is no such transaction on this connection")),
+            },
+            Call::Rollback(rollback) => {
+                self.transaction
+                    .take_if(|open| open.0 == rollback.transaction);
+                waiting.tell(Ok(Given::Nothing));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn outcome(waiting: Waiting) -> Reply<Outcome> {
+    Reply::new(move |result: Result<Outcome, Fault>| {
+        waiting.tell(result.map(|outcome| Given::Outcome(Box::new(outcome))));
+    })
+}
+
+/// When a call is over: as it says, and not after the server's own limit.
+fn deadline(deadline_ms: Option<u32>, most: Duration) -> Option<Instant> {
+    let asked = deadline_ms.map(|ms| Duration::from_millis(u64::from(ms)));
+    Instant::now().checked_add(asked.unwrap_or(most).min(most))
+}
+
+/// Carries out a call on this thread, and tells what it gave.
+fn perform(
+    caller: &Caller,
+    call: Call,
+    deadline: Option<Instant>,
+    cancelled: &AtomicBool,
+    parts: &Arc<Semaphore>,
+    waiting: Waiting,
+) {
+    let emit = |item: Item| waiting.emit(&item, parts);
+    let task = Task {
+        deadline,
+        cancelled,
+        emit: &emit,
+    };
+    let given = service::perform(caller, call, task);
+    waiting.tell(given);
+}
+
+/// A call that was not answered yet. Dropped without an answer, it is answered with a fault.
+struct Waiting {
+    id: u64,
+    out: Out,
+    under_way: UnderWay,
+    payload_len_max: u32,
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Waiting {
+    /// Sends what comes before the last reply, as soon as what came before is gone.
+    fn emit(&self, item: &Item, parts: &Arc<Semaphore>) -> ControlFlow<()> {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return ControlFlow::Break(());
+        };
+        let Ok(room) = runtime.block_on(Arc::clone(parts).acquire_owned()) else {
+            return ControlFlow::Break(());
+        };
+        let header = Header {
+            kind: FrameKind::Reply,
+            more: true,
+            call: self.id,
+        };
+        self.out.send(framed(header, &item.encode()), Some(room));
+        ControlFlow::Continue(())
+    }
+
+    /// Sends the last reply.
+    fn tell(mut self, result: Result<Given, Fault>) {
+        let bytes = match result {
+            Ok(given) => {
+                let payload = given.encode();
+                match payload.len() <= self.payload_len_max as usize {
+                    true => framed(Header::new(FrameKind::Reply, self.id), &payload),
+                    false => {
+                        let why = "the answer is larger than a frame may be: ask for less";
+                        fault_frame(self.id, &Fault::new(Code::TooLarge, why))
+                    }
+                }
+            }
+            Err(fault) => fault_frame(self.id, &fault),
+        };
+        self.finish(bytes);
+    }
+
+    fn finish(&mut self, bytes: Vec<u8>) {
+        if let Some(place) = self.place.take() {
+            self.under_way.lock().remove(&self.id);
+            self.out.send(bytes, Some(place));
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.place.is_some() {
+            let fault = Fault::new(Code::Internal, "the server failed; its log says more");
+            let bytes = fault_frame(self.id, &fault);
+            self.finish(bytes);
+        }
+    }
+}

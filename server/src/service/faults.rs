@@ -1,0 +1,116 @@
+//! What the library's errors are to a caller: a code, and words without paths of the server.
+//!
+//! What a caller cannot mend goes to the log, under a number that the caller is told.
+
+use std::fmt::Display;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use loci_protocol::fault::{Code, Fault};
+use locidb::Error;
+use locidb::query::QueryError;
+use locidb::storage::StoreError;
+
+/// Numbers of what went to the log.
+static INCIDENTS: AtomicU64 = AtomicU64::new(1);
+
+/// The fault that an error of the library is.
+pub(crate) fn of(error: Error) -> Fault {
+    let code = match &error {
+        Error::NotFound(_) => Code::NotFound,
+        Error::Setting(_) | Error::Budget(_) => Code::Invalid,
+        Error::Embed(_) => Code::Model,
+        Error::Interrupted => Code::Cancelled,
+        Error::Query(error) => of_query(error),
+        Error::Store(error) => of_store(error),
+        _ => Code::Internal,
+    };
+    match code {
+        Code::Internal | Code::Damaged | Code::Unavailable => logged(code, &error),
+        Code::ReadOnly => Fault::new(
+            code,
+            "the store takes no writes now: its server has to be started again",
+        ),
+        code => Fault::new(code, error.to_string()),
+    }
+}
+
+fn of_query(error: &QueryError) -> Code {
+    match error {
+        QueryError::NoVector(_)
+        | QueryError::NoDigests
+        | QueryError::Vector(_)
+        | QueryError::Syntax(_)
+        | QueryError::Question(_)
+        | QueryError::Option(_) => Code::Invalid,
+        QueryError::VectorIndex(_) | QueryError::Text(_) | QueryError::Facets(_) => Code::Damaged,
+        QueryError::Store(error) => of_store(error),
+        _ => Code::Internal,
+    }
+}
+
+fn of_store(error: &StoreError) -> Code {
+    match error {
+        StoreError::Invalid(_) => Code::Invalid,
+        StoreError::Limit { .. } => Code::TooLarge,
+        StoreError::ReadOnly(_) | StoreError::OpenedReadOnly => Code::ReadOnly,
+        StoreError::DamagedRow { .. } | StoreError::MissingRow { .. } | StoreError::Part { .. } => {
+            Code::Damaged
+        }
+        StoreError::Locked { .. } | StoreError::Missing { .. } | StoreError::Closed => {
+            Code::Unavailable
+        }
+        _ => Code::Internal,
+    }
+}
+
+/// A defect, or a failure of the machine.
+pub(crate) fn internal(error: &dyn Display) -> Fault {
+    logged(Code::Internal, error)
+}
+
+/// A fault whose reason only the log tells.
+fn logged(code: Code, error: &dyn Display) -> Fault {
+    let incident = INCIDENTS.fetch_add(1, Ordering::Relaxed);
+    tracing::error!(incident, code = code.name(), %error, "a call failed");
+    let message = match code {
+        Code::Damaged => "something in the store is damaged",
+        Code::Unavailable => "the store cannot be used now",
+        _ => "the server failed",
+    };
+    let message = format!("{message}; its log says more under incident {incident}");
+    Fault::new(code, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_is_told_no_path() {
+        let path = std::path::PathBuf::from("/srv/secret");
+        let io = || std::io::Error::other("/srv/secret/loci.redb");
+        let errors = [
+            StoreError::Locked { path: path.clone() },
+            StoreError::Missing { path },
+            StoreError::Io {
+                what: "writing /srv/secret".into(),
+                source: io(),
+            },
+            StoreError::ReadOnly("/srv/secret is full".into()),
+        ];
+        for error in errors {
+            let fault = of(error.into());
+            assert!(!fault.message.contains("secret"), "{fault}");
+            assert!(!fault.message.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_the_caller_can_mend_is_told_as_it_is() {
+        let fault = of(Error::NotFound("heron".into()));
+        assert_eq!(fault.code, Code::NotFound);
+        assert!(fault.message.contains("heron"));
+        let fault = of(StoreError::Invalid("a document's key is empty".into()).into());
+        assert_eq!(fault.code, Code::Invalid);
+    }
+}

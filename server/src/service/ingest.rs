@@ -1,0 +1,147 @@
+//! A file that a caller sends: parsed in a limited child process, cut and stored, as `loci ingest` does it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use loci_ingest::chunk::Chunking;
+use loci_ingest::parse::Kind;
+use loci_ingest::pipeline::{self, IngestOptions, Outcome, Reporter, Status};
+use loci_protocol::call::File;
+use loci_protocol::fault::{Code, Fault};
+use locidb::Progress;
+use locidb::storage::DocumentKey;
+use parking_lot::Mutex;
+
+use super::care::Told;
+use super::writing::key_of;
+use super::{Caller, Given, Task, fault_of, faults};
+use crate::commands::parse;
+
+/// Bytes of a file's name at most.
+const NAME_LEN_MAX: usize = 255;
+
+/// Parses, cuts and stores a file; gives the line that `loci ingest --json` prints for it. A file that cannot be read
+/// is no fault: its line says why.
+pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Given, Fault> {
+    let options = options(caller, &file)?;
+    let database = caller.store.database()?;
+    let folder = tempfile::tempdir().map_err(|error| faults::internal(&error))?;
+    let path = folder.path().join(name_of(&file.name)?);
+    fs::write(&path, &file.bytes).map_err(|error| faults::internal(&error))?;
+    drop(file);
+    let runner = parse::runner().map_err(|error| faults::internal(&error))?;
+    let reporter = OneFile {
+        told: Told::of(task),
+        outcome: Mutex::default(),
+    };
+    let paths = [path];
+    let summary = pipeline::ingest(&database, &paths, &options, &runner, &reporter);
+    let outcome = reporter.outcome.lock().take();
+    match (summary, outcome) {
+        (Ok(_), Some(outcome)) => Given::json(&Outcome {
+            // Where the server kept it for a moment is nobody's business.
+            path: paths[0]
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            ..outcome
+        }),
+        (Ok(_), None) => Err(task.check().err().unwrap_or_else(|| {
+            Fault::new(
+                Code::Cancelled,
+                "the file was not stored: the call was stopped",
+            )
+        })),
+        (Err(pipeline::IngestError::Database(error)), _) => Err(fault_of(error)),
+        (Err(error), _) => Err(faults::internal(&error)),
+    }
+}
+
+fn options(caller: &Caller, file: &File) -> Result<IngestOptions, Fault> {
+    let invalid = |why: String| Fault::new(Code::Invalid, why);
+    let user = match (&caller.user, &file.user[..]) {
+        (Some(own), "") => own.clone(),
+        (_, user) => user.to_owned(),
+    };
+    let key = file.key.as_deref().unwrap_or(&file.name);
+    let key = DocumentKey::new(user, &file.collection[..], key)
+        .map_err(|error| invalid(error.to_string()))?;
+    let key = key_of(caller, key)?;
+    let kind = match file.kind.as_deref() {
+        None | Some("auto" | "code") => None,
+        Some(name) => Some(Kind::from_name(name).ok_or_else(|| {
+            invalid(format!(
+                "kind: there is no kind of file {name:?}; leave it out"
+            ))
+        })?),
+    };
+    let chunking = match file.chunking.as_deref() {
+        None | Some("auto") => Chunking::Auto,
+        Some("hierarchical") => Chunking::Hierarchical,
+        Some("three-level") => Chunking::ThreeLevel,
+        Some("sentence") => Chunking::Sentence,
+        Some(name) => {
+            let why =
+                format!("chunking: {name:?} is none of auto, hierarchical, three-level, sentence");
+            return Err(invalid(why));
+        }
+    };
+    Ok(IngestOptions {
+        key: Some(key.key),
+        user: key.user,
+        collection: key.collection,
+        kind,
+        chunking,
+        force: file.force,
+        jobs: 1,
+        ..IngestOptions::default()
+    })
+}
+
+/// The last part of a path that a caller gives, as the name of a file in a folder of its own.
+fn name_of(name: &str) -> Result<&OsStr, Fault> {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let is_name = Path::new(last).file_name() == Some(OsStr::new(last));
+    if !is_name || last.len() > NAME_LEN_MAX || last.contains('\0') {
+        let why = format!("name: {name:?} is no file's name");
+        return Err(Fault::new(Code::Invalid, why));
+    }
+    Ok(OsStr::new(last))
+}
+
+/// Tells the progress of one file, and keeps what became of it.
+struct OneFile<'t> {
+    told: Told<'t>,
+    outcome: Mutex<Option<Outcome>>,
+}
+
+impl Progress for OneFile<'_> {
+    fn report(&self, step: &str, done: u64, total: u64) -> ControlFlow<()> {
+        self.told.report(step, done, total)
+    }
+}
+
+impl Reporter for OneFile<'_> {
+    fn outcome(&self, outcome: &Outcome) {
+        if outcome.status != Status::Deleted {
+            *self.outcome.lock() = Some(outcome.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        assert_eq!(name_of("a/b/../c.pdf").unwrap(), "c.pdf");
+        assert_eq!(name_of("C:\\papers\\p.pdf").unwrap(), "p.pdf");
+        for wrong in ["", "..", ".", "a/..", "/", "a/", "x\0y", &"x".repeat(256)] {
+            assert!(name_of(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What a server does for those who call it, whichever way they come: the wire, HTTP, MCP and pages all call
+//! [`answer`], and nothing else of a server touches a store.
+//!
+//! Always true: a call is carried out on the store that the caller's key is of, and on no other; a caller that is bound
+//! to a user is told nothing of other users' documents; a call that the key's role does not allow is refused before it
+//! is looked at.
+//!
+//! Start reading at [`answer`].
+
+mod care;
+mod faults;
+mod ingest;
+pub(crate) mod noted;
+mod reading;
+mod request;
+mod stores;
+mod transaction;
+mod writing;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use loci_protocol::call::{self, Call, Outcome, Role};
+use loci_protocol::codec;
+use loci_protocol::fault::{Code, Fault};
+use locidb::{Answer, Prompt};
+use serde::Serialize;
+
+use crate::access::limits::Pace;
+
+pub(crate) use faults::of as fault_of;
+pub(crate) use stores::{Place, Store, Stores, StoresOptions};
+pub(crate) use transaction::{Reply, Transaction};
+
+/// Who calls: a key that was looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    /// The store that the key is of.
+    pub(crate) store: Arc<Store>,
+    /// What it allows.
+    pub(crate) role: Role,
+    /// The user that it is bound to.
+    pub(crate) user: Option<String>,
+    /// The key's id, for logs; `local` where keys are not asked for.
+    pub(crate) key: String,
+    /// How often it may call.
+    pub(crate) pace: Option<Arc<Pace>>,
+    /// Bytes of a call at most, where the key says so.
+    pub(crate) call_bytes_max: Option<u32>,
+}
+
+/// A call under way, as its work sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'t> {
+    /// When nobody waits for it any more.
+    pub(crate) deadline: Option<Instant>,
+    /// Whether it was cancelled.
+    pub(crate) cancelled: &'t AtomicBool,
+    /// Takes what comes before the last reply; break: nobody wants more.
+    pub(crate) emit: &'t (dyn Fn(Item) -> ControlFlow<()> + Sync),
+}
+
+impl Task<'_> {
+    /// Why the work is to end, if it is.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Fault::new(Code::Cancelled, "the call was cancelled"));
+        }
+        match self.deadline {
+            Some(deadline) if deadline <= Instant::now() => {
+                Err(Fault::new(Code::Deadline, "the call took too long"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What comes before the last reply.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// A part of a file.
+    Bytes(Vec<u8>),
+    /// How far the work has come.
+    Progress(call::Progress),
+}
+
+impl Item {
+    /// The payload of its frame.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Item::Bytes(bytes) => codec::encode(bytes),
+            Item::Progress(progress) => codec::encode(progress),
+        }
+    }
+}
+
+/// What a call gives in the end.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// Passages, or an answer in words.
+    Answer(Box<Answer>),
+    /// What a model would be asked.
+    Prompt(Box<Prompt>),
+    /// JSON.
+    Json(String),
+    /// A number.
+    Number(u64),
+    /// Nothing to tell.
+    Nothing,
+    /// What a change gave.
+    Outcome(Box<Outcome>),
+    /// What changes gave.
+    Outcomes(Vec<Outcome>),
+}
+
+impl Given {
+    /// A value as JSON.
+    pub(crate) fn json(value: &impl Serialize) -> Result<Given, Fault> {
+        let json = serde_json::to_string(value);
+        json.map(Given::Json)
+            .map_err(|error| faults::internal(&error))
+    }
+
+    /// The payload of its frame.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Given::Answer(answer) => codec::encode(&**answer),
+            Given::Prompt(prompt) => codec::encode(&**prompt),
+            Given::Json(json) => codec::encode(json),
+            Given::Number(number) => codec::encode(number),
+            Given::Nothing => Vec::new(),
+            Given::Outcome(outcome) => codec::encode(&**outcome),
+            Given::Outcomes(outcomes) => codec::encode(outcomes),
+        }
+    }
+}
+
+/// Counts a call of so many bytes, before it is looked at.
+///
+/// # Errors
+/// [`Code::TooMany`] and [`Code::TooLarge`] where the key does not allow it.
+pub(crate) fn admit(caller: &Caller, bytes: usize) -> Result<(), Fault> {
+    if let Some(most) = caller.call_bytes_max
+        && bytes > most as usize
+    {
+        let why = format!("a call of {bytes} bytes; the key allows {most}");
+        return Err(Fault::new(Code::TooLarge, why));
+    }
+    match &caller.pace {
+        Some(pace) => pace.count().map_err(|wait_ms| {
+            Fault::new(Code::TooMany, "the key has asked too often").after(wait_ms)
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Carries out a call and notes it: in the metrics, in the log where it was slow, and in the audit log where it changed
+/// something or was refused.
+///
+/// # Errors
+/// As [`answer`].
+pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<Given, Fault> {
+    let (name, role) = (call.name(), call.role());
+    let started = Instant::now();
+    let given = answer(caller, call, task);
+    noted::call(caller, name, role, started.elapsed(), given.as_ref().err());
+    given
+}
+
+/// Carries out a call. Blocks until it is done.
+///
+/// # Errors
+/// A [`Fault`] that its caller may read: it names no path and no other store.
+pub(crate) fn answer(caller: &Caller, call: Call, task: Task<'_>) -> Result<Given, Fault> {
+    allow(caller, &call)?;
+    task.check()?;
+    let store = &caller.store;
+    match call {
+        Call::Search(call) => reading::search(caller, *call.request, call.record),
+        Call::Ask(call) => reading::ask(caller, *call.request, call.record),
+        Call::AskPrompt(call) => reading::prompt(caller, *call.request),
+        Call::GetSettings(_) => Given::json(&store.settings()?.to_map()),
+        Call::GetStats(_) => reading::stats(caller),
+        Call::GetUsage(_) => Given::json(&store.database()?.usage().map_err(fault_of)?),
+        Call::ListDocuments(call) => reading::documents(caller, &call),
+        Call::GetDocument(call) => reading::document(caller, &call.key),
+        Call::GetChunk(call) => reading::chunk(caller, &call.key, call.context),
+        Call::GetOriginal(call) => reading::original(caller, &call.key, task),
+        Call::GetAsset(call) => reading::asset(caller, &call.key, &call.name, task),
+        Call::GetText(call) => reading::text(caller, &call.key, task),
+        Call::GetConcept(call) => reading::concept(caller, &call.name),
+        Call::ListConcepts(call) => reading::concepts(caller, &call.prefix, call.limit),
+        Call::GetPath(call) => reading::path(caller, &call),
+        Call::GetCitations(call) => reading::citations(caller, &call.of),
+        Call::ListWorks(call) => reading::works(caller, &call),
+        Call::ListCommunities(call) => reading::communities(caller, call.level, call.of.as_deref()),
+        Call::ListTypes(_) => reading::types(caller),
+        Call::ListRecords(call) => reading::records(caller, call.response, call.limit),
+        Call::ListItems(call) => reading::items(caller, &call),
+        Call::GetItemFigures(_) => reading::item_figures(caller),
+        Call::Write(call) => writing::write(caller, call.changes),
+        Call::Begin(_) | Call::Step(_) | Call::Commit(_) | Call::Rollback(_) => Err(Fault::new(
+            Code::Invalid,
+            "transactions need a connection of the wire protocol: send all changes at once",
+        )),
+        Call::Record(call) => writing::record(caller, &call.request, &call.answer),
+        Call::GiveFeedback(call) => writing::feedback(caller, &call),
+        Call::Ingest(call) => ingest::ingest(caller, *call.file, task),
+        Call::Finish(_) => care::finish(store, task),
+        Call::SetSetting(call) => care::set(store, &call.name, &call.value),
+        Call::Analyse(_) => care::analyse(store, task),
+        Call::Compact(_) => care::compact(store, task),
+        Call::Check(call) => care::check(store, call.deep, task),
+        Call::Repair(_) => care::repair(store),
+        Call::Backup(call) => care::backup(store, &call.name, task),
+        Call::Export(_) => care::export(store, task),
+        Call::Refit(_) => care::refit(store, task),
+        Call::ConsolidateTypes(call) => care::consolidate_types(store, call.stratified),
+        Call::ForgetTypes(_) => care::forget_types(store),
+        Call::ForgetRecords(call) => care::forget_records(store, call.before_ms),
+        Call::Replay(call) => care::replay(store, call.limit, call.set, task),
+        Call::ListKeys(_) => care::keys(store),
+        Call::AddKey(call) => care::add_key(store, call),
+        Call::RevokeKey(call) => care::revoke_key(store, &call.id),
+    }
+}
+
+/// Whether the caller's key allows the call.
+pub(crate) fn allow(caller: &Caller, call: &Call) -> Result<(), Fault> {
+    let records = match call {
+        Call::Search(call) => call.record,
+        Call::Ask(call) => call.record,
+        _ => false,
+    };
+    let needed = match records {
+        true => Role::Write,
+        false => call.role(),
+    };
+    if caller.role >= needed {
+        return Ok(());
+    }
+    let (has, needed) = (caller.role.name(), needed.name());
+    Err(Fault::new(
+        Code::Forbidden,
+        format!("this needs a key with the role {needed}; this one has {has}"),
+    ))
+}
+
+/// Refuses what tells of the whole store to a caller that is bound to a user.
+fn whole_store(caller: &Caller) -> Result<(), Fault> {
+    match caller.user {
+        None => Ok(()),
+        Some(_) => Err(Fault::new(
+            Code::Forbidden,
+            "this tells of the whole store, and the key is bound to a user: use a key that is not",
+        )),
+    }
+}

@@ -1,0 +1,249 @@
+//! Calls that look: searches, documents, concepts, citations, records, items.
+
+use loci_protocol::call::{GetPath, ListDocuments, ListItems, ListWorks};
+use loci_protocol::fault::{Code, Fault};
+use locidb::storage::{ChunkKey, DocumentKey, ResponseId};
+use locidb::{Answer, Error, SearchRequest};
+use serde_json::json;
+
+use super::request::prepared;
+use super::{Caller, Given, Item, Task, fault_of, whole_store, writing};
+use crate::views::Reader;
+use crate::views::citations::Works;
+use crate::views::communities::Told;
+use crate::views::concepts::Way;
+use crate::views::documents::Listed;
+use crate::views::items::Items;
+
+/// Rows of a page at most.
+const PAGE_MAX: u32 = 1_000;
+/// Chunks to each side of one that may be asked for.
+const CONTEXT_MAX: u32 = 10;
+/// Bytes of a part of a file.
+const PART_LEN: usize = 64 << 10;
+
+pub(super) fn search(
+    caller: &Caller,
+    request: SearchRequest,
+    record: bool,
+) -> Result<Given, Fault> {
+    let database = caller.store.database()?;
+    let request = prepared(caller, &caller.store.settings()?, request)?;
+    let answer = database.search(&request).map_err(fault_of)?;
+    recorded(caller, &request, answer, record)
+}
+
+pub(super) fn ask(caller: &Caller, request: SearchRequest, record: bool) -> Result<Given, Fault> {
+    let database = caller.store.database()?;
+    let request = prepared(caller, &caller.store.settings()?, request)?;
+    let answer = database.ask(&request).map_err(fault_of)?;
+    recorded(caller, &request, answer, record)
+}
+
+fn recorded(
+    caller: &Caller,
+    request: &SearchRequest,
+    mut answer: Answer,
+    record: bool,
+) -> Result<Given, Fault> {
+    if record {
+        answer.response = Some(writing::keep(caller, request, &answer)?);
+    }
+    Ok(Given::Answer(Box::new(answer)))
+}
+
+pub(super) fn prompt(caller: &Caller, request: SearchRequest) -> Result<Given, Fault> {
+    let database = caller.store.database()?;
+    let request = prepared(caller, &caller.store.settings()?, request)?;
+    let prompt = database.prompt(&request).map_err(fault_of)?;
+    Ok(Given::Prompt(Box::new(prompt)))
+}
+
+/// Figures of the store; for a caller that is bound to a user, how much of it is there for that user.
+pub(super) fn stats(caller: &Caller) -> Result<Given, Fault> {
+    if caller.user.is_none() {
+        return Given::json(&caller.store.database()?.stats());
+    }
+    let (documents, chunks) = with(caller, |reader| reader.count())?;
+    Given::json(&json!({ "documents": documents, "chunks": chunks }))
+}
+
+/// Looks at the newest state as the caller may see it.
+fn with<T>(caller: &Caller, look: impl FnOnce(Reader<'_>) -> Result<T, Error>) -> Result<T, Fault> {
+    let view = caller.store.database()?.view();
+    look(Reader::of(&view, caller.user.as_deref())).map_err(fault_of)
+}
+
+fn not_found(what: &str, name: &str) -> Fault {
+    Fault::new(Code::NotFound, format!("there is no {what} {name:?}"))
+}
+
+/// A page's limit, which must be one.
+fn limit(asked: u32) -> Result<usize, Fault> {
+    if !(1..=PAGE_MAX).contains(&asked) {
+        let why = format!("limit: {asked} is not between 1 and {PAGE_MAX}");
+        return Err(Fault::new(Code::Invalid, why));
+    }
+    Ok(asked as usize)
+}
+
+pub(super) fn documents(caller: &Caller, call: &ListDocuments) -> Result<Given, Fault> {
+    let listed = Listed {
+        collection: call.collection.as_deref(),
+        user: call.user.as_deref(),
+        after: call.after.as_deref(),
+        limit: limit(call.limit)?,
+    };
+    Given::json(&with(caller, |reader| reader.documents(listed))?)
+}
+
+pub(super) fn document(caller: &Caller, key: &DocumentKey) -> Result<Given, Fault> {
+    let found = with(caller, |reader| reader.show_document(key))?;
+    let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
+    Given::json(&found)
+}
+
+pub(super) fn chunk(caller: &Caller, key: &ChunkKey, context: u32) -> Result<Given, Fault> {
+    if context > CONTEXT_MAX {
+        let why = format!("context: {context} is more than {CONTEXT_MAX}");
+        return Err(Fault::new(Code::Invalid, why));
+    }
+    let found = with(caller, |reader| reader.show_chunk(key, context as usize))?;
+    let found = found.ok_or_else(|| not_found("chunk", &key.to_string()))?;
+    Given::json(&found)
+}
+
+/// Sends bytes in parts.
+fn send(bytes: &[u8], task: Task<'_>) -> Result<Given, Fault> {
+    for part in bytes.chunks(PART_LEN) {
+        task.check()?;
+        if (task.emit)(Item::Bytes(part.to_vec())).is_break() {
+            return Err(Fault::new(Code::Cancelled, "the call was cancelled"));
+        }
+    }
+    Ok(Given::Nothing)
+}
+
+pub(super) fn original(caller: &Caller, key: &DocumentKey, task: Task<'_>) -> Result<Given, Fault> {
+    let found = with(caller, |reader| reader.original(key))?;
+    let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
+    send(&found, task)
+}
+
+pub(super) fn text(caller: &Caller, key: &DocumentKey, task: Task<'_>) -> Result<Given, Fault> {
+    let found = with(caller, |reader| reader.text(key))?;
+    let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
+    send(found.as_bytes(), task)
+}
+
+pub(super) fn asset(
+    caller: &Caller,
+    key: &DocumentKey,
+    name: &str,
+    task: Task<'_>,
+) -> Result<Given, Fault> {
+    let found = with(caller, |reader| reader.asset(key, name))?;
+    let found = found.ok_or_else(|| not_found("file", &format!("{key}, {name}")))?;
+    send(&found, task)
+}
+
+pub(super) fn concept(caller: &Caller, name: &str) -> Result<Given, Fault> {
+    let found = with(caller, |reader| reader.concept(name))?;
+    Given::json(&found.ok_or_else(|| not_found("concept", name))?)
+}
+
+pub(super) fn concepts(caller: &Caller, prefix: &str, asked: u32) -> Result<Given, Fault> {
+    let limit = limit(asked)?;
+    let concepts = with(caller, |reader| reader.concepts(prefix, limit))?;
+    Given::json(&json!({ "concepts": concepts }))
+}
+
+pub(super) fn path(caller: &Caller, call: &GetPath) -> Result<Given, Fault> {
+    let way = with(caller, |reader| {
+        reader.path(&call.from, &call.to, &call.along)
+    })?;
+    let none = |why: String| Err(Fault::new(Code::NotFound, why));
+    let (from, to) = (&call.from, &call.to);
+    match way {
+        Way::Found(path) => Given::json(&path),
+        Way::Unknown(name) => Err(not_found("concept", &name)),
+        Way::Apart => none(format!("no relations lead from {from:?} to {to:?}")),
+        Way::Bounded(visited) => none(format!(
+            "no way from {from:?} to {to:?} among {visited} concepts"
+        )),
+    }
+}
+
+pub(super) fn citations(caller: &Caller, of: &str) -> Result<Given, Fault> {
+    let found = with(caller, |reader| reader.network(of))?;
+    Given::json(&found.ok_or_else(|| not_found("document or cited work", of))?)
+}
+
+pub(super) fn works(caller: &Caller, call: &ListWorks) -> Result<Given, Fault> {
+    whole_store(caller)?;
+    let asked = Works {
+        author: call.author.as_deref(),
+        year: call.year,
+        stubs: call.stubs,
+        limit: limit(call.limit)?,
+    };
+    let works = with(caller, |reader| reader.works(asked))?;
+    Given::json(&json!({ "works": works }))
+}
+
+pub(super) fn communities(
+    caller: &Caller,
+    level: Option<u32>,
+    of: Option<&str>,
+) -> Result<Given, Fault> {
+    whole_store(caller)?;
+    let level = level.map(|level| level as usize);
+    let unwritten = |why: &str| {
+        let why = format!("{why}: an admin's call of Analyse makes them");
+        Err(Fault::new(Code::NotFound, why))
+    };
+    match with(caller, |reader| reader.communities(level, of))? {
+        Told::Communities(communities) => Given::json(&json!({ "communities": communities })),
+        Told::Unknown(name) => Err(not_found("concept", &name)),
+        Told::NotAnalysed => unwritten("there are no communities yet"),
+        Told::NotWritten => unwritten("the digests of communities are not written"),
+    }
+}
+
+pub(super) fn types(caller: &Caller) -> Result<Given, Fault> {
+    whole_store(caller)?;
+    let types = with(caller, |reader| reader.types())?;
+    Given::json(&json!({ "types": types }))
+}
+
+pub(super) fn records(caller: &Caller, response: Option<u64>, asked: u32) -> Result<Given, Fault> {
+    whole_store(caller)?;
+    let limit = limit(asked)?;
+    let view = caller.store.database()?.view();
+    let records = match response {
+        Some(response) => {
+            let record = view.record(ResponseId(response)).map_err(fault_of)?;
+            let none = || not_found("recorded answer", &response.to_string());
+            vec![record.ok_or_else(none)?]
+        }
+        None => view.records(limit).map_err(fault_of)?,
+    };
+    Given::json(&json!({ "records": records }))
+}
+
+pub(super) fn items(caller: &Caller, call: &ListItems) -> Result<Given, Fault> {
+    let asked = Items {
+        owner: call.owner.as_deref(),
+        document: call.document.as_ref(),
+        due_ms: call.due_ms,
+        after: call.after,
+        limit: limit(call.limit)?,
+    };
+    Given::json(&with(caller, |reader| reader.items(asked))?)
+}
+
+pub(super) fn item_figures(caller: &Caller) -> Result<Given, Fault> {
+    whole_store(caller)?;
+    let view = caller.store.database()?.view();
+    Given::json(&view.item_figures().map_err(fault_of)?)
+}

@@ -1,0 +1,189 @@
+//! Requests of strangers: within bounds, and over what their key shows them.
+
+use loci_protocol::fault::{Code, Fault};
+use locidb::query::filter::{Comparison, FacetValue, Test};
+use locidb::{Expr, SearchRequest, Settings};
+
+use super::Caller;
+
+/// Hits that may be asked for.
+pub(crate) const HITS_MAX: usize = 1_000;
+/// Bytes of a question at most.
+const QUESTION_LEN_MAX: usize = 64 << 10;
+/// Hits that arms may bring.
+const CANDIDATES_MAX: usize = 10_000;
+/// Tokens of a context at most.
+const CONTEXT_TOKENS_MAX: usize = 200_000;
+/// What else is counted in a request, at most.
+const COUNT_MAX: usize = 1_000;
+/// Seeds of a walk at most.
+const SEEDS_MAX: usize = 256;
+
+/// The request as it is answered for this caller: over the store's settings, and within what the caller sees.
+///
+/// # Errors
+/// [`Code::Invalid`] for numbers out of bounds.
+pub(super) fn prepared(
+    caller: &Caller,
+    settings: &Settings,
+    request: SearchRequest,
+) -> Result<SearchRequest, Fault> {
+    check(&request)?;
+    let request = over(settings, request);
+    let Some(user) = &caller.user else {
+        return Ok(request);
+    };
+    let own = Expr::Is(Comparison {
+        field: "user_id".into(),
+        test: Test::Equal(FacetValue::Text(user.clone())),
+    });
+    let filter = match request.filter {
+        Some(asked) => Expr::And(vec![own, asked]),
+        None => own,
+    };
+    Ok(SearchRequest {
+        filter: Some(filter),
+        // Steps count what they looked at, which may be other users'.
+        explain: false,
+        ..request
+    })
+}
+
+/// What the request leaves as it is by default is as the settings say.
+fn over(settings: &Settings, request: SearchRequest) -> SearchRequest {
+    let default = SearchRequest::default();
+    let set = settings.over(request.clone());
+    let chosen =
+        |asked: usize, default: usize, set: usize| if asked == default { set } else { asked };
+    SearchRequest {
+        hops: chosen(request.hops, default.hops, set.hops),
+        neighbours: chosen(request.neighbours, default.neighbours, set.neighbours),
+        query_concepts: chosen(
+            request.query_concepts,
+            default.query_concepts,
+            set.query_concepts,
+        ),
+        ..set
+    }
+}
+
+fn check(request: &SearchRequest) -> Result<(), Fault> {
+    let by_level = request.level_limits.iter().map(|(_, limit)| *limit);
+    let by_level = by_level.fold(0, usize::saturating_add);
+    let (documents, sections, propositions) = request.stages;
+    let bounds = [
+        ("question: bytes", request.question.len(), QUESTION_LEN_MAX),
+        ("k", request.k.max(by_level), HITS_MAX),
+        (
+            "candidates",
+            request.candidates.unwrap_or(0),
+            CANDIDATES_MAX,
+        ),
+        (
+            "context_tokens",
+            request.context_tokens.unwrap_or(0),
+            CONTEXT_TOKENS_MAX,
+        ),
+        ("query_concepts", request.query_concepts, COUNT_MAX),
+        ("neighbours", request.neighbours, COUNT_MAX),
+        ("seeds.hits", request.seeds.hits, COUNT_MAX),
+        ("seeds.concepts", request.seeds.concepts.len(), SEEDS_MAX),
+        (
+            "stages",
+            documents.max(sections).max(propositions),
+            COUNT_MAX,
+        ),
+        ("communities", request.communities, COUNT_MAX),
+    ];
+    for (name, value, most) in bounds {
+        if value > most {
+            let why = format!("{name}: {value} is more than {most}");
+            return Err(Fault::new(Code::Invalid, why));
+        }
+    }
+    request
+        .check()
+        .map_err(|error| Fault::new(Code::Invalid, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use locidb::storage::records::Level;
+
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_bounds_are_refused_by_name() {
+        let request = || SearchRequest::new("q");
+        let wrong = [
+            (
+                "k",
+                SearchRequest {
+                    k: 1_001,
+                    ..request()
+                },
+            ),
+            (
+                "k",
+                SearchRequest {
+                    level_limits: vec![(Level::Section, usize::MAX), (Level::Sentence, 2)],
+                    ..request()
+                },
+            ),
+            (
+                "question",
+                SearchRequest::new("x".repeat(QUESTION_LEN_MAX + 1)),
+            ),
+            (
+                "candidates",
+                SearchRequest {
+                    candidates: Some(usize::MAX),
+                    ..request()
+                },
+            ),
+            (
+                "context_tokens",
+                SearchRequest {
+                    context_tokens: Some(usize::MAX),
+                    ..request()
+                },
+            ),
+            (
+                "stages",
+                SearchRequest {
+                    stages: (1, 2_000, 1),
+                    ..request()
+                },
+            ),
+            (
+                "diversity",
+                SearchRequest {
+                    diversity: Some(f32::NAN),
+                    ..request()
+                },
+            ),
+        ];
+        for (name, request) in wrong {
+            let fault = check(&request).unwrap_err();
+            assert_eq!(fault.code, Code::Invalid);
+            assert!(fault.message.starts_with(name), "{fault}");
+        }
+        check(&request()).unwrap();
+    }
+
+    #[test]
+    fn settings_fill_in_what_a_request_leaves_as_it_is() {
+        let settings = Settings {
+            hops: 3,
+            neighbours: 7,
+            ..Settings::default()
+        };
+        let left = over(&settings, SearchRequest::new("q"));
+        assert_eq!((left.hops, left.neighbours), (3, 7));
+        let asked = SearchRequest {
+            hops: 1,
+            ..SearchRequest::new("q")
+        };
+        assert_eq!(over(&settings, asked).hops, 1);
+    }
+}

@@ -1,0 +1,556 @@
+//! The stores that a server hosts: one, or every one in a folder.
+//!
+//! A store is opened when it is first needed, in milliseconds, and closed again when it was not used for a while or too
+//! many are open. Its keys are known from the start, and read again when their file changes.
+//!
+//! Start reading at [`Stores`].
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use arc_swap::ArcSwap;
+use loci_protocol::call::Role;
+use loci_protocol::fault::Fault;
+use locidb::storage::StoreError;
+use locidb::{Database, Error, Options, Settings};
+use parking_lot::{Mutex, RwLock};
+
+use super::{Caller, fault_of};
+use crate::access::limits::Pace;
+use crate::access::{AccessError, Key, KeyFile, KeyLimits, KeyRecord, Keys, NewKey, Stamp};
+
+/// The file that a folder with a store has.
+const DATABASE_NAME: &str = "loci.redb";
+/// How long a store that is being closed is waited for.
+const CLOSING_WAIT: Duration = Duration::from_secs(5);
+const CLOSING_ASK: Duration = Duration::from_millis(5);
+
+/// How stores are hosted.
+#[derive(Clone, Debug)]
+pub(crate) struct StoresOptions {
+    /// Stores that are open at a time at most.
+    pub(crate) open_max: usize,
+    /// How long a store stays open without a call.
+    pub(crate) idle: Duration,
+    /// Where backups go, where there are to be any.
+    pub(crate) backups: Option<PathBuf>,
+    /// Whether callers without a key may do everything.
+    pub(crate) without_keys: bool,
+    /// How much keys may ask that do not say it themselves.
+    pub(crate) limits: KeyLimits,
+}
+
+impl Default for StoresOptions {
+    fn default() -> Self {
+        StoresOptions {
+            open_max: 256,
+            idle: Duration::from_secs(600),
+            backups: None,
+            without_keys: false,
+            limits: KeyLimits::default(),
+        }
+    }
+}
+
+/// Where stores lie.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// One store.
+    One(PathBuf),
+    /// Every store in this folder, by its own folder's name.
+    Root(PathBuf),
+}
+
+/// All stores of a server.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    place: Place,
+    options: StoresOptions,
+    known: RwLock<Known>,
+    /// Whether keys were made or taken back since they were sorted by store.
+    keys_changed: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    by_name: BTreeMap<String, Arc<Store>>,
+    by_key: HashMap<String, Arc<Store>>,
+}
+
+impl Stores {
+    /// Finds the stores and reads their keys. None is opened yet.
+    ///
+    /// # Errors
+    /// [`AccessError`] where keys cannot be read, or there is no such folder.
+    pub(crate) fn new(place: Place, options: StoresOptions) -> Result<Stores, AccessError> {
+        let stores = Stores {
+            place,
+            options,
+            known: RwLock::default(),
+            keys_changed: Arc::default(),
+        };
+        stores.refresh()?;
+        Ok(stores)
+    }
+
+    /// Looks for stores that came or went, and for keys that changed; closes stores that nobody uses.
+    ///
+    /// # Errors
+    /// [`AccessError`] for the first file of keys that cannot be read; the keys before it stay in force for that store.
+    pub(crate) fn refresh(&self) -> Result<(), AccessError> {
+        let folders = self.folders()?;
+        let mut by_name = BTreeMap::new();
+        let mut failed = None;
+        for (name, folder) in folders {
+            let known = self.known.read().by_name.get(&name).cloned();
+            let store = known.unwrap_or_else(|| Arc::new(Store::new(&name, folder, self)));
+            if let Err(error) = store.read_keys() {
+                tracing::error!(store = name, %error, "keys cannot be read");
+                failed = failed.or(Some(error));
+            }
+            by_name.insert(name, store);
+        }
+        self.know(by_name);
+        self.close_idle();
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Sorts the keys of these stores.
+    fn know(&self, by_name: BTreeMap<String, Arc<Store>>) {
+        self.keys_changed.store(false, Ordering::Relaxed);
+        let mut by_key = HashMap::new();
+        for store in by_name.values() {
+            let ids = store.keys();
+            let ids = ids.records().iter().map(|record| record.id.clone());
+            by_key.extend(ids.map(|id| (id, Arc::clone(store))));
+        }
+        *self.known.write() = Known { by_name, by_key };
+    }
+
+    /// Names and folders of the stores that there are.
+    fn folders(&self) -> Result<Vec<(String, PathBuf)>, AccessError> {
+        let root = match &self.place {
+            Place::One(folder) => {
+                let name = folder.canonicalize().ok();
+                let name = name.as_deref().and_then(Path::file_name);
+                let name = name.map_or_else(
+                    || "store".into(),
+                    |name| name.to_string_lossy().into_owned(),
+                );
+                return Ok(vec![(name, folder.clone())]);
+            }
+            Place::Root(root) => root,
+        };
+        let failed = |source| AccessError::Io {
+            what: format!("looking for stores in {}", root.display()),
+            source,
+        };
+        let mut found = Vec::new();
+        for entry in fs::read_dir(root).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(name) = name
+                && path.join(DATABASE_NAME).is_file()
+            {
+                found.push((name.to_owned(), path.clone()));
+            }
+        }
+        Ok(found)
+    }
+
+    fn close_idle(&self) {
+        for store in self.all() {
+            store.close_if_idle(self.options.idle);
+        }
+        self.make_room();
+    }
+
+    /// All stores, by name.
+    pub(crate) fn all(&self) -> Vec<Arc<Store>> {
+        self.known.read().by_name.values().cloned().collect()
+    }
+
+    /// Gives every store without keys one for an admin; names of the stores and the keys, which are told this once.
+    ///
+    /// # Errors
+    /// [`AccessError`] where a key cannot be kept.
+    pub(crate) fn first_keys(&self) -> Result<Vec<(String, Key)>, AccessError> {
+        let mut made = Vec::new();
+        for store in self.all() {
+            if self.options.without_keys || !store.keys().records().is_empty() {
+                continue;
+            }
+            let new = || NewKey::of(Role::Admin, "made at the first start");
+            let key = store.change_keys(|keys, now_ms| keys.add(new(), now_ms))?;
+            made.push((store.name().to_owned(), key));
+        }
+        self.refresh()?;
+        Ok(made)
+    }
+
+    /// Who has this key, where it is one. `store`: the one that is meant, or empty for the key's own. A wrong key takes
+    /// the same work as an unknown one.
+    pub(crate) fn authenticate(&self, key: &str, store: &str) -> Option<Caller> {
+        if key.is_empty() && self.options.without_keys {
+            return self.local(store);
+        }
+        let key: Key = key.parse().ok()?;
+        if self.keys_changed.load(Ordering::Relaxed) {
+            let by_name = self.known.read().by_name.clone();
+            self.know(by_name);
+        }
+        let known = self.known.read().by_key.get(key.id()).cloned();
+        let Some(of) = known else {
+            let _ = Keys::default().check(&key);
+            return None;
+        };
+        let keys = of.keys();
+        let record = keys.check(&key)?;
+        let is_meant = store.is_empty() || store == of.name;
+        is_meant.then(|| of.caller(record))
+    }
+
+    fn local(&self, store: &str) -> Option<Caller> {
+        let known = self.known.read();
+        let of = match store {
+            "" => known
+                .by_name
+                .values()
+                .next()
+                .filter(|_| known.by_name.len() == 1),
+            name => known.by_name.get(name),
+        };
+        let of = Arc::clone(of?);
+        Some(Caller {
+            store: of,
+            role: Role::Admin,
+            user: None,
+            key: "local".into(),
+            pace: None,
+            call_bytes_max: None,
+        })
+    }
+
+    /// Closes every store that no call uses, and makes what the others acknowledged durable.
+    pub(crate) fn close(&self) {
+        for store in self.all() {
+            store.close_if_idle(Duration::ZERO);
+        }
+    }
+
+    /// Closes those that were not used for longest, where too many are open.
+    fn make_room(&self) {
+        let mut open: Vec<(Instant, Arc<Store>)> = Vec::new();
+        for store in self.all() {
+            open.extend(store.last_use().map(|last| (last, store)));
+        }
+        open.sort_by_key(|(last, _)| *last);
+        let over = open.len().saturating_sub(self.options.open_max);
+        for (_, store) in open.iter().take(over) {
+            store.close_if_idle(Duration::ZERO);
+        }
+    }
+}
+
+/// One store of a server.
+#[derive(Debug)]
+pub(crate) struct Store {
+    name: String,
+    folder: PathBuf,
+    backups: Option<PathBuf>,
+    limits: KeyLimits,
+    key_file: KeyFile,
+    keys: ArcSwap<(Option<Stamp>, Keys)>,
+    keys_changed: Arc<AtomicBool>,
+    paces: Mutex<HashMap<String, (KeyLimits, Option<Arc<Pace>>)>>,
+    slot: Mutex<Slot>,
+    /// The settings, as of a generation.
+    settings: ArcSwap<Option<(u64, Settings)>>,
+}
+
+/// A store's database: held while it is open, and known while somebody still uses it.
+#[derive(Default)]
+struct Slot {
+    held: Option<Arc<Database>>,
+    used: Weak<Database>,
+    last: Option<Instant>,
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Slot")
+            .field("open", &self.held.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    fn new(name: &str, folder: PathBuf, of: &Stores) -> Store {
+        let options = &of.options;
+        Store {
+            keys_changed: Arc::clone(&of.keys_changed),
+            name: name.to_owned(),
+            key_file: KeyFile::of(&folder),
+            folder,
+            backups: options.backups.clone(),
+            limits: options.limits,
+            keys: ArcSwap::default(),
+            paces: Mutex::default(),
+            slot: Mutex::default(),
+            settings: ArcSwap::default(),
+        }
+    }
+
+    /// Its name: that of its folder.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where its backups go.
+    pub(crate) fn backups(&self) -> Option<&Path> {
+        self.backups.as_deref()
+    }
+
+    /// Its keys.
+    pub(crate) fn keys(&self) -> Keys {
+        self.keys.load().1.clone()
+    }
+
+    fn read_keys(&self) -> Result<(), AccessError> {
+        let stamp = self.key_file.stamp();
+        if stamp.is_some() && self.keys.load().0 == stamp {
+            return Ok(());
+        }
+        let keys = self.key_file.read()?;
+        self.keys.store(Arc::new((stamp, keys)));
+        self.keys_changed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Changes its keys, durably.
+    ///
+    /// # Errors
+    /// Those of `change`, and where the file cannot be written.
+    pub(crate) fn change_keys<R>(
+        &self,
+        change: impl FnOnce(&mut Keys, u64) -> Result<R, AccessError>,
+    ) -> Result<R, AccessError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_ms = now.map_or(0, |now| now.as_millis() as u64);
+        let given = self.key_file.change(|keys| change(keys, now_ms))?;
+        self.read_keys()?;
+        Ok(given)
+    }
+
+    fn caller(self: &Arc<Store>, record: &KeyRecord) -> Caller {
+        let limits = KeyLimits {
+            calls_per_second: record
+                .limits
+                .calls_per_second
+                .or(self.limits.calls_per_second),
+            burst: record.limits.burst.or(self.limits.burst),
+            call_bytes_max: record.limits.call_bytes_max.or(self.limits.call_bytes_max),
+        };
+        Caller {
+            store: Arc::clone(self),
+            role: record.role,
+            user: record.user.clone(),
+            key: record.id.clone(),
+            pace: self.pace(&record.id, limits),
+            call_bytes_max: limits.call_bytes_max,
+        }
+    }
+
+    /// The pace of a key, which all its connections share.
+    fn pace(&self, id: &str, limits: KeyLimits) -> Option<Arc<Pace>> {
+        let mut paces = self.paces.lock();
+        if let Some((known, pace)) = paces.get(id)
+            && *known == limits
+        {
+            return pace.clone();
+        }
+        let pace = Pace::new(limits.calls_per_second, limits.burst).map(Arc::new);
+        paces.insert(id.to_owned(), (limits, pace.clone()));
+        pace
+    }
+
+    /// Whether a key that was right still is.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        id == "local" || self.keys.load().1.records().iter().any(|of| of.id == id)
+    }
+
+    /// Its database, opened where it is not.
+    ///
+    /// # Errors
+    /// [`Code::Unavailable`](loci_protocol::fault::Code::Unavailable) when it cannot be opened.
+    pub(crate) fn database(&self) -> Result<Arc<Database>, Fault> {
+        let mut slot = self.slot.lock();
+        slot.last = Some(Instant::now());
+        if let Some(database) = slot.held.clone().or_else(|| slot.used.upgrade()) {
+            slot.held = Some(Arc::clone(&database));
+            return Ok(database);
+        }
+        let database = Arc::new(self.open()?);
+        slot.used = Arc::downgrade(&database);
+        slot.held = Some(Arc::clone(&database));
+        Ok(database)
+    }
+
+    /// Opens it. Whoever used it last may be closing it still.
+    fn open(&self) -> Result<Database, Fault> {
+        let options = Options {
+            create: false,
+            ..Options::default()
+        };
+        let until = Instant::now() + CLOSING_WAIT;
+        loop {
+            match Database::open_with(&self.folder, &options) {
+                Err(Error::Store(StoreError::Locked { .. })) if Instant::now() < until => {
+                    thread::sleep(CLOSING_ASK);
+                }
+                opened => return opened.map_err(fault_of),
+            }
+        }
+    }
+
+    fn last_use(&self) -> Option<Instant> {
+        let slot = self.slot.lock();
+        slot.last.filter(|_| slot.held.is_some())
+    }
+
+    /// Lets go of its database when no call came for so long; calls under way keep it open.
+    fn close_if_idle(&self, idle: Duration) {
+        let mut slot = self.slot.lock();
+        if slot.last.is_some_and(|last| last.elapsed() >= idle) {
+            let held = slot.held.take();
+            drop(slot);
+            drop(held);
+        }
+    }
+
+    /// Its settings. Costs a look at the generation, and after a commit a read of them.
+    ///
+    /// # Errors
+    /// As [`Store::database`].
+    pub(crate) fn settings(&self) -> Result<Settings, Fault> {
+        let database = self.database()?;
+        let generation = database.view().snapshot().generation();
+        if let Some((of, settings)) = &**self.settings.load()
+            && *of == generation
+        {
+            return Ok(settings.clone());
+        }
+        let settings = database.settings().map_err(fault_of)?;
+        self.settings
+            .store(Arc::new(Some((generation, settings.clone()))));
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(folder: &Path) {
+        Database::open(folder).unwrap().close();
+    }
+
+    #[test]
+    fn a_store_is_closed_when_nobody_uses_it_and_opened_again_while_somebody_closes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        make(folder.path());
+        let place = Place::One(folder.path().to_path_buf());
+        let options = StoresOptions {
+            idle: Duration::ZERO,
+            ..StoresOptions::default()
+        };
+        let stores = Stores::new(place, options).unwrap();
+        let store = stores.all().remove(0);
+        let used = store.database().unwrap();
+        stores.refresh().unwrap();
+        assert!(store.last_use().is_none());
+        // Whoever has it still has it, and it is the same one for the next.
+        assert!(Arc::ptr_eq(&used, &store.database().unwrap()));
+        stores.refresh().unwrap();
+        let view = used.view();
+        drop(used);
+        // A view keeps the store locked for a moment longer.
+        let waiter = thread::spawn(move || store.database().map(drop));
+        thread::sleep(Duration::from_millis(50));
+        drop(view);
+        waiter.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn the_stores_that_were_not_used_for_longest_make_room() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            make(&root.path().join(name));
+        }
+        fs::create_dir(root.path().join("no store")).unwrap();
+        let options = StoresOptions {
+            open_max: 2,
+            ..StoresOptions::default()
+        };
+        let stores = Stores::new(Place::Root(root.path().to_path_buf()), options).unwrap();
+        let all = stores.all();
+        assert_eq!(all.len(), 3);
+        for store in [&all[1], &all[0], &all[2]] {
+            drop(store.database().unwrap());
+        }
+        stores.refresh().unwrap();
+        let open: Vec<bool> = all.iter().map(|store| store.last_use().is_some()).collect();
+        assert_eq!(open, [true, false, true]);
+        make(&root.path().join("d"));
+        stores.refresh().unwrap();
+        assert_eq!(stores.all().len(), 4, "a store that comes is found");
+        assert!(
+            Arc::ptr_eq(&stores.all()[0], &all[0]),
+            "the others stay as they were"
+        );
+    }
+
+    #[test]
+    fn a_key_counts_at_once_and_until_it_is_taken_back() {
+        let root = tempfile::tempdir().unwrap();
+        make(&root.path().join("a"));
+        make(&root.path().join("b"));
+        let place = Place::Root(root.path().to_path_buf());
+        let stores = Stores::new(place, StoresOptions::default()).unwrap();
+        let first = stores.first_keys().unwrap();
+        assert_eq!(first.len(), 2);
+        assert!(stores.first_keys().unwrap().is_empty());
+        let store = stores.all().remove(1);
+        let new = NewKey {
+            limits: KeyLimits {
+                calls_per_second: Some(1),
+                ..KeyLimits::default()
+            },
+            ..NewKey::of(Role::Read, "")
+        };
+        let key = store
+            .change_keys(|keys, now_ms| keys.add(new.clone(), now_ms))
+            .unwrap();
+        let text = key.to_string();
+        let caller = stores.authenticate(&text, "").unwrap();
+        assert_eq!((caller.store.name(), caller.role), ("b", Role::Read));
+        assert!(stores.authenticate(&text, "b").is_some());
+        assert!(stores.authenticate(&text, "a").is_none());
+        assert!(stores.authenticate(&text, "c").is_none());
+        assert!(stores.authenticate("", "b").is_none());
+        // Connections of one key share its pace.
+        let other = stores.authenticate(&text, "").unwrap();
+        caller.pace.as_ref().unwrap().count().unwrap();
+        assert!(other.pace.unwrap().count().is_err());
+        store
+            .change_keys(|keys, _| Ok(keys.revoke(key.id())))
+            .unwrap();
+        assert!(stores.authenticate(&text, "").is_none());
+        assert!(!store.knows(key.id()));
+    }
+}

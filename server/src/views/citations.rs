@@ -1,0 +1,138 @@
+//! Who cites whom.
+
+use locidb::graph::normalise;
+use locidb::storage::{ChunkKey, DocumentKey};
+use locidb::{Cited, Error, Work};
+use serde::Serialize;
+
+use super::Reader;
+
+/// Works and documents that are cited together, or cite the same, that are told at most.
+const LISTED_MAX: usize = 20;
+
+/// What a document or work cites, who cites it, and what is near it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Network {
+    /// The work, where one is meant.
+    pub(crate) work: Option<Work>,
+    pub(crate) cites: Vec<Cited>,
+    pub(crate) cited_by: Vec<Cited>,
+    /// Works that are cited by the same documents.
+    pub(crate) co_cited: Vec<CoCited>,
+    /// Documents that cite the same works.
+    pub(crate) coupled: Vec<Coupled>,
+}
+
+/// A work that is cited together with another.
+#[derive(Debug, Serialize)]
+pub(crate) struct CoCited {
+    pub(crate) work: Work,
+    /// By so many documents.
+    pub(crate) count: usize,
+}
+
+/// A document that cites what another cites.
+#[derive(Debug, Serialize)]
+pub(crate) struct Coupled {
+    pub(crate) document: String,
+    /// So many works.
+    pub(crate) count: usize,
+}
+
+/// Which works are listed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Works<'w> {
+    pub(crate) author: Option<&'w str>,
+    pub(crate) year: Option<i32>,
+    /// Those alone whose document is not stored.
+    pub(crate) stubs: bool,
+    /// So many at most.
+    pub(crate) limit: usize,
+}
+
+impl Reader<'_> {
+    /// Who cites whom, of a document by its key or of a work by its DOI or title; `None` where there is neither. A
+    /// reader that is bound to a user is told the citations that its own documents make.
+    pub(crate) fn network(&self, of: &str) -> Result<Option<Network>, Error> {
+        let mut key: Option<DocumentKey> = of.parse().ok();
+        if let Some(asked) = &key
+            && self.find(asked)?.is_none()
+        {
+            key = None;
+        }
+        let cites = match &key {
+            Some(key) => self.view.citations_of(key)?,
+            None => None,
+        };
+        let work = self.view.find_work(of)?;
+        let mut cited_by = match &work {
+            Some(work) => self.view.cited_by(work.id)?,
+            None => Vec::new(),
+        };
+        if self.user().is_some() {
+            cited_by.retain(|cited| self.made(cited));
+            if cites.is_none() && cited_by.is_empty() {
+                return Ok(None);
+            }
+            return Ok(Some(Network {
+                work: None,
+                cites: cites.unwrap_or_default(),
+                cited_by,
+                co_cited: Vec::new(),
+                coupled: Vec::new(),
+            }));
+        }
+        if cites.is_none() && work.is_none() {
+            return Ok(None);
+        }
+        let mut co_cited = match &work {
+            Some(work) => self.view.co_cited(work.id)?,
+            None => Vec::new(),
+        };
+        co_cited.truncate(LISTED_MAX);
+        let mut coupled = match key.filter(|_| cites.is_some()) {
+            Some(key) => self.view.coupled(&key)?.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        coupled.truncate(LISTED_MAX);
+        let together = |(work, count)| CoCited { work, count };
+        let near = |(document, count)| Coupled { document, count };
+        Ok(Some(Network {
+            work,
+            cites: cites.unwrap_or_default(),
+            cited_by,
+            co_cited: co_cited.into_iter().map(together).collect(),
+            coupled: coupled.into_iter().map(near).collect(),
+        }))
+    }
+
+    /// Whether a document that this reader sees makes a citation.
+    fn made(&self, cited: &Cited) -> bool {
+        let chunk = cited.chunk.parse::<ChunkKey>();
+        chunk.is_ok_and(|chunk| self.sees(&chunk.document.user))
+    }
+
+    /// Cited works, those of most references first.
+    pub(crate) fn works(&self, asked: Works<'_>) -> Result<Vec<Work>, Error> {
+        let author = asked.author.map(normalise);
+        let wrote = |work: &Work| {
+            author.as_ref().is_none_or(|asked| {
+                let mut names = work.authors.iter().map(|name| normalise(name));
+                names.any(|name| name == *asked || has_words(&name, asked))
+            })
+        };
+        let mut works = self.view.works(|work| {
+            let is_year = asked.year.is_none_or(|year| work.year == Some(year));
+            is_year && (!asked.stubs || work.document.is_none()) && wrote(work)
+        })?;
+        works.sort_by(|a, b| b.references.cmp(&a.references).then(a.id.cmp(&b.id)));
+        works.truncate(asked.limit);
+        Ok(works)
+    }
+}
+
+/// Whether all words of `asked` are in `name`.
+fn has_words(name: &str, asked: &str) -> bool {
+    let mut words = asked.split(' ');
+    words.all(|word| name.split(' ').any(|of| of == word))
+}

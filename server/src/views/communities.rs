@@ -1,0 +1,105 @@
+//! Communities of concepts, and their types.
+
+use std::collections::BTreeMap;
+
+use locidb::graph::normalise;
+use locidb::{CommunityDigest, Error};
+use serde::Serialize;
+
+use super::Reader;
+
+/// A community with its digest as one text.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownCommunity {
+    #[serde(flatten)]
+    pub(crate) digest: CommunityDigest,
+    pub(crate) text: String,
+}
+
+/// Which communities there are.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// These.
+    Communities(Vec<ShownCommunity>),
+    /// Nothing was analysed.
+    NotAnalysed,
+    /// There is no such concept.
+    Unknown(String),
+    /// Their digests are not written.
+    NotWritten,
+}
+
+/// How many concepts are of a type.
+#[derive(Debug, Serialize)]
+pub(crate) struct TypeCount {
+    /// As types were consolidated.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) concepts: u64,
+    /// Of these by how documents write it.
+    pub(crate) written: BTreeMap<String, u64>,
+}
+
+impl Reader<'_> {
+    /// The communities of a level (else the coarsest), or those that a concept is in. A reader must see all of the
+    /// store: digests quote any document.
+    pub(crate) fn communities(
+        &self,
+        level: Option<usize>,
+        of: Option<&str>,
+    ) -> Result<Told, Error> {
+        let read = self.view.read();
+        let Some(known) = read.communities() else {
+            return Ok(Told::NotAnalysed);
+        };
+        let mut digests = Vec::new();
+        if let Some(name) = of {
+            let segments = read.graph_segments();
+            let Some(id) = read.graph(&segments).lookup(&normalise(name)) else {
+                return Ok(Told::Unknown(name.to_owned()));
+            };
+            for (level, community) in known.path(id) {
+                digests.extend(self.view.digest(level, community)?);
+            }
+        } else {
+            let coarsest = known.level_count().saturating_sub(1);
+            let level = level.unwrap_or(coarsest);
+            digests = self.view.digests(level)?;
+            if digests.is_empty() && known.count(level) > 0 {
+                return Ok(Told::NotWritten);
+            }
+        }
+        let shown = digests.into_iter().map(|digest| ShownCommunity {
+            text: digest.text(),
+            digest,
+        });
+        Ok(Told::Communities(shown.collect()))
+    }
+
+    /// How many concepts are of each type, the most frequent first.
+    pub(crate) fn types(&self) -> Result<Vec<TypeCount>, Error> {
+        let map = self.view.type_map()?.unwrap_or_default();
+        let segments = self.view.read().graph_segments();
+        let graph = self.view.read().graph(&segments);
+        let mut counts: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+        for id in graph.concept_ids() {
+            let Some(concept) = self.rows().concept(id)? else {
+                continue;
+            };
+            let told = map.of(&concept.kind).to_owned();
+            *counts
+                .entry(told)
+                .or_default()
+                .entry(concept.kind)
+                .or_default() += 1;
+        }
+        let count = |(kind, written): (String, BTreeMap<String, u64>)| TypeCount {
+            kind,
+            concepts: written.values().sum(),
+            written,
+        };
+        let mut counts: Vec<TypeCount> = counts.into_iter().map(count).collect();
+        counts.sort_by_key(|of| std::cmp::Reverse(of.concepts));
+        Ok(counts)
+    }
+}

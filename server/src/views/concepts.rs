@@ -1,0 +1,383 @@
+//! Concepts, and ways between them.
+
+use locidb::Error;
+use locidb::graph::paths::VISITED_MAX;
+use locidb::graph::{Along, Found, normalise, prerequisites, shortest_path};
+use locidb::query::cite::{chunk_key, cite};
+use locidb::storage::records::{ChunkRecord, ConceptRecord, DocumentRecord, Level};
+use locidb::storage::{ConceptId, DocumentId, DocumentKey, Ordinal, Table};
+use serde::Serialize;
+
+use super::{Reader, missing};
+use crate::output::shorten;
+
+/// Relations and chunks that are told at most.
+const LISTED_MAX: usize = 50;
+/// Mentions that are looked at at most for those that a bound reader sees.
+const LOOKED_AT_MAX: usize = 5_000;
+/// Members of a community that are told at most.
+const MEMBERS_MAX: usize = 10;
+/// Prerequisites that are followed at most.
+const PREREQUISITES_MAX: usize = 200;
+/// Characters of a chunk that are told.
+const TEXT_CHARS: usize = 200;
+
+/// A concept. What tells of other users' documents is absent for a reader that is bound to one.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownConcept {
+    pub(crate) name: String,
+    pub(crate) normalised: String,
+    /// Its type, as types were consolidated.
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    /// Its type, as documents write it.
+    pub(crate) type_written: String,
+    pub(crate) description: String,
+    pub(crate) synonyms: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mentions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) documents: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pagerank: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) degree: Option<usize>,
+    /// What is to be learnt first, in that order.
+    pub(crate) prerequisites: Vec<String>,
+    pub(crate) cycles: Vec<Vec<String>>,
+    pub(crate) communities: Vec<CommunityOf>,
+    /// Where it appears first.
+    pub(crate) first: Option<FirstPlace>,
+    pub(crate) relations: Vec<ShownRelation>,
+    /// Propositions that mention it.
+    pub(crate) supported_by: Vec<String>,
+    pub(crate) chunks: Vec<Mention>,
+}
+
+/// A community that a concept is in.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommunityOf {
+    pub(crate) level: usize,
+    pub(crate) id: u32,
+    pub(crate) size: usize,
+    pub(crate) members: Vec<String>,
+}
+
+/// Where a concept appears first.
+#[derive(Debug, Serialize)]
+pub(crate) struct FirstPlace {
+    pub(crate) document: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chunk: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<String>,
+}
+
+/// A relation of a concept.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownRelation {
+    pub(crate) source: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) target: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) weight: Option<f32>,
+}
+
+/// A chunk that mentions a concept.
+#[derive(Debug, Serialize)]
+pub(crate) struct Mention {
+    pub(crate) chunk: String,
+    pub(crate) label: String,
+    pub(crate) mentions: u32,
+    pub(crate) text: String,
+}
+
+/// A concept in a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct ConceptLine {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mentions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pagerank: Option<f32>,
+}
+
+/// The way from a concept to another.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownPath {
+    /// Names, from end to end.
+    pub(crate) path: Vec<String>,
+    /// What leads from each to the next.
+    pub(crate) relations: Vec<ShownRelation>,
+}
+
+/// What became of looking for a way.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// One was found.
+    Found(ShownPath),
+    /// There is no such concept.
+    Unknown(String),
+    /// None leads there.
+    Apart,
+    /// None was found among so many concepts.
+    Bounded(usize),
+}
+
+impl Reader<'_> {
+    /// Whether the reader sees everything.
+    fn sees_all(&self) -> bool {
+        self.user().is_none()
+    }
+
+    fn record(&self, id: ConceptId) -> Result<ConceptRecord, Error> {
+        let found = self.rows().concept(id)?;
+        found.ok_or_else(|| missing(Table::Concepts, format!("{}", id.0)))
+    }
+
+    fn names(&self, ids: &[ConceptId]) -> Result<Vec<String>, Error> {
+        ids.iter().map(|&id| Ok(self.record(id)?.name)).collect()
+    }
+
+    /// What is known of a concept. One that no document of a bound reader speaks of is not there for it.
+    pub(crate) fn concept(&self, asked: &str) -> Result<Option<ShownConcept>, Error> {
+        let read = self.view.read();
+        let segments = read.graph_segments();
+        let graph = read.graph(&segments);
+        let found = graph.lookup(&normalise(asked));
+        let Some(id) = found.filter(|id| graph.is_visible(*id)) else {
+            return Ok(None);
+        };
+        let (chunks, supported_by) = self.mentions(graph.chunks(id))?;
+        if !self.sees_all() && chunks.is_empty() {
+            return Ok(None);
+        }
+        let concept = self.record(id)?;
+        let whole = self.sees_all();
+        let before = prerequisites(graph, id, PREREQUISITES_MAX);
+        let cycles = before.cycles.iter().map(|cycle| self.names(cycle));
+        let types = self.view.type_map()?.unwrap_or_default();
+        Ok(Some(ShownConcept {
+            kind: types.of(&concept.kind).to_owned(),
+            mentions: whole.then_some(concept.mention_count),
+            documents: whole.then_some(concept.document_count),
+            pagerank: whole.then(|| graph.rank(id)),
+            degree: whole.then(|| graph.neighbours(id).len()),
+            prerequisites: self.names(&before.order)?,
+            cycles: cycles.collect::<Result<_, _>>()?,
+            communities: self.communities_of(id)?,
+            first: self.first(&concept, id)?,
+            relations: self.relations(graph.edges(id), id)?,
+            supported_by,
+            chunks,
+            // The words of some document, which may be another user's.
+            description: if whole {
+                concept.description
+            } else {
+                String::new()
+            },
+            name: concept.name,
+            normalised: concept.normalised,
+            type_written: concept.kind,
+            synonyms: concept.synonyms,
+        }))
+    }
+
+    /// Chunks that mention a concept, and those of them that are propositions.
+    fn mentions(
+        &self,
+        places: impl Iterator<Item = (Ordinal, u32)>,
+    ) -> Result<(Vec<Mention>, Vec<String>), Error> {
+        let (mut chunks, mut supported_by) = (Vec::new(), Vec::new());
+        for (ordinal, mentions) in places.take(LOOKED_AT_MAX) {
+            if chunks.len() == LISTED_MAX {
+                break;
+            }
+            let Some((document, chunk)) = self.chunk_at(ordinal)? else {
+                continue;
+            };
+            let key = chunk_key(&document, chunk.suffix).to_string();
+            if chunk.level == Level::Proposition {
+                supported_by.push(key.clone());
+            }
+            chunks.push(Mention {
+                chunk: key,
+                label: cite(&document, &chunk).label,
+                mentions,
+                text: shorten(&chunk.text, TEXT_CHARS),
+            });
+        }
+        Ok((chunks, supported_by))
+    }
+
+    /// A chunk and its document, where it is there for this reader.
+    fn chunk_at(&self, ordinal: Ordinal) -> Result<Option<(DocumentRecord, ChunkRecord)>, Error> {
+        let gone = || missing(Table::Chunks, format!("of ordinal {}", ordinal.0));
+        let place = self.view.snapshot().place(ordinal).ok_or_else(gone)?;
+        let Some(document) = self.document(place.document)? else {
+            return Ok(None);
+        };
+        let chunk = self.rows().chunk(place.document, place.index)?;
+        Ok(Some((document, chunk.ok_or_else(gone)?)))
+    }
+
+    fn relations(
+        &self,
+        mut edges: Vec<locidb::graph::ViewEdge<'_>>,
+        id: ConceptId,
+    ) -> Result<Vec<ShownRelation>, Error> {
+        edges.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.other.cmp(&b.other)));
+        edges.truncate(LISTED_MAX);
+        let shown = edges.iter().map(|edge| {
+            let (source, target) = match edge.outgoing {
+                true => (id, edge.other),
+                false => (edge.other, id),
+            };
+            Ok(ShownRelation {
+                source: self.record(source)?.name,
+                kind: edge.kind.to_owned(),
+                target: self.record(target)?.name,
+                weight: self.sees_all().then_some(edge.weight),
+            })
+        });
+        shown.collect()
+    }
+
+    fn communities_of(&self, id: ConceptId) -> Result<Vec<CommunityOf>, Error> {
+        let read = self.view.read();
+        let Some(known) = read.communities().filter(|_| self.sees_all()) else {
+            return Ok(Vec::new());
+        };
+        let segments = read.graph_segments();
+        let graph = read.graph(&segments);
+        let path = known.path(id).into_iter();
+        let told = path.map(|(level, community)| {
+            let members = known.members(level, community);
+            let size = members.len();
+            let others = members.filter(|&other| other != id && graph.is_visible(other));
+            let others: Vec<ConceptId> = others.take(MEMBERS_MAX).collect();
+            Ok(CommunityOf {
+                level,
+                id: community,
+                size,
+                members: self.names(&others)?,
+            })
+        });
+        told.collect()
+    }
+
+    /// The place where a concept appears first: in the document that came first, its first chunk.
+    fn first(&self, concept: &ConceptRecord, id: ConceptId) -> Result<Option<FirstPlace>, Error> {
+        let Some(document) = concept.first_document.map(DocumentId) else {
+            return Ok(None);
+        };
+        let Some(record) = self.document(document)? else {
+            return Ok(None);
+        };
+        let mut place: Option<u32> = None;
+        for (said, of) in self.rows().concept_contributions(document)? {
+            if self.rows().resolve(said, Some(document))?.concept == id {
+                let places = of.mentions.iter().map(|mention| mention.0);
+                place = places.chain(place).min();
+            }
+        }
+        let key = DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])?;
+        let chunk = match place {
+            Some(place) => {
+                let chunk = self.rows().chunk(document, place)?;
+                Some(chunk.ok_or_else(|| missing(Table::Chunks, format!("{key}, {place}")))?)
+            }
+            None => None,
+        };
+        let printed = |chunk: &ChunkRecord| chunk_key(&record, chunk.suffix).to_string();
+        Ok(Some(FirstPlace {
+            document: key.to_string(),
+            chunk: chunk.as_ref().map(printed),
+            label: chunk.as_ref().map(|chunk| cite(&record, chunk).label),
+        }))
+    }
+
+    /// The concepts of highest PageRank whose normalised names begin with what `prefix` normalises to.
+    pub(crate) fn concepts(&self, prefix: &str, limit: usize) -> Result<Vec<ConceptLine>, Error> {
+        let read = self.view.read();
+        let segments = read.graph_segments();
+        let graph = read.graph(&segments);
+        let prefix = normalise(prefix);
+        let types = self.view.type_map()?.unwrap_or_default();
+        let mut ids: Vec<ConceptId> = graph.concept_ids().into_iter().collect();
+        graph.sort_by_rank(&mut ids);
+        let mut found = Vec::new();
+        for id in ids {
+            if found.len() == limit {
+                break;
+            }
+            let concept = self.record(id)?;
+            if !concept.normalised.starts_with(&prefix) || !self.speaks_of(graph.chunks(id))? {
+                continue;
+            }
+            found.push(ConceptLine {
+                kind: types.of(&concept.kind).to_owned(),
+                name: concept.name,
+                mentions: self.sees_all().then_some(concept.mention_count),
+                pagerank: self.sees_all().then(|| graph.rank(id)),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Whether one of these chunks is there for this reader.
+    fn speaks_of(&self, places: impl Iterator<Item = (Ordinal, u32)>) -> Result<bool, Error> {
+        if self.sees_all() {
+            return Ok(true);
+        }
+        for (ordinal, _) in places.take(LOOKED_AT_MAX) {
+            if self.chunk_at(ordinal)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The shortest way from a concept to another, over relations of these types, or of all.
+    pub(crate) fn path(&self, from: &str, to: &str, kinds: &[String]) -> Result<Way, Error> {
+        let segments = self.view.read().graph_segments();
+        let graph = self.view.read().graph(&segments);
+        let mut ends = Vec::new();
+        for asked in [from, to] {
+            match graph.lookup(&normalise(asked)) {
+                Some(id) => ends.push(id),
+                None => return Ok(Way::Unknown(asked.to_owned())),
+            }
+        }
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        let along = Along {
+            kinds: &kinds,
+            ..Along::default()
+        };
+        let path = match shortest_path(graph, ends[0], ends[1], along, VISITED_MAX) {
+            Found::Path(path) => path,
+            Found::Apart => return Ok(Way::Apart),
+            Found::Bounded => return Ok(Way::Bounded(VISITED_MAX)),
+        };
+        let steps = path.concepts.windows(2).zip(&path.edges);
+        let relations = steps.map(|(ends, edge)| {
+            let (source, target) = match edge.outgoing {
+                true => (ends[0], ends[1]),
+                false => (ends[1], ends[0]),
+            };
+            Ok(ShownRelation {
+                source: self.record(source)?.name,
+                kind: edge.kind.to_owned(),
+                target: self.record(target)?.name,
+                weight: None,
+            })
+        });
+        Ok(Way::Found(ShownPath {
+            relations: relations.collect::<Result<_, Error>>()?,
+            path: self.names(&path.concepts)?,
+        }))
+    }
+}

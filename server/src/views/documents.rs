@@ -1,0 +1,297 @@
+//! Documents and chunks.
+
+use std::ops::ControlFlow;
+
+use locidb::Error;
+use locidb::query::cite::{Citation, chunk_key, cite};
+use locidb::storage::keys::after_prefix;
+use locidb::storage::records::{ChunkRecord, ChunkType, DocumentRecord, FileType, Level};
+use locidb::storage::{ChunkKey, DocumentId, DocumentKey, Table};
+use serde::Serialize;
+
+use super::{Reader, missing};
+
+/// A page of documents.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct DocumentPage {
+    /// By key.
+    pub(crate) documents: Vec<DocumentLine>,
+    /// What to ask for the next page after; none at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+/// A document in a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct DocumentLine {
+    /// Its public key.
+    pub(crate) document: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    pub(crate) file_type: FileType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) filename: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) authors: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) year: Option<i32>,
+    /// How many chunks it has.
+    pub(crate) chunks: u32,
+    /// Milliseconds since 1970.
+    pub(crate) ingested_at_ms: u64,
+}
+
+/// A document with its outline.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownDocument {
+    pub(crate) document: DocumentRecord,
+    pub(crate) chunks: Vec<ListedChunk>,
+    /// Names of the pictures and other files within it.
+    pub(crate) assets: Vec<String>,
+    /// Its chunks with their texts, for those who print them.
+    #[serde(skip)]
+    pub(crate) records: Vec<ChunkRecord>,
+}
+
+/// A chunk of a document, without its text.
+#[derive(Debug, Serialize)]
+pub(crate) struct ListedChunk {
+    pub(crate) chunk: String,
+    /// Place of its parent among the chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<u32>,
+    pub(crate) level: Level,
+    pub(crate) chunk_type: ChunkType,
+    pub(crate) tokens: u32,
+    pub(crate) citation: Citation,
+}
+
+/// A chunk and what stands around it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownChunk {
+    pub(crate) chunk: String,
+    pub(crate) document: String,
+    pub(crate) parent: Option<String>,
+    /// The chunks of its level before and after it in the document.
+    pub(crate) previous: Option<String>,
+    pub(crate) next: Option<String>,
+    pub(crate) citation: Citation,
+    pub(crate) record: ChunkRecord,
+    /// Chunks of its level before it, the farthest first, where they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) before: Vec<NearChunk>,
+    /// Those after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) after: Vec<NearChunk>,
+}
+
+/// A chunk beside another.
+#[derive(Debug, Serialize)]
+pub(crate) struct NearChunk {
+    pub(crate) chunk: String,
+    pub(crate) label: String,
+    pub(crate) text: String,
+}
+
+/// Which documents are listed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Listed<'l> {
+    /// Of this collection alone.
+    pub(crate) collection: Option<&'l str>,
+    /// Of this user alone.
+    pub(crate) user: Option<&'l str>,
+    /// Those after this one, as [`DocumentPage::next`] told.
+    pub(crate) after: Option<&'l str>,
+    /// So many at most.
+    pub(crate) limit: usize,
+}
+
+impl Reader<'_> {
+    /// A page of documents by key. Costs a read for each that is told, and a look at the keys between them.
+    pub(crate) fn documents(&self, listed: Listed<'_>) -> Result<DocumentPage, Error> {
+        let user = self.user().or(listed.user);
+        // All keys of a user stand together.
+        let prefix = user.filter(|user| !user.is_empty());
+        let prefix = prefix.map(|user| format!("{user}::")).unwrap_or_default();
+        let from = listed.after.unwrap_or_default().max(&prefix[..]);
+        let to = after_prefix(prefix.as_bytes()).filter(|_| !prefix.is_empty());
+        let (mut found, mut more) = (Vec::new(), false);
+        let mut visit = |row: &[u8], _: &[u8]| {
+            let key = std::str::from_utf8(row).ok();
+            let Some(key) = key.and_then(|key| key.parse::<DocumentKey>().ok()) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let is_after = listed.after.is_none_or(|after| row > after.as_bytes());
+            let is_of = |asked: Option<&str>, is: &str| asked.is_none_or(|asked| asked == is);
+            if !is_after || !is_of(user, &key.user) || !is_of(listed.collection, &key.collection) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if found.len() == listed.limit {
+                more = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            found.push(key);
+            Ok(ControlFlow::Continue(()))
+        };
+        let table = Table::DocumentKeys;
+        self.rows()
+            .scan(table, from.as_bytes(), to.as_deref(), &mut visit)?;
+        let next = found.last().filter(|_| more).map(ToString::to_string);
+        let lines = found.iter().map(|key| self.line(key));
+        Ok(DocumentPage {
+            documents: lines.collect::<Result<_, _>>()?,
+            next,
+        })
+    }
+
+    fn line(&self, key: &DocumentKey) -> Result<DocumentLine, Error> {
+        let printed = key.to_string();
+        let gone = || missing(Table::Documents, printed.clone());
+        let id = self.rows().document_id(key)?.ok_or_else(gone)?;
+        let record = self.rows().document(id)?.ok_or_else(gone)?;
+        Ok(DocumentLine {
+            document: printed,
+            title: record.title,
+            file_type: record.file_type,
+            filename: record.filename,
+            authors: record.authors,
+            year: record.year,
+            chunks: record.chunk_count,
+            ingested_at_ms: record.ingested_at_ms,
+        })
+    }
+
+    /// The number and record of a document, where it is there for this reader.
+    pub(crate) fn find(
+        &self,
+        key: &DocumentKey,
+    ) -> Result<Option<(DocumentId, DocumentRecord)>, Error> {
+        let Some(id) = self.rows().document_id(key)? else {
+            return Ok(None);
+        };
+        Ok(self.document(id)?.map(|document| (id, document)))
+    }
+
+    /// How many documents and chunks there are for a reader that is bound to a user.
+    pub(crate) fn count(&self) -> Result<(u64, u64), Error> {
+        let (mut documents, mut chunks, mut after) = (0, 0, None);
+        loop {
+            let page = self.documents(Listed {
+                after: after.as_deref(),
+                limit: 1_000,
+                ..Listed::default()
+            })?;
+            documents += page.documents.len() as u64;
+            chunks += page
+                .documents
+                .iter()
+                .map(|of| u64::from(of.chunks))
+                .sum::<u64>();
+            after = page.next;
+            if after.is_none() {
+                return Ok((documents, chunks));
+            }
+        }
+    }
+
+    /// A document with its outline.
+    pub(crate) fn show_document(&self, key: &DocumentKey) -> Result<Option<ShownDocument>, Error> {
+        let Some((id, document)) = self.find(key)? else {
+            return Ok(None);
+        };
+        let records = self.rows().chunks(id)?;
+        let listed = |chunk: &ChunkRecord| ListedChunk {
+            chunk: chunk_key(&document, chunk.suffix).to_string(),
+            parent: chunk.parent,
+            level: chunk.level,
+            chunk_type: chunk.chunk_type,
+            tokens: chunk.token_count,
+            citation: cite(&document, chunk),
+        };
+        Ok(Some(ShownDocument {
+            chunks: records.iter().map(listed).collect(),
+            assets: self.rows().asset_names(id)?,
+            document,
+            records,
+        }))
+    }
+
+    /// A chunk with up to `context` chunks of its level to each side.
+    pub(crate) fn show_chunk(
+        &self,
+        key: &ChunkKey,
+        context: usize,
+    ) -> Result<Option<ShownChunk>, Error> {
+        let rows = self.rows();
+        let Some((id, place)) = rows.find_chunk(key)? else {
+            return Ok(None);
+        };
+        let Some(document) = self.document(id)? else {
+            return Ok(None);
+        };
+        let chunks = rows.chunks(id)?;
+        let gone = || missing(Table::Chunks, format!("{key}"));
+        let (before, rest) = chunks.split_at_checked(place as usize).ok_or_else(gone)?;
+        let (chunk, after) = rest.split_first().ok_or_else(gone)?;
+        let key = |other: &ChunkRecord| chunk_key(&document, other.suffix).to_string();
+        let is_near = |other: &&ChunkRecord| other.level == chunk.level;
+        let near = |other: &ChunkRecord| NearChunk {
+            chunk: key(other),
+            label: cite(&document, other).label,
+            text: other.text.clone(),
+        };
+        let mut earlier: Vec<NearChunk> = before
+            .iter()
+            .rev()
+            .filter(is_near)
+            .take(context)
+            .map(near)
+            .collect();
+        earlier.reverse();
+        let parent = chunk.parent.and_then(|place| chunks.get(place as usize));
+        Ok(Some(ShownChunk {
+            chunk: key(chunk),
+            document: chunk_key(&document, 0).document.to_string(),
+            parent: parent.map(key),
+            previous: before.iter().rev().find(is_near).map(key),
+            next: after.iter().find(is_near).map(key),
+            citation: cite(&document, chunk),
+            before: earlier,
+            after: after
+                .iter()
+                .filter(is_near)
+                .take(context)
+                .map(near)
+                .collect(),
+            record: chunk.clone(),
+        }))
+    }
+
+    /// The file that a document was read from.
+    pub(crate) fn original(&self, key: &DocumentKey) -> Result<Option<Vec<u8>>, Error> {
+        match self.find(key)? {
+            Some((id, _)) => Ok(self.rows().original(id)?),
+            None => Ok(None),
+        }
+    }
+
+    /// The text that character positions of citations refer to.
+    pub(crate) fn text(&self, key: &DocumentKey) -> Result<Option<String>, Error> {
+        let Some((id, _)) = self.find(key)? else {
+            return Ok(None);
+        };
+        if let Some(text) = self.rows().text(id)? {
+            return Ok(Some(text));
+        }
+        let original = self.rows().original(id)?;
+        Ok(original.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// A picture or other file within a document.
+    pub(crate) fn asset(&self, key: &DocumentKey, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        match self.find(key)? {
+            Some((id, _)) => Ok(self.rows().asset(id, name)?),
+            None => Ok(None),
+        }
+    }
+}

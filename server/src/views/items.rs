@@ -1,0 +1,123 @@
+//! Learning items.
+
+use std::ops::ControlFlow;
+
+use locidb::Error;
+use locidb::query::cite::chunk_key;
+use locidb::storage::records::{Difficulty, ItemRecord, ItemType, ReviewState};
+use locidb::storage::{ConceptId, DocumentId, DocumentKey, ItemId, Table, keys, rows};
+use serde::Serialize;
+
+use super::Reader;
+
+/// A page of learning items.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct ItemPage {
+    /// The oldest first.
+    pub(crate) items: Vec<ShownItem>,
+    /// What to ask for the next page after; none at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<u64>,
+}
+
+/// A learning item.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownItem {
+    pub(crate) id: u64,
+    #[serde(rename = "type")]
+    pub(crate) kind: ItemType,
+    pub(crate) front: String,
+    pub(crate) back: String,
+    pub(crate) options: Vec<String>,
+    pub(crate) difficulty: Difficulty,
+    /// The chunk that it is about, while that is stored.
+    pub(crate) chunk: Option<String>,
+    pub(crate) concept: Option<String>,
+    pub(crate) owner: String,
+    pub(crate) merged_into: Option<u64>,
+    pub(crate) review: Option<ReviewState>,
+}
+
+/// Which items are listed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Items<'i> {
+    /// Of this owner alone.
+    pub(crate) owner: Option<&'i str>,
+    /// About this document alone.
+    pub(crate) document: Option<&'i DocumentKey>,
+    /// Those alone that are due then, in milliseconds since 1970; those never reviewed are.
+    pub(crate) due_ms: Option<u64>,
+    /// Those after this one.
+    pub(crate) after: Option<u64>,
+    /// So many at most.
+    pub(crate) limit: usize,
+}
+
+impl Reader<'_> {
+    /// A page of items. Costs a look at every item up to the end of the page. A reader that is bound to a user sees
+    /// those of its own.
+    pub(crate) fn items(&self, asked: Items<'_>) -> Result<ItemPage, Error> {
+        let owner = self.user().or(asked.owner);
+        let document = match asked.document {
+            Some(key) => match self.find(key)? {
+                Some((id, _)) => Some(id.0),
+                None => return Ok(ItemPage::default()),
+            },
+            None => None,
+        };
+        let (mut found, mut more) = (Vec::new(), false);
+        let from = asked.after.map_or(0, |after| after.saturating_add(1));
+        let from = keys::item(ItemId(from));
+        self.rows()
+            .scan(Table::Items, &from, None, &mut |key, payload| {
+                let item: ItemRecord = rows::decode(Table::Items, key, payload)?;
+                let is_due = asked
+                    .due_ms
+                    .is_none_or(|due| item.review.as_ref().is_none_or(|of| of.due_ms <= due));
+                let is_of = document.is_none_or(|id| item.chunk.is_some_and(|chunk| chunk.0 == id));
+                if !is_due || !is_of || owner.is_some_and(|owner| owner != item.owner) {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                if found.len() == asked.limit {
+                    more = true;
+                    return Ok(ControlFlow::Break(()));
+                }
+                found.push((keys::u64_at(key, 0).unwrap_or_default(), item));
+                Ok(ControlFlow::Continue(()))
+            })?;
+        let next = found.last().filter(|_| more).map(|(id, _)| *id);
+        let items = found.into_iter().map(|(id, item)| self.shown(id, item));
+        Ok(ItemPage {
+            items: items.collect::<Result<_, _>>()?,
+            next,
+        })
+    }
+
+    fn shown(&self, id: u64, item: ItemRecord) -> Result<ShownItem, Error> {
+        let chunk = match item.chunk {
+            Some((document, suffix)) => {
+                let record = self.rows().document(DocumentId(document))?;
+                let record = record.filter(|record| self.sees(&record.user));
+                record.map(|record| chunk_key(&record, suffix).to_string())
+            }
+            None => None,
+        };
+        let concept = match item.concept {
+            Some(id) => self.rows().concept(ConceptId(id))?.map(|of| of.name),
+            None => None,
+        };
+        Ok(ShownItem {
+            id,
+            kind: item.kind,
+            front: item.front,
+            back: item.back,
+            options: item.options,
+            difficulty: item.difficulty,
+            chunk,
+            concept,
+            owner: item.owner,
+            merged_into: item.merged_into,
+            review: item.review,
+        })
+    }
+}

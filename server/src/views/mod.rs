@@ -1,0 +1,64 @@
+//! What a store is looked at through: documents, chunks, concepts, citations, as they are printed and sent.
+//!
+//! Each view is a function from one committed state to plain values that become JSON. The command line, the wire, HTTP
+//! and MCP all tell these, so that they agree. Whatever a view tells is seen by [`Reader`] first: to a reader that is
+//! bound to a user, other users' documents are as if they were not there.
+//!
+//! Start reading at [`Reader`], then at the module of what is looked at.
+
+pub(crate) mod citations;
+pub(crate) mod communities;
+pub(crate) mod concepts;
+pub(crate) mod documents;
+pub(crate) mod items;
+
+use locidb::storage::records::DocumentRecord;
+use locidb::storage::{DocumentId, Rows, StoreError, Table};
+use locidb::{Error, View};
+
+/// A committed state, as one reader may see it.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'v> {
+    view: &'v View,
+    /// The user whose documents alone are there; `None` for all.
+    user: Option<&'v str>,
+}
+
+impl<'v> Reader<'v> {
+    /// One who sees everything.
+    pub(crate) fn of_all(view: &'v View) -> Reader<'v> {
+        Reader { view, user: None }
+    }
+
+    /// One who sees the documents of `user` alone, where that is given.
+    pub(crate) fn of(view: &'v View, user: Option<&'v str>) -> Reader<'v> {
+        Reader { view, user }
+    }
+
+    /// The user that the reader is bound to.
+    pub(crate) fn user(&self) -> Option<&'v str> {
+        self.user
+    }
+
+    fn rows(&self) -> &'v dyn Rows {
+        self.view.snapshot().rows()
+    }
+
+    /// Whether the documents of `user` are there for this reader.
+    pub(crate) fn sees(&self, user: &str) -> bool {
+        self.user.is_none_or(|own| own == user)
+    }
+
+    /// A document that must be there, and is seen or not.
+    fn document(&self, id: DocumentId) -> Result<Option<DocumentRecord>, Error> {
+        let found = self.rows().document(id)?;
+        let document = found.ok_or_else(|| missing(Table::Documents, format!("{}", id.0)))?;
+        Ok(Some(document).filter(|document| self.sees(&document.user)))
+    }
+}
+
+/// A row that something else promises, and that is not there.
+fn missing(table: Table, key: String) -> Error {
+    let table = table.name();
+    StoreError::MissingRow { table, key }.into()
+}

@@ -1,0 +1,526 @@
+//! The server end to end: the real binary, called by the real client over real connections.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{db_path, json};
+use loci_client::call::{AddKey, Change, GetDocument, GetOriginal, GetText, ListDocuments, Role};
+use loci_client::{Address, Client, ClientError, ClientOptions, Code};
+use locidb::storage::DocumentKey;
+use locidb::storage::records::{ChunkRecord, DocumentRecord};
+use locidb::{Database, NewChunk, NewDocument, SearchRequest, Strategy};
+use serde_json::Value;
+
+/// A server that is killed when it goes.
+struct Served {
+    child: Child,
+    address: SocketAddr,
+    /// Keys that it told, by store.
+    keys: Vec<(String, String)>,
+}
+
+impl Served {
+    /// Starts `loci serve` with these arguments, and waits until it listens.
+    fn start(args: &[&str]) -> Served {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_loci"))
+            .args(["serve", "--json"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut keys = Vec::new();
+        let address = loop {
+            let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            match line["listening"].as_str() {
+                Some(address) => break address.parse().unwrap(),
+                None => {
+                    let text = |name: &str| line[name].as_str().unwrap().to_owned();
+                    keys.push((text("store"), text("key")));
+                }
+            }
+        };
+        Served {
+            child,
+            address,
+            keys,
+        }
+    }
+
+    /// A server of one store in `folder`, on any port.
+    fn of(folder: &Path) -> Served {
+        Self::start(&["--db", &db_path(folder), "--listen", "127.0.0.1:0"])
+    }
+
+    fn client(&self, key: &str) -> Result<Client, ClientError> {
+        Client::connect(&format!("loci://{key}@{}", self.address))
+    }
+
+    fn admin(&self) -> Client {
+        self.client(&self.keys[0].1).unwrap()
+    }
+
+    /// A client with a key that the admin hands out.
+    fn with_key(&self, role: Role, user: Option<&str>) -> (Client, String) {
+        let made = self.admin().call(&AddKey {
+            role,
+            user: user.map(str::to_owned),
+            note: "test".into(),
+        });
+        let key = made.unwrap().0["key"].as_str().unwrap().to_owned();
+        (self.client(&key).unwrap(), key)
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn document(user: &str, key: &str, text: &str) -> NewDocument {
+    let record = ChunkRecord {
+        text: text.into(),
+        ..ChunkRecord::default()
+    };
+    NewDocument {
+        record: DocumentRecord {
+            user: user.into(),
+            key: key.into(),
+            ..DocumentRecord::default()
+        },
+        original: text.into(),
+        chunks: vec![NewChunk {
+            record,
+            vector: None,
+        }],
+        ..NewDocument::default()
+    }
+}
+
+fn put(document: NewDocument) -> Change {
+    Change::PutDocument(Box::new(document))
+}
+
+fn by_words(question: &str) -> SearchRequest {
+    SearchRequest {
+        strategy: Strategy::Text,
+        ..SearchRequest::new(question)
+    }
+}
+
+fn code(result: Result<impl std::fmt::Debug, ClientError>) -> Code {
+    let error = result.unwrap_err();
+    error.code().unwrap_or_else(|| panic!("{error}"))
+}
+
+#[test]
+fn a_program_moves_from_a_store_of_its_own_to_a_server_by_one_line() {
+    // The same words over both handles: only how they are opened differs.
+    macro_rules! program {
+        ($database:expr) => {{
+            let database = $database;
+            database
+                .write(|tx| {
+                    tx.put_document(document("", "heron.txt", "A heron waits in shallow water."))?;
+                    tx.put_document(document("", "otter.txt", "An otter sleeps on its back."))?;
+                    tx.delete_document(&DocumentKey::new("", "", "otter.txt").unwrap())
+                })
+                .unwrap();
+            let key = DocumentKey::new("", "", "heron.txt").unwrap();
+            database
+                .write(move |tx| tx.patch_document(&key, |record| record.year = Some(1998)))
+                .unwrap();
+            let mut request = by_words("heron");
+            request.explain = true;
+            request.filter = Some("year = 1998".parse().unwrap());
+            let answer = database.search(&request).unwrap();
+            let asked = database.ask(&by_words("What waits in water?")).unwrap();
+            (answer.hits, asked.answer, database.settings().unwrap())
+        }};
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let remote = program!(served.admin());
+    let own = tempfile::tempdir().unwrap();
+    let embedded = program!(Database::open(own.path()).unwrap());
+    assert_eq!(remote.0.len(), 1);
+    assert_eq!(remote, embedded);
+}
+
+#[test]
+fn what_a_writer_does_is_there_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let client = served.admin();
+    let failed = client.write(|tx| {
+        tx.put_document(document("", "a", "heron"))?;
+        assert!(
+            tx.document_id(&"a".parse().unwrap())?.is_some(),
+            "it sees its own changes"
+        );
+        Err::<(), _>(ClientError::Caller("on second thoughts".into()))
+    });
+    assert!(failed.unwrap_err().to_string().contains("second thoughts"));
+    let broken = document("", "", "no key");
+    let all = vec![put(document("", "b", "heron")), put(broken)];
+    assert_eq!(code(client.apply(all)), Code::Invalid);
+    // A step that fails ends its transaction, also when its error is passed over.
+    let passed = client.write(|tx| {
+        tx.put_document(document("", "c", "heron"))?;
+        let _ = tx.put_document(document("", "", "no key"));
+        Ok(())
+    });
+    assert_eq!(code(passed), Code::Conflict);
+    assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 0);
+    let large = "heron ".repeat(100_000);
+    client
+        .write(|tx| tx.put_document(document("", "large", &large)))
+        .unwrap();
+    assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
+}
+
+#[test]
+fn a_wrong_key_and_a_store_that_there_is_not_look_alike() {
+    let root = tempfile::tempdir().unwrap();
+    for name in ["one", "two"] {
+        let path = root.path().join(name);
+        json(
+            0,
+            &[
+                "config",
+                "--db",
+                path.to_str().unwrap(),
+                "set",
+                "language",
+                "en",
+            ],
+        );
+    }
+    let served = Served::start(&[
+        "--root",
+        root.path().to_str().unwrap(),
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    assert_eq!(served.keys.len(), 2, "a store without keys gets one");
+    let (name, key) = &served.keys[0];
+    let client = served.client(key).unwrap();
+    assert_eq!(&client.session().unwrap().store, name);
+    let other = &served.keys[1].0;
+    // The same id with another secret.
+    let (id, secret) = key.rsplit_once('_').unwrap();
+    let first = if secret.starts_with('A') { 'B' } else { 'A' };
+    let wrong = format!("{id}_{first}{}", &secret[1..]);
+    let tries = [
+        format!("loci://{key}@{}/{other}", served.address),
+        format!("loci://{key}@{}/three", served.address),
+        format!("loci://{wrong}@{}", served.address),
+        format!(
+            "loci://loci_0000000000000000_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA@{}",
+            served.address
+        ),
+        format!("loci://{}", served.address),
+        format!("loci://nonsense@{}", served.address),
+    ];
+    let mut told: Vec<String> = Vec::new();
+    for address in tries {
+        let error = Client::connect(&address).unwrap_err();
+        assert_eq!(error.code(), Some(Code::Unauthorized));
+        told.push(error.to_string());
+    }
+    told.dedup();
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
+#[test]
+fn a_key_allows_what_its_role_says_until_it_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let (reader, key) = served.with_key(Role::Read, None);
+    let (writer, _) = served.with_key(Role::Write, None);
+    writer.apply(vec![put(document("", "a", "heron"))]).unwrap();
+    assert_eq!(reader.search(&by_words("heron")).unwrap().hits.len(), 1);
+    assert_eq!(
+        code(reader.apply(vec![put(document("", "b", "heron"))])),
+        Code::Forbidden
+    );
+    assert_eq!(
+        code(reader.write(|tx| tx.put_document(document("", "b", "heron")))),
+        Code::Forbidden
+    );
+    assert_eq!(code(writer.set("hops", "3")), Code::Forbidden);
+    assert_eq!(
+        code(writer.apply(vec![Change::Set("hops".into(), "3".into())])),
+        Code::Forbidden
+    );
+    served.admin().set("hops", "3").unwrap();
+    assert_eq!(reader.settings().unwrap().hops, 3);
+    let id = key.split('_').nth(1).unwrap();
+    // From the command line, beside the running server.
+    json(0, &["key", "revoke", "--db", &db_path(folder.path()), id]);
+    let until = Instant::now() + Duration::from_secs(10);
+    while reader.search(&by_words("heron")).is_ok() {
+        assert!(Instant::now() < until, "the key is still good");
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(code(served.client(&key)), Code::Unauthorized);
+    assert_eq!(
+        served
+            .admin()
+            .search(&by_words("heron"))
+            .unwrap()
+            .hits
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn a_key_that_is_bound_to_a_user_sees_and_changes_that_users_documents_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let admin = served.admin();
+    let (one, _) = served.with_key(Role::Write, Some("one"));
+    admin
+        .apply(vec![
+            put(document("one", "a", "A heron of mine.")),
+            put(document("two", "b", "A heron of somebody else.")),
+        ])
+        .unwrap();
+    for strategy in [
+        Strategy::Auto,
+        Strategy::Hybrid,
+        Strategy::Text,
+        Strategy::Staged,
+        Strategy::Graph,
+    ] {
+        let request = SearchRequest {
+            strategy,
+            explain: true,
+            ..SearchRequest::new("heron")
+        };
+        let Ok(answer) = one.search(&request) else {
+            continue;
+        };
+        assert!(
+            answer.hits.iter().all(|hit| hit.document == "one::::a"),
+            "{strategy:?}"
+        );
+        assert_eq!(answer.explain, None);
+    }
+    let request = SearchRequest {
+        filter: Some("user_id = two or year = 7".parse().unwrap()),
+        ..by_words("heron")
+    };
+    assert_eq!(one.search(&request).unwrap().hits.len(), 0);
+    let listed = |user: Option<&str>| {
+        let user = user.map(str::to_owned);
+        let page = one.call(&ListDocuments {
+            collection: None,
+            user,
+            after: None,
+            limit: 10,
+        });
+        page.unwrap().0["documents"].clone()
+    };
+    assert_eq!(listed(None), listed(Some("two")));
+    assert_eq!(listed(None).as_array().unwrap().len(), 1);
+    assert_eq!(one.stats().unwrap()["documents"], 1);
+    let foreign: DocumentKey = "two::::b".parse().unwrap();
+    assert_eq!(
+        code(one.call(&GetDocument {
+            key: foreign.clone()
+        })),
+        Code::NotFound
+    );
+    assert_eq!(
+        code(one.call(&GetOriginal {
+            key: foreign.clone()
+        })),
+        Code::NotFound
+    );
+    assert!(!one.write(|tx| tx.delete_document(&foreign)).unwrap());
+    assert_eq!(one.write(|tx| tx.document(&foreign)).unwrap(), None);
+    assert_eq!(
+        code(one.apply(vec![put(document("two", "c", "x"))])),
+        Code::Forbidden
+    );
+    assert_eq!(
+        code(one.apply(vec![Change::MergeConcepts("a".into(), "b".into())])),
+        Code::Forbidden
+    );
+    assert_eq!(admin.stats().unwrap()["documents"], 2);
+}
+
+#[test]
+fn files_come_in_parts_as_they_went_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let client = served.admin();
+    let text: String = (0..40_000).map(|n| format!("Line {n}. ")).collect();
+    client
+        .apply(vec![put(document("", "long", &text))])
+        .unwrap();
+    let key: DocumentKey = "long".parse().unwrap();
+    let mut parts = Vec::new();
+    client
+        .call_each(&GetOriginal { key: key.clone() }, |part| parts.push(part))
+        .unwrap();
+    assert!(parts.len() > 1);
+    assert_eq!(parts.concat(), text.as_bytes());
+    let mut told = Vec::new();
+    client
+        .call_each(&GetText { key }, |part: Vec<u8>| told.extend(part))
+        .unwrap();
+    assert_eq!(told, text.as_bytes());
+}
+
+#[test]
+fn bytes_that_are_no_protocol_end_their_connection_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let client = served.admin();
+    client.apply(vec![put(document("", "a", "heron"))]).unwrap();
+    let wrong: [&[u8]; 6] = [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        &[0xff; 64],
+        &[0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+        &[
+            4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b'L', b'O', b'C', b'I',
+        ],
+        &[0, 0, 0, 0, 9, 0, 0, 0],
+        &[],
+    ];
+    for bytes in wrong {
+        let mut stream = TcpStream::connect(served.address).unwrap();
+        stream.write_all(bytes).unwrap();
+        // The server may have closed it already.
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        // A fault of the connection as a whole, with the code for malformed bytes.
+        assert_eq!(said.get(4), Some(&5), "{bytes:?}");
+        assert_eq!(said.get(16), Some(&(Code::Malformed as u8)), "{bytes:?}");
+    }
+    assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
+}
+
+#[test]
+fn acknowledged_writes_survive_a_kill_and_clients_connect_again_by_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut served = Served::of(folder.path());
+    let (address, key) = (served.address.to_string(), served.keys[0].1.clone());
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let (address, key) = (address.clone(), key.clone());
+            thread::spawn(move || {
+                let url = format!("loci://{key}@{address}");
+                let options = ClientOptions {
+                    retries: 12,
+                    ..ClientOptions::default()
+                };
+                let client =
+                    Client::connect_with(url.parse::<Address>().unwrap(), options).unwrap();
+                let mut acknowledged = Vec::new();
+                let until = Instant::now() + Duration::from_secs(4);
+                for number in 0.. {
+                    if Instant::now() > until {
+                        break;
+                    }
+                    let name = format!("d{writer}-{number}");
+                    let change = put(document("", &name, "heron"));
+                    if client.apply(vec![change]).is_ok() {
+                        acknowledged.push(name);
+                    }
+                    // What may be made again is, across the kill.
+                    client.search(&by_words("heron")).unwrap();
+                }
+                acknowledged
+            })
+        })
+        .collect();
+    thread::sleep(Duration::from_millis(1_500));
+    served.kill();
+    let again = Served::start(&["--db", &db_path(folder.path()), "--listen", &address]);
+    assert!(again.keys.is_empty(), "a first key is told once");
+    let acknowledged: Vec<String> = writers
+        .into_iter()
+        .flat_map(|of| of.join().unwrap())
+        .collect();
+    assert!(acknowledged.len() > 8, "{acknowledged:?}");
+    let client = again.client(&key).unwrap();
+    for name in acknowledged {
+        let key = name.parse().unwrap();
+        client
+            .call(&GetDocument { key })
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_told_to_stop_finishes_what_is_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut served = Served::of(folder.path());
+    let client = served.admin();
+    client.apply(vec![put(document("", "a", "heron"))]).unwrap();
+    let writer = client.clone();
+    let writing = thread::spawn(move || {
+        writer.write(|tx| {
+            tx.put_document(document("", "b", "heron"))?;
+            thread::sleep(Duration::from_millis(600));
+            tx.put_document(document("", "c", "heron"))
+        })
+    });
+    thread::sleep(Duration::from_millis(200));
+    let pid = served.child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    // A transaction takes further calls, which a server that stops refuses: it is dropped whole.
+    let written = writing.join().unwrap();
+    assert!(served.child.wait().unwrap().success());
+    let database = Database::open(db_path(folder.path())).unwrap();
+    let hits = database.search(&by_words("heron")).unwrap().hits.len();
+    assert_eq!(hits, if written.is_ok() { 3 } else { 1 });
+}
+
+#[test]
+fn without_keys_a_server_listens_on_the_loopback_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    common::refused(
+        2,
+        &[
+            "serve",
+            "--db",
+            &db,
+            "--insecure-local",
+            "--listen",
+            "0.0.0.0:0",
+        ],
+        "reached from elsewhere",
+    );
+    let served = Served::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
+    assert!(served.keys.is_empty());
+    let client = Client::connect(&format!("loci://{}", served.address)).unwrap();
+    client.apply(vec![put(document("", "a", "heron"))]).unwrap();
+    assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
+}
