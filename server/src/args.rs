@@ -8,6 +8,8 @@ use loci_benches::vector::Codes;
 use loci_protocol::call::Role;
 use locidb::Effort;
 
+use crate::serve::logs::LogForm;
+
 /// One embedded transactional store for retrieval: documents, vectors, text and graph.
 #[derive(Debug, Parser)]
 #[command(name = "loci", version, about, arg_required_else_help = true)]
@@ -581,6 +583,12 @@ pub(crate) struct Serve {
     /// Note calls in the log that take this many milliseconds
     #[arg(long, value_name = "MS", env = "LOCI_SLOW_MS")]
     pub(crate) slow_ms: Option<u64>,
+    /// What lines of the log on standard error are
+    #[arg(long, value_enum, default_value = "text", env = "LOCI_LOG")]
+    pub(crate) log: LogForm,
+    /// File that also keeps who showed a key, changed something or was refused, as JSON
+    #[arg(long, value_name = "FILE", env = "LOCI_AUDIT_LOG")]
+    pub(crate) audit_log: Option<PathBuf>,
     /// Look at everything that starting needs, and end
     #[arg(long)]
     pub(crate) check: bool,

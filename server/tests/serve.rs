@@ -524,3 +524,220 @@ fn without_keys_a_server_listens_on_the_loopback_alone() {
     client.apply(vec![put(document("", "a", "heron"))]).unwrap();
     assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
 }
+
+/// A certificate for this machine that is its own authority, written to two files.
+fn certificate(folder: &Path, name: &str) -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let path = |end: &str| folder.join(format!("{name}.{end}")).display().to_string();
+    let (certificate, key) = (path("crt"), path("key"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    (certificate, key)
+}
+
+#[cfg(unix)]
+#[test]
+fn over_tls_the_certificate_is_looked_at_and_may_be_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, secret) = certificate(folder.path(), "first");
+    let db = db_path(folder.path());
+    let served = Served::start(&[
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &secret,
+    ]);
+    let (key, port) = (&served.keys[0].1, served.address.port());
+    let connect = |authorities: &str| {
+        let address = format!("locis://{key}@localhost:{port}")
+            .parse::<Address>()
+            .unwrap();
+        let options = ClientOptions {
+            authorities: Some(authorities.into()),
+            ..ClientOptions::default()
+        };
+        Client::connect_with(address, options)
+    };
+    let first = folder.path().join("authority.crt");
+    std::fs::copy(&certificate, &first).unwrap();
+    let first = first.to_str().unwrap();
+    let client = connect(first).unwrap();
+    client
+        .apply(vec![put(document("", "a", &"heron ".repeat(50_000)))])
+        .unwrap();
+    assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
+    assert!(served.client(key).is_err(), "nothing is said without TLS");
+    let (other, other_secret) = self::certificate(folder.path(), "second");
+    assert!(connect(&other).is_err(), "the authority is another one");
+    std::fs::copy(&other, &certificate).unwrap();
+    std::fs::copy(&other_secret, &secret).unwrap();
+    let pid = served.child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-HUP", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let until = Instant::now() + Duration::from_secs(10);
+    while connect(&other).is_err() {
+        assert!(Instant::now() < until, "the certificate is still the first");
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert!(connect(first).is_err());
+    assert_eq!(
+        client.search(&by_words("heron")).unwrap().hits.len(),
+        1,
+        "open connections go on"
+    );
+}
+
+#[test]
+fn who_does_what_is_kept_in_a_file_without_texts_and_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    let (db, log) = (db_path(folder.path()), folder.path().join("audit.log"));
+    let served = Served::start(&[
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--audit-log",
+        log.to_str().unwrap(),
+        "--log",
+        "none",
+    ]);
+    let (writer, key) = served.with_key(Role::Write, None);
+    writer
+        .apply(vec![put(document("", "a", "plumage"))])
+        .unwrap();
+    writer.search(&by_words("plumage")).unwrap();
+    assert_eq!(code(writer.set("hops", "3")), Code::Forbidden);
+    assert!(served.client("loci_0000000000000000_AAAA").is_err());
+    let text = std::fs::read_to_string(log).unwrap();
+    let (id, secret) = key.strip_prefix("loci_").unwrap().split_once('_').unwrap();
+    let lines = common::json_lines(&text);
+    let calls = lines
+        .iter()
+        .filter(|line| line["key"] == id && line["message"] == "call");
+    let calls: Vec<_> = calls
+        .map(|line| (line["call"].clone(), line["code"].clone()))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("Write".into(), "ok".into()),
+            ("SetSetting".into(), "forbidden".into())
+        ]
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line["level"] == "WARN" && line["route"] == "wire")
+    );
+    assert!(!text.contains(secret) && !text.contains("plumage"));
+}
+
+/// Kilobytes of memory that a process has, as Linux tells it.
+#[cfg(target_os = "linux")]
+fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Searches of a good client for so long: how many, and the latency that 99 of 100 keep.
+#[cfg(target_os = "linux")]
+fn asked_for(client: &Client, time: Duration) -> (usize, Duration) {
+    let until = Instant::now() + time;
+    let mut times = Vec::new();
+    while Instant::now() < until {
+        let asked = Instant::now();
+        assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
+        times.push(asked.elapsed());
+        thread::sleep(Duration::from_millis(1));
+    }
+    times.sort_unstable();
+    (times.len(), times[times.len() * 99 / 100])
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "10,000 connections and 100,000 frames take half a minute"]
+fn connections_that_say_nothing_and_frames_that_are_none_cost_little_memory() {
+    rlimit::increase_nofile_limit(20_000).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(&[
+        "--db",
+        &db_path(folder.path()),
+        "--listen",
+        "127.0.0.1:0",
+        "--log",
+        "none",
+    ]);
+    let client = served.admin();
+    client.apply(vec![put(document("", "a", "heron"))]).unwrap();
+    let calm = asked_for(&client, Duration::from_secs(3));
+    let before = resident_kib(served.child.id());
+    let address = served.address;
+    let slow = thread::spawn(move || {
+        // The first half of a hello, and then nothing.
+        let open = |_| {
+            let mut stream = TcpStream::connect(address).ok()?;
+            stream
+                .write_all(&[40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, b'L'])
+                .ok()?;
+            Some(stream)
+        };
+        (0..10_000).filter_map(open).collect::<Vec<_>>()
+    });
+    let during_slow = asked_for(&client, Duration::from_secs(3));
+    let held = slow.join().unwrap();
+    let with_slow = resident_kib(served.child.id());
+    let noise = thread::spawn(move || {
+        let mut state = 7u64;
+        for _ in 0..100_000 {
+            let mut bytes = [0; 48];
+            for byte in &mut bytes {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                *byte = (state >> 56) as u8;
+            }
+            // Lengths that are allowed, so that more than the length is looked at.
+            bytes[1..4].fill(0);
+            if let Ok(mut stream) = TcpStream::connect(address) {
+                let _ = stream.write_all(&bytes);
+            }
+        }
+    });
+    let mut during_noise = Vec::new();
+    while !noise.is_finished() {
+        during_noise.push(asked_for(&client, Duration::from_secs(2)));
+    }
+    let after = resident_kib(served.child.id());
+    println!(
+        "calm {calm:?}; {} connections held: {during_slow:?}, {before} to {with_slow} KiB; noise: {during_noise:?}, {after} KiB",
+        held.len()
+    );
+    assert!(
+        with_slow.max(after) < before + 64 * 1024,
+        "{before} {with_slow} {after}"
+    );
+    // A client that comes now is served.
+    assert_eq!(
+        served
+            .admin()
+            .search(&by_words("heron"))
+            .unwrap()
+            .hits
+            .len(),
+        1
+    );
+}

@@ -12,6 +12,7 @@ use super::open_or_create;
 use crate::access::KeyLimits;
 use crate::args::Serve;
 use crate::output::Out;
+use crate::serve::logs;
 use crate::serve::{Limits, Server, ServerOptions, Tls, WorkerOptions};
 use crate::service::{Place, Stores, StoresOptions, noted};
 use crate::{Done, WrongCall};
@@ -34,6 +35,8 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
         }
         _ => None,
     };
+    logs::begin(args.log, args.audit_log.as_deref())
+        .map_err(|error| WrongCall(format!("--audit-log: {error}")))?;
     let stores = Arc::new(stores(args)?);
     if args.db.is_some() {
         // What keeps the one store from being opened is told now.

@@ -2,6 +2,7 @@
 //!
 //! Start reading at [`Server::start`].
 
+pub(crate) mod logs;
 mod pending;
 mod tls;
 mod wire;

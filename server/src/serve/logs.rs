@@ -1,0 +1,75 @@
+//! The server's log: lines on standard error for people or programs, and a file of who did what.
+//!
+//! Targets are `audit` (who showed a key, who changed something or was refused), `slow` (calls that took long), and the
+//! modules that have something to tell. No question, text or secret is in them.
+
+use std::fs::OpenOptions;
+use std::io::{self, stderr};
+use std::path::Path;
+use std::sync::Mutex;
+
+use tracing::Subscriber;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::layer;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// What a line of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogForm {
+    /// Words
+    Text,
+    /// A JSON object
+    Json,
+    /// There is no log
+    None,
+}
+
+/// Begins the log of this process. A second call does nothing.
+///
+/// # Errors
+/// When the audit file cannot be opened.
+pub(crate) fn begin(form: LogForm, audit: Option<&Path>) -> io::Result<()> {
+    let to_file = match audit {
+        Some(path) => {
+            let file = OpenOptions::new().create(true).append(true).open(path)?;
+            let lines = layer()
+                .json()
+                .flatten_event(true)
+                .with_writer(Mutex::new(file));
+            Some(lines.with_filter(Targets::new().with_target("audit", LevelFilter::INFO)))
+        }
+        None => None,
+    };
+    let registry = tracing_subscriber::registry();
+    // One that was begun before stays.
+    let _ = registry.with(to_stderr(form)).with(to_file).try_init();
+    Ok(())
+}
+
+fn to_stderr<S>(form: LogForm) -> Option<Box<dyn Layer<S> + Send + Sync>>
+where
+    S: Subscriber + for<'s> LookupSpan<'s>,
+{
+    // Libraries are heard when something is wrong.
+    let filter = Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target("loci", LevelFilter::INFO)
+        .with_target("audit", LevelFilter::INFO)
+        .with_target("slow", LevelFilter::WARN);
+    match form {
+        LogForm::Text => Some(
+            layer()
+                .with_ansi(false)
+                .with_writer(stderr)
+                .with_filter(filter)
+                .boxed(),
+        ),
+        LogForm::Json => {
+            let lines = layer().json().flatten_event(true).with_writer(stderr);
+            Some(lines.with_filter(filter).boxed())
+        }
+        LogForm::None => None,
+    }
+}
