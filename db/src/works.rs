@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::views::View;
 
 /// A cited work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
     /// Its number in the store.
     pub id: u32,

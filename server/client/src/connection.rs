@@ -175,7 +175,11 @@ impl Connection {
         deadline: Duration,
         each: &mut (dyn FnMut(M::Each) + Send),
     ) -> Result<(u64, M::Last), ClientError> {
-        let deadline_ms = u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
+        // Long work is not over as long as replies come.
+        let deadline_ms = match M::streams() {
+            true => 0,
+            false => u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX),
+        };
         let payload = method.encode(deadline_ms);
         if payload.len() > self.session.payload_len_max as usize {
             let most = self.session.payload_len_max;
@@ -205,7 +209,11 @@ impl Connection {
                     let broke = Ended::Io(io::ErrorKind::BrokenPipe, "it ended".into());
                     return Err(ended.unwrap_or(broke).into());
                 }
-                Err(_) => return Err(ClientError::Timeout),
+                Err(_) => {
+                    // A connection that is silent may be dead: others are made.
+                    self.leaving.store(true, Ordering::Relaxed);
+                    return Err(ClientError::Timeout);
+                }
             };
             if header.kind == FrameKind::Fault {
                 call.is_over = true;

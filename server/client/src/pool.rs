@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loci_protocol::call::{
@@ -138,10 +139,24 @@ impl AsyncClient {
             options,
             ..
         } = &*self.inner;
-        let made = Connection::open(address, tls.as_ref(), options.connect_wait).await?;
-        let made = Arc::new(made);
-        self.inner.connections.lock().push(Arc::clone(&made));
-        Ok(made)
+        match Connection::open(address, tls.as_ref(), options.connect_wait).await {
+            Ok(made) => {
+                let made = Arc::new(made);
+                self.inner.connections.lock().push(Arc::clone(&made));
+                Ok(made)
+            }
+            // A busy connection is better than none.
+            Err(error) => self.least_busy().ok_or(error),
+        }
+    }
+
+    fn least_busy(&self) -> Option<Arc<Connection>> {
+        let mut connections = self.inner.connections.lock();
+        connections.retain(|connection| connection.is_open());
+        let least = connections
+            .iter()
+            .min_by_key(|connection| connection.under_way())?;
+        Some(Arc::clone(least))
     }
 
     /// The open connection with the fewest calls, unless another one should be made first.
@@ -164,7 +179,8 @@ impl AsyncClient {
         self.call_each(method, &mut |_| {}).await
     }
 
-    /// As [`AsyncClient::call`]; `each` is given what comes before the last reply. What is made again begins anew.
+    /// As [`AsyncClient::call`]; `each` is given what comes before the last reply. Once something came, the call is not made
+    /// again.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].
@@ -175,6 +191,11 @@ impl AsyncClient {
     ) -> Result<M::Last, ClientError> {
         let options = &self.inner.options;
         let mut wait = options.retry_after;
+        let came = AtomicBool::new(false);
+        let each = &mut |item: M::Each| {
+            came.store(true, Ordering::Relaxed);
+            each(item);
+        };
         for left in (0..=options.retries).rev() {
             let connection = self.connection().await;
             let (made, connected) = match connection {
@@ -189,8 +210,9 @@ impl AsyncClient {
                 Err(error) => error,
             };
             // A call that never left, or was refused, was not carried out.
-            let may = error.is_passing() || (error.is_broken() && (M::IDEMPOTENT || !connected));
-            if !may || left == 0 {
+            let harmless = !connected || method.is_idempotent();
+            let may = error.is_passing() || (error.is_broken() && harmless);
+            if !may || left == 0 || came.load(Ordering::Relaxed) {
                 return Err(error);
             }
             sleep(told_wait(&error).unwrap_or(wait)).await;

@@ -5,6 +5,8 @@
 //!
 //! Start reading at [`Call`].
 
+use std::any::TypeId;
+
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Feedback};
 use locidb::storage::{ChunkKey, DocumentKey, ItemId};
 use locidb::{
@@ -53,11 +55,17 @@ pub trait Method: Wire + Into<Call> {
     /// What its last reply carries.
     type Last: Wire;
     /// What the replies before it carry.
-    type Each: Wire;
+    type Each: Wire + 'static;
     /// Its number on the wire.
     const NUMBER: u16;
+
     /// Whether it may be made again when nobody knows whether it was carried out.
-    const IDEMPOTENT: bool;
+    fn is_idempotent(&self) -> bool;
+
+    /// Whether replies may come before the last.
+    fn streams() -> bool {
+        TypeId::of::<Self::Each>() != TypeId::of::<Nothing>()
+    }
 
     /// The payload of the call's frame.
     fn encode(&self, deadline_ms: u32) -> Vec<u8> {
@@ -99,7 +107,7 @@ macro_rules! calls {
     ($(
         $(#[$doc:meta])*
         $number:literal $Name:ident { $($(#[$of_field:meta])* $field:ident: $Type:ty),* $(,)? }
-            -> $Last:ty, each $Each:ty, $role:ident, $again:literal;
+            -> $Last:ty, each $Each:ty, $role:ident, $again:literal $(unless $unless:ident)?;
     )*) => {
         $(
             $(#[$doc])*
@@ -114,7 +122,10 @@ macro_rules! calls {
                 type Last = $Last;
                 type Each = $Each;
                 const NUMBER: u16 = $number;
-                const IDEMPOTENT: bool = $again;
+
+                fn is_idempotent(&self) -> bool {
+                    $again $(&& !self.$unless)?
+                }
             }
 
             impl From<$Name> for Call {
@@ -167,6 +178,14 @@ macro_rules! calls {
 }
 
 impl Call {
+    /// What a key must allow for the call of a payload, told from its number alone.
+    pub fn role_of(payload: &[u8]) -> Option<Role> {
+        let number = payload.get(4..)?.first_chunk::<2>()?;
+        let number = u16::from_le_bytes(*number);
+        let known = Self::ALL.iter().find(|(known, _, _)| *known == number);
+        known.map(|(_, _, role)| *role)
+    }
+
     /// The call of a payload, and the milliseconds that it may take, where it says so.
     ///
     /// # Errors
@@ -188,7 +207,7 @@ calls! {
         request: Box<SearchRequest>,
         /// Whether the answer is kept, for feedback; needs a key that may write.
         record: bool,
-    } -> Answer, each Nothing, Read, true;
+    } -> Answer, each Nothing, Read, true unless record;
 
     /// An answer in words.
     0x0102 Ask {
@@ -196,7 +215,7 @@ calls! {
         request: Box<SearchRequest>,
         /// As for a search.
         record: bool,
-    } -> Answer, each Nothing, Read, true;
+    } -> Answer, each Nothing, Read, true unless record;
 
     /// What a model would be asked for an answer in words.
     0x0103 AskPrompt {

@@ -442,8 +442,30 @@ mod tests {
         assert!(decode::<Vec<()>>(&units).is_err());
         let empty: Vec<Vec<String>> = vec![Vec::new(); 100_000];
         assert_eq!(decode::<Vec<Vec<String>>>(&encode(&empty)).unwrap(), empty);
-        let boxed: Vec<[Option<(u64, u64)>; 0]> = Vec::new();
-        assert!(boxed.is_empty());
+        let many: Vec<Vec<Large>> = vec![vec![(0, 0, (0, 0, (0, 0, 0))); 1]; 20_000];
+        let deep: Vec<(Vec<Vec<Large>>, Vec<u8>)> = vec![(many, Vec::new())];
+        let bytes = encode(&deep);
+        let read = decode::<Vec<(Vec<Vec<Large>>, Vec<u8>)>>(&bytes);
+        assert_eq!(read.unwrap(), deep);
+        // What is small as bytes and large in memory is refused.
+        let wide: Vec<Vec<Narrow>> = vec![vec![Narrow([None; 4])]; 40_000];
+        let why = decode::<Vec<Vec<Narrow>>>(&encode(&wide)).unwrap_err();
+        assert!(why.to_string().contains("too much memory"), "{why}");
+    }
+
+    /// A value of one byte that takes much memory.
+    #[derive(Clone, Debug)]
+    struct Narrow(#[allow(dead_code, reason = "it takes room")] [Option<(u64, u64)>; 4]);
+
+    impl Wire for Narrow {
+        fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
+            0u8.put(to)
+        }
+
+        fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
+            u8::take(from)?;
+            Ok(Narrow([None; 4]))
+        }
     }
 
     #[test]

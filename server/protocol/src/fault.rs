@@ -2,7 +2,7 @@
 //!
 //! Start reading at [`Fault`].
 
-use crate::codec::{self, MessageError, Wire, wire_struct, wrong};
+use crate::codec::{self, MessageError, Wire, wire_struct};
 
 /// What kind of failure it is. Numbers are never used again for something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,9 +105,13 @@ impl Wire for Code {
         let number = u16::take(from)?;
         let place = usize::from(number).checked_sub(1);
         let code = place.and_then(|place| Code::ALL.get(place).copied());
-        code.ok_or_else(|| wrong(format!("there is no fault code {number}")))
+        // One of a later version.
+        Ok(code.unwrap_or(Code::Internal))
     }
 }
+
+/// Bytes of a message, from which on it is cut.
+const MESSAGE_LEN_MAX: usize = 1 << 10;
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -124,11 +128,16 @@ pub struct Fault {
 wire_struct! { Fault { code, message, retry_after_ms } }
 
 impl Fault {
-    /// A fault that says this.
+    /// A fault that says this, cut where it is long.
     pub fn new(code: Code, message: impl Into<String>) -> Fault {
+        let mut message = message.into();
+        if message.len() > MESSAGE_LEN_MAX {
+            message.truncate(message.floor_char_boundary(MESSAGE_LEN_MAX));
+            message.push('…');
+        }
         Fault {
             code,
-            message: message.into(),
+            message,
             retry_after_ms: None,
         }
     }
@@ -161,7 +170,15 @@ mod tests {
             assert_eq!(bytes[0], number as u8);
             assert_eq!(codec::decode::<Fault>(&bytes).unwrap(), fault);
         }
-        assert!(codec::decode::<Code>(&[18]).is_err());
-        assert!(codec::decode::<Code>(&[0]).is_err());
+        for later in [0, 18, 250] {
+            assert_eq!(codec::decode::<Code>(&[later]).unwrap(), Code::Internal);
+        }
+    }
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        let fault = Fault::new(Code::Invalid, "é".repeat(100_000));
+        assert_eq!(fault.message.chars().count(), 513);
+        assert!(fault.message.ends_with('…'));
     }
 }

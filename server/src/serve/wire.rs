@@ -49,6 +49,8 @@ const RATE_MIN: usize = 256 << 10;
 /// How long, and how much, is read of a connection that is being closed.
 const LINGER_WAIT: Duration = Duration::from_secs(1);
 const LINGER_LEN: usize = 64 << 10;
+/// Pongs and refusals that wait to be written at most: who does not read them is sent away.
+const SMALL_MAX: usize = 256;
 /// Bytes of a ping at most.
 const PING_LEN_MAX: usize = 64;
 /// Bytes of small frames that are written together.
@@ -59,6 +61,8 @@ const TOGETHER_LEN: usize = 64 << 10;
 struct Outgoing {
     bytes: Vec<u8>,
     _room: Option<OwnedSemaphorePermit>,
+    /// Of a large reply, its part of the room that all connections share.
+    _large: Option<OwnedSemaphorePermit>,
 }
 
 /// The bytes of a frame.
@@ -117,6 +121,7 @@ where
     let session = Session {
         calls: Arc::new(Semaphore::new(shared.limits.calls_max as usize)),
         parts: Arc::new(Semaphore::new(PARTS_MAX)),
+        small: Arc::new(Semaphore::new(SMALL_MAX)),
         under_way: Arc::default(),
         transaction: None,
         caller,
@@ -212,7 +217,20 @@ struct Out(UnboundedSender<Outgoing>);
 impl Out {
     /// Hands a frame over; what it holds is given back once it is written.
     fn send(&self, bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) {
-        let _ = self.0.send(Outgoing { bytes, _room: room });
+        self.send_large(bytes, room, None);
+    }
+
+    fn send_large(
+        &self,
+        bytes: Vec<u8>,
+        room: Option<OwnedSemaphorePermit>,
+        large: Option<OwnedSemaphorePermit>,
+    ) {
+        let _ = self.0.send(Outgoing {
+            bytes,
+            _room: room,
+            _large: large,
+        });
     }
 }
 
@@ -263,6 +281,14 @@ impl<R: AsyncRead + Unpin> Frames<R> {
                 Decoded::Incomplete { len } => len,
             };
             let is_begun = !unread.is_empty();
+            let received = unread.len();
+            if len > FREE_LEN
+                && unread
+                    .get(4)
+                    .is_some_and(|kind| *kind != FrameKind::Call as u8)
+            {
+                return Err(End::Malformed("a call alone may be so long".into()));
+            }
             if len > FREE_LEN && room.is_none() {
                 room = Some(self.reserve(len).await?);
             }
@@ -276,7 +302,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
                 // A large payload is given more time, at a rate that slow lines reach.
                 true => {
                     let begun = *begun.get_or_insert_with(Instant::now);
-                    let wait = FRAME_WAIT + Duration::from_secs((len / RATE_MIN) as u64);
+                    let wait = FRAME_WAIT + Duration::from_secs((received / RATE_MIN) as u64);
                     let left = wait.saturating_sub(begun.elapsed());
                     timeout(left, self.read.read_buf(&mut self.bytes)).await
                 }
@@ -351,6 +377,8 @@ struct Session {
     calls: Arc<Semaphore>,
     /// Places for parts of streams.
     parts: Arc<Semaphore>,
+    /// Places for pongs and refusals that wait to be written.
+    small: Arc<Semaphore>,
     under_way: UnderWay,
     transaction: Option<(u64, Transaction)>,
 }
@@ -373,7 +401,7 @@ impl Session {
                     self.out.send(framed(Header::new(FrameKind::Goodbye, 0), &[]), None);
                     continue;
                 }
-                () = tokio::time::sleep(self.shared.limits.idle), if self.is_idle() => {
+                () = self.silent() => {
                     self.out.send(framed(Header::new(FrameKind::Goodbye, 0), &[]), None);
                     break;
                 }
@@ -382,7 +410,7 @@ impl Session {
             let went_on = match frame {
                 Ok(Some((header, payload, room))) => self.take(header, payload, room),
                 Ok(None) | Err(End::Gone) => break,
-                Err(End::Malformed(why)) => Err(why),
+                Err(End::Malformed(why)) => Err(Fault::new(Code::Malformed, why)),
             };
             match went_on {
                 Ok(ControlFlow::Continue(())) => {}
@@ -390,8 +418,8 @@ impl Session {
                     let _ = timeout(DRAIN_WAIT, self.drained()).await;
                     break;
                 }
-                Err(why) => {
-                    self.refuse(0, &Fault::new(Code::Malformed, why));
+                Err(fault) => {
+                    self.out.send(fault_frame(0, &fault), None);
                     break;
                 }
             }
@@ -404,8 +432,15 @@ impl Session {
         frames
     }
 
-    fn is_idle(&self) -> bool {
-        self.under_way.lock().is_empty() && self.transaction.is_none()
+    /// Waits for as long as a connection may be silent, and on while a call is under way or a transaction open.
+    async fn silent(&self) {
+        loop {
+            tokio::time::sleep(self.shared.limits.idle).await;
+            let is_open = |(_, open): &(u64, Transaction)| !open.is_over();
+            if self.under_way.lock().is_empty() && !self.transaction.as_ref().is_some_and(is_open) {
+                return;
+            }
+        }
     }
 
     /// Waits until every call was answered.
@@ -414,8 +449,18 @@ impl Session {
         drop(all);
     }
 
-    fn refuse(&self, call: u64, fault: &Fault) {
-        self.out.send(fault_frame(call, fault), None);
+    /// Sends what no call has a place for.
+    fn small(&self, bytes: Vec<u8>) -> Result<(), Fault> {
+        let Ok(place) = Arc::clone(&self.small).try_acquire_owned() else {
+            let why = "too many frames of this connection wait to be read";
+            return Err(Fault::new(Code::Overloaded, why));
+        };
+        self.out.send(bytes, Some(place));
+        Ok(())
+    }
+
+    fn refuse(&self, call: u64, fault: &Fault) -> Result<(), Fault> {
+        self.small(fault_frame(call, fault))
     }
 
     /// Takes a frame; break after a goodbye, an error for one that ends the connection.
@@ -424,7 +469,8 @@ impl Session {
         header: Header,
         payload: Vec<u8>,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Result<ControlFlow<()>, String> {
+    ) -> Result<ControlFlow<()>, Fault> {
+        let malformed = |why: &str| Err(Fault::new(Code::Malformed, why));
         match header.kind {
             FrameKind::Call => self.call(header.call, payload, room)?,
             FrameKind::Cancel => {
@@ -434,13 +480,13 @@ impl Session {
             }
             FrameKind::Ping if payload.len() <= PING_LEN_MAX => {
                 let pong = Header::new(FrameKind::Pong, header.call);
-                self.out.send(framed(pong, &payload), None);
+                self.small(framed(pong, &payload))?;
             }
-            FrameKind::Ping => return Err("a ping has at most 64 bytes".into()),
+            FrameKind::Ping => return malformed("a ping has at most 64 bytes"),
             FrameKind::Goodbye => return Ok(ControlFlow::Break(())),
-            FrameKind::Hello => return Err("a connection has one hello".into()),
+            FrameKind::Hello => return malformed("a connection has one hello"),
             FrameKind::Welcome | FrameKind::Reply | FrameKind::Fault | FrameKind::Pong => {
-                return Err("a client sends no such frame".into());
+                return malformed("a client sends no such frame");
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -451,15 +497,15 @@ impl Session {
         id: u64,
         payload: Vec<u8>,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Fault> {
         if id == 0 || self.under_way.lock().contains_key(&id) {
-            return Err(format!("call {id} is under way, or no number of a call"));
+            let why = format!("call {id} is under way, or no number of a call");
+            return Err(Fault::new(Code::Malformed, why));
         }
         if let Err(fault) = self.admit(&payload) {
-            self.refuse(id, &fault);
             return match fault.code {
-                Code::Unauthorized => Err(fault.message),
-                _ => Ok(()),
+                Code::Unauthorized => Err(fault),
+                _ => self.refuse(id, &fault),
             };
         }
         let Ok(place) = Arc::clone(&self.calls).try_acquire_owned() else {
@@ -467,8 +513,7 @@ impl Session {
                 "{} calls are under way on this connection",
                 self.shared.limits.calls_max
             );
-            self.refuse(id, &Fault::new(Code::Overloaded, why).after(10));
-            return Ok(());
+            return self.refuse(id, &Fault::new(Code::Overloaded, why).after(10));
         };
         let cancelled = Arc::new(AtomicBool::new(false));
         self.under_way.lock().insert(id, Arc::clone(&cancelled));
@@ -478,11 +523,13 @@ impl Session {
             under_way: Arc::clone(&self.under_way),
             payload_len_max: self.shared.limits.payload_len_max,
             place: Some(place),
+            room: Arc::clone(&self.shared.room),
+            _call: room,
         };
         // Steps keep their order, so they are read here however long they are.
         let is_step = matches!(payload.get(4..6), Some([0x02..=0x05, 0x02]));
         match payload.len() > FREE_LEN && !is_step {
-            true => self.large(payload, room, waiting, cancelled),
+            true => self.large(payload, waiting, cancelled),
             false => match Call::decode(&payload) {
                 Ok((deadline_ms, call)) => self.begin(deadline_ms, call, waiting, cancelled),
                 Err(error) => {
@@ -501,17 +548,13 @@ impl Session {
         if !self.caller.store.knows(&self.caller.key) {
             return Err(Fault::new(Code::Unauthorized, "the key was taken back"));
         }
-        service::admit(&self.caller, payload.len())
+        // What a key does not allow is not read where that is long.
+        let role = Call::role_of(payload).filter(|_| payload.len() > FREE_LEN);
+        service::admit(&self.caller, role, payload.len())
     }
 
     /// A large call is decoded where it is carried out.
-    fn large(
-        &self,
-        payload: Vec<u8>,
-        room: Option<OwnedSemaphorePermit>,
-        waiting: Waiting,
-        cancelled: Arc<AtomicBool>,
-    ) {
+    fn large(&self, payload: Vec<u8>, waiting: Waiting, cancelled: Arc<AtomicBool>) {
         let class = match payload.get(4..6) {
             Some([0x08, 0x02]) => Class::Long,
             _ => Class::Write,
@@ -524,7 +567,7 @@ impl Session {
         };
         free.run(move || {
             let decoded = Call::decode(&payload);
-            drop((payload, room));
+            drop(payload);
             match decoded {
                 Ok((deadline_ms, call)) => {
                     let deadline = deadline(deadline_ms, most);
@@ -646,6 +689,10 @@ struct Waiting {
     under_way: UnderWay,
     payload_len_max: u32,
     place: Option<OwnedSemaphorePermit>,
+    /// Room for a large reply.
+    room: Arc<Semaphore>,
+    /// The room of a large call, until it is answered.
+    _call: Option<OwnedSemaphorePermit>,
 }
 
 impl Waiting {
@@ -685,9 +732,21 @@ impl Waiting {
     }
 
     fn finish(&mut self, bytes: Vec<u8>) {
-        if let Some(place) = self.place.take() {
-            self.under_way.lock().remove(&self.id);
-            self.out.send(bytes, Some(place));
+        let Some(place) = self.place.take() else {
+            return;
+        };
+        self.under_way.lock().remove(&self.id);
+        if bytes.len() <= FREE_LEN {
+            return self.out.send(bytes, Some(place));
+        }
+        let units = u32::try_from(bytes.len().div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        match Arc::clone(&self.room).try_acquire_many_owned(units) {
+            Ok(large) => self.out.send_large(bytes, Some(place), Some(large)),
+            Err(_) => {
+                let why = "too many large answers wait to be read: come again";
+                let fault = Fault::new(Code::Overloaded, why).after(100);
+                self.out.send(fault_frame(self.id, &fault), Some(place));
+            }
         }
     }
 }

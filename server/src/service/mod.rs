@@ -137,11 +137,14 @@ impl Given {
     }
 }
 
-/// Counts a call of so many bytes, before it is looked at.
+/// Counts a call of so many bytes that needs this role, before it is looked at.
 ///
 /// # Errors
-/// [`Code::TooMany`] and [`Code::TooLarge`] where the key does not allow it.
-pub(crate) fn admit(caller: &Caller, bytes: usize) -> Result<(), Fault> {
+/// [`Code::Forbidden`], [`Code::TooMany`] and [`Code::TooLarge`] where the key does not allow it.
+pub(crate) fn admit(caller: &Caller, role: Option<Role>, bytes: usize) -> Result<(), Fault> {
+    if let Some(needed) = role {
+        check_role(caller, needed)?;
+    }
     if let Some(most) = caller.call_bytes_max
         && bytes > most as usize
     {
@@ -181,7 +184,7 @@ pub(crate) fn answer(caller: &Caller, call: Call, task: Task<'_>) -> Result<Give
         Call::Search(call) => reading::search(caller, *call.request, call.record),
         Call::Ask(call) => reading::ask(caller, *call.request, call.record),
         Call::AskPrompt(call) => reading::prompt(caller, *call.request),
-        Call::GetSettings(_) => Given::json(&store.settings()?.to_map()),
+        Call::GetSettings(_) => reading::settings(caller),
         Call::GetStats(_) => reading::stats(caller),
         Call::GetUsage(_) => Given::json(&store.database()?.usage().map_err(fault_of)?),
         Call::ListDocuments(call) => reading::documents(caller, &call),
@@ -238,6 +241,10 @@ pub(crate) fn allow(caller: &Caller, call: &Call) -> Result<(), Fault> {
         true => Role::Write,
         false => call.role(),
     };
+    check_role(caller, needed)
+}
+
+fn check_role(caller: &Caller, needed: Role) -> Result<(), Fault> {
     if caller.role >= needed {
         return Ok(());
     }

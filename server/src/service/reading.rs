@@ -1,6 +1,6 @@
 //! Calls that look: searches, documents, concepts, citations, records, items.
 
-use loci_protocol::call::{GetPath, ListDocuments, ListItems, ListWorks};
+use loci_protocol::call::{GetPath, ListDocuments, ListItems, ListWorks, Role};
 use loci_protocol::fault::{Code, Fault};
 use locidb::storage::{ChunkKey, DocumentKey, ResponseId};
 use locidb::{Answer, Error, SearchRequest};
@@ -57,6 +57,16 @@ pub(super) fn prompt(caller: &Caller, request: SearchRequest) -> Result<Given, F
     let request = prepared(caller, &caller.store.settings()?, request)?;
     let prompt = database.prompt(&request).map_err(fault_of)?;
     Ok(Given::Prompt(Box::new(prompt)))
+}
+
+/// The settings. Where a model lies on the server's machine is for an admin to know; others are told its name.
+pub(super) fn settings(caller: &Caller) -> Result<Given, Fault> {
+    let mut settings = caller.store.settings()?;
+    if caller.role < Role::Admin {
+        let name = settings.model.rsplit(['/', '\\']).next();
+        settings.model = name.unwrap_or_default().to_owned();
+    }
+    Given::json(&settings.to_map())
 }
 
 /// Figures of the store; for a caller that is bound to a user, how much of it is there for that user.

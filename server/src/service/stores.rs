@@ -27,7 +27,9 @@ use crate::access::{AccessError, Key, KeyFile, KeyLimits, KeyRecord, Keys, NewKe
 /// The file that a folder with a store has.
 const DATABASE_NAME: &str = "loci.redb";
 /// How long a store that is being closed is waited for.
-const CLOSING_WAIT: Duration = Duration::from_secs(5);
+const CLOSING_WAIT: Duration = Duration::from_millis(500);
+/// How long a store that could not be opened is not tried again.
+const FAILED_WAIT: Duration = Duration::from_secs(2);
 const CLOSING_ASK: Duration = Duration::from_millis(5);
 
 /// How stores are hosted.
@@ -79,7 +81,8 @@ pub(crate) struct Stores {
 #[derive(Debug, Default)]
 struct Known {
     by_name: BTreeMap<String, Arc<Store>>,
-    by_key: HashMap<String, Arc<Store>>,
+    /// Stores by the ids of their keys: several where a store's folder was copied with its keys.
+    by_key: HashMap<String, Vec<Arc<Store>>>,
 }
 
 impl Stores {
@@ -123,11 +126,13 @@ impl Stores {
     /// Sorts the keys of these stores.
     fn know(&self, by_name: BTreeMap<String, Arc<Store>>) {
         self.keys_changed.store(false, Ordering::Relaxed);
-        let mut by_key = HashMap::new();
+        let mut by_key: HashMap<String, Vec<Arc<Store>>> = HashMap::new();
         for store in by_name.values() {
             let ids = store.keys();
             let ids = ids.records().iter().map(|record| record.id.clone());
-            by_key.extend(ids.map(|id| (id, Arc::clone(store))));
+            for id in ids {
+                by_key.entry(id).or_default().push(Arc::clone(store));
+            }
         }
         *self.known.write() = Known { by_name, by_key };
     }
@@ -205,14 +210,23 @@ impl Stores {
             self.know(by_name);
         }
         let known = self.known.read().by_key.get(key.id()).cloned();
-        let Some(of) = known else {
+        let mut meant = known.unwrap_or_default();
+        meant.retain(|of| store.is_empty() || store == of.name);
+        if meant.len() > 1 {
+            let stores: Vec<&str> = meant.iter().map(|of| of.name()).collect();
+            tracing::warn!(
+                ?stores,
+                key = key.id(),
+                "several stores have one key: callers must name theirs"
+            );
+        }
+        let [of] = &meant[..] else {
             let _ = Keys::default().check(&key);
             return None;
         };
         let keys = of.keys();
         let record = keys.check(&key)?;
-        let is_meant = store.is_empty() || store == of.name;
-        is_meant.then(|| of.caller(record))
+        Some(of.caller(record))
     }
 
     fn local(&self, store: &str) -> Option<Caller> {
@@ -279,6 +293,8 @@ struct Slot {
     held: Option<Arc<Database>>,
     used: Weak<Database>,
     last: Option<Instant>,
+    /// Why it could not be opened, and when.
+    failed: Option<(Instant, Fault)>,
 }
 
 impl std::fmt::Debug for Slot {
@@ -395,7 +411,19 @@ impl Store {
             slot.held = Some(Arc::clone(&database));
             return Ok(database);
         }
-        let database = Arc::new(self.open()?);
+        if let Some((when, fault)) = &slot.failed
+            && when.elapsed() < FAILED_WAIT
+        {
+            return Err(fault.clone());
+        }
+        let database = match self.open() {
+            Ok(database) => Arc::new(database),
+            Err(fault) => {
+                slot.failed = Some((Instant::now(), fault.clone()));
+                return Err(fault);
+            }
+        };
+        slot.failed = None;
         slot.used = Arc::downgrade(&database);
         slot.held = Some(Arc::clone(&database));
         Ok(database)
@@ -419,13 +447,16 @@ impl Store {
     }
 
     fn last_use(&self) -> Option<Instant> {
-        let slot = self.slot.lock();
+        // One that is being opened is in use.
+        let slot = self.slot.try_lock()?;
         slot.last.filter(|_| slot.held.is_some())
     }
 
     /// Lets go of its database when no call came for so long; calls under way keep it open.
     fn close_if_idle(&self, idle: Duration) {
-        let mut slot = self.slot.lock();
+        let Some(mut slot) = self.slot.try_lock() else {
+            return;
+        };
         if slot.last.is_some_and(|last| last.elapsed() >= idle) {
             let held = slot.held.take();
             drop(slot);

@@ -74,10 +74,11 @@ impl Reader<'_> {
             if cites.is_none() && cited_by.is_empty() {
                 return Ok(None);
             }
+            let cites = cites.unwrap_or_default().into_iter();
             return Ok(Some(Network {
                 work: None,
-                cites: cites.unwrap_or_default(),
-                cited_by,
+                cites: cites.map(|cited| self.own(cited)).collect(),
+                cited_by: cited_by.into_iter().map(|cited| self.own(cited)).collect(),
                 co_cited: Vec::new(),
                 coupled: Vec::new(),
             }));
@@ -104,6 +105,22 @@ impl Reader<'_> {
             co_cited: co_cited.into_iter().map(together).collect(),
             coupled: coupled.into_iter().map(near).collect(),
         }))
+    }
+
+    /// A citation with its own words alone, unless the work is a document that this reader sees: what else is known of a
+    /// work may be another user's word.
+    fn own(&self, cited: Cited) -> Cited {
+        let document = cited.work.document.as_ref();
+        let key = document.and_then(|key| key.parse::<DocumentKey>().ok());
+        let work = match key.is_some_and(|key| self.sees(&key.user)) {
+            true => Work {
+                references: 0,
+                text: String::new(),
+                ..cited.work
+            },
+            false => Work::default(),
+        };
+        Cited { work, ..cited }
     }
 
     /// Whether a document that this reader sees makes a citation.
