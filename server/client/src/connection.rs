@@ -125,7 +125,7 @@ impl Connection {
             store: address.store.clone(),
             client: concat!("loci-client ", env!("CARGO_PKG_VERSION")).into(),
         });
-        let greeting = framed(Header::new(FrameKind::Hello, 0), &hello);
+        let greeting = Header::new(FrameKind::Hello, 0).frame(&hello);
         let sent = write.write_all(&greeting).await;
         sent.map_err(ClientError::io("greeting the server"))?;
         let mut frames = Frames::new(read);
@@ -196,7 +196,7 @@ impl Connection {
             waiting.calls.insert(id, answers);
         }
         let mut call = UnderWay::new(self, id);
-        let frame = framed(Header::new(FrameKind::Call, id), &payload);
+        let frame = Header::new(FrameKind::Call, id).frame(&payload);
         // Where the writer is gone, the reader tells why.
         let _ = self.out.send(frame);
         loop {
@@ -231,9 +231,7 @@ impl Connection {
 /// Says goodbye; the server closes.
 impl Drop for Connection {
     fn drop(&mut self) {
-        let _ = self
-            .out
-            .send(framed(Header::new(FrameKind::Goodbye, 0), &[]));
+        let _ = self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]));
     }
 }
 
@@ -262,16 +260,9 @@ impl Drop for UnderWay<'_> {
         connection.waiting.lock().calls.remove(&self.id);
         if !self.is_over {
             let cancel = Header::new(FrameKind::Cancel, self.id);
-            let _ = connection.out.send(framed(cancel, &[]));
+            let _ = connection.out.send(cancel.frame(&[]));
         }
     }
-}
-
-fn framed(header: Header, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
-    bytes.extend(header.encode(payload.len() as u32));
-    bytes.extend(payload);
-    bytes
 }
 
 async fn write_all<W: AsyncWrite + Unpin>(mut write: W, mut outgoing: UnboundedReceiver<Vec<u8>>) {

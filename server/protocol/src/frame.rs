@@ -92,6 +92,14 @@ impl Header {
         bytes[8..16].copy_from_slice(&self.call.to_le_bytes());
         bytes
     }
+
+    /// The bytes of a whole frame.
+    pub fn frame(self, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
+        bytes.extend(self.encode(payload.len() as u32));
+        bytes.extend(payload);
+        bytes
+    }
 }
 
 /// What the first bytes on a connection are.

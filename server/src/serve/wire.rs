@@ -65,16 +65,8 @@ struct Outgoing {
     _large: Option<OwnedSemaphorePermit>,
 }
 
-/// The bytes of a frame.
-fn framed(header: Header, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
-    bytes.extend(header.encode(payload.len() as u32));
-    bytes.extend(payload);
-    bytes
-}
-
 fn fault_frame(call: u64, fault: &Fault) -> Vec<u8> {
-    framed(Header::new(FrameKind::Fault, call), &codec::encode(fault))
+    Header::new(FrameKind::Fault, call).frame(&codec::encode(fault))
 }
 
 /// Serves a connection until either side ends it. `place`: its place among those who have shown no key yet.
@@ -115,7 +107,7 @@ where
             .try_into()
             .unwrap_or(u32::MAX),
     };
-    let welcome = framed(Header::new(FrameKind::Welcome, 0), &codec::encode(&welcome));
+    let welcome = Header::new(FrameKind::Welcome, 0).frame(&codec::encode(&welcome));
     let (out, outgoing) = unbounded_channel();
     let (gone, is_gone) = watch::channel(false);
     let session = Session {
@@ -398,11 +390,11 @@ impl Session {
                 _ = gone.wait_for(|gone| *gone) => break,
                 _ = stopping.wait_for(|stopping| *stopping), if !is_stopping => {
                     is_stopping = true;
-                    self.out.send(framed(Header::new(FrameKind::Goodbye, 0), &[]), None);
+                    self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]), None);
                     continue;
                 }
                 () = self.silent() => {
-                    self.out.send(framed(Header::new(FrameKind::Goodbye, 0), &[]), None);
+                    self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]), None);
                     break;
                 }
                 () = self.drained(), if is_stopping => break,
@@ -480,7 +472,7 @@ impl Session {
             }
             FrameKind::Ping if payload.len() <= PING_LEN_MAX => {
                 let pong = Header::new(FrameKind::Pong, header.call);
-                self.small(framed(pong, &payload))?;
+                self.small(pong.frame(&payload))?;
             }
             FrameKind::Ping => return malformed("a ping has at most 64 bytes"),
             FrameKind::Goodbye => return Ok(ControlFlow::Break(())),
@@ -709,7 +701,7 @@ impl Waiting {
             more: true,
             call: self.id,
         };
-        self.out.send(framed(header, &item.encode()), Some(room));
+        self.out.send(header.frame(&item.encode()), Some(room));
         ControlFlow::Continue(())
     }
 
@@ -719,7 +711,7 @@ impl Waiting {
             Ok(given) => {
                 let payload = given.encode();
                 match payload.len() <= self.payload_len_max as usize {
-                    true => framed(Header::new(FrameKind::Reply, self.id), &payload),
+                    true => Header::new(FrameKind::Reply, self.id).frame(&payload),
                     false => {
                         let why = "the answer is larger than a frame may be: ask for less";
                         fault_frame(self.id, &Fault::new(Code::TooLarge, why))

@@ -33,10 +33,7 @@ pub(super) fn prepared(
     let Some(user) = &caller.user else {
         return Ok(request);
     };
-    let own = Expr::Is(Comparison {
-        field: "user_id".into(),
-        test: Test::Equal(FacetValue::Text(user.clone())),
-    });
+    let own = of_user(user);
     let filter = match request.filter {
         Some(asked) => Expr::And(vec![own, asked]),
         None => own,
@@ -46,6 +43,14 @@ pub(super) fn prepared(
         // Steps count what they looked at, which may be other users'.
         explain: false,
         ..request
+    })
+}
+
+/// The filter that keeps the documents of a user alone.
+pub(super) fn of_user(user: &str) -> Expr {
+    Expr::Is(Comparison {
+        field: "user_id".into(),
+        test: Test::Equal(FacetValue::Text(user.to_owned())),
     })
 }
 

@@ -2,10 +2,10 @@
 
 use loci_protocol::call::{Change, GiveFeedback, Outcome, Role};
 use loci_protocol::fault::{Code, Fault};
-use locidb::query::filter::{Comparison, FacetValue, Test};
 use locidb::storage::{DocumentKey, EditId, ItemId, ResponseId};
 use locidb::{Answer, Error, Expr, HitName, SearchRequest, WriteTransaction};
 
+use super::request::of_user;
 use super::{Caller, Given, fault_of};
 
 /// Changes of one transaction at most.
@@ -278,10 +278,7 @@ pub(super) fn feedback(caller: &Caller, call: &GiveFeedback) -> Result<Given, Fa
 
 /// Whether a question with this filter was asked by a key that is bound to `user`.
 fn is_of(user: &str, filter: &str) -> bool {
-    let own = Expr::Is(Comparison {
-        field: "user_id".into(),
-        test: Test::Equal(FacetValue::Text(user.to_owned())),
-    });
+    let own = of_user(user);
     match Expr::parse(filter) {
         Ok(Expr::And(parts)) => parts.first() == Some(&own),
         Ok(expr) => expr == own,
