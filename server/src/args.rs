@@ -565,6 +565,14 @@ pub(crate) struct Serve {
         env = "LOCI_LISTEN"
     )]
     pub(crate) listen: SocketAddr,
+    /// Where HTTP is spoken: the API, MCP and pages
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:7626",
+        env = "LOCI_HTTP"
+    )]
+    pub(crate) http: Option<SocketAddr>,
     /// PEM file with the certificate and those above it: TLS is spoken, and nothing else
     #[arg(long, value_name = "FILE", requires = "tls_key", env = "LOCI_TLS_CERT")]
     pub(crate) tls_cert: Option<PathBuf>,

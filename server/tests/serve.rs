@@ -2,95 +2,22 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::served::Served;
 use common::{db_path, json};
 use loci_client::call::{
-    AddKey, Change, GetCitations, GetDocument, GetOriginal, GetText, ListDocuments, Role,
+    Change, GetCitations, GetDocument, GetOriginal, GetText, ListDocuments, Role,
 };
 use loci_client::{Address, Client, ClientError, ClientOptions, Code};
 use locidb::storage::DocumentKey;
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{Database, NewChunk, NewCitation, NewDocument, NewReference, SearchRequest, Strategy};
-use serde_json::Value;
-
-/// A server that is killed when it goes.
-struct Served {
-    child: Child,
-    address: SocketAddr,
-    /// Keys that it told, by store.
-    keys: Vec<(String, String)>,
-}
-
-impl Served {
-    /// Starts `loci serve` with these arguments, and waits until it listens.
-    fn start(args: &[&str]) -> Served {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_loci"))
-            .args(["serve", "--json"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut keys = Vec::new();
-        let address = loop {
-            let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-            match line["listening"].as_str() {
-                Some(address) => break address.parse().unwrap(),
-                None => {
-                    let text = |name: &str| line[name].as_str().unwrap().to_owned();
-                    keys.push((text("store"), text("key")));
-                }
-            }
-        };
-        Served {
-            child,
-            address,
-            keys,
-        }
-    }
-
-    /// A server of one store in `folder`, on any port.
-    fn of(folder: &Path) -> Served {
-        Self::start(&["--db", &db_path(folder), "--listen", "127.0.0.1:0"])
-    }
-
-    fn client(&self, key: &str) -> Result<Client, ClientError> {
-        Client::connect(&format!("loci://{key}@{}", self.address))
-    }
-
-    fn admin(&self) -> Client {
-        self.client(&self.keys[0].1).unwrap()
-    }
-
-    /// A client with a key that the admin hands out.
-    fn with_key(&self, role: Role, user: Option<&str>) -> (Client, String) {
-        let made = self.admin().call(&AddKey {
-            role,
-            user: user.map(str::to_owned),
-            note: "test".into(),
-        });
-        let key = made.unwrap().0["key"].as_str().unwrap().to_owned();
-        (self.client(&key).unwrap(), key)
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn document(user: &str, key: &str, text: &str) -> NewDocument {
     let record = ChunkRecord {

@@ -17,20 +17,18 @@ use crate::serve::{Limits, Server, ServerOptions, Tls, WorkerOptions};
 use crate::service::{Place, Stores, StoresOptions, noted};
 use crate::{Done, WrongCall};
 
-/// What clients of the wire protocol name it where TLS asks.
-const PROTOCOLS: &[&str] = &["loci/1"];
-
 pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
-    if args.insecure_local && !args.listen.ip().is_loopback() {
-        let why = format!(
-            "--insecure-local lets everybody in, and {} can be reached from elsewhere: listen on 127.0.0.1 or [::1], or use keys",
-            args.listen
-        );
-        return Err(WrongCall(why).into());
+    for listen in [Some(args.listen), args.http].into_iter().flatten() {
+        if args.insecure_local && !listen.ip().is_loopback() {
+            let why = format!(
+                "--insecure-local lets everybody in, and {listen} can be reached from elsewhere: listen on 127.0.0.1 or [::1], or use keys",
+            );
+            return Err(WrongCall(why).into());
+        }
     }
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => {
-            let tls = Tls::open(certificate.clone(), key.clone(), PROTOCOLS);
+            let tls = Tls::open(certificate.clone(), key.clone());
             Some(tls.map_err(|error| WrongCall(format!("TLS: {error}")))?)
         }
         _ => None,
@@ -59,6 +57,7 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
     noted::slow_from(args.slow_ms.map(Duration::from_millis));
     let options = ServerOptions {
         listen: args.listen,
+        http: args.http,
         tls,
         limits: Limits::default(),
         workers: WorkerOptions::default(),
@@ -104,10 +103,15 @@ async fn serve(stores: Arc<Stores>, options: ServerOptions, out: &Out) -> anyhow
     let listen = options.listen;
     let server = Server::start(stores, options).await;
     let server = server.with_context(|| format!("listening on {listen}"))?;
-    let address = server.address();
-    match out.json {
-        true => out.json_line(&json!({ "listening": address.to_string() }))?,
-        false => out.line(&format!("listening on {address}"))?,
+    let (address, http) = (server.address(), server.http());
+    match (out.json, http) {
+        (true, None) => out.json_line(&json!({ "listening": address.to_string() }))?,
+        (true, Some(http)) => {
+            let line = json!({ "listening": address.to_string(), "http": http.to_string() });
+            out.json_line(&line)?;
+        }
+        (false, None) => out.line(&format!("listening on {address}"))?,
+        (false, Some(http)) => out.line(&format!("listening on {address}, HTTP on {http}"))?,
     }
     let mut reload = signal(SignalKind::hangup())?;
     let mut ends = [

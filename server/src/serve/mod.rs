@@ -2,6 +2,7 @@
 //!
 //! Start reading at [`Server::start`].
 
+mod http;
 pub(crate) mod logs;
 mod pending;
 mod tls;
@@ -21,6 +22,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::access::limits::BackOff;
 use crate::service::{Caller, Stores, noted};
 use pending::{Pending, Place};
+use tls::Protocol;
 pub(crate) use tls::Tls;
 pub(crate) use workers::WorkerOptions;
 use workers::Workers;
@@ -80,7 +82,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Who has this key. A wrong one is answered the later the more often it came from there.
+    /// Who has this key. A wrong one is answered the later the more often it came from there. `known`: the id of the key
+    /// that the connection showed before, which is not noted again.
     ///
     /// # Errors
     /// [`Code::Unauthorized`], which does not tell a wrong key from a store that there is not.
@@ -90,9 +93,13 @@ impl Shared {
         store: &str,
         peer: IpAddr,
         route: &'static str,
+        known: Option<&str>,
     ) -> Result<Caller, Fault> {
         let caller = self.stores.authenticate(key, store);
-        noted::access(peer, route, caller.as_ref());
+        let is_known = |caller: &Caller| known == Some(&caller.key);
+        if !caller.as_ref().is_some_and(is_known) {
+            noted::access(peer, route, caller.as_ref());
+        }
         match caller {
             Some(caller) => {
                 self.back_off.succeeded(peer);
@@ -113,6 +120,8 @@ impl Shared {
 pub(crate) struct ServerOptions {
     /// Where the wire protocol is spoken.
     pub(crate) listen: SocketAddr,
+    /// Where HTTP is spoken, where it is.
+    pub(crate) http: Option<SocketAddr>,
     /// The certificate, where TLS is spoken.
     pub(crate) tls: Option<Tls>,
     /// What it allows.
@@ -127,7 +136,17 @@ pub(crate) struct Server {
     shared: Arc<Shared>,
     stop: watch::Sender<bool>,
     address: SocketAddr,
+    http: Option<SocketAddr>,
     tls: Option<Tls>,
+}
+
+/// What is spoken on a listener.
+#[derive(Clone, Debug)]
+enum Spoken {
+    /// The wire protocol.
+    Wire,
+    /// HTTP, with these routes.
+    Http(axum::Router),
 }
 
 impl Server {
@@ -152,20 +171,38 @@ impl Server {
         });
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;
-        let accepting = accept(listener, options.tls.clone(), Arc::clone(&shared));
-        tokio::spawn(accepting);
+        let tls = options.tls;
+        tokio::spawn(accept(
+            listener,
+            Spoken::Wire,
+            tls.clone(),
+            Arc::clone(&shared),
+        ));
+        let mut http = None;
+        if let Some(listen) = options.http {
+            let listener = TcpListener::bind(listen).await?;
+            http = Some(listener.local_addr()?);
+            let spoken = Spoken::Http(http::router(Arc::clone(&shared)));
+            tokio::spawn(accept(listener, spoken, tls.clone(), Arc::clone(&shared)));
+        }
         tokio::spawn(refresh(Arc::clone(&shared)));
         Ok(Server {
             shared,
             stop,
             address,
-            tls: options.tls,
+            http,
+            tls,
         })
     }
 
     /// Where the wire protocol is spoken.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where HTTP is spoken.
+    pub(crate) fn http(&self) -> Option<SocketAddr> {
+        self.http
     }
 
     /// Reads keys and certificates again. What cannot be read stays as it was, and is told in the log.
@@ -199,7 +236,7 @@ impl Server {
 }
 
 /// Takes connections until the server stops.
-async fn accept(listener: TcpListener, tls: Option<Tls>, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, spoken: Spoken, tls: Option<Tls>, shared: Arc<Shared>) {
     let mut stopping = shared.stopping.clone();
     loop {
         let accepted = tokio::select! {
@@ -217,7 +254,8 @@ async fn accept(listener: TcpListener, tls: Option<Tls>, shared: Arc<Shared>) {
         };
         let place = shared.pending.enter();
         let number = place.number();
-        let serving = connection(Arc::clone(&shared), stream, tls.clone(), peer.ip(), place);
+        let (spoken, tls) = (spoken.clone(), tls.clone());
+        let serving = connection(Arc::clone(&shared), stream, spoken, tls, peer.ip(), place);
         let task = tokio::spawn(serving);
         shared.pending.is_served_by(number, task.abort_handle());
     }
@@ -229,23 +267,35 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 async fn connection(
     shared: Arc<Shared>,
     stream: TcpStream,
+    spoken: Spoken,
     tls: Option<Tls>,
     peer: IpAddr,
     place: Place,
 ) {
     let _ = stream.set_nodelay(true);
-    match tls {
-        None => {
-            let (read, write) = stream.into_split();
-            wire::serve(shared, read, write, peer, place).await;
-        }
-        Some(tls) => {
-            let secured = tls.acceptor().accept(stream);
-            if let Ok(Ok(stream)) = tokio::time::timeout(wire::HELLO_WAIT, secured).await {
-                let (read, write) = tokio::io::split(stream);
+    let Some(tls) = tls else {
+        return match spoken {
+            Spoken::Wire => {
+                let (read, write) = stream.into_split();
                 wire::serve(shared, read, write, peer, place).await;
             }
+            Spoken::Http(routes) => http::serve(shared, routes, stream, peer, place).await,
+        };
+    };
+    let acceptor = match spoken {
+        Spoken::Wire => tls.acceptor(Protocol::Wire),
+        Spoken::Http(_) => tls.acceptor(Protocol::Http),
+    };
+    let secured = acceptor.accept(stream);
+    let Ok(Ok(stream)) = tokio::time::timeout(wire::HELLO_WAIT, secured).await else {
+        return;
+    };
+    match spoken {
+        Spoken::Wire => {
+            let (read, write) = tokio::io::split(stream);
+            wire::serve(shared, read, write, peer, place).await;
         }
+        Spoken::Http(routes) => http::serve(shared, routes, stream, peer, place).await,
     }
 }
 

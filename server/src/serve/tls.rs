@@ -14,9 +14,23 @@ use tokio_rustls::rustls::{ServerConfig, crypto::ring};
 pub(crate) struct Tls {
     certificate: PathBuf,
     key: PathBuf,
-    /// Names of the protocols that are spoken, for clients that ask.
-    protocols: &'static [&'static str],
-    config: Arc<ArcSwap<ServerConfig>>,
+    configs: Arc<ArcSwap<Configs>>,
+}
+
+/// One for each protocol: they differ in what they name it where clients ask.
+#[derive(Debug)]
+struct Configs {
+    wire: Arc<ServerConfig>,
+    http: Arc<ServerConfig>,
+}
+
+/// What is spoken within TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// The wire protocol.
+    Wire,
+    /// HTTP.
+    Http,
 }
 
 /// Why TLS cannot be spoken.
@@ -34,17 +48,12 @@ impl Tls {
     ///
     /// # Errors
     /// [`TlsError`] where one holds no certificate or key, or the two do not belong together.
-    pub(crate) fn open(
-        certificate: PathBuf,
-        key: PathBuf,
-        protocols: &'static [&'static str],
-    ) -> Result<Tls, TlsError> {
-        let config = read(&certificate, &key, protocols)?;
+    pub(crate) fn open(certificate: PathBuf, key: PathBuf) -> Result<Tls, TlsError> {
+        let configs = read(&certificate, &key)?;
         Ok(Tls {
             certificate,
             key,
-            protocols,
-            config: Arc::new(ArcSwap::from_pointee(config)),
+            configs: Arc::new(ArcSwap::from_pointee(configs)),
         })
     }
 
@@ -53,22 +62,23 @@ impl Tls {
     /// # Errors
     /// As [`Tls::open`]; then what was read before is used.
     pub(crate) fn reload(&self) -> Result<(), TlsError> {
-        let config = read(&self.certificate, &self.key, self.protocols)?;
-        self.config.store(Arc::new(config));
+        let configs = read(&self.certificate, &self.key)?;
+        self.configs.store(Arc::new(configs));
         Ok(())
     }
 
     /// What secures a connection.
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.config.load_full())
+    pub(crate) fn acceptor(&self, protocol: Protocol) -> TlsAcceptor {
+        let configs = self.configs.load();
+        let config = match protocol {
+            Protocol::Wire => &configs.wire,
+            Protocol::Http => &configs.http,
+        };
+        TlsAcceptor::from(Arc::clone(config))
     }
 }
 
-fn read(
-    certificate: &PathBuf,
-    key: &PathBuf,
-    protocols: &[&str],
-) -> Result<ServerConfig, TlsError> {
+fn read(certificate: &PathBuf, key: &PathBuf) -> Result<Configs, TlsError> {
     let failed = |file: &PathBuf, why: &dyn std::fmt::Display| TlsError {
         file: file.display().to_string(),
         why: why.to_string(),
@@ -84,13 +94,17 @@ fn read(
     let builder = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(certificate, &error))?;
-    let mut config = builder
+    let config = builder
         .with_no_client_auth()
         .with_single_cert(chain, secret)
         .map_err(|error| failed(certificate, &error))?;
-    config.alpn_protocols = protocols
-        .iter()
-        .map(|name| name.as_bytes().to_vec())
-        .collect();
-    Ok(config)
+    let speaking = |name: &str| {
+        let mut config = config.clone();
+        config.alpn_protocols = vec![name.as_bytes().to_vec()];
+        Arc::new(config)
+    };
+    Ok(Configs {
+        wire: speaking("loci/1"),
+        http: speaking("http/1.1"),
+    })
 }

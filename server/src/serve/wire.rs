@@ -152,7 +152,7 @@ async fn greet<R: AsyncRead + Unpin>(
         return Err(Fault::new(Code::Version, why));
     }
     shared
-        .authenticate(&hello.key, &hello.store, peer, "wire")
+        .authenticate(&hello.key, &hello.store, peer, "wire", None)
         .await
 }
 

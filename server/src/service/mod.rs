@@ -30,7 +30,7 @@ use serde::Serialize;
 
 use crate::access::limits::Pace;
 
-pub(crate) use faults::of as fault_of;
+pub(crate) use faults::{internal, of as fault_of};
 pub(crate) use stores::{Place, Store, Stores, StoresOptions};
 pub(crate) use transaction::{Reply, Transaction};
 
@@ -244,7 +244,8 @@ pub(crate) fn allow(caller: &Caller, call: &Call) -> Result<(), Fault> {
     check_role(caller, needed)
 }
 
-fn check_role(caller: &Caller, needed: Role) -> Result<(), Fault> {
+/// Whether the caller's key has this role.
+pub(crate) fn check_role(caller: &Caller, needed: Role) -> Result<(), Fault> {
     if caller.role >= needed {
         return Ok(());
     }

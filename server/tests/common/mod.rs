@@ -7,6 +7,9 @@
     reason = "each test file compiles this module for itself and calls a part of it"
 )]
 
+pub(crate) mod http;
+pub(crate) mod served;
+
 use std::fs;
 use std::path::Path;
 use std::process::Output;

@@ -1,0 +1,189 @@
+//! A call that a request makes: carried out by the workers, waited for here, and cancelled when nobody waits any more.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use loci_protocol::call::{Call, Outcome};
+use loci_protocol::fault::{Code, Fault};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Http, Problem};
+use crate::serve::workers::Class;
+use crate::service::{self, Caller, Given, Item, Task};
+
+/// Items that wait for whoever reads them, at most.
+const ITEMS_MAX: usize = 16;
+
+/// A call that is being carried out. Dropped, it is cancelled.
+#[derive(Debug)]
+pub(crate) struct UnderWay {
+    items: mpsc::Receiver<Item>,
+    last: oneshot::Receiver<Result<Given, Fault>>,
+    cancel: Cancel,
+}
+
+/// Cancels a call when it goes.
+#[derive(Debug)]
+struct Cancel(Arc<AtomicBool>);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl UnderWay {
+    /// What comes next before the end; `None` once nothing does.
+    pub(crate) async fn item(&mut self) -> Option<Item> {
+        self.items.recv().await
+    }
+
+    /// What the call gives in the end. Leaves out what comes before.
+    ///
+    /// # Errors
+    /// Those of [`service::perform`].
+    pub(crate) async fn last(mut self) -> Result<Given, Fault> {
+        while self.items.recv().await.is_some() {}
+        let given = (&mut self.last).await;
+        let failed = || Fault::new(Code::Internal, "the server failed; its log says more");
+        drop(self.cancel);
+        given.unwrap_or_else(|_| Err(failed()))
+    }
+}
+
+impl Http {
+    /// Has a call carried out. `wait`: how long it may take, where that is less than what the server allows.
+    ///
+    /// # Errors
+    /// [`Code::Overloaded`] where the server has too much to do.
+    pub(crate) fn begin(
+        &self,
+        caller: &Caller,
+        call: Call,
+        wait: Option<Duration>,
+    ) -> Result<UnderWay, Fault> {
+        let room = self.shared.workers.room(Class::of(&call))?;
+        let (send_item, items) = mpsc::channel(ITEMS_MAX);
+        let (send_last, last) = oneshot::channel();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let cancel = Cancel(Arc::clone(&cancelled));
+        let most = self.shared.limits.call_wait;
+        let deadline = Instant::now().checked_add(wait.unwrap_or(most).min(most));
+        let caller = caller.clone();
+        room.run(move || {
+            let emit = |item| match send_item.blocking_send(item) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            };
+            let task = Task {
+                deadline,
+                cancelled: &cancelled,
+                emit: &emit,
+            };
+            // Nobody may wait for it any more.
+            let _ = send_last.send(service::perform(&caller, call, task));
+        });
+        Ok(UnderWay {
+            items,
+            last,
+            cancel,
+        })
+    }
+}
+
+/// A value as a response.
+pub(crate) fn json(value: &impl Serialize) -> Response {
+    match serde_json::to_string(value) {
+        Ok(json) => text("application/json", json),
+        Err(error) => Problem::from(service::internal(&error)).into_response(),
+    }
+}
+
+/// Text of a kind as a response.
+fn text(kind: &'static str, text: String) -> Response {
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// What a call gives, as JSON.
+impl IntoResponse for Given {
+    fn into_response(self) -> Response {
+        match self {
+            Given::Nothing | Given::Outcome(_) | Given::Outcomes(_) => {
+                StatusCode::NO_CONTENT.into_response()
+            }
+            given => text("application/json", given.told()),
+        }
+    }
+}
+
+impl Given {
+    /// The JSON of it.
+    pub(crate) fn told(self) -> String {
+        let json = match &self {
+            Given::Json(json) => return json.clone(),
+            Given::Answer(answer) => serde_json::to_string(answer),
+            Given::Prompt(prompt) => serde_json::to_string(prompt),
+            Given::Number(number) => serde_json::to_string(&json!({ "count": number })),
+            Given::Nothing | Given::Outcome(_) | Given::Outcomes(_) => Ok("{}".into()),
+        };
+        json.unwrap_or_default()
+    }
+
+    /// The JSON of it, to be looked into.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub(crate) fn value(self) -> Result<Value, Fault> {
+        serde_json::from_str(&self.told()).map_err(|error| service::internal(&error))
+    }
+
+    /// What changes gave, for people: `null`, whether it was there, or a number.
+    ///
+    /// # Errors
+    /// Where it is something else.
+    pub(crate) fn outcomes(self) -> Result<Vec<Value>, Fault> {
+        let Given::Outcomes(outcomes) = self else {
+            return Err(service::internal(&"a write gave no outcomes"));
+        };
+        let told = |outcome: &Outcome| match outcome {
+            Outcome::Was(there) => json!({ "was": there }),
+            Outcome::Number(number) => json!({ "number": number }),
+            Outcome::Done | Outcome::Document(_) | Outcome::Chunk(_) => json!({}),
+        };
+        Ok(outcomes.iter().map(told).collect())
+    }
+
+    /// The number of what one change stored.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub(crate) fn number(self) -> Result<u64, Fault> {
+        match self {
+            Given::Outcomes(outcomes) => match outcomes.first() {
+                Some(Outcome::Number(number)) => Ok(*number),
+                _ => Err(service::internal(&"a write gave no number")),
+            },
+            _ => Err(service::internal(&"a write gave no outcomes")),
+        }
+    }
+
+    /// Whether what one change was about was there.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`] where it was not.
+    pub(crate) fn was(self, what: &str, name: impl std::fmt::Display) -> Result<(), Fault> {
+        match self {
+            Given::Outcomes(outcomes) if outcomes.first() == Some(&Outcome::Was(true)) => Ok(()),
+            _ => Err(Fault::new(
+                Code::NotFound,
+                format!("there is no {what} {name}"),
+            )),
+        }
+    }
+}

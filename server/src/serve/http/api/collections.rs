@@ -1,0 +1,99 @@
+//! Stored files, taken into a collection: `POST /collections/{name}/link`.
+//!
+//! A file is told by the key of a document that is stored already. Its original is taken in again as a document of the
+//! collection, cut as files of that type are.
+
+use loci_protocol::call::{File, GetOriginal, Ingest, Role};
+use loci_protocol::fault::{Code, Fault};
+use locidb::storage::DocumentKey;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Answered;
+use super::given::{Named, Sent, key};
+use crate::serve::http::Problem;
+use crate::serve::http::access::Asked;
+use crate::service::{Given, Item};
+
+/// Files of one request at most.
+const FILES_MAX: usize = 1_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Linked {
+    files: Vec<Link>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Link {
+    /// Its name, which becomes the document's key within the collection.
+    name: String,
+    /// The key of the stored document.
+    file_id: String,
+    /// What it is, by the names of kinds of files; else told from its content.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+pub(super) async fn link(
+    asked: Asked,
+    Named(collection): Named<String>,
+    sent: Sent,
+) -> Answered<Given> {
+    asked.may(Role::Write)?;
+    let Linked { files } = sent.json(&asked).await?;
+    if files.is_empty() || files.len() > FILES_MAX {
+        return Err(Problem::invalid(format!("files: give 1 to {FILES_MAX}")));
+    }
+    let mut told = Vec::new();
+    for file in files {
+        let file_id = file.file_id.clone();
+        let mut outcome = match take(&asked, &collection, file).await {
+            Ok(outcome) => outcome,
+            // One that is not there does not keep the others from being taken in.
+            Err(problem) if problem.is_of_request() => {
+                json!({ "status": "failed", "error": problem.detail() })
+            }
+            Err(problem) => return Err(problem),
+        };
+        outcome["file_id"] = file_id.into();
+        told.push(outcome);
+    }
+    Ok(Given::json(
+        &json!({ "collection": collection, "files": told }),
+    )?)
+}
+
+/// Takes one file in.
+async fn take(asked: &Asked, collection: &str, link: Link) -> Result<Value, Problem> {
+    let of: DocumentKey = key(&link.file_id)?;
+    let mut under_way = asked.begin(GetOriginal { key: of.clone() })?;
+    let mut read = asked.http.nothing_read();
+    while let Some(item) = under_way.item().await {
+        if let Item::Bytes(part) = item {
+            asked
+                .http
+                .append(&mut read, &part, asked.http.file_len_max())?;
+        }
+    }
+    under_way.last().await?;
+    if collection.is_empty() {
+        return Err(Fault::new(Code::Invalid, "the collection has no name").into());
+    }
+    let file = File {
+        key: Some(link.name.clone()),
+        name: link.name,
+        bytes: read.bytes,
+        collection: collection.to_owned(),
+        user: of.user,
+        kind: link.kind,
+        ..File::default()
+    };
+    let file = Box::new(file);
+    asked
+        .call(Ingest { file })
+        .await?
+        .value()
+        .map_err(Into::into)
+}

@@ -1,0 +1,343 @@
+//! Documents, their chunks and their files.
+
+use axum::body::Bytes;
+use axum::http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LINK, LOCATION};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use loci_protocol::call::{
+    Change, File, GetAsset, GetChunk, GetDocument, GetOriginal, GetText, Ingest, ListDocuments,
+    Role, Write,
+};
+use loci_protocol::fault::{Code, Fault};
+use locidb::storage::{ChunkKey, DocumentKey};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Answered;
+use super::events::{events, file, wants_events};
+use super::given::{Named, Params, Sent, has_mark, key, mark};
+use super::graph::limit;
+use crate::serve::http::Problem;
+use crate::serve::http::access::Asked;
+use crate::serve::http::answer;
+use crate::service::Given;
+
+/// Files of one request at most.
+const FILES_MAX: usize = 1_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Documents {
+    collection: Option<String>,
+    user: Option<String>,
+    after: Option<String>,
+    #[serde(default = "limit")]
+    limit: u32,
+}
+
+pub(super) async fn list(asked: Asked, Params(of): Params<Documents>) -> Answered<Response> {
+    let mut query = Vec::new();
+    for (name, value) in [("collection", &of.collection), ("user", &of.user)] {
+        query.extend(
+            value
+                .as_ref()
+                .map(|value| format!("{name}={}", encoded(value))),
+        );
+    }
+    query.push(format!("limit={}", of.limit));
+    let call = ListDocuments {
+        collection: of.collection,
+        user: of.user,
+        after: of.after,
+        limit: of.limit,
+    };
+    let given = asked.call(call).await?;
+    let page: Value = given.value()?;
+    let mut response = answer::json(&page);
+    if let Some(next) = page["next"].as_str() {
+        query.push(format!("after={}", encoded(next)));
+        let link = format!("</v1/documents?{}>; rel=\"next\"", query.join("&"));
+        response
+            .headers_mut()
+            .extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
+    }
+    Ok(response)
+}
+
+fn encoded(text: &str) -> impl std::fmt::Display {
+    utf8_percent_encode(text, NON_ALPHANUMERIC)
+}
+
+pub(super) async fn show(asked: Asked, Named(document): Named<String>) -> Answered<Given> {
+    let key = key(&document)?;
+    Ok(asked.call(GetDocument { key }).await?)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Around {
+    #[serde(default)]
+    context: u32,
+}
+
+pub(super) async fn chunk(
+    asked: Asked,
+    Named(chunk): Named<String>,
+    Params(around): Params<Around>,
+) -> Answered<Given> {
+    let key = key::<ChunkKey>(&chunk)?;
+    let context = around.context;
+    Ok(asked.call(GetChunk { key, context }).await?)
+}
+
+pub(super) async fn original(asked: Asked, Named(document): Named<String>) -> Answered<Response> {
+    let key = key::<DocumentKey>(&document)?;
+    let name = last_part(&key.key).to_owned();
+    let kind = mime_guess::from_path(&name).first_or_octet_stream();
+    file(asked.begin(GetOriginal { key })?, kind.as_ref(), &name).await
+}
+
+pub(super) async fn text(asked: Asked, Named(document): Named<String>) -> Answered<Response> {
+    let key = key::<DocumentKey>(&document)?;
+    let name = format!("{}.txt", last_part(&key.key));
+    let under_way = asked.begin(GetText { key })?;
+    file(under_way, "text/plain; charset=utf-8", &name).await
+}
+
+pub(super) async fn asset(
+    asked: Asked,
+    Named((document, name)): Named<(String, String)>,
+) -> Answered<Response> {
+    let key = key::<DocumentKey>(&document)?;
+    let kind = mime_guess::from_path(&name).first_or_octet_stream();
+    let last = last_part(&name).to_owned();
+    file(asked.begin(GetAsset { key, name })?, kind.as_ref(), &last).await
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// How a file is taken in; the fields of a form, too.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Taken {
+    /// The file's name.
+    name: Option<String>,
+    /// The document's key; else the name.
+    key: Option<String>,
+    #[serde(default)]
+    collection: String,
+    #[serde(default)]
+    user: String,
+    kind: Option<String>,
+    chunking: Option<String>,
+    #[serde(default)]
+    force: bool,
+}
+
+impl Taken {
+    fn file(self, name: String, bytes: Vec<u8>) -> File {
+        File {
+            name,
+            bytes,
+            key: self.key,
+            collection: self.collection,
+            user: self.user,
+            kind: self.kind,
+            chunking: self.chunking,
+            force: self.force,
+        }
+    }
+
+    /// A field of a form.
+    fn set(&mut self, name: &str, value: String) -> Result<(), Problem> {
+        match name {
+            "key" => self.key = Some(value),
+            "collection" => self.collection = value,
+            "user" => self.user = value,
+            "kind" => self.kind = Some(value),
+            "chunking" => self.chunking = Some(value),
+            "force" => self.force = value == "true",
+            other => {
+                let why = format!(
+                    "the form has no field {other:?}: give file, key, collection, user, kind, chunking, force"
+                );
+                return Err(Problem::invalid(why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a file that this caller may send.
+fn file_len_max(asked: &Asked) -> usize {
+    let most = asked.http.file_len_max();
+    match asked.caller.call_bytes_max {
+        Some(of_key) => most.min(of_key as usize),
+        None => most,
+    }
+}
+
+pub(super) async fn put(
+    asked: Asked,
+    Named(document): Named<String>,
+    Params(taken): Params<Taken>,
+    sent: Sent,
+) -> Answered<Response> {
+    asked.may(Role::Write)?;
+    let of: DocumentKey = key(&document)?;
+    if taken.key.is_some() || !taken.collection.is_empty() || !taken.user.is_empty() {
+        return Err(Problem::invalid(
+            "key, collection, user: the path says them",
+        ));
+    }
+    check_state(&asked, &of, &sent.headers).await?;
+    let read = asked.http.read(sent.body, file_len_max(&asked)).await?;
+    let name = taken.name.clone();
+    let name = name.unwrap_or_else(|| last_part(&of.key).to_owned());
+    let file = File {
+        key: Some(of.key),
+        collection: of.collection,
+        user: of.user,
+        ..taken.file(name, read.bytes)
+    };
+    let under_way = asked.begin(Ingest {
+        file: Box::new(file),
+    })?;
+    match wants_events(&sent.headers) {
+        true => Ok(events(under_way)),
+        false => stored(under_way.last().await?.value()?),
+    }
+}
+
+/// What became of one file.
+fn stored(outcome: Value) -> Answered<Response> {
+    match outcome["status"].as_str() {
+        Some("failed") => {
+            let why = outcome["error"]
+                .as_str()
+                .unwrap_or("the file cannot be read");
+            Err(Problem::unreadable(why))
+        }
+        Some("added") => {
+            let document = outcome["document"].as_str().unwrap_or_default();
+            let place = format!("/v1/documents/{}", encoded(document));
+            let place = [(LOCATION, place)];
+            Ok((StatusCode::CREATED, place, answer::json(&outcome)).into_response())
+        }
+        _ => Ok(answer::json(&outcome)),
+    }
+}
+
+/// Whether what is there is as `If-Match` and `If-None-Match` ask. It is looked at before the work begins.
+async fn check_state(asked: &Asked, of: &DocumentKey, headers: &HeaderMap) -> Result<(), Problem> {
+    let (wanted, unwanted) = (headers.get(IF_MATCH), headers.get(IF_NONE_MATCH));
+    if wanted.is_none() && unwanted.is_none() {
+        return Ok(());
+    }
+    let now = match asked.call(GetDocument { key: of.clone() }).await {
+        Ok(given) => Some(mark(given.told().as_bytes())),
+        Err(fault) if fault.code == Code::NotFound => None,
+        Err(fault) => return Err(fault.into()),
+    };
+    let is_wanted = |list| now.as_ref().is_some_and(|now| has_mark(list, now));
+    let holds = wanted.is_none_or(is_wanted) && !unwanted.is_some_and(is_wanted);
+    match holds {
+        true => Ok(()),
+        false => Err(Problem::of(StatusCode::PRECONDITION_FAILED)),
+    }
+}
+
+pub(super) async fn delete(
+    asked: Asked,
+    Named(document): Named<String>,
+    headers: HeaderMap,
+) -> Answered<Given> {
+    let of: DocumentKey = key(&document)?;
+    asked.may(Role::Write)?;
+    check_state(&asked, &of, &headers).await?;
+    let changes = vec![Change::DeleteDocument(of)];
+    asked
+        .call(Write { changes })
+        .await?
+        .was("document", document)?;
+    Ok(Given::Nothing)
+}
+
+/// One file as it is, or a form with several.
+pub(super) async fn post(
+    asked: Asked,
+    Params(taken): Params<Taken>,
+    sent: Sent,
+) -> Answered<Response> {
+    asked.may(Role::Write)?;
+    let read = |body| asked.http.read(body, file_len_max(&asked));
+    if sent.kind().eq_ignore_ascii_case("multipart/form-data") {
+        let kind = sent.headers.get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let read = read(sent.body).await?;
+        let files = form(kind, read.bytes, taken).await?;
+        return many(asked, files).await;
+    }
+    let Some(name) = taken.name.clone() else {
+        return Err(Problem::invalid(
+            "name: give the file's name, or send a form with files",
+        ));
+    };
+    let read = read(sent.body).await?;
+    let file = Box::new(taken.file(name, read.bytes));
+    let under_way = asked.begin(Ingest { file })?;
+    match wants_events(&sent.headers) {
+        true => Ok(events(under_way)),
+        false => stored(under_way.last().await?.value()?),
+    }
+}
+
+/// The files of a form. Fields count for all of them.
+async fn form(kind: &str, bytes: Vec<u8>, taken: Taken) -> Result<Vec<File>, Problem> {
+    let mut taken = taken;
+    let wrong = |error: multer::Error| Problem::invalid(format!("the form: {error}"));
+    let boundary = multer::parse_boundary(kind).map_err(wrong)?;
+    let whole = tokio_stream::once(Ok::<_, std::convert::Infallible>(Bytes::from(bytes)));
+    let mut form = multer::Multipart::new(whole, boundary);
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    while let Some(field) = form.next_field().await.map_err(wrong)? {
+        let name = field.name().unwrap_or_default().to_owned();
+        match field.file_name().map(str::to_owned) {
+            Some(file_name) if files.len() < FILES_MAX => {
+                files.push((file_name, field.bytes().await.map_err(wrong)?.into()));
+            }
+            Some(_) => {
+                let why = format!("a form has {FILES_MAX} files at most");
+                return Err(Fault::new(Code::TooLarge, why).into());
+            }
+            None => taken.set(&name, field.text().await.map_err(wrong)?)?,
+        }
+    }
+    if files.is_empty() {
+        return Err(Problem::invalid("the form has no file"));
+    }
+    if files.len() > 1 && taken.key.is_some() {
+        let why = "key: one document has a key, and the form has several files";
+        return Err(Problem::invalid(why));
+    }
+    let files = files.into_iter();
+    Ok(files
+        .map(|(name, bytes)| taken.clone().file(name, bytes))
+        .collect())
+}
+
+/// Takes files in, one after the other; tells what became of each.
+async fn many(asked: Asked, files: Vec<File>) -> Answered<Response> {
+    let mut outcomes = Vec::new();
+    for file in files {
+        let file = Box::new(file);
+        outcomes.push(asked.call(Ingest { file }).await?.value()?);
+    }
+    if let [_] = &outcomes[..] {
+        return stored(outcomes.remove(0));
+    }
+    Ok(answer::json(&json!({ "files": outcomes })))
+}

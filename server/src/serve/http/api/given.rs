@@ -1,0 +1,172 @@
+//! What requests say, checked, and how answers are told: parameters, keys, bodies; marks of states.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use loci_protocol::fault::{Code, Fault};
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use crate::serve::http::access::Asked;
+use crate::serve::http::body::JSON_LEN_MAX;
+use crate::serve::http::{Http, Problem};
+
+/// Bytes of a hash that tell a state.
+const MARK_LEN: usize = 16;
+/// Bytes of an answer that gets a mark, at most.
+const MARKED_LEN_MAX: usize = 16 << 20;
+
+/// The parameters of a query.
+#[derive(Debug)]
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Http> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Http) -> Result<Self, Problem> {
+        let query = Query::<T>::try_from_uri(&parts.uri);
+        let wrong = |error: axum::extract::rejection::QueryRejection| {
+            Problem::invalid(format!("the query: {}", error.body_text()))
+        };
+        query.map(|Query(params)| Params(params)).map_err(wrong)
+    }
+}
+
+/// The parts of a path, without their percent signs.
+#[derive(Debug)]
+pub(super) struct Named<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Http> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &Http) -> Result<Self, Problem> {
+        let path = Path::<T>::from_request_parts(parts, http).await;
+        let wrong = |error: axum::extract::rejection::PathRejection| {
+            Problem::invalid(format!("the path: {}", error.body_text()))
+        };
+        path.map(|Path(names)| Named(names)).map_err(wrong)
+    }
+}
+
+/// A key of a document or chunk as a path or query has it.
+pub(super) fn key<K: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<K, Problem> {
+    text.parse()
+        .map_err(|error: K::Err| Problem::invalid(error.to_string()))
+}
+
+/// What a request carries behind its head.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) headers: HeaderMap,
+    pub(super) body: Body,
+}
+
+impl<S: Sync> FromRequest<S> for Sent {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request(request: Request, _: &S) -> Result<Sent, Self::Rejection> {
+        let (parts, body) = request.into_parts();
+        Ok(Sent {
+            headers: parts.headers,
+            body,
+        })
+    }
+}
+
+impl Sent {
+    /// The kind of the body, without parameters.
+    pub(super) fn kind(&self) -> &str {
+        let kind = self.headers.get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        kind.split(';').next().unwrap_or_default().trim()
+    }
+
+    /// The body as JSON of this shape.
+    pub(super) async fn json<T: DeserializeOwned>(self, asked: &Asked) -> Result<T, Problem> {
+        let kind = self.kind();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            return Err(Problem::of(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        }
+        let most = match asked.caller.call_bytes_max {
+            Some(most) => JSON_LEN_MAX.min(most as usize),
+            None => JSON_LEN_MAX,
+        };
+        let read = asked.http.read(self.body, most).await?;
+        serde_json::from_slice(&read.bytes)
+            .map_err(|error| Problem::invalid(format!("the body: {error}")))
+    }
+}
+
+/// The mark of a state: what is told of it, hashed.
+pub(super) fn mark(told: &[u8]) -> String {
+    let hash = Sha256::digest(told);
+    let hash = hash.get(..MARK_LEN).unwrap_or_default();
+    format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash))
+}
+
+/// Whether a list of marks (RFC 9110, 13.1) has this one.
+pub(super) fn has_mark(list: &HeaderValue, mark: &str) -> bool {
+    let Ok(list) = list.to_str() else {
+        return false;
+    };
+    let mut marks = list.split(',').map(str::trim);
+    marks.any(|of| of == "*" || of.strip_prefix("W/").unwrap_or(of) == mark)
+}
+
+/// Marks what is looked at, and leaves out what the other side has already.
+pub(super) async fn conditional(request: Request, next: Next) -> Response {
+    let is_look = request.method() == Method::GET || request.method() == Method::HEAD;
+    let known = request.headers().get(IF_NONE_MATCH).cloned();
+    let response = next.run(request).await;
+    let is_json = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind == "application/json");
+    if !is_look || !is_json || response.status() != StatusCode::OK {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, MARKED_LEN_MAX).await else {
+        let why = "the answer is larger than it may be: ask for less";
+        return Problem::from(Fault::new(Code::TooLarge, why)).into_response();
+    };
+    let mark = mark(&bytes);
+    if let Ok(value) = HeaderValue::from_str(&mark) {
+        parts.headers.insert(ETAG, value);
+    }
+    let cached = HeaderValue::from_static("private, no-cache");
+    parts.headers.insert(header::CACHE_CONTROL, cached);
+    if known.is_some_and(|known| has_mark(&known, &mark)) {
+        parts.headers.remove(CONTENT_TYPE);
+        parts.headers.remove(header::CONTENT_LENGTH);
+        parts.status = StatusCode::NOT_MODIFIED;
+        return Response::from_parts(parts, Body::empty());
+    }
+    Response::from_parts(parts, Body::from(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_found_in_a_list() {
+        let mark = mark(b"state");
+        for (list, is_there) in [
+            (mark.clone(), true),
+            (format!("\"x\", W/{mark}"), true),
+            ("*".into(), true),
+            ("\"x\"".into(), false),
+            (String::new(), false),
+        ] {
+            let list = HeaderValue::from_str(&list).unwrap();
+            assert_eq!(has_mark(&list, &mark), is_there, "{list:?}");
+        }
+    }
+}

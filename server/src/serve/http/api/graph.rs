@@ -1,0 +1,165 @@
+//! Concepts and how they hang together, citations, communities.
+
+use loci_protocol::call::{
+    Change, GetCitations, GetConcept, GetPath, ListCommunities, ListConcepts, ListTypes, ListWorks,
+    Write,
+};
+use locidb::storage::DocumentKey;
+use serde::Deserialize;
+
+use super::Answered;
+use super::given::{Named, Params, Sent, key};
+use crate::serve::http::Problem;
+use crate::serve::http::access::Asked;
+use crate::service::Given;
+
+/// Rows of a page, where a request does not say.
+pub(super) const LIMIT: u32 = 100;
+
+pub(super) fn limit() -> u32 {
+    LIMIT
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Concepts {
+    #[serde(default)]
+    prefix: String,
+    #[serde(default = "limit")]
+    limit: u32,
+}
+
+pub(super) async fn concepts(asked: Asked, Params(of): Params<Concepts>) -> Answered<Given> {
+    let Concepts { prefix, limit } = of;
+    Ok(asked.call(ListConcepts { prefix, limit }).await?)
+}
+
+pub(super) async fn concept(asked: Asked, Named(name): Named<String>) -> Answered<Given> {
+    Ok(asked.call(GetConcept { name }).await?)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Way {
+    from: String,
+    to: String,
+    /// Types of relations, with commas between them.
+    #[serde(default)]
+    along: String,
+}
+
+pub(super) async fn path(asked: Asked, Params(way): Params<Way>) -> Answered<Given> {
+    let along = way
+        .along
+        .split(',')
+        .map(str::trim)
+        .filter(|kind| !kind.is_empty());
+    let along = along.map(str::to_owned).collect();
+    let (from, to) = (way.from, way.to);
+    Ok(asked.call(GetPath { from, to, along }).await?)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Citations {
+    of: String,
+}
+
+pub(super) async fn citations(asked: Asked, Params(of): Params<Citations>) -> Answered<Given> {
+    Ok(asked.call(GetCitations { of: of.of }).await?)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Works {
+    author: Option<String>,
+    year: Option<i32>,
+    #[serde(default)]
+    stubs: bool,
+    #[serde(default = "limit")]
+    limit: u32,
+}
+
+pub(super) async fn works(asked: Asked, Params(of): Params<Works>) -> Answered<Given> {
+    let call = ListWorks {
+        author: of.author,
+        year: of.year,
+        stubs: of.stubs,
+        limit: of.limit,
+    };
+    Ok(asked.call(call).await?)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Communities {
+    level: Option<u32>,
+    of: Option<String>,
+}
+
+pub(super) async fn communities(asked: Asked, Params(of): Params<Communities>) -> Answered<Given> {
+    let Communities { level, of } = of;
+    Ok(asked.call(ListCommunities { level, of }).await?)
+}
+
+pub(super) async fn types(asked: Asked) -> Answered<Given> {
+    Ok(asked.call(ListTypes {}).await?)
+}
+
+/// A change of what concepts are, which can be undone.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Edit {
+    merge: Option<Merge>,
+    split: Option<Split>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Merge {
+    from: String,
+    into: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Split {
+    concept: String,
+    documents: Vec<String>,
+    into: String,
+}
+
+impl Edit {
+    fn change(self) -> Result<Change, Problem> {
+        match self {
+            Edit {
+                merge: Some(Merge { from, into }),
+                split: None,
+            } => Ok(Change::MergeConcepts(from, into)),
+            Edit {
+                merge: None,
+                split: Some(split),
+            } => {
+                let documents = split.documents.iter().map(|document| key(document));
+                let documents = documents.collect::<Result<Vec<DocumentKey>, Problem>>()?;
+                Ok(Change::SplitConcept(split.concept, documents, split.into))
+            }
+            _ => Err(Problem::invalid("the body: give merge, or split")),
+        }
+    }
+}
+
+pub(super) async fn edit(asked: Asked, sent: Sent) -> Answered<Given> {
+    let edit: Edit = sent.json(&asked).await?;
+    let changes = vec![edit.change()?];
+    let given = asked.call(Write { changes }).await?;
+    Ok(Given::json(
+        &serde_json::json!({ "edit": given.number()? }),
+    )?)
+}
+
+pub(super) async fn undo(asked: Asked, Named(edit): Named<u64>) -> Answered<Given> {
+    let changes = vec![Change::UndoConceptEdit(edit)];
+    asked.call(Write { changes }).await?.was("edit", edit)?;
+    Ok(Given::Nothing)
+}

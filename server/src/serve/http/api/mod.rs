@@ -1,0 +1,92 @@
+//! The API of programs: what the wire protocol's calls do, as resources with JSON. `/openapi.json` tells every route.
+//!
+//! A handler reads what its path, query and body say, makes one call, and gives what that gave.
+//!
+//! Start reading at [`router`].
+
+mod care;
+mod collections;
+mod documents;
+mod events;
+mod given;
+mod graph;
+mod items;
+mod openapi;
+mod records;
+mod search;
+mod write;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use axum::routing::{delete, get, post, put};
+
+use super::{Http, Problem};
+
+/// What a handler gives.
+type Answered<T> = Result<T, Problem>;
+
+/// Its routes.
+pub(super) fn router() -> Router<Http> {
+    // What is looked at again and again has a mark of its state, so that it need not be sent twice.
+    let looks = Router::new()
+        .route("/v1/documents", get(documents::list).post(documents::post))
+        .route(
+            "/v1/documents/{document}",
+            get(documents::show)
+                .put(documents::put)
+                .delete(documents::delete),
+        )
+        .route("/v1/chunks/{chunk}", get(documents::chunk))
+        .route("/v1/concepts", get(graph::concepts))
+        .route("/v1/concepts/{name}", get(graph::concept))
+        .route("/v1/paths", get(graph::path))
+        .route("/v1/citations", get(graph::citations))
+        .route("/v1/works", get(graph::works))
+        .route("/v1/communities", get(graph::communities))
+        .route("/v1/types", get(graph::types).delete(care::forget_types))
+        .route("/v1/items", get(items::list).post(items::add))
+        .route(
+            "/v1/items/{item}",
+            put(items::replace).delete(items::delete),
+        )
+        .route("/v1/item-figures", get(items::figures))
+        .route("/v1/records", get(records::list).delete(records::forget))
+        .route("/v1/records/{record}", get(records::show))
+        .route("/v1/stats", get(care::stats))
+        .route("/v1/usage", get(care::usage))
+        .route("/v1/settings", get(care::settings))
+        .route("/v1/settings/{name}", put(care::set))
+        .route("/v1/keys", get(care::keys).post(care::add_key))
+        .route("/openapi.json", get(openapi::show))
+        .layer(from_fn(given::conditional));
+    Router::new()
+        .merge(looks)
+        .route("/v1/search", get(search::get).post(search::search))
+        .route("/v1/ask", post(search::ask))
+        .route("/v1/prompt", post(search::prompt))
+        .route(
+            "/v1/documents/{document}/original",
+            get(documents::original),
+        )
+        .route("/v1/documents/{document}/text", get(documents::text))
+        .route(
+            "/v1/documents/{document}/assets/{name}",
+            get(documents::asset),
+        )
+        .route("/v1/concept-edits", post(graph::edit))
+        .route("/v1/concept-edits/{edit}", delete(graph::undo))
+        .route("/v1/records/{record}/feedback", post(records::feedback))
+        .route("/v1/replay", post(records::replay))
+        .route("/v1/write", post(write::write))
+        .route("/v1/finish", post(care::finish))
+        .route("/v1/analyse", post(care::analyse))
+        .route("/v1/compact", post(care::compact))
+        .route("/v1/check", post(care::check))
+        .route("/v1/repair", post(care::repair))
+        .route("/v1/refit", post(care::refit))
+        .route("/v1/backups/{name}", put(care::backup))
+        .route("/v1/export", get(care::export))
+        .route("/v1/types/consolidate", post(care::consolidate_types))
+        .route("/v1/keys/{id}", delete(care::revoke_key))
+        .route("/collections/{name}/link", post(collections::link))
+}

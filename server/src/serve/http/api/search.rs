@@ -1,0 +1,128 @@
+//! Questions: passages, answers in words, prompts for models.
+
+use axum::response::Response;
+use loci_protocol::call::{Ask, AskPrompt, Search};
+use locidb::{Effort, Expr, SearchRequest, Strategy};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Answered;
+use super::given::{Params, Sent};
+use crate::serve::http::Problem;
+use crate::serve::http::access::Asked;
+use crate::service::Given;
+
+/// A question as its query says it; a body says more.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Question {
+    q: String,
+    k: Option<usize>,
+    strategy: Option<String>,
+    filter: Option<String>,
+    /// Names, with commas between them.
+    level: Option<String>,
+    /// Tokens of a context.
+    budget: Option<usize>,
+    effort: Option<String>,
+    #[serde(default)]
+    highlights: bool,
+    #[serde(default)]
+    explain: bool,
+    #[serde(default)]
+    record: bool,
+}
+
+impl Question {
+    fn request(self) -> Result<SearchRequest, Problem> {
+        let wrong =
+            |name: &str, why: &dyn std::fmt::Display| Problem::invalid(format!("{name}: {why}"));
+        let mut request = SearchRequest::new(self.q);
+        let mut options: Vec<(&str, String)> = Vec::new();
+        options.extend(self.strategy.map(|name| ("strategy", name)));
+        if let Some(k) = self.k {
+            request.k = k;
+        }
+        for (name, value) in options {
+            let value = Value::String(value).to_string();
+            request = request
+                .with(name, &value)
+                .map_err(|error| wrong(name, &error))?;
+        }
+        if let Some(levels) = self.level {
+            let levels = levels
+                .split(',')
+                .map(|name| Value::String(name.trim().into()));
+            let levels = Value::Array(levels.collect()).to_string();
+            request = request
+                .with("levels", &levels)
+                .map_err(|error| wrong("level", &error))?;
+        }
+        let filter = self.filter.as_deref().map(Expr::parse).transpose();
+        request.filter = filter.map_err(|error| wrong("filter", &error))?;
+        if let Some(effort) = self.effort {
+            let effort = effort.parse::<Effort>();
+            request.effort = effort.map_err(|error| wrong("effort", &error))?;
+        }
+        Ok(SearchRequest {
+            context_tokens: self.budget,
+            highlights: self.highlights,
+            explain: self.explain,
+            syntax: request.strategy == Strategy::Text,
+            ..request
+        })
+    }
+}
+
+/// A question as a body says it: the fields of a [`SearchRequest`], and `record`.
+fn asked_for(body: Map<String, Value>) -> Result<(SearchRequest, bool), Problem> {
+    let mut body = body;
+    let record = match body.remove("record") {
+        None => false,
+        Some(Value::Bool(record)) => record,
+        Some(_) => return Err(Problem::invalid("record: give true or false")),
+    };
+    let request = serde_json::from_value::<SearchRequest>(Value::Object(body));
+    let request = request.map_err(|error| Problem::invalid(format!("the body: {error}")))?;
+    check_question(&request)?;
+    Ok((request, record))
+}
+
+fn check_question(request: &SearchRequest) -> Result<(), Problem> {
+    match request.question.trim().is_empty() && request.vector.is_none() {
+        true => Err(Problem::invalid("question: ask something")),
+        false => Ok(()),
+    }
+}
+
+pub(super) async fn get(asked: Asked, Params(question): Params<Question>) -> Answered<Given> {
+    let record = question.record;
+    let request = question.request()?;
+    check_question(&request)?;
+    let request = Box::new(request);
+    Ok(asked.call(Search { request, record }).await?)
+}
+
+pub(super) async fn search(asked: Asked, sent: Sent) -> Answered<Given> {
+    let (request, record) = asked_for(sent.json(&asked).await?)?;
+    let request = Box::new(request);
+    Ok(asked.call(Search { request, record }).await?)
+}
+
+pub(super) async fn ask(asked: Asked, sent: Sent) -> Answered<Response> {
+    let headers = sent.headers.clone();
+    let (request, record) = asked_for(sent.json(&asked).await?)?;
+    let request = Box::new(request);
+    super::events::long(asked, &headers, Ask { request, record }).await
+}
+
+pub(super) async fn prompt(asked: Asked, sent: Sent) -> Answered<Given> {
+    let (request, record) = asked_for(sent.json(&asked).await?)?;
+    if record {
+        return Err(Problem::invalid(
+            "record: a prompt makes no answer that could be kept",
+        ));
+    }
+    let request = Box::new(request);
+    Ok(asked.call(AskPrompt { request }).await?)
+}

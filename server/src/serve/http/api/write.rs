@@ -1,0 +1,199 @@
+//! Several changes in one transaction: all are made, or none.
+
+use loci_protocol::call::{Change, Write};
+use locidb::storage::records::{ChunkRecord, DocumentRecord};
+use locidb::storage::{DocumentKey, EditId, ItemId};
+use locidb::{NewChunk, NewConcept, NewDocument, NewRelation};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::given::{Sent, key};
+use super::{Answered, items};
+use crate::serve::http::Problem;
+use crate::serve::http::access::Asked;
+use crate::service::Given;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Changes {
+    changes: Vec<Asking>,
+}
+
+/// A change, by its name.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Asking {
+    PutDocument(Box<Document>),
+    DeleteDocument(String),
+    PutItem(Box<items::Item>),
+    ReplaceItem(u64, Box<items::Item>),
+    DeleteItem(u64),
+    MergeConcepts {
+        from: String,
+        into: String,
+    },
+    SplitConcept {
+        concept: String,
+        documents: Vec<String>,
+        into: String,
+    },
+    UndoConceptEdit(u64),
+    Set {
+        name: String,
+        value: String,
+    },
+}
+
+/// A document that its program has cut itself. Fields that are left out are as in an empty record.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    /// Fields of the document's record, by the names that `GET /v1/documents/{document}` has for them.
+    record: Map<String, Value>,
+    /// The text that character positions refer to.
+    text: String,
+    /// In pre-order: a parent stands before its children.
+    chunks: Vec<Chunk>,
+    #[serde(default)]
+    concepts: Vec<Map<String, Value>>,
+    #[serde(default)]
+    relations: Vec<Map<String, Value>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Chunk {
+    /// Fields of the chunk's record, by the names that `GET /v1/chunks/{chunk}` has for them.
+    record: Map<String, Value>,
+    /// Its vector in the store's space; else the store's embedder makes it.
+    vector: Option<Vec<f32>>,
+}
+
+/// Fields that are not told while they are empty.
+const OPTIONAL: &[&str] = &[
+    "topics",
+    "related_sections",
+    "reading_time_s",
+    "images",
+    "section_type",
+    "sentence_type",
+    "proposition_type",
+    "entities",
+    "verifiable",
+];
+
+/// A value of `T` whose fields are as given; others are as by default.
+fn over_default<T>(what: &str, given: Map<String, Value>) -> Result<T, Problem>
+where
+    T: Default + Serialize + DeserializeOwned,
+{
+    let wrong = |why: &dyn std::fmt::Display| Problem::invalid(format!("{what}: {why}"));
+    let mut whole = serde_json::to_value(T::default()).map_err(|error| wrong(&error))?;
+    lay_over(&mut whole, Value::Object(given)).map_err(|why| wrong(&why))?;
+    serde_json::from_value(whole).map_err(|error| wrong(&error))
+}
+
+/// Puts fields over those of the same name.
+fn lay_over(whole: &mut Value, given: Value) -> Result<(), String> {
+    match (whole, given) {
+        (Value::Object(whole), Value::Object(given)) => {
+            for (name, value) in given {
+                match whole.get_mut(&name) {
+                    Some(field) => lay_over(field, value)?,
+                    None if OPTIONAL.contains(&&name[..]) => {
+                        whole.insert(name, value);
+                    }
+                    None => return Err(format!("there is no field {name:?}")),
+                }
+            }
+        }
+        (whole, given) => *whole = given,
+    }
+    Ok(())
+}
+
+impl Document {
+    fn new_document(self) -> Result<NewDocument, Problem> {
+        let mut chunks = Vec::with_capacity(self.chunks.len());
+        for chunk in self.chunks {
+            chunks.push(NewChunk {
+                record: over_default::<ChunkRecord>("chunks.record", chunk.record)?,
+                vector: chunk.vector,
+            });
+        }
+        let concepts = self.concepts.into_iter();
+        let relations = self.relations.into_iter();
+        Ok(NewDocument {
+            record: over_default::<DocumentRecord>("record", self.record)?,
+            original: self.text.into_bytes(),
+            chunks,
+            concepts: concepts
+                .map(|concept| over_default::<NewConcept>("concepts", concept))
+                .collect::<Result<_, _>>()?,
+            relations: relations
+                .map(|relation| over_default::<NewRelation>("relations", relation))
+                .collect::<Result<_, _>>()?,
+            ..NewDocument::default()
+        })
+    }
+}
+
+impl Asking {
+    fn change(self, asked: &Asked) -> Result<Change, Problem> {
+        Ok(match self {
+            Asking::PutDocument(document) => {
+                Change::PutDocument(Box::new(document.new_document()?))
+            }
+            Asking::DeleteDocument(document) => Change::DeleteDocument(key(&document)?),
+            Asking::PutItem(item) => Change::PutItem(Box::new(item.new_item(asked)?)),
+            Asking::ReplaceItem(id, item) => {
+                Change::ReplaceItem(ItemId(id), Box::new(item.new_item(asked)?))
+            }
+            Asking::DeleteItem(id) => Change::DeleteItem(ItemId(id)),
+            Asking::MergeConcepts { from, into } => Change::MergeConcepts(from, into),
+            Asking::SplitConcept {
+                concept,
+                documents,
+                into,
+            } => {
+                let documents = documents.iter().map(|document| key(document));
+                let documents = documents.collect::<Result<Vec<DocumentKey>, Problem>>()?;
+                Change::SplitConcept(concept, documents, into)
+            }
+            Asking::UndoConceptEdit(edit) => Change::UndoConceptEdit(EditId(edit).0),
+            Asking::Set { name, value } => Change::Set(name, value),
+        })
+    }
+}
+
+pub(super) async fn write(asked: Asked, sent: Sent) -> Answered<Given> {
+    let Changes { changes } = sent.json(&asked).await?;
+    let changes = changes.into_iter().map(|change| change.change(&asked));
+    let changes = changes.collect::<Result<Vec<Change>, Problem>>()?;
+    let outcomes = asked.call(Write { changes }).await?.outcomes()?;
+    Ok(Given::json(&json!({ "outcomes": outcomes }))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_are_left_out_are_as_by_default_and_unknown_ones_are_refused() {
+        let given = |value: Value| value.as_object().unwrap().clone();
+        let record: ChunkRecord = over_default(
+            "record",
+            given(json!({ "text": "t", "topics": ["a"], "location": { "pages": [3, 3] } })),
+        )
+        .unwrap();
+        assert_eq!(record.text, "t");
+        assert_eq!(record.topics, ["a"]);
+        assert_eq!(record.level, ChunkRecord::default().level);
+        let wrong = over_default::<ChunkRecord>("record", given(json!({ "txt": "t" })));
+        assert_eq!(
+            wrong.unwrap_err().detail(),
+            "record: there is no field \"txt\""
+        );
+    }
+}

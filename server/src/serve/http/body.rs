@@ -1,0 +1,103 @@
+//! Bodies of requests, read within bounds of memory and time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use http_body_util::BodyExt;
+use loci_protocol::fault::{Code, Fault};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout_at};
+
+use super::Http;
+
+/// Bytes of a body of JSON at most.
+pub(crate) const JSON_LEN_MAX: usize = 4 << 20;
+/// Bytes of a body that need no room of those that all connections share.
+const FREE_LEN: usize = 64 << 10;
+/// How long a body is waited for, beside the time that its length allows.
+const BODY_WAIT: Duration = Duration::from_secs(30);
+/// Bytes a second that a long body comes with at least.
+const RATE_MIN: usize = 256 << 10;
+
+/// The bytes of a body, and the room that they take.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) bytes: Vec<u8>,
+    room: Option<OwnedSemaphorePermit>,
+}
+
+impl Http {
+    /// Reads a body of so many bytes at most. Room is taken as bytes come, whatever was announced.
+    ///
+    /// # Errors
+    /// [`Code::TooLarge`], [`Code::Overloaded`] where there is no room, [`Code::Deadline`] for one that comes too slowly,
+    /// [`Code::Malformed`] for one that breaks off.
+    pub(crate) async fn read(&self, body: Body, most: usize) -> Result<Read, Fault> {
+        let mut body = body;
+        let begun = Instant::now();
+        let mut read = self.nothing_read();
+        loop {
+            let by_length = Duration::from_secs((read.bytes.len() / RATE_MIN) as u64);
+            let part = match timeout_at(begun + BODY_WAIT + by_length, body.frame()).await {
+                Ok(None) => return Ok(read),
+                Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+                Ok(Some(Err(_))) => {
+                    return Err(Fault::new(Code::Malformed, "the body ended too early"));
+                }
+                Err(_) => return Err(Fault::new(Code::Deadline, "the body came too slowly")),
+            };
+            self.append(&mut read, &part, most)?;
+        }
+    }
+
+    /// What a body is before its first byte.
+    pub(crate) fn nothing_read(&self) -> Read {
+        Read {
+            bytes: Vec::new(),
+            room: None,
+        }
+    }
+
+    /// Keeps what came next, where there is room.
+    ///
+    /// # Errors
+    /// [`Code::TooLarge`] and [`Code::Overloaded`].
+    pub(crate) fn append(&self, read: &mut Read, part: &[u8], most: usize) -> Result<(), Fault> {
+        let len = read.bytes.len() + part.len();
+        if len > most {
+            let why = format!("the body has more than {most} bytes");
+            return Err(Fault::new(Code::TooLarge, why));
+        }
+        if len > FREE_LEN {
+            self.more_room(read, len)?;
+        }
+        read.bytes.extend_from_slice(part);
+        Ok(())
+    }
+
+    /// Takes the room that a body of so many bytes needs and does not have yet.
+    fn more_room(&self, read: &mut Read, len: usize) -> Result<(), Fault> {
+        let has = read
+            .room
+            .as_ref()
+            .map_or(0, OwnedSemaphorePermit::num_permits);
+        let units = len.div_ceil(1 << 10).saturating_sub(has);
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let more = Arc::clone(&self.shared.room).try_acquire_many_owned(units);
+        let Ok(more) = more else {
+            let why = "the server is reading too many large bodies: come again";
+            return Err(Fault::new(Code::Overloaded, why).after(1_000));
+        };
+        match &mut read.room {
+            Some(room) => room.merge(more),
+            none => *none = Some(more),
+        }
+        Ok(())
+    }
+
+    /// Bytes of a file at most.
+    pub(crate) fn file_len_max(&self) -> usize {
+        self.shared.limits.payload_len_max as usize
+    }
+}

@@ -1,0 +1,159 @@
+//! HTTP: connections, and the routes of all that is asked over them.
+//!
+//! Always true: a request without a right key reaches no store, but for `/healthz`, `/readyz`, `/openapi.json` and what a
+//! person needs to show a key; a connection that has shown none can be ended for a newer one; a body is read after its
+//! key was looked at, within the room that all connections share, and no longer than it may take; a response that nobody
+//! reads ends its connection.
+//!
+//! Start reading at [`serve`], then [`router`].
+
+mod access;
+mod answer;
+mod api;
+mod body;
+mod problem;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use loci_protocol::fault::{Code, Fault};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_io_timeout::TimeoutStream;
+use tower_http::compression::CompressionLayer;
+
+use super::Shared;
+use super::pending::Place;
+pub(crate) use answer::UnderWay;
+pub(crate) use problem::Problem;
+
+/// How long the head of a request is waited for, also between requests.
+const HEAD_WAIT: Duration = Duration::from_secs(30);
+/// How long a write waits for the other side to take something.
+const WRITE_WAIT: Duration = Duration::from_secs(30);
+/// Bytes of a request's head at most.
+const HEAD_LEN_MAX: usize = 32 << 10;
+/// Fields of a request's head at most.
+const FIELDS_MAX: usize = 64;
+
+/// What all requests share.
+#[derive(Clone, Debug)]
+pub(crate) struct Http {
+    shared: Arc<Shared>,
+}
+
+/// What requests of one connection share.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    /// Where it comes from.
+    peer: IpAddr,
+    state: Mutex<ConnectionState>,
+}
+
+#[derive(Debug, Default)]
+struct ConnectionState {
+    /// Its place among those that have shown no key.
+    pending: Option<Place>,
+    /// Its place among the others.
+    served: Option<OwnedSemaphorePermit>,
+    /// The id of the key that it showed last.
+    key: Option<String>,
+}
+
+impl Connection {
+    /// Leaves for the connections that have shown a key.
+    fn admit(&self, shared: &Shared) -> Result<(), Fault> {
+        let mut state = self.state.lock();
+        if state.served.is_none() {
+            let place = state.pending.take();
+            state.served = place.and_then(|place| place.admitted(&shared.connections));
+        }
+        match state.served {
+            Some(_) => Ok(()),
+            None => {
+                let why = "the server has too many connections: come again";
+                Err(Fault::new(Code::Overloaded, why).after(1_000))
+            }
+        }
+    }
+}
+
+/// Serves a connection until either side ends it. `place`: its place among those who have shown no key yet.
+pub(super) async fn serve<S>(
+    shared: Arc<Shared>,
+    routes: Router,
+    stream: S,
+    peer: IpAddr,
+    place: Place,
+) where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let connection = Arc::new(Connection {
+        peer,
+        state: Mutex::new(ConnectionState {
+            pending: Some(place),
+            ..ConnectionState::default()
+        }),
+    });
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(WRITE_WAIT));
+    let service = TowerToHyperService::new(routes.layer(Extension(Arc::clone(&connection))));
+    let mut served = std::pin::pin!(
+        hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WAIT)
+            .max_buf_size(HEAD_LEN_MAX)
+            .max_headers(FIELDS_MAX)
+            .serve_connection(TokioIo::new(Box::pin(stream)), service)
+    );
+    let mut stopping = shared.stopping.clone();
+    let stops = async move {
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    };
+    let ended = tokio::select! {
+        ended = &mut served => Some(ended),
+        () = stops => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            served.as_mut().graceful_shutdown();
+            served.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection of HTTP ended");
+    }
+}
+
+/// The routes of a server.
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    let http = Http { shared };
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .merge(api::router())
+        .fallback(|| async { Problem::no_such_route() })
+        .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
+        .layer(CompressionLayer::new())
+        .with_state(http)
+}
+
+/// Whether calls are taken.
+async fn ready(State(http): State<Http>) -> Response {
+    match *http.shared.stopping.borrow() {
+        true => {
+            Problem::from(Fault::new(Code::Unavailable, "the server is stopping")).into_response()
+        }
+        false => "ready\n".into_response(),
+    }
+}

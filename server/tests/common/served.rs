@@ -1,0 +1,100 @@
+//! A server that tests start and call: the real binary, on any port.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use loci_client::call::{AddKey, Role};
+use loci_client::{Client, ClientError};
+use serde_json::Value;
+
+use super::db_path;
+use super::http::Api;
+
+/// A server that is killed when it goes.
+pub(crate) struct Served {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
+    /// Where it speaks HTTP.
+    pub(crate) http: SocketAddr,
+    /// Keys that it told, by store.
+    pub(crate) keys: Vec<(String, String)>,
+}
+
+impl Served {
+    /// Starts `loci serve` with these arguments, and waits until it listens.
+    pub(crate) fn start(args: &[&str]) -> Served {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_loci"))
+            .env("LOCI_LOG", "none")
+            .args(["serve", "--json", "--http", "127.0.0.1:0"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut keys = Vec::new();
+        let (address, http) = loop {
+            let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            let text = |name: &str| line[name].as_str().map(str::to_owned);
+            match (text("listening"), text("http")) {
+                (Some(wire), Some(http)) => break (wire.parse().unwrap(), http.parse().unwrap()),
+                _ => keys.push((text("store").unwrap(), text("key").unwrap())),
+            }
+        };
+        Served {
+            child,
+            address,
+            http,
+            keys,
+        }
+    }
+
+    /// A server of one store in `folder`, on any port.
+    pub(crate) fn of(folder: &Path) -> Served {
+        Self::start(&["--db", &db_path(folder), "--listen", "127.0.0.1:0"])
+    }
+
+    pub(crate) fn client(&self, key: &str) -> Result<Client, ClientError> {
+        Client::connect(&format!("loci://{key}@{}", self.address))
+    }
+
+    pub(crate) fn admin(&self) -> Client {
+        self.client(&self.keys[0].1).unwrap()
+    }
+
+    /// A client with a key that the admin hands out.
+    pub(crate) fn with_key(&self, role: Role, user: Option<&str>) -> (Client, String) {
+        let made = self.admin().call(&AddKey {
+            role,
+            user: user.map(str::to_owned),
+            note: "test".into(),
+        });
+        let key = made.unwrap().0["key"].as_str().unwrap().to_owned();
+        (self.client(&key).unwrap(), key)
+    }
+
+    /// A caller of the HTTP API with the admin's key.
+    pub(crate) fn api(&self) -> Api {
+        self.api_with(&self.keys[0].1)
+    }
+
+    pub(crate) fn api_with(&self, key: &str) -> Api {
+        Api {
+            to: self.http,
+            key: key.to_owned(),
+        }
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,611 @@
+//! The HTTP API end to end: the real binary, spoken to over plain connections.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use common::db_path;
+use common::http::{Api, Response, raw, request};
+use common::served::Served;
+use loci_client::call::Role;
+use serde_json::{Value, json};
+
+const HERON: &str = "# Herons\n\nA heron waits in shallow water. Herons eat fish.\n\n## Nests\n\nHerons nest in trees near rivers.\n";
+
+/// A server with a document about herons.
+fn served() -> (tempfile::TempDir, Served) {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let stored = served
+        .api()
+        .put("/v1/documents/birds%2Fheron.md", HERON.as_bytes());
+    assert_eq!(stored.status, 201, "{}", stored.text());
+    assert_eq!(
+        stored.header("location"),
+        Some("/v1/documents/birds%2Fheron%2Emd")
+    );
+    (folder, served)
+}
+
+fn with_key(served: &Served, role: Role, user: Option<&str>) -> Api {
+    let made = served.api().post(
+        "/v1/keys",
+        &json!({ "role": role.name(), "user": user, "note": "test" }),
+    );
+    assert_eq!(made.status, 201, "{}", made.text());
+    served.api_with(made.json()["key"].as_str().unwrap())
+}
+
+/// Of a fault, its status and its code.
+fn problem(response: &Response) -> (u16, String) {
+    assert_eq!(
+        response.header("content-type"),
+        Some("application/problem+json")
+    );
+    let told = response.json();
+    assert_eq!(told["status"], response.status);
+    (response.status, told["code"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_document_is_stored_found_read_and_deleted() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let found = api
+        .get("/v1/search?q=where+do+herons+nest&k=1&highlights=true")
+        .json();
+    assert!(
+        found["hits"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("nest in trees")
+    );
+    assert!(
+        !found["hits"][0]["highlights"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    let by_body = api.post(
+        "/v1/search",
+        &json!({ "question": "where do herons nest", "k": 1 }),
+    );
+    assert_eq!(
+        by_body.json()["hits"][0]["chunk"],
+        found["hits"][0]["chunk"]
+    );
+    let asked = api
+        .post("/v1/ask", &json!({ "question": "What do herons eat?" }))
+        .json();
+    assert!(asked["answer"]["text"].as_str().unwrap().contains("fish"));
+
+    let document = api.get("/v1/documents/birds%2Fheron.md").json();
+    assert_eq!(document["document"]["title"], "Herons");
+    let chunk = found["hits"][0]["chunk"]
+        .as_str()
+        .unwrap()
+        .replace('#', "%23")
+        .replace('/', "%2F");
+    let chunk = api.get(&format!("/v1/chunks/{chunk}?context=2")).json();
+    assert!(
+        chunk["record"]["text"]
+            .as_str()
+            .unwrap()
+            .contains("nest in trees")
+    );
+    let original = api.get("/v1/documents/birds%2Fheron.md/original");
+    assert_eq!(original.text(), HERON);
+    assert_eq!(original.header("content-type"), Some("text/markdown"));
+    assert!(
+        original
+            .header("content-disposition")
+            .unwrap()
+            .starts_with("attachment")
+    );
+    assert_eq!(api.get("/v1/documents/birds%2Fheron.md/text").text(), HERON);
+    assert_eq!(api.get("/v1/stats").json()["documents"], 1);
+
+    assert_eq!(api.delete("/v1/documents/birds%2Fheron.md").status, 204);
+    let gone = api.get("/v1/documents/birds%2Fheron.md");
+    assert_eq!(problem(&gone), (404, "not-found".into()));
+    assert_eq!(
+        problem(&api.delete("/v1/documents/birds%2Fheron.md")).0,
+        404
+    );
+}
+
+#[test]
+fn several_files_of_a_form_are_stored_and_linked_into_a_collection() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let form = "--B\r\nContent-Disposition: form-data; name=\"collection\"\r\n\r\nzoo\r\n\
+        --B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"otter.txt\"\r\n\r\nAn otter sleeps on its back.\r\n\
+        --B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"lynx.txt\"\r\n\r\nA lynx hunts hares at night.\r\n--B--\r\n";
+    let kind = "Content-Type: multipart/form-data; boundary=B";
+    let stored = api
+        .request("POST", "/v1/documents", &[kind], form.as_bytes())
+        .json();
+    let documents: Vec<&str> = stored["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["document"].as_str().unwrap())
+        .collect();
+    assert_eq!(documents, ["zoo::otter.txt", "zoo::lynx.txt"]);
+
+    let linked = api.post(
+        "/collections/river/link",
+        &json!({ "files": [
+            { "name": "heron.md", "file_id": "birds/heron.md", "type": "markdown" },
+            { "name": "none.md", "file_id": "birds/none.md" },
+        ] }),
+    );
+    let linked = linked.json();
+    assert_eq!(linked["files"][0]["document"], "river::heron.md");
+    assert_eq!(linked["files"][0]["status"], "added");
+    assert_eq!(linked["files"][1]["status"], "failed");
+    let listed = api.get("/v1/documents?collection=river").json();
+    assert_eq!(listed["documents"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told_as_such() {
+    let (_folder, served) = served();
+    let refused = served
+        .api()
+        .put("/v1/documents/broken.pdf", b"%PDF-1.7 and then nothing");
+    assert_eq!(problem(&refused), (422, "invalid".into()));
+    assert!(served.api().get("/v1/documents/broken.pdf").status == 404);
+}
+
+#[test]
+fn long_work_tells_its_progress_as_events() {
+    let (_folder, served) = served();
+    let events = ["Accept: text/event-stream"];
+    let analysed = served.api().request("POST", "/v1/analyse", &events, b"");
+    assert_eq!(analysed.header("content-type"), Some("text/event-stream"));
+    let text = analysed.text();
+    assert!(text.contains("event: progress\ndata: {\"step\""), "{text}");
+    let done = text.split("event: done\ndata: ").nth(1).unwrap();
+    let done: Value = serde_json::from_str(done.lines().next().unwrap()).unwrap();
+    assert!(done["concepts"].is_u64());
+    let headers = [events[0], "Content-Type: application/octet-stream"];
+    let stored = served.api().request(
+        "PUT",
+        "/v1/documents/otter.txt",
+        &headers,
+        b"An otter sleeps.",
+    );
+    assert!(stored.text().contains("\"status\":\"added\""));
+    let refused = served.api().request("PUT", "/v1/backups/one", &events, b"");
+    assert!(
+        refused
+            .text()
+            .contains("event: fault\ndata: {\"code\":\"invalid\""),
+        "{}",
+        refused.text()
+    );
+}
+
+#[test]
+fn what_is_known_already_is_not_sent_again_and_what_changed_is_not_written_over() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let first = api.get("/v1/documents/birds%2Fheron.md");
+    let mark = first.header("etag").unwrap();
+    let known = format!("If-None-Match: {mark}");
+    let again = api.request("GET", "/v1/documents/birds%2Fheron.md", &[&known], b"");
+    assert_eq!((again.status, again.body.len()), (304, 0));
+    assert_eq!(again.header("etag"), Some(mark));
+
+    let put = |condition: &str, text: &str| {
+        let kind = "Content-Type: application/octet-stream";
+        api.request(
+            "PUT",
+            "/v1/documents/birds%2Fheron.md",
+            &[kind, condition],
+            text.as_bytes(),
+        )
+    };
+    assert_eq!(
+        problem(&put("If-None-Match: *", "x")),
+        (412, "conflict".into())
+    );
+    assert_eq!(
+        put(&format!("If-Match: {mark}"), "Herons are grey.").status,
+        200
+    );
+    assert_eq!(
+        put(&format!("If-Match: {mark}"), "Herons are blue.").status,
+        412
+    );
+    let changed = api.request("GET", "/v1/documents/birds%2Fheron.md", &[&known], b"");
+    assert_eq!(changed.status, 200);
+    let kind = "If-Match: \"other\"";
+    assert_eq!(
+        api.request("DELETE", "/v1/documents/birds%2Fheron.md", &[kind], b"")
+            .status,
+        412
+    );
+    assert_eq!(
+        api.get("/v1/documents/birds%2Fheron.md/text").text(),
+        "Herons are grey."
+    );
+}
+
+#[test]
+fn pages_lead_to_the_next_until_all_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let api = served.api();
+    let document = |name: String| json!({ "put_document": { "record": { "key": name }, "text": "x", "chunks": [] } });
+    let changes: Vec<Value> = (0..7).map(|n| document(format!("d {n}&?#/ü"))).collect();
+    let written = api.post("/v1/write", &json!({ "changes": changes }));
+    assert_eq!(written.json()["outcomes"].as_array().unwrap().len(), 7);
+    let mut next = Some("/v1/documents?limit=3".to_owned());
+    let mut found = Vec::new();
+    while let Some(path) = next {
+        let page = api.get(&path);
+        for document in page.json()["documents"].as_array().unwrap() {
+            found.push(document["document"].as_str().unwrap().to_owned());
+        }
+        let link = page.header("link").map(str::to_owned);
+        next = link.map(|link| link.split(['<', '>']).nth(1).unwrap().to_owned());
+    }
+    assert_eq!(
+        found,
+        (0..7).map(|n| format!("d {n}&?#/ü")).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn changes_of_one_request_are_made_together_or_not_at_all() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let put = json!({ "put_document": {
+        "record": { "key": "own.txt", "title": "Own", "topics": ["a"] },
+        "text": "Ferns grow. Mosses creep.",
+        "chunks": [
+            { "record": { "text": "Ferns grow.", "location": { "chars": [0, 11] } } },
+            { "record": { "text": "Mosses creep.", "location": { "chars": [12, 25] } } },
+        ],
+        "concepts": [{ "name": "fern", "mentions": [[0, 1]] }, { "name": "moss", "mentions": [[1, 1]] }],
+        "relations": [{ "source": "fern", "target": "moss", "kind": "RELATED_TO", "weight": 1.0 }],
+    } });
+    let wrong = api.post("/v1/write", &json!({ "changes": [put, { "replace_item": [99, { "front": "" }] }, { "delete_document": "birds/heron.md" }, { "set": { "name": "no such", "value": "1" } }] }));
+    assert_eq!(problem(&wrong).0, 400);
+    assert_eq!(api.get("/v1/stats").json()["documents"], 1);
+    let made = api.post(
+        "/v1/write",
+        &json!({ "changes": [put, { "delete_document": "birds/heron.md" }] }),
+    );
+    assert_eq!(made.json()["outcomes"][1], json!({ "was": true }));
+    assert!(api.get("/v1/concepts/fern").text().contains("moss"));
+    let found = api.get("/v1/search?q=mosses&k=1").json();
+    assert_eq!(found["hits"][0]["citation"]["chars"], json!([12, 25]));
+    let unknown = api.post("/v1/write", &json!({ "changes": [{ "put_document": { "record": { "key": "k", "titel": "x" }, "text": "", "chunks": [] } }] }));
+    assert!(
+        unknown.json()["detail"]
+            .as_str()
+            .unwrap()
+            .contains("\"titel\"")
+    );
+}
+
+#[test]
+fn learning_items_and_records_are_kept() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let item = json!({ "front": "What do herons eat?", "back": "Fish.", "chunk": "birds/heron.md#1", "owner": "ann" });
+    let made = api.post("/v1/items", &item);
+    assert_eq!(made.status, 201);
+    let id = made.json()["id"].as_u64().unwrap();
+    let listed = api.get("/v1/items?owner=ann").json();
+    assert_eq!(listed["items"][0]["front"], "What do herons eat?");
+    let path = format!("/v1/items/{id}");
+    let kind = ["Content-Type: application/json"];
+    let other = json!({ "front": "What do herons eat at dawn?", "owner": "ann" }).to_string();
+    assert_eq!(
+        api.request("PUT", &path, &kind, other.as_bytes()).status,
+        204
+    );
+    assert_eq!(api.get("/v1/item-figures").json()["items"], 1);
+    assert_eq!(api.delete(&path).status, 204);
+    assert_eq!(problem(&api.delete(&path)).0, 404);
+
+    let asked = api
+        .post(
+            "/v1/search",
+            &json!({ "question": "herons", "record": true }),
+        )
+        .json();
+    let response = asked["response"].as_u64().unwrap();
+    let judged = json!({ "hit": 1, "feedback": "helpful" });
+    assert_eq!(
+        api.post(&format!("/v1/records/{response}/feedback"), &judged)
+            .status,
+        204
+    );
+    let record = api.get(&format!("/v1/records/{response}")).json();
+    assert_eq!(record["records"][0]["hits"][0]["feedback"], "helpful");
+    let replayed = api.post("/v1/replay", &json!({ "set": { "k": 3 } }));
+    assert_eq!(replayed.status, 200, "{}", replayed.text());
+    assert_eq!(
+        api.delete("/v1/records?before_ms=9999999999999").json()["count"],
+        1
+    );
+}
+
+#[test]
+fn the_store_is_taken_care_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let backups = folder.path().join("backups");
+    std::fs::create_dir(&backups).unwrap();
+    let served = Served::start(&[
+        "--db",
+        &db_path(folder.path()),
+        "--listen",
+        "127.0.0.1:0",
+        "--backups",
+        backups.to_str().unwrap(),
+    ]);
+    let api = served.api();
+    assert_eq!(
+        api.put("/v1/documents/heron.md", HERON.as_bytes()).status,
+        201
+    );
+    let set = api.request(
+        "PUT",
+        "/v1/settings/hops",
+        &["Content-Type: application/json"],
+        br#"{"value":3}"#,
+    );
+    assert_eq!(set.status, 204);
+    assert_eq!(api.get("/v1/settings").json()["hops"], 3);
+    assert_eq!(api.request("POST", "/v1/finish", &[], b"").status, 204);
+    assert_eq!(
+        api.request("POST", "/v1/check?deep=true", &[], b"").json()["count"],
+        0
+    );
+    assert!(api.request("POST", "/v1/compact", &[], b"").json()["bytes_after"].is_u64());
+    assert_eq!(api.request("POST", "/v1/repair", &[], b"").status, 200);
+    assert!(api.get("/v1/usage").json()["tables"].is_array());
+    let copied = api.request("PUT", "/v1/backups/monday", &[], b"");
+    assert!(copied.json()["backup"]["rows"].as_u64().unwrap() > 0);
+    let export = api.get("/v1/export");
+    assert_eq!(export.header("content-type"), Some("application/jsonl"));
+    assert!(
+        export
+            .text()
+            .lines()
+            .all(|line| serde_json::from_str::<Value>(line).is_ok())
+    );
+    assert!(export.text().contains("Herons nest"));
+}
+
+#[test]
+fn a_key_opens_what_its_role_and_user_allow_and_nothing_else() {
+    let (_folder, served) = served();
+    let read = with_key(&served, Role::Read, None);
+    assert_eq!(read.get("/v1/search?q=herons").status, 200);
+    assert_eq!(
+        problem(&read.put("/v1/documents/x.txt", b"x")),
+        (403, "forbidden".into())
+    );
+    assert_eq!(problem(&read.get("/v1/search?q=herons&record=true")).0, 403);
+    assert_eq!(problem(&read.get("/v1/keys")).0, 403);
+    assert_eq!(problem(&read.get("/v1/export")).0, 403);
+
+    let ann = with_key(&served, Role::Write, Some("ann"));
+    assert_eq!(
+        ann.put(
+            "/v1/documents/ann%3A%3A%3A%3Aotter.txt",
+            b"An otter sleeps on its back."
+        )
+        .status,
+        201
+    );
+    assert_eq!(ann.get("/v1/stats").json()["documents"], 1);
+    assert_eq!(problem(&ann.get("/v1/documents/birds%2Fheron.md")).0, 404);
+    assert_eq!(ann.get("/v1/search?q=herons").json()["hits"], json!([]));
+    assert_eq!(
+        problem(&ann.put("/v1/documents/bob%3A%3A%3A%3Ax.txt", b"x")).0,
+        403
+    );
+    assert_eq!(problem(&ann.get("/v1/works")).0, 403);
+    let linked = ann.post(
+        "/collections/c/link",
+        &json!({ "files": [{ "name": "n", "file_id": "birds/heron.md" }] }),
+    );
+    assert_eq!(linked.json()["files"][0]["status"], "failed");
+
+    let id = ann.key.split('_').nth(1).unwrap();
+    assert_eq!(served.api().delete(&format!("/v1/keys/{id}")).status, 204);
+    assert_eq!(problem(&ann.get("/v1/stats")), (401, "unauthorized".into()));
+    let none = request(served.http, "GET", "/v1/stats", &[], b"");
+    assert_eq!(none.header("www-authenticate"), Some("Bearer"));
+    assert_eq!(
+        request(served.http, "GET", "/healthz", &[], b"").text(),
+        "ok\n"
+    );
+    assert_eq!(request(served.http, "GET", "/readyz", &[], b"").status, 200);
+}
+
+#[test]
+fn requests_that_are_wrong_are_told_what_is_wrong_with_them() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let detail = |response: Response| {
+        let (status, _) = problem(&response);
+        (
+            status,
+            response.json()["detail"].as_str().unwrap().to_owned(),
+        )
+    };
+    let cases = [
+        (api.get("/v1/search"), 400, "missing field `q`"),
+        (api.get("/v1/search?q=+"), 400, "ask something"),
+        (api.get("/v1/search?q=x&k=many"), 400, "invalid digit"),
+        (api.get("/v1/search?q=x&filter=year+%3E"), 400, "filter"),
+        (api.get("/v1/search?q=x&strategy=best"), 400, "strategy"),
+        (api.get("/v1/documents?limit=0"), 400, "limit"),
+        (api.get("/v1/documents?limt=1"), 400, "limt"),
+        (api.get("/v1/chunks/heron"), 400, "KEY#NUMBER"),
+        (api.get("/v1/items?document=a%3Ab%3A%3Ac"), 400, "':'"),
+        (api.get("/v2/stats"), 404, "/openapi.json"),
+        (api.post("/v1/stats", &json!({})), 405, "method"),
+        (
+            api.post("/v1/search", &json!({ "question": "x", "kk": 1 })),
+            400,
+            "kk",
+        ),
+        (api.post("/v1/search", &json!([1])), 400, "the body"),
+        (api.request("POST", "/v1/search", &[], b"{}"), 415, "kind"),
+        (
+            api.request("GET", "/v1/stats", &["Loci-Timeout-Ms: soon"], b""),
+            400,
+            "milliseconds",
+        ),
+        (
+            api.request(
+                "POST",
+                "/v1/documents?name=x",
+                &["Content-Type: multipart/form-data"],
+                b"",
+            ),
+            400,
+            "form",
+        ),
+    ];
+    for (response, status, says) in cases {
+        let (is, told) = detail(response);
+        assert_eq!(is, status, "{told}");
+        assert!(told.contains(says), "{told:?} does not say {says:?}");
+    }
+}
+
+#[test]
+fn large_answers_are_compressed_for_those_who_take_it() {
+    let (_folder, served) = served();
+    let plain = served.api().get("/openapi.json");
+    let packed = served
+        .api()
+        .request("GET", "/openapi.json", &["Accept-Encoding: gzip"], b"");
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert!(packed.body.len() < plain.body.len() / 5);
+}
+
+#[test]
+fn bodies_beyond_their_bound_are_refused_before_they_are_kept() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let long = format!("{{\"question\":\"{}\"}}", "x".repeat(5 << 20));
+    let refused = api.request(
+        "POST",
+        "/v1/search",
+        &["Content-Type: application/json"],
+        long.as_bytes(),
+    );
+    assert_eq!(problem(&refused), (413, "too-large".into()));
+    // A body without a right key is not read at all.
+    let head = format!(
+        "PUT /v1/documents/x HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: 70000000\r\n\r\n",
+        served.http
+    );
+    assert_eq!(problem(&raw(served.http, head.as_bytes())).0, 401);
+    // A head has bounds as well.
+    let head = format!(
+        "GET /healthz HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n",
+        "x".repeat(64 << 10)
+    );
+    assert_eq!(raw(served.http, head.as_bytes()).status, 431);
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = api.request(
+        "POST",
+        "/v1/search",
+        &["Content-Type: application/json"],
+        deep.as_bytes(),
+    );
+    assert_eq!(problem(&deep).0, 400);
+}
+
+#[test]
+fn a_request_that_nobody_waits_for_is_cancelled_and_a_deadline_holds() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let late = api.request("POST", "/v1/refit", &["Loci-Timeout-Ms: 1"], b"");
+    assert!([204, 504].contains(&late.status), "{}", late.status);
+    let mut stream = TcpStream::connect(served.http).unwrap();
+    let head = format!(
+        "POST /v1/analyse HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\n\r\n",
+        api.key
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    drop(stream);
+    // The server goes on for the others.
+    assert_eq!(api.get("/v1/stats").status, 200);
+}
+
+#[test]
+fn several_requests_go_over_one_connection() {
+    let (_folder, served) = served();
+    let key = &served.keys[0].1;
+    let mut stream = TcpStream::connect(served.http).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let get = |path: &str| {
+        format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n")
+    };
+    let both = format!("{}{}", get("/v1/stats"), get("/v1/settings"));
+    stream.write_all(both.as_bytes()).unwrap();
+    let (mut all, mut part) = (String::new(), [0; 4096]);
+    while !(all.contains("\"documents\":1") && all.contains("\"hops\"")) {
+        let count = stream.read(&mut part).unwrap();
+        assert!(count > 0, "{all}");
+        all.push_str(&String::from_utf8_lossy(&part[..count]));
+    }
+}
+
+#[test]
+fn the_description_tells_every_route_and_no_other() {
+    let description: Value =
+        serde_json::from_str(include_str!("../src/serve/http/api/openapi.json")).unwrap();
+    assert_eq!(description["info"]["version"], env!("CARGO_PKG_VERSION"));
+    let (_folder, served) = served();
+    // It may look, and change nothing.
+    let api = with_key(&served, Role::Read, None);
+    let mut told = BTreeSet::new();
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        let path_here = path.replace(['{', '}'], "0");
+        for method in ["get", "put", "post", "delete", "patch"] {
+            let is_told = operations.get(method).is_some();
+            let response = api.request(&method.to_uppercase(), &path_here, &[], b"");
+            let is_nowhere = response.text().contains("there is no such path");
+            let is_there = !is_nowhere && response.status != 405;
+            assert_eq!(is_told, is_there, "{method} {path}: {}", response.status);
+            if is_told {
+                let status = response.status.to_string();
+                let statuses = &operations[method]["responses"];
+                assert!(statuses.get(&status).is_some(), "{method} {path}: {status}");
+                told.insert(format!("{method} {path}"));
+            }
+        }
+    }
+    let source = include_str!("../src/serve/http/api/mod.rs");
+    let routes = source
+        .split("\"/")
+        .skip(1)
+        .filter(|rest| !rest.starts_with('/'));
+    for route in routes {
+        let path = format!("/{}", route.split('"').next().unwrap());
+        assert!(
+            description["paths"].get(&path).is_some(),
+            "{path} is not described"
+        );
+    }
+    assert!(told.len() > 50);
+}
