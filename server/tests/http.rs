@@ -502,7 +502,7 @@ fn large_answers_are_compressed_for_those_who_take_it() {
 fn bodies_beyond_their_bound_are_refused_before_they_are_kept() {
     let (_folder, served) = served();
     let api = served.api();
-    let long = format!("{{\"question\":\"{}\"}}", "x".repeat(5 << 20));
+    let long = format!("{{\"question\":\"{}\"}}", "x".repeat(3 << 20));
     let refused = api.request(
         "POST",
         "/v1/search",

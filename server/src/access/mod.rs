@@ -27,6 +27,8 @@ const PREFIX: &str = "loci_";
 const ID_LEN: usize = 8;
 /// Random bytes of a secret.
 const SECRET_LEN: usize = 32;
+/// Bytes of a user at most, as of a document's.
+const USER_LEN_MAX: usize = 1_024;
 /// Characters of a key's note at most.
 const NOTE_CHARS_MAX: usize = 200;
 
@@ -191,6 +193,10 @@ impl Keys {
         if new.user.as_ref().is_some_and(|user| user.is_empty()) {
             return invalid("the user that a key is bound to needs a name");
         }
+        let user = new.user.as_deref().unwrap_or_default();
+        if user.contains(':') || user.len() > USER_LEN_MAX {
+            return invalid("a user has no ':' and at most 1,024 bytes");
+        }
         if new.note.chars().count() > NOTE_CHARS_MAX {
             return invalid("a note has at most 200 characters");
         }
@@ -354,7 +360,11 @@ mod tests {
             ..NewKey::of(Role::Read, "")
         };
         let long = NewKey::of(Role::Read, &"x".repeat(201));
-        for new in [bound, nobody, long] {
+        let never = NewKey {
+            user: Some("a:b".into()),
+            ..NewKey::of(Role::Read, "")
+        };
+        for new in [bound, nobody, never, long] {
             assert!(matches!(keys.add(new, 1), Err(AccessError::Invalid(_))));
         }
         assert!(keys.records().is_empty());

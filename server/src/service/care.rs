@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::{Component, Path};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use loci_protocol::call::{self, AddKey};
 use loci_protocol::fault::{Code, Fault};
 use locidb::graph::types::Method;
-use locidb::{Error, Finding, Progress};
+use locidb::query::QueryError;
+use locidb::{Error, Finding, Progress, SearchRequest};
 use serde_json::json;
 
+use super::request::check as check_request;
 use super::{Given, Item, Store, Task, fault_of, faults};
 use crate::access::{AccessError, KeyLimits, NewKey};
 
@@ -21,6 +22,8 @@ const REPLAYED_MAX: u32 = 1_000;
 const FINDINGS_MAX: usize = 10_000;
 /// Time between two reports of progress.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
+/// Characters of a backup's name at most.
+const NAME_CHARS_MAX: usize = 64;
 /// Bytes of an export that are sent at a time.
 const PART_LEN: usize = 64 << 10;
 
@@ -130,11 +133,11 @@ pub(super) fn backup(store: &Store, name: &str, task: Task<'_>) -> Result<Given,
     let folder = store.backups().ok_or_else(|| {
         invalid("the server has no folder for backups: start it with --backups DIR")
     })?;
-    let mut parts = Path::new(name).components();
-    let is_name = matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none();
-    if !is_name || name.contains(['/', '\\']) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c);
+    let is_name = (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_plain);
+    if !is_name || name.starts_with('.') {
         return Err(invalid(
-            "a backup's name is one folder's name, without slashes",
+            "a backup's name has 1 to 64 letters, digits, points and lines, and no point before them",
         ));
     }
     let folder = folder.join(store.name());
@@ -240,11 +243,14 @@ pub(super) fn replay(
     let database = store.database()?;
     let records = database.view().records(limit as usize).map_err(fault_of)?;
     let told = Told::of(task);
-    let change = |request: &locidb::SearchRequest| {
-        set.iter()
+    let change = |request: &SearchRequest| {
+        let changed = set
+            .iter()
             .try_fold(request.clone(), |request, (name, value)| {
                 request.with(name, value)
-            })
+            })?;
+        check_request(&changed).map_err(|fault| QueryError::Option(fault.message))?;
+        Ok(changed)
     };
     let replay = database.replay(&records, change, &told);
     Given::json(&replay.map_err(|error| told.fault(error))?)

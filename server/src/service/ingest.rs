@@ -105,7 +105,11 @@ fn options(caller: &Caller, file: &File) -> Result<IngestOptions, Fault> {
 fn name_of(name: &str) -> Result<&OsStr, Fault> {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let is_name = Path::new(last).file_name() == Some(OsStr::new(last));
-    if !is_name || last.len() > NAME_LEN_MAX || last.contains('\0') {
+    if last.len() > NAME_LEN_MAX {
+        let why = format!("name: a file's name has {NAME_LEN_MAX} bytes at most");
+        return Err(Fault::new(Code::TooLarge, why));
+    }
+    if !is_name || last.contains('\0') {
         let why = format!("name: {name:?} is no file's name");
         return Err(Fault::new(Code::Invalid, why));
     }

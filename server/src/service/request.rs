@@ -72,7 +72,11 @@ fn over(settings: &Settings, request: SearchRequest) -> SearchRequest {
     }
 }
 
-fn check(request: &SearchRequest) -> Result<(), Fault> {
+/// Whether all numbers of a request are within bounds.
+///
+/// # Errors
+/// [`Code::Invalid`] for the first that is not.
+pub(super) fn check(request: &SearchRequest) -> Result<(), Fault> {
     let by_level = request.level_limits.iter().map(|(_, limit)| *limit);
     let by_level = by_level.fold(0, usize::saturating_add);
     let (documents, sections, propositions) = request.stages;
@@ -106,6 +110,9 @@ fn check(request: &SearchRequest) -> Result<(), Fault> {
             return Err(Fault::new(Code::Invalid, why));
         }
     }
+    if request.k == 0 && request.level_limits.is_empty() {
+        return Err(Fault::new(Code::Invalid, "k: give 1 or more"));
+    }
     request
         .check()
         .map_err(|error| Fault::new(Code::Invalid, error.to_string()))
@@ -121,6 +128,7 @@ mod tests {
     fn numbers_out_of_bounds_are_refused_by_name() {
         let request = || SearchRequest::new("q");
         let wrong = [
+            ("k", SearchRequest { k: 0, ..request() }),
             (
                 "k",
                 SearchRequest {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Http;
 
 /// Bytes of a body of JSON at most.
-pub(crate) const JSON_LEN_MAX: usize = 4 << 20;
+pub(crate) const JSON_LEN_MAX: usize = 2 << 20;
 /// Bytes of a body that need no room of those that all connections share.
 const FREE_LEN: usize = 64 << 10;
 /// How long a body is waited for, beside the time that its length allows.
@@ -70,14 +70,26 @@ impl Http {
             return Err(Fault::new(Code::TooLarge, why));
         }
         if len > FREE_LEN {
-            self.more_room(read, len)?;
+            self.take_room(read, len)?;
         }
         read.bytes.extend_from_slice(part);
         Ok(())
     }
 
+    /// Takes room for so many times what was read, where that is long.
+    ///
+    /// # Errors
+    /// [`Code::Overloaded`].
+    pub(crate) fn more_room(&self, read: &mut Read, factor: usize) -> Result<(), Fault> {
+        let len = read.bytes.len();
+        match len > FREE_LEN {
+            true => self.take_room(read, len * factor),
+            false => Ok(()),
+        }
+    }
+
     /// Takes the room that a body of so many bytes needs and does not have yet.
-    fn more_room(&self, read: &mut Read, len: usize) -> Result<(), Fault> {
+    fn take_room(&self, read: &mut Read, len: usize) -> Result<(), Fault> {
         let has = read
             .room
             .as_ref()

@@ -13,8 +13,10 @@ use super::Answered;
 use super::given::{Named, Sent, key};
 use crate::serve::http::Problem;
 use crate::serve::http::access::Asked;
-use crate::service::{Given, Item};
+use crate::service::{Given, Item, fault_of};
 
+/// Bytes of a file's name at most.
+const NAME_LEN_MAX: usize = 255;
 /// Files of one request at most.
 const FILES_MAX: usize = 1_000;
 
@@ -36,6 +38,16 @@ struct Link {
     kind: Option<String>,
 }
 
+/// A link whose names are within bounds, with the document that it tells.
+fn checked(link: Link) -> Result<(DocumentKey, Link), Problem> {
+    key::<DocumentKey>(&link.name)?;
+    if link.name.len() > NAME_LEN_MAX {
+        let why = format!("name: a file's name has {NAME_LEN_MAX} bytes at most");
+        return Err(Fault::new(Code::TooLarge, why).into());
+    }
+    Ok((key(&link.file_id)?, link))
+}
+
 pub(super) async fn link(
     asked: Asked,
     Named(collection): Named<String>,
@@ -43,13 +55,16 @@ pub(super) async fn link(
 ) -> Answered<Given> {
     asked.may(Role::Write)?;
     let Linked { files } = sent.json(&asked).await?;
+    DocumentKey::new("", &collection[..], "any").map_err(|error| fault_of(error.into()))?;
     if files.is_empty() || files.len() > FILES_MAX {
         return Err(Problem::invalid(format!("files: give 1 to {FILES_MAX}")));
     }
+    let files = files.into_iter().map(checked);
+    let files = files.collect::<Result<Vec<_>, Problem>>()?;
     let mut told = Vec::new();
-    for file in files {
-        let file_id = file.file_id.clone();
-        let mut outcome = match take(&asked, &collection, file).await {
+    for (of, link) in files {
+        let file_id = of.to_string();
+        let mut outcome = match take(&asked, &collection, of, link).await {
             Ok(outcome) => outcome,
             // One that is not there does not keep the others from being taken in.
             Err(problem) if problem.is_of_request() => {
@@ -66,8 +81,12 @@ pub(super) async fn link(
 }
 
 /// Takes one file in.
-async fn take(asked: &Asked, collection: &str, link: Link) -> Result<Value, Problem> {
-    let of: DocumentKey = key(&link.file_id)?;
+async fn take(
+    asked: &Asked,
+    collection: &str,
+    of: DocumentKey,
+    link: Link,
+) -> Result<Value, Problem> {
     let mut under_way = asked.begin(GetOriginal { key: of.clone() })?;
     let mut read = asked.http.nothing_read();
     while let Some(item) = under_way.item().await {
@@ -78,9 +97,6 @@ async fn take(asked: &Asked, collection: &str, link: Link) -> Result<Value, Prob
         }
     }
     under_way.last().await?;
-    if collection.is_empty() {
-        return Err(Fault::new(Code::Invalid, "the collection has no name").into());
-    }
     let file = File {
         key: Some(link.name.clone()),
         name: link.name,

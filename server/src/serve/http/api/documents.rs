@@ -123,10 +123,8 @@ fn last_part(path: &str) -> &str {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Taken {
-    /// The file's name.
+    /// The file's name; one made of its content where it has none.
     name: Option<String>,
-    /// The document's key; else the name.
-    key: Option<String>,
     #[serde(default)]
     collection: String,
     #[serde(default)]
@@ -142,7 +140,7 @@ impl Taken {
         File {
             name,
             bytes,
-            key: self.key,
+            key: None,
             collection: self.collection,
             user: self.user,
             kind: self.kind,
@@ -154,15 +152,17 @@ impl Taken {
     /// A field of a form.
     fn set(&mut self, name: &str, value: String) -> Result<(), Problem> {
         match name {
-            "key" => self.key = Some(value),
+            // A form has fields that nobody filled in.
+            _ if value.is_empty() => {}
             "collection" => self.collection = value,
             "user" => self.user = value,
             "kind" => self.kind = Some(value),
             "chunking" => self.chunking = Some(value),
-            "force" => self.force = value == "true",
+            "force" if value == "true" || value == "false" => self.force = value == "true",
+            "force" => return Err(Problem::invalid("force: give true or false")),
             other => {
                 let why = format!(
-                    "the form has no field {other:?}: give file, key, collection, user, kind, chunking, force"
+                    "the form has no field {other:?}: give file, collection, user, kind, chunking, force"
                 );
                 return Err(Problem::invalid(why));
             }
@@ -188,10 +188,8 @@ pub(super) async fn put(
 ) -> Answered<Response> {
     asked.may(Role::Write)?;
     let of: DocumentKey = key(&document)?;
-    if taken.key.is_some() || !taken.collection.is_empty() || !taken.user.is_empty() {
-        return Err(Problem::invalid(
-            "key, collection, user: the path says them",
-        ));
+    if !taken.collection.is_empty() || !taken.user.is_empty() {
+        return Err(Problem::invalid("collection, user: the path says them"));
     }
     check_state(&asked, &of, &sent.headers).await?;
     let read = asked.http.read(sent.body, file_len_max(&asked)).await?;
@@ -281,12 +279,9 @@ pub(super) async fn post(
         let files = form(kind, read.bytes, taken).await?;
         return many(asked, files).await;
     }
-    let Some(name) = taken.name.clone() else {
-        return Err(Problem::invalid(
-            "name: give the file's name, or send a form with files",
-        ));
-    };
     let read = read(sent.body).await?;
+    let name = taken.name.clone();
+    let name = name.unwrap_or_else(|| mark(&read.bytes).trim_matches('"').to_owned());
     let file = Box::new(taken.file(name, read.bytes));
     let under_way = asked.begin(Ingest { file })?;
     match wants_events(&sent.headers) {
@@ -318,10 +313,6 @@ async fn form(kind: &str, bytes: Vec<u8>, taken: Taken) -> Result<Vec<File>, Pro
     }
     if files.is_empty() {
         return Err(Problem::invalid("the form has no file"));
-    }
-    if files.len() > 1 && taken.key.is_some() {
-        let why = "key: one document has a key, and the form has several files";
-        return Err(Problem::invalid(why));
     }
     let files = files.into_iter();
     Ok(files

@@ -1,5 +1,7 @@
 //! What requests say, checked, and how answers are told: parameters, keys, bodies; marks of states.
 
+use std::str::FromStr;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -10,13 +12,17 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use loci_protocol::fault::{Code, Fault};
+use locidb::storage::StoreError;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use crate::serve::http::access::Asked;
 use crate::serve::http::body::JSON_LEN_MAX;
 use crate::serve::http::{Http, Problem};
+use crate::service::fault_of;
 
+/// How much more room a body takes once it is parsed.
+const PARSED_FACTOR: usize = 16;
 /// Bytes of a hash that tell a state.
 const MARK_LEN: usize = 16;
 /// Bytes of an answer that gets a mark, at most.
@@ -55,9 +61,9 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Http> for Named<T> {
 }
 
 /// A key of a document or chunk as a path or query has it.
-pub(super) fn key<K: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<K, Problem> {
+pub(super) fn key<K: FromStr<Err = StoreError>>(text: &str) -> Result<K, Problem> {
     text.parse()
-        .map_err(|error: K::Err| Problem::invalid(error.to_string()))
+        .map_err(|error: StoreError| fault_of(error.into()).into())
 }
 
 /// What a request carries behind its head.
@@ -97,7 +103,9 @@ impl Sent {
             Some(most) => JSON_LEN_MAX.min(most as usize),
             None => JSON_LEN_MAX,
         };
-        let read = asked.http.read(self.body, most).await?;
+        let mut read = asked.http.read(self.body, most).await?;
+        // Values of small parts take many times the bytes that they are written in.
+        asked.http.more_room(&mut read, PARSED_FACTOR)?;
         serde_json::from_slice(&read.bytes)
             .map_err(|error| Problem::invalid(format!("the body: {error}")))
     }

@@ -12,6 +12,9 @@ use crate::serve::http::Problem;
 use crate::serve::http::access::Asked;
 use crate::service::Given;
 
+/// Characters of a question in a query at most.
+const QUESTION_CHARS_MAX: usize = 4_096;
+
 /// A question as its query says it; a body says more.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,19 +38,21 @@ pub(super) struct Question {
 
 impl Question {
     fn request(self) -> Result<SearchRequest, Problem> {
+        if self.q.chars().count() > QUESTION_CHARS_MAX {
+            let why = format!(
+                "q: a question of a query has {QUESTION_CHARS_MAX} characters at most; POST longer ones"
+            );
+            return Err(Problem::invalid(why));
+        }
         let wrong =
             |name: &str, why: &dyn std::fmt::Display| Problem::invalid(format!("{name}: {why}"));
         let mut request = SearchRequest::new(self.q);
-        let mut options: Vec<(&str, String)> = Vec::new();
-        options.extend(self.strategy.map(|name| ("strategy", name)));
-        if let Some(k) = self.k {
-            request.k = k;
-        }
-        for (name, value) in options {
-            let value = Value::String(value).to_string();
+        request.k = self.k.unwrap_or(request.k);
+        if let Some(name) = self.strategy {
+            let name = Value::String(name).to_string();
             request = request
-                .with(name, &value)
-                .map_err(|error| wrong(name, &error))?;
+                .with("strategy", &name)
+                .map_err(|error| wrong("strategy", &error))?;
         }
         if let Some(levels) = self.level {
             let levels = levels

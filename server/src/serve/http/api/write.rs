@@ -113,6 +113,27 @@ fn lay_over(whole: &mut Value, given: Value) -> Result<(), String> {
     Ok(())
 }
 
+/// Refuses a name that is none.
+fn check_name(what: &str, name: &str) -> Result<(), Problem> {
+    match name.trim().is_empty() {
+        true => Err(Problem::invalid(format!("{what}: a name is missing"))),
+        false => Ok(()),
+    }
+}
+
+fn concept(given: Map<String, Value>) -> Result<NewConcept, Problem> {
+    let concept: NewConcept = over_default("concepts", given)?;
+    check_name("concepts", &concept.name)?;
+    Ok(concept)
+}
+
+fn relation(given: Map<String, Value>) -> Result<NewRelation, Problem> {
+    let relation: NewRelation = over_default("relations", given)?;
+    check_name("relations.source", &relation.source)?;
+    check_name("relations.target", &relation.target)?;
+    Ok(relation)
+}
+
 impl Document {
     fn new_document(self) -> Result<NewDocument, Problem> {
         let mut chunks = Vec::with_capacity(self.chunks.len());
@@ -128,12 +149,8 @@ impl Document {
             record: over_default::<DocumentRecord>("record", self.record)?,
             original: self.text.into_bytes(),
             chunks,
-            concepts: concepts
-                .map(|concept| over_default::<NewConcept>("concepts", concept))
-                .collect::<Result<_, _>>()?,
-            relations: relations
-                .map(|relation| over_default::<NewRelation>("relations", relation))
-                .collect::<Result<_, _>>()?,
+            concepts: concepts.map(concept).collect::<Result<_, _>>()?,
+            relations: relations.map(relation).collect::<Result<_, _>>()?,
             ..NewDocument::default()
         })
     }
