@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Http, Problem};
-use crate::serve::workers::Class;
+use crate::serve::workers::{Class, Workers};
 use crate::service::{self, Caller, Given, Item, Task};
 
 /// Items that wait for whoever reads them, at most.
@@ -68,33 +68,47 @@ impl Http {
         call: Call,
         wait: Option<Duration>,
     ) -> Result<UnderWay, Fault> {
-        let room = self.shared.workers.room(Class::of(&call))?;
-        let (send_item, items) = mpsc::channel(ITEMS_MAX);
-        let (send_last, last) = oneshot::channel();
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let cancel = Cancel(Arc::clone(&cancelled));
         let most = self.shared.limits.call_wait;
-        let deadline = Instant::now().checked_add(wait.unwrap_or(most).min(most));
-        let caller = caller.clone();
-        room.run(move || {
-            let emit = |item| match send_item.blocking_send(item) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            };
-            let task = Task {
-                deadline,
-                cancelled: &cancelled,
-                emit: &emit,
-            };
-            // Nobody may wait for it any more.
-            let _ = send_last.send(service::perform(&caller, call, task));
-        });
-        Ok(UnderWay {
-            items,
-            last,
-            cancel,
-        })
+        let wait = wait.unwrap_or(most).min(most);
+        begin(&self.shared.workers, caller, call, wait)
     }
+}
+
+/// Has a call carried out by these workers. `wait`: how long it may take.
+///
+/// # Errors
+/// [`Code::Overloaded`] where they have too much to do.
+pub(crate) fn begin(
+    workers: &Workers,
+    caller: &Caller,
+    call: Call,
+    wait: Duration,
+) -> Result<UnderWay, Fault> {
+    let room = workers.room(Class::of(&call))?;
+    let (send_item, items) = mpsc::channel(ITEMS_MAX);
+    let (send_last, last) = oneshot::channel();
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let cancel = Cancel(Arc::clone(&cancelled));
+    let deadline = Instant::now().checked_add(wait);
+    let caller = caller.clone();
+    room.run(move || {
+        let emit = |item| match send_item.blocking_send(item) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        };
+        let task = Task {
+            deadline,
+            cancelled: &cancelled,
+            emit: &emit,
+        };
+        // Nobody may wait for it any more.
+        let _ = send_last.send(service::perform(&caller, call, task));
+    });
+    Ok(UnderWay {
+        items,
+        last,
+        cancel,
+    })
 }
 
 /// A value as a response.
