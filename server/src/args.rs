@@ -79,6 +79,8 @@ pub(crate) enum Command {
     /// Keys of a hosted store: make, list, take back
     #[command(subcommand)]
     Key(Key),
+    /// Let an assistant look at a store: MCP over standard input and output
+    Mcp(Mcp),
     /// Store a prepared data folder in bulk
     Load(Load),
     /// Ask the questions of a prepared data folder and judge the answers
@@ -600,6 +602,16 @@ pub(crate) struct Serve {
     /// Look at everything that starting needs, and end
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// Folder of the store
+    #[arg(long, value_name = "DIR")]
+    pub(crate) db: PathBuf,
+    /// What lines of the log on standard error are
+    #[arg(long, value_enum, default_value = "text", env = "LOCI_LOG")]
+    pub(crate) log: LogForm,
 }
 
 /// What to do with keys.

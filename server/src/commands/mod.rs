@@ -18,6 +18,7 @@ mod feedback;
 mod graph;
 mod ingest;
 mod key;
+mod mcp;
 mod options;
 pub(crate) mod parse;
 mod records;
@@ -70,6 +71,7 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Config(args) => config::run(&args, out),
         Command::Serve(args) => serve::run(&args, out),
         Command::Key(key) => key::run(&key, out),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Load(args) => data::load(&args, out),
         Command::Eval(args) => eval::run(&args, out),
         Command::Bench(args) => data::bench(&args, out),

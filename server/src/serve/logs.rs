@@ -56,6 +56,8 @@ where
     let filter = Targets::new()
         .with_default(LevelFilter::WARN)
         .with_target("loci", LevelFilter::INFO)
+        // It warns of what clients do, in their words.
+        .with_target("rmcp", LevelFilter::ERROR)
         .with_target("audit", LevelFilter::INFO)
         .with_target("slow", LevelFilter::WARN);
     match form {

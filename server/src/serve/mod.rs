@@ -4,6 +4,7 @@
 
 mod http;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 mod pending;
 mod tls;
 mod wire;

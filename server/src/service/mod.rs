@@ -51,6 +51,13 @@ pub(crate) struct Caller {
     pub(crate) call_bytes_max: Option<u32>,
 }
 
+impl Caller {
+    /// Whether no key was asked for.
+    pub(crate) fn is_local(&self) -> bool {
+        self.key == "local"
+    }
+}
+
 /// A call under way, as its work sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'t> {

@@ -11,6 +11,7 @@ mod access;
 mod answer;
 mod api;
 mod body;
+mod mcp;
 mod problem;
 
 use std::net::IpAddr;
@@ -33,7 +34,7 @@ use tower_http::compression::CompressionLayer;
 
 use super::Shared;
 use super::pending::Place;
-pub(crate) use answer::UnderWay;
+pub(crate) use answer::{UnderWay, begin};
 pub(crate) use problem::Problem;
 
 /// How long the head of a request is waited for, also between requests.
@@ -142,6 +143,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .merge(api::router())
+        .merge(mcp::router())
         .fallback(|| async { Problem::no_such_route() })
         .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
         .layer(CompressionLayer::new())

@@ -1,0 +1,499 @@
+//! The tools `read_chunk`, `list_documents` and `read_document`.
+
+use std::fmt::Write;
+
+use loci_protocol::call;
+use loci_protocol::fault::{Code, Fault};
+use locidb::query::cite::Citation;
+use locidb::storage::{ChunkKey, DocumentKey};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::search::level;
+use super::{Door, Told, cut, within};
+
+/// Chunks to each side that may be asked for.
+const CONTEXT_MAX: u32 = 10;
+/// Characters of a chunk at most.
+const CHUNK_CHARS: usize = 20_000;
+/// Characters of a chunk beside it at most.
+const NEAR_CHARS: usize = 4_000;
+/// Documents of a page, and chunks of an outline, at most.
+const LISTED_MAX: u32 = 200;
+/// Authors, topics and files of a document that are told at most.
+const NAMES_MAX: usize = 20;
+/// Characters of a title or name at most.
+const NAME_CHARS: usize = 300;
+/// Characters of a summary at most.
+const SUMMARY_CHARS: usize = 2_000;
+
+/// What chunk is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadChunk {
+    /// The chunk's key, as other tools tell it: `guide/heaps.md#12`.
+    key: String,
+    /// Chunks of its level to each side that come with it.
+    #[serde(default = "context")]
+    #[schemars(range(max = 10))]
+    context: u32,
+}
+
+fn context() -> u32 {
+    1
+}
+
+/// A chunk with what stands around it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Chunk {
+    /// Its key.
+    chunk: String,
+    /// The key of its document.
+    document: String,
+    /// Where it stands.
+    citation: Place,
+    /// Its text.
+    text: String,
+    /// Whether its text is longer: the resource of its document has all of it.
+    is_cut: bool,
+    /// The key of the chunk that it is part of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    /// The key of the chunk of its level before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<String>,
+    /// The key of the one after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    /// Chunks before it, the farthest first.
+    before: Vec<Near>,
+    /// Chunks after it.
+    after: Vec<Near>,
+}
+
+/// Where something stands, to be told beside it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Place {
+    /// For a reader: `Page 42, 3.2 Wave Functions`.
+    pub(super) label: String,
+    /// The document's title, then the headings above, outermost first.
+    pub(super) path: Vec<String>,
+    /// The page, from 1, where it stands on one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) page: Option<u32>,
+    /// First and last page, where it stands on several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pages: Option<Vec<u32>>,
+    /// Start and end in a recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) timestamp: Option<String>,
+    /// Where to open it.
+    pub(super) link: String,
+}
+
+impl From<Citation> for Place {
+    fn from(citation: Citation) -> Place {
+        Place {
+            label: citation.label,
+            path: citation.path,
+            page: citation.page,
+            pages: citation.pages.map(|(first, last)| vec![first, last]),
+            timestamp: citation.timestamp,
+            link: citation.link,
+        }
+    }
+}
+
+/// A chunk beside another.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Near {
+    /// Its key.
+    chunk: String,
+    /// Where it stands.
+    label: String,
+    /// Its text, or the beginning of it.
+    text: String,
+}
+
+/// A chunk as a store tells it.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToldChunk {
+    pub(super) chunk: String,
+    pub(super) document: String,
+    parent: Option<String>,
+    previous: Option<String>,
+    next: Option<String>,
+    pub(super) citation: Citation,
+    record: ToldText,
+    #[serde(default)]
+    before: Vec<Near>,
+    #[serde(default)]
+    after: Vec<Near>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToldText {
+    text: String,
+}
+
+/// What is wrong with a key.
+fn wrong_key(error: &impl std::fmt::Display) -> Fault {
+    Fault::new(Code::Invalid, error.to_string())
+}
+
+/// A chunk with what stands around it.
+pub(super) async fn chunk(door: Door, asked: ReadChunk) -> Result<Chunk, Fault> {
+    let key: ChunkKey = asked.key.parse().map_err(|error| wrong_key(&error))?;
+    let context = within("context", asked.context, 0..=CONTEXT_MAX)?;
+    let told: ToldChunk = door.told(call::GetChunk { key, context }).await?;
+    let (text, is_cut) = cut(&told.record.text, CHUNK_CHARS);
+    Ok(Chunk {
+        chunk: told.chunk,
+        document: told.document,
+        citation: told.citation.into(),
+        text,
+        is_cut,
+        parent: told.parent,
+        previous: told.previous,
+        next: told.next,
+        before: told.before.into_iter().map(near).collect(),
+        after: told.after.into_iter().map(near).collect(),
+    })
+}
+
+fn near(told: Near) -> Near {
+    let text = cut(&told.text, NEAR_CHARS).0;
+    Near { text, ..told }
+}
+
+impl Told for Chunk {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        let told = |out: &mut String, near: &Near| {
+            // Writing to a string does not fail.
+            let _ = writeln!(out, "{}\nchunk {}\n{}\n", near.label, near.chunk, near.text);
+        };
+        self.before.iter().for_each(|near| told(&mut out, near));
+        let place = &self.citation;
+        let path = place.path.join(" > ");
+        let _ = writeln!(out, "{path}: {}", place.label);
+        let _ = writeln!(out, "chunk {} | link {}", self.chunk, place.link);
+        let _ = writeln!(out, "{}\n", self.text);
+        self.after.iter().for_each(|near| told(&mut out, near));
+        let keys = [
+            ("parent", &self.parent),
+            ("previous", &self.previous),
+            ("next", &self.next),
+        ];
+        let keys = keys.into_iter();
+        let keys = keys.filter_map(|(name, key)| Some(format!("{name} {}", key.as_ref()?)));
+        let _ = writeln!(out, "{}", keys.collect::<Vec<_>>().join(" | "));
+        out
+    }
+}
+
+/// Which documents are asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListDocuments {
+    /// Only those of this named collection.
+    #[serde(default)]
+    collection: Option<String>,
+    /// Only those after this one: what `next` of the page before told.
+    #[serde(default)]
+    after: Option<String>,
+    /// So many at most.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: u32,
+}
+
+fn limit() -> u32 {
+    50
+}
+
+/// A page of documents.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Documents {
+    /// By key.
+    pub(super) documents: Vec<DocumentLine>,
+    /// What to give as `after` for the next page; absent at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) next: Option<String>,
+}
+
+/// A document in a list.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct DocumentLine {
+    /// Its key.
+    pub(super) document: String,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) title: Option<String>,
+    /// What kind of file it was read from.
+    file_type: String,
+    /// Its authors.
+    #[serde(default)]
+    authors: Vec<String>,
+    /// When it was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    year: Option<i32>,
+    /// How many chunks it has.
+    chunks: u32,
+}
+
+/// A page of documents.
+pub(super) async fn documents(door: Door, asked: ListDocuments) -> Result<Documents, Fault> {
+    let call = call::ListDocuments {
+        collection: asked.collection,
+        user: None,
+        after: asked.after,
+        limit: within("limit", asked.limit, 1..=LISTED_MAX)?,
+    };
+    let mut page: Documents = door.told(call).await?;
+    for line in &mut page.documents {
+        line.title = line.title.take().map(name);
+        line.authors = names(std::mem::take(&mut line.authors));
+    }
+    Ok(page)
+}
+
+fn name(name: String) -> String {
+    cut(&name, NAME_CHARS).0
+}
+
+fn names(names: Vec<String>) -> Vec<String> {
+    names.into_iter().take(NAMES_MAX).map(name).collect()
+}
+
+impl Told for Documents {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        if self.documents.is_empty() {
+            out.push_str("There are no such documents.\n");
+        }
+        for line in &self.documents {
+            let title = line.title.as_deref().unwrap_or("without a title");
+            let _ = write!(out, "{}: {title}", line.document);
+            if !line.authors.is_empty() {
+                let _ = write!(out, ", by {}", line.authors.join(", "));
+            }
+            if let Some(year) = line.year {
+                let _ = write!(out, ", {year}");
+            }
+            let _ = writeln!(out, " ({}, {} chunks)", line.file_type, line.chunks);
+        }
+        if let Some(next) = &self.next {
+            let _ = writeln!(out, "There are more: after = {next}");
+        }
+        out
+    }
+}
+
+/// Which outline is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadDocument {
+    /// The document's key, as other tools tell it: `guide/heaps.md`.
+    key: String,
+    /// Only chunks of this level; else its sections, or what stands highest in it.
+    #[serde(default)]
+    level: Option<String>,
+    /// Leave out so many chunks of the outline: what `next` of the page before told.
+    #[serde(default)]
+    after: u32,
+    /// So many chunks at most.
+    #[serde(default = "outline_limit")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: u32,
+}
+
+fn outline_limit() -> u32 {
+    100
+}
+
+/// A document with its outline.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Document {
+    /// Its key.
+    document: String,
+    /// Its title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// Its authors.
+    authors: Vec<String>,
+    /// When it was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    year: Option<i32>,
+    /// Where it was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    venue: Option<String>,
+    /// Its digital object identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doi: Option<String>,
+    /// Where it came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    /// What kind of file it was read from.
+    file_type: String,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    /// Its topics.
+    topics: Vec<String>,
+    /// How many chunks it has.
+    chunks: u32,
+    /// Its outline, in reading order.
+    outline: Vec<OutlineLine>,
+    /// What to give as `after` for the rest of the outline; absent at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u32>,
+    /// The resource that has its whole text.
+    resource: String,
+}
+
+/// A chunk in an outline.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct OutlineLine {
+    /// Its key.
+    chunk: String,
+    /// How many chunks it is within.
+    depth: u32,
+    /// What it stands for: summary, section, paragraph, proposition, sentence.
+    level: String,
+    /// Where it stands.
+    label: String,
+    /// How long it is, estimated.
+    tokens: u32,
+}
+
+/// A document as a store tells it.
+#[derive(Debug, Deserialize)]
+struct ToldDocument {
+    document: ToldRecord,
+    chunks: Vec<ToldLine>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToldRecord {
+    title: Option<String>,
+    authors: Vec<String>,
+    year: Option<i32>,
+    venue: Option<String>,
+    doi: Option<String>,
+    address: Option<String>,
+    file_type: String,
+    summary: Option<String>,
+    topics: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToldLine {
+    chunk: String,
+    parent: Option<u32>,
+    level: String,
+    tokens: u32,
+    citation: Citation,
+}
+
+/// A document with its outline.
+pub(super) async fn document(door: Door, asked: ReadDocument) -> Result<Document, Fault> {
+    let key: DocumentKey = asked.key.parse().map_err(|error| wrong_key(&error))?;
+    let limit = within("limit", asked.limit, 1..=LISTED_MAX)?;
+    let wanted = asked.level.as_deref().map(level).transpose()?;
+    let printed = key.to_string();
+    let told: ToldDocument = door.told(call::GetDocument { key }).await?;
+    let chunks = u32::try_from(told.chunks.len()).unwrap_or(u32::MAX);
+    let depths = depths(&told.chunks);
+    let lines = told
+        .chunks
+        .into_iter()
+        .zip(depths)
+        .filter(|(line, depth)| match wanted {
+            Some(level) => line.level == level.name(),
+            None => *depth == 0 || line.level == "section" || line.level == "summary",
+        });
+    let mut lines = lines.skip(asked.after as usize);
+    let outline: Vec<OutlineLine> = lines
+        .by_ref()
+        .take(limit as usize)
+        .map(outline_line)
+        .collect();
+    let next = lines.next().map(|_| asked.after + limit);
+    let record = told.document;
+    Ok(Document {
+        resource: super::resources::uri(&printed),
+        document: printed,
+        title: record.title.map(name),
+        authors: names(record.authors),
+        year: record.year,
+        venue: record.venue.map(name),
+        doi: record.doi.map(name),
+        address: record.address.map(name),
+        file_type: record.file_type,
+        summary: record.summary.map(|text| cut(&text, SUMMARY_CHARS).0),
+        topics: names(record.topics),
+        chunks,
+        outline,
+        next,
+    })
+}
+
+/// How many chunks each is within. A parent stands before its parts.
+fn depths(chunks: &[ToldLine]) -> Vec<u32> {
+    let mut depths: Vec<u32> = Vec::with_capacity(chunks.len());
+    for chunk in chunks {
+        let above = chunk.parent.and_then(|place| depths.get(place as usize));
+        depths.push(above.map_or(0, |depth| depth + 1));
+    }
+    depths
+}
+
+fn outline_line((line, depth): (ToldLine, u32)) -> OutlineLine {
+    OutlineLine {
+        chunk: line.chunk,
+        depth,
+        level: line.level,
+        label: name(line.citation.label),
+        tokens: line.tokens,
+    }
+}
+
+impl Told for Document {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        let title = self.title.as_deref().unwrap_or("without a title");
+        let _ = writeln!(out, "{}: {title} ({})", self.document, self.file_type);
+        if !self.authors.is_empty() {
+            let _ = writeln!(out, "by {}", self.authors.join(", "));
+        }
+        let year = self.year.map(|year| year.to_string());
+        let facts = [&year, &self.venue, &self.doi, &self.address];
+        let facts: Vec<&str> = facts.into_iter().filter_map(Option::as_deref).collect();
+        if !facts.is_empty() {
+            let _ = writeln!(out, "{}", facts.join(", "));
+        }
+        if let Some(summary) = &self.summary {
+            let _ = writeln!(out, "{summary}");
+        }
+        if !self.topics.is_empty() {
+            let _ = writeln!(out, "Topics: {}", self.topics.join(", "));
+        }
+        let _ = writeln!(out, "\nOutline, of {} chunks:", self.chunks);
+        for line in &self.outline {
+            let indent = "  ".repeat(line.depth.min(8) as usize);
+            let OutlineLine {
+                chunk,
+                label,
+                tokens,
+                ..
+            } = line;
+            let _ = writeln!(out, "{indent}{label} | chunk {chunk} | {tokens} tokens");
+        }
+        if let Some(next) = self.next {
+            let _ = writeln!(out, "There are more: after = {next}");
+        }
+        let _ = writeln!(out, "Whole text: resource {}", self.resource);
+        out
+    }
+}

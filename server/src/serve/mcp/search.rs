@@ -1,0 +1,344 @@
+//! The tool `search`: passages that answer a question.
+
+use std::fmt::Write;
+
+use loci_protocol::call;
+use loci_protocol::fault::{Code, Fault};
+use locidb::query::answer::Hit;
+use locidb::storage::records::Level;
+use locidb::{Answer, Expr, SearchRequest, Strategy};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use super::{Door, Told, cut, within};
+use crate::service::{Given, internal};
+
+/// Passages that may be asked for.
+const K_MAX: u32 = 50;
+/// Tokens of a context that may be asked for.
+const CONTEXT_TOKENS_MAX: u32 = 20_000;
+/// Characters of a passage at most.
+const PASSAGE_CHARS: usize = 2_000;
+/// Characters of all passages at most.
+const PASSAGES_CHARS: usize = 60_000;
+/// Concepts and relations that are told at most.
+const LISTED_MAX: usize = 20;
+
+/// What is asked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    /// The question, or its key words. With strategy `text`: words, "phrases", +must, -not, prefix*, OR, AND, NOT.
+    question: String,
+    /// Passages at most.
+    #[serde(default = "k")]
+    #[schemars(range(min = 1, max = 50))]
+    k: u32,
+    /// Which chunks may be found, as comparisons joined by and, or, not and parentheses: `file_type = pdf and year >=
+    /// 2020`, `key prefix "lectures/"`, `authors has "Donald Knuth"`, `page in 10..20`, `not collection = drafts`. Fields
+    /// are among others key, title, authors, year, file_type, collection, language, topics, level, chunk_type
+    /// (concept, example, question, other), page, ingested_at, and meta.NAME.
+    #[serde(default)]
+    filter: Option<String>,
+    /// How passages are looked for. `auto` chooses by the question; `text` goes by words, `vector` by nearness, `graph`
+    /// by concepts, `hybrid` by all of these; `staged` looks for documents, then sections, then passages; `global`
+    /// answers from digests of the whole store.
+    #[serde(default = "strategy")]
+    #[schemars(extend("enum" = Strategy::ALL.map(Strategy::name)))]
+    strategy: String,
+    /// Only chunks of this level; else of all that answer.
+    #[serde(default)]
+    #[schemars(extend("enum" = levels()))]
+    level: Option<String>,
+    /// Have the passages put together as one text of at most so many tokens, in the order of their documents, with what
+    /// is needed around them. It is given in place of their own texts.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 20_000))]
+    context_tokens: Option<u32>,
+}
+
+fn k() -> u32 {
+    8
+}
+
+fn strategy() -> String {
+    Strategy::Auto.name().to_owned()
+}
+
+/// The names of levels, and none.
+fn levels() -> Vec<Option<&'static str>> {
+    let names = Level::ALL.iter().map(|level| Some(level.name()));
+    names.chain([None]).collect()
+}
+
+/// The level of this name.
+pub(super) fn level(name: &str) -> Result<Level, Fault> {
+    Level::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
+        let why = format!("level {name:?}: give one of {}", names.join(", "));
+        Fault::new(Code::Invalid, why)
+    })
+}
+
+/// The passages that answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Passages {
+    /// Best first.
+    passages: Vec<Passage>,
+    /// The passages as one text, where that was asked for; `[3]` in a heading names the passages of that rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<String>,
+    /// Concepts of the question.
+    concepts: Vec<String>,
+    /// Relations among them.
+    relations: Vec<Relation>,
+    /// Words that no chunk has, with others that may be meant.
+    did_you_mean: Vec<Suggestion>,
+    /// What could not be searched, and why.
+    not_searched: Vec<String>,
+}
+
+/// A passage.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Passage {
+    /// From 1.
+    rank: u32,
+    /// The key of its chunk.
+    chunk: String,
+    /// The key of its document.
+    document: String,
+    /// The document's title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// Where it stands, for a reader.
+    label: String,
+    /// The page, from 1, where it stands on one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u32>,
+    /// Where to open it.
+    link: String,
+    /// Its text; absent where a context was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// Whether its chunk says more.
+    is_cut: bool,
+}
+
+/// A relation between two concepts.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Relation {
+    /// Where it starts.
+    pub(super) source: String,
+    /// What it says.
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    /// Where it leads.
+    pub(super) target: String,
+}
+
+/// A word that no chunk has.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Suggestion {
+    /// As it was written.
+    word: String,
+    /// What it may have meant.
+    meant: String,
+}
+
+/// Passages that answer a question.
+pub(super) async fn search(door: Door, asked: Search) -> Result<Passages, Fault> {
+    let request = Box::new(request(asked)?);
+    let wants_context = request.context_tokens.is_some();
+    let record = false;
+    match door.call(call::Search { request, record }).await? {
+        Given::Answer(answer) => Ok(passages(*answer, wants_context)),
+        _ => Err(internal(&"a search gave no answer")),
+    }
+}
+
+fn request(asked: Search) -> Result<SearchRequest, Fault> {
+    let invalid = |why: String| Fault::new(Code::Invalid, why);
+    let name = &asked.strategy[..];
+    let strategy = Strategy::from_name(name).ok_or_else(|| {
+        let names = Strategy::ALL.map(Strategy::name).join(", ");
+        invalid(format!("strategy {name:?}: give one of {names}"))
+    })?;
+    let filter = asked
+        .filter
+        .as_deref()
+        .filter(|text| !text.trim().is_empty());
+    let filter = filter.map(Expr::parse).transpose();
+    let tokens = asked.context_tokens;
+    let tokens = tokens.map(|tokens| within("context_tokens", tokens, 1..=CONTEXT_TOKENS_MAX));
+    Ok(SearchRequest {
+        k: within("k", asked.k, 1..=K_MAX)? as usize,
+        strategy,
+        filter: filter.map_err(|error| invalid(format!("filter: {error}")))?,
+        levels: asked
+            .level
+            .as_deref()
+            .map(level)
+            .transpose()?
+            .into_iter()
+            .collect(),
+        context_tokens: tokens.transpose()?.map(|tokens| tokens as usize),
+        syntax: strategy == Strategy::Text,
+        ..SearchRequest::new(asked.question)
+    })
+}
+
+fn passages(answer: Answer, wants_context: bool) -> Passages {
+    let mut left = PASSAGES_CHARS;
+    let told = answer.hits.into_iter().map(|hit| match wants_context {
+        true => passage(hit, None),
+        false => {
+            let most = PASSAGE_CHARS.min(left);
+            left -= hit.text.chars().count().min(most);
+            passage(hit, Some(most))
+        }
+    });
+    Passages {
+        passages: told.collect(),
+        context: answer.context.map(|context| context.text),
+        concepts: (answer.concepts.into_iter().take(LISTED_MAX))
+            .map(|concept| concept.name)
+            .collect(),
+        relations: (answer.relations.into_iter().take(LISTED_MAX))
+            .map(|of| Relation {
+                source: of.source,
+                kind: of.kind,
+                target: of.target,
+            })
+            .collect(),
+        did_you_mean: (answer.did_you_mean.into_iter())
+            .map(|of| Suggestion {
+                word: of.word,
+                meant: of.meant,
+            })
+            .collect(),
+        not_searched: answer.partial,
+    }
+}
+
+/// A hit with so many characters of its text, or without it.
+fn passage(hit: Hit, chars: Option<usize>) -> Passage {
+    let text = chars.map(|chars| cut(&hit.text, chars));
+    Passage {
+        rank: hit.rank,
+        chunk: hit.chunk,
+        document: hit.document,
+        title: hit.citation.path.into_iter().next(),
+        label: hit.citation.label,
+        page: hit.citation.page,
+        link: hit.citation.link,
+        is_cut: text.as_ref().is_none_or(|(_, is_cut)| *is_cut),
+        text: text.map(|(text, _)| text),
+    }
+}
+
+impl Told for Passages {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        if self.passages.is_empty() {
+            out.push_str(
+                "No passage answers that. Other words, a wider filter or another strategy may.\n",
+            );
+        }
+        for passage in &self.passages {
+            let title = passage.title.as_deref().unwrap_or(&passage.document);
+            // Writing to a string does not fail.
+            let _ = writeln!(out, "[{}] {title}: {}", passage.rank, passage.label);
+            let _ = writeln!(out, "chunk {} | link {}", passage.chunk, passage.link);
+            if let Some(text) = &passage.text {
+                let _ = writeln!(out, "{text}\n");
+            }
+        }
+        if let Some(context) = &self.context {
+            let _ = writeln!(out, "\n{context}\n");
+        }
+        for of in &self.did_you_mean {
+            let _ = writeln!(out, "No chunk has {:?}. Is {:?} meant?", of.word, of.meant);
+        }
+        if !self.concepts.is_empty() {
+            let _ = writeln!(out, "Concepts: {}", self.concepts.join(", "));
+        }
+        for missing in &self.not_searched {
+            let _ = writeln!(out, "Not searched: {missing}");
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use locidb::query::cite::Citation;
+
+    use super::*;
+
+    fn asked(json: &str) -> Result<SearchRequest, String> {
+        let asked: Search = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        request(asked).map_err(|fault| fault.message)
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (json, says) in [
+            (r#"{"question":"q","k":0}"#, "k: 0 is not between 1 and 50"),
+            (r#"{"question":"q","strategy":"best"}"#, "hybrid"),
+            (r#"{"question":"q","level":"page"}"#, "paragraph"),
+            (r#"{"question":"q","filter":"year >"}"#, "filter: "),
+            (
+                r#"{"question":"q","context_tokens":90000}"#,
+                "context_tokens",
+            ),
+            (r#"{"question":"q","limit":3}"#, "unknown field"),
+            ("{}", "question"),
+        ] {
+            let error = asked(json).unwrap_err();
+            assert!(error.contains(says), "{json}: {error}");
+        }
+        let all =
+            r#"{"question":"q","k":3,"strategy":"text","level":"section","filter":"year = 1998"}"#;
+        let request = asked(all).unwrap();
+        assert!(request.syntax && request.filter.is_some());
+        assert_eq!((request.k, &request.levels[..]), (3, &[Level::Section][..]));
+    }
+
+    fn hit(rank: u32, text: &str) -> Hit {
+        Hit {
+            rank,
+            score: 1.0,
+            chunk: format!("heron.md#{rank}"),
+            document: "heron.md".into(),
+            level: Level::Paragraph,
+            chunk_type: Default::default(),
+            text: text.into(),
+            highlights: None,
+            citation: Citation {
+                label: "Page 2, Herons".into(),
+                path: vec!["Birds".into(), "Herons".into()],
+                link: "/note/heron.md".into(),
+                ..Citation::default()
+            },
+            parent: None,
+            methods: Default::default(),
+        }
+    }
+
+    #[test]
+    fn many_long_passages_stay_within_their_bounds() {
+        let long = "ö".repeat(10_000);
+        let answer = Answer {
+            hits: (1..=50).map(|rank| hit(rank, &long)).collect(),
+            ..Answer::default()
+        };
+        let told = passages(answer, false);
+        assert!(told.passages.iter().all(|passage| passage.is_cut));
+        let text = told.text();
+        let chars = text.chars().count();
+        assert!((PASSAGES_CHARS..PASSAGES_CHARS + 10_000).contains(&chars));
+        assert!(
+            text.contains("[50] Birds: Page 2, Herons\nchunk heron.md#50 | link /note/heron.md")
+        );
+    }
+}
