@@ -33,6 +33,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::http::UnderWay;
 use crate::service::{Given, Item, internal};
@@ -120,7 +121,7 @@ impl Assistant {
     fn of(door: Door) -> Assistant {
         Assistant {
             door: Some(door),
-            tools: Arc::new(Self::tool_router()),
+            tools: Arc::new(tools()),
         }
     }
 
@@ -128,7 +129,7 @@ impl Assistant {
     pub(crate) fn of_requests() -> Assistant {
         Assistant {
             door: None,
-            tools: Arc::new(Self::tool_router()),
+            tools: Arc::new(tools()),
         }
     }
 
@@ -159,6 +160,46 @@ impl Assistant {
             Ok(result) => result,
             Err(fault) => CallToolResult::error(vec![ContentBlock::text(words(&fault))]),
         }
+    }
+}
+
+/// The tools, with schemas that any client can read.
+fn tools() -> ToolRouter<Assistant> {
+    let mut tools = Assistant::tool_router();
+    for route in tools.map.values_mut() {
+        let tool = &mut route.attr;
+        let schemas = [Some(&mut tool.input_schema), tool.output_schema.as_mut()];
+        for schema in schemas.into_iter().flatten() {
+            Arc::make_mut(schema).values_mut().for_each(plain);
+        }
+    }
+    tools
+}
+
+/// Leaves out what some clients do not know: formats of numbers, and that what may be left out may be null. Has each
+/// description on one line.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("format").is_some_and(Value::is_string) {
+                fields.remove("format");
+            }
+            if let Some(Value::Array(kinds)) = fields.get_mut("type") {
+                kinds.retain(|kind| kind != "null");
+                if let [kind] = &kinds[..] {
+                    fields["type"] = kind.clone();
+                }
+            }
+            if fields.get("default").is_some_and(Value::is_null) {
+                fields.remove("default");
+            }
+            if let Some(Value::String(words)) = fields.get_mut("description") {
+                *words = words.replace('\n', " ");
+            }
+            fields.values_mut().for_each(plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
     }
 }
 
@@ -354,7 +395,7 @@ mod tests {
 
     #[test]
     fn every_tool_only_looks_and_says_what_it_takes_and_gives() {
-        let tools = Assistant::tool_router().list_all();
+        let tools = tools().list_all();
         assert_eq!(tools.len(), 6);
         for tool in tools {
             let hints = tool.annotations.unwrap();
@@ -364,6 +405,15 @@ mod tests {
             for (name, field) in schema["properties"].as_object().unwrap() {
                 let said = field["description"].as_str().unwrap_or_default();
                 assert!(!said.is_empty(), "{} {name}", tool.name);
+            }
+            let schemas = serde_json::to_string(&(schema, tool.output_schema)).unwrap();
+            for unknown in [
+                r#""format""#,
+                r"\n",
+                r#""default":null"#,
+                r#"["string","null"]"#,
+            ] {
+                assert!(!schemas.contains(unknown), "{} {unknown}", tool.name);
             }
         }
     }

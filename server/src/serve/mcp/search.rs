@@ -65,17 +65,15 @@ fn strategy() -> String {
     Strategy::Auto.name().to_owned()
 }
 
-/// The names of levels, and none.
-fn levels() -> Vec<Option<&'static str>> {
-    let names = Level::ALL.iter().map(|level| Some(level.name()));
-    names.chain([None]).collect()
+/// The names of levels.
+fn levels() -> Vec<&'static str> {
+    Level::ALL.iter().map(|level| level.name()).collect()
 }
 
 /// The level of this name.
 pub(super) fn level(name: &str) -> Result<Level, Fault> {
     Level::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
-        let why = format!("level {name:?}: give one of {}", names.join(", "));
+        let why = format!("level {name:?}: give one of {}", levels().join(", "));
         Fault::new(Code::Invalid, why)
     })
 }
