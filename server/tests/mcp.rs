@@ -20,7 +20,7 @@ their children, as Williams showed [1].\n\n## References\n\n[1] J. Williams. Alg
 the ACM, 1964.\n";
 
 /// Bytes of a message at most.
-const MESSAGE_LEN_MAX: usize = 4 << 20;
+const MESSAGE_LEN_MAX: usize = 512 << 10;
 
 fn documents(folder: &Path) -> String {
     store(folder, &[("heaps.md", HEAPS), ("trees.md", TREES)])
@@ -354,6 +354,23 @@ fn what_was_asked_before_the_end_is_answered() {
 }
 
 #[test]
+#[ignore = "waits for half a minute"]
+fn a_store_that_the_assistant_leaves_alone_can_be_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = documents(folder.path());
+    let mut started = Started::of(&db);
+    started.told("list_documents", json!({}));
+    let more = folder.path().join("more");
+    write_files(&more, &[("otters.md", "An otter sleeps on its back.")]);
+    let ingest = ["ingest", "--db", &db, more.to_str().unwrap()];
+    refused(1, &ingest, "open in another process");
+    std::thread::sleep(std::time::Duration::from_secs(33));
+    text(0, &ingest);
+    let (_, page) = started.told("list_documents", json!({}));
+    assert_eq!(page["documents"][1]["document"], "otters.md");
+}
+
+#[test]
 fn a_process_without_a_store_or_a_client_ends() {
     let folder = tempfile::tempdir().unwrap();
     let none = db_path(folder.path());
@@ -477,7 +494,7 @@ fn hostile_messages_are_refused_and_the_next_one_is_answered() {
     let authorization = shows.authorization.clone();
     let fields = [("Authorization", &authorization[..])];
     let nested = |open: &str, close: &str| {
-        let (open, close) = (open.repeat(200_000), close.repeat(200_000));
+        let (open, close) = (open.repeat(60_000), close.repeat(60_000));
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{open}1{close}}}"#)
     };
     for (body, code) in [

@@ -22,9 +22,8 @@ use serde_json::error::Category;
 use serde_json::json;
 
 use super::access::Asked;
-use super::body::JSON_LEN_MAX;
 use super::{Http, Problem};
-use crate::serve::mcp::{Assistant, Door};
+use crate::serve::mcp::{Assistant, Door, MESSAGE_LEN_MAX};
 
 type Service = StreamableHttpService<Assistant, NeverSessionManager>;
 
@@ -35,7 +34,7 @@ pub(super) fn router() -> Router<Http> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(JSON_LEN_MAX)
+        .with_max_request_body_bytes(MESSAGE_LEN_MAX)
         .disable_allowed_hosts();
     let sessions = Arc::new(NeverSessionManager::default());
     let service = Service::new(move || Ok(assistant.clone()), sessions, config);
@@ -50,14 +49,17 @@ async fn message(service: Service, asked: Asked, request: Request) -> Result<Res
         check_local(&parts)?;
     }
     // Its room is taken until the message is answered.
-    let mut read = asked.http.read(body, JSON_LEN_MAX).await?;
-    if let Err(error) = serde_json::from_slice::<ClientJsonRpcMessage>(&read.bytes) {
-        return Ok(no_message(&error));
-    }
+    let mut read = asked.http.read(body, MESSAGE_LEN_MAX).await?;
     let door = Door::new(move |call| asked.begin(call));
     parts.extensions.insert(door);
-    let body = Full::new(Bytes::from(std::mem::take(&mut read.bytes)));
+    let bytes = Bytes::from(std::mem::take(&mut read.bytes));
+    let body = Full::new(bytes.clone());
     let response = service.handle(Request::from_parts(parts, body)).await;
+    if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
+        && let Err(error) = serde_json::from_slice::<ClientJsonRpcMessage>(&bytes)
+    {
+        return Ok(no_message(&error));
+    }
     Ok(response.map(Body::new))
 }
 

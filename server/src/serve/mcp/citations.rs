@@ -224,7 +224,11 @@ impl Told for Citations {
         if let Some(work) = &self.work {
             let _ = writeln!(out, "{}", work.line());
         }
-        let _ = writeln!(out, "\nCites ({}):", self.cites_count);
+        if self.cites_count + self.cited_by_count == 0 {
+            out.push_str("No citation of it, or in it, is known.\n");
+            return out;
+        }
+        let _ = writeln!(out, "Cites ({}):", self.cites_count);
         for of in &self.cites {
             let (work, label) = (of.work.line(), &of.label);
             let _ = writeln!(out, "- {work}\n  at {label} | chunk {}", of.chunk);

@@ -15,13 +15,11 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{stdin, stdout};
 
-use super::{Assistant, Door};
+use super::{Assistant, Door, MESSAGE_LEN_MAX};
 use crate::serve::http::begin;
 use crate::serve::workers::{WorkerOptions, Workers};
 use crate::service::{Caller, Stores};
 
-/// Bytes of a message at most.
-const MESSAGE_LEN_MAX: usize = 4 << 20;
 /// How long a call may take.
 const CALL_WAIT: Duration = Duration::from_secs(600);
 /// How often it is looked whether the store is still asked.
