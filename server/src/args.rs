@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use loci_benches::vector::Codes;
 use loci_protocol::call::Role;
 use locidb::Effort;
+use serde::Serialize;
 
 use crate::serve::logs::LogForm;
 
@@ -551,57 +552,77 @@ pub(crate) enum ConfigAction {
     },
 }
 
-#[derive(Debug, Args)]
+/// Every one but the last five may also stand in the environment and in a file: `serve::config` says which goes over which.
+#[derive(Debug, Args, Serialize)]
+#[command(
+    after_help = "Every setting may also be given in the file of --config (tls_cert = \"…\") and in the environment (LOCI_TLS_CERT=…). A flag goes over the environment, and that over the file."
+)]
 pub(crate) struct Serve {
     /// Folder of the one store to host; made when missing
-    #[arg(long, value_name = "DIR", required_unless_present = "root")]
+    #[arg(long, value_name = "DIR", conflicts_with = "root")]
     pub(crate) db: Option<PathBuf>,
     /// Folder whose stores are hosted, each by the name of its own folder
-    #[arg(long, value_name = "DIR", conflicts_with = "db")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Where the wire protocol is spoken
-    #[arg(
-        long,
-        value_name = "ADDRESS:PORT",
-        default_value = "127.0.0.1:7625",
-        env = "LOCI_LISTEN"
-    )]
-    pub(crate) listen: SocketAddr,
-    /// Where HTTP is spoken: the API, MCP and pages
-    #[arg(
-        long,
-        value_name = "ADDRESS:PORT",
-        default_value = "127.0.0.1:7626",
-        env = "LOCI_HTTP"
-    )]
-    pub(crate) http: Option<SocketAddr>,
+    /// Where the wire protocol is spoken; else 127.0.0.1:7625
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Where HTTP is spoken: the API, MCP and pages; none: nowhere; else 127.0.0.1:7626
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) http: Option<String>,
     /// PEM file with the certificate and those above it: TLS is spoken, and nothing else
-    #[arg(long, value_name = "FILE", requires = "tls_key", env = "LOCI_TLS_CERT")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// PEM file with the certificate's private key
-    #[arg(long, value_name = "FILE", requires = "tls_cert", env = "LOCI_TLS_KEY")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Folder that backups over the network go to; without one there are none
-    #[arg(long, value_name = "DIR", env = "LOCI_BACKUPS")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) backups: Option<PathBuf>,
-    /// Ask for no keys, on a loopback address alone: everybody on this machine may do everything
-    #[arg(long)]
-    pub(crate) insecure_local: bool,
     /// Calls a second that a key may make, where it does not say so itself
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), env = "LOCI_CALLS_PER_SECOND")]
+    #[arg(long, value_name = "N")]
     pub(crate) calls_per_second: Option<u32>,
     /// Note calls in the log that take this many milliseconds
-    #[arg(long, value_name = "MS", env = "LOCI_SLOW_MS")]
+    #[arg(long, value_name = "MS")]
     pub(crate) slow_ms: Option<u64>,
-    /// What lines of the log on standard error are
-    #[arg(long, value_enum, default_value = "text", env = "LOCI_LOG")]
-    pub(crate) log: LogForm,
+    /// What lines of the log on standard error are; else text
+    #[arg(long, value_enum)]
+    pub(crate) log: Option<LogForm>,
     /// File that also keeps who showed a key, changed something or was refused, as JSON
-    #[arg(long, value_name = "FILE", env = "LOCI_AUDIT_LOG")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
-    /// Look at everything that starting needs, and end
+    /// Origins whose pages may call over HTTP; * for all
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
+    pub(crate) cors_origins: Option<Vec<String>>,
+    /// File with the token that lets a program read /metrics
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics_token_file: Option<PathBuf>,
+    /// Where a collector takes traces by OTLP over HTTP: http://127.0.0.1:4318
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp_endpoint: Option<String>,
+    /// Share of the calls that are traced, 0 to 1; else 0.01
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) otlp_sample: Option<f64>,
+    /// A bound by its name in the file's [limits]: connections_max=100
+    #[arg(long, value_name = "NAME=VALUE")]
+    #[serde(skip)]
+    pub(crate) limit: Vec<String>,
+    /// File with settings, in TOML
+    #[arg(long, value_name = "FILE", env = "LOCI_CONFIG")]
+    #[serde(skip)]
+    pub(crate) config: Option<PathBuf>,
+    /// Ask for no keys, on a loopback address alone: everybody on this machine may do everything
     #[arg(long)]
+    #[serde(skip)]
+    pub(crate) insecure_local: bool,
+    /// Look at everything that starting needs, and end: a line each finding
+    #[arg(long)]
+    #[serde(skip)]
     pub(crate) check: bool,
+    /// Print every setting as it holds, without secrets, and end
+    #[arg(long)]
+    #[serde(skip)]
+    pub(crate) show_config: bool,
 }
 
 #[derive(Debug, Args)]

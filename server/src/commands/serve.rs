@@ -1,51 +1,35 @@
 //! `loci serve`: stores hosted for programs.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::open_or_create;
-use crate::access::KeyLimits;
 use crate::args::Serve;
 use crate::output::Out;
+use crate::serve::config::Config;
 use crate::serve::logs;
-use crate::serve::{Limits, Server, ServerOptions, Tls, WorkerOptions};
-use crate::service::{Place, Stores, StoresOptions, noted};
+use crate::serve::{Server, ServerOptions, Tls};
+use crate::service::{Place, Stores, noted};
 use crate::{Done, WrongCall};
 
 pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
-    for listen in [Some(args.listen), args.http].into_iter().flatten() {
-        if args.insecure_local && !listen.ip().is_loopback() {
-            let why = format!(
-                "--insecure-local lets everybody in, and {listen} can be reached from elsewhere: listen on 127.0.0.1 or [::1], or use keys",
-            );
-            return Err(WrongCall(why).into());
-        }
+    let config = Config::read(args).map_err(|error| WrongCall(error.to_string()))?;
+    if args.show_config {
+        return show(&config, out);
     }
-    let tls = match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => {
-            let tls = Tls::open(certificate.clone(), key.clone());
+    let tls = match config.tls() {
+        Some((certificate, key)) => {
+            let tls = Tls::open(certificate.to_owned(), key.to_owned());
             Some(tls.map_err(|error| WrongCall(format!("TLS: {error}")))?)
         }
-        _ => None,
+        None => None,
     };
-    logs::begin(args.log, args.audit_log.as_deref())
-        .map_err(|error| WrongCall(format!("--audit-log: {error}")))?;
-    let stores = Arc::new(stores(args)?);
-    if args.db.is_some() {
-        // What keeps the one store from being opened is told now.
-        for store in stores.all() {
-            store.database().map_err(anyhow::Error::new)?;
-        }
-    }
-    if args.check {
-        out.line("everything that starting needs is there")?;
-        return Ok(Done::Well);
-    }
+    logs::begin(config.log(), config.audit_log())
+        .map_err(|error| WrongCall(format!("audit_log: {error}")))?;
+    let stores = Arc::new(stores(&config)?);
     for (store, key) in stores.first_keys()? {
         match out.json {
             true => out.json_line(&json!({ "store": store, "key": key.to_string() }))?,
@@ -54,48 +38,64 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
             ))?,
         }
     }
-    noted::slow_from(args.slow_ms.map(Duration::from_millis));
-    let options = ServerOptions {
-        listen: args.listen,
-        http: args.http,
-        tls,
-        limits: Limits::default(),
-        workers: WorkerOptions::default(),
-    };
+    noted::slow_from(config.slow());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(serve(stores, options, out))?;
+    runtime.block_on(serve(stores, config.server(tls), out))?;
     // Whoever still works after the time to drain is not waited for.
     runtime.shutdown_background();
     Ok(Done::Well)
 }
 
-fn stores(args: &Serve) -> anyhow::Result<Stores> {
-    let place = match (&args.db, &args.root) {
-        (Some(folder), _) => {
-            if !folder.join("loci.redb").is_file() {
-                open_or_create(folder)?.close();
+/// Prints every setting as it holds.
+fn show(config: &Config, out: &Out) -> anyhow::Result<Done> {
+    let told = config.told();
+    if out.json {
+        out.json_line(&told)?;
+        return Ok(Done::Well);
+    }
+    let mut rows = Vec::new();
+    rows_of(&told, "", &told["config"], &mut rows);
+    out.table(&[], &rows)?;
+    Ok(Done::Well)
+}
+
+/// A row for each setting in `values`: its name, what it is, and where that stands.
+fn rows_of(told: &Value, prefix: &str, values: &Value, rows: &mut Vec<Vec<String>>) {
+    for (name, value) in values.as_object().into_iter().flatten() {
+        let name = format!("{prefix}{name}");
+        match value {
+            Value::Object(_) => rows_of(told, &format!("{name}."), value, rows),
+            value => {
+                let from = told["from"][&name].as_str().unwrap_or("by default");
+                rows.push(vec![name, value.to_string(), from.to_owned()]);
             }
-            Place::One(folder.clone())
         }
-        (None, Some(root)) if root.is_dir() => Place::Root(root.clone()),
-        (None, root) => {
-            let root = root.clone().unwrap_or_else(PathBuf::new);
-            let why = format!("--root {}: there is no such folder", root.display());
+    }
+}
+
+/// The stores to host. What keeps the one store from being opened is told now.
+fn stores(config: &Config) -> anyhow::Result<Stores> {
+    let place = config.place();
+    match &place {
+        Place::One(folder) if !folder.join("loci.redb").is_file() => {
+            open_or_create(folder)?.close();
+        }
+        Place::Root(root) if !root.is_dir() => {
+            let why = format!("root: there is no folder {}: make it", root.display());
             return Err(WrongCall(why).into());
         }
-    };
-    let options = StoresOptions {
-        backups: args.backups.clone(),
-        without_keys: args.insecure_local,
-        limits: KeyLimits {
-            calls_per_second: args.calls_per_second,
-            ..KeyLimits::default()
-        },
-        ..StoresOptions::default()
-    };
-    Ok(Stores::new(place, options)?)
+        _ => {}
+    }
+    let is_one = matches!(place, Place::One(_));
+    let stores = Stores::new(place, config.stores())?;
+    if is_one {
+        for store in stores.all() {
+            store.database().map_err(anyhow::Error::new)?;
+        }
+    }
+    Ok(stores)
 }
 
 /// Serves until a signal ends it.

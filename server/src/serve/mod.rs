@@ -2,6 +2,7 @@
 //!
 //! Start reading at [`Server::start`].
 
+pub(crate) mod config;
 mod http;
 pub(crate) mod logs;
 pub(crate) mod mcp;
@@ -22,6 +23,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::limits::BackOff;
 use crate::service::{Caller, Stores, noted};
+pub(crate) use http::HttpOptions;
 use pending::{Pending, Place};
 use tls::Protocol;
 pub(crate) use tls::Tls;
@@ -123,6 +125,8 @@ pub(crate) struct ServerOptions {
     pub(crate) listen: SocketAddr,
     /// Where HTTP is spoken, where it is.
     pub(crate) http: Option<SocketAddr>,
+    /// What is particular to HTTP.
+    pub(crate) http_options: HttpOptions,
     /// The certificate, where TLS is spoken.
     pub(crate) tls: Option<Tls>,
     /// What it allows.
@@ -183,7 +187,7 @@ impl Server {
         if let Some(listen) = options.http {
             let listener = TcpListener::bind(listen).await?;
             http = Some(listener.local_addr()?);
-            let spoken = Spoken::Http(http::router(Arc::clone(&shared)));
+            let spoken = Spoken::Http(http::router(Arc::clone(&shared), options.http_options));
             tokio::spawn(accept(listener, spoken, tls.clone(), Arc::clone(&shared)));
         }
         tokio::spawn(refresh(Arc::clone(&shared)));

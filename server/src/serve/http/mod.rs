@@ -33,6 +33,7 @@ use tokio_io_timeout::TimeoutStream;
 use tower_http::compression::CompressionLayer;
 
 use super::Shared;
+use super::config::Secret;
 use super::pending::Place;
 pub(crate) use answer::{UnderWay, begin};
 pub(crate) use problem::Problem;
@@ -46,10 +47,20 @@ const HEAD_LEN_MAX: usize = 32 << 10;
 /// Fields of a request's head at most.
 const FIELDS_MAX: usize = 64;
 
+/// What is particular to HTTP.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HttpOptions {
+    /// Origins whose pages may call; `*` alone for all.
+    pub(crate) cors_origins: Vec<String>,
+    /// What lets a program read `/metrics`.
+    pub(crate) metrics_token: Option<Secret>,
+}
+
 /// What all requests share.
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
     shared: Arc<Shared>,
+    options: Arc<HttpOptions>,
 }
 
 /// What requests of one connection share.
@@ -137,8 +148,9 @@ pub(super) async fn serve<S>(
 }
 
 /// The routes of a server.
-pub(super) fn router(shared: Arc<Shared>) -> Router {
-    let http = Http { shared };
+pub(super) fn router(shared: Arc<Shared>, options: HttpOptions) -> Router {
+    let options = Arc::new(options);
+    let http = Http { shared, options };
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
