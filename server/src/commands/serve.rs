@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::open_or_create;
 use crate::args::Serve;
 use crate::output::Out;
+use crate::serve::check::{self, Level};
 use crate::serve::config::Config;
 use crate::serve::logs;
 use crate::serve::{Server, ServerOptions, Tls};
@@ -19,6 +20,9 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
     let config = Config::read(args).map_err(|error| WrongCall(error.to_string()))?;
     if args.show_config {
         return show(&config, out);
+    }
+    if args.check {
+        return check(&config, out);
     }
     let tls = match config.tls() {
         Some((certificate, key)) => {
@@ -46,6 +50,29 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
     // Whoever still works after the time to drain is not waited for.
     runtime.shutdown_background();
     Ok(Done::Well)
+}
+
+/// Prints what there is to say of everything that starting needs; as JSON, the settings first.
+fn check(config: &Config, out: &Out) -> anyhow::Result<Done> {
+    if out.json {
+        out.json_line(&config.told())?;
+    }
+    let mut done = Done::Well;
+    check::findings(config, |finding| {
+        if finding.level == Level::Wrong {
+            done = Done::Wrong;
+        }
+        if out.json {
+            return out.json_line(&finding);
+        }
+        let level = match finding.level {
+            Level::Ok => "ok",
+            Level::Note => "note",
+            Level::Wrong => "wrong",
+        };
+        out.line(&format!("{level}: {}: {}", finding.what, finding.detail))
+    })?;
+    Ok(done)
 }
 
 /// Prints every setting as it holds.

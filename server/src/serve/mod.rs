@@ -2,6 +2,7 @@
 //!
 //! Start reading at [`Server::start`].
 
+pub(crate) mod check;
 pub(crate) mod config;
 mod http;
 pub(crate) mod logs;

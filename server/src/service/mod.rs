@@ -31,7 +31,7 @@ use serde::Serialize;
 use crate::access::limits::Pace;
 
 pub(crate) use faults::{internal, of as fault_of};
-pub(crate) use stores::{Place, Store, Stores, StoresOptions};
+pub(crate) use stores::{Place, Store, StoreFolder, Stores, StoresOptions};
 pub(crate) use transaction::{Reply, Transaction};
 
 /// Who calls: a key that was looked at.

@@ -68,6 +68,66 @@ pub(crate) enum Place {
     Root(PathBuf),
 }
 
+/// A store's name and folder.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreFolder {
+    /// Its name: that of its folder.
+    pub(crate) name: String,
+    /// Where it lies.
+    pub(crate) folder: PathBuf,
+}
+
+impl StoreFolder {
+    /// Whether there is a store in it.
+    pub(crate) fn is_there(&self) -> bool {
+        self.folder.join(DATABASE_NAME).is_file()
+    }
+}
+
+impl Place {
+    /// The stores that there are; the one store also where it is not there yet.
+    ///
+    /// # Errors
+    /// [`AccessError`] where there is no such folder.
+    pub(crate) fn folders(&self) -> Result<Vec<StoreFolder>, AccessError> {
+        let root = match self {
+            Place::One(folder) => return Ok(vec![one(folder)]),
+            Place::Root(root) => root,
+        };
+        let failed = |source| AccessError::Io {
+            what: format!("looking for stores in {}", root.display()),
+            source,
+        };
+        let mut found = Vec::new();
+        for entry in fs::read_dir(root).map_err(failed)? {
+            let folder = entry.map_err(failed)?.path();
+            let name = folder.file_name().and_then(|name| name.to_str());
+            let Some(name) = name.map(str::to_owned) else {
+                continue;
+            };
+            let of = StoreFolder { name, folder };
+            if of.is_there() {
+                found.push(of);
+            }
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+}
+
+fn one(folder: &Path) -> StoreFolder {
+    let name = folder.canonicalize().ok();
+    let name = name.as_deref().or(Some(folder)).and_then(Path::file_name);
+    let name = name.map_or_else(
+        || "store".into(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    StoreFolder {
+        name,
+        folder: folder.to_owned(),
+    }
+}
+
 /// All stores of a server.
 #[derive(Debug)]
 pub(crate) struct Stores {
@@ -106,10 +166,10 @@ impl Stores {
     /// # Errors
     /// [`AccessError`] for the first file of keys that cannot be read; the keys before it stay in force for that store.
     pub(crate) fn refresh(&self) -> Result<(), AccessError> {
-        let folders = self.folders()?;
+        let folders = self.place.folders()?;
         let mut by_name = BTreeMap::new();
         let mut failed = None;
-        for (name, folder) in folders {
+        for StoreFolder { name, folder } in folders {
             let known = self.known.read().by_name.get(&name).cloned();
             let store = known.unwrap_or_else(|| Arc::new(Store::new(&name, folder, self)));
             if let Err(error) = store.read_keys() {
@@ -135,37 +195,6 @@ impl Stores {
             }
         }
         *self.known.write() = Known { by_name, by_key };
-    }
-
-    /// Names and folders of the stores that there are.
-    fn folders(&self) -> Result<Vec<(String, PathBuf)>, AccessError> {
-        let root = match &self.place {
-            Place::One(folder) => {
-                let name = folder.canonicalize().ok();
-                let name = name.as_deref().and_then(Path::file_name);
-                let name = name.map_or_else(
-                    || "store".into(),
-                    |name| name.to_string_lossy().into_owned(),
-                );
-                return Ok(vec![(name, folder.clone())]);
-            }
-            Place::Root(root) => root,
-        };
-        let failed = |source| AccessError::Io {
-            what: format!("looking for stores in {}", root.display()),
-            source,
-        };
-        let mut found = Vec::new();
-        for entry in fs::read_dir(root).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let name = path.file_name().and_then(|name| name.to_str());
-            if let Some(name) = name
-                && path.join(DATABASE_NAME).is_file()
-            {
-                found.push((name.to_owned(), path.clone()));
-            }
-        }
-        Ok(found)
     }
 
     fn close_idle(&self) {

@@ -1,7 +1,7 @@
 //! A server that tests start and call: the real binary, on any port.
 
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -20,6 +20,22 @@ pub(crate) struct Served {
     pub(crate) http: SocketAddr,
     /// Keys that it told, by store.
     pub(crate) keys: Vec<(String, String)>,
+}
+
+/// What a request over HTTP was answered with.
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: String,
+}
+
+impl Told {
+    /// A field of its head.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut found = fields.filter(|(of, _)| of.eq_ignore_ascii_case(name));
+        found.next().map(|(_, value)| value)
+    }
 }
 
 impl Served {
@@ -84,6 +100,32 @@ impl Served {
             to: self.http,
             key: key.to_owned(),
         }
+    }
+
+    /// Asks over HTTP with these fields of the head, and no body.
+    pub(crate) fn request(&self, method: &str, path: &str, head: &[(&str, &str)]) -> Told {
+        let mut stream = TcpStream::connect(self.http).unwrap();
+        let fields = head.iter();
+        let fields: String = fields
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
+        let begin = format!("{method} {path} HTTP/1.1\r\nhost: loci\r\nconnection: close\r\n");
+        write!(stream, "{begin}{fields}\r\n").unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        let (head, body) = told.split_once("\r\n\r\n").unwrap();
+        Told {
+            status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+            head: head.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
+    /// Looks at a path over HTTP, with a key or without one.
+    pub(crate) fn get(&self, path: &str, key: Option<&str>) -> Told {
+        let bearer = key.map(|key| format!("Bearer {key}"));
+        let field = bearer.as_deref().map(|bearer| ("authorization", bearer));
+        self.request("GET", path, field.as_slice())
     }
 
     pub(crate) fn kill(&mut self) {
