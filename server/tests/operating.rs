@@ -179,3 +179,53 @@ fn a_check_of_a_store_that_there_is_not_makes_none_and_one_of_a_store_in_use_say
     assert_eq!(finding(&found, "store store")["level"], "wrong");
     assert_eq!(finding(&found, "keys of store")["detail"], "1 are read");
 }
+
+#[test]
+fn pages_of_the_origins_that_are_named_may_call_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let (page, other) = ("https://notes.example", "https://elsewhere.example");
+    let served = Served::start(&[
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--cors-origins",
+        page,
+    ]);
+    let preflight = |origin: &str| {
+        let head = [
+            ("origin", origin),
+            ("access-control-request-method", "PUT"),
+            ("access-control-request-headers", "authorization,loci-store"),
+        ];
+        served.request("OPTIONS", "/v1/stats", &head)
+    };
+    let told = preflight(page);
+    assert_eq!(told.status, 200);
+    assert_eq!(told.field("access-control-allow-origin"), Some(page));
+    let allowed = told.field("access-control-allow-headers").unwrap();
+    for name in [
+        "authorization",
+        "content-type",
+        "if-match",
+        "if-none-match",
+        "loci-store",
+    ] {
+        assert!(allowed.contains(name), "{allowed}");
+    }
+    assert_eq!(told.field("access-control-allow-credentials"), None);
+    assert_eq!(preflight(other).field("access-control-allow-origin"), None);
+    // A page needs a key as everybody does, and may read what programs go by.
+    let told = served.request("GET", "/v1/stats", &[("origin", page)]);
+    assert_eq!(told.status, 401);
+    let exposed = told.field("access-control-expose-headers").unwrap();
+    assert!(
+        exposed.contains("etag") && exposed.contains("retry-after"),
+        "{exposed}"
+    );
+    let silent = tempfile::tempdir().unwrap();
+    let silent = Served::of(silent.path());
+    let told = silent.request("GET", "/healthz", &[("origin", page)]);
+    assert_eq!(told.field("access-control-allow-origin"), None);
+}

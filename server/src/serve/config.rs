@@ -440,6 +440,9 @@ impl Config {
         if settings.limits.room_bytes < settings.limits.payload_len_max as usize {
             return Err(self.wrong("limits.room_bytes"));
         }
+        if self.insecure_local && settings.cors_origins.iter().any(|origin| origin == "*") {
+            return together("--insecure-local lets everybody on this machine in, and cors_origins with * every page that is looked at there: name the origins".into());
+        }
         for listen in self.addresses() {
             if self.insecure_local && !listen.ip().is_loopback() {
                 return together(format!(
@@ -1047,6 +1050,12 @@ mod tests {
                 &[("LOCI_HTTP", "[::]:1")],
                 "db = \"d\"",
                 &["can be reached from elsewhere"],
+            ),
+            (
+                &["--insecure-local", "--cors-origins", "*"],
+                &[],
+                "db = \"d\"",
+                &["name the origins"],
             ),
             (
                 &["--otlp-sample", "2"],

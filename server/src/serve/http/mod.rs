@@ -12,6 +12,7 @@ mod answer;
 mod api;
 mod body;
 mod mcp;
+mod cors;
 mod problem;
 
 use std::net::IpAddr;
@@ -149,9 +150,10 @@ pub(super) async fn serve<S>(
 
 /// The routes of a server.
 pub(super) fn router(shared: Arc<Shared>, options: HttpOptions) -> Router {
+    let cors = cors::layer(&options.cors_origins);
     let options = Arc::new(options);
     let http = Http { shared, options };
-    Router::new()
+    let routes = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .merge(api::router())
@@ -159,7 +161,11 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions) -> Router {
         .fallback(|| async { Problem::no_such_route() })
         .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
         .layer(CompressionLayer::new())
-        .with_state(http)
+        .with_state(http);
+    match cors {
+        Some(cors) => routes.layer(cors),
+        None => routes,
+    }
 }
 
 /// Whether calls are taken.
