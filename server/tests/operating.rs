@@ -8,6 +8,7 @@ use std::path::Path;
 use assert_cmd::Command;
 use common::served::Served;
 use common::{db_path, json, json_lines, refused};
+use loci_client::call::Role;
 use serde_json::{Value, json};
 
 /// Writes a file beside the store of a test; its path.
@@ -228,4 +229,139 @@ fn pages_of_the_origins_that_are_named_may_call_and_no_others() {
     let silent = Served::of(silent.path());
     let told = silent.request("GET", "/healthz", &[("origin", page)]);
     assert_eq!(told.field("access-control-allow-origin"), None);
+}
+
+/// The value of a figure, with its labels as they are written.
+fn figure(text: &str, name: &str) -> Option<f64> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map(|value| value.parse().unwrap())
+}
+
+#[test]
+fn figures_of_one_store_are_for_its_admins_and_for_who_has_the_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = "a token of sixteen";
+    let token = token.replace(' ', "-");
+    let path = file(folder.path(), "token", &format!("{token}\n"));
+    let db = db_path(folder.path());
+    let served = Served::start(&[
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--metrics-token-file",
+        &path,
+    ]);
+    let admin = served.keys[0].1.clone();
+    let (reader, key) = served.with_key(Role::Read, None);
+    reader.search(&locidb::SearchRequest::new("heron")).unwrap();
+    assert_eq!(served.get("/v1/stats", Some(&admin)).status, 200);
+    assert_eq!(served.get("/no/such/secret-path", None).status, 404);
+    assert_eq!(served.get("/metrics", Some(&key)).status, 403);
+    assert_eq!(served.get("/metrics", None).status, 401);
+    assert_eq!(
+        served.get("/metrics", Some("another-token-of-16")).status,
+        401
+    );
+    assert_eq!(served.get("/metrics", Some(&admin)).status, 200);
+    let told = served.get("/metrics", Some(&token));
+    assert_eq!(told.status, 200);
+    let text = told.body;
+    for (name, expected) in [
+        ("loci_calls_total{call=\"Search\",code=\"ok\"}", 1.0),
+        ("loci_call_seconds_count{call=\"Search\"}", 1.0),
+        ("loci_call_seconds_bucket{call=\"Search\",le=\"60\"}", 1.0),
+        (
+            "loci_http_requests_total{method=\"GET\",route=\"/v1/stats\",status=\"200\"}",
+            1.0,
+        ),
+        (
+            "loci_http_requests_total{method=\"GET\",route=\"none\",status=\"404\"}",
+            1.0,
+        ),
+        ("loci_stores", 1.0),
+        ("loci_stores_open", 1.0),
+        ("loci_documents", 0.0),
+    ] {
+        assert_eq!(figure(&text, name), Some(expected), "{name}\n{text}");
+    }
+    if cfg!(target_os = "linux") {
+        for name in [
+            "process_resident_memory_bytes",
+            "process_open_fds",
+            "process_cpu_seconds_total",
+        ] {
+            assert!(
+                figure(&text, name).is_some_and(|value| value > 0.0),
+                "{name}\n{text}"
+            );
+        }
+    }
+    assert!(
+        !text.contains("secret-path") && !text.contains("heron"),
+        "{text}"
+    );
+    every_figure_is_explained(&text);
+}
+
+/// Each has a line of help, and stands in the guide.
+fn every_figure_is_explained(text: &str) {
+    let guide = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/guide/operating.md"
+    ));
+    let guide = guide.unwrap();
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let names: Vec<&str> = kinds.filter_map(|kind| kind.split(' ').next()).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(text.contains(&format!("# HELP {name} ")), "{name}\n{text}");
+        assert!(
+            guide.contains(&format!("`{name}`")),
+            "{name} is not in the guide"
+        );
+    }
+}
+
+#[test]
+fn figures_of_several_stores_are_for_who_has_the_token_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["one", "two"] {
+        make(&folder.path().join(name));
+    }
+    let root = folder.path().to_str().unwrap();
+    let args = ["--root", root, "--listen", "127.0.0.1:0"];
+    let without = Served::start(&args);
+    let key = without.keys[0].1.clone();
+    for shown in [None, Some(&key[..])] {
+        assert_eq!(without.get("/metrics", shown).status, 404);
+    }
+    drop(without);
+    let token = "0123456789abcdef";
+    let config = file(
+        folder.path(),
+        "loci.toml",
+        &format!("metrics_token = \"{token}\""),
+    );
+    let with = Served::start(&[&args[..], &["--config", &config]].concat());
+    for shown in [None, Some(&key[..])] {
+        assert_eq!(with.get("/metrics", shown).status, 401);
+    }
+    let told = with.get("/metrics", Some(token));
+    assert_eq!(figure(&told.body, "loci_stores"), Some(2.0));
+    assert!(
+        !told.body.contains("loci_documents") && !told.body.contains("one\""),
+        "{}",
+        told.body
+    );
+}
+
+#[test]
+fn figures_of_a_server_that_asks_for_no_keys_are_for_everybody() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let served = Served::start(&["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"]);
+    assert_eq!(served.get("/metrics", None).status, 200);
 }

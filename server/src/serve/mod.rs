@@ -4,6 +4,7 @@
 
 pub(crate) mod check;
 pub(crate) mod config;
+mod figures;
 mod http;
 pub(crate) mod logs;
 pub(crate) mod mcp;
@@ -24,6 +25,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::limits::BackOff;
 use crate::service::{Caller, Stores, noted};
+use figures::Figures;
 pub(crate) use http::HttpOptions;
 use pending::{Pending, Place};
 use tls::Protocol;
@@ -110,12 +112,17 @@ impl Shared {
                 Ok(caller)
             }
             None => {
-                let wait = self.back_off.failed(peer, Instant::now());
-                tokio::time::sleep(wait).await;
+                self.hold_back(peer).await;
                 let why = "the key is wrong, or there is no such store";
                 Err(Fault::new(Code::Unauthorized, why))
             }
         }
+    }
+
+    /// Lets who showed something wrong wait, the longer the more often that came from there.
+    async fn hold_back(&self, peer: IpAddr) {
+        let wait = self.back_off.failed(peer, Instant::now());
+        tokio::time::sleep(wait).await;
     }
 }
 
@@ -188,7 +195,10 @@ impl Server {
         if let Some(listen) = options.http {
             let listener = TcpListener::bind(listen).await?;
             http = Some(listener.local_addr()?);
-            let spoken = Spoken::Http(http::router(Arc::clone(&shared), options.http_options));
+            let figures = figures::begin();
+            let routes = http::router(Arc::clone(&shared), options.http_options, figures.clone());
+            let spoken = Spoken::Http(routes);
+            tokio::spawn(keep(figures, Arc::clone(&shared)));
             tokio::spawn(accept(listener, spoken, tls.clone(), Arc::clone(&shared)));
         }
         tokio::spawn(refresh(Arc::clone(&shared)));
@@ -322,6 +332,20 @@ async fn refresh(shared: Arc<Shared>) {
         metrics::gauge!("loci_calls_waiting").set(shared.workers.waiting() as f64);
     }
 }
+
+/// Puts figures away every few seconds, until the server stops.
+async fn keep(figures: Figures, shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.clone();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(KEEP_EVERY) => figures.keep(),
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        }
+    }
+}
+
+/// How often figures are put away.
+const KEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// How often files of keys are looked at.
 const REFRESH_EVERY: Duration = Duration::from_secs(1);

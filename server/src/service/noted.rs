@@ -42,6 +42,19 @@ pub(super) fn call(
     }
 }
 
+/// Notes a request over HTTP. `route`: the pattern of its path.
+pub(crate) fn request(method: &'static str, route: &str, status: u16, took: Duration) {
+    let (route, status) = (route.to_owned(), status.to_string());
+    metrics::histogram!("loci_http_request_seconds", "route" => route.clone())
+        .record(took.as_secs_f64());
+    let labels = [
+        ("method", method.to_owned()),
+        ("route", route),
+        ("status", status),
+    ];
+    metrics::counter!("loci_http_requests_total", &labels).increment(1);
+}
+
 /// Notes that somebody showed a key. `key`: its id, where it was right.
 pub(crate) fn access(peer: std::net::IpAddr, route: &'static str, caller: Option<&Caller>) {
     match caller {

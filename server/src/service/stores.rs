@@ -204,6 +204,16 @@ impl Stores {
         self.make_room();
     }
 
+    /// Whether there is one store, and never another.
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(self.place, Place::One(_))
+    }
+
+    /// Whether callers without a key may do everything.
+    pub(crate) fn is_without_keys(&self) -> bool {
+        self.options.without_keys
+    }
+
     /// All stores, by name.
     pub(crate) fn all(&self) -> Vec<Arc<Store>> {
         self.known.read().by_name.values().cloned().collect()
@@ -473,6 +483,11 @@ impl Store {
                 opened => return opened.map_err(fault_of),
             }
         }
+    }
+
+    /// Its database where it is open; to look at it so is no use of it.
+    pub(crate) fn opened(&self) -> Option<Arc<Database>> {
+        self.slot.try_lock()?.held.clone()
     }
 
     fn last_use(&self) -> Option<Instant> {

@@ -84,7 +84,7 @@ fn wait(parts: &Parts) -> Result<Option<Duration>, Fault> {
 }
 
 /// The key of a request, empty where it shows none.
-fn bearer(parts: &Parts) -> Result<&str, Fault> {
+pub(super) fn bearer(parts: &Parts) -> Result<&str, Fault> {
     let Some(value) = parts.headers.get(AUTHORIZATION) else {
         return Ok("");
     };

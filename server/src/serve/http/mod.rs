@@ -13,6 +13,7 @@ mod api;
 mod body;
 mod mcp;
 mod cors;
+mod figures;
 mod problem;
 
 use std::net::IpAddr;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -35,6 +37,7 @@ use tower_http::compression::CompressionLayer;
 
 use super::Shared;
 use super::config::Secret;
+use super::figures::Figures;
 use super::pending::Place;
 pub(crate) use answer::{UnderWay, begin};
 pub(crate) use problem::Problem;
@@ -62,6 +65,8 @@ pub(crate) struct HttpOptions {
 pub(crate) struct Http {
     shared: Arc<Shared>,
     options: Arc<HttpOptions>,
+    /// What `/metrics` tells.
+    figures: Figures,
 }
 
 /// What requests of one connection share.
@@ -149,23 +154,29 @@ pub(super) async fn serve<S>(
 }
 
 /// The routes of a server.
-pub(super) fn router(shared: Arc<Shared>, options: HttpOptions) -> Router {
+pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures) -> Router {
     let cors = cors::layer(&options.cors_origins);
     let options = Arc::new(options);
-    let http = Http { shared, options };
+    let http = Http {
+        shared,
+        options,
+        figures,
+    };
     let routes = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .route("/metrics", get(figures::figures))
         .merge(api::router())
         .merge(mcp::router())
         .fallback(|| async { Problem::no_such_route() })
         .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
         .layer(CompressionLayer::new())
         .with_state(http);
-    match cors {
+    let routes = match cors {
         Some(cors) => routes.layer(cors),
         None => routes,
-    }
+    };
+    routes.layer(from_fn(figures::count))
 }
 
 /// Whether calls are taken.
