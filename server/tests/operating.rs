@@ -3,12 +3,22 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use common::served::Served;
-use common::{db_path, json, json_lines, refused};
+use common::{db_path, json, json_lines, refused, store};
 use loci_client::call::Role;
+use locidb::SearchRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
 use serde_json::{Value, json};
 
 /// Writes a file beside the store of a test; its path.
@@ -256,7 +266,7 @@ fn figures_of_one_store_are_for_its_admins_and_for_who_has_the_token() {
     ]);
     let admin = served.keys[0].1.clone();
     let (reader, key) = served.with_key(Role::Read, None);
-    reader.search(&locidb::SearchRequest::new("heron")).unwrap();
+    reader.search(&SearchRequest::new("heron")).unwrap();
     assert_eq!(served.get("/v1/stats", Some(&admin)).status, 200);
     assert_eq!(served.get("/no/such/secret-path", None).status, 404);
     assert_eq!(served.get("/metrics", Some(&key)).status, 403);
@@ -364,4 +374,206 @@ fn figures_of_a_server_that_asks_for_no_keys_are_for_everybody() {
     let db = db_path(folder.path());
     let served = Served::start(&["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"]);
     assert_eq!(served.get("/metrics", None).status, 200);
+}
+
+/// A collector that takes what is sent to it.
+struct Collector {
+    address: String,
+    taken: Receiver<(String, Vec<u8>)>,
+}
+
+impl Collector {
+    fn start() -> Collector {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let (give, taken) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let _ = give.send(take(stream.unwrap()));
+            }
+        });
+        Collector { address, taken }
+    }
+
+    /// The spans of the next message.
+    fn spans(&self) -> (Vec<u8>, Vec<Span>) {
+        let (head, body) = self.taken.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
+        assert!(
+            head.to_lowercase()
+                .contains("content-type: application/x-protobuf")
+        );
+        let message = ExportTraceServiceRequest::decode(&body[..]).unwrap();
+        let of = message.resource_spans.into_iter();
+        let scopes = of.flat_map(|of| of.scope_spans);
+        (body, scopes.flat_map(|of| of.spans).collect())
+    }
+}
+
+/// Reads a request whose length it tells, and says that all is well.
+fn take(stream: TcpStream) -> (String, Vec<u8>) {
+    let mut stream = BufReader::new(stream);
+    let (mut head, mut len) = (String::new(), 0);
+    loop {
+        let begun = head.len();
+        stream.read_line(&mut head).unwrap();
+        let line = head[begun..].trim().to_lowercase();
+        match line.strip_prefix("content-length: ") {
+            Some(told) => len = told.parse().unwrap(),
+            None if line.is_empty() => break,
+            None => {}
+        }
+    }
+    let mut body = vec![0; len];
+    stream.read_exact(&mut body).unwrap();
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    stream.get_mut().write_all(answer.as_bytes()).unwrap();
+    (head, body)
+}
+
+/// The text of an attribute.
+fn attribute<'s>(span: &'s Span, name: &str) -> &'s str {
+    let of = span.attributes.iter().find(|of| of.key == name);
+    let value = of.and_then(|of| of.value.as_ref()?.value.as_ref());
+    match value {
+        Some(any_value::Value::StringValue(text)) => text,
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_sampled_search_is_a_span_with_its_operators_below_and_none_of_its_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = store(
+        folder.path(),
+        &[("heron.txt", "A heron waits in shallow water.")],
+    );
+    let collector = Collector::start();
+    let args = [
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--otlp-endpoint",
+        &collector.address,
+    ];
+    let mut served = Served::start(&[&args[..], &["--otlp-sample", "1"]].concat());
+    let (client, key) = served.with_key(Role::Read, None);
+    let question = "Which heron waits in zanzibar?";
+    let answer = client.search(&SearchRequest::new(question)).unwrap();
+    assert_eq!((answer.explain, answer.plan), (None, None), "nobody asked");
+    let asked = SearchRequest {
+        explain: true,
+        ..SearchRequest::new(question)
+    };
+    let told = client.search(&asked).unwrap().explain.unwrap();
+    served.stop();
+    let (body, spans) = collector.spans();
+    let searches: Vec<&Span> = spans.iter().filter(|span| span.name == "Search").collect();
+    assert_eq!(searches.len(), 2, "{spans:?}");
+    for search in &searches {
+        assert_eq!(attribute(search, "loci.store"), "store");
+        assert_eq!(attribute(search, "loci.code"), "ok");
+        assert_eq!(
+            attribute(search, "loci.key"),
+            key.split('_').nth(1).unwrap()
+        );
+        let below = spans
+            .iter()
+            .filter(|span| span.parent_span_id == search.span_id);
+        let below: Vec<&Span> = below.collect();
+        let names: Vec<&str> = below.iter().map(|span| &span.name[..]).collect();
+        let operators: Vec<&str> = told.iter().map(|step| &step.operator[..]).collect();
+        assert_eq!(names, operators);
+        assert!(!names.is_empty());
+        for pair in below.windows(2) {
+            assert_eq!(pair[0].end_time_unix_nano, pair[1].start_time_unix_nano);
+        }
+        assert!(below[0].start_time_unix_nano >= search.start_time_unix_nano);
+    }
+    let names: Vec<&str> = spans.iter().map(|span| &span.name[..]).collect();
+    assert!(names.contains(&"AddKey"), "{names:?}");
+    let body = String::from_utf8_lossy(&body);
+    let secret = key.rsplit_once('_').unwrap().1;
+    for word in ["zanzibar", "shallow", "heron", secret] {
+        assert!(!body.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn a_request_over_http_is_part_of_the_trace_that_it_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start();
+    let db = db_path(folder.path());
+    let args = [
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--otlp-endpoint",
+        &collector.address,
+    ];
+    let mut served = Served::start(&[&args[..], &["--otlp-sample", "0"]].concat());
+    let bearer = format!("Bearer {}", served.keys[0].1);
+    let ask = |flags: &str| {
+        let trace = format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-{flags}");
+        let head = [("authorization", &bearer[..]), ("traceparent", &trace)];
+        assert_eq!(served.request("GET", "/v1/stats", &head).status, 200);
+    };
+    ask("00");
+    ask("01");
+    served.stop();
+    let (_, spans) = collector.spans();
+    let [span] = &spans[..] else {
+        panic!("one is sampled: {spans:?}");
+    };
+    assert_eq!(span.name, "GetStats");
+    assert_eq!(span.parent_span_id, 0xb7ad_6b71_6920_3331u64.to_be_bytes());
+    assert_eq!(
+        span.trace_id,
+        0x0af7_6519_16cd_43dd_8448_eb21_1c80_319cu128.to_be_bytes()
+    );
+}
+
+#[test]
+fn a_collector_that_takes_nothing_slows_no_call_and_no_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    // One takes connections and never answers, at the other nobody listens.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    for (address, wait) in [(silent.local_addr().unwrap(), 10), (gone, 10)] {
+        let endpoint = format!("http://{address}");
+        let args = [
+            "--db",
+            &db,
+            "--listen",
+            "127.0.0.1:0",
+            "--otlp-endpoint",
+            &endpoint,
+        ];
+        let mut served =
+            Served::start(&[&args[..], &["--otlp-sample", "1", "--insecure-local"]].concat());
+        let client = served.client("").unwrap();
+        let begun = Instant::now();
+        for _ in 0..200 {
+            client.search(&SearchRequest::new("heron")).unwrap();
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            begun.elapsed()
+        );
+        drop(client);
+        let begun = Instant::now();
+        served.stop();
+        assert!(
+            begun.elapsed() < Duration::from_secs(wait),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
 }

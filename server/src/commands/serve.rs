@@ -12,6 +12,7 @@ use crate::output::Out;
 use crate::serve::check::{self, Level};
 use crate::serve::config::Config;
 use crate::serve::logs;
+use crate::serve::otlp::Exporter;
 use crate::serve::{Server, ServerOptions, Tls};
 use crate::service::{Place, Stores, noted};
 use crate::{Done, WrongCall};
@@ -46,7 +47,18 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(serve(stores, config.server(tls), out))?;
+    let exporter = match config.traces() {
+        Some((endpoint, share)) => {
+            let exporter = Exporter::begin(endpoint, share, runtime.handle().clone());
+            Some(exporter.map_err(|error| WrongCall(format!("otlp_endpoint: {error}")))?)
+        }
+        None => None,
+    };
+    let served = runtime.block_on(serve(stores, config.server(tls), out));
+    if let Some(exporter) = exporter {
+        exporter.stop();
+    }
+    served?;
     // Whoever still works after the time to drain is not waited for.
     runtime.shutdown_background();
     Ok(Done::Well)

@@ -12,8 +12,8 @@ use std::path::Path;
 use locidb::{Database, Options};
 use serde::Serialize;
 
-use super::Tls;
 use super::config::Config;
+use super::{Tls, otlp};
 use crate::access::KeyFile;
 use crate::service::StoreFolder;
 
@@ -68,6 +68,9 @@ pub(crate) fn findings<E>(
     }
     if let Some(folder) = config.backups() {
         found(writable("backups", folder))?;
+    }
+    if let Some((endpoint, _)) = config.traces() {
+        found(collector(endpoint))?;
     }
     match config.place().folders() {
         Ok(folders) if folders.is_empty() => {
@@ -127,6 +130,18 @@ fn writable(what: &str, folder: &Path) -> Finding {
             format!("{} can be written", folder.display()),
         ),
         Err(error) => finding(what, Level::Wrong, format!("{}: {error}", there.display())),
+    }
+}
+
+/// Whether somebody listens where spans go. The server does without.
+fn collector(endpoint: &str) -> Finding {
+    let what = "otlp_endpoint";
+    match otlp::reach(endpoint) {
+        Ok(()) => finding(what, Level::Ok, "a connection is taken"),
+        Err(error) => {
+            let detail = format!("{error}: traces are lost until somebody listens there");
+            finding(what, Level::Note, detail)
+        }
     }
 }
 

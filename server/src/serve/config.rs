@@ -503,6 +503,12 @@ impl Config {
         certificate.as_deref().zip(key.as_deref())
     }
 
+    /// Where spans go, and of which share of the calls.
+    pub(crate) fn traces(&self) -> Option<(&str, f64)> {
+        let endpoint = self.settings.otlp_endpoint.as_deref()?;
+        Some((endpoint, self.settings.otlp_sample))
+    }
+
     /// Names in the environment that look like settings and are none.
     pub(crate) fn ignored(&self) -> &[String] {
         &self.ignored

@@ -8,6 +8,7 @@ mod figures;
 mod http;
 pub(crate) mod logs;
 pub(crate) mod mcp;
+pub(crate) mod otlp;
 mod pending;
 mod tls;
 mod wire;

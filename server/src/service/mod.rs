@@ -14,6 +14,7 @@ pub(crate) mod noted;
 mod reading;
 mod request;
 mod stores;
+pub(crate) mod traces;
 mod transaction;
 mod writing;
 
@@ -49,6 +50,8 @@ pub(crate) struct Caller {
     pub(crate) pace: Option<Arc<Pace>>,
     /// Bytes of a call at most, where the key says so.
     pub(crate) call_bytes_max: Option<u32>,
+    /// The trace that the call is part of, where it says so.
+    pub(crate) trace: Option<traces::Parent>,
 }
 
 impl Caller {
@@ -166,16 +169,21 @@ pub(crate) fn admit(caller: &Caller, role: Option<Role>, bytes: usize) -> Result
     }
 }
 
-/// Carries out a call and notes it: in the metrics, in the log where it was slow, and in the audit log where it changed
-/// something or was refused.
+/// Carries out a call and notes it: in the metrics, in a trace where it is sampled, in the log where it was slow, and in
+/// the audit log where it changed something or was refused.
 ///
 /// # Errors
 /// As [`answer`].
 pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<Given, Fault> {
     let (name, role) = (call.name(), call.role());
+    let sampled = traces::sample(caller, name);
     let started = Instant::now();
     let given = answer(caller, call, task);
-    noted::call(caller, name, role, started.elapsed(), given.as_ref().err());
+    let fault = given.as_ref().err();
+    noted::call(caller, name, role, started.elapsed(), fault);
+    if let Some(sampled) = sampled {
+        sampled.end(caller, fault);
+    }
     given
 }
 

@@ -7,6 +7,7 @@ use locidb::{Answer, Error, SearchRequest};
 use serde_json::json;
 
 use super::request::prepared;
+use super::traces::explained;
 use super::{Caller, Given, Item, Task, fault_of, whole_store, writing};
 use crate::views::Reader;
 use crate::views::citations::Works;
@@ -29,14 +30,14 @@ pub(super) fn search(
 ) -> Result<Given, Fault> {
     let database = caller.store.database()?;
     let request = prepared(caller, &caller.store.settings()?, request)?;
-    let answer = database.search(&request).map_err(fault_of)?;
+    let answer = explained(&request, |request| database.search(request)).map_err(fault_of)?;
     recorded(caller, &request, answer, record)
 }
 
 pub(super) fn ask(caller: &Caller, request: SearchRequest, record: bool) -> Result<Given, Fault> {
     let database = caller.store.database()?;
     let request = prepared(caller, &caller.store.settings()?, request)?;
-    let answer = database.ask(&request).map_err(fault_of)?;
+    let answer = explained(&request, |request| database.ask(request)).map_err(fault_of)?;
     recorded(caller, &request, answer, record)
 }
 

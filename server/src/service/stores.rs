@@ -286,6 +286,7 @@ impl Stores {
             key: "local".into(),
             pace: None,
             call_bytes_max: None,
+            trace: None,
         })
     }
 
@@ -418,6 +419,7 @@ impl Store {
             key: record.id.clone(),
             pace: self.pace(&record.id, limits),
             call_bytes_max: limits.call_bytes_max,
+            trace: None,
         }
     }
 

@@ -128,6 +128,13 @@ impl Served {
         self.request("GET", path, field.as_slice())
     }
 
+    /// Ends it as an operator does, and waits until it is gone.
+    pub(crate) fn stop(&mut self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
+    }
+
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -10,12 +10,15 @@ use loci_protocol::call::{Call, Role};
 use loci_protocol::fault::{Code, Fault};
 
 use super::{Connection, Http, Problem, UnderWay};
+use crate::service::traces::Parent;
 use crate::service::{self, Caller, Given};
 
 /// The store that is meant, where callers need no key or several stores have theirs.
 const STORE_FIELD: &str = "loci-store";
 /// How long the request may take, in milliseconds.
 const TIMEOUT_FIELD: &str = "loci-timeout-ms";
+/// The trace that the request is part of, as W3C Trace Context says.
+const TRACE_FIELD: &str = "traceparent";
 
 /// A request that shows a key in `Authorization: Bearer KEY`, which was looked at; it was counted.
 #[derive(Clone, Debug)]
@@ -128,6 +131,8 @@ impl Http {
         let length = parts.headers.get(CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         service::admit(&caller, None, length.unwrap_or(0))?;
-        Ok(caller)
+        let trace = parts.headers.get(TRACE_FIELD);
+        let trace = trace.and_then(|trace| Parent::read(trace.to_str().ok()?));
+        Ok(Caller { trace, ..caller })
     }
 }

@@ -1,0 +1,290 @@
+//! Traces: a span for each call that is sampled, and below a search's or an answer's the operators of its plan.
+//!
+//! Always true: no question, text or secret is in a span; a call that is not sampled costs a look at one word; what a
+//! caller did not ask to have explained is not explained to it, sampled or not.
+//!
+//! A call is carried out on one thread, so what is kept of it until its end lies with the thread. Start reading at
+//! [`sample`].
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use loci_protocol::fault::{Code, Fault};
+use locidb::query::answer::ExplainStep;
+use locidb::{Answer, SearchRequest};
+use opentelemetry::trace::{
+    SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId,
+    TraceState, Tracer,
+};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_sdk::trace::SdkTracer;
+
+use super::Caller;
+
+/// Where spans go, once somebody takes them.
+static TRACES: OnceLock<Traces> = OnceLock::new();
+
+thread_local! {
+    /// What the call that is carried out on this thread has told, where it is sampled.
+    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+}
+
+/// What is kept of a call until its end.
+#[derive(Debug, Default)]
+struct Kept {
+    /// When its operators began.
+    begun: Option<SystemTime>,
+    steps: Vec<ExplainStep>,
+}
+
+#[derive(Debug)]
+struct Traces {
+    tracer: SdkTracer,
+    /// Calls are sampled whose draw is below this.
+    below: u64,
+    /// Draws so far.
+    drawn: AtomicU64,
+}
+
+/// Samples this share of the calls from now on, and those that are part of a trace which is sampled. A second call does
+/// nothing.
+pub(crate) fn begin(tracer: SdkTracer, share: f64) {
+    let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let seed = seed.map_or(0, |since| since.as_nanos() as u64);
+    // A conversion to an integer stays within it.
+    let below = (share * 2f64.powi(64)) as u64;
+    let traces = Traces {
+        tracer,
+        below,
+        drawn: AtomicU64::new(seed),
+    };
+    let _ = TRACES.set(traces);
+}
+
+/// The trace that a request is part of.
+#[derive(Clone, Debug)]
+pub(crate) struct Parent(SpanContext);
+
+impl Parent {
+    /// What the text of a `traceparent` says, where anybody takes spans; `None` too for text that is none.
+    ///
+    /// Source: W3C Trace Context, 2021, section 3.2.
+    pub(crate) fn read(text: &str) -> Option<Parent> {
+        TRACES.get()?;
+        parse(text)
+    }
+}
+
+fn parse(text: &str) -> Option<Parent> {
+    let mut parts = text.split('-');
+    let mut hex = |len: usize| {
+        let part = parts.next()?;
+        let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (part.len() == len && part.bytes().all(is_hex)).then_some(part)
+    };
+    let version = hex(2)?;
+    let (trace, span, flags) = (hex(32)?, hex(16)?, hex(2)?);
+    let has_more = parts.next().is_some();
+    if version == "ff" || (version == "00" && has_more) {
+        return None;
+    }
+    let context = SpanContext::new(
+        TraceId::from_hex(trace).ok()?,
+        SpanId::from_hex(span).ok()?,
+        TraceFlags::new(u8::from_str_radix(flags, 16).ok()?),
+        true,
+        TraceState::default(),
+    );
+    context.is_valid().then_some(Parent(context))
+}
+
+impl Traces {
+    /// Whether the next call is sampled (splitmix64 of a counter).
+    fn draws(&self) -> bool {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut z = self.drawn.fetch_add(GOLDEN, Ordering::Relaxed);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        z < self.below || self.below == u64::MAX
+    }
+}
+
+/// A call that is sampled, and under way on this thread.
+#[derive(Debug)]
+pub(super) struct Sampled {
+    traces: &'static Traces,
+    call: &'static str,
+    begun: SystemTime,
+}
+
+/// Whether this call is sampled; if so, what it tells from now on is kept for its span.
+pub(super) fn sample(caller: &Caller, call: &'static str) -> Option<Sampled> {
+    let traces = TRACES.get()?;
+    let asked = caller.trace.as_ref();
+    if !asked.is_some_and(|parent| parent.0.is_sampled()) && !traces.draws() {
+        return None;
+    }
+    KEPT.set(Some(Kept::default()));
+    Some(Sampled {
+        traces,
+        call,
+        begun: SystemTime::now(),
+    })
+}
+
+impl Sampled {
+    /// Hands over the span of the call, and those of its operators.
+    pub(super) fn end(self, caller: &Caller, fault: Option<&Fault>) {
+        let kept = KEPT.take().unwrap_or_default();
+        let tracer = &self.traces.tracer;
+        let parent = match &caller.trace {
+            Some(parent) => Context::new().with_remote_span_context(parent.0.clone()),
+            None => Context::new(),
+        };
+        let code = fault.map_or("ok", |fault| fault.code.name());
+        let span = SpanBuilder::from_name(self.call)
+            .with_kind(SpanKind::Server)
+            .with_start_time(self.begun)
+            .with_attributes([
+                KeyValue::new("loci.store", caller.store.name().to_owned()),
+                KeyValue::new("loci.key", caller.key.clone()),
+                KeyValue::new("loci.code", code),
+            ]);
+        let call = Context::new().with_span(tracer.build_with_context(span, &parent));
+        let mut at = kept.begun.unwrap_or(self.begun);
+        for step in kept.steps {
+            let ends = at + Duration::from_micros(step.took_us);
+            operator(tracer, &call, step, at, ends);
+            at = ends;
+        }
+        if fault.is_some_and(|fault| is_of_server(fault.code)) {
+            call.span().set_status(Status::error(code));
+        }
+        call.span().end_with_timestamp(SystemTime::now());
+    }
+}
+
+impl Drop for Sampled {
+    fn drop(&mut self) {
+        // A call that panicked leaves nothing to the next one on this thread.
+        KEPT.take();
+    }
+}
+
+fn operator(
+    tracer: &SdkTracer,
+    call: &Context,
+    step: ExplainStep,
+    at: SystemTime,
+    ends: SystemTime,
+) {
+    let candidates = i64::try_from(step.candidates).unwrap_or(i64::MAX);
+    let span = SpanBuilder::from_name(step.operator)
+        .with_start_time(at)
+        .with_attributes([KeyValue::new("loci.candidates", candidates)]);
+    let span = call.with_span(tracer.build_with_context(span, call));
+    span.span().end_with_timestamp(ends);
+}
+
+/// Whether a failure is the server's rather than its caller's.
+fn is_of_server(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Overloaded
+            | Code::Deadline
+            | Code::Damaged
+            | Code::Unavailable
+            | Code::Model
+            | Code::Internal
+    )
+}
+
+/// Asks as `request` says; where the call is sampled, the operators that answered are kept for its span, and told to the
+/// caller only if it asked for that.
+pub(super) fn explained<E>(
+    request: &SearchRequest,
+    ask: impl FnOnce(&SearchRequest) -> Result<Answer, E>,
+) -> Result<Answer, E> {
+    if KEPT.with_borrow(Option::is_none) {
+        return ask(request);
+    }
+    let begun = SystemTime::now();
+    let mut answer = ask(&SearchRequest {
+        explain: true,
+        ..request.clone()
+    })?;
+    let steps = match request.explain {
+        true => answer.explain.clone(),
+        false => {
+            answer.plan = None;
+            answer.explain.take()
+        }
+    };
+    KEPT.with_borrow_mut(|kept| {
+        *kept = Some(Kept {
+            begun: Some(begun),
+            steps: steps.unwrap_or_default(),
+        });
+    });
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_traceparent_is_read_as_the_standard_says() {
+        let trace = "0af7651916cd43dd8448eb211c80319c";
+        let span = "b7ad6b7169203331";
+        let cases = [
+            (format!("00-{trace}-{span}-01"), Some(true)),
+            (format!("00-{trace}-{span}-00"), Some(false)),
+            (format!("cc-{trace}-{span}-01-what-comes-later"), Some(true)),
+            (format!("00-{trace}-{span}-01-more"), None),
+            (format!("ff-{trace}-{span}-01"), None),
+            (format!("00-{}-{span}-01", "0".repeat(32)), None),
+            (format!("00-{trace}-{}-01", "0".repeat(16)), None),
+            (format!("00-{}-{span}-01", trace.to_uppercase()), None),
+            (format!("00-{trace}-{span}"), None),
+            (format!("00-{trace}-{span}-+1"), None),
+            (String::new(), None),
+            ("é-".repeat(40), None),
+        ];
+        for (text, expected) in cases {
+            let read = parse(&text).map(|parent| parent.0.is_sampled());
+            assert_eq!(read, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_explained_for_a_span_is_not_told_to_who_did_not_ask() {
+        let ask = |request: &SearchRequest| {
+            let step = ExplainStep {
+                operator: "text".into(),
+                ..ExplainStep::default()
+            };
+            Ok::<_, ()>(Answer {
+                explain: request.explain.then(|| vec![step]),
+                plan: request.explain.then(Vec::new),
+                ..Answer::default()
+            })
+        };
+        let plain = SearchRequest::new("q");
+        assert_eq!(explained(&plain, ask).unwrap().explain, None);
+        KEPT.set(Some(Kept::default()));
+        let answer = explained(&plain, ask).unwrap();
+        assert_eq!((answer.explain, answer.plan), (None, None));
+        assert_eq!(KEPT.take().unwrap().steps.len(), 1);
+        KEPT.set(Some(Kept::default()));
+        let asked = SearchRequest {
+            explain: true,
+            ..plain
+        };
+        assert!(explained(&asked, ask).unwrap().explain.is_some());
+        assert_eq!(KEPT.take().unwrap().steps.len(), 1);
+    }
+}
