@@ -241,6 +241,91 @@ fn pages_of_the_origins_that_are_named_may_call_and_no_others() {
     assert_eq!(told.field("access-control-allow-origin"), None);
 }
 
+/// A file of those that a server is set up from.
+fn deployed(name: &str) -> String {
+    format!("{}/../docs/deploy/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_example_of_a_configuration_has_every_setting_and_all_of_it_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let example = deployed("loci.toml");
+    let flags = ["--db", &db, "--listen", "127.0.0.1:0", "--http", "none"];
+    let found = json(
+        0,
+        &[&["serve", "--check", "--config", &example], &flags[..]].concat(),
+    );
+    assert_eq!(finding(&found, "store store")["level"], "ok");
+    // With all that is commented out, too, but for what stands for something else.
+    let text = fs::read_to_string(&example).unwrap();
+    let given = |line: &str| {
+        let setting = line.strip_prefix("# ").filter(|rest| {
+            let name = rest.split_once(" = ").map_or("", |(name, _)| name);
+            let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+            !name.is_empty() && name.chars().all(is_name)
+        });
+        match setting {
+            Some(rest) if !rest.starts_with("root") && !rest.starts_with("metrics_token_") => {
+                rest.to_owned()
+            }
+            _ => line.to_owned(),
+        }
+    };
+    let all: Vec<String> = text.lines().map(given).collect();
+    let all = file(folder.path(), "all.toml", &all.join("\n"));
+    let told = json(0, &["serve", "--show-config", "--config", &all]).remove(0);
+    let default = json(0, &["serve", "--show-config", "--db", &db]).remove(0);
+    assert_eq!(told["config"]["limits"], default["config"]["limits"]);
+    let settings = told["config"].as_object().unwrap();
+    let limits = settings["limits"].as_object().unwrap();
+    let guide = fs::read_to_string(deployed("../guide/operating.md")).unwrap();
+    for name in settings
+        .keys()
+        .chain(limits.keys())
+        .filter(|name| *name != "limits")
+    {
+        assert!(
+            text.contains(&format!("{name} = ")),
+            "{name} is not in the example"
+        );
+        assert!(
+            guide.contains(&format!("`{name}`")),
+            "{name} is not in the guide"
+        );
+    }
+    // What is commented out is the default, or there is none.
+    for (name, value) in default["config"].as_object().unwrap() {
+        let is_none = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        assert!(
+            is_none || name == "db" || *value == settings[name],
+            "{name}"
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn systemd_is_told_when_a_server_listens_and_when_it_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let told = || {
+        let mut bytes = [0; 64];
+        let len = socket.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..len]).trim().to_owned()
+    };
+    let db = db_path(folder.path());
+    let environment = [("NOTIFY_SOCKET", path.to_str().unwrap())];
+    let mut served = Served::start_with(&["--db", &db, "--listen", "127.0.0.1:0"], &environment);
+    assert_eq!(told(), "READY=1");
+    served.stop();
+    assert_eq!(told(), "STOPPING=1");
+}
+
 /// The value of a figure, with its labels as they are written.
 fn figure(text: &str, name: &str) -> Option<f64> {
     let line = text

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use sd_notify::NotifyState;
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -157,6 +158,7 @@ async fn serve(stores: Arc<Stores>, options: ServerOptions, out: &Out) -> anyhow
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     ];
+    tell_manager(NotifyState::Ready);
     loop {
         let [interrupt, terminate] = &mut ends;
         tokio::select! {
@@ -165,9 +167,17 @@ async fn serve(stores: Arc<Stores>, options: ServerOptions, out: &Out) -> anyhow
             () = came(terminate) => break,
         }
     }
+    tell_manager(NotifyState::Stopping);
     eprintln!("loci: stopping: calls under way are finished");
     server.stop().await;
     Ok(())
+}
+
+/// Tells systemd how far the server is, where it was started by that.
+fn tell_manager(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::warn!(%error, "the service manager is not told of the server");
+    }
 }
 
 async fn came(signal: &mut Signal) {

@@ -41,10 +41,16 @@ impl Told {
 impl Served {
     /// Starts `loci serve` with these arguments, and waits until it listens.
     pub(crate) fn start(args: &[&str]) -> Served {
+        Self::start_with(args, &[])
+    }
+
+    /// Starts it with these variables in its environment, too.
+    pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Served {
         let mut child = Command::new(env!("CARGO_BIN_EXE_loci"))
             .env("LOCI_LOG", "none")
             .args(["serve", "--json", "--http", "127.0.0.1:0"])
             .args(args)
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
