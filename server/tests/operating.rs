@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,6 +21,9 @@ use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use serde_json::{Value, json};
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// Writes a file beside the store of a test; its path.
 fn file(folder: &Path, name: &str, text: &str) -> String {
@@ -469,15 +473,37 @@ struct Collector {
 
 impl Collector {
     fn start() -> Collector {
+        Self::over("http", take::<TcpStream>)
+    }
+
+    /// One that speaks TLS, with this certificate and key.
+    fn secured(certificate: CertificateDer<'static>, key: PrivateKeyDer<'static>) -> Collector {
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let config = config.with_no_client_auth();
+        let config = Arc::new(config.with_single_cert(vec![certificate], key).unwrap());
+        Self::over("https", move |stream| {
+            let secured = ServerConnection::new(Arc::clone(&config)).unwrap();
+            take(StreamOwned::new(secured, stream))
+        })
+    }
+
+    fn over(
+        scheme: &str,
+        mut take: impl FnMut(TcpStream) -> (String, Vec<u8>) + Send + 'static,
+    ) -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
+        let port = listener.local_addr().unwrap().port();
         let (give, taken) = channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let _ = give.send(take(stream.unwrap()));
             }
         });
-        Collector { address, taken }
+        Collector {
+            address: format!("{scheme}://localhost:{port}"),
+            taken,
+        }
     }
 
     /// The spans of the next message.
@@ -496,7 +522,7 @@ impl Collector {
 }
 
 /// Reads a request whose length it tells, and says that all is well.
-fn take(stream: TcpStream) -> (String, Vec<u8>) {
+fn take<S: Read + Write>(stream: S) -> (String, Vec<u8>) {
     let mut stream = BufReader::new(stream);
     let (mut head, mut len) = (String::new(), 0);
     loop {
@@ -513,6 +539,7 @@ fn take(stream: TcpStream) -> (String, Vec<u8>) {
     stream.read_exact(&mut body).unwrap();
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
     stream.get_mut().write_all(answer.as_bytes()).unwrap();
+    stream.get_mut().flush().unwrap();
     (head, body)
 }
 
@@ -618,6 +645,44 @@ fn a_request_over_http_is_part_of_the_trace_that_it_names() {
         span.trace_id,
         0x0af7_6519_16cd_43dd_8448_eb21_1c80_319cu128.to_be_bytes()
     );
+}
+
+#[test]
+fn a_collector_is_known_by_its_certificate_and_shown_what_the_environment_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let trusted = file(folder.path(), "roots.pem", &own.cert.pem());
+    let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+    let collector = Collector::secured(own.cert.der().clone(), key);
+    let db = db_path(folder.path());
+    let args = [
+        "--db",
+        &db,
+        "--listen",
+        "127.0.0.1:0",
+        "--otlp-endpoint",
+        &collector.address,
+    ];
+    let environment = [
+        ("SSL_CERT_FILE", &trusted[..]),
+        (
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "x-collector-key=a-key-of-the-collector",
+        ),
+        ("LOCI_OTLP_SAMPLE", "1"),
+    ];
+    let mut served = Served::start_with(&args, &environment);
+    drop(served.admin().settings().unwrap());
+    served.stop();
+    let (head, body) = collector
+        .taken
+        .recv_timeout(Duration::from_secs(20))
+        .unwrap();
+    assert!(
+        head.contains("x-collector-key: a-key-of-the-collector"),
+        "{head}"
+    );
+    ExportTraceServiceRequest::decode(&body[..]).unwrap();
 }
 
 #[test]
