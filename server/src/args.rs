@@ -607,8 +607,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NAME=VALUE")]
     #[serde(skip)]
     pub(crate) limit: Vec<String>,
-    /// File with settings, in TOML
-    #[arg(long, value_name = "FILE", env = "LOCI_CONFIG")]
+    /// File with settings, in TOML; else the one that LOCI_CONFIG names
+    #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
     /// Ask for no keys, on a loopback address alone: everybody on this machine may do everything

@@ -579,6 +579,10 @@ fn a_sampled_search_is_a_span_with_its_operators_below_and_none_of_its_words() {
         ..SearchRequest::new(question)
     };
     let told = client.search(&asked).unwrap().explain.unwrap();
+    // Whoever is bound to a user is told no steps, and the operator is.
+    let (bound, _) = served.with_key(Role::Read, Some("one"));
+    let answer = bound.ask(&asked).unwrap();
+    assert_eq!((answer.explain, answer.plan), (None, None));
     served.stop();
     let (body, spans) = collector.spans();
     let searches: Vec<&Span> = spans.iter().filter(|span| span.name == "Search").collect();
@@ -603,8 +607,9 @@ fn a_sampled_search_is_a_span_with_its_operators_below_and_none_of_its_words() {
         }
         assert!(below[0].start_time_unix_nano >= search.start_time_unix_nano);
     }
-    let names: Vec<&str> = spans.iter().map(|span| &span.name[..]).collect();
-    assert!(names.contains(&"AddKey"), "{names:?}");
+    let ask = spans.iter().find(|span| span.name == "Ask").unwrap();
+    assert!(spans.iter().any(|span| span.parent_span_id == ask.span_id));
+    assert!(spans.iter().any(|span| span.name == "AddKey"));
     let body = String::from_utf8_lossy(&body);
     let secret = key.rsplit_once('_').unwrap().1;
     for word in ["zanzibar", "shallow", "heron", secret] {

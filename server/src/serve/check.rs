@@ -17,6 +17,9 @@ use super::{Tls, otlp};
 use crate::access::KeyFile;
 use crate::service::StoreFolder;
 
+/// Files that are open beside connections.
+const FILES_BESIDE: u64 = 256;
+
 /// How something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -63,6 +66,7 @@ pub(crate) fn findings<E>(
     for address in config.addresses() {
         found(listen(&address.to_string(), TcpListener::bind(address)))?;
     }
+    found(open_files(config.connections_max()))?;
     if let Some(file) = config.audit_log() {
         found(appendable(file))?;
     }
@@ -100,6 +104,24 @@ fn listen(address: &str, bound: io::Result<TcpListener>) -> Finding {
     match bound {
         Ok(_) => finding(what, Level::Ok, "the address is free"),
         Err(error) => finding(what, Level::Wrong, error),
+    }
+}
+
+/// Whether as many files may be open as connections are allowed, beside those of stores.
+fn open_files(connections: usize) -> Finding {
+    let what = "open files";
+    let Ok(may) = rlimit::Resource::NOFILE.get_soft() else {
+        return finding(what, Level::Ok, "the system does not limit them");
+    };
+    let need = connections as u64 + FILES_BESIDE;
+    match may >= need {
+        true => finding(what, Level::Ok, format!("{may} may be open")),
+        false => {
+            let detail = format!(
+                "{may} may be open, and {need} are needed for all connections: raise the limit (ulimit -n, LimitNOFILE), or lower limits.connections_max and limits.pending_max"
+            );
+            finding(what, Level::Note, detail)
+        }
     }
 }
 

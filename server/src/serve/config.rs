@@ -33,6 +33,8 @@ use crate::service::{Place, StoresOptions};
 const PREFIX: &str = "LOCI_";
 /// Where the limits stand in the file.
 const LIMITS: &str = "limits";
+/// Names the file in the environment.
+const CONFIG_ENV: &str = "LOCI_CONFIG";
 /// Says in the environment that no keys are asked for, which it may not.
 const INSECURE_ENV: &str = "LOCI_INSECURE_LOCAL";
 /// Characters of the token for `/metrics` at least.
@@ -374,11 +376,15 @@ impl Config {
         args: &Serve,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Config, ConfigError> {
+        let environment: Vec<(OsString, OsString)> = environment.collect();
+        let named = environment.iter().find(|(name, _)| name == CONFIG_ENV);
+        let named = named.map(|(_, file)| PathBuf::from(file));
+        let named = named.filter(|file| !file.as_os_str().is_empty());
         let mut figment = Figment::new();
-        if let Some(file) = &args.config {
-            figment = figment.merge(Layer::file(file)?);
+        if let Some(file) = args.config.clone().or(named) {
+            figment = figment.merge(Layer::file(&file)?);
         }
-        let (environment, ignored) = Layer::environment(environment)?;
+        let (environment, ignored) = Layer::environment(environment.into_iter())?;
         let figment = figment.merge(environment).merge(Layer::flags(args)?);
         let mut settings: Settings = figment.extract().map_err(|error| wrong(&error))?;
         within_bounds(&figment)?;
@@ -467,6 +473,12 @@ impl Config {
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let both = [Some(self.settings.listen), self.settings.http];
         both.into_iter().flatten().collect()
+    }
+
+    /// Connections that may be open at a time.
+    pub(crate) fn connections_max(&self) -> usize {
+        let limits = &self.settings.limits;
+        limits.connections_max.saturating_add(limits.pending_max)
     }
 
     /// Where its stores lie.
@@ -676,7 +688,7 @@ impl Layer {
                     let called = |of: &str| of.starts_with(LIMITS).then(|| env_name(of));
                     return Err(unknown("the environment", name, called));
                 }
-                if name != "LOCI_CONFIG" {
+                if name != CONFIG_ENV {
                     ignored.push(name.to_owned());
                 }
                 continue;
