@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Extension, FromRequestParts};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use axum::http::header::{self, AUTHORIZATION, CONTENT_LENGTH};
 use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{HeaderValue, Uri};
 use loci_protocol::call::{Call, Role};
 use loci_protocol::fault::{Code, Fault};
 
@@ -127,6 +129,9 @@ impl Http {
         if known.as_ref() != Some(&caller.key) {
             connection.state.lock().key = Some(caller.key.clone());
         }
+        if caller.is_local() {
+            check_local(parts, &self.options.cors_origins)?;
+        }
         connection.admit(&self.shared)?;
         let length = parts.headers.get(CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
@@ -134,5 +139,78 @@ impl Http {
         let trace = parts.headers.get(TRACE_FIELD);
         let trace = trace.and_then(|trace| Parent::read(trace.to_str().ok()?));
         Ok(Caller { trace, ..caller })
+    }
+}
+
+/// Refuses what a page of another site may have asked a browser on this machine to send, where no keys are asked for.
+/// `allowed`: origins that may call all the same.
+fn check_local(parts: &Parts, allowed: &[String]) -> Result<(), Fault> {
+    let host = parts.headers.get(header::HOST);
+    let host = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+    let origin = parts.headers.get(header::ORIGIN);
+    let is_allowed = |origin: &&HeaderValue| allowed.iter().any(|of| of == *origin);
+    let origin = origin.filter(|origin| !is_allowed(origin));
+    let origin = origin.map(|origin| Uri::try_from(origin.as_bytes()).ok());
+    let is_origin = |origin: &Option<Uri>| {
+        let host = origin.as_ref().and_then(Uri::host);
+        host.is_some_and(is_loopback)
+    };
+    if host.is_some_and(|host| is_loopback(host.host())) && origin.as_ref().is_none_or(is_origin) {
+        return Ok(());
+    }
+    let why =
+        "no keys are asked for here: Host and Origin must be of this machine, as localhost is";
+    Err(Fault::new(Code::Forbidden, why))
+}
+
+/// Whether a name of a host is of the loopback.
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let is_address = |address: std::net::IpAddr| address.is_loopback();
+    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(is_address)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::extract::Request;
+
+    use super::*;
+
+    fn of(host: &str, origin: Option<&str>) -> Result<(), Fault> {
+        let request = Request::builder().header(header::HOST, host);
+        let request = match origin {
+            Some(origin) => request.header(header::ORIGIN, origin),
+            None => request,
+        };
+        check_local(
+            &request.body(()).unwrap().into_parts().0,
+            &["https://app.example".into()],
+        )
+    }
+
+    #[test]
+    fn without_keys_a_page_of_another_site_is_refused() {
+        for (host, origin) in [
+            ("localhost:7626", None),
+            ("127.0.0.1:7626", Some("http://localhost:6274")),
+            ("[::1]:7626", Some("http://127.0.0.1")),
+            ("LOCALHOST", Some("https://[::1]:8443")),
+            ("localhost", Some("https://app.example")),
+        ] {
+            assert!(of(host, origin).is_ok(), "{host} {origin:?}");
+        }
+        for (host, origin) in [
+            ("example.org", None),
+            ("example.org:7626", Some("http://localhost")),
+            ("localhost:7626", Some("https://example.org")),
+            ("localhost", Some("null")),
+            ("localhost", Some("file://")),
+            ("localhost.example.org", None),
+            ("127.0.0.1.example.org", None),
+            ("", None),
+        ] {
+            let refused = of(host, origin).unwrap_err();
+            assert_eq!(refused.code, Code::Forbidden, "{host} {origin:?}");
+        }
     }
 }

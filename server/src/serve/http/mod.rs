@@ -11,9 +11,9 @@ mod access;
 mod answer;
 mod api;
 mod body;
-mod mcp;
 mod cors;
 mod figures;
+mod mcp;
 mod problem;
 
 use std::net::IpAddr;
