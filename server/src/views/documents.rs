@@ -7,12 +7,12 @@ use locidb::query::cite::{Citation, chunk_key, cite};
 use locidb::storage::keys::after_prefix;
 use locidb::storage::records::{ChunkRecord, ChunkType, DocumentRecord, FileType, Level};
 use locidb::storage::{ChunkKey, DocumentId, DocumentKey, Table};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Reader, missing};
 
 /// A page of documents.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct DocumentPage {
     /// By key.
     pub(crate) documents: Vec<DocumentLine>,
@@ -22,7 +22,7 @@ pub(crate) struct DocumentPage {
 }
 
 /// A document in a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct DocumentLine {
     /// Its public key.
     pub(crate) document: String,
@@ -31,7 +31,7 @@ pub(crate) struct DocumentLine {
     pub(crate) file_type: FileType,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) filename: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) authors: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) year: Option<i32>,
@@ -42,7 +42,7 @@ pub(crate) struct DocumentLine {
 }
 
 /// A document with its outline.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ShownDocument {
     pub(crate) document: DocumentRecord,
     pub(crate) chunks: Vec<ListedChunk>,
@@ -54,7 +54,7 @@ pub(crate) struct ShownDocument {
 }
 
 /// A chunk of a document, without its text.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ListedChunk {
     pub(crate) chunk: String,
     /// Place of its parent among the chunks.
@@ -63,11 +63,14 @@ pub(crate) struct ListedChunk {
     pub(crate) level: Level,
     pub(crate) chunk_type: ChunkType,
     pub(crate) tokens: u32,
+    /// Names of the pictures that it shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<String>,
     pub(crate) citation: Citation,
 }
 
 /// A chunk and what stands around it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ShownChunk {
     pub(crate) chunk: String,
     pub(crate) document: String,
@@ -78,15 +81,15 @@ pub(crate) struct ShownChunk {
     pub(crate) citation: Citation,
     pub(crate) record: ChunkRecord,
     /// Chunks of its level before it, the farthest first, where they were asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) before: Vec<NearChunk>,
     /// Those after it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) after: Vec<NearChunk>,
 }
 
 /// A chunk beside another.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NearChunk {
     pub(crate) chunk: String,
     pub(crate) label: String,
@@ -206,6 +209,7 @@ impl Reader<'_> {
             level: chunk.level,
             chunk_type: chunk.chunk_type,
             tokens: chunk.token_count,
+            images: chunk.images.clone(),
             citation: cite(&document, chunk),
         };
         Ok(Some(ShownDocument {
