@@ -237,6 +237,11 @@ impl Stores {
         Ok(made)
     }
 
+    /// Whether callers show a key.
+    pub(crate) fn ask_for_keys(&self) -> bool {
+        !self.options.without_keys
+    }
+
     /// Who has this key, where it is one. `store`: the one that is meant, or empty for the key's own. A wrong key takes
     /// the same work as an unknown one.
     pub(crate) fn authenticate(&self, key: &str, store: &str) -> Option<Caller> {

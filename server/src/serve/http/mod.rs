@@ -14,6 +14,7 @@ mod body;
 mod cors;
 mod figures;
 mod mcp;
+mod pages;
 mod problem;
 
 use std::net::IpAddr;
@@ -168,6 +169,7 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures
         .route("/metrics", get(figures::figures))
         .merge(api::router())
         .merge(mcp::router())
+        .merge(pages::router())
         .fallback(|| async { Problem::no_such_route() })
         .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
         .layer(CompressionLayer::new())

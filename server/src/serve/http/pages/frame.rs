@@ -1,0 +1,150 @@
+//! What all pages have in common: head, navigation, foot, and how a page says that something failed.
+
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use loci_protocol::fault::Fault;
+use maud::{DOCTYPE, Markup, html};
+
+use super::files;
+use super::visitor::{self, Visitor};
+
+/// Which part of the pages is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The search.
+    Search,
+    /// The documents.
+    Documents,
+    /// None that the navigation names.
+    Other,
+}
+
+/// What stands around a page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame<'f> {
+    title: &'f str,
+    part: Part,
+    visitor: Option<&'f Visitor>,
+}
+
+impl<'f> Frame<'f> {
+    /// That of a page which a visitor looks at.
+    pub(super) fn of(visitor: &'f Visitor, part: Part, title: &'f str) -> Frame<'f> {
+        Frame {
+            title,
+            part,
+            visitor: Some(visitor),
+        }
+    }
+
+    /// That of a page for somebody who is not known.
+    pub(super) fn bare(title: &'f str) -> Frame<'f> {
+        Frame {
+            title,
+            part: Part::Other,
+            visitor: None,
+        }
+    }
+
+    /// The whole page.
+    pub(super) fn page(&self, status: StatusCode, main: &Markup) -> Response {
+        let whole = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) " – LociDB" }
+                    link rel="icon" href=(files::path("icon.svg")) type="image/svg+xml";
+                    link rel="stylesheet" href=(files::path("style.css"));
+                    script src=(files::path("script.js")) defer {}
+                }
+                body {
+                    a class="skip" href="#main" { "Skip to the content" }
+                    (self.head())
+                    main id="main" tabindex="-1" { (main) }
+                }
+            }
+        };
+        (status, Html(whole.into_string())).into_response()
+    }
+
+    fn head(&self) -> Markup {
+        html! {
+            header class="top" {
+                a class="brand" href="/" { span class="sign" aria-hidden="true" {} span class="name" { "LociDB" } }
+                @if let Some(visitor) = self.visitor {
+                    nav aria-label="Pages" {
+                        (self.link(Part::Search, "/", "Search"))
+                        (self.link(Part::Documents, "/documents", "Documents"))
+                    }
+                    div class="who" {
+                        span class="store" { span class="unseen" { "Store " } (visitor.store()) }
+                        @if visitor.has_key {
+                            form action="/sign-out" method="post" {
+                                button class="plain" { "Sign out" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn link(&self, part: Part, path: &str, name: &str) -> Markup {
+        let current = (self.part == part).then_some("page");
+        html! { a href=(path) aria-current=[current] { (name) } }
+    }
+}
+
+/// A page that says what went wrong.
+pub(super) fn failed(visitor: Option<&Visitor>, fault: &Fault) -> Response {
+    let status = visitor::status(fault);
+    let title = match status {
+        StatusCode::NOT_FOUND => "Not found",
+        StatusCode::FORBIDDEN => "Not allowed",
+        status if status.is_server_error() => "Not now",
+        _ => "That did not work",
+    };
+    let main = html! {
+        div class="narrow" {
+            h1 { (title) }
+            (notice(fault))
+            @if visitor.is_some() {
+                p { a href="/" { "Search" } " or look at the " a href="/documents" { "documents" } "." }
+            }
+        }
+    };
+    let frame = Frame {
+        title,
+        part: Part::Other,
+        visitor,
+    };
+    (after(fault), frame.page(status, &main)).into_response()
+}
+
+/// What went wrong, in words.
+pub(super) fn notice(fault: &Fault) -> Markup {
+    html! {
+        p class="notice bad" role="alert" { (sentence(&fault.message)) }
+    }
+}
+
+/// When to come again, where that is known.
+pub(super) fn after(fault: &Fault) -> Option<[(header::HeaderName, String); 1]> {
+    let after_ms = fault.retry_after_ms?;
+    Some([(header::RETRY_AFTER, after_ms.div_ceil(1_000).to_string())])
+}
+
+/// A message as a sentence: with a capital and a stop.
+pub(super) fn sentence(message: &str) -> String {
+    let mut rest = message.trim().chars();
+    let first = rest.next().map(|first| first.to_uppercase().to_string());
+    let mut sentence = first.unwrap_or_default();
+    sentence.push_str(rest.as_str());
+    if !sentence.ends_with(['.', '!', '?']) {
+        sentence.push('.');
+    }
+    sentence
+}

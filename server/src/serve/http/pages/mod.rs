@@ -1,0 +1,73 @@
+//! Pages for people: a search, a reader that citations lead to, a list of documents, and a form for a key.
+//!
+//! Always true: a page is plain HTML that works without its script, has no script or style within, and has a browser ask
+//! nothing of any other host; what comes out of a store is escaped; nothing that a document holds is shown by the browser
+//! but pictures of pixels; the key in the cookie counts for pages alone, and no other site can use it.
+//!
+//! Start reading at [`router`], then [`visitor`].
+
+mod book;
+mod documents;
+mod fields;
+mod files;
+mod frame;
+mod origin;
+mod outline;
+mod pictures;
+mod prose;
+mod reader;
+mod search;
+mod sign_in;
+mod visitor;
+
+use axum::Router;
+use axum::http::HeaderValue;
+use axum::http::header::{self, Entry, HeaderName};
+use axum::middleware::map_response;
+use axum::response::Response;
+
+use super::Http;
+
+/// What a browser may do with a page: show its text, its style, its script, and pictures of this server.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; \
+                      base-uri 'none'; frame-ancestors 'none'";
+
+/// What every response of a page says, unless it says otherwise itself.
+///
+/// A referrer goes to this server alone: with none at all, a browser would not tell where its forms come from.
+const FIELDS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::CACHE_CONTROL, "private, no-store"),
+    (header::REFERRER_POLICY, "same-origin"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
+
+/// Their routes.
+pub(super) fn router() -> Router<Http> {
+    Router::new()
+        .merge(documents::router())
+        .merge(files::router())
+        .merge(pictures::router())
+        .merge(reader::router())
+        .merge(search::router())
+        .merge(sign_in::router())
+        .layer(map_response(guarded))
+}
+
+async fn guarded(mut response: Response) -> Response {
+    for (name, value) in FIELDS {
+        if let Entry::Vacant(field) = response.headers_mut().entry(name) {
+            field.insert(HeaderValue::from_static(value));
+        }
+    }
+    response
+}

@@ -1,0 +1,150 @@
+//! `/picture/{document}/{name}`: a picture within a document, for the reader.
+//!
+//! Pictures of pixels are shown, told by their first bytes and not by their name. Everything else, drawings (SVG) and
+//! HTML above all, is handed out as a file to be stored.
+
+use std::io;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Path;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use loci_protocol::call::GetAsset;
+use loci_protocol::fault::{Code, Fault};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::fields::coded;
+use super::frame;
+use super::reader::document_key;
+use super::visitor::Visitor;
+use crate::serve::http::{Http, UnderWay};
+use crate::service::Item;
+
+/// Parts of a file that wait for the browser.
+const PARTS_MAX: usize = 2;
+/// Such a response runs nothing and loads nothing, however it is opened.
+const POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; sandbox; frame-ancestors 'none'");
+
+/// Its route.
+pub(super) fn router() -> Router<Http> {
+    Router::new().route("/picture/{document}/{name}", get(picture))
+}
+
+async fn picture(visitor: Visitor, Path((document, name)): Path<(String, String)>) -> Response {
+    match begun(&visitor, &document, &name).await {
+        Ok((first, rest)) => shown(&name, first, rest),
+        Err(fault) => frame::failed(Some(&visitor), &fault),
+    }
+}
+
+/// The first part of a file, and what brings the others.
+async fn begun(
+    visitor: &Visitor,
+    document: &str,
+    name: &str,
+) -> Result<(Vec<u8>, UnderWay), Fault> {
+    let key = document_key(document)?;
+    let mut call = visitor.asked().begin(GetAsset {
+        key,
+        name: name.to_owned(),
+    })?;
+    match call.item().await {
+        Some(Item::Bytes(first)) => Ok((first, call)),
+        _ => {
+            call.last().await?;
+            Err(Fault::new(Code::NotFound, "the file is empty"))
+        }
+    }
+}
+
+fn shown(name: &str, first: Vec<u8>, rest: UnderWay) -> Response {
+    let kind = kind(&first);
+    let disposition = match kind {
+        Some(_) => "inline".to_owned(),
+        None => {
+            let plain = name.rsplit(['/', '\\']).next().unwrap_or_default();
+            format!("attachment; filename*=UTF-8''{}", coded(plain))
+        }
+    };
+    let mut headers = HeaderMap::new();
+    let kind = kind.unwrap_or("application/octet-stream");
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    if let Ok(disposition) = HeaderValue::try_from(disposition) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    (headers, streamed(first, rest)).into_response()
+}
+
+/// The kind of a picture that a browser may show, by its first bytes.
+fn kind(first: &[u8]) -> Option<&'static str> {
+    match first {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// The parts of a file as they come, no faster than the browser takes them.
+fn streamed(first: Vec<u8>, mut rest: UnderWay) -> Body {
+    let (send, parts) = mpsc::channel::<io::Result<Vec<u8>>>(PARTS_MAX);
+    tokio::spawn(async move {
+        let mut part = first;
+        loop {
+            // A browser that is gone wants no more, and the call ends with `rest`.
+            if send.send(Ok(part)).await.is_err() {
+                return;
+            }
+            match rest.item().await {
+                Some(Item::Bytes(next)) => part = next,
+                _ => break,
+            }
+        }
+        if rest.last().await.is_err() {
+            let broken = io::Error::other("the file could not be read to its end");
+            let _ = send.send(Err(broken)).await;
+        }
+    });
+    Body::from_stream(ReceiverStream::new(parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pictures_of_pixels_are_shown() {
+        let cases: [(&[u8], Option<&str>); 7] = [
+            (b"\x89PNG\r\n\x1a\nrest", Some("image/png")),
+            (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
+            (b"GIF89a", Some("image/gif")),
+            (b"RIFF\0\0\0\0WEBP", Some("image/webp")),
+            (b"<svg xmlns='http://www.w3.org/2000/svg'/>", None),
+            (b"<script>", None),
+            (b"", None),
+        ];
+        for (bytes, want) in cases {
+            assert_eq!(kind(bytes), want, "{bytes:?}");
+        }
+    }
+}

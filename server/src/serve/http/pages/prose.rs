@@ -1,0 +1,596 @@
+//! A run of a document's text as HTML: headings, paragraphs, items, tables and code, with what is cited marked.
+//!
+//! The text is told as it is stored. What looks like Markdown in it is set as what it looks like, never read as HTML, and
+//! no link in it leads anywhere. Positions are characters of the run.
+//!
+//! Start reading at [`blocks`], then [`Run::block`].
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use maud::{Markup, html};
+
+/// Spans of a block that are emphasised at most.
+const SPANS_MAX: usize = 200;
+
+/// How a run is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Markdown: lines of a paragraph belong together, fences hold code, `#` makes a heading.
+    Markdown,
+    /// Text whose lines are its own.
+    Plain,
+    /// Source code.
+    Code,
+}
+
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Running text.
+    Text,
+    /// A heading so many levels below the document's title, which is one of level 0.
+    Heading(usize),
+    /// An item of a list.
+    Item,
+    /// Lines that are set as they are.
+    Code,
+    /// Rows of cells between bars.
+    Table,
+}
+
+/// A part of a run that stands for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    pub(super) kind: Kind,
+    pub(super) chars: Range<usize>,
+}
+
+/// Cuts a run. `headings`: those that the document has, with how many are above each; a line that is one is set as one.
+pub(super) fn blocks(text: &str, style: Style, headings: &HashMap<&str, usize>) -> Vec<Block> {
+    let len = text.chars().count();
+    if style == Style::Code {
+        return vec![Block {
+            kind: Kind::Code,
+            chars: 0..len,
+        }];
+    }
+    let mut cutter = Cutter {
+        style,
+        headings,
+        blocks: Vec::new(),
+        open: None,
+        fence: None,
+    };
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.chars().count();
+        cutter.line(line.trim_end(), at..end);
+        at = end;
+    }
+    cutter.blocks.extend(cutter.fence.map(|(from, _)| Block {
+        kind: Kind::Code,
+        chars: from..len,
+    }));
+    cutter.blocks.extend(cutter.open);
+    cutter.blocks
+}
+
+struct Cutter<'c> {
+    style: Style,
+    headings: &'c HashMap<&'c str, usize>,
+    blocks: Vec<Block>,
+    /// The block that the next line may belong to.
+    open: Option<Block>,
+    /// Where code within a fence begins, and the fence.
+    fence: Option<(usize, &'static str)>,
+}
+
+impl Cutter<'_> {
+    fn line(&mut self, line: &str, chars: Range<usize>) {
+        let told = line.trim_start();
+        if let Some((from, fence)) = self.fence {
+            if told.starts_with(fence) {
+                self.blocks.push(Block {
+                    kind: Kind::Code,
+                    chars: from..chars.start,
+                });
+                self.fence = None;
+            }
+            return;
+        }
+        let fence = ["```", "~~~"]
+            .into_iter()
+            .find(|fence| told.starts_with(fence));
+        if let Some(fence) = fence.filter(|_| self.style == Style::Markdown) {
+            self.close();
+            self.fence = Some((chars.end, fence));
+            return;
+        }
+        // Space around a line is no part of its block.
+        let from = chars.start + line.chars().count() - told.chars().count();
+        let chars = from..from + told.chars().count();
+        if told.is_empty() {
+            self.close();
+        } else if let Some((level, skipped)) = self.heading(told) {
+            self.close();
+            let chars = chars.start + skipped..chars.end;
+            self.blocks.push(Block {
+                kind: Kind::Heading(level),
+                chars,
+            });
+        } else {
+            let kind = kind(told);
+            let continues = self.open.as_ref().is_some_and(|open| match kind {
+                Kind::Text => matches!(open.kind, Kind::Text | Kind::Item),
+                Kind::Table => open.kind == Kind::Table,
+                _ => false,
+            });
+            match &mut self.open {
+                Some(open) if continues => open.chars.end = chars.end,
+                _ => {
+                    self.close();
+                    self.open = Some(Block { kind, chars });
+                }
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.blocks.extend(self.open.take());
+    }
+
+    /// How many headings are above a line that is one, and characters before its words.
+    fn heading(&self, line: &str) -> Option<(usize, usize)> {
+        let signs = line.chars().take_while(|c| *c == '#').count();
+        let words = line[signs..].trim_start();
+        let is_marked = self.style == Style::Markdown
+            && (1..=6).contains(&signs)
+            && words.len() < line.len() - signs;
+        let skipped = line.chars().count() - words.chars().count();
+        match (self.headings.get(words), is_marked && !words.is_empty()) {
+            (Some(above), true) => Some((*above, skipped)),
+            (Some(above), false) if signs == 0 => Some((*above, 0)),
+            (None, true) => Some((signs, skipped)),
+            _ => None,
+        }
+    }
+}
+
+/// What a line begins, by its first signs.
+fn kind(line: &str) -> Kind {
+    if line.starts_with('|') {
+        return Kind::Table;
+    }
+    let bullet = line.strip_prefix(['-', '*', '+', '•', '–', '◦', '▪']);
+    let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = (number.len() < line.len() && line.len() - number.len() <= 3)
+        .then(|| number.strip_prefix(['.', ')']))
+        .flatten();
+    match bullet.or(numbered) {
+        Some(rest) if rest.starts_with(char::is_whitespace) => Kind::Item,
+        _ => Kind::Text,
+    }
+}
+
+/// A run that is being set.
+#[derive(Debug)]
+pub(super) struct Run<'r> {
+    pub(super) chars: &'r [char],
+    pub(super) style: Style,
+    /// What is cited of it.
+    pub(super) cited: Option<Range<usize>>,
+    /// Where chunks begin, ascending, and their numbers.
+    pub(super) anchors: &'r [(usize, u32)],
+}
+
+/// What was set before, of the whole page.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Set {
+    /// Whether the place that links of citations lead to was told.
+    pub(super) is_here: bool,
+    /// The level of the last heading.
+    pub(super) level: usize,
+}
+
+impl Run<'_> {
+    /// A block as HTML.
+    pub(super) fn block(&self, block: &Block, set: &mut Set) -> Markup {
+        let chars = block.chars.clone();
+        match block.kind {
+            // The title again.
+            Kind::Heading(0) => html! { p class="again" { (self.words(chars, set)) } },
+            Kind::Heading(above) => {
+                set.level = above.clamp(1, 4).min(set.level + 1);
+                let words = self.words(chars, set);
+                match set.level {
+                    1 => html! { h2 { (words) } },
+                    2 => html! { h3 { (words) } },
+                    3 => html! { h4 { (words) } },
+                    _ => html! { h5 { (words) } },
+                }
+            }
+            Kind::Text if self.style == Style::Plain => {
+                html! { p class="kept" { (self.words(chars, set)) } }
+            }
+            Kind::Text => html! { p { (self.words(chars, set)) } },
+            Kind::Item => html! { p class="item" { (self.words(chars, set)) } },
+            Kind::Code => html! { pre tabindex="0" { code { (self.inline(chars, &[], set)) } } },
+            Kind::Table => self.table(chars, set),
+        }
+    }
+
+    fn table(&self, chars: Range<usize>, set: &mut Set) -> Markup {
+        let rows = self.rows(chars);
+        let rule = rows.iter().position(|row| self.is_rule(row));
+        let (head, body) = rows.split_at(rule.filter(|at| *at <= 1).unwrap_or(0));
+        html! {
+            div class="scrolls" tabindex="0" role="group" aria-label="Table" {
+                table {
+                    @for row in head {
+                        thead { tr { @for cell in row { th scope="col" { (self.words(cell.clone(), set)) } } } }
+                    }
+                    tbody {
+                        @for row in body.iter().filter(|row| !self.is_rule(row)) {
+                            tr { @for cell in row { td { (self.words(cell.clone(), set)) } } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The cells of each line.
+    fn rows(&self, chars: Range<usize>) -> Vec<Vec<Range<usize>>> {
+        let mut rows = Vec::new();
+        let mut at = chars.start;
+        for line in self.chars[chars].split(|c| *c == '\n') {
+            let end = at + line.len();
+            let bars = (at..end).filter(|place| {
+                self.chars[*place] == '|' && (*place == at || self.chars[*place - 1] != '\\')
+            });
+            let bars: Vec<usize> = bars.collect();
+            let cells = bars.iter().zip(bars.iter().skip(1).chain([&end]));
+            let cells = cells.map(|(from, to)| self.trimmed(from + 1..*to));
+            let mut row: Vec<Range<usize>> = cells.collect();
+            if row.last().is_some_and(Range::is_empty) {
+                row.pop();
+            }
+            rows.push(row);
+            at = end + 1;
+        }
+        rows
+    }
+
+    /// Whether a row is the line between a table's head and its body.
+    fn is_rule(&self, row: &[Range<usize>]) -> bool {
+        let is_rule = |cell: &Range<usize>| {
+            self.chars[cell.clone()]
+                .iter()
+                .all(|c| matches!(c, '-' | ':' | ' '))
+        };
+        !row.is_empty() && row.iter().all(|cell| !cell.is_empty() && is_rule(cell))
+    }
+
+    fn trimmed(&self, chars: Range<usize>) -> Range<usize> {
+        let (mut from, mut to) = (chars.start, chars.end.max(chars.start));
+        while from < to && self.chars[from].is_whitespace() {
+            from += 1;
+        }
+        while from < to && self.chars[to - 1].is_whitespace() {
+            to -= 1;
+        }
+        from..to
+    }
+
+    /// Words as text: in Markdown with what is emphasised and what is code.
+    fn words(&self, chars: Range<usize>, set: &mut Set) -> Markup {
+        let spans = match self.style {
+            Style::Markdown => spans(self.chars, chars.clone()),
+            Style::Plain | Style::Code => Vec::new(),
+        };
+        self.inline(chars, &spans, set)
+    }
+
+    /// The anchors among some characters.
+    fn anchors_in(&self, chars: &Range<usize>) -> &[(usize, u32)] {
+        let from = self.anchors.partition_point(|(at, _)| *at < chars.start);
+        let to = self.anchors.partition_point(|(at, _)| *at < chars.end);
+        &self.anchors[from..to.max(from)]
+    }
+
+    /// Characters as text, with anchors and what is cited; signs around a span are left out.
+    fn inline(&self, chars: Range<usize>, spans: &[Span], set: &mut Set) -> Markup {
+        let cited = self.cited.clone().unwrap_or(0..0);
+        let anchors = self.anchors_in(&chars);
+        let mut edges: Vec<usize> = anchors.iter().map(|(at, _)| *at).collect();
+        edges.extend([chars.start, chars.end, cited.start, cited.end]);
+        for span in spans {
+            edges.extend([
+                span.outer.start,
+                span.inner.start,
+                span.inner.end,
+                span.outer.end,
+            ]);
+        }
+        edges.retain(|at| (chars.start..=chars.end).contains(at));
+        edges.sort_unstable();
+        edges.dedup();
+        html! {
+            @for (from, to) in edges.iter().zip(edges.iter().skip(1)) {
+                @for (_, number) in self.anchors_in(&(*from..from + 1)) { span class="at" id=(anchor(*number)) {} }
+                @let around = spans.iter().filter(|span| span.outer.contains(from));
+                @if around.clone().all(|span| span.inner.contains(from)) {
+                    @let text: String = self.chars[*from..*to].iter().collect();
+                    @let is_cited = cited.contains(from) && !text.trim().is_empty();
+                    // Code counts, whatever is around it: it was found first.
+                    @let text = emphasised(&text, around.clone().map(|span| span.kind).next());
+                    @if is_cited { (marked(&text, set)) } @else { (text) }
+                }
+            }
+        }
+    }
+}
+
+/// What is emphasised, or code, within words of Markdown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Span {
+    kind: Emphasis,
+    /// With the signs around it.
+    outer: Range<usize>,
+    /// Without.
+    inner: Range<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Emphasis {
+    Code,
+    Strong,
+    Weak,
+}
+
+/// The spans among some characters: code between backquotes, then words between two stars and between single ones,
+/// outside of what was found before.
+fn spans(all: &[char], chars: Range<usize>) -> Vec<Span> {
+    let signs = [
+        (Emphasis::Code, &['`'][..]),
+        (Emphasis::Strong, &['*', '*'][..]),
+        (Emphasis::Weak, &['*'][..]),
+    ];
+    let mut spans: Vec<Span> = Vec::new();
+    for (kind, sign) in signs {
+        let mut at = chars.start;
+        let mut open: Option<usize> = None;
+        while at + sign.len() <= chars.end && spans.len() < SPANS_MAX {
+            if let Some(span) = spans.iter().find(|span| span.outer.contains(&at)) {
+                at = span.outer.end;
+                continue;
+            }
+            if !all[at..].starts_with(sign) {
+                at += 1;
+                continue;
+            }
+            let after = at + sign.len();
+            match open.take() {
+                Some(from) if from + sign.len() < at && !is_space(all, at - 1) => {
+                    spans.push(Span {
+                        kind,
+                        outer: from..after,
+                        inner: from + sign.len()..at,
+                    })
+                }
+                _ => open = Some(at).filter(|at| opens(all, *at, after, kind)),
+            }
+            at = after;
+        }
+    }
+    spans
+}
+
+fn is_space(all: &[char], at: usize) -> bool {
+    all.get(at).is_none_or(|c| c.is_whitespace())
+}
+
+/// Whether a sign may begin something: stars are also products and notes.
+fn opens(all: &[char], at: usize, after: usize, kind: Emphasis) -> bool {
+    let before = at.checked_sub(1).and_then(|before| all.get(before));
+    let is_within = before.is_some_and(|c| c.is_alphanumeric());
+    !is_space(all, after) && (kind == Emphasis::Code || !is_within)
+}
+
+/// Text as it is emphasised.
+fn emphasised(text: &str, kind: Option<Emphasis>) -> Markup {
+    match kind {
+        Some(Emphasis::Code) => html! { code { (text) } },
+        Some(Emphasis::Strong) => html! { strong { (text) } },
+        Some(Emphasis::Weak) => html! { em { (text) } },
+        None => html! { (text) },
+    }
+}
+
+/// A part of what is cited. The first of a page is where links of citations lead, and where the keyboard goes on.
+fn marked(text: &Markup, set: &mut Set) -> Markup {
+    let is_first = !std::mem::replace(&mut set.is_here, true);
+    html! {
+        @if is_first { mark class="cited" id="here" tabindex="-1" autofocus { (text) } }
+        @else { mark class="cited" { (text) } }
+    }
+}
+
+/// What the place of a chunk is called within a page.
+pub(super) fn anchor(number: u32) -> String {
+    format!("c{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str, style: Style, headings: &[(&str, usize)]) -> Vec<(Kind, String)> {
+        let chars: Vec<char> = text.chars().collect();
+        let headings = headings.iter().copied().collect();
+        let blocks = blocks(text, style, &headings);
+        let text_of = |block: &Block| chars[block.chars.clone()].iter().collect();
+        blocks
+            .iter()
+            .map(|block| (block.kind, text_of(block)))
+            .collect()
+    }
+
+    fn set(text: &str, style: Style, cited: Option<Range<usize>>) -> String {
+        let chars: Vec<char> = text.chars().collect();
+        let run = Run {
+            chars: &chars,
+            style,
+            cited,
+            anchors: &[(0, 7)],
+        };
+        let mut set = Set::default();
+        let blocks = blocks(text, style, &HashMap::new());
+        blocks
+            .iter()
+            .map(|block| run.block(block, &mut set).into_string())
+            .collect()
+    }
+
+    #[test]
+    fn a_text_is_cut_into_what_it_looks_like() {
+        let cases: &[(&str, Style, &[(&str, usize)], &[(Kind, &str)])] = &[
+            ("", Style::Plain, &[], &[]),
+            (
+                "a\nb\n\n c ",
+                Style::Plain,
+                &[],
+                &[(Kind::Text, "a\nb"), (Kind::Text, "c")],
+            ),
+            (
+                "Waves\n\nText",
+                Style::Plain,
+                &[("Waves", 1)],
+                &[(Kind::Heading(1), "Waves"), (Kind::Text, "Text")],
+            ),
+            (
+                "# Öl\nText",
+                Style::Markdown,
+                &[("Öl", 2)],
+                &[(Kind::Heading(2), "Öl"), (Kind::Text, "Text")],
+            ),
+            ("### X", Style::Markdown, &[], &[(Kind::Heading(3), "X")]),
+            (
+                "#tag # no",
+                Style::Markdown,
+                &[],
+                &[(Kind::Text, "#tag # no")],
+            ),
+            ("# X", Style::Plain, &[], &[(Kind::Text, "# X")]),
+            (
+                "```rust\nlet a;\n\n```\nb",
+                Style::Markdown,
+                &[],
+                &[(Kind::Code, "let a;\n\n"), (Kind::Text, "b")],
+            ),
+            ("```\nopen", Style::Markdown, &[], &[(Kind::Code, "open")]),
+            (
+                "* a\nmore\n2. b",
+                Style::Plain,
+                &[],
+                &[(Kind::Item, "* a\nmore"), (Kind::Item, "2. b")],
+            ),
+            ("1998. was", Style::Plain, &[], &[(Kind::Text, "1998. was")]),
+            (
+                "|a|b|\n|-|-|\n\nc",
+                Style::Plain,
+                &[],
+                &[(Kind::Table, "|a|b|\n|-|-|"), (Kind::Text, "c")],
+            ),
+            (" x\n\n y", Style::Code, &[], &[(Kind::Code, " x\n\n y")]),
+        ];
+        for (text, style, headings, want) in cases {
+            let want: Vec<(Kind, String)> = want
+                .iter()
+                .map(|(kind, text)| (*kind, (*text).to_owned()))
+                .collect();
+            assert_eq!(told(text, *style, headings), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_cited_is_marked_over_blocks_and_all_is_escaped() {
+        let html = set("a <b>\n\nc d", Style::Plain, Some(2..8));
+        let want = "<p class=\"kept\"><span class=\"at\" id=\"c7\"></span>a \
+                    <mark class=\"cited\" id=\"here\" tabindex=\"-1\" autofocus>&lt;b&gt;</mark></p>\
+                    <p class=\"kept\"><mark class=\"cited\">c</mark> d</p>";
+        assert_eq!(html, want);
+    }
+
+    #[test]
+    fn a_table_has_a_head_where_a_rule_follows_its_first_row() {
+        let html = set("| a | b \\| c |\n|---|:-:|\n| <i> |", Style::Plain, None);
+        assert!(
+            html.contains("<thead><tr><th scope=\"col\"><span class=\"at\" id=\"c7\"></span>")
+                || html.contains("<thead><tr><th scope=\"col\">a</th>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("b \\| c</th></tr></thead><tbody><tr><td>&lt;i&gt;</td></tr></tbody>"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn emphasis_is_that_of_markdown_and_of_nothing_else() {
+        let of = |text: &str| {
+            set(text, Style::Markdown, None).replace("<span class=\"at\" id=\"c7\"></span>", "")
+        };
+        let cases = [
+            ("a `b<` c", "<p>a <code>b&lt;</code> c</p>"),
+            (
+                "**a `**` b**",
+                "<p><strong>a </strong><code>**</code><strong> b</strong></p>",
+            ),
+            ("one ` and ** and ****", "<p>one ` and ** and ****</p>"),
+            ("so *it* is", "<p>so <em>it</em> is</p>"),
+            ("2 * 3 * 4, a*b*c, *x", "<p>2 * 3 * 4, a*b*c, *x</p>"),
+            (
+                "```\n`a`\n```",
+                "<pre tabindex=\"0\"><code>`a`\n</code></pre>",
+            ),
+        ];
+        for (text, want) in cases {
+            assert_eq!(of(text), want);
+        }
+        assert!(set("`a`", Style::Plain, None).contains("`a`"));
+        let cited = set("a `b` c", Style::Markdown, Some(2..7));
+        assert!(cited.contains("autofocus><code>b</code></mark>"), "{cited}");
+    }
+
+    #[test]
+    fn a_text_of_nothing_but_signs_is_set_in_no_time() {
+        let text = "`a` **b** *c* |\n".repeat(10_000);
+        let chars: Vec<char> = text.chars().collect();
+        let anchors: Vec<(usize, u32)> = (0..chars.len()).map(|at| (at, at as u32)).collect();
+        let run = Run {
+            chars: &chars,
+            style: Style::Markdown,
+            cited: Some(0..chars.len()),
+            anchors: &anchors,
+        };
+        let blocks = blocks(&text, Style::Markdown, &HashMap::new());
+        assert_eq!(blocks.len(), 1);
+        let html = run.block(&blocks[0], &mut Set::default()).into_string();
+        assert_eq!(
+            html.matches("</span>").count(),
+            chars.len() - 1,
+            "the last is a line end"
+        );
+    }
+
+    #[test]
+    fn headings_skip_no_level() {
+        let html = set("# A\n### B\n## C", Style::Markdown, None);
+        assert!(
+            html.contains("A</h2>") && html.contains("<h3>B</h3>") && html.contains("<h3>C</h3>"),
+            "{html}"
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! Who looks at a page: the key that a browser keeps in its cookie.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use loci_protocol::call::Call;
+use loci_protocol::fault::{Code, Fault};
+use maud::html;
+use serde::de::DeserializeOwned;
+
+use super::frame::{self, Frame};
+use super::{fields, origin, sign_in};
+use crate::serve::http::access::Asked;
+use crate::serve::http::{Http, Problem};
+use crate::service::{self, Given};
+
+/// The cookie that has the key.
+pub(super) const COOKIE: &str = "loci_key";
+
+/// Somebody whose key is right, or who needs none.
+#[derive(Clone, Debug)]
+pub(super) struct Visitor {
+    asked: Asked,
+    /// Whether there is a key that could be given up.
+    pub(super) has_key: bool,
+}
+
+impl Visitor {
+    /// The store's name.
+    pub(super) fn store(&self) -> &str {
+        self.asked.caller.store.name()
+    }
+
+    /// Whether other users' documents are not there for this visitor.
+    pub(super) fn is_bound(&self) -> bool {
+        self.asked.caller.user.is_some()
+    }
+
+    /// The request, for its calls.
+    pub(super) fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// What a call tells as JSON.
+    ///
+    /// # Errors
+    /// Those of [`Asked::call`].
+    pub(super) async fn told<T: DeserializeOwned>(
+        &self,
+        call: impl Into<Call>,
+    ) -> Result<T, Fault> {
+        match self.asked.call(call).await? {
+            Given::Json(json) => {
+                serde_json::from_str(&json).map_err(|error| service::internal(&error))
+            }
+            _ => Err(service::internal(
+                &"a call that tells JSON told something else",
+            )),
+        }
+    }
+}
+
+impl FromRequestParts<Http> for Visitor {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, http: &Http) -> Result<Visitor, Response> {
+        let asks_for_keys = http.shared.stores.ask_for_keys();
+        let key = key(&parts.headers).map(str::to_owned);
+        let key = match (asks_for_keys, key) {
+            (true, None) => return Err(without_key(parts)),
+            (true, Some(key)) => key,
+            (false, _) if origin::is_loopback(&parts.headers) => String::new(),
+            (false, _) => return Err(frame::failed(None, &foreign_host())),
+        };
+        match http.caller(parts, &key).await {
+            Ok(caller) => Ok(Visitor {
+                asked: Asked::by(http.clone(), caller),
+                has_key: asks_for_keys,
+            }),
+            Err(fault) if fault.code == Code::Unauthorized && asks_for_keys => {
+                Err((sign_in::forgotten(parts), sign_in_first(parts)).into_response())
+            }
+            Err(fault) if fault.code == Code::Unauthorized => {
+                Err(frame::failed(None, &which_store()))
+            }
+            Err(fault) => Err(frame::failed(None, &fault)),
+        }
+    }
+}
+
+/// The key in the cookie.
+fn key(headers: &HeaderMap) -> Option<&str> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    let cookies = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'));
+    let mut values =
+        cookies.filter_map(|cookie| cookie.trim().strip_prefix(COOKIE)?.strip_prefix('='));
+    values.find(|value| !value.is_empty())
+}
+
+/// A browser without the cookie: it has none, or keeps it back as another site sent it here. In the second case a page
+/// of this server that leads to the same place brings it.
+fn without_key(parts: &Parts) -> Response {
+    if !origin::is_foreign(&parts.headers) {
+        return sign_in_first(parts);
+    }
+    let path = path(parts);
+    let again = (header::REFRESH, format!("0; url={path}"));
+    let body = html! {
+        p { "One moment. " a href=(path) { "Go on" } }
+    };
+    let page = Frame::bare("One moment").page(StatusCode::OK, &body);
+    ([again], page).into_response()
+}
+
+/// To the form for a key, and back here from there.
+fn sign_in_first(parts: &Parts) -> Response {
+    let to = format!("/sign-in?to={}", fields::coded(path(parts)));
+    (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
+}
+
+/// What was asked for, as a path of this server.
+fn path(parts: &Parts) -> &str {
+    let path = parts.uri.path_and_query();
+    origin::local(path.map_or("/", |path| path.as_str()))
+}
+
+fn foreign_host() -> Fault {
+    let why = "this server asks for no keys, and answers to localhost alone: open it by that name";
+    Fault::new(Code::Forbidden, why)
+}
+
+fn which_store() -> Fault {
+    let why = "this server has several stores and asks for no keys, so that no page can tell which is meant: start it with --db";
+    Fault::new(Code::Invalid, why)
+}
+
+/// The status of a fault.
+pub(super) fn status(fault: &Fault) -> StatusCode {
+    Problem::from(fault.clone()).status()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn the_key_is_found_among_other_cookies() {
+        let cases = [
+            ("loci_key=k", Some("k")),
+            ("a=b; loci_key=k; c=d", Some("k")),
+            ("loci_key2=k", None),
+            ("loci_key=", None),
+            ("xloci_key=k", None),
+            ("", None),
+        ];
+        for (line, want) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::COOKIE, HeaderValue::from_static(line));
+            assert_eq!(key(&headers), want, "{line}");
+        }
+    }
+}
