@@ -296,7 +296,7 @@ async fn connection(
                 let (read, write) = stream.into_split();
                 wire::serve(shared, read, write, peer, place).await;
             }
-            Spoken::Http(routes) => http::serve(shared, routes, stream, peer, place).await,
+            Spoken::Http(routes) => http::serve(shared, routes, stream, peer, false, place).await,
         };
     };
     let acceptor = match spoken {
@@ -312,7 +312,7 @@ async fn connection(
             let (read, write) = tokio::io::split(stream);
             wire::serve(shared, read, write, peer, place).await;
         }
-        Spoken::Http(routes) => http::serve(shared, routes, stream, peer, place).await,
+        Spoken::Http(routes) => http::serve(shared, routes, stream, peer, true, place).await,
     }
 }
 

@@ -34,6 +34,15 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// A request of this caller.
+    pub(crate) fn by(http: Http, caller: Caller) -> Asked {
+        Asked {
+            http,
+            caller,
+            wait: None,
+        }
+    }
+
     /// Whether the key may do what needs this role.
     ///
     /// # Errors
@@ -163,11 +172,12 @@ fn check_local(parts: &Parts, allowed: &[String]) -> Result<(), Fault> {
     Err(Fault::new(Code::Forbidden, why))
 }
 
-/// Whether a name of a host is of the loopback.
-fn is_loopback(host: &str) -> bool {
+/// Whether a name of a host is of this machine.
+pub(super) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = |address: std::net::IpAddr| address.is_loopback();
-    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(is_address)
+    let name = host.to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost") || host.parse().is_ok_and(is_address)
 }
 
 #[cfg(test)]

@@ -75,6 +75,8 @@ pub(crate) struct Http {
 pub(crate) struct Connection {
     /// Where it comes from.
     peer: IpAddr,
+    /// Whether nobody on the way can read it.
+    is_secure: bool,
     state: Mutex<ConnectionState>,
 }
 
@@ -112,12 +114,14 @@ pub(super) async fn serve<S>(
     routes: Router,
     stream: S,
     peer: IpAddr,
+    is_secure: bool,
     place: Place,
 ) where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let connection = Arc::new(Connection {
         peer,
+        is_secure,
         state: Mutex::new(ConnectionState {
             pending: Some(place),
             ..ConnectionState::default()

@@ -62,6 +62,11 @@ impl Problem {
         }
     }
 
+    /// Its status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// Whether another request may be carried out all the same.
     pub(crate) fn is_of_request(&self) -> bool {
         matches!(

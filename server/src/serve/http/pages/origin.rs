@@ -1,8 +1,9 @@
 //! Where a request comes from: another site may send a browser here, and may not act in its name.
 
-use std::net::IpAddr;
-
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, header};
+
+use crate::serve::http::access;
 
 /// Whether a form was sent by a page of this server, as far as the browser tells. Programs tell nothing, and have no
 /// cookie that another site could use.
@@ -29,18 +30,8 @@ pub(super) fn is_loopback(headers: &HeaderMap) -> bool {
     let Some(host) = host(headers) else {
         return false;
     };
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or("", |(address, _)| address),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    let address: Option<IpAddr> = name.parse().ok();
-    match address {
-        Some(address) => address.is_loopback(),
-        None => {
-            name.eq_ignore_ascii_case("localhost")
-                || name.to_ascii_lowercase().ends_with(".localhost")
-        }
-    }
+    let authority: Option<Authority> = host.parse().ok();
+    authority.is_some_and(|authority| access::is_loopback(authority.host()))
 }
 
 fn host(headers: &HeaderMap) -> Option<&str> {
