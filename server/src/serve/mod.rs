@@ -14,6 +14,9 @@ mod tls;
 mod wire;
 mod workers;
 
+#[cfg(fuzzing)]
+pub(crate) mod in_memory;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -89,6 +92,27 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// What connections share that end when `stopping` says so. Called within the runtime that serves them.
+    fn new(
+        stores: Arc<Stores>,
+        workers: WorkerOptions,
+        limits: Limits,
+        stopping: watch::Receiver<bool>,
+    ) -> io::Result<Shared> {
+        let runtime = tokio::runtime::Handle::current();
+        Ok(Shared {
+            stores,
+            workers: Workers::start(workers, runtime)?,
+            back_off: BackOff::default(),
+            pending: Pending::new(limits.pending_max),
+            connections: Arc::new(Semaphore::new(limits.connections_max)),
+            transactions: Arc::new(Semaphore::new(limits.transactions_max)),
+            room: Arc::new(Semaphore::new(limits.room_bytes >> 10)),
+            stopping,
+            limits,
+        })
+    }
+
     /// Who has this key. A wrong one is answered the later the more often it came from there. `known`: the id of the key
     /// that the connection showed before, which is not noted again.
     ///
@@ -170,19 +194,8 @@ impl Server {
     /// When the address cannot be listened on.
     pub(crate) async fn start(stores: Arc<Stores>, options: ServerOptions) -> io::Result<Server> {
         let (stop, stopping) = watch::channel(false);
-        let runtime = tokio::runtime::Handle::current();
-        let limits = options.limits;
-        let shared = Arc::new(Shared {
-            stores,
-            workers: Workers::start(options.workers, runtime)?,
-            back_off: BackOff::default(),
-            pending: Pending::new(limits.pending_max),
-            connections: Arc::new(Semaphore::new(limits.connections_max)),
-            transactions: Arc::new(Semaphore::new(limits.transactions_max)),
-            room: Arc::new(Semaphore::new(limits.room_bytes >> 10)),
-            stopping,
-            limits,
-        });
+        let shared = Shared::new(stores, options.workers, options.limits, stopping)?;
+        let shared = Arc::new(shared);
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;
         let tls = options.tls;

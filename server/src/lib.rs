@@ -1,0 +1,72 @@
+//! The `loci` command line.
+//!
+//! Standard output carries answers (one JSON object a line with `--json`), standard error carries
+//! progress and messages. Exit status: 0 done; 1 it ran and something is wrong; 2 the call itself is wrong.
+//!
+//! Start reading at [`args::Command`], then the module of a command in [`commands`].
+
+mod access;
+mod args;
+mod commands;
+mod output;
+mod progress;
+mod serve;
+mod service;
+mod views;
+
+#[cfg(fuzzing)]
+pub mod fuzzing;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser;
+use output::Out;
+
+/// How a command ended, when it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// All is well.
+    Well,
+    /// It ran, and something is wrong that it has told.
+    Wrong,
+}
+
+/// A call that cannot be carried out as it was made: exit status 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongCall(pub(crate) String);
+
+/// Carries out what the arguments of this process say; the status that it is to end with.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    if let Command::Parse = cli.command {
+        return commands::parse::child();
+    }
+    leave_out_caught_panics();
+    let out = Out::new(cli.json);
+    match commands::run(cli.command, &out) {
+        Ok(Done::Well) => ExitCode::SUCCESS,
+        Ok(Done::Wrong) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("loci: {}", output::message(&error));
+            let wrong_call = error.chain().any(|cause| cause.is::<WrongCall>());
+            ExitCode::from(if wrong_call { 2 } else { 1 })
+        }
+    }
+}
+
+/// redb panics over some damage of its file; the store makes typed errors of it, which tell more than a backtrace.
+fn leave_out_caught_panics() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let is_of_redb = |path: &str| {
+            path.split(['/', '\\'])
+                .any(|part| part.starts_with("redb-"))
+        };
+        match panic.location().is_some_and(|at| is_of_redb(at.file())) {
+            true => eprintln!("loci: loci.redb is damaged"),
+            false => tell(panic),
+        }
+    }));
+}
