@@ -2,10 +2,12 @@
 //!
 //! `load FOLDER --server ADDRESS [--pid PID] [--clients N] [--seconds S] [--rate R] [--writes SHARE]` asks the questions of
 //! a prepared data folder (`queries.jsonl`, `queries.f32`) over N connections for S seconds, as fast as they are answered
-//! or R a second in all, and stores a document in place of each question by that share. `load FOLDER --db DIR …` asks them
-//! of the store itself from N threads. Prints one line of JSON: calls, errors, latencies in microseconds, and processor
-//! microseconds a call, of the process PID or of this one.
+//! or R a second in all, and stores a document in place of each question by that share. `--http HOST:PORT --key KEY` in the
+//! place of `--server` asks over HTTP; `--db DIR` asks the store itself from N threads. Prints one line of JSON: calls,
+//! errors, latencies in microseconds, and processor microseconds a call, of the process PID or of this one.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,12 +17,15 @@ use loci_client::call::Change;
 use loci_client::{Client, ClientOptions};
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{Database, NewChunk, NewDocument, SearchRequest, Strategy};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// What is asked, and how.
 struct Args {
     folder: PathBuf,
     server: Option<String>,
+    http: Option<String>,
+    key: String,
     db: Option<PathBuf>,
     pid: u32,
     clients: usize,
@@ -34,6 +39,8 @@ fn args() -> Args {
     let mut args = Args {
         folder: of.next().expect("a data folder").into(),
         server: None,
+        http: None,
+        key: String::new(),
         db: None,
         pid: process::id(),
         clients: 64,
@@ -45,6 +52,8 @@ fn args() -> Args {
         let value = of.next().unwrap_or_else(|| panic!("{name} needs a value"));
         match &name[..] {
             "--server" => args.server = Some(value),
+            "--http" => args.http = Some(value),
+            "--key" => args.key = value,
             "--db" => args.db = Some(value.into()),
             "--pid" => args.pid = value.parse().expect("--pid"),
             "--clients" => args.clients = value.parse().expect("--clients"),
@@ -104,6 +113,7 @@ fn document(number: u64) -> NewDocument {
 /// Whoever answers.
 enum Asked {
     Server(Client),
+    Http(Mutex<Http>),
     Store(std::sync::Arc<Database>),
 }
 
@@ -112,6 +122,11 @@ impl Asked {
         match self {
             Asked::Server(client) => client.search(request).map_err(|error| error.to_string()),
             Asked::Store(database) => database.search(request).map_err(|error| error.to_string()),
+            Asked::Http(http) => {
+                let body = json!({ "question": request.question, "vector": request.vector, "strategy": "hybrid" });
+                let told = http.lock().ask("/v1/search", &body)?;
+                return Ok(told["hits"].as_array().map_or(0, Vec::len));
+            }
         }
         .map(|answer| answer.hits.len())
     }
@@ -126,10 +141,74 @@ impl Asked {
                     .map(drop)
                     .map_err(|error| error.to_string())
             }
+            Asked::Http(http) => {
+                let NewDocument {
+                    record, original, ..
+                } = document;
+                let text = String::from_utf8(original).unwrap_or_default();
+                let document = json!({
+                    "record": { "collection": record.collection, "key": record.key },
+                    "chunks": [{ "record": { "text": text } }], "text": text,
+                });
+                let body = json!({ "changes": [{ "put_document": document }] });
+                http.lock().ask("/v1/write", &body).map(drop)
+            }
             Asked::Store(database) => {
                 let stored = database.write(move |tx| tx.put_document(document));
                 stored.map(drop).map_err(|error| error.to_string())
             }
+        }
+    }
+}
+
+/// A connection of HTTP that is kept.
+struct Http {
+    stream: BufReader<TcpStream>,
+    host: String,
+    key: String,
+}
+
+impl Http {
+    fn connect(host: &str, key: &str) -> Http {
+        let stream = TcpStream::connect(host).expect("a server");
+        stream.set_nodelay(true).expect("a stream");
+        Http {
+            stream: BufReader::new(stream),
+            host: host.to_owned(),
+            key: key.to_owned(),
+        }
+    }
+
+    fn ask(&mut self, path: &str, body: &Value) -> Result<Value, String> {
+        let body = body.to_string();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            self.host,
+            self.key,
+            body.len()
+        );
+        let failed = |error: std::io::Error| error.to_string();
+        let stream = self.stream.get_mut();
+        stream.write_all(request.as_bytes()).map_err(failed)?;
+        let (mut line, mut status, mut len) = (String::new(), String::new(), 0);
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line).map_err(failed)?;
+            match line.trim_end().split_once(':') {
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    len = value.trim().parse().map_err(|_| line.clone())?;
+                }
+                Some(_) => {}
+                None if status.is_empty() => status = line.trim_end().to_owned(),
+                None => break,
+            }
+        }
+        let mut told = vec![0; len];
+        self.stream.read_exact(&mut told).map_err(failed)?;
+        match status.contains(" 200 ") {
+            true => serde_json::from_slice(&told).map_err(|error| error.to_string()),
+            false => Err(format!("{status}: {}", String::from_utf8_lossy(&told))),
         }
     }
 }
@@ -158,9 +237,10 @@ fn main() {
     let before = cpu(args.pid);
     thread::scope(|scope| {
         let ask = || {
-            let asked = match (&store, &args.server) {
-                (Some(store), _) => Asked::Store(std::sync::Arc::clone(store)),
-                (None, Some(address)) => {
+            let asked = match (&store, &args.server, &args.http) {
+                (Some(store), _, _) => Asked::Store(std::sync::Arc::clone(store)),
+                (None, None, Some(host)) => Asked::Http(Mutex::new(Http::connect(host, &args.key))),
+                (None, Some(address), _) => {
                     let options = ClientOptions {
                         connections_max: 1,
                         ..ClientOptions::default()
@@ -168,7 +248,7 @@ fn main() {
                     let address = address.parse().expect("an address");
                     Asked::Server(Client::connect_with(address, options).expect("a server"))
                 }
-                (None, None) => panic!("give --server or --db"),
+                (None, None, None) => panic!("give --server, --http or --db"),
             };
             let (mut reads, mut writes) = (Vec::new(), Vec::new());
             loop {
