@@ -284,6 +284,8 @@ fn changes_of_one_request_are_made_together_or_not_at_all() {
     );
     assert_eq!(made.json()["outcomes"][1], json!({ "was": true }));
     assert!(api.get("/v1/concepts/fern").text().contains("moss"));
+    assert!(api.get("/v1/graph").text().contains("<graphml"));
+    assert!(api.get("/v1/graph?format=cypher").text().contains("fern"));
     let found = api.get("/v1/search?q=mosses&k=1").json();
     assert_eq!(found["hits"][0]["citation"]["chars"], json!([12, 25]));
     let unknown = api.post("/v1/write", &json!({ "changes": [{ "put_document": { "record": { "key": "k", "titel": "x" }, "text": "", "chunks": [] } }] }));

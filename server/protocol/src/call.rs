@@ -356,6 +356,12 @@ calls! {
     /// Figures of the learning items.
     0x0116 GetItemFigures {} -> Json<Value>, each Nothing, Read, true;
 
+    /// Concepts and relations as a file of other programs; gives `{"concepts","relations"}`.
+    0x0117 ExportGraph {
+        /// What the file is.
+        format: GraphFormat,
+    } -> Json<Value>, each Vec<u8>, Read, true;
+
     /// Changes, all or nothing, in one transaction.
     0x0201 Write {
         /// In their order.
@@ -490,6 +496,18 @@ calls! {
         id: String,
     } -> (), each Nothing, Admin, true;
 }
+
+/// What a graph is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GraphFormat {
+    /// GraphML.
+    Graphml,
+    /// A Cypher script.
+    Cypher,
+}
+
+wire_enum! { GraphFormat { 0 => Graphml, 1 => Cypher } }
 
 /// A file to be stored.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -37,6 +37,7 @@ impl Class {
             | Call::GetOriginal(_)
             | Call::GetAsset(_)
             | Call::GetText(_)
+            | Call::ExportGraph(_)
             | Call::GetUsage(_)
             | Call::Ingest(_)
             | Call::Finish(_)

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use loci_protocol::call::{self, AddKey};
+use loci_ingest::exchange::{ExchangeError, cypher, graphml};
+use loci_protocol::call::{self, AddKey, GraphFormat};
 use loci_protocol::fault::{Code, Fault};
 use locidb::graph::types::Method;
 use locidb::query::QueryError;
@@ -13,7 +14,7 @@ use locidb::{Error, Finding, Progress, SearchRequest};
 use serde_json::json;
 
 use super::request::check as check_request;
-use super::{Given, Item, Store, Task, fault_of, faults};
+use super::{Caller, Given, Item, Store, Task, fault_of, faults, whole_store};
 use crate::access::{AccessError, KeyLimits, NewKey};
 
 /// Recorded answers that are asked again at most.
@@ -158,10 +159,39 @@ pub(super) fn export(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
     let lines = database
         .export(&mut parts, &Quiet(&told))
         .map_err(|error| told.fault(error))?;
-    match parts.send() {
-        Ok(()) => Ok(Given::Number(lines)),
-        Err(_) => Err(Fault::new(Code::Cancelled, "the call was cancelled")),
-    }
+    parts.send().map_err(|_| cancelled())?;
+    Ok(Given::Number(lines))
+}
+
+/// Concepts and relations of the whole store, as a file of other programs.
+pub(super) fn export_graph(
+    caller: &Caller,
+    format: GraphFormat,
+    task: Task<'_>,
+) -> Result<Given, Fault> {
+    whole_store(caller)?;
+    let view = caller.store.database()?.view();
+    let mut parts = Parts {
+        task,
+        part: Vec::with_capacity(PART_LEN),
+    };
+    let written = match format {
+        GraphFormat::Graphml => graphml(&view, &mut parts),
+        GraphFormat::Cypher => cypher(&view, &mut parts),
+    };
+    let (concepts, relations) = match written {
+        Ok(written) => written,
+        Err(ExchangeError::Database(error)) => return Err(fault_of(error)),
+        Err(ExchangeError::Store(error)) => return Err(fault_of(error.into())),
+        // Nothing else than this call's own stream is written to.
+        Err(_) => return Err(cancelled()),
+    };
+    parts.send().map_err(|_| cancelled())?;
+    Given::json(&json!({ "concepts": concepts, "relations": relations }))
+}
+
+fn cancelled() -> Fault {
+    Fault::new(Code::Cancelled, "the call was cancelled")
 }
 
 /// Asks whether to go on, and tells nothing: an export's replies are parts of it.

@@ -218,6 +218,7 @@ pub(crate) fn answer(caller: &Caller, call: Call, task: Task<'_>) -> Result<Give
         Call::ListRecords(call) => reading::records(caller, call.response, call.limit),
         Call::ListItems(call) => reading::items(caller, &call),
         Call::GetItemFigures(_) => reading::item_figures(caller),
+        Call::ExportGraph(call) => care::export_graph(caller, call.format, task),
         Call::Write(call) => writing::write(caller, call.changes),
         Call::Begin(_) | Call::Step(_) | Call::Commit(_) | Call::Rollback(_) => Err(Fault::new(
             Code::Invalid,

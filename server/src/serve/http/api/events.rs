@@ -79,7 +79,7 @@ pub(super) fn events(under_way: UnderWay) -> Response {
 pub(super) async fn file(mut under_way: UnderWay, kind: &str, name: &str) -> Answered<Response> {
     // What is wrong is told before the head is.
     let Some(first) = under_way.item().await else {
-        let (Given::Nothing | Given::Number(_)) = under_way.last().await? else {
+        let (Given::Nothing | Given::Number(_) | Given::Json(_)) = under_way.last().await? else {
             let why = "the call gave something else than a file";
             return Err(Fault::new(Code::Internal, why).into());
         };

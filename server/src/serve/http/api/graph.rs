@@ -1,13 +1,15 @@
 //! Concepts and how they hang together, citations, communities.
 
+use axum::response::Response;
 use loci_protocol::call::{
-    Change, GetCitations, GetConcept, GetPath, ListCommunities, ListConcepts, ListTypes, ListWorks,
-    Write,
+    Change, ExportGraph, GetCitations, GetConcept, GetPath, GraphFormat, ListCommunities,
+    ListConcepts, ListTypes, ListWorks, Write,
 };
 use locidb::storage::DocumentKey;
 use serde::Deserialize;
 
 use super::Answered;
+use super::events::file;
 use super::given::{Named, Params, Sent, key};
 use crate::serve::http::Problem;
 use crate::serve::http::access::Asked;
@@ -104,6 +106,27 @@ pub(super) async fn communities(asked: Asked, Params(of): Params<Communities>) -
 
 pub(super) async fn types(asked: Asked) -> Answered<Given> {
     Ok(asked.call(ListTypes {}).await?)
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Export {
+    #[serde(default = "graphml")]
+    format: GraphFormat,
+}
+
+fn graphml() -> GraphFormat {
+    GraphFormat::Graphml
+}
+
+pub(super) async fn export(asked: Asked, Params(of): Params<Export>) -> Answered<Response> {
+    let (kind, extension) = match of.format {
+        GraphFormat::Graphml => ("application/graphml+xml", "graphml"),
+        GraphFormat::Cypher => ("text/plain; charset=utf-8", "cypher"),
+    };
+    let name = format!("{}.{extension}", asked.caller.store.name());
+    let format = of.format;
+    file(asked.begin(ExportGraph { format })?, kind, &name).await
 }
 
 /// A change of what concepts are, which can be undone.

@@ -73,6 +73,7 @@ pub(super) fn router() -> Router<Http> {
             "/v1/documents/{document}/assets/{name}",
             get(documents::asset),
         )
+        .route("/v1/graph", get(graph::export))
         .route("/v1/concept-edits", post(graph::edit))
         .route("/v1/concept-edits/{edit}", delete(graph::undo))
         .route("/v1/records/{record}/feedback", post(records::feedback))
