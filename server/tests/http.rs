@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::db_path;
 use common::http::{Api, Response, raw, request};
@@ -397,7 +397,14 @@ fn a_key_opens_what_its_role_and_user_allow_and_nothing_else() {
         problem(&read.put("/v1/documents/x.txt", b"x")),
         (403, "forbidden".into())
     );
-    assert_eq!(problem(&read.get("/v1/search?q=herons&record=true")).0, 403);
+    assert_eq!(
+        problem(&read.post(
+            "/v1/search",
+            &json!({ "question": "herons", "record": true })
+        ))
+        .0,
+        403
+    );
     assert_eq!(problem(&read.get("/v1/keys")).0, 403);
     assert_eq!(problem(&read.get("/v1/export")).0, 403);
 
@@ -534,21 +541,98 @@ fn bodies_beyond_their_bound_are_refused_before_they_are_kept() {
     assert_eq!(problem(&deep).0, 400);
 }
 
+/// How many calls ended so, as the server's figures tell.
+fn ended(served: &Served, call: &str, code: &str) -> u64 {
+    let figures = served.api().get("/metrics").text();
+    let line = format!("loci_calls_total{{call=\"{call}\",code=\"{code}\"}} ");
+    let found = figures.lines().find_map(|of| of.strip_prefix(&line));
+    found.map_or(0, |count| count.parse().unwrap())
+}
+
 #[test]
 fn a_request_that_nobody_waits_for_is_cancelled_and_a_deadline_holds() {
     let (_folder, served) = served();
     let api = served.api();
-    let late = api.request("POST", "/v1/refit", &["Loci-Timeout-Ms: 1"], b"");
-    assert!([204, 504].contains(&late.status), "{}", late.status);
+    // A file that takes longer than anybody waits for it here.
+    let text = "Herons of the northern rivers wait. ".repeat(100_000);
+    let late = ["Loci-Timeout-Ms: 20", "Content-Type: text/plain"];
+    let late = api.request("PUT", "/v1/documents/late.txt", &late, text.as_bytes());
+    assert_eq!(problem(&late), (504, "deadline".into()));
     let mut stream = TcpStream::connect(served.http).unwrap();
     let head = format!(
-        "POST /v1/analyse HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: 0\r\n\r\n",
-        api.key
+        "PUT /v1/documents/left.txt HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n",
+        api.key,
+        text.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(text.as_bytes()).unwrap();
+    // The call has begun by then.
+    std::thread::sleep(Duration::from_millis(500));
     drop(stream);
-    // The server goes on for the others.
-    assert_eq!(api.get("/v1/stats").status, 200);
+    let until = Instant::now() + Duration::from_secs(30);
+    while ended(&served, "Ingest", "cancelled") == 0 {
+        assert!(Instant::now() < until, "the call was not cancelled");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(api.get("/v1/stats").json()["documents"], 1);
+}
+
+#[test]
+fn a_connection_for_which_there_is_no_room_is_told_so_and_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let env = [("LOCI_LIMITS__CONNECTIONS_MAX", "1")];
+    let served = Served::start_with(
+        &["--db", &db_path(folder.path()), "--listen", "127.0.0.1:0"],
+        &env,
+    );
+    let get = format!(
+        "GET /v1/stats HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n",
+        served.keys[0].1
+    );
+    let mut first = TcpStream::connect(served.http).unwrap();
+    first.write_all(get.as_bytes()).unwrap();
+    let mut some = [0; 12];
+    first.read_exact(&mut some).unwrap();
+    assert_eq!(&some, b"HTTP/1.1 200");
+    // Its answer is read to the end of the connection.
+    let refused = raw(served.http, get.as_bytes());
+    assert_eq!(problem(&refused), (503, "overloaded".into()));
+    assert_eq!(refused.header("connection"), Some("close"));
+    drop(first);
+    let until = Instant::now() + Duration::from_secs(10);
+    while served.api().get("/v1/stats").status != 200 {
+        assert!(Instant::now() < until, "the place was not given back");
+    }
+}
+
+#[test]
+fn a_field_of_a_form_is_short() {
+    let (_folder, served) = served();
+    let long = "x".repeat(4_096);
+    let form = format!(
+        "--B\r\nContent-Disposition: form-data; name=\"collection\"\r\n\r\n{long}\r\n\
+         --B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\na\r\n--B--\r\n"
+    );
+    let kind = "Content-Type: multipart/form-data; boundary=B";
+    let refused = served
+        .api()
+        .request("POST", "/v1/documents", &[kind], form.as_bytes());
+    assert_eq!(problem(&refused).0, 400);
+    assert_eq!(served.api().get("/v1/stats").json()["documents"], 1);
+}
+
+#[test]
+fn without_keys_pages_of_other_sites_ask_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let served = Served::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
+    let ask = |path: &str, headers: &[&str]| request(served.http, "GET", path, headers, b"").status;
+    assert_eq!(ask("/v1/stats", &[]), 200);
+    assert_eq!(ask("/v1/stats", &["Sec-Fetch-Site: cross-site"]), 403);
+    assert_eq!(ask("/v1/stats", &["Origin: https://evil.example"]), 403);
+    assert_eq!(ask("/metrics", &["Sec-Fetch-Site: cross-site"]), 403);
+    let head = "GET /v1/stats HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+    assert_eq!(raw(served.http, head.as_bytes()).status, 403);
 }
 
 #[test]

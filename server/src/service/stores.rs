@@ -268,8 +268,8 @@ impl Stores {
             let _ = Keys::default().check(&key);
             return None;
         };
-        let keys = of.keys();
-        let record = keys.check(&key)?;
+        let keys = of.keys.load();
+        let record = keys.1.check(&key)?;
         Some(of.caller(record))
     }
 

@@ -1,7 +1,7 @@
 //! Who makes a request: the key that it shows.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::{Extension, FromRequestParts};
 use axum::http::header::{self, AUTHORIZATION, CONTENT_LENGTH};
@@ -29,8 +29,8 @@ pub(crate) struct Asked {
     pub(crate) http: Http,
     /// Who makes it.
     pub(crate) caller: Caller,
-    /// How long it may take, where it says so.
-    wait: Option<Duration>,
+    /// When nobody waits for it any more, where it says so.
+    deadline: Option<Instant>,
 }
 
 impl Asked {
@@ -39,7 +39,7 @@ impl Asked {
         Asked {
             http,
             caller,
-            wait: None,
+            deadline: None,
         }
     }
 
@@ -51,12 +51,31 @@ impl Asked {
         service::check_role(&self.caller, role)
     }
 
+    /// Counts another call of the same request.
+    ///
+    /// # Errors
+    /// [`Code::TooMany`].
+    pub(crate) fn count(&self) -> Result<(), Fault> {
+        service::admit(&self.caller, None, 0)
+    }
+
+    /// Bytes that the key lets a body have, and no more than `most`.
+    pub(crate) fn body_len_max(&self, most: usize) -> usize {
+        match self.caller.call_bytes_max {
+            Some(of_key) => most.min(of_key as usize),
+            None => most,
+        }
+    }
+
     /// Has a call carried out.
     ///
     /// # Errors
     /// Those of [`Http::begin`].
     pub(crate) fn begin(&self, call: impl Into<Call>) -> Result<UnderWay, Fault> {
-        self.http.begin(&self.caller, call.into(), self.wait)
+        let wait = self
+            .deadline
+            .map(|at| at.saturating_duration_since(Instant::now()));
+        self.http.begin(&self.caller, call.into(), wait)
     }
 
     /// What a call gives in the end.
@@ -72,12 +91,13 @@ impl FromRequestParts<Http> for Asked {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, http: &Http) -> Result<Asked, Problem> {
+        let deadline = wait(parts)?.and_then(|wait| Instant::now().checked_add(wait));
         let key = bearer(parts)?.to_owned();
         let caller = http.caller(parts, &key).await?;
         Ok(Asked {
             http: http.clone(),
             caller,
-            wait: wait(parts)?,
+            deadline,
         })
     }
 }
@@ -153,7 +173,7 @@ impl Http {
 
 /// Refuses what a page of another site may have asked a browser on this machine to send, where no keys are asked for.
 /// `allowed`: origins that may call all the same.
-fn check_local(parts: &Parts, allowed: &[String]) -> Result<(), Fault> {
+pub(super) fn check_local(parts: &Parts, allowed: &[String]) -> Result<(), Fault> {
     let host = parts.headers.get(header::HOST);
     let host = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
     let origin = parts.headers.get(header::ORIGIN);
@@ -164,6 +184,13 @@ fn check_local(parts: &Parts, allowed: &[String]) -> Result<(), Fault> {
         let host = origin.as_ref().and_then(Uri::host);
         host.is_some_and(is_loopback)
     };
+    let site = parts.headers.get("sec-fetch-site");
+    let is_foreign = site.is_some_and(|site| site == "cross-site" || site == "same-site");
+    let is_told = parts.headers.get(header::ORIGIN).is_some();
+    if is_foreign && !is_told {
+        let why = "no keys are asked for here: pages of other sites may not ask";
+        return Err(Fault::new(Code::Forbidden, why));
+    }
     if host.is_some_and(|host| is_loopback(host.host())) && origin.as_ref().is_none_or(is_origin) {
         return Ok(());
     }

@@ -139,10 +139,10 @@ impl IntoResponse for Given {
 impl Given {
     /// The JSON of it.
     pub(crate) fn told(self) -> String {
-        let json = match &self {
-            Given::Json(json) => return json.clone(),
-            Given::Answer(answer) => serde_json::to_string(answer),
-            Given::Prompt(prompt) => serde_json::to_string(prompt),
+        let json = match self {
+            Given::Json(json) => return json,
+            Given::Answer(answer) => serde_json::to_string(&answer),
+            Given::Prompt(prompt) => serde_json::to_string(&prompt),
             Given::Number(number) => serde_json::to_string(&json!({ "count": number })),
             Given::Nothing | Given::Outcome(_) | Given::Outcomes(_) => Ok("{}".into()),
         };

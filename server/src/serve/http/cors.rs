@@ -40,6 +40,8 @@ pub(super) fn layer(origins: &[String]) -> Option<CorsLayer> {
                 IF_NONE_MATCH,
                 HeaderName::from_static("loci-store"),
                 HeaderName::from_static("loci-timeout-ms"),
+                HeaderName::from_static("mcp-protocol-version"),
+                HeaderName::from_static("traceparent"),
             ])
             .expose_headers([ETAG, LINK, RETRY_AFTER])
             .max_age(MAX_AGE),

@@ -17,7 +17,7 @@ use loci_protocol::fault::{Code, Fault};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::access::bearer;
+use super::access::{bearer, check_local};
 use super::{Connection, Http, Problem};
 use crate::service::{self, noted};
 
@@ -44,6 +44,7 @@ pub(super) async fn figures(
 async fn allow(http: &Http, connection: &Connection, parts: &mut Parts) -> Result<(), Problem> {
     let (shared, token) = (&http.shared, &http.options.metrics_token);
     if shared.stores.is_without_keys() {
+        check_local(parts, &http.options.cors_origins)?;
         return Ok(connection.admit(shared)?);
     }
     let shown = bearer(parts)?.to_owned();

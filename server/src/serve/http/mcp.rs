@@ -42,7 +42,10 @@ pub(super) fn router() -> Router<Http> {
 async fn message(service: Service, asked: Asked, request: Request) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     // Its room is taken until the message is answered.
-    let mut read = asked.http.read(body, MESSAGE_LEN_MAX).await?;
+    let mut read = asked
+        .http
+        .read(body, asked.body_len_max(MESSAGE_LEN_MAX))
+        .await?;
     let door = Door::new(move |call| asked.begin(call));
     parts.extensions.insert(door);
     let bytes = Bytes::from(std::mem::take(&mut read.bytes));

@@ -17,23 +17,26 @@ mod mcp;
 mod pages;
 mod problem;
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Extension, State};
-use axum::http::StatusCode;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use loci_protocol::fault::{Code, Fault};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_io_timeout::TimeoutStream;
+use tower::ServiceExt;
 use tower_http::compression::CompressionLayer;
 
 use super::Shared;
@@ -78,6 +81,8 @@ pub(crate) struct Connection {
     /// Whether nobody on the way can read it.
     is_secure: bool,
     state: Mutex<ConnectionState>,
+    /// There is no room for it: it ends with the answer that says so.
+    is_refused: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -101,6 +106,7 @@ impl Connection {
         match state.served {
             Some(_) => Ok(()),
             None => {
+                self.is_refused.store(true, Ordering::Relaxed);
                 let why = "the server has too many connections: come again";
                 Err(Fault::new(Code::Overloaded, why).after(1_000))
             }
@@ -126,10 +132,23 @@ pub(super) async fn serve<S>(
             pending: Some(place),
             ..ConnectionState::default()
         }),
+        is_refused: AtomicBool::new(false),
     });
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(WRITE_WAIT));
-    let service = TowerToHyperService::new(routes.layer(Extension(Arc::clone(&connection))));
+    let of = Arc::clone(&connection);
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&of));
+        let (routes, of) = (routes.clone(), Arc::clone(&of));
+        async move {
+            let mut response = routes.oneshot(request).await?;
+            if of.is_refused.load(Ordering::Relaxed) {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+            }
+            Ok::<_, Infallible>(response)
+        }
+    });
     let mut served = std::pin::pin!(
         hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())

@@ -5,6 +5,9 @@ use axum::response::{IntoResponse, Response};
 use loci_protocol::fault::{Code, Fault};
 use serde_json::{Value, json};
 
+/// When to come again to a server that is busy and does not say.
+const AGAIN_MS: u32 = 1_000;
+
 /// A request that was not carried out.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -119,11 +122,12 @@ fn status(code: Code) -> StatusCode {
 
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Problem {
+        let is_busy = status(fault.code) == StatusCode::SERVICE_UNAVAILABLE;
         Problem {
             status: status(fault.code),
             code: fault.code.name(),
             detail: fault.message,
-            after_ms: fault.retry_after_ms,
+            after_ms: fault.retry_after_ms.or(is_busy.then_some(AGAIN_MS)),
         }
     }
 }

@@ -62,7 +62,10 @@ pub(super) async fn link(
     let files = files.into_iter().map(checked);
     let files = files.collect::<Result<Vec<_>, Problem>>()?;
     let mut told = Vec::new();
-    for (of, link) in files {
+    for (number, (of, link)) in files.into_iter().enumerate() {
+        if number > 0 {
+            asked.count()?;
+        }
         let file_id = of.to_string();
         let mut outcome = match take(&asked, &collection, of, link).await {
             Ok(outcome) => outcome,

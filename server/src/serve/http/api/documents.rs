@@ -10,6 +10,7 @@ use loci_protocol::call::{
 };
 use loci_protocol::fault::{Code, Fault};
 use locidb::storage::{ChunkKey, DocumentKey};
+use multer::{Constraints, SizeLimit};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -25,6 +26,9 @@ use crate::service::Given;
 
 /// Files of one request at most.
 const FILES_MAX: usize = 1_000;
+/// Fields of a form that are no files, and bytes of one at most.
+const FIELDS: [&str; 5] = ["collection", "user", "kind", "chunking", "force"];
+const FIELD_LEN_MAX: u64 = 1_024;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -160,12 +164,7 @@ impl Taken {
             "chunking" => self.chunking = Some(value),
             "force" if value == "true" || value == "false" => self.force = value == "true",
             "force" => return Err(Problem::invalid("force: give true or false")),
-            other => {
-                let why = format!(
-                    "the form has no field {other:?}: give file, collection, user, kind, chunking, force"
-                );
-                return Err(Problem::invalid(why));
-            }
+            _ => {}
         }
         Ok(())
     }
@@ -173,11 +172,7 @@ impl Taken {
 
 /// Bytes of a file that this caller may send.
 fn file_len_max(asked: &Asked) -> usize {
-    let most = asked.http.file_len_max();
-    match asked.caller.call_bytes_max {
-        Some(of_key) => most.min(of_key as usize),
-        None => most,
-    }
+    asked.body_len_max(asked.http.file_len_max())
 }
 
 pub(super) async fn put(
@@ -201,32 +196,49 @@ pub(super) async fn put(
         user: of.user,
         ..taken.file(name, read.bytes)
     };
-    let under_way = asked.begin(Ingest {
-        file: Box::new(file),
-    })?;
-    match wants_events(&sent.headers) {
-        true => Ok(events(under_way)),
+    store(asked, file, &sent.headers).await
+}
+
+/// Takes one file in, and tells of it as its request wants to hear.
+async fn store(asked: Asked, file: File, headers: &HeaderMap) -> Answered<Response> {
+    let file = Box::new(file);
+    let under_way = asked.begin(Ingest { file })?;
+    match wants_events(headers) {
+        true => Ok(events(under_way, readable)),
         false => stored(under_way.last().await?.value()?),
+    }
+}
+
+/// Refuses what tells of a file that cannot be read.
+fn readable(given: Given) -> Answered<Given> {
+    let told = given.told();
+    let outcome: Value = Given::Json(told.clone()).value()?;
+    check_readable(&outcome)?;
+    Ok(Given::Json(told))
+}
+
+fn check_readable(outcome: &Value) -> Answered<()> {
+    match outcome["status"].as_str() {
+        Some("failed") => {
+            let why = outcome["error"].as_str();
+            Err(Problem::unreadable(
+                why.unwrap_or("the file cannot be read"),
+            ))
+        }
+        _ => Ok(()),
     }
 }
 
 /// What became of one file.
 fn stored(outcome: Value) -> Answered<Response> {
-    match outcome["status"].as_str() {
-        Some("failed") => {
-            let why = outcome["error"]
-                .as_str()
-                .unwrap_or("the file cannot be read");
-            Err(Problem::unreadable(why))
-        }
-        Some("added") => {
-            let document = outcome["document"].as_str().unwrap_or_default();
-            let place = format!("/v1/documents/{}", encoded(document));
-            let place = [(LOCATION, place)];
-            Ok((StatusCode::CREATED, place, answer::json(&outcome)).into_response())
-        }
-        _ => Ok(answer::json(&outcome)),
+    check_readable(&outcome)?;
+    if outcome["status"] != "added" {
+        return Ok(answer::json(&outcome));
     }
+    let document = outcome["document"].as_str().unwrap_or_default();
+    let place = format!("/v1/documents/{}", encoded(document));
+    let place = [(LOCATION, place)];
+    Ok((StatusCode::CREATED, place, answer::json(&outcome)).into_response())
 }
 
 /// Whether what is there is as `If-Match` and `If-None-Match` ask. It is looked at before the work begins.
@@ -282,12 +294,7 @@ pub(super) async fn post(
     let read = read(sent.body).await?;
     let name = taken.name.clone();
     let name = name.unwrap_or_else(|| mark(&read.bytes).trim_matches('"').to_owned());
-    let file = Box::new(taken.file(name, read.bytes));
-    let under_way = asked.begin(Ingest { file })?;
-    match wants_events(&sent.headers) {
-        true => Ok(events(under_way)),
-        false => stored(under_way.last().await?.value()?),
-    }
+    store(asked, taken.file(name, read.bytes), &sent.headers).await
 }
 
 /// The files of a form. Fields count for all of them.
@@ -296,7 +303,12 @@ async fn form(kind: &str, bytes: Vec<u8>, taken: Taken) -> Result<Vec<File>, Pro
     let wrong = |error: multer::Error| Problem::invalid(format!("the form: {error}"));
     let boundary = multer::parse_boundary(kind).map_err(wrong)?;
     let whole = tokio_stream::once(Ok::<_, std::convert::Infallible>(Bytes::from(bytes)));
-    let mut form = multer::Multipart::new(whole, boundary);
+    // What is no file counts for each file, and is short.
+    let limits = FIELDS.iter().fold(SizeLimit::new(), |limits, name| {
+        limits.for_field(*name, FIELD_LEN_MAX)
+    });
+    let constraints = Constraints::new().size_limit(limits);
+    let mut form = multer::Multipart::with_constraints(whole, boundary, constraints);
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     while let Some(field) = form.next_field().await.map_err(wrong)? {
         let name = field.name().unwrap_or_default().to_owned();
@@ -308,7 +320,14 @@ async fn form(kind: &str, bytes: Vec<u8>, taken: Taken) -> Result<Vec<File>, Pro
                 let why = format!("a form has {FILES_MAX} files at most");
                 return Err(Fault::new(Code::TooLarge, why).into());
             }
-            None => taken.set(&name, field.text().await.map_err(wrong)?)?,
+            None if FIELDS.contains(&&name[..]) => {
+                taken.set(&name, field.text().await.map_err(wrong)?)?;
+            }
+            None => {
+                let fields = FIELDS.join(", ");
+                let why = format!("the form has no field {name:?}: give file, {fields}");
+                return Err(Problem::invalid(why));
+            }
         }
     }
     if files.is_empty() {
@@ -323,7 +342,10 @@ async fn form(kind: &str, bytes: Vec<u8>, taken: Taken) -> Result<Vec<File>, Pro
 /// Takes files in, one after the other; tells what became of each.
 async fn many(asked: Asked, files: Vec<File>) -> Answered<Response> {
     let mut outcomes = Vec::new();
-    for file in files {
+    for (number, file) in files.into_iter().enumerate() {
+        if number > 0 {
+            asked.count()?;
+        }
         let file = Box::new(file);
         outcomes.push(asked.call(Ingest { file }).await?.value()?);
     }

@@ -40,13 +40,13 @@ pub(super) async fn long(
 ) -> Answered<Response> {
     let under_way = asked.begin(call)?;
     match wants_events(headers) {
-        true => Ok(events(under_way)),
+        true => Ok(events(under_way, Ok)),
         false => Ok(under_way.last().await?.into_response()),
     }
 }
 
-/// What a call tells, as events.
-pub(super) fn events(under_way: UnderWay) -> Response {
+/// What a call tells, as events. `last`: what is to be told of what it gives in the end.
+pub(super) fn events(under_way: UnderWay, last: fn(Given) -> Answered<Given>) -> Response {
     let (send, events) = mpsc::channel::<Result<Event, Infallible>>(WAITING_MAX);
     tokio::spawn(async move {
         let mut under_way = under_way;
@@ -61,11 +61,11 @@ pub(super) fn events(under_way: UnderWay) -> Response {
                 return;
             }
         }
-        let last = match under_way.last().await {
+        let last = match under_way.last().await.map_err(Problem::from).and_then(last) {
             Ok(given) => Event::default().event("done").data(given.told()),
-            Err(fault) => Event::default()
+            Err(problem) => Event::default()
                 .event("fault")
-                .data(Problem::from(fault).told().to_string()),
+                .data(problem.told().to_string()),
         };
         let _ = send.send(Ok(last)).await;
     });

@@ -22,7 +22,9 @@ use crate::serve::http::{Http, Problem};
 use crate::service::fault_of;
 
 /// How much more room a body takes once it is parsed.
-const PARSED_FACTOR: usize = 16;
+const PARSED_FACTOR: usize = 32;
+/// Bytes of a body that is parsed at once, at most.
+const PARSED_HERE_LEN: usize = 64 << 10;
 /// Bytes of a hash that tell a state.
 const MARK_LEN: usize = 16;
 /// Bytes of an answer that gets a mark, at most.
@@ -99,15 +101,19 @@ impl Sent {
         if !kind.eq_ignore_ascii_case("application/json") {
             return Err(Problem::of(StatusCode::UNSUPPORTED_MEDIA_TYPE));
         }
-        let most = match asked.caller.call_bytes_max {
-            Some(most) => JSON_LEN_MAX.min(most as usize),
-            None => JSON_LEN_MAX,
-        };
+        let most = asked.body_len_max(JSON_LEN_MAX);
         let mut read = asked.http.read(self.body, most).await?;
         // Values of small parts take many times the bytes that they are written in.
         asked.http.more_room(&mut read, PARSED_FACTOR)?;
-        serde_json::from_slice(&read.bytes)
-            .map_err(|error| Problem::invalid(format!("the body: {error}")))
+        let parse = |bytes: &[u8]| {
+            let parsed = serde_json::from_slice(bytes);
+            parsed.map_err(|error| Problem::invalid(format!("the body: {error}")))
+        };
+        if read.bytes.len() <= PARSED_HERE_LEN {
+            return parse(&read.bytes);
+        }
+        // Long ones do not hold up those that the same thread serves.
+        tokio::task::block_in_place(|| parse(&read.bytes))
     }
 }
 

@@ -32,8 +32,6 @@ pub(super) struct Question {
     highlights: bool,
     #[serde(default)]
     explain: bool,
-    #[serde(default)]
-    record: bool,
 }
 
 impl Question {
@@ -101,11 +99,14 @@ fn check_question(request: &SearchRequest) -> Result<(), Problem> {
 }
 
 pub(super) async fn get(asked: Asked, Params(question): Params<Question>) -> Answered<Given> {
-    let record = question.record;
     let request = question.request()?;
     check_question(&request)?;
-    let request = Box::new(request);
-    Ok(asked.call(Search { request, record }).await?)
+    // Nothing is changed by looking.
+    let call = Search {
+        request: Box::new(request),
+        record: false,
+    };
+    Ok(asked.call(call).await?)
 }
 
 pub(super) async fn search(asked: Asked, sent: Sent) -> Answered<Given> {

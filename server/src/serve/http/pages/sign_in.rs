@@ -142,6 +142,7 @@ mod tests {
                 peer: [127, 0, 0, 1].into(),
                 is_secure,
                 state: Mutex::new(ConnectionState::default()),
+                is_refused: Default::default(),
             };
             let mut request = Request::new(Body::empty());
             request.extensions_mut().insert(Arc::new(connection));
