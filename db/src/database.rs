@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use loci_models::{Embedder, Generator, Tokenizer};
 use loci_query::{Answer, SearchRequest, Searcher, Strategy};
 use loci_storage::snapshot::Damaged;
-use loci_storage::staging::Edit;
+use loci_storage::staging::{Edit, Staging};
 use loci_storage::{Disk, Durability, Store, StoreOptions};
 
 use crate::error::Error;
@@ -219,6 +219,22 @@ impl Database {
                 Ok(WriteTransaction::run(staging, work)?)
             })
             .map_err(Error::unwrap);
+        self.maintenance.wake();
+        result
+    }
+
+    /// As [`Database::write`], in a commit of its own: for work that waits for something while it runs. Who writes
+    /// meanwhile waits for its end, but shares neither its commit nor its fate.
+    ///
+    /// # Errors
+    /// As [`Database::write`].
+    pub fn write_alone<R, F>(&self, work: F) -> Result<R, Error>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut WriteTransaction<'_, '_>) -> Result<R, Error> + Send + 'static,
+    {
+        let run = move |staging: &mut Staging<'_>| Ok(WriteTransaction::run(staging, work)?);
+        let result = self.inner.store.edit(run).map_err(Error::unwrap);
         self.maintenance.wake();
         result
     }

@@ -58,7 +58,7 @@ pub(crate) enum Job {
         work: Work,
         /// When it is acknowledged.
         durability: Durability,
-        /// Whether it must not share a commit: it changes what the manifest lists.
+        /// Whether it must not share a commit: it changes what the manifest lists, or may take long.
         alone: bool,
         /// Answered with the generation of the commit once it is visible, and as durable as asked.
         done: Sender<Result<u64, StoreError>>,
@@ -203,6 +203,13 @@ impl Committer<'_> {
     }
 
     fn write(&mut self, first: Job) {
+        if matches!(first, Job::Write { alone: true, .. }) && self.undurable_since.is_some() {
+            // It may take long, and what was acknowledged is to be durable soon.
+            self.flush();
+            if self.broken.is_some() {
+                return self.job(first);
+            }
+        }
         let mut written = Vec::new();
         match self.try_group(Some(first), &mut written) {
             Ok(generation) => written.iter().for_each(|done| answer(done, Ok(generation))),

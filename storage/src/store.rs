@@ -338,7 +338,8 @@ impl<V: Views> Store<V> {
         }
     }
 
-    /// As [`Store::write`], in a commit of its own: for work that edits what the manifest lists.
+    /// As [`Store::write`], in a commit of its own: for work that edits what the manifest lists, and for work that may
+    /// take long. Who writes meanwhile waits for its end, but shares neither its commit nor its fate.
     pub fn edit<R, F>(&self, work: F) -> Result<R, StoreError>
     where
         R: Send + 'static,

@@ -14,8 +14,8 @@ use loci_storage::segment::PartBuilder;
 use loci_storage::snapshot::{OpenSegment, Place};
 use loci_storage::staging::{DocumentRows, Edit};
 use loci_storage::{
-    ChunkKey, DocumentId, DocumentKey, ResponseId, Rows, Snapshot, SpaceId, Store, StoreError,
-    StoreOptions, Table, Views,
+    ChunkKey, DocumentId, DocumentKey, Durability, ResponseId, Rows, Snapshot, SpaceId, Store,
+    StoreError, StoreOptions, Table, Views,
 };
 
 /// Views without indexes.
@@ -240,6 +240,65 @@ fn a_failing_writer_fails_alone() {
     let view = store.view();
     check(&view);
     assert_eq!(view.manifest().document_count, 4);
+}
+
+#[test]
+fn a_writer_that_is_alone_keeps_nobody_else_from_being_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(folder.path()).unwrap());
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (go, goes_on) = std::sync::mpsc::channel::<()>();
+    let (stored, is_stored) = std::sync::mpsc::channel::<()>();
+    let wait = std::time::Duration::from_secs(10);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            store.write(move |_| {
+                begun.send(()).unwrap();
+                goes_on.recv_timeout(wait).unwrap();
+                Ok(())
+            })
+        });
+        has_begun.recv().unwrap();
+        let before = scope.spawn(|| {
+            put(&store, "before.md", &["text"]);
+            stored.send(()).unwrap();
+        });
+        // Each stands in the queue before the next one comes.
+        std::thread::sleep(wait / 100);
+        let alone = scope.spawn(|| {
+            store.edit(move |_| {
+                let is_stored = is_stored.recv_timeout(wait);
+                is_stored.map_err(|_| StoreError::Invalid("nobody was stored".into()))
+            })
+        });
+        std::thread::sleep(wait / 100);
+        go.send(()).unwrap();
+        before.join().unwrap();
+        alone.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn what_was_acknowledged_is_durable_while_a_writer_is_alone_for_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let rows = document("soon.md", &["text"]);
+    store
+        .write_with(Durability::Eventual, |staging| staging.put_document(rows))
+        .unwrap();
+    let from = folder.path().to_path_buf();
+    let copy = tempfile::tempdir().unwrap();
+    let to = copy.path().to_path_buf();
+    store
+        .edit(move |_| {
+            // What a power cut would leave now.
+            fs::copy(from.join("loci.redb"), to.join("loci.redb")).unwrap();
+            Ok(())
+        })
+        .unwrap();
+    assert!(copy.path().join("loci.redb").exists());
+    let left = open(copy.path()).unwrap();
+    assert_eq!(left.view().manifest().document_count, 1);
 }
 
 #[test]
