@@ -10,9 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::served::Served;
+use common::wire::Wire;
 use common::{db_path, json};
 use loci_client::call::{
-    Change, GetCitations, GetDocument, GetOriginal, GetText, ListDocuments, Role,
+    Begin, Change, GetCitations, GetDocument, GetOriginal, GetText, ListDocuments, Role,
 };
 use loci_client::{Address, Client, ClientError, ClientOptions, Code};
 use locidb::storage::DocumentKey;
@@ -119,6 +120,81 @@ fn what_a_writer_does_is_there_whole_or_not_at_all() {
         .write(|tx| tx.put_document(document("", "large", &large)))
         .unwrap();
     assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
+}
+
+#[test]
+fn a_transaction_holds_up_nobody_who_wrote_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let (first, other, last) = (served.admin(), served.admin(), served.admin());
+    // Each stands in the queue before the next one comes.
+    let (queued, slow) = (Duration::from_millis(200), Duration::from_secs(3));
+    thread::scope(|scope| {
+        let asked = Instant::now();
+        scope.spawn(|| {
+            first.write(|tx| {
+                tx.put_document(document("", "a", "heron"))?;
+                thread::sleep(3 * queued);
+                Ok(())
+            })
+        });
+        thread::sleep(queued);
+        let written = scope.spawn(move || {
+            other
+                .apply(vec![put(document("", "b", "heron"))])
+                .map(|_| asked.elapsed())
+        });
+        thread::sleep(queued);
+        let open = scope.spawn(|| {
+            last.write(|tx| {
+                thread::sleep(slow);
+                tx.put_document(document("", "c", "heron"))
+            })
+        });
+        let waited = written.join().unwrap().unwrap();
+        assert!(waited < slow, "{waited:?}");
+        open.join().unwrap().unwrap();
+    });
+    assert_eq!(first.search(&by_words("heron")).unwrap().hits.len(), 3);
+}
+
+#[test]
+fn a_transaction_that_is_not_wanted_any_more_before_it_is_open_gives_its_place_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let two = ["--limit", "transactions_max=2"];
+    let served = Served::start(&[&["--db", &db, "--listen", "127.0.0.1:0"][..], &two].concat());
+    let key = &served.keys[0].1;
+    let open = || Wire::open(served.address, key);
+    let (mut first, mut other) = (open(), open());
+    first.call(1, 0, &Begin {});
+    assert_eq!(first.ended(1), None);
+    other.call(1, 100, &Begin {});
+    assert_eq!(other.ended(1), Some(Code::Deadline));
+    other.call(2, 0, &Begin {});
+    other.cancel(2);
+    assert_eq!(other.ended(2), Some(Code::Cancelled));
+    other.call(3, 0, &Begin {});
+    let mut third = open();
+    third.call(1, 0, &Begin {});
+    assert_eq!(
+        third.ended(1),
+        Some(Code::Overloaded),
+        "both places are taken"
+    );
+    drop(other);
+    let until = Instant::now() + Duration::from_secs(3);
+    for id in 2.. {
+        third.call(id, 50, &Begin {});
+        if third.ended(id) == Some(Code::Deadline) {
+            break;
+        }
+        assert!(Instant::now() < until, "the place is still taken");
+    }
+    // The writer is free for the next one at once.
+    third.call(1_000, 0, &Begin {});
+    drop(first);
+    assert_eq!(third.ended(1_000), None);
 }
 
 #[test]

@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use super::Shared;
 use super::pending::Place;
 use super::workers::Class;
-use crate::service::{self, Caller, Given, Item, Reply, Task, Transaction};
+use crate::service::{self, Caller, Given, Item, Reply, Task, Transaction, Wanted};
 
 /// How long a whole hello is waited for.
 pub(crate) const HELLO_WAIT: Duration = Duration::from_secs(10);
@@ -579,7 +579,12 @@ impl Session {
     ) {
         let call = match call {
             Call::Begin(_) | Call::Step(_) | Call::Commit(_) | Call::Rollback(_) => {
-                return self.step(call, waiting);
+                let deadline = deadline(deadline_ms, self.shared.limits.call_wait);
+                let wanted = Wanted {
+                    deadline,
+                    cancelled,
+                };
+                return self.step(call, waiting, wanted);
             }
             call => call,
         };
@@ -592,8 +597,8 @@ impl Session {
         free.run(move || perform(&caller, call, deadline, &cancelled, &parts, waiting));
     }
 
-    /// A call about the connection's transaction.
-    fn step(&mut self, call: Call, waiting: Waiting) {
+    /// A call about the connection's transaction. `wanted`: how long it is, while no work on it began.
+    fn step(&mut self, call: Call, waiting: Waiting, wanted: Wanted) {
         if let Err(fault) = service::allow(&self.caller, &call) {
             return waiting.tell(Err(fault));
         }
@@ -617,7 +622,7 @@ impl Session {
                     return waiting.tell(Err(Fault::new(Code::Overloaded, why).after(100)));
                 };
                 let id = waiting.id;
-                let open = Transaction::begin(&self.caller, room, nothing(waiting));
+                let open = Transaction::begin(&self.caller, room, nothing(waiting), wanted);
                 self.transaction = Some((id, open));
             }
             Call::Step(step) => match &self.transaction {

@@ -33,7 +33,7 @@ use crate::access::limits::Pace;
 
 pub(crate) use faults::{internal, of as fault_of};
 pub(crate) use stores::{Place, Store, StoreFolder, Stores, StoresOptions};
-pub(crate) use transaction::{Reply, Transaction};
+pub(crate) use transaction::{Reply, Transaction, Wanted};
 
 /// Who calls: a key that was looked at.
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ use loci_protocol::fault::Fault;
 use locidb::storage::StoreError;
 use locidb::{Database, Error, Options, Settings};
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::Semaphore;
 
 use super::{Caller, fault_of};
 use crate::access::limits::Pace;
@@ -328,6 +329,8 @@ pub(crate) struct Store {
     keys_changed: Arc<AtomicBool>,
     paces: Mutex<HashMap<String, (KeyLimits, Option<Arc<Pace>>)>>,
     slot: Mutex<Slot>,
+    /// Held by the transaction of a client that is open, or waits for the writer.
+    turn: Arc<Semaphore>,
     /// The settings, as of a generation.
     settings: ArcSwap<Option<(u64, Settings)>>,
 }
@@ -363,6 +366,7 @@ impl Store {
             keys: ArcSwap::default(),
             paces: Mutex::default(),
             slot: Mutex::default(),
+            turn: Arc::new(Semaphore::new(1)),
             settings: ArcSwap::default(),
         }
     }
@@ -370,6 +374,11 @@ impl Store {
     /// Its name: that of its folder.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whose turn it is to have a transaction: one client's at a time, in the order in which they asked.
+    pub(crate) fn turn(&self) -> &Arc<Semaphore> {
+        &self.turn
     }
 
     /// Where its backups go.

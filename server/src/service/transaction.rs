@@ -3,9 +3,13 @@
 //! The store's writer is held while one is open, so it ends by itself: when its owner goes away, when no step comes for
 //! [`STEP_WAIT`], and [`LIFETIME`] after it began. Then nothing of it is stored.
 //!
-//! Start reading at [`Transaction`].
+//! Always true: a store has one at a time, and no other write is committed or dropped with it. Whoever writes meanwhile
+//! waits for that one alone, as the next begins behind them. One that waits for its turn costs no thread.
+//!
+//! Start reading at [`Transaction::begin`].
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -14,6 +18,7 @@ use std::time::{Duration, Instant};
 use loci_protocol::call::{Change, Outcome};
 use loci_protocol::fault::{Code, Fault};
 use locidb::{Error, WriteTransaction};
+use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::writing::{Failed, Writer, apply, carried, uncarried};
@@ -23,6 +28,8 @@ use super::{Caller, faults};
 const STEP_WAIT: Duration = Duration::from_secs(5);
 /// How long a transaction may be open.
 const LIFETIME: Duration = Duration::from_secs(60);
+/// How often is asked whether one that is not open yet is still wanted.
+const WANTED_ASK: Duration = Duration::from_millis(10);
 
 /// Who is told what a step gave. Told nothing else, it is told that the transaction is over.
 pub(crate) struct Reply<T>(Option<Box<dyn FnOnce(Result<T, Fault>) + Send>>);
@@ -58,7 +65,7 @@ impl<T> fmt::Debug for Reply<T> {
 #[derive(Debug)]
 pub(crate) struct Transaction {
     steps: Sender<Step>,
-    /// Held by its thread.
+    /// Held until it is over.
     at_work: Weak<OwnedSemaphorePermit>,
 }
 
@@ -68,27 +75,61 @@ enum Step {
     Commit(Reply<()>),
 }
 
+/// How long an opening is wanted.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// Until then.
+    pub(crate) deadline: Option<Instant>,
+    /// And as long as this is not set.
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+impl Wanted {
+    /// Why it is wanted no more.
+    fn ended(&self) -> Option<Fault> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Some(Fault::new(Code::Cancelled, "the call was cancelled"));
+        }
+        let is_late = self.deadline.is_some_and(|at| at <= Instant::now());
+        is_late.then(|| {
+            let why = "other writers of the store took too long: the transaction was not begun";
+            Fault::new(Code::Deadline, why)
+        })
+    }
+
+    /// Waits until a transaction is open, or wanted no more: then it is given up.
+    async fn watch(&self, opening: &Opening) {
+        while opening.lock().is_some() {
+            if let Some(fault) = self.ended() {
+                let given_up = opening.lock().take();
+                if let Some((opened, room)) = given_up {
+                    drop(room);
+                    opened.tell(Err(fault));
+                }
+                return;
+            }
+            tokio::time::sleep(WANTED_ASK).await;
+        }
+    }
+}
+
+/// Who is told that a transaction is open, and its room. Whoever takes it first decides: the writer, or who gives it up.
+type Opening = Arc<Mutex<Option<(Reply<()>, Arc<OwnedSemaphorePermit>)>>>;
+
 impl Transaction {
-    /// Opens one on a thread of its own, which waits until the store's writer is free; `opened` is told when it is.
-    /// Steps may be handed over before. `room`: given back when it is over.
+    /// Opens one on a thread of its own, once it is the store's next and the store's writer is free; `opened` is told
+    /// when it is, or that it was given up. Steps may be handed over before. `room`: given back when it is over.
     pub(crate) fn begin(
         caller: &Caller,
         room: OwnedSemaphorePermit,
         opened: Reply<()>,
+        wanted: Wanted,
     ) -> Transaction {
         let (steps, received) = channel();
-        let caller = caller.clone();
         let room = Arc::new(room);
         let at_work = Arc::downgrade(&room);
-        let worker = thread::Builder::new().name("transaction".into());
-        let work = move || {
-            work(&caller, opened, received);
-            drop(room);
-        };
-        if let Err(error) = worker.spawn(work) {
-            // The reply went with the work, and said that the transaction is over.
-            faults::internal(&error);
-        }
+        let opening = Arc::new(Mutex::new(Some((opened, room))));
+        tokio::spawn(begin_in_turn(caller.clone(), opening, received, wanted));
         Transaction { steps, at_work }
     }
 
@@ -116,21 +157,50 @@ fn over() -> Fault {
     )
 }
 
-fn work(caller: &Caller, opened: Reply<()>, steps: Receiver<Step>) {
-    let database = match caller.store.database() {
-        Ok(database) => database,
-        Err(fault) => return opened.tell(Err(fault)),
+/// Has a transaction carried out when it is the store's next, as long as it is wanted.
+async fn begin_in_turn(caller: Caller, opening: Opening, steps: Receiver<Step>, wanted: Wanted) {
+    let turn = tokio::select! {
+        turn = Arc::clone(caller.store.turn()).acquire_owned() => turn,
+        () = wanted.watch(&opening) => return,
     };
-    let writer = Writer::of(caller);
+    let opens = Arc::clone(&opening);
+    let work = move || {
+        work(&caller, &opens, steps);
+        drop(turn);
+    };
+    let worker = thread::Builder::new().name("transaction".into());
+    if let Err(error) = worker.spawn(work) {
+        // The reply goes with the opening, and says that the transaction is over.
+        faults::internal(&error);
+        return;
+    }
+    wanted.watch(&opening).await;
+}
+
+fn work(caller: &Caller, opening: &Opening, steps: Receiver<Step>) {
+    let (writer, opens) = (Writer::of(caller), Arc::clone(opening));
     let (committing, committed) = sync_channel(1);
-    let written = database.write(move |tx| {
-        opened.tell(Ok(()));
-        let _ = committing.send(run(&writer, tx, &steps)?);
-        Ok(())
+    let written = caller.store.database().and_then(|database| {
+        let written = database.write_alone(move |tx| {
+            let Some((opened, room)) = opens.lock().take() else {
+                return Err(carried(over()));
+            };
+            opened.tell(Ok(()));
+            let _ = committing.send((run(&writer, tx, &steps)?, room));
+            Ok(())
+        });
+        written.map_err(uncarried)
     });
-    let reply: Option<Reply<()>> = committed.try_recv().ok();
-    if let Some(reply) = reply {
-        reply.tell(written.map_err(uncarried));
+    let committed: Option<(Reply<()>, _)> = committed.try_recv().ok();
+    if let Some((reply, room)) = committed {
+        drop(room);
+        return reply.tell(written);
+    }
+    // Where it was not opened, the store says why.
+    let unopened = opening.lock().take();
+    if let (Some((opened, room)), Err(fault)) = (unopened, written) {
+        drop(room);
+        opened.tell(Err(fault));
     }
 }
 

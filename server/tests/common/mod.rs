@@ -9,6 +9,7 @@
 
 pub(crate) mod http;
 pub(crate) mod served;
+pub(crate) mod wire;
 
 use std::fs;
 use std::path::Path;
