@@ -13,7 +13,8 @@ use common::served::Served;
 use common::wire::Wire;
 use common::{db_path, json};
 use loci_client::call::{
-    Begin, Change, GetCitations, GetDocument, GetOriginal, GetText, ListDocuments, Role,
+    self, Begin, Change, GetCitations, GetDocument, GetOriginal, GetText, ListDocuments, Role,
+    Rollback,
 };
 use loci_client::{Address, Client, ClientError, ClientOptions, Code};
 use locidb::storage::DocumentKey;
@@ -195,6 +196,52 @@ fn a_transaction_that_is_not_wanted_any_more_before_it_is_open_gives_its_place_b
     third.call(1_000, 0, &Begin {});
     drop(first);
     assert_eq!(third.ended(1_000), None);
+}
+
+/// A folder of stores with these names.
+fn stores(names: &[&str]) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for name in names {
+        Database::open(root.path().join(name)).unwrap().close();
+    }
+    root
+}
+
+#[test]
+fn callers_of_one_store_leave_room_for_those_of_another() {
+    let root = stores(&["one", "two"]);
+    let served = Served::start(&[
+        "--root",
+        root.path().to_str().unwrap(),
+        "--listen",
+        "127.0.0.1:0",
+        "--limit",
+        "transactions_max=2",
+        "--limit",
+        "writes_max=2",
+    ]);
+    let open = |store: usize| Wire::open(served.address, &served.keys[store].1);
+    let (mut first, mut second, mut other) = (open(0), open(0), open(1));
+    let write = || call::Write {
+        changes: vec![put(document("", "a", "heron"))],
+    };
+    first.call(1, 0, &Begin {});
+    assert_eq!(first.ended(1), None);
+    second.call(1, 0, &Begin {});
+    assert_eq!(second.ended(1), Some(Code::Overloaded));
+    // One write waits for the transaction, and another is one too many.
+    second.call(2, 0, &write());
+    first.call(2, 0, &write());
+    assert_eq!(first.ended(2), Some(Code::Overloaded));
+    other.call(1, 0, &Begin {});
+    assert_eq!(other.ended(1), None);
+    other.call(2, 0, &Rollback { transaction: 1 });
+    assert_eq!(other.ended(2), None);
+    other.call(3, 0, &write());
+    assert_eq!(other.ended(3), None);
+    first.call(3, 0, &Rollback { transaction: 1 });
+    assert_eq!(first.ended(3), None);
+    assert_eq!(second.ended(2), None);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use super::logs::LogForm;
 use super::{HttpOptions, Limits, ServerOptions, Tls, WorkerOptions};
 use crate::access::KeyLimits;
 use crate::args::Serve;
-use crate::service::{Place, StoresOptions};
+use crate::service::{Place, RoomOptions, StoresOptions};
 
 /// What every name in the environment begins with.
 const PREFIX: &str = "LOCI_";
@@ -168,6 +168,11 @@ const SETTINGS: &[Setting] = &[
     setting("limits.queue_max", COUNT, "a whole number, 1 to 1048576"),
     setting("limits.writes_max", COUNT, "a whole number, 1 to 1048576"),
     setting("limits.long_max", COUNT, "a whole number, 1 to 1048576"),
+    setting(
+        "limits.store_share",
+        Kind::Share,
+        "a share from 0 to 1: what one store may take where there are several",
+    ),
 ];
 
 fn known(name: &str) -> Option<&'static Setting> {
@@ -310,6 +315,7 @@ struct Bounds {
     queue_max: usize,
     writes_max: usize,
     long_max: usize,
+    store_share: f64,
 }
 
 impl Default for Bounds {
@@ -332,6 +338,7 @@ impl Default for Bounds {
             queue_max: workers.queue_max,
             writes_max: workers.writes_max,
             long_max: workers.long_max,
+            store_share: 0.5,
         }
     }
 }
@@ -425,6 +432,10 @@ impl Config {
             ),
             ("otlp_endpoint", endpoint.is_none_or(is_endpoint)),
             ("otlp_sample", (0.0..=1.0).contains(&settings.otlp_sample)),
+            (
+                "limits.store_share",
+                (0.0..=1.0).contains(&settings.limits.store_share),
+            ),
         ];
         for (name, can_be) in can_be {
             if !can_be {
@@ -538,6 +549,33 @@ impl Config {
                 calls_per_second: self.settings.calls_per_second,
                 ..KeyLimits::default()
             },
+            rooms: self.rooms(),
+        }
+    }
+
+    /// How much the callers of one store may have under way; those of the only one, as much as there is.
+    fn rooms(&self) -> RoomOptions {
+        let (bounds, workers) = (&self.settings.limits, self.workers());
+        let share = match self.place() {
+            Place::One(_) => return RoomOptions::default(),
+            Place::Root(_) => bounds.store_share,
+        };
+        let of = |count: usize| ((count as f64 * share).ceil() as usize).max(1);
+        RoomOptions {
+            quick: of(workers.quick_max()),
+            writes: of(workers.writes_max),
+            long: of(workers.long_max),
+            transactions: of(bounds.transactions_max),
+        }
+    }
+
+    fn workers(&self) -> WorkerOptions {
+        let bounds = &self.settings.limits;
+        WorkerOptions {
+            threads: bounds.threads,
+            queue_max: bounds.queue_max,
+            writes_max: bounds.writes_max,
+            long_max: bounds.long_max,
         }
     }
 
@@ -564,12 +602,7 @@ impl Config {
                 idle: Duration::from_secs(bounds.idle_s),
                 drain: Duration::from_secs(bounds.drain_s),
             },
-            workers: WorkerOptions {
-                threads: bounds.threads,
-                queue_max: bounds.queue_max,
-                writes_max: bounds.writes_max,
-                long_max: bounds.long_max,
-            },
+            workers: self.workers(),
         }
     }
 
@@ -1082,6 +1115,18 @@ mod tests {
                 &["--otlp-sample: otlp_sample: give"],
             ),
             (
+                &["--limit", "store_share=half"],
+                &[],
+                "db = \"d\"",
+                &["--limit store_share: limits.store_share: give a share"],
+            ),
+            (
+                &[],
+                &[],
+                "db = \"d\"\n[limits]\nstore_share = 1.5",
+                &["loci.toml: limits.store_share: give a share"],
+            ),
+            (
                 &[],
                 &[("LOCI_OTLP_ENDPOINT", "http://me:pw@collector")],
                 "db = \"d\"",
@@ -1124,6 +1169,22 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn of_several_stores_one_may_take_its_share_and_the_only_one_everything() {
+        let file = "[limits]\nwrites_max = 9\nlong_max = 1\nstore_share = 0.5\n";
+        let rooms = |flags: &[&str]| config(flags, &[], file).unwrap().rooms();
+        let several = rooms(&["--root", "r"]);
+        assert_eq!(
+            (several.writes, several.long, several.transactions),
+            (5, 1, 32)
+        );
+        assert!(rooms(&["--db", "d"]).writes >= 9);
+        assert_eq!(
+            rooms(&["--root", "r", "--limit", "store_share=1"]).writes,
+            9
+        );
     }
 
     #[test]

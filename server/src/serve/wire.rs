@@ -27,7 +27,7 @@ use tokio::time::timeout;
 
 use super::Shared;
 use super::pending::Place;
-use super::workers::Class;
+use super::workers::{self, Class};
 use crate::service::{self, Caller, Given, Item, Reply, Task, Transaction, Wanted};
 
 /// How long a whole hello is waited for.
@@ -553,7 +553,7 @@ impl Session {
         };
         let (caller, parts) = (self.caller.clone(), Arc::clone(&self.parts));
         let most = self.shared.limits.call_wait;
-        let free = match self.shared.workers.room(class) {
+        let free = match self.shared.workers.room(class, self.caller.store.rooms()) {
             Ok(free) => free,
             Err(fault) => return waiting.tell(Err(fault)),
         };
@@ -588,13 +588,26 @@ impl Session {
             }
             call => call,
         };
-        let free = match self.shared.workers.room(Class::of(&call)) {
+        let class = Class::of(&call);
+        let free = match self.shared.workers.room(class, self.caller.store.rooms()) {
             Ok(free) => free,
             Err(fault) => return waiting.tell(Err(fault)),
         };
         let (caller, parts) = (self.caller.clone(), Arc::clone(&self.parts));
         let deadline = deadline(deadline_ms, self.shared.limits.call_wait);
         free.run(move || perform(&caller, call, deadline, &cancelled, &parts, waiting));
+    }
+
+    /// Places for a transaction: among the store's, and among the server's.
+    fn places(&self) -> Result<[OwnedSemaphorePermit; 2], Fault> {
+        let of_store = &self.caller.store.rooms().transactions;
+        Ok([
+            workers::place(of_store, "the store has too many transactions open")?,
+            workers::place(
+                &self.shared.transactions,
+                "the server has too many transactions open",
+            )?,
+        ])
     }
 
     /// A call about the connection's transaction. `wanted`: how long it is, while no work on it began.
@@ -617,12 +630,12 @@ impl Session {
                 {
                     return waiting.tell(conflict("the connection has a transaction already"));
                 }
-                let Ok(room) = Arc::clone(&self.shared.transactions).try_acquire_owned() else {
-                    let why = "the server has too many transactions open: come again";
-                    return waiting.tell(Err(Fault::new(Code::Overloaded, why).after(100)));
+                let places = match self.places() {
+                    Ok(places) => places,
+                    Err(fault) => return waiting.tell(Err(fault)),
                 };
                 let id = waiting.id;
-                let open = Transaction::begin(&self.caller, room, nothing(waiting), wanted);
+                let open = Transaction::begin(&self.caller, places, nothing(waiting), wanted);
                 self.transaction = Some((id, open));
             }
             Call::Step(step) => match &self.transaction {

@@ -1,6 +1,7 @@
 //! The threads that carry calls out: a fixed number for questions, others for what waits on disks and models.
 //!
-//! Nothing queues without bound: a call that finds no room is refused at once, and its caller is told to come again.
+//! Nothing queues without bound: a call that finds no room on the server, or among those of its store, is refused at once,
+//! and its caller is told to come again.
 //!
 //! Start reading at [`Workers::room`].
 
@@ -12,6 +13,8 @@ use crossbeam_channel::{Sender, unbounded};
 use loci_protocol::call::Call;
 use loci_protocol::fault::{Code, Fault};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::service::Rooms;
 
 /// Milliseconds after which a call that found no room may come again.
 const AGAIN_MS: u32 = 100;
@@ -81,6 +84,20 @@ pub(crate) struct WorkerOptions {
     pub(crate) long_max: usize,
 }
 
+impl WorkerOptions {
+    /// Questions that are answered, or wait for it, at most.
+    pub(crate) fn quick_max(&self) -> usize {
+        self.queue_max + self.thread_count()
+    }
+
+    fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+}
+
 impl Default for WorkerOptions {
     fn default() -> Self {
         WorkerOptions {
@@ -109,7 +126,8 @@ pub(crate) struct Workers {
 pub(crate) struct Room<'w> {
     workers: &'w Workers,
     class: Class,
-    permit: OwnedSemaphorePermit,
+    /// Its places: among the store's calls, and among the server's.
+    places: [OwnedSemaphorePermit; 2],
 }
 
 impl Workers {
@@ -122,11 +140,7 @@ impl Workers {
         runtime: tokio::runtime::Handle,
     ) -> std::io::Result<Workers> {
         let (jobs, queue) = unbounded::<Job>();
-        let threads = match options.threads {
-            0 => thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
-        for number in 0..threads {
+        for number in 0..options.thread_count() {
             let queue = queue.clone();
             let name = format!("answer-{number}");
             thread::Builder::new().name(name).spawn(move || {
@@ -138,35 +152,30 @@ impl Workers {
         }
         Ok(Workers {
             jobs,
-            quick: Arc::new(Semaphore::new(options.queue_max + threads)),
+            quick: Arc::new(Semaphore::new(options.quick_max())),
             writes: Arc::new(Semaphore::new(options.writes_max)),
             long: Arc::new(Semaphore::new(options.long_max)),
             runtime,
         })
     }
 
-    /// Room for a call of this class.
+    /// Room for a call of this class, of a store whose places are `store`.
     ///
     /// # Errors
     /// [`Code::Overloaded`] when there is none.
-    pub(crate) fn room(&self, class: Class) -> Result<Room<'_>, Fault> {
-        let room = match class {
-            Class::Quick => &self.quick,
-            Class::Write => &self.writes,
-            Class::Long => &self.long,
-        };
-        let permit = Arc::clone(room).try_acquire_owned();
-        let overloaded = |_| {
-            Fault::new(
-                Code::Overloaded,
-                "the server has too much to do: come again",
-            )
-            .after(AGAIN_MS)
+    pub(crate) fn room(&self, class: Class, store: &Rooms) -> Result<Room<'_>, Fault> {
+        let (of_store, of_all) = match class {
+            Class::Quick => (&store.quick, &self.quick),
+            Class::Write => (&store.writes, &self.writes),
+            Class::Long => (&store.long, &self.long),
         };
         Ok(Room {
             workers: self,
             class,
-            permit: permit.map_err(overloaded)?,
+            places: [
+                place(of_store, "the store has too much to do")?,
+                place(of_all, "the server has too much to do")?,
+            ],
         })
     }
 
@@ -176,13 +185,23 @@ impl Workers {
     }
 }
 
+/// A place among these.
+///
+/// # Errors
+/// [`Code::Overloaded`] when there is none; `why`.
+pub(crate) fn place(among: &Arc<Semaphore>, why: &str) -> Result<OwnedSemaphorePermit, Fault> {
+    let place = Arc::clone(among).try_acquire_owned();
+    let overloaded = |_| Fault::new(Code::Overloaded, format!("{why}: come again"));
+    place.map_err(|full| overloaded(full).after(AGAIN_MS))
+}
+
 impl Room<'_> {
     /// Has `job` done. A job that panics is dropped.
     pub(crate) fn run(self, job: impl FnOnce() + Send + 'static) {
-        let permit = self.permit;
+        let places = self.places;
         let job = move || {
             job();
-            drop(permit);
+            drop(places);
         };
         match self.class {
             Class::Quick => {
@@ -201,6 +220,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::service::RoomOptions;
 
     #[test]
     fn a_call_without_room_is_refused_and_a_panic_takes_no_thread() {
@@ -213,21 +233,22 @@ mod tests {
             long_max: 1,
         };
         let workers = Workers::start(options, runtime.handle().clone()).unwrap();
+        let store = Rooms::new(RoomOptions::default());
         for class in [Class::Quick, Class::Write, Class::Long] {
             let (end, ended) = mpsc::channel::<()>();
-            workers.room(class).unwrap().run(move || {
+            workers.room(class, &store).unwrap().run(move || {
                 let _ = ended.recv();
             });
             if class == Class::Quick {
                 // One is at work, and one may wait.
                 let panics = || panic!("a job that panics");
-                workers.room(class).unwrap().run(panics);
+                workers.room(class, &store).unwrap().run(panics);
             }
-            let refused = workers.room(class).unwrap_err();
+            let refused = workers.room(class, &store).unwrap_err();
             assert_eq!(refused.code, Code::Overloaded);
             end.send(()).unwrap();
             let room = loop {
-                match workers.room(class) {
+                match workers.room(class, &store) {
                     Ok(room) => break room,
                     Err(_) => thread::yield_now(),
                 }
@@ -235,6 +256,29 @@ mod tests {
             let (done, is_done) = mpsc::channel();
             room.run(move || done.send(()).unwrap());
             is_done.recv().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_store_leaves_room_for_others() {
+        let runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = { runtime }.worker_threads(1).build().unwrap();
+        let workers = Workers::start(WorkerOptions::default(), runtime.handle().clone()).unwrap();
+        let one_each = RoomOptions {
+            quick: 1,
+            writes: 1,
+            long: 1,
+            transactions: 1,
+        };
+        let (one, other) = (Rooms::new(one_each), Rooms::new(one_each));
+        for class in [Class::Quick, Class::Write, Class::Long] {
+            let held = workers.room(class, &one).unwrap();
+            let refused = workers.room(class, &one).unwrap_err();
+            assert_eq!(refused.code, Code::Overloaded);
+            assert!(refused.message.contains("the store"), "{}", refused.message);
+            assert!(workers.room(class, &other).is_ok());
+            drop(held);
+            assert!(workers.room(class, &one).is_ok());
         }
     }
 }

@@ -13,6 +13,7 @@ mod ingest;
 pub(crate) mod noted;
 mod reading;
 mod request;
+mod rooms;
 mod stores;
 pub(crate) mod traces;
 mod transaction;
@@ -32,6 +33,7 @@ use serde::Serialize;
 use crate::access::limits::Pace;
 
 pub(crate) use faults::{internal, of as fault_of};
+pub(crate) use rooms::{RoomOptions, Rooms};
 pub(crate) use stores::{Place, Store, StoreFolder, Stores, StoresOptions};
 pub(crate) use transaction::{Reply, Transaction, Wanted};
 

@@ -21,7 +21,7 @@ use locidb::{Database, Error, Options, Settings};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 
-use super::{Caller, fault_of};
+use super::{Caller, RoomOptions, Rooms, fault_of};
 use crate::access::limits::Pace;
 use crate::access::{AccessError, Key, KeyFile, KeyLimits, KeyRecord, Keys, NewKey, Stamp};
 
@@ -46,6 +46,8 @@ pub(crate) struct StoresOptions {
     pub(crate) without_keys: bool,
     /// How much keys may ask that do not say it themselves.
     pub(crate) limits: KeyLimits,
+    /// How much the callers of each may have under way.
+    pub(crate) rooms: RoomOptions,
 }
 
 impl Default for StoresOptions {
@@ -56,6 +58,7 @@ impl Default for StoresOptions {
             backups: None,
             without_keys: false,
             limits: KeyLimits::default(),
+            rooms: RoomOptions::default(),
         }
     }
 }
@@ -329,6 +332,7 @@ pub(crate) struct Store {
     keys_changed: Arc<AtomicBool>,
     paces: Mutex<HashMap<String, (KeyLimits, Option<Arc<Pace>>)>>,
     slot: Mutex<Slot>,
+    rooms: Rooms,
     /// Held by the transaction of a client that is open, or waits for the writer.
     turn: Arc<Semaphore>,
     /// The settings, as of a generation.
@@ -366,6 +370,7 @@ impl Store {
             keys: ArcSwap::default(),
             paces: Mutex::default(),
             slot: Mutex::default(),
+            rooms: Rooms::new(options.rooms),
             turn: Arc::new(Semaphore::new(1)),
             settings: ArcSwap::default(),
         }
@@ -374,6 +379,11 @@ impl Store {
     /// Its name: that of its folder.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Places for what its callers have under way.
+    pub(crate) fn rooms(&self) -> &Rooms {
+        &self.rooms
     }
 
     /// Whose turn it is to have a transaction: one client's at a time, in the order in which they asked.

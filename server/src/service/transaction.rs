@@ -61,12 +61,15 @@ impl<T> fmt::Debug for Reply<T> {
     }
 }
 
+/// Places among the transactions of the store and of the server.
+type Places = [OwnedSemaphorePermit; 2];
+
 /// A transaction that is open, or about to be. Dropped, it is rolled back.
 #[derive(Debug)]
 pub(crate) struct Transaction {
     steps: Sender<Step>,
     /// Held until it is over.
-    at_work: Weak<OwnedSemaphorePermit>,
+    at_work: Weak<Places>,
 }
 
 #[derive(Debug)]
@@ -102,8 +105,8 @@ impl Wanted {
         while opening.lock().is_some() {
             if let Some(fault) = self.ended() {
                 let given_up = opening.lock().take();
-                if let Some((opened, room)) = given_up {
-                    drop(room);
+                if let Some((opened, places)) = given_up {
+                    drop(places);
                     opened.tell(Err(fault));
                 }
                 return;
@@ -113,22 +116,22 @@ impl Wanted {
     }
 }
 
-/// Who is told that a transaction is open, and its room. Whoever takes it first decides: the writer, or who gives it up.
-type Opening = Arc<Mutex<Option<(Reply<()>, Arc<OwnedSemaphorePermit>)>>>;
+/// Who is told that a transaction is open, and its places. Whoever takes it first decides: the writer, or who gives it up.
+type Opening = Arc<Mutex<Option<(Reply<()>, Arc<Places>)>>>;
 
 impl Transaction {
     /// Opens one on a thread of its own, once it is the store's next and the store's writer is free; `opened` is told
-    /// when it is, or that it was given up. Steps may be handed over before. `room`: given back when it is over.
+    /// when it is, or that it was given up. Steps may be handed over before. `places`: given back when it is over.
     pub(crate) fn begin(
         caller: &Caller,
-        room: OwnedSemaphorePermit,
+        places: Places,
         opened: Reply<()>,
         wanted: Wanted,
     ) -> Transaction {
         let (steps, received) = channel();
-        let room = Arc::new(room);
-        let at_work = Arc::downgrade(&room);
-        let opening = Arc::new(Mutex::new(Some((opened, room))));
+        let places = Arc::new(places);
+        let at_work = Arc::downgrade(&places);
+        let opening = Arc::new(Mutex::new(Some((opened, places))));
         tokio::spawn(begin_in_turn(caller.clone(), opening, received, wanted));
         Transaction { steps, at_work }
     }
@@ -182,24 +185,24 @@ fn work(caller: &Caller, opening: &Opening, steps: Receiver<Step>) {
     let (committing, committed) = sync_channel(1);
     let written = caller.store.database().and_then(|database| {
         let written = database.write_alone(move |tx| {
-            let Some((opened, room)) = opens.lock().take() else {
+            let Some((opened, places)) = opens.lock().take() else {
                 return Err(carried(over()));
             };
             opened.tell(Ok(()));
-            let _ = committing.send((run(&writer, tx, &steps)?, room));
+            let _ = committing.send((run(&writer, tx, &steps)?, places));
             Ok(())
         });
         written.map_err(uncarried)
     });
     let committed: Option<(Reply<()>, _)> = committed.try_recv().ok();
-    if let Some((reply, room)) = committed {
-        drop(room);
+    if let Some((reply, places)) = committed {
+        drop(places);
         return reply.tell(written);
     }
     // Where it was not opened, the store says why.
     let unopened = opening.lock().take();
-    if let (Some((opened, room)), Err(fault)) = (unopened, written) {
-        drop(room);
+    if let (Some((opened, places)), Err(fault)) = (unopened, written) {
+        drop(places);
         opened.tell(Err(fault));
     }
 }

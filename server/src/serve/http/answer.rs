@@ -84,7 +84,7 @@ pub(crate) fn begin(
     call: Call,
     wait: Duration,
 ) -> Result<UnderWay, Fault> {
-    let room = workers.room(Class::of(&call))?;
+    let room = workers.room(Class::of(&call), caller.store.rooms())?;
     let (send_item, items) = mpsc::channel(ITEMS_MAX);
     let (send_last, last) = oneshot::channel();
     let cancelled = Arc::new(AtomicBool::new(false));
