@@ -13,10 +13,11 @@ use common::served::Served;
 use common::wire::Wire;
 use common::{db_path, json};
 use loci_client::call::{
-    self, Begin, Change, GetCitations, GetDocument, GetOriginal, GetText, ListDocuments, Role,
-    Rollback,
+    self, Begin, Change, GetCitations, GetDocument, GetOriginal, GetSettings, GetText,
+    ListDocuments, Method, Role, Rollback,
 };
 use loci_client::{Address, Client, ClientError, ClientOptions, Code};
+use loci_protocol::frame::{FrameKind, HEADER_LEN, Header};
 use locidb::storage::DocumentKey;
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{Database, NewChunk, NewCitation, NewDocument, NewReference, SearchRequest, Strategy};
@@ -231,6 +232,7 @@ fn callers_of_one_store_leave_room_for_those_of_another() {
     assert_eq!(second.ended(1), Some(Code::Overloaded));
     // One write waits for the transaction, and another is one too many.
     second.call(2, 0, &write());
+    thread::sleep(Duration::from_millis(300));
     first.call(2, 0, &write());
     assert_eq!(first.ended(2), Some(Code::Overloaded));
     other.call(1, 0, &Begin {});
@@ -549,6 +551,85 @@ fn acknowledged_writes_survive_a_kill_and_clients_connect_again_by_themselves() 
             .call(&GetDocument { key })
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
+}
+
+#[test]
+fn a_large_call_that_the_key_does_not_allow_is_refused_before_it_has_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let served = Served::of(folder.path());
+    let small = ["--call-bytes-max", "100000", "--role", "write"];
+    let made = json(0, &[&["key", "add", "--db", &db][..], &small].concat());
+    let text = "heron ".repeat(100_000);
+    let write = call::Write {
+        changes: vec![put(document("", "a", &text))],
+    };
+    let frame = Header::new(FrameKind::Call, 1).frame(&write.encode(0));
+    let reader = served.with_key(Role::Read, None).1;
+    let of_small_calls = made[0]["key"].as_str().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while served.client(of_small_calls).is_err() {
+        assert!(Instant::now() < until, "the key is not known");
+    }
+    for (key, refused) in [
+        (&reader[..], Code::Forbidden),
+        (of_small_calls, Code::TooLarge),
+    ] {
+        let mut wire = Wire::open(served.address, key);
+        let (start, rest) = frame.split_at(HEADER_LEN + 6);
+        wire.stream.write_all(start).unwrap();
+        assert_eq!(wire.ended(1), Some(refused));
+        // The connection goes on behind the rest.
+        wire.stream.write_all(rest).unwrap();
+        wire.call(2, 0, &GetSettings {});
+        assert_eq!(wire.ended(2), None);
+    }
+}
+
+#[test]
+fn large_calls_that_come_slowly_take_no_room_from_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(&[
+        "--db",
+        &db_path(folder.path()),
+        "--listen",
+        "127.0.0.1:0",
+        "--limit",
+        "payload_len_max=1048576",
+        "--limit",
+        "room_bytes=1048576",
+    ]);
+    let text = "heron ".repeat(60_000);
+    let frame = |name: &str| {
+        let changes = vec![put(document("", name, &text))];
+        Header::new(FrameKind::Call, 1).frame(&call::Write { changes }.encode(0))
+    };
+    let mut slow: Vec<(Wire, Vec<u8>)> = (0..8)
+        .map(|n| {
+            let mut wire = Wire::open(served.address, &served.keys[0].1);
+            let frame = frame(&format!("slow-{n}"));
+            wire.stream.write_all(&frame[..20_000]).unwrap();
+            (wire, frame[20_000..].to_vec())
+        })
+        .collect();
+    let client = served.admin();
+    let (asked, quick) = (Instant::now(), Duration::from_secs(10));
+    client
+        .apply(vec![put(document("", "quick", &text))])
+        .unwrap();
+    assert!(asked.elapsed() < quick, "{:?}", asked.elapsed());
+    // Whoever holds much keeps others out, who are told at once, and may come again.
+    let (mut first, rest) = slow.pop().unwrap();
+    first.stream.write_all(&rest[..rest.len() - 1]).unwrap();
+    let (mut other, other_rest) = slow.pop().unwrap();
+    thread::sleep(Duration::from_millis(500));
+    other.stream.write_all(&other_rest).unwrap();
+    assert_eq!(other.ended(1), Some(Code::Overloaded));
+    first.stream.write_all(&rest[rest.len() - 1..]).unwrap();
+    assert_eq!(first.ended(1), None);
+    other.stream.write_all(&frame("again")).unwrap();
+    assert_eq!(other.ended(1), None);
+    assert_eq!(client.stats().unwrap()["documents"], 3);
 }
 
 #[cfg(unix)]

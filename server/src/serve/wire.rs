@@ -2,8 +2,9 @@
 //!
 //! A connection is two tasks. One reads frames and hands calls to the [`Workers`]; the other writes what they give, in the
 //! order in which it comes. Memory is bounded before it is taken: a payload over [`FREE_LEN`] needs room that all
-//! connections share, a call needs one of the connection's places until its last reply was written, and parts of a stream
-//! wait until those before them are gone.
+//! connections share, for as much of it as has come; a call needs one of the connection's places until its last reply was
+//! written, and parts of a stream wait until those before them are gone. Of a large call that is refused the rest is read
+//! and not kept.
 //!
 //! Start reading at [`serve`].
 
@@ -38,6 +39,8 @@ const FRAME_WAIT: Duration = Duration::from_secs(30);
 const DRAIN_WAIT: Duration = Duration::from_secs(60);
 /// Bytes of a payload that need no room of those that all connections share.
 const FREE_LEN: usize = 64 << 10;
+/// Bytes of a call that tell what is asked: milliseconds that it may take, and its number.
+const CALL_START_LEN: usize = 6;
 /// Bytes that are read at a time.
 const READ_LEN: usize = 16 << 10;
 /// Bytes that a buffer keeps between frames.
@@ -135,9 +138,10 @@ async fn greet<R: AsyncRead + Unpin>(
     peer: IpAddr,
 ) -> Result<Caller, Fault> {
     let malformed = |why: String| Fault::new(Code::Malformed, why);
-    let frame = frames.next(HELLO_LEN_MAX).await;
-    let (header, payload, _) = match frame {
-        Ok(Some(frame)) => frame,
+    let frame = frames.next(HELLO_LEN_MAX, &|_, _| Ok(())).await;
+    let (header, payload) = match frame {
+        Ok(Some(Came::Frame(header, payload, _))) => (header, payload),
+        Ok(Some(Came::Refused(_, fault))) => return Err(fault),
         Ok(None) => return Err(malformed("the connection ended before its hello".into())),
         Err(End::Malformed(why)) => return Err(malformed(why)),
         Err(End::Gone) => return Err(malformed("the connection broke".into())),
@@ -234,18 +238,47 @@ enum End {
     Malformed(String),
 }
 
+/// What came next.
+enum Came {
+    /// A frame and, for a large one, its room.
+    Frame(Header, Vec<u8>, Option<OwnedSemaphorePermit>),
+    /// The start of a large call that is refused.
+    Refused(u64, Fault),
+}
+
+/// Says why a large call is refused, by the start of its payload and by its length.
+type Look<'l> = &'l (dyn Fn(&[u8], usize) -> Result<(), Fault> + Sync);
+
+/// What is known of a frame that has come in part.
+#[derive(Default)]
+struct Coming {
+    since: Option<Instant>,
+    /// Whether it is a large call that was looked at.
+    is_admitted: bool,
+    /// Kilobytes of the room that it takes.
+    room: Option<OwnedSemaphorePermit>,
+}
+
+/// Bytes of a call that was refused.
+#[derive(Default)]
+struct Refused {
+    /// Still to come.
+    left: usize,
+    /// Not kept.
+    passed: usize,
+}
+
 /// Frames of a connection, read one after the other.
 struct Frames<R> {
     read: R,
     bytes: Vec<u8>,
     /// Bytes at the start of `bytes` that were given out.
     taken: usize,
+    coming: Coming,
+    refused: Refused,
     /// Kilobytes that large payloads of all connections may take.
     room: Arc<Semaphore>,
 }
-
-/// A frame and, for a large one, its room.
-type Frame = (Header, Vec<u8>, Option<OwnedSemaphorePermit>);
 
 impl<R: AsyncRead + Unpin> Frames<R> {
     fn new(read: R, room: Arc<Semaphore>) -> Frames<R> {
@@ -253,67 +286,137 @@ impl<R: AsyncRead + Unpin> Frames<R> {
             read,
             bytes: Vec::new(),
             taken: 0,
+            coming: Coming::default(),
+            refused: Refused::default(),
             room,
         }
     }
 
-    /// The next frame; `None` where the other side ended between two.
-    async fn next(&mut self, payload_len_max: u32) -> Result<Option<Frame>, End> {
-        let mut room = None;
-        let mut begun: Option<Instant> = None;
+    /// The next frame; `None` where the other side ended between two. What came in part is kept when nobody waits any more.
+    async fn next(&mut self, payload_len_max: u32, look: Look<'_>) -> Result<Option<Came>, End> {
+        self.pass_over().await?;
         loop {
             let unread = self.bytes.get(self.taken..).unwrap_or_default();
-            let len = match frame::decode(unread, payload_len_max) {
+            let whole = match frame::decode(unread, payload_len_max) {
                 Decoded::Frame { header, payload } => {
                     let len = payload.len();
                     let payload = self.take(len);
-                    return Ok(Some((header, payload, room)));
+                    let room = std::mem::take(&mut self.coming).room;
+                    return Ok(Some(Came::Frame(header, payload, room)));
                 }
                 Decoded::Malformed(why) => return Err(End::Malformed(why.to_string())),
                 Decoded::Incomplete { len } => len,
             };
-            let is_begun = !unread.is_empty();
             let received = unread.len();
-            if len > FREE_LEN
-                && unread
-                    .get(4)
-                    .is_some_and(|kind| *kind != FrameKind::Call as u8)
-            {
-                return Err(End::Malformed("a call alone may be so long".into()));
-            }
-            if len > FREE_LEN && room.is_none() {
-                room = Some(self.reserve(len).await?);
-            }
-            if self.taken > 0 {
-                self.bytes.drain(..self.taken);
-                self.taken = 0;
-            }
-            // Grown as bytes come, whatever was announced.
-            self.bytes.reserve(READ_LEN.min(len));
-            let count = match is_begun {
-                // A large payload is given more time, at a rate that slow lines reach.
-                true => {
-                    let begun = *begun.get_or_insert_with(Instant::now);
-                    let wait = FRAME_WAIT + Duration::from_secs((received / RATE_MIN) as u64);
-                    let left = wait.saturating_sub(begun.elapsed());
-                    timeout(left, self.read.read_buf(&mut self.bytes)).await
+            let mut most = READ_LEN;
+            if whole > HEADER_LEN + FREE_LEN {
+                if let Err(fault) = self.admit(whole, look)? {
+                    return Ok(Some(self.refuse(whole, fault)));
                 }
-                false => Ok(self.read.read_buf(&mut self.bytes).await),
-            };
-            match count {
-                Ok(Ok(0)) if self.bytes.is_empty() => return Ok(None),
-                Ok(Ok(0)) | Ok(Err(_)) | Err(_) => return Err(End::Gone),
-                Ok(Ok(_)) => {}
+                if self.coming.is_admitted {
+                    most = (whole - received).min(FREE_LEN);
+                }
+            }
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+            // Grown as bytes come, whatever was announced.
+            self.bytes.reserve(READ_LEN.min(whole));
+            let more = self.receive(most, received, received > 0).await?;
+            if more == 0 {
+                return match received {
+                    0 => Ok(None),
+                    _ => Err(End::Gone),
+                };
             }
         }
     }
 
-    /// Room for a large payload, as soon as there is some.
-    async fn reserve(&self, len: usize) -> Result<OwnedSemaphorePermit, End> {
-        let units = u32::try_from(len.div_ceil(1 << 10)).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.room).acquire_many_owned(units);
-        match timeout(FRAME_WAIT, room).await {
-            Ok(Ok(room)) => Ok(room),
+    /// Looks at a frame of so many bytes, which are more than come without room: a call alone may be so long, and has to be
+    /// allowed and to find room for what has come and comes next.
+    fn admit(&mut self, whole: usize, look: Look<'_>) -> Result<Result<(), Fault>, End> {
+        let unread = self.bytes.get(self.taken..).unwrap_or_default();
+        if unread.get(4) != Some(&(FrameKind::Call as u8)) {
+            return Err(End::Malformed("a call alone may be so long".into()));
+        }
+        if !self.coming.is_admitted
+            && let Some(start) = unread.get(HEADER_LEN..HEADER_LEN + CALL_START_LEN)
+        {
+            if let Err(fault) = look(start, whole - HEADER_LEN) {
+                return Ok(Err(fault));
+            }
+            self.coming.is_admitted = true;
+        }
+        if unread.len() <= FREE_LEN {
+            return Ok(Ok(()));
+        }
+        let has = self.coming.room.as_ref();
+        let has = has.map_or(0, OwnedSemaphorePermit::num_permits);
+        let units = (unread.len() + FREE_LEN).min(whole).div_ceil(1 << 10);
+        let units = u32::try_from(units.saturating_sub(has)).unwrap_or(u32::MAX);
+        let Ok(more) = Arc::clone(&self.room).try_acquire_many_owned(units) else {
+            let why = "the server is reading too many large calls: come again";
+            return Ok(Err(Fault::new(Code::Overloaded, why).after(1_000)));
+        };
+        match &mut self.coming.room {
+            Some(room) => room.merge(more),
+            none => *none = Some(more),
+        }
+        Ok(Ok(()))
+    }
+
+    /// Keeps nothing of the call of so many bytes that begins the unread bytes.
+    fn refuse(&mut self, whole: usize, fault: Fault) -> Came {
+        let unread = self.bytes.get(self.taken..).unwrap_or_default();
+        let call = unread.get(8..).and_then(<[u8]>::first_chunk);
+        let call = call.map_or(0, |call| u64::from_le_bytes(*call));
+        self.refused = Refused {
+            left: whole.saturating_sub(unread.len()),
+            passed: 0,
+        };
+        (self.bytes, self.taken) = (Vec::new(), 0);
+        self.coming = Coming::default();
+        Came::Refused(call, fault)
+    }
+
+    /// Reads to the end of a call that was refused.
+    async fn pass_over(&mut self) -> Result<(), End> {
+        while self.refused.left > 0 {
+            let (most, passed) = (self.refused.left.min(READ_LEN), self.refused.passed);
+            self.bytes.reserve(most);
+            let count = self.receive(most, passed, true).await?;
+            self.bytes.clear();
+            self.refused.left -= count;
+            self.refused.passed += count;
+            match (count, self.refused.left) {
+                (0, _) => return Err(End::Gone),
+                (_, 0) => self.coming = Coming::default(),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends so many bytes at most, as far as there is room reserved, and says how many; none at the end. Waits as long as
+    /// a frame may take of which `received` bytes have come, or for ever where none was begun.
+    async fn receive(
+        &mut self,
+        most: usize,
+        received: usize,
+        is_begun: bool,
+    ) -> Result<usize, End> {
+        let mut part = (&mut self.read).take(most as u64);
+        let read = part.read_buf(&mut self.bytes);
+        let count = match is_begun {
+            true => {
+                let since = *self.coming.since.get_or_insert_with(Instant::now);
+                // A large payload is given more time, at a rate that slow lines reach.
+                let wait = FRAME_WAIT + Duration::from_secs((received / RATE_MIN) as u64);
+                timeout(wait.saturating_sub(since.elapsed()), read).await
+            }
+            false => Ok(read.await),
+        };
+        match count {
+            Ok(Ok(count)) => Ok(count),
             Ok(Err(_)) | Err(_) => Err(End::Gone),
         }
     }
@@ -385,8 +488,9 @@ impl Session {
         let mut stopping = self.shared.stopping.clone();
         let mut is_stopping = false;
         loop {
-            let frame = tokio::select! {
-                frame = frames.next(self.shared.limits.payload_len_max) => frame,
+            let look = |start: &[u8], len: usize| self.admit(start, len);
+            let came = tokio::select! {
+                came = frames.next(self.shared.limits.payload_len_max, &look) => came,
                 _ = gone.wait_for(|gone| *gone) => break,
                 _ = stopping.wait_for(|stopping| *stopping), if !is_stopping => {
                     is_stopping = true;
@@ -399,8 +503,9 @@ impl Session {
                 }
                 () = self.drained(), if is_stopping => break,
             };
-            let went_on = match frame {
-                Ok(Some((header, payload, room))) => self.take(header, payload, room),
+            let went_on = match came {
+                Ok(Some(Came::Frame(header, payload, room))) => self.take(header, payload, room),
+                Ok(Some(Came::Refused(call, fault))) => self.turn_away(call, fault),
                 Ok(None) | Err(End::Gone) => break,
                 Err(End::Malformed(why)) => Err(Fault::new(Code::Malformed, why)),
             };
@@ -484,21 +589,35 @@ impl Session {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Refuses a call; an error where that ends the connection.
+    fn turn_away(&self, id: u64, fault: Fault) -> Result<ControlFlow<()>, Fault> {
+        self.check_number(id)?;
+        match fault.code {
+            Code::Unauthorized => Err(fault),
+            _ => self.refuse(id, &fault).map(ControlFlow::Continue),
+        }
+    }
+
+    fn check_number(&self, id: u64) -> Result<(), Fault> {
+        if id != 0 && !self.under_way.lock().contains_key(&id) {
+            return Ok(());
+        }
+        let why = format!("call {id} is under way, or no number of a call");
+        Err(Fault::new(Code::Malformed, why))
+    }
+
     fn call(
         &mut self,
         id: u64,
         payload: Vec<u8>,
         room: Option<OwnedSemaphorePermit>,
     ) -> Result<(), Fault> {
-        if id == 0 || self.under_way.lock().contains_key(&id) {
-            let why = format!("call {id} is under way, or no number of a call");
-            return Err(Fault::new(Code::Malformed, why));
-        }
-        if let Err(fault) = self.admit(&payload) {
-            return match fault.code {
-                Code::Unauthorized => Err(fault),
-                _ => self.refuse(id, &fault),
-            };
+        self.check_number(id)?;
+        // A larger one was looked at before it came.
+        if payload.len() <= FREE_LEN
+            && let Err(fault) = self.admit(&payload, payload.len())
+        {
+            return self.turn_away(id, fault).map(drop);
         }
         let Ok(place) = Arc::clone(&self.calls).try_acquire_owned() else {
             let why = format!(
@@ -532,8 +651,8 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the key may call now.
-    fn admit(&self, payload: &[u8]) -> Result<(), Fault> {
+    /// Whether the key may make a call of so many bytes now, whose payload starts so.
+    fn admit(&self, start: &[u8], len: usize) -> Result<(), Fault> {
         if *self.shared.stopping.borrow() {
             return Err(Fault::new(Code::Unavailable, "the server is stopping"));
         }
@@ -541,8 +660,8 @@ impl Session {
             return Err(Fault::new(Code::Unauthorized, "the key was taken back"));
         }
         // What a key does not allow is not read where that is long.
-        let role = Call::role_of(payload).filter(|_| payload.len() > FREE_LEN);
-        service::admit(&self.caller, role, payload.len())
+        let role = Call::role_of(start).filter(|_| len > FREE_LEN);
+        service::admit(&self.caller, role, len)
     }
 
     /// A large call is decoded where it is carried out.
