@@ -695,3 +695,27 @@ fn the_description_tells_every_route_and_no_other() {
     }
     assert!(told.len() > 50);
 }
+
+#[test]
+fn a_key_that_makes_many_requests_is_noted_once_a_minute_and_wrong_ones_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("audit.log");
+    let served = Served::start(&[
+        "--db",
+        &db_path(folder.path()),
+        "--listen",
+        "127.0.0.1:0",
+        "--audit-log",
+        log.to_str().unwrap(),
+    ]);
+    for _ in 0..5 {
+        assert_eq!(served.api().get("/v1/stats").status, 200);
+    }
+    for _ in 0..3 {
+        assert_eq!(served.api_with("wrong").get("/v1/stats").status, 401);
+    }
+    let text = std::fs::read_to_string(log).unwrap();
+    let noted = |says: &str| text.lines().filter(|line| line.contains(says)).count();
+    assert_eq!(noted(r#""message":"access""#), 1, "{text}");
+    assert_eq!(noted("no access"), 3, "{text}");
+}

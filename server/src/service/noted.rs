@@ -1,14 +1,26 @@
 //! What a server notes of calls: figures for its operator, slow calls, and who changed what.
 //!
-//! Names of stores and keys' ids are noted, never a question, a text or a secret.
+//! Names of stores and keys' ids are noted, never a question, a text or a secret. What strangers can cause as often as they
+//! like fills no log: see [`Accesses`].
 
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loci_protocol::call::Role;
 use loci_protocol::fault::{Code, Fault};
+use parking_lot::Mutex;
 
 use super::Caller;
+
+/// How long a key that was shown over HTTP is not told of again from the same address.
+const TOLD_FOR: Duration = Duration::from_secs(60);
+/// Keys and addresses that are remembered at most.
+const TOLD_MAX: usize = 4_096;
+/// Wrong keys that are told of in a second at most.
+const WRONG_MAX: u32 = 20;
 
 /// Microseconds from which a call is slow; 0 for none.
 static SLOW_US: AtomicU64 = AtomicU64::new(0);
@@ -55,18 +67,110 @@ pub(crate) fn request(method: &'static str, route: &str, status: u16, took: Dura
     metrics::counter!("loci_http_requests_total", &labels).increment(1);
 }
 
+/// Which accesses are told of: over HTTP, where a connection may be made for each request, a key from one address once in
+/// [`TOLD_FOR`]; wrong keys always, but [`WRONG_MAX`] in a second.
+#[derive(Debug, Default)]
+struct Accesses {
+    /// Address, store and key, and when that was told.
+    told: HashMap<(IpAddr, String, String), Instant>,
+    /// When the second began in which wrong keys are counted, and how many were told in it.
+    wrong: Option<(Instant, u32)>,
+    /// Wrong keys that were not told of since the last that was.
+    left_out: u64,
+}
+
+static ACCESSES: LazyLock<Mutex<Accesses>> = LazyLock::new(Mutex::default);
+
+impl Accesses {
+    /// Whether a right key is told of now.
+    fn tells(&mut self, peer: IpAddr, store: &str, key: &str, now: Instant) -> bool {
+        let who = (peer, store.to_owned(), key.to_owned());
+        let is_late = |at: &Instant| now.duration_since(*at) >= TOLD_FOR;
+        if self.told.get(&who).is_some_and(|at| !is_late(at)) {
+            return false;
+        }
+        if self.told.len() >= TOLD_MAX {
+            self.told.retain(|_, at| !is_late(at));
+        }
+        if self.told.len() >= TOLD_MAX {
+            // Better told twice than not.
+            self.told.clear();
+        }
+        self.told.insert(who, now);
+        true
+    }
+
+    /// Whether a wrong key is told of now: then with how many before it were not.
+    fn tells_wrong(&mut self, now: Instant) -> Option<u64> {
+        let (since, count) = self.wrong.get_or_insert((now, 0));
+        if now.duration_since(*since) >= Duration::from_secs(1) {
+            (*since, *count) = (now, 0);
+        }
+        if *count >= WRONG_MAX {
+            self.left_out += 1;
+            return None;
+        }
+        *count += 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
 /// Notes that somebody showed a key. `key`: its id, where it was right.
-pub(crate) fn access(peer: std::net::IpAddr, route: &'static str, caller: Option<&Caller>) {
+pub(crate) fn access(peer: IpAddr, route: &'static str, caller: Option<&Caller>) {
+    let code = caller.map_or("unauthorized", |_| "ok");
+    metrics::counter!("loci_access_total", "route" => route, "code" => code).increment(1);
+    let now = Instant::now();
     match caller {
         Some(caller) => {
-            metrics::counter!("loci_access_total", "route" => route, "code" => "ok").increment(1);
             let (store, key) = (caller.store.name(), &caller.key[..]);
-            tracing::info!(target: "audit", %peer, route, store, key, "access");
+            if route != "http" || ACCESSES.lock().tells(peer, store, key, now) {
+                tracing::info!(target: "audit", %peer, route, store, key, "access");
+            }
         }
         None => {
-            metrics::counter!("loci_access_total", "route" => route, "code" => "unauthorized")
-                .increment(1);
-            tracing::warn!(target: "audit", %peer, route, "no access: a wrong key, or no such store");
+            let told = ACCESSES.lock().tells_wrong(now);
+            if let Some(left_out) = told {
+                tracing::warn!(target: "audit", %peer, route, left_out, "no access: a wrong key, or no such store");
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_told_of_once_a_minute_from_each_address() {
+        let (mut accesses, now) = (Accesses::default(), Instant::now());
+        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        for _ in 0..3 {
+            let first = accesses.told.is_empty();
+            assert_eq!(accesses.tells(one, "notes", "a", now), first);
+        }
+        assert!(accesses.tells(other, "notes", "a", now));
+        assert!(accesses.tells(one, "notes", "b", now));
+        assert!(accesses.tells(one, "papers", "a", now));
+        assert!(accesses.tells(one, "notes", "a", now + TOLD_FOR));
+        assert!(!accesses.tells(one, "notes", "a", now + TOLD_FOR));
+    }
+
+    #[test]
+    fn addresses_and_keys_are_remembered_within_bounds() {
+        let (mut accesses, now) = (Accesses::default(), Instant::now());
+        for n in 0..3 * TOLD_MAX as u32 {
+            assert!(accesses.tells(IpAddr::V4(n.into()), "notes", "a", now));
+        }
+        assert!(accesses.told.len() <= TOLD_MAX);
+    }
+
+    #[test]
+    fn wrong_keys_are_told_so_often_a_second_and_the_others_counted() {
+        let (mut accesses, now) = (Accesses::default(), Instant::now());
+        let told = (0..WRONG_MAX + 30).filter(|_| accesses.tells_wrong(now) == Some(0));
+        assert_eq!(told.count() as u32, WRONG_MAX);
+        let later = now + Duration::from_secs(1);
+        assert_eq!(accesses.tells_wrong(later), Some(30));
+        assert_eq!(accesses.tells_wrong(later), Some(0));
     }
 }
