@@ -87,4 +87,4 @@ pub use stats::{PendingStats, Recount, SpaceStats, Stats};
 pub use transaction::WriteTransaction;
 pub use types::TypeMap;
 pub use views::View;
-pub use works::{Cited, Claim, Work};
+pub use works::{CitationNetwork, Cited, Claim, Work};

@@ -12,7 +12,9 @@ use loci_query::cite::{chunk_key, cite};
 use loci_storage::records::{CitationRecord, ClaimRecord, Intent, WorkRecord};
 use loci_storage::rows::{decode, missing, read};
 use loci_storage::snapshot::Place;
-use loci_storage::{ChunkKey, DocumentId, DocumentKey, Ordinal, StoreError, Table, WorkId, keys};
+use loci_storage::{
+    ChunkKey, DocumentId, DocumentKey, Ordinal, Rows, StoreError, Table, WorkId, keys,
+};
 use serde::Serialize;
 
 use crate::citations::{told_by, works_called};
@@ -87,20 +89,29 @@ pub struct Claim {
     pub created_at_ms: u64,
 }
 
+/// Who cites whom, of a view. Rows may be seen through something that watches how many are read.
+#[derive(Clone, Copy)]
+pub struct CitationNetwork<'v> {
+    view: &'v View,
+    rows: &'v dyn Rows,
+}
+
 impl View {
+    /// Who cites whom, as `rows` tell it: those of this view, seen through something that watches.
+    pub fn network<'v>(&'v self, rows: &'v dyn Rows) -> CitationNetwork<'v> {
+        CitationNetwork { view: self, rows }
+    }
+
     /// What a document cites, in reading order; `None` when it is not stored.
     ///
     /// Costs a row for each citation, and one for each work and document.
     pub fn citations_of(&self, key: &DocumentKey) -> Result<Option<Vec<Cited>>, Error> {
-        let Some(id) = self.rows().document_id(key)? else {
-            return Ok(None);
-        };
-        Ok(Some(self.told(self.edges_of(id))?))
+        self.network(self.rows()).citations_of(key)
     }
 
     /// The citations of a work, by document and place.
     pub fn cited_by(&self, work: u32) -> Result<Vec<Cited>, Error> {
-        self.told(self.citing(WorkId(work)))
+        self.network(self.rows()).cited_by(work)
     }
 
     /// The works that a document is: usually none or one.
@@ -109,7 +120,7 @@ impl View {
             return Ok(Vec::new());
         };
         let works = self.rows().works_of(id)?.into_iter();
-        let works = works.filter_map(|work| self.work(work).transpose());
+        let works = works.filter_map(|work| self.network(self.rows()).work(work).transpose());
         Ok(works.collect::<Result<_, _>>()?)
     }
 
@@ -118,7 +129,7 @@ impl View {
         let doi = asked.contains("10.").then_some(asked);
         for identity in told_by(Some(asked), doi, Some(asked)) {
             if let Some(&id) = works_called(self.rows(), &identity)?.first() {
-                return Ok(self.work(id)?);
+                return Ok(self.network(self.rows()).work(id)?);
             }
         }
         let works = match asked.parse() {
@@ -132,62 +143,18 @@ impl View {
     ///
     /// Costs a pass over all works.
     pub fn works(&self, keep: impl Fn(&Work) -> bool) -> Result<Vec<Work>, Error> {
-        let mut records: Vec<(WorkId, WorkRecord)> = Vec::new();
-        self.rows().scan_all(Table::Works, &mut |key, payload| {
-            if let Some(id) = keys::u32_at(key, 0) {
-                records.push((WorkId(id), decode(Table::Works, key, payload)?));
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let mut works = Vec::new();
-        for (id, record) in records {
-            works.push(self.named(id, record)?);
-        }
-        works.retain(keep);
-        Ok(works)
+        self.network(self.rows()).works(keep)
     }
 
     /// The works that are cited by the documents that cite this one, most often first, each with how many do.
     pub fn co_cited(&self, work: u32) -> Result<Vec<(Work, usize)>, Error> {
-        let citing = self.citing(WorkId(work)).into_iter();
-        let documents: BTreeSet<DocumentId> = citing.filter_map(|edge| self.of(edge.0)).collect();
-        let mut counts: BTreeMap<WorkId, usize> = BTreeMap::new();
-        for document in documents {
-            let cited = self.edges_of(document).into_iter();
-            let cited: BTreeSet<WorkId> = cited.map(|(_, cites)| cites.work).collect();
-            for other in cited.into_iter().filter(|other| other.0 != work) {
-                *counts.entry(other).or_default() += 1;
-            }
-        }
-        let mut found = Vec::new();
-        for (other, count) in by_count(counts) {
-            found.extend(self.work(other)?.map(|other| (other, count)));
-        }
-        Ok(found)
+        self.network(self.rows()).co_cited(work)
     }
 
     /// The documents that cite the same works as this one (bibliographic coupling), most of them first, each with
     /// how many; `None` when it is not stored.
     pub fn coupled(&self, key: &DocumentKey) -> Result<Option<Vec<(String, usize)>>, Error> {
-        let Some(id) = self.rows().document_id(key)? else {
-            return Ok(None);
-        };
-        let cited = self.edges_of(id).into_iter();
-        let cited: BTreeSet<WorkId> = cited.map(|(_, cites)| cites.work).collect();
-        let mut counts: BTreeMap<DocumentId, usize> = BTreeMap::new();
-        for work in cited {
-            let citing = self.citing(work).into_iter();
-            let documents: BTreeSet<DocumentId> =
-                citing.filter_map(|edge| self.of(edge.0)).collect();
-            for other in documents.into_iter().filter(|&other| other != id) {
-                *counts.entry(other).or_default() += 1;
-            }
-        }
-        let mut found = Vec::new();
-        for (other, count) in by_count(counts) {
-            found.extend(self.key_of(other)?.map(|key| (key, count)));
-        }
-        Ok(Some(found))
+        self.network(self.rows()).coupled(key)
     }
 
     /// What a document's chunks claim about chunks; `None` when it is not stored.
@@ -213,12 +180,106 @@ impl View {
         Ok(told)
     }
 
+    fn claim(&self, document: DocumentId, claim: ClaimRecord) -> Result<Option<Claim>, StoreError> {
+        let rows = self.rows();
+        let (of, chunk) = (rows.document(document)?, rows.chunk(document, claim.chunk)?);
+        let Some((of, chunk)) = of.zip(chunk) else {
+            return Ok(None);
+        };
+        let is_stored = match claim.about.parse::<ChunkKey>() {
+            Ok(about) => rows.find_chunk(&about)?.is_some(),
+            Err(_) => false,
+        };
+        Ok(Some(Claim {
+            chunk: chunk_key(&of, chunk.suffix).to_string(),
+            about: claim.about,
+            is_stored,
+            intent: claim.intent,
+            confidence: claim.confidence,
+            created_at_ms: claim.created_at_ms,
+        }))
+    }
+}
+
+impl CitationNetwork<'_> {
+    /// As [`View::citations_of`].
+    pub fn citations_of(&self, key: &DocumentKey) -> Result<Option<Vec<Cited>>, Error> {
+        let Some(id) = self.rows.document_id(key)? else {
+            return Ok(None);
+        };
+        Ok(Some(self.told(self.edges_of(id))?))
+    }
+
+    /// As [`View::cited_by`].
+    pub fn cited_by(&self, work: u32) -> Result<Vec<Cited>, Error> {
+        self.told(self.citing(WorkId(work)))
+    }
+
+    /// As [`View::works`].
+    pub fn works(&self, keep: impl Fn(&Work) -> bool) -> Result<Vec<Work>, Error> {
+        let mut records: Vec<(WorkId, WorkRecord)> = Vec::new();
+        self.rows.scan_all(Table::Works, &mut |key, payload| {
+            if let Some(id) = keys::u32_at(key, 0) {
+                records.push((WorkId(id), decode(Table::Works, key, payload)?));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let mut works = Vec::new();
+        for (id, record) in records {
+            works.push(self.named(id, record)?);
+        }
+        works.retain(keep);
+        Ok(works)
+    }
+
+    /// As [`View::co_cited`].
+    pub fn co_cited(&self, work: u32) -> Result<Vec<(Work, usize)>, Error> {
+        let citing = self.citing(WorkId(work)).into_iter();
+        let documents: BTreeSet<DocumentId> = citing.filter_map(|edge| self.of(edge.0)).collect();
+        let mut counts: BTreeMap<WorkId, usize> = BTreeMap::new();
+        for document in documents {
+            let cited = self.edges_of(document).into_iter();
+            let cited: BTreeSet<WorkId> = cited.map(|(_, cites)| cites.work).collect();
+            for other in cited.into_iter().filter(|other| other.0 != work) {
+                *counts.entry(other).or_default() += 1;
+            }
+        }
+        let mut found = Vec::new();
+        for (other, count) in by_count(counts) {
+            found.extend(self.work(other)?.map(|other| (other, count)));
+        }
+        Ok(found)
+    }
+
+    /// As [`View::coupled`].
+    pub fn coupled(&self, key: &DocumentKey) -> Result<Option<Vec<(String, usize)>>, Error> {
+        let Some(id) = self.rows.document_id(key)? else {
+            return Ok(None);
+        };
+        let cited = self.edges_of(id).into_iter();
+        let cited: BTreeSet<WorkId> = cited.map(|(_, cites)| cites.work).collect();
+        let mut counts: BTreeMap<DocumentId, usize> = BTreeMap::new();
+        for work in cited {
+            let citing = self.citing(work).into_iter();
+            let documents: BTreeSet<DocumentId> =
+                citing.filter_map(|edge| self.of(edge.0)).collect();
+            for other in documents.into_iter().filter(|&other| other != id) {
+                *counts.entry(other).or_default() += 1;
+            }
+        }
+        let mut found = Vec::new();
+        for (other, count) in by_count(counts) {
+            found.extend(self.key_of(other)?.map(|key| (key, count)));
+        }
+        Ok(Some(found))
+    }
+
     fn edges_of(&self, document: DocumentId) -> Vec<(Ordinal, Cites)> {
-        let segments = self.read.citations();
+        let segments = self.view.read.citations();
         let view = CitationsView {
             segments: &segments,
         };
-        let snapshot = self.snapshot();
+        let snapshot = self.view.snapshot();
         let Some(first) = snapshot.ordinal(Place { document, index: 0 }) else {
             return Vec::new();
         };
@@ -230,7 +291,7 @@ impl View {
     }
 
     fn citing(&self, work: WorkId) -> Vec<(Ordinal, Cites)> {
-        let segments = self.read.citations();
+        let segments = self.view.read.citations();
         let view = CitationsView {
             segments: &segments,
         };
@@ -238,16 +299,19 @@ impl View {
     }
 
     fn of(&self, chunk: Ordinal) -> Option<DocumentId> {
-        self.snapshot().place(chunk).map(|place| place.document)
+        self.view
+            .snapshot()
+            .place(chunk)
+            .map(|place| place.document)
     }
 
     fn told(&self, edges: Vec<(Ordinal, Cites)>) -> Result<Vec<Cited>, Error> {
         let mut told = Vec::with_capacity(edges.len());
         for (ordinal, cites) in edges {
-            let Some(place) = self.snapshot().place(ordinal) else {
+            let Some(place) = self.view.snapshot().place(ordinal) else {
                 continue;
             };
-            let rows = self.rows();
+            let rows = self.rows;
             let key = keys::in_document(place.document, cites.number);
             let row: Option<CitationRecord> = read(rows, Table::Citations, &key)?;
             let row = row.ok_or_else(|| missing(Table::Citations, &key))?;
@@ -274,28 +338,8 @@ impl View {
         Ok(told)
     }
 
-    fn claim(&self, document: DocumentId, claim: ClaimRecord) -> Result<Option<Claim>, StoreError> {
-        let rows = self.rows();
-        let (of, chunk) = (rows.document(document)?, rows.chunk(document, claim.chunk)?);
-        let Some((of, chunk)) = of.zip(chunk) else {
-            return Ok(None);
-        };
-        let is_stored = match claim.about.parse::<ChunkKey>() {
-            Ok(about) => rows.find_chunk(&about)?.is_some(),
-            Err(_) => false,
-        };
-        Ok(Some(Claim {
-            chunk: chunk_key(&of, chunk.suffix).to_string(),
-            about: claim.about,
-            is_stored,
-            intent: claim.intent,
-            confidence: claim.confidence,
-            created_at_ms: claim.created_at_ms,
-        }))
-    }
-
     fn work(&self, id: WorkId) -> Result<Option<Work>, StoreError> {
-        let record = self.rows().work(id)?;
+        let record = self.rows.work(id)?;
         record.map(|record| self.named(id, record)).transpose()
     }
 
@@ -303,7 +347,7 @@ impl View {
     fn named(&self, id: WorkId, record: WorkRecord) -> Result<Work, StoreError> {
         let document = record.document.map(DocumentId);
         let stored = document
-            .map(|id| self.rows().document(id))
+            .map(|id| self.rows.document(id))
             .transpose()?
             .flatten();
         let mut work = Work {
@@ -329,7 +373,7 @@ impl View {
     }
 
     fn key_of(&self, id: DocumentId) -> Result<Option<String>, StoreError> {
-        let record = self.rows().document(id)?;
+        let record = self.rows.document(id)?;
         let key = record.map(|of| DocumentKey::new(of.user, of.collection, of.key));
         Ok(key.transpose()?.map(|key| key.to_string()))
     }

@@ -8,13 +8,14 @@ use serde_json::json;
 
 use super::request::prepared;
 use super::traces::explained;
+use super::writing::uncarried;
 use super::{Caller, Given, Item, Task, fault_of, whole_store, writing};
-use crate::views::Reader;
 use crate::views::citations::Works;
 use crate::views::communities::Told;
 use crate::views::concepts::Way;
 use crate::views::documents::Listed;
 use crate::views::items::Items;
+use crate::views::{Reader, Watched};
 
 /// Rows of a page at most.
 const PAGE_MAX: u32 = 1_000;
@@ -71,18 +72,24 @@ pub(super) fn settings(caller: &Caller) -> Result<Given, Fault> {
 }
 
 /// Figures of the store; for a caller that is bound to a user, how much of it is there for that user.
-pub(super) fn stats(caller: &Caller) -> Result<Given, Fault> {
+pub(super) fn stats(caller: &Caller, task: Task<'_>) -> Result<Given, Fault> {
     if caller.user.is_none() {
         return Given::json(&caller.store.database()?.stats());
     }
-    let (documents, chunks) = with(caller, |reader| reader.count())?;
+    let (documents, chunks) = with(caller, task, |reader| reader.count())?;
     Given::json(&json!({ "documents": documents, "chunks": chunks }))
 }
 
-/// Looks at the newest state as the caller may see it.
-fn with<T>(caller: &Caller, look: impl FnOnce(Reader<'_>) -> Result<T, Error>) -> Result<T, Fault> {
+/// Looks at the newest state as the caller may see it, until the task is to end.
+fn with<T>(
+    caller: &Caller,
+    task: Task<'_>,
+    look: impl FnOnce(Reader<'_>) -> Result<T, Error>,
+) -> Result<T, Fault> {
     let view = caller.store.database()?.view();
-    look(Reader::of(&view, caller.user.as_deref())).map_err(fault_of)
+    let ask = || task.check();
+    let rows = Watched::new(view.snapshot().rows(), &ask);
+    look(Reader::of(&view, &rows, caller.user.as_deref())).map_err(uncarried)
 }
 
 fn not_found(what: &str, name: &str) -> Fault {
@@ -98,28 +105,39 @@ fn limit(asked: u32) -> Result<usize, Fault> {
     Ok(asked as usize)
 }
 
-pub(super) fn documents(caller: &Caller, call: &ListDocuments) -> Result<Given, Fault> {
+pub(super) fn documents(
+    caller: &Caller,
+    call: &ListDocuments,
+    task: Task<'_>,
+) -> Result<Given, Fault> {
     let listed = Listed {
         collection: call.collection.as_deref(),
         user: call.user.as_deref(),
         after: call.after.as_deref(),
         limit: limit(call.limit)?,
     };
-    Given::json(&with(caller, |reader| reader.documents(listed))?)
+    Given::json(&with(caller, task, |reader| reader.documents(listed))?)
 }
 
-pub(super) fn document(caller: &Caller, key: &DocumentKey) -> Result<Given, Fault> {
-    let found = with(caller, |reader| reader.show_document(key))?;
+pub(super) fn document(caller: &Caller, key: &DocumentKey, task: Task<'_>) -> Result<Given, Fault> {
+    let found = with(caller, task, |reader| reader.show_document(key))?;
     let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
     Given::json(&found)
 }
 
-pub(super) fn chunk(caller: &Caller, key: &ChunkKey, context: u32) -> Result<Given, Fault> {
+pub(super) fn chunk(
+    caller: &Caller,
+    key: &ChunkKey,
+    context: u32,
+    task: Task<'_>,
+) -> Result<Given, Fault> {
     if context > CONTEXT_MAX {
         let why = format!("context: {context} is more than {CONTEXT_MAX}");
         return Err(Fault::new(Code::Invalid, why));
     }
-    let found = with(caller, |reader| reader.show_chunk(key, context as usize))?;
+    let found = with(caller, task, |reader| {
+        reader.show_chunk(key, context as usize)
+    })?;
     let found = found.ok_or_else(|| not_found("chunk", &key.to_string()))?;
     Given::json(&found)
 }
@@ -136,13 +154,13 @@ fn send(bytes: &[u8], task: Task<'_>) -> Result<Given, Fault> {
 }
 
 pub(super) fn original(caller: &Caller, key: &DocumentKey, task: Task<'_>) -> Result<Given, Fault> {
-    let found = with(caller, |reader| reader.original(key))?;
+    let found = with(caller, task, |reader| reader.original(key))?;
     let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
     send(&found, task)
 }
 
 pub(super) fn text(caller: &Caller, key: &DocumentKey, task: Task<'_>) -> Result<Given, Fault> {
-    let found = with(caller, |reader| reader.text(key))?;
+    let found = with(caller, task, |reader| reader.text(key))?;
     let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
     send(found.as_bytes(), task)
 }
@@ -153,24 +171,29 @@ pub(super) fn asset(
     name: &str,
     task: Task<'_>,
 ) -> Result<Given, Fault> {
-    let found = with(caller, |reader| reader.asset(key, name))?;
+    let found = with(caller, task, |reader| reader.asset(key, name))?;
     let found = found.ok_or_else(|| not_found("file", &format!("{key}, {name}")))?;
     send(&found, task)
 }
 
-pub(super) fn concept(caller: &Caller, name: &str) -> Result<Given, Fault> {
-    let found = with(caller, |reader| reader.concept(name))?;
+pub(super) fn concept(caller: &Caller, name: &str, task: Task<'_>) -> Result<Given, Fault> {
+    let found = with(caller, task, |reader| reader.concept(name))?;
     Given::json(&found.ok_or_else(|| not_found("concept", name))?)
 }
 
-pub(super) fn concepts(caller: &Caller, prefix: &str, asked: u32) -> Result<Given, Fault> {
+pub(super) fn concepts(
+    caller: &Caller,
+    prefix: &str,
+    asked: u32,
+    task: Task<'_>,
+) -> Result<Given, Fault> {
     let limit = limit(asked)?;
-    let concepts = with(caller, |reader| reader.concepts(prefix, limit))?;
+    let concepts = with(caller, task, |reader| reader.concepts(prefix, limit))?;
     Given::json(&json!({ "concepts": concepts }))
 }
 
-pub(super) fn path(caller: &Caller, call: &GetPath) -> Result<Given, Fault> {
-    let way = with(caller, |reader| {
+pub(super) fn path(caller: &Caller, call: &GetPath, task: Task<'_>) -> Result<Given, Fault> {
+    let way = with(caller, task, |reader| {
         reader.path(&call.from, &call.to, &call.along)
     })?;
     let none = |why: String| Err(Fault::new(Code::NotFound, why));
@@ -185,12 +208,12 @@ pub(super) fn path(caller: &Caller, call: &GetPath) -> Result<Given, Fault> {
     }
 }
 
-pub(super) fn citations(caller: &Caller, of: &str) -> Result<Given, Fault> {
-    let found = with(caller, |reader| reader.network(of))?;
+pub(super) fn citations(caller: &Caller, of: &str, task: Task<'_>) -> Result<Given, Fault> {
+    let found = with(caller, task, |reader| reader.network(of))?;
     Given::json(&found.ok_or_else(|| not_found("document or cited work", of))?)
 }
 
-pub(super) fn works(caller: &Caller, call: &ListWorks) -> Result<Given, Fault> {
+pub(super) fn works(caller: &Caller, call: &ListWorks, task: Task<'_>) -> Result<Given, Fault> {
     whole_store(caller)?;
     let asked = Works {
         author: call.author.as_deref(),
@@ -198,7 +221,7 @@ pub(super) fn works(caller: &Caller, call: &ListWorks) -> Result<Given, Fault> {
         stubs: call.stubs,
         limit: limit(call.limit)?,
     };
-    let works = with(caller, |reader| reader.works(asked))?;
+    let works = with(caller, task, |reader| reader.works(asked))?;
     Given::json(&json!({ "works": works }))
 }
 
@@ -206,6 +229,7 @@ pub(super) fn communities(
     caller: &Caller,
     level: Option<u32>,
     of: Option<&str>,
+    task: Task<'_>,
 ) -> Result<Given, Fault> {
     whole_store(caller)?;
     let level = level.map(|level| level as usize);
@@ -213,7 +237,7 @@ pub(super) fn communities(
         let why = format!("{why}: an admin's call of Analyse makes them");
         Err(Fault::new(Code::NotFound, why))
     };
-    match with(caller, |reader| reader.communities(level, of))? {
+    match with(caller, task, |reader| reader.communities(level, of))? {
         Told::Communities(communities) => Given::json(&json!({ "communities": communities })),
         Told::Unknown(name) => Err(not_found("concept", &name)),
         Told::NotAnalysed => unwritten("there are no communities yet"),
@@ -221,9 +245,9 @@ pub(super) fn communities(
     }
 }
 
-pub(super) fn types(caller: &Caller) -> Result<Given, Fault> {
+pub(super) fn types(caller: &Caller, task: Task<'_>) -> Result<Given, Fault> {
     whole_store(caller)?;
-    let types = with(caller, |reader| reader.types())?;
+    let types = with(caller, task, |reader| reader.types())?;
     Given::json(&json!({ "types": types }))
 }
 
@@ -242,7 +266,7 @@ pub(super) fn records(caller: &Caller, response: Option<u64>, asked: u32) -> Res
     Given::json(&json!({ "records": records }))
 }
 
-pub(super) fn items(caller: &Caller, call: &ListItems) -> Result<Given, Fault> {
+pub(super) fn items(caller: &Caller, call: &ListItems, task: Task<'_>) -> Result<Given, Fault> {
     let asked = Items {
         owner: call.owner.as_deref(),
         document: call.document.as_ref(),
@@ -250,11 +274,139 @@ pub(super) fn items(caller: &Caller, call: &ListItems) -> Result<Given, Fault> {
         after: call.after,
         limit: limit(call.limit)?,
     };
-    Given::json(&with(caller, |reader| reader.items(asked))?)
+    Given::json(&with(caller, task, |reader| reader.items(asked))?)
 }
 
 pub(super) fn item_figures(caller: &Caller) -> Result<Given, Fault> {
     whole_store(caller)?;
     let view = caller.store.database()?.view();
     Given::json(&view.item_figures().map_err(fault_of)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Instant;
+
+    use locidb::storage::records::{ChunkRecord, DocumentRecord};
+    use locidb::{Database, NewChunk, NewCitation, NewConcept, NewDocument, NewItem, NewReference};
+
+    use super::super::{Place, Stores, StoresOptions};
+    use super::*;
+
+    /// More rows of each kind than are read before it is asked again.
+    const ROWS: u32 = 300;
+
+    fn document(key: &str) -> NewDocument {
+        NewDocument {
+            record: DocumentRecord {
+                key: key.into(),
+                ..DocumentRecord::default()
+            },
+            original: b"heron".to_vec(),
+            chunks: vec![NewChunk {
+                record: ChunkRecord {
+                    text: "heron".into(),
+                    ..ChunkRecord::default()
+                },
+                vector: None,
+            }],
+            ..NewDocument::default()
+        }
+    }
+
+    /// A document that cites many works and speaks of many concepts.
+    fn large() -> NewDocument {
+        let reference = |number| NewReference {
+            text: format!("Heron {number}"),
+            title: Some(format!("The collected papers on the heron, part {number}")),
+            ..NewReference::default()
+        };
+        let citation = |reference| NewCitation {
+            reference,
+            ..NewCitation::default()
+        };
+        let concept = |number| NewConcept {
+            name: format!("heron {number}"),
+            mentions: vec![(0, 1)],
+            ..NewConcept::default()
+        };
+        NewDocument {
+            references: (0..ROWS).map(reference).collect(),
+            citations: (0..ROWS).map(citation).collect(),
+            concepts: (0..ROWS).map(concept).collect(),
+            ..document("large")
+        }
+    }
+
+    /// A caller of a store with many rows.
+    fn caller(folder: &std::path::Path) -> Caller {
+        let database = Database::open(folder).unwrap();
+        database
+            .write(|tx| {
+                tx.put_document(large())?;
+                for number in 0..ROWS {
+                    tx.put_document(document(&number.to_string()))?;
+                    tx.put_item(NewItem::default())?;
+                }
+                Ok(())
+            })
+            .unwrap();
+        database.close();
+        let options = StoresOptions {
+            without_keys: true,
+            ..StoresOptions::default()
+        };
+        let stores = Stores::new(Place::One(folder.to_path_buf()), options).unwrap();
+        stores.authenticate("", "").unwrap()
+    }
+
+    #[test]
+    fn looks_at_many_rows_end_when_nobody_waits_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let caller = caller(folder.path());
+        let emit = |_| ControlFlow::Continue(());
+        let listed = ListDocuments {
+            collection: None,
+            user: None,
+            after: None,
+            limit: PAGE_MAX,
+        };
+        let by_somebody = ListWorks {
+            author: Some("Somebody".into()),
+            year: None,
+            stubs: false,
+            limit: PAGE_MAX,
+        };
+        let of_all = ListItems {
+            owner: None,
+            document: None,
+            due_ms: None,
+            after: None,
+            limit: PAGE_MAX,
+        };
+        type Look<'l> = &'l dyn Fn(Task<'_>) -> Result<Given, Fault>;
+        let looks: [(&str, Look<'_>); 6] = [
+            ("documents", &|task| documents(&caller, &listed, task)),
+            ("works", &|task| works(&caller, &by_somebody, task)),
+            ("items", &|task| items(&caller, &of_all, task)),
+            ("concepts", &|task| concepts(&caller, "stork", 10, task)),
+            ("types", &|task| types(&caller, task)),
+            ("citations", &|task| citations(&caller, "large", task)),
+        ];
+        let (is_wanted, is_cancelled) = (AtomicBool::new(false), AtomicBool::new(true));
+        let task = |cancelled, deadline| Task {
+            deadline,
+            cancelled,
+            emit: &emit,
+        };
+        for (name, look) in looks {
+            assert!(look(task(&is_wanted, None)).is_ok(), "{name}");
+            let cancelled = look(task(&is_cancelled, None)).unwrap_err();
+            assert_eq!(cancelled.code, Code::Cancelled, "{name}");
+            let late = look(task(&is_wanted, Some(Instant::now()))).unwrap_err();
+            assert_eq!(late.code, Code::Deadline, "{name}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use locidb::graph::normalise;
 use locidb::storage::{ChunkKey, DocumentKey};
-use locidb::{Cited, Error, Work};
+use locidb::{CitationNetwork, Cited, Error, Work};
 use serde::Serialize;
 
 use super::Reader;
@@ -61,12 +61,12 @@ impl Reader<'_> {
             key = None;
         }
         let cites = match &key {
-            Some(key) => self.view.citations_of(key)?,
+            Some(key) => self.citing().citations_of(key)?,
             None => None,
         };
         let work = self.view.find_work(of)?;
         let mut cited_by = match &work {
-            Some(work) => self.view.cited_by(work.id)?,
+            Some(work) => self.citing().cited_by(work.id)?,
             None => Vec::new(),
         };
         if self.user().is_some() {
@@ -87,12 +87,12 @@ impl Reader<'_> {
             return Ok(None);
         }
         let mut co_cited = match &work {
-            Some(work) => self.view.co_cited(work.id)?,
+            Some(work) => self.citing().co_cited(work.id)?,
             None => Vec::new(),
         };
         co_cited.truncate(LISTED_MAX);
         let mut coupled = match key.filter(|_| cites.is_some()) {
-            Some(key) => self.view.coupled(&key)?.unwrap_or_default(),
+            Some(key) => self.citing().coupled(&key)?.unwrap_or_default(),
             None => Vec::new(),
         };
         coupled.truncate(LISTED_MAX);
@@ -105,6 +105,10 @@ impl Reader<'_> {
             co_cited: co_cited.into_iter().map(together).collect(),
             coupled: coupled.into_iter().map(near).collect(),
         }))
+    }
+
+    fn citing(&self) -> CitationNetwork<'_> {
+        self.view.network(self.rows())
     }
 
     /// A citation with its own words alone, unless the work is a document that this reader sees: what else is known of a
@@ -138,7 +142,7 @@ impl Reader<'_> {
                 names.any(|name| name == *asked || has_words(&name, asked))
             })
         };
-        let mut works = self.view.works(|work| {
+        let mut works = self.citing().works(|work| {
             let is_year = asked.year.is_none_or(|year| work.year == Some(year));
             is_year && (!asked.stubs || work.document.is_none()) && wrote(work)
         })?;

@@ -11,15 +11,19 @@ pub(crate) mod communities;
 pub(crate) mod concepts;
 pub(crate) mod documents;
 pub(crate) mod items;
+mod watched;
 
 use locidb::storage::records::DocumentRecord;
 use locidb::storage::{DocumentId, Rows, StoreError, Table};
 use locidb::{Error, View};
 
+pub(crate) use watched::Watched;
+
 /// A committed state, as one reader may see it.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'v> {
     view: &'v View,
+    rows: &'v dyn Rows,
     /// The user whose documents alone are there; `None` for all.
     user: Option<&'v str>,
 }
@@ -27,12 +31,16 @@ pub(crate) struct Reader<'v> {
 impl<'v> Reader<'v> {
     /// One who sees everything.
     pub(crate) fn of_all(view: &'v View) -> Reader<'v> {
-        Reader { view, user: None }
+        Reader {
+            view,
+            rows: view.snapshot().rows(),
+            user: None,
+        }
     }
 
-    /// One who sees the documents of `user` alone, where that is given.
-    pub(crate) fn of(view: &'v View, user: Option<&'v str>) -> Reader<'v> {
-        Reader { view, user }
+    /// One who sees the documents of `user` alone, where that is given, and may be told to stop.
+    pub(crate) fn of(view: &'v View, rows: &'v Watched<'v>, user: Option<&'v str>) -> Reader<'v> {
+        Reader { view, rows, user }
     }
 
     /// The user that the reader is bound to.
@@ -41,7 +49,7 @@ impl<'v> Reader<'v> {
     }
 
     fn rows(&self) -> &'v dyn Rows {
-        self.view.snapshot().rows()
+        self.rows
     }
 
     /// Whether the documents of `user` are there for this reader.
