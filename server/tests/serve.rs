@@ -9,6 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::http::parse;
 use common::served::Served;
 use common::wire::Wire;
 use common::{db_path, json};
@@ -17,6 +18,7 @@ use loci_client::call::{
     ListDocuments, Method, Role, Rollback,
 };
 use loci_client::{Address, Client, ClientError, ClientOptions, Code};
+use loci_protocol::codec;
 use loci_protocol::frame::{FrameKind, HEADER_LEN, Header};
 use locidb::storage::DocumentKey;
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
@@ -634,20 +636,43 @@ fn large_calls_that_come_slowly_take_no_room_from_others() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_is_told_to_stop_finishes_what_is_under_way() {
+fn a_server_that_is_told_to_stop_finishes_what_is_under_way_and_takes_nothing_new() {
     let folder = tempfile::tempdir().unwrap();
     let mut served = Served::of(folder.path());
-    let client = served.admin();
-    client.apply(vec![put(document("", "a", "heron"))]).unwrap();
-    let writer = client.clone();
-    let writing = thread::spawn(move || {
-        writer.write(|tx| {
-            tx.put_document(document("", "b", "heron"))?;
-            thread::sleep(Duration::from_millis(600));
-            tx.put_document(document("", "c", "heron"))
-        })
-    });
-    thread::sleep(Duration::from_millis(200));
+    let (key, client) = (served.keys[0].1.clone(), served.admin());
+    // More than connections hold that nobody reads, so that it is under way until it is read.
+    let original: Vec<u8> = (0..32u32 << 20).map(|n| b' ' + (n % 95) as u8).collect();
+    let long = NewDocument {
+        original: original.clone(),
+        ..document("", "long", "heron")
+    };
+    client.apply(vec![put(long)]).unwrap();
+    let mut over_wire = Wire::open(served.address, &key);
+    let of = "long".parse().unwrap();
+    over_wire.call(1, 0, &GetOriginal { key: of });
+    let mut parts = vec![over_wire.frame()];
+    let mut over_http = TcpStream::connect(served.http).unwrap();
+    let path = "/v1/documents/long/original";
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n");
+    over_http.write_all(request.as_bytes()).unwrap();
+    let mut read = vec![0; 1_000];
+    over_http.read_exact(&mut read).unwrap();
+    // A transaction that is open is dropped whole, and a write that waits for it is made.
+    let mut open = Wire::open(served.address, &key);
+    open.call(1, 0, &Begin {});
+    assert_eq!(open.ended(1), None);
+    let change = put(document("", "dropped", "heron"));
+    open.call(
+        2,
+        0,
+        &call::Step {
+            transaction: 1,
+            change,
+        },
+    );
+    assert_eq!(open.ended(2), None);
+    let writing = thread::spawn(move || client.apply(vec![put(document("", "made", "heron"))]));
+    thread::sleep(Duration::from_millis(300));
     let pid = served.child.id().to_string();
     assert!(
         Command::new("kill")
@@ -656,12 +681,36 @@ fn a_server_that_is_told_to_stop_finishes_what_is_under_way() {
             .unwrap()
             .success()
     );
-    // A transaction takes further calls, which a server that stops refuses: it is dropped whole.
-    let written = writing.join().unwrap();
+    let until = Instant::now() + Duration::from_secs(5);
+    for address in [served.address, served.http] {
+        while TcpStream::connect(address).is_ok() {
+            assert!(Instant::now() < until, "{address} takes new connections");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+    writing.join().unwrap().unwrap();
+    assert_eq!(
+        served.child.try_wait().unwrap(),
+        None,
+        "calls are under way"
+    );
+    while parts.last().unwrap().0.more || parts.last().unwrap().0.call == 0 {
+        parts.push(over_wire.frame());
+    }
+    let parts = parts.iter().filter(|(header, _)| header.more);
+    let bytes = parts.flat_map(|(_, payload)| codec::decode::<Vec<u8>>(payload).unwrap());
+    assert!(bytes.eq(original.iter().copied()));
+    drop(over_wire);
+    over_http.read_to_end(&mut read).unwrap();
+    let response = parse(&read);
+    assert_eq!(response.status, 200);
+    assert!(response.body == original);
     assert!(served.child.wait().unwrap().success());
     let database = Database::open(db_path(folder.path())).unwrap();
-    let hits = database.search(&by_words("heron")).unwrap().hits.len();
-    assert_eq!(hits, if written.is_ok() { 3 } else { 1 });
+    let hits = database.search(&by_words("heron")).unwrap().hits;
+    let mut found: Vec<&str> = hits.iter().map(|hit| &hit.document[..]).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["long", "made"]);
 }
 
 #[test]

@@ -61,7 +61,8 @@ pub(crate) fn raw(to: SocketAddr, bytes: &[u8]) -> Response {
     parse(&all)
 }
 
-fn parse(all: &[u8]) -> Response {
+/// A whole response.
+pub(crate) fn parse(all: &[u8]) -> Response {
     let end = all.windows(4).position(|four| four == b"\r\n\r\n");
     let end = end.unwrap_or_else(|| panic!("no head: {:?}", String::from_utf8_lossy(all)));
     let head = String::from_utf8(all[..end].to_vec()).unwrap();
