@@ -2,10 +2,12 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -863,6 +865,10 @@ fn resident_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
+/// Held by tests that open very many connections and measure what others see of it.
+#[cfg(target_os = "linux")]
+static MEASURES: Mutex<()> = Mutex::new(());
+
 /// Searches of a good client for so long: how many, and the latency that 99 of 100 keep.
 #[cfg(target_os = "linux")]
 fn asked_for(client: &Client, time: Duration) -> (usize, Duration) {
@@ -882,6 +888,7 @@ fn asked_for(client: &Client, time: Duration) -> (usize, Duration) {
 #[test]
 #[ignore = "10,000 connections and 100,000 frames take half a minute"]
 fn connections_that_say_nothing_and_frames_that_are_none_cost_little_memory() {
+    let _alone = MEASURES.lock().unwrap_or_else(PoisonError::into_inner);
     rlimit::increase_nofile_limit(20_000).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(&[
@@ -951,4 +958,115 @@ fn connections_that_say_nothing_and_frames_that_are_none_cost_little_memory() {
             .len(),
         1
     );
+}
+
+/// Searches over one connection of HTTP for so long: as [`asked_for`].
+#[cfg(target_os = "linux")]
+fn asked_over_http(stream: &mut TcpStream, key: &str, time: Duration) -> (usize, Duration) {
+    let request = format!(
+        "GET /v1/search?q=heron&strategy=text HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
+    );
+    let until = Instant::now() + time;
+    let mut times = Vec::new();
+    while Instant::now() < until {
+        let asked = Instant::now();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut read = Vec::new();
+        let end = |read: &[u8]| read.windows(4).position(|four| four == b"\r\n\r\n");
+        while end(&read).is_none() {
+            let mut part = [0; 4_096];
+            let count = stream.read(&mut part).unwrap();
+            assert!(count > 0, "the good client was sent away");
+            read.extend_from_slice(&part[..count]);
+        }
+        let response = parse(&read);
+        assert_eq!(response.status, 200);
+        let len: usize = response.header("content-length").unwrap().parse().unwrap();
+        let mut rest = vec![0; len - response.body.len()];
+        stream.read_exact(&mut rest).unwrap();
+        times.push(asked.elapsed());
+        thread::sleep(Duration::from_millis(1));
+    }
+    times.sort_unstable();
+    (times.len(), times[times.len() * 99 / 100])
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "10,000 connections, 20,000 heads that are none and 800 halves of bodies take half a minute"]
+fn http_connections_that_say_nothing_or_nonsense_cost_little_memory() {
+    let _alone = MEASURES.lock().unwrap_or_else(PoisonError::into_inner);
+    rlimit::increase_nofile_limit(20_000).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let (address, key, pid) = (served.http, &served.keys[0].1, served.child.id());
+    let change = put(document("", "a", "heron"));
+    served.admin().apply(vec![change]).unwrap();
+    let mut good = TcpStream::connect(address).unwrap();
+    let mut asked = |time| asked_over_http(&mut good, key, time);
+    let calm = asked(Duration::from_secs(3));
+    let before = resident_kib(pid);
+    println!("calm: {calm:?}, {before} KiB");
+    let begin = |bytes: Vec<u8>| {
+        move |_: usize| {
+            let mut stream = TcpStream::connect(address).ok()?;
+            stream.write_all(&bytes).ok()?;
+            Some(stream)
+        }
+    };
+    let half_head = b"GET /v1/search?q=heron HTTP/1.1\r\nHost: x\r\nX-Half: ".to_vec();
+    let open = begin(half_head);
+    let slow = thread::spawn(move || (0..10_000).filter_map(open).collect::<Vec<_>>());
+    let most = Cell::new(before);
+    let mut beside = |what: &str, is_over: &dyn Fn() -> bool| {
+        while !is_over() {
+            let figures = asked(Duration::from_secs(2));
+            let now = resident_kib(pid);
+            most.set(most.get().max(now));
+            println!("{what}: {figures:?}, {now} KiB");
+        }
+    };
+    beside("half heads", &|| slow.is_finished());
+    let held = slow.join().unwrap();
+    println!("{} connections were opened", held.len());
+    let noise = thread::spawn(move || {
+        let mut state = 7u64;
+        for number in 0..20_000 {
+            let mut bytes = b"GET / HTTP/1.1\r\nHost: x\r\n".to_vec();
+            // Bytes at random, or a head without an end.
+            let (from, len) = if number % 2 == 0 {
+                (0, 200)
+            } else {
+                (bytes.len(), 40_000)
+            };
+            bytes.truncate(from);
+            bytes.extend((0..len).map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                (state >> 56) as u8
+            }));
+            if let Ok(mut stream) = TcpStream::connect(address) {
+                let _ = stream.write_all(&bytes);
+            }
+        }
+    });
+    beside("heads that are none", &|| noise.is_finished());
+    assert!(most.get() < before + 64 * 1024, "{before} {most:?}");
+    // Who has a key may hold more, as far as there are connections.
+    let head = format!(
+        "PUT /v1/documents/half HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: 50000000\r\n\r\n"
+    );
+    let open = begin([head.as_bytes(), &[b'x'; 32 << 10]].concat());
+    let halves = thread::spawn(move || (0..800).filter_map(open).collect::<Vec<_>>());
+    beside("half bodies", &|| halves.is_finished());
+    let halves = halves.join().unwrap();
+    let started = Instant::now();
+    beside("half bodies that are held", &|| {
+        started.elapsed() > Duration::from_secs(5)
+    });
+    assert!(most.get() < before + 192 * 1024, "{before} {most:?}");
+    drop((held, halves));
+    // A client that comes now is served.
+    assert_eq!(served.api().get("/v1/stats").status, 200);
 }
