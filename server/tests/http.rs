@@ -3,14 +3,17 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use common::db_path;
 use common::http::{Api, Response, raw, request};
 use common::served::Served;
-use loci_client::call::Role;
+use loci_client::call::{Change, Role};
+use locidb::NewDocument;
+use locidb::storage::records::DocumentRecord;
 use serde_json::{Value, json};
 
 const HERON: &str = "# Herons\n\nA heron waits in shallow water. Herons eat fish.\n\n## Nests\n\nHerons nest in trees near rivers.\n";
@@ -718,4 +721,110 @@ fn a_key_that_makes_many_requests_is_noted_once_a_minute_and_wrong_ones_each_tim
     let noted = |says: &str| text.lines().filter(|line| line.contains(says)).count();
     assert_eq!(noted(r#""message":"access""#), 1, "{text}");
     assert_eq!(noted("no access"), 3, "{text}");
+}
+
+/// What the other side says until it ends the connection, and after how long that is. `drop`: sent once a second.
+fn until_ended(stream: &mut TcpStream, drop: &[u8]) -> (Duration, String) {
+    let (began, mut said) = (Instant::now(), Vec::new());
+    stream
+        .set_read_timeout(Some(Duration::from_secs(1)))
+        .unwrap();
+    loop {
+        let mut part = [0; 4_096];
+        match stream.read(&mut part) {
+            Ok(0) => break,
+            Ok(count) => said.extend_from_slice(&part[..count]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => break,
+        }
+        if stream.write_all(drop).is_err() || began.elapsed() > Duration::from_secs(90) {
+            break;
+        }
+    }
+    (began.elapsed(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[test]
+#[ignore = "waits until connections are ended, which takes half a minute"]
+fn connections_that_come_drop_by_drop_or_are_not_read_end_within_their_bounds() {
+    let (_folder, served) = served();
+    let (api, to) = (served.api(), served.http);
+    let len = 32 << 20;
+    let large: Vec<u8> = b"A heron waits. "
+        .iter()
+        .copied()
+        .cycle()
+        .take(len)
+        .collect();
+    let document = NewDocument {
+        record: DocumentRecord {
+            key: "large".into(),
+            ..DocumentRecord::default()
+        },
+        original: large,
+        ..NewDocument::default()
+    };
+    let change = Change::PutDocument(Box::new(document));
+    served.admin().apply(vec![change]).unwrap();
+    let key = &api.key;
+    let begin = |text: String| {
+        let mut stream = TcpStream::connect(to).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    };
+    let field = format!("Host: x\r\nAuthorization: Bearer {key}\r\n");
+    let (half, most) = (Duration::from_secs(25), Duration::from_secs(40));
+    thread::scope(|scope| {
+        let cases = [
+            (
+                "a head",
+                "GET /v1/stats HTTP/1.1\r\nX-Slow: ".to_owned(),
+                "x",
+                None,
+            ),
+            ("nothing", String::new(), "", None),
+            (
+                "keep-alive",
+                "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n".into(),
+                "",
+                Some("200 OK"),
+            ),
+            (
+                "keep-alive with a key",
+                format!("GET /v1/stats HTTP/1.1\r\n{field}\r\n"),
+                "",
+                Some("200 OK"),
+            ),
+            (
+                "a body",
+                format!(
+                    "PUT /v1/documents/slow HTTP/1.1\r\n{field}Content-Length: 1000000\r\n\r\n"
+                ),
+                "x",
+                Some("came too slowly"),
+            ),
+        ];
+        for (what, begins, drop, says) in cases {
+            let mut stream = begin(begins);
+            scope.spawn(move || {
+                let (took, said) = until_ended(&mut stream, drop.as_bytes());
+                println!("{what}: ended after {took:?}: {:?}", said.lines().next());
+                assert!(took > half && took < most, "{what}: {took:?}");
+                assert!(
+                    says.is_none_or(|says| said.contains(says)),
+                    "{what}: {said}"
+                );
+            });
+        }
+        let mut unread = begin(format!(
+            "GET /v1/documents/large/original HTTP/1.1\r\n{field}\r\n"
+        ));
+        scope.spawn(move || {
+            thread::sleep(most);
+            let mut all = Vec::new();
+            let ended = unread.read_to_end(&mut all);
+            println!("not read: {} of {len} bytes, {ended:?}", all.len());
+            assert!(all.len() < len);
+        });
+    });
 }
