@@ -264,6 +264,9 @@ pub(crate) enum AccessError {
     /// A key that makes no sense.
     #[error("{0}")]
     Invalid(String),
+    /// The store that the keys are of is not there any more.
+    #[error("the store was taken away, or another is in its place")]
+    Gone,
     /// No random bytes.
     #[error("the system gives no random bytes: {0}")]
     Random(String),

@@ -319,6 +319,7 @@ fn access_fault(error: AccessError) -> Fault {
     match error {
         AccessError::Invalid(why) => Fault::new(Code::Invalid, why),
         AccessError::Malformed => Fault::new(Code::Invalid, error.to_string()),
+        AccessError::Gone => Fault::new(Code::Unavailable, error.to_string()).after(1_000),
         error => faults::internal(&error),
     }
 }

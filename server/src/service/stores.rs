@@ -3,19 +3,23 @@
 //! A store is opened when it is first needed, in milliseconds, and closed again when it was not used for a while or too
 //! many are open. Its keys are known from the start, and read again when their file changes.
 //!
+//! Always true: a [`Store`] is what lay in its folder when it was found. Once that is taken away, or another store lies in
+//! its place, it answers nothing more, its keys are of no use, and what lies there now is found as a store of its own.
+//!
 //! Start reading at [`Stores`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use loci_protocol::call::Role;
-use loci_protocol::fault::Fault;
+use loci_protocol::fault::{Code, Fault};
 use locidb::storage::StoreError;
 use locidb::{Database, Error, Options, Settings};
 use parking_lot::{Mutex, RwLock};
@@ -27,6 +31,8 @@ use crate::access::{AccessError, Key, KeyFile, KeyLimits, KeyRecord, Keys, NewKe
 
 /// The file that a folder with a store has.
 const DATABASE_NAME: &str = "loci.redb";
+/// The file by whose identity a store is known again: made with the store, and never replaced.
+const LOCK_NAME: &str = "LOCK";
 /// How long a store that is being closed is waited for.
 const CLOSING_WAIT: Duration = Duration::from_millis(500);
 /// How long a store that could not be opened is not tried again.
@@ -175,6 +181,7 @@ impl Stores {
         let mut failed = None;
         for StoreFolder { name, folder } in folders {
             let known = self.known.read().by_name.get(&name).cloned();
+            let known = known.filter(|store| store.is_there());
             let store = known.unwrap_or_else(|| Arc::new(Store::new(&name, folder, self)));
             if let Err(error) = store.read_keys() {
                 tracing::error!(store = name, %error, "keys cannot be read");
@@ -182,7 +189,13 @@ impl Stores {
             }
             by_name.insert(name, store);
         }
+        let before = self.all();
         self.know(by_name);
+        let after = self.all();
+        let stays = |store: &Arc<Store>| after.iter().any(|of| Arc::ptr_eq(of, store));
+        for gone in before.iter().filter(|store| !stays(store)) {
+            gone.leave();
+        }
         self.close_idle();
         failed.map_or(Ok(()), Err)
     }
@@ -325,6 +338,10 @@ impl Stores {
 pub(crate) struct Store {
     name: String,
     folder: PathBuf,
+    /// Which store it is that lies there; set when its file of that is first seen.
+    identity: OnceLock<Identity>,
+    /// Whether it was taken away, or another put in its place.
+    is_gone: AtomicBool,
     backups: Option<PathBuf>,
     limits: KeyLimits,
     key_file: KeyFile,
@@ -337,6 +354,27 @@ pub(crate) struct Store {
     turn: Arc<Semaphore>,
     /// The settings, as of a generation.
     settings: ArcSwap<Option<(u64, Settings)>>,
+}
+
+/// What tells a file from one that takes its place under the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    number: u64,
+    /// Numbers of files are given out again.
+    created: Option<SystemTime>,
+}
+
+impl Identity {
+    /// That of the store in `folder`; `None` where there is none, or one that was never opened.
+    fn of(folder: &Path) -> Option<Identity> {
+        let metadata = fs::metadata(folder.join(LOCK_NAME)).ok()?;
+        Some(Identity {
+            device: metadata.dev(),
+            number: metadata.ino(),
+            created: metadata.created().ok(),
+        })
+    }
 }
 
 /// A store's database: held while it is open, and known while somebody still uses it.
@@ -364,6 +402,8 @@ impl Store {
             keys_changed: Arc::clone(&of.keys_changed),
             name: name.to_owned(),
             key_file: KeyFile::of(&folder),
+            identity: Identity::of(&folder).map_or_else(OnceLock::new, OnceLock::from),
+            is_gone: AtomicBool::new(false),
             folder,
             backups: options.backups.clone(),
             limits: options.limits,
@@ -396,6 +436,34 @@ impl Store {
         self.backups.as_deref()
     }
 
+    /// Whether it still lies in its folder, and no other does. Costs a look at one file.
+    fn is_there(&self) -> bool {
+        let found = Identity::of(&self.folder);
+        let known = match found {
+            Some(found) => Some(*self.identity.get_or_init(|| found)),
+            None => self.identity.get().copied(),
+        };
+        found == known && !self.is_gone.load(Ordering::Relaxed)
+    }
+
+    /// Refuses what would be done to another store.
+    fn check_there(&self) -> Result<(), Fault> {
+        if self.is_there() {
+            return Ok(());
+        }
+        let why =
+            "the store was taken away, or another is in its place: come again with a key of that";
+        Err(Fault::new(Code::Unavailable, why).after(1_000))
+    }
+
+    /// Lets go of all that was there.
+    fn leave(&self) {
+        self.is_gone.store(true, Ordering::Relaxed);
+        self.keys.store(Arc::default());
+        let held = self.slot.lock().held.take();
+        drop(held);
+    }
+
     /// Its keys.
     pub(crate) fn keys(&self) -> Keys {
         self.keys.load().1.clone()
@@ -420,6 +488,9 @@ impl Store {
         &self,
         change: impl FnOnce(&mut Keys, u64) -> Result<R, AccessError>,
     ) -> Result<R, AccessError> {
+        if !self.is_there() {
+            return Err(AccessError::Gone);
+        }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_ms = now.map_or(0, |now| now.as_millis() as u64);
         let given = self.key_file.change(|keys| change(keys, now_ms))?;
@@ -462,14 +533,16 @@ impl Store {
 
     /// Whether a key that was right still is.
     pub(crate) fn knows(&self, id: &str) -> bool {
-        id == "local" || self.keys.load().1.records().iter().any(|of| of.id == id)
+        let is_gone = self.is_gone.load(Ordering::Relaxed);
+        (id == "local" && !is_gone) || self.keys.load().1.records().iter().any(|of| of.id == id)
     }
 
     /// Its database, opened where it is not.
     ///
     /// # Errors
-    /// [`Code::Unavailable`](loci_protocol::fault::Code::Unavailable) when it cannot be opened.
+    /// [`Code::Unavailable`] when it cannot be opened, or is not there any more.
     pub(crate) fn database(&self) -> Result<Arc<Database>, Fault> {
+        self.check_there()?;
         let mut slot = self.slot.lock();
         slot.last = Some(Instant::now());
         if let Some(database) = slot.held.clone().or_else(|| slot.used.upgrade()) {
@@ -481,7 +554,12 @@ impl Store {
         {
             return Err(fault.clone());
         }
-        let database = match self.open() {
+        // What took its place meanwhile may be what was opened.
+        let opened = self.open().and_then(|database| {
+            self.check_there()?;
+            Ok(database)
+        });
+        let database = match opened {
             Ok(database) => Arc::new(database),
             Err(fault) => {
                 slot.failed = Some((Instant::now(), fault.clone()));
@@ -561,6 +639,18 @@ mod tests {
         Database::open(folder).unwrap().close();
     }
 
+    /// Removes what is in a folder, and leaves the folder.
+    fn clear(folder: &Path) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let removed = match path.is_dir() {
+                true => fs::remove_dir_all(&path),
+                false => fs::remove_file(&path),
+            };
+            removed.unwrap();
+        }
+    }
+
     #[test]
     fn a_store_is_closed_when_nobody_uses_it_and_opened_again_while_somebody_closes_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -585,6 +675,66 @@ mod tests {
         thread::sleep(Duration::from_millis(50));
         drop(view);
         waiter.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_store_that_takes_the_place_of_another_is_another() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("a");
+        let put = |setting: &str| {
+            let database = Database::open(&folder).unwrap();
+            database.set("language", setting).unwrap();
+            database.close();
+        };
+        put("en");
+        let place = Place::Root(root.path().to_path_buf());
+        let stores = Stores::new(place, StoresOptions::default()).unwrap();
+        let (_, first) = stores.first_keys().unwrap().remove(0);
+        let before = stores.authenticate(&first.to_string(), "").unwrap();
+        assert_eq!(before.store.settings().unwrap().language, "en");
+        for way in ["the folder", "the files in it"] {
+            let stale = stores.all().remove(0);
+            match way {
+                "the folder" => fs::remove_dir_all(&folder).unwrap(),
+                _ => clear(&folder),
+            }
+            put("de");
+            // Before it is noticed, nothing is answered and nothing changed.
+            let asked = stale.database().map(drop);
+            assert_eq!(asked.unwrap_err().code, Code::Unavailable);
+            let added =
+                stale.change_keys(|keys, now_ms| keys.add(NewKey::of(Role::Read, ""), now_ms));
+            assert!(matches!(added, Err(AccessError::Gone)), "{way}");
+            stores.refresh().unwrap();
+            assert!(!stale.knows(first.id()), "{way}");
+            assert!(
+                stores.authenticate(&first.to_string(), "a").is_none(),
+                "{way}"
+            );
+            let (_, next) = stores.first_keys().unwrap().remove(0);
+            let after = stores.authenticate(&next.to_string(), "").unwrap();
+            assert_eq!(after.store.settings().unwrap().language, "de", "{way}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_is_taken_away_is_let_go_and_one_that_is_moved_has_its_new_name() {
+        let root = tempfile::tempdir().unwrap();
+        make(&root.path().join("a"));
+        let place = Place::Root(root.path().to_path_buf());
+        let stores = Stores::new(place, StoresOptions::default()).unwrap();
+        let (_, key) = stores.first_keys().unwrap().remove(0);
+        let stale = stores.all().remove(0);
+        drop(stale.database().unwrap());
+        fs::rename(root.path().join("a"), root.path().join("b")).unwrap();
+        stores.refresh().unwrap();
+        assert!(!stale.knows(key.id()) && stale.database().is_err());
+        let caller = stores.authenticate(&key.to_string(), "").unwrap();
+        assert_eq!(caller.store.name(), "b");
+        drop(caller.store.database().unwrap());
+        fs::remove_dir_all(root.path().join("b")).unwrap();
+        stores.refresh().unwrap();
+        assert!(stores.all().is_empty() && stores.authenticate(&key.to_string(), "").is_none());
     }
 
     #[test]
