@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -144,12 +144,16 @@ pub(crate) struct Stores {
     place: Place,
     options: StoresOptions,
     known: RwLock<Known>,
-    /// Whether keys were made or taken back since they were sorted by store.
-    keys_changed: Arc<AtomicBool>,
+    /// Held while keys are sorted by store.
+    sorting: Mutex<()>,
+    /// How often keys were made or taken back.
+    keys_changed: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
+    /// How often keys had been made or taken back before they were sorted so.
+    keys_changed: u64,
     by_name: BTreeMap<String, Arc<Store>>,
     /// Stores by the ids of their keys: several where a store's folder was copied with its keys.
     by_key: HashMap<String, Vec<Arc<Store>>>,
@@ -165,6 +169,7 @@ impl Stores {
             place,
             options,
             known: RwLock::default(),
+            sorting: Mutex::default(),
             keys_changed: Arc::default(),
         };
         stores.refresh()?;
@@ -189,20 +194,20 @@ impl Stores {
             }
             by_name.insert(name, store);
         }
-        let before = self.all();
-        self.know(by_name);
-        let after = self.all();
-        let stays = |store: &Arc<Store>| after.iter().any(|of| Arc::ptr_eq(of, store));
-        for gone in before.iter().filter(|store| !stays(store)) {
+        for gone in self.know(Some(by_name)) {
             gone.leave();
         }
         self.close_idle();
         failed.map_or(Ok(()), Err)
     }
 
-    /// Sorts the keys of these stores.
-    fn know(&self, by_name: BTreeMap<String, Arc<Store>>) {
-        self.keys_changed.store(false, Ordering::Relaxed);
+    /// Sorts the keys of these stores, or of those that are known; the stores that are known no more.
+    fn know(&self, by_name: Option<BTreeMap<String, Arc<Store>>>) -> Vec<Arc<Store>> {
+        // What was sorted before a key was made must not take the place of what was sorted after it.
+        let _one = self.sorting.lock();
+        let keys_changed = self.keys_changed.load(Ordering::Acquire);
+        let before = self.known.read().by_name.clone();
+        let by_name = by_name.unwrap_or_else(|| before.clone());
         let mut by_key: HashMap<String, Vec<Arc<Store>>> = HashMap::new();
         for store in by_name.values() {
             let ids = store.keys();
@@ -211,7 +216,18 @@ impl Stores {
                 by_key.entry(id).or_default().push(Arc::clone(store));
             }
         }
-        *self.known.write() = Known { by_name, by_key };
+        let stays = |store: &Arc<Store>| {
+            let now = by_name.get(store.name());
+            now.is_some_and(|now| Arc::ptr_eq(now, store))
+        };
+        let gone = before.into_values().filter(|store| !stays(store));
+        let gone = gone.collect();
+        *self.known.write() = Known {
+            keys_changed,
+            by_name,
+            by_key,
+        };
+        gone
     }
 
     fn close_idle(&self) {
@@ -266,9 +282,8 @@ impl Stores {
             return self.local(store);
         }
         let key: Key = key.parse().ok()?;
-        if self.keys_changed.load(Ordering::Relaxed) {
-            let by_name = self.known.read().by_name.clone();
-            self.know(by_name);
+        if self.known.read().keys_changed != self.keys_changed.load(Ordering::Acquire) {
+            self.know(None);
         }
         let known = self.known.read().by_key.get(key.id()).cloned();
         let mut meant = known.unwrap_or_default();
@@ -346,7 +361,9 @@ pub(crate) struct Store {
     limits: KeyLimits,
     key_file: KeyFile,
     keys: ArcSwap<(Option<Stamp>, Keys)>,
-    keys_changed: Arc<AtomicBool>,
+    /// Held while the file of keys is read.
+    reading_keys: Mutex<()>,
+    keys_changed: Arc<AtomicU64>,
     paces: Mutex<HashMap<String, (KeyLimits, Option<Arc<Pace>>)>>,
     slot: Mutex<Slot>,
     rooms: Rooms,
@@ -408,6 +425,7 @@ impl Store {
             backups: options.backups.clone(),
             limits: options.limits,
             keys: ArcSwap::default(),
+            reading_keys: Mutex::default(),
             paces: Mutex::default(),
             slot: Mutex::default(),
             rooms: Rooms::new(options.rooms),
@@ -470,13 +488,15 @@ impl Store {
     }
 
     fn read_keys(&self) -> Result<(), AccessError> {
+        // What was read before a change must not take the place of what was read after it.
+        let _one = self.reading_keys.lock();
         let stamp = self.key_file.stamp();
         if stamp.is_some() && self.keys.load().0 == stamp {
             return Ok(());
         }
         let keys = self.key_file.read()?;
         self.keys.store(Arc::new((stamp, keys)));
-        self.keys_changed.store(true, Ordering::Relaxed);
+        self.keys_changed.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
@@ -675,6 +695,35 @@ mod tests {
         thread::sleep(Duration::from_millis(50));
         drop(view);
         waiter.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_key_counts_at_once_also_while_stores_are_looked_for() {
+        let root = tempfile::tempdir().unwrap();
+        for n in 0..20 {
+            let folder = root.path().join(format!("s{n}"));
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(DATABASE_NAME), "").unwrap();
+        }
+        let place = Place::Root(root.path().to_path_buf());
+        let stores = Stores::new(place, StoresOptions::default()).unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    stores.refresh().unwrap();
+                }
+            });
+            let store = stores.all().remove(0);
+            let new = || NewKey::of(Role::Read, "");
+            let refused = (0..100).filter(|_| {
+                let key = store.change_keys(|keys, now_ms| keys.add(new(), now_ms));
+                stores.authenticate(&key.unwrap().to_string(), "").is_none()
+            });
+            let refused = refused.count();
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(refused, 0);
+        });
     }
 
     #[test]
