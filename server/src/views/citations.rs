@@ -77,8 +77,13 @@ impl Reader<'_> {
             let cites = cites.unwrap_or_default().into_iter();
             return Ok(Some(Network {
                 work: None,
-                cites: cites.map(|cited| self.own(cited)).collect(),
-                cited_by: cited_by.into_iter().map(|cited| self.own(cited)).collect(),
+                cites: cites
+                    .map(|cited| self.own(cited))
+                    .collect::<Result<_, _>>()?,
+                cited_by: cited_by
+                    .into_iter()
+                    .map(|cited| self.own(cited))
+                    .collect::<Result<_, _>>()?,
                 co_cited: Vec::new(),
                 coupled: Vec::new(),
             }));
@@ -111,20 +116,25 @@ impl Reader<'_> {
         self.view.network(self.rows())
     }
 
-    /// A citation with its own words alone, unless the work is a document that this reader sees: what else is known of a
-    /// work may be another user's word.
-    fn own(&self, cited: Cited) -> Cited {
+    /// A citation with its own words alone, and what the work says of itself where it is a document that this reader sees:
+    /// what else is known of a work may be another user's word.
+    fn own(&self, cited: Cited) -> Result<Cited, Error> {
         let document = cited.work.document.as_ref();
         let key = document.and_then(|key| key.parse::<DocumentKey>().ok());
-        let work = match key.is_some_and(|key| self.sees(&key.user)) {
-            true => Work {
-                references: 0,
-                text: String::new(),
-                ..cited.work
-            },
-            false => Work::default(),
+        let found = match &key {
+            Some(key) => self.find(key)?,
+            None => None,
         };
-        Cited { work, ..cited }
+        let work = found.map_or_else(Work::default, |(_, record)| Work {
+            title: record.title,
+            authors: record.authors,
+            year: record.year,
+            venue: record.venue,
+            doi: record.doi,
+            document: cited.work.document,
+            ..Work::default()
+        });
+        Ok(Cited { work, ..cited })
     }
 
     /// Whether a document that this reader sees makes a citation.
