@@ -357,7 +357,8 @@ impl Reader<'_> {
         let graph = self.view.read().graph(&segments);
         let mut ends = Vec::new();
         for asked in [from, to] {
-            match graph.lookup(&normalise(asked)) {
+            let found = graph.lookup(&normalise(asked));
+            match found.filter(|id| graph.is_visible(*id)) {
                 Some(id) => ends.push(id),
                 None => return Ok(Way::Unknown(asked.to_owned())),
             }
