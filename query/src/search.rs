@@ -873,8 +873,13 @@ fn partial(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
     };
     let snapshot = view.snapshot();
     if snapshot.is_rebuilding() {
+        let filter = plan.request.filter.as_ref();
         partial.push(match (snapshot.missing_chunks(), snapshot.manifest().chunk_count) {
             (0, _) => "vectors: those of damaged segments are being built again".into(),
+            // What a filter hides is not counted either.
+            _ if filter.is_some() => {
+                "segments: some chunks are not found until damaged segments are built again".into()
+            }
             (missing, all) => format!(
                 "segments: {missing} of {all} chunks are not found until damaged segments are built again"
             ),

@@ -10,6 +10,7 @@ use loci_protocol::call::{self, AddKey, GraphFormat};
 use loci_protocol::fault::{Code, Fault};
 use locidb::graph::types::Method;
 use locidb::query::QueryError;
+use locidb::storage::StoreError;
 use locidb::{Error, Finding, Progress, SearchRequest};
 use serde_json::json;
 
@@ -32,6 +33,8 @@ const PART_LEN: usize = 64 << 10;
 pub(super) struct Told<'t> {
     task: Task<'t>,
     last: Mutex<Option<Instant>>,
+    /// Whether it is told in numbers.
+    counts: bool,
 }
 
 impl<'t> Told<'t> {
@@ -39,6 +42,15 @@ impl<'t> Told<'t> {
         Told {
             task,
             last: Mutex::default(),
+            counts: true,
+        }
+    }
+
+    /// As `caller` may hear of it: numbers count what is of all users.
+    pub(super) fn to(caller: &Caller, task: Task<'t>) -> Told<'t> {
+        Told {
+            counts: caller.user.is_none(),
+            ..Told::of(task)
         }
     }
 
@@ -64,6 +76,7 @@ impl Progress for Told<'_> {
             return ControlFlow::Continue(());
         }
         *last = Some(Instant::now());
+        let (done, total) = if self.counts { (done, total) } else { (0, 0) };
         (self.task.emit)(Item::Progress(call::Progress {
             step: step.to_owned(),
             done,
@@ -72,9 +85,9 @@ impl Progress for Told<'_> {
     }
 }
 
-pub(super) fn finish(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
-    let told = Told::of(task);
-    let done = store.database()?.finish(&told);
+pub(super) fn finish(caller: &Caller, task: Task<'_>) -> Result<Given, Fault> {
+    let told = Told::to(caller, task);
+    let done = caller.store.database()?.finish(&told);
     done.map(|()| Given::Nothing)
         .map_err(|error| told.fault(error))
 }
@@ -145,7 +158,13 @@ pub(super) fn backup(store: &Store, name: &str, task: Task<'_>) -> Result<Given,
     std::fs::create_dir_all(&folder).map_err(|error| faults::internal(&error))?;
     let told = Told::of(task);
     let copied = store.database()?.backup(folder.join(name), &told);
-    let copied = copied.map_err(|error| told.fault(error))?;
+    let copied = copied.map_err(|error| match error {
+        // The reason names a folder of the server.
+        Error::Store(StoreError::Invalid(_)) => {
+            invalid("something else has that name, or a later state of the store: give another")
+        }
+        error => told.fault(error),
+    })?;
     Given::json(&json!({ "backup": copied }))
 }
 

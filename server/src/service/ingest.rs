@@ -33,7 +33,7 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Give
     drop(file);
     let runner = parse::runner().map_err(|error| faults::internal(&error))?;
     let reporter = OneFile {
-        told: Told::of(task),
+        told: Told::to(caller, task),
         outcome: Mutex::default(),
     };
     let paths = [path];

@@ -231,7 +231,7 @@ pub(crate) fn answer(caller: &Caller, call: Call, task: Task<'_>) -> Result<Give
         Call::Record(call) => writing::record(caller, &call.request, &call.answer),
         Call::GiveFeedback(call) => writing::feedback(caller, &call),
         Call::Ingest(call) => ingest::ingest(caller, *call.file, task),
-        Call::Finish(_) => care::finish(store, task),
+        Call::Finish(_) => care::finish(caller, task),
         Call::SetSetting(call) => care::set(store, &call.name, &call.value),
         Call::Analyse(_) => care::analyse(store, task),
         Call::Compact(_) => care::compact(store, task),
