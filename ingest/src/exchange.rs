@@ -6,14 +6,15 @@
 //! Start reading at [`graphml`], [`cypher`] and [`Neo4j`].
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder};
 use locidb::graph::GraphView;
 use locidb::storage::records::{ChunkRecord, ConceptRecord, DocumentRecord};
 use locidb::storage::segment::Section;
-use locidb::storage::{ConceptId, StoreError};
+use locidb::storage::{ConceptId, DocumentKey, StoreError};
 use locidb::{NewChunk, NewConcept, NewDocument, NewRelation, View};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
@@ -354,42 +355,72 @@ impl Neo4j {
     /// # Errors
     /// A file that is not there or not UTF-8, a header without ids, a node without one, a node twice.
     pub fn read(&mut self, paths: &[PathBuf], delimiter: u8) -> Result<(), ExchangeError> {
-        let mut columns: Option<Vec<Column>> = None;
+        let mut columns = None;
         for path in paths {
-            let file = |error: csv::Error| ExchangeError::File {
+            let file = File::open(path).map_err(|error| ExchangeError::File {
                 path: path.clone(),
                 why: error.to_string(),
+            })?;
+            self.read_file(path, file, &mut columns, delimiter)?;
+        }
+        Ok(())
+    }
+
+    /// Reads files that are in memory, in the same way, each with a name for errors.
+    ///
+    /// # Errors
+    /// Those of [`Neo4j::read`].
+    pub fn read_bytes(
+        &mut self,
+        files: &[(&str, &[u8])],
+        delimiter: u8,
+    ) -> Result<(), ExchangeError> {
+        let mut columns = None;
+        for (name, bytes) in files {
+            self.read_file(Path::new(name), *bytes, &mut columns, delimiter)?;
+        }
+        Ok(())
+    }
+
+    fn read_file(
+        &mut self,
+        path: &Path,
+        file: impl Read,
+        columns: &mut Option<Vec<Column>>,
+        delimiter: u8,
+    ) -> Result<(), ExchangeError> {
+        let failed = |error: csv::Error| ExchangeError::File {
+            path: path.to_owned(),
+            why: error.to_string(),
+        };
+        let mut reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .from_reader(file);
+        let mut record = ByteRecord::new();
+        while reader.read_byte_record(&mut record).map_err(failed)? {
+            let line = record.position().map_or(0, csv::Position::line);
+            let wrong = |why: String| ExchangeError::Row {
+                path: path.to_owned(),
+                line,
+                why,
             };
-            let mut reader = ReaderBuilder::new()
-                .has_headers(false)
-                .flexible(true)
-                .delimiter(delimiter)
-                .from_path(path)
-                .map_err(file)?;
-            let mut record = ByteRecord::new();
-            while reader.read_byte_record(&mut record).map_err(file)? {
-                let line = record.position().map_or(0, csv::Position::line);
-                let wrong = |why: String| ExchangeError::Row {
-                    path: path.clone(),
-                    line,
-                    why,
-                };
-                let texts = record.iter().map(std::str::from_utf8);
-                let texts: Result<Vec<&str>, _> = texts.collect();
-                let mut texts = texts.map_err(|_| wrong("it is not UTF-8".into()))?;
-                if let Some(columns) = &columns {
-                    let more = texts.len().saturating_sub(columns.len());
-                    if more > 0 {
-                        return Err(wrong(format!("{more} fields more than in the header")));
-                    }
-                    self.row(columns, &texts, path, line).map_err(wrong)?;
-                    continue;
+            let texts = record.iter().map(std::str::from_utf8);
+            let texts: Result<Vec<&str>, _> = texts.collect();
+            let mut texts = texts.map_err(|_| wrong("it is not UTF-8".into()))?;
+            if let Some(columns) = columns {
+                let more = texts.len().saturating_sub(columns.len());
+                if more > 0 {
+                    return Err(wrong(format!("{more} fields more than in the header")));
                 }
-                if let Some(first) = texts.first_mut() {
-                    *first = first.trim_start_matches('\u{feff}');
-                }
-                columns = Some(header(&texts).map_err(wrong)?);
+                self.row(columns, &texts, path, line).map_err(wrong)?;
+                continue;
             }
+            if let Some(first) = texts.first_mut() {
+                *first = first.trim_start_matches('\u{feff}');
+            }
+            *columns = Some(header(&texts).map_err(wrong)?);
         }
         Ok(())
     }
@@ -489,15 +520,12 @@ impl Neo4j {
     }
 
     /// The documents that state what was read: a passage for each node, which tells its properties and the
-    /// relationships that start from it, and is their evidence. `key` names them; several are `key/0`, `key/1`, …
+    /// relationships that start from it, and is their evidence. `named` is the key of the one; several are `key/0`, `key/1`, …
     ///
     /// # Errors
     /// A relationship from or to a node that is not there.
-    pub fn documents(
-        &self,
-        key: &str,
-        collection: &str,
-    ) -> Result<Vec<NewDocument>, ExchangeError> {
+    pub fn documents(&self, named: &DocumentKey) -> Result<Vec<NewDocument>, ExchangeError> {
+        let key = &named.key[..];
         let mut outgoing: Vec<Vec<(&RelationshipRow, usize)>> = Vec::new();
         outgoing.resize_with(self.nodes.len(), Vec::new);
         for relationship in &self.relationships {
@@ -527,7 +555,8 @@ impl Neo4j {
                     } else {
                         format!("{key}/{at}")
                     },
-                    collection: collection.into(),
+                    user: named.user.clone(),
+                    collection: named.collection.clone(),
                     title: Some(key.into()),
                     parser: PARSER.into(),
                     ..DocumentRecord::default()

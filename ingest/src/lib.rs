@@ -8,6 +8,7 @@ pub mod classify;
 pub mod document;
 pub mod exchange;
 pub mod extract;
+pub mod import;
 pub mod kinds;
 mod lexicon;
 pub mod parse;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use loci_ingest::exchange::{ExchangeError, Neo4j, cypher, graphml};
 use locidb::graph::normalise;
+use locidb::storage::DocumentKey;
 use locidb::{Database, EmbedderChoice, Silent};
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -43,8 +44,12 @@ fn store(folder: &Path) -> Database {
     database
 }
 
+fn named(collection: &str, key: &str) -> DocumentKey {
+    DocumentKey::new("", collection, key).unwrap()
+}
+
 fn put(database: &Database, graph: &Neo4j, key: &str) {
-    for document in graph.documents(key, "").unwrap() {
+    for document in graph.documents(&named("", key)).unwrap() {
         database
             .write(|tx| tx.put_document(document).map(drop))
             .unwrap();
@@ -148,7 +153,7 @@ fn one_file_of_apoc_holds_nodes_and_relationships() {
     graph
         .read(&[write(folder.path(), "all", all)], b',')
         .unwrap();
-    let documents = graph.documents("places", "atlas").unwrap();
+    let documents = graph.documents(&named("atlas", "places")).unwrap();
     assert_eq!(documents[0].concepts[0].kind, "City");
     let relation = &documents[0].relations[0];
     let told = (
@@ -171,7 +176,7 @@ fn a_node_is_called_by_its_name_before_its_title_and_may_weigh_anything() {
     graph
         .read(&[write(folder.path(), "nodes", nodes)], b',')
         .unwrap();
-    let document = &graph.documents("n", "").unwrap()[0];
+    let document = &graph.documents(&named("", "n")).unwrap()[0];
     assert_eq!(
         document.chunks[0].record.text,
         "Ada Lovelace\nweight: 70 kg"
@@ -187,7 +192,10 @@ fn a_header_may_stand_in_a_file_of_its_own() {
     let mut graph = Neo4j::default();
     graph.read(&[header, data], b'|').unwrap();
     assert_eq!(graph.len(), (2, 0));
-    assert_eq!(graph.documents("n", "").unwrap()[0].concepts[1].name, "two");
+    assert_eq!(
+        graph.documents(&named("", "n")).unwrap()[0].concepts[1].name,
+        "two"
+    );
 }
 
 #[test]
@@ -233,6 +241,6 @@ fn what_cannot_be_read_names_the_file_and_the_line() {
     let mut graph = Neo4j::default();
     let path = write(folder.path(), "ends.csv", ":START_ID,:END_ID\n1,2\n");
     graph.read(&[path], b',').unwrap();
-    let error = graph.documents("x", "").unwrap_err().to_string();
+    let error = graph.documents(&named("", "x")).unwrap_err().to_string();
     assert!(error.contains("line 2: there is no node \"1\""), "{error}");
 }

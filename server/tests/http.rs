@@ -301,6 +301,64 @@ fn changes_of_one_request_are_made_together_or_not_at_all() {
 }
 
 #[test]
+fn a_graph_in_csv_takes_the_place_of_the_one_before() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let csv = ["Content-Type: text/csv"];
+    let nodes = ":ID,name,:LABEL\n1,Curlew,Bird\n2,Mudflat,Place\n";
+    let stored = api.request("PUT", "/v1/graph", &csv, nodes.as_bytes());
+    assert_eq!(
+        stored.json(),
+        json!({ "nodes": 2, "relationships": 0 }),
+        "{}",
+        stored.text()
+    );
+    let part = |field: &str, name: &str, text: &str| {
+        format!(
+            "--B\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"{name}\"\r\n\r\n{text}\r\n"
+        )
+    };
+    let form = [
+        part("file", "nodes.csv", ":ID;name;:LABEL\n1;Curlew;Bird"),
+        part("more", "nodes2.csv", "2;Estuary;Place"),
+        part(
+            "file",
+            "relations.csv",
+            ":START_ID;:END_ID;:TYPE\n1;2;LIVES_IN",
+        ),
+        "--B--\r\n".into(),
+    ];
+    let kind = ["Content-Type: multipart/form-data; boundary=B"];
+    let form = form.concat();
+    let stored = api.request("PUT", "/v1/graph?delimiter=;", &kind, form.as_bytes());
+    assert_eq!(stored.json(), json!({ "nodes": 2, "relationships": 1 }));
+    assert!(api.get("/v1/concepts/Curlew").text().contains("Estuary"));
+    assert_eq!(api.get("/v1/concepts/Mudflat").status, 404);
+    let told = api.request(
+        "PUT",
+        "/v1/graph",
+        &[csv[0], "Accept: text/event-stream"],
+        nodes.as_bytes(),
+    );
+    assert!(told.text().contains("event: done"), "{}", told.text());
+
+    let wrong = api.request("PUT", "/v1/graph", &csv, b":ID,name\n,Curlew\n");
+    let why = wrong.json()["detail"].as_str().unwrap().to_owned();
+    assert_eq!(wrong.status, 422);
+    assert!(why.starts_with("graph.csv, line 2:"), "{why}");
+    let taken = api.request(
+        "PUT",
+        "/v1/graph?key=birds/heron.md",
+        &csv,
+        nodes.as_bytes(),
+    );
+    assert_eq!(problem(&taken), (409, "conflict".into()));
+    let wrong = api.request("PUT", "/v1/graph?delimiter=xy", &csv, nodes.as_bytes());
+    assert_eq!(wrong.status, 400);
+    assert!(api.get("/v1/concepts/Mudflat").status == 200);
+}
+
+#[test]
 fn learning_items_and_records_are_kept() {
     let (_folder, served) = served();
     let api = served.api();
@@ -508,6 +566,19 @@ fn large_answers_are_compressed_for_those_who_take_it() {
         .request("GET", "/openapi.json", &["Accept-Encoding: gzip"], b"");
     assert_eq!(packed.header("content-encoding"), Some("gzip"));
     assert!(packed.body.len() < plain.body.len() / 5);
+    // Other bytes have another mark, and either stands for the state.
+    let marks = [&plain, &packed].map(|answer| answer.header("etag").unwrap().to_owned());
+    assert_ne!(marks[0], marks[1]);
+    for mark in marks {
+        let lines = [
+            &format!("If-None-Match: {mark}")[..],
+            "Accept-Encoding: gzip",
+        ];
+        let known = served.api().request("GET", "/openapi.json", &lines, b"");
+        assert_eq!(known.status, 304);
+        assert_eq!(known.header("etag"), Some(&mark[..]));
+        assert_eq!(known.header("vary"), Some("accept-encoding"));
+    }
 }
 
 #[test]

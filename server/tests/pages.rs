@@ -97,9 +97,12 @@ struct Browser {
 
 impl Browser {
     fn with(served: &Served, key: &str) -> Browser {
+        let form = ("Content-Type", "application/x-www-form-urlencoded");
+        let body = format!("key={key}");
+        let signed_in = send(served.http, "POST /sign-in", &[HOST, form], &body);
         Browser {
             at: served.http,
-            cookie: format!("loci_key={key}"),
+            cookie: signed_in.cookie(),
         }
     }
 
@@ -222,13 +225,14 @@ fn a_browser_signs_in_once_and_out_again() {
     let out = post("/sign-out", &[("Cookie", &cookie)], "");
     assert!(
         out.field("Set-Cookie")
-            .starts_with("loci_key=; Path=/; Max-Age=0;"),
+            .starts_with("loci_session=; Path=/; Max-Age=0;"),
         "{out:?}"
     );
-    let revoked = Browser::with(&served, "loci_gone").get("/");
+    let after = browser.get("/");
     assert_eq!(
-        (revoked.status, revoked.cookie().as_str()),
-        (303, "loci_key=")
+        (after.status, after.cookie().as_str()),
+        (303, "loci_session="),
+        "a copy of the cookie is of no use"
     );
 }
 
@@ -401,7 +405,7 @@ fn a_question_is_answered_with_passages_and_a_link_opens_one_at_its_place() {
         404,
         "the chunk is of another document"
     );
-    let cookie = format!("loci_key={key}");
+    let cookie = browser.cookie.clone();
     let unkeyed = send(
         served.http,
         &format!("GET {path}"),

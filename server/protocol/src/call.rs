@@ -419,6 +419,12 @@ calls! {
     /// Brings vectors and shares up to what was stored.
     0x0209 Finish {} -> (), each Progress, Write, true;
 
+    /// Stores nodes and relationships in place of what an import under that key stored; gives `{"nodes","relationships"}`.
+    0x020a ImportGraph {
+        /// What is stored.
+        graph: Box<GraphFiles>,
+    } -> Json<Value>, each Progress, Write, true;
+
     /// Changes a setting.
     0x0301 SetSetting {
         /// Its name.
@@ -508,6 +514,36 @@ pub enum GraphFormat {
 }
 
 wire_enum! { GraphFormat { 0 => Graphml, 1 => Cypher } }
+
+/// Nodes and relationships in CSV, as neo4j-admin imports it or apoc.export.csv writes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphFiles {
+    /// The files, of 32 MiB together at most.
+    pub files: Vec<GraphFile>,
+    /// Key of the document that states them.
+    pub key: String,
+    /// Named collection.
+    pub collection: String,
+    /// Who owns it.
+    pub user: String,
+    /// The byte between fields; 0: a comma.
+    pub delimiter: u8,
+}
+
+wire_struct! { GraphFiles { files, key, collection, user, delimiter } }
+
+/// A file of a graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphFile {
+    /// Its name, for errors.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Whether its rows go on under the header of the file before, rather than under its first line.
+    pub goes_on: bool,
+}
+
+wire_struct! { GraphFile { name, bytes, goes_on } }
 
 /// A file to be stored.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,7 +5,8 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use loci_ingest::exchange::{Neo4j, PARSER, cypher, graphml};
+use loci_ingest::exchange::{Neo4j, cypher, graphml};
+use loci_ingest::import::{self, ImportError};
 use locidb::Database;
 use locidb::storage::DocumentKey;
 use serde_json::json;
@@ -55,73 +56,27 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
         graph.read(&paths, delimiter)?;
     }
     let (nodes, relationships) = graph.len();
-    let documents = graph.documents(&args.key, &args.collection)?;
-    let keys = documents.iter().map(|document| {
-        let record = &document.record;
-        DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])
-    });
-    let keys: Vec<DocumentKey> = keys.collect::<Result<_, _>>()?;
-    if nodes == 0 {
-        eprintln!("loci: no node was read; nothing is changed");
+    let named = DocumentKey::new("", &args.collection[..], &args.key[..])?;
+    let documents = graph.documents(&named)?;
+    if documents.is_empty() {
+        eprintln!("loci: {}", ImportError::Empty);
         return Ok(Done::Wrong);
     }
     let database = Database::open(&args.db)?;
-    for key in &keys {
-        if let Some(false) = is_import(&database, key)? {
-            eprintln!("loci: {key} is a document of another kind: give another --key");
-            return Ok(Done::Wrong);
-        }
-    }
-    let others = others(&database, args, &keys)?;
-    database.write(move |tx| {
-        for document in documents {
-            tx.put_document(document)?;
-        }
-        others
-            .iter()
-            .try_for_each(|key| tx.delete_document(key).map(drop))
-    })?;
     let bar = Bar::new();
-    database.finish(&bar)?;
+    let imported = import::import(&database, &named, documents, &bar);
     drop(bar);
     database.close();
+    match imported {
+        Err(taken @ ImportError::Taken(_)) => {
+            eprintln!("loci: {taken}");
+            return Ok(Done::Wrong);
+        }
+        imported => imported?,
+    }
     match out.json {
         true => out.json_line(&json!({ "nodes": nodes, "relationships": relationships }))?,
         false => out.line(&format!("{nodes} nodes and {relationships} relationships"))?,
     }
     Ok(Done::Well)
-}
-
-/// Whether an import made a document; `None` when it is not stored.
-fn is_import(database: &Database, key: &DocumentKey) -> anyhow::Result<Option<bool>> {
-    let view = database.view();
-    let rows = view.snapshot().rows();
-    let Some(id) = rows.document_id(key)? else {
-        return Ok(None);
-    };
-    Ok(rows.document(id)?.map(|of| of.parser == PARSER))
-}
-
-/// The documents that an import before made beyond those of this one.
-fn others(
-    database: &Database,
-    args: &GraphImport,
-    keys: &[DocumentKey],
-) -> anyhow::Result<Vec<DocumentKey>> {
-    let of = |key: String| DocumentKey::new("", &args.collection[..], key);
-    let mut others = vec![of(args.key.clone())?];
-    for at in 0.. {
-        let key = of(format!("{}/{at}", args.key))?;
-        if is_import(database, &key)? != Some(true) {
-            break;
-        }
-        others.push(key);
-    }
-    let mut gone = Vec::new();
-    for key in others {
-        if !keys.contains(&key) && is_import(database, &key)? == Some(true) {
-            gone.push(key);
-        }
-    }
-    Ok(gone)
 }

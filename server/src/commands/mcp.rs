@@ -7,7 +7,7 @@ use loci_protocol::fault::Code;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Mcp;
-use crate::serve::{logs, mcp};
+use crate::serve::{WorkerOptions, logs, mcp};
 use crate::service::{Place, Stores, StoresOptions};
 use crate::{Done, WrongCall};
 
@@ -33,9 +33,7 @@ pub(crate) fn run(args: &Mcp) -> anyhow::Result<Done> {
             opened => drop(opened.map_err(anyhow::Error::new)?),
         }
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = WorkerOptions::default().runtime()?;
     let served = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;

@@ -45,9 +45,7 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
         }
     }
     noted::slow_from(config.slow());
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = config.workers().runtime()?;
     let exporter = match config.traces() {
         Some((endpoint, share)) => {
             let exporter = Exporter::begin(endpoint, share, runtime.handle().clone());

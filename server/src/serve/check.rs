@@ -155,9 +155,12 @@ fn writable(what: &str, folder: &Path) -> Finding {
     }
 }
 
-/// Whether somebody listens where spans go. The server does without.
+/// Whether spans can be sent, and somebody listens where they go. The server does without a listener.
 fn collector(endpoint: &str) -> Finding {
     let what = "otlp_endpoint";
+    if let Err(error) = otlp::check(endpoint) {
+        return finding(what, Level::Wrong, error);
+    }
     match otlp::reach(endpoint) {
         Ok(()) => finding(what, Level::Ok, "a connection is taken"),
         Err(error) => {

@@ -168,6 +168,7 @@ const SETTINGS: &[Setting] = &[
     setting("limits.queue_max", COUNT, "a whole number, 1 to 1048576"),
     setting("limits.writes_max", COUNT, "a whole number, 1 to 1048576"),
     setting("limits.long_max", COUNT, "a whole number, 1 to 1048576"),
+    setting("limits.streams_max", COUNT, "a whole number, 1 to 1048576"),
     setting(
         "limits.store_share",
         Kind::Share,
@@ -315,6 +316,7 @@ struct Bounds {
     queue_max: usize,
     writes_max: usize,
     long_max: usize,
+    streams_max: usize,
     store_share: f64,
 }
 
@@ -338,6 +340,7 @@ impl Default for Bounds {
             queue_max: workers.queue_max,
             writes_max: workers.writes_max,
             long_max: workers.long_max,
+            streams_max: workers.streams_max,
             store_share: 0.5,
         }
     }
@@ -565,17 +568,20 @@ impl Config {
             quick: of(workers.quick_max()),
             writes: of(workers.writes_max),
             long: of(workers.long_max),
+            streams: of(workers.streams_max),
             transactions: of(bounds.transactions_max),
         }
     }
 
-    fn workers(&self) -> WorkerOptions {
+    /// How much is done at a time.
+    pub(crate) fn workers(&self) -> WorkerOptions {
         let bounds = &self.settings.limits;
         WorkerOptions {
             threads: bounds.threads,
             queue_max: bounds.queue_max,
             writes_max: bounds.writes_max,
             long_max: bounds.long_max,
+            streams_max: bounds.streams_max,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use super::http::HttpOptions;
@@ -35,11 +35,11 @@ pub(crate) enum Spoken {
 
 impl InMemory {
     pub(crate) fn new(stores: Stores) -> std::io::Result<InMemory> {
-        let runtime = Builder::new_multi_thread().enable_all().build()?;
         let (stop, stopping) = watch::channel(false);
         let workers = WorkerOptions::default();
+        let runtime = workers.runtime()?;
         let within = runtime.enter();
-        let shared = Shared::new(Arc::new(stores), workers, Limits::default(), stopping)?;
+        let shared = Shared::new(Arc::new(stores), workers, Limits::default(), stopping);
         drop(within);
         let shared = Arc::new(shared);
         let options = HttpOptions::default();

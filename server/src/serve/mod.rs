@@ -98,11 +98,11 @@ impl Shared {
         workers: WorkerOptions,
         limits: Limits,
         stopping: watch::Receiver<bool>,
-    ) -> io::Result<Shared> {
+    ) -> Shared {
         let runtime = tokio::runtime::Handle::current();
-        Ok(Shared {
+        Shared {
             stores,
-            workers: Workers::start(workers, runtime)?,
+            workers: Workers::new(workers, runtime),
             back_off: BackOff::default(),
             pending: Pending::new(limits.pending_max),
             connections: Arc::new(Semaphore::new(limits.connections_max)),
@@ -110,7 +110,7 @@ impl Shared {
             room: Arc::new(Semaphore::new(limits.room_bytes >> 10)),
             stopping,
             limits,
-        })
+        }
     }
 
     /// Who has this key. A wrong one is answered the later the more often it came from there. `known`: the id of the key
@@ -194,7 +194,7 @@ impl Server {
     /// When the address cannot be listened on.
     pub(crate) async fn start(stores: Arc<Stores>, options: ServerOptions) -> io::Result<Server> {
         let (stop, stopping) = watch::channel(false);
-        let shared = Shared::new(stores, options.workers, options.limits, stopping)?;
+        let shared = Shared::new(stores, options.workers, options.limits, stopping);
         let shared = Arc::new(shared);
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;

@@ -22,7 +22,9 @@ use hyper_util::rt::TokioIo;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_http::{HttpClient, HttpError};
-use opentelemetry_otlp::{ExporterBuildError, Protocol, WithExportConfig, WithHttpConfig};
+use opentelemetry_otlp::{
+    ExporterBuildError, Protocol, SpanExporter, WithExportConfig, WithHttpConfig,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -63,6 +65,9 @@ pub(crate) enum OtlpError {
     /// No certificates to check the collector's by.
     #[error("no certificates that are trusted: name their file in SSL_CERT_FILE")]
     NoRoots,
+    /// The system gives no runtime.
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// TLS cannot be spoken.
     #[error("TLS: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
@@ -82,22 +87,7 @@ impl Exporter {
         share: f64,
         runtime: Handle,
     ) -> Result<Exporter, OtlpError> {
-        let client = Client {
-            tls: match endpoint.starts_with("https:") {
-                true => Some(connector()?),
-                false => None,
-            },
-            runtime,
-            is_failing: AtomicBool::new(false),
-        };
-        let base = endpoint.trim_end_matches('/');
-        let exporter = opentelemetry_otlp::SpanExporter::builder()
-            .with_http()
-            .with_http_client(client)
-            .with_protocol(Protocol::HttpBinary)
-            .with_endpoint(format!("{}{PATH}", base.trim_end_matches(PATH)))
-            .with_timeout(SEND_WAIT)
-            .build()?;
+        let exporter = exporter(endpoint, runtime)?;
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let resource = Resource::builder_empty()
             .with_service_name("loci")
@@ -117,6 +107,35 @@ impl Exporter {
         // What failed was told by the client.
         let _ = self.0.shutdown_with_timeout(STOP_WAIT);
     }
+}
+
+/// Whether spans could be sent there, for all that is known without sending one.
+///
+/// # Errors
+/// Those of [`Exporter::begin`].
+pub(crate) fn check(endpoint: &str) -> Result<(), OtlpError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    exporter(endpoint, runtime.handle().clone()).map(drop)
+}
+
+fn exporter(endpoint: &str, runtime: Handle) -> Result<SpanExporter, OtlpError> {
+    let client = Client {
+        tls: match endpoint.starts_with("https:") {
+            true => Some(connector()?),
+            false => None,
+        },
+        runtime,
+        is_failing: AtomicBool::new(false),
+    };
+    let base = endpoint.trim_end_matches('/');
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(client)
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(format!("{}{PATH}", base.trim_end_matches(PATH)))
+        .with_timeout(SEND_WAIT)
+        .build()?;
+    Ok(exporter)
 }
 
 /// What trusts the system's certificates.

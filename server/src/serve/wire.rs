@@ -22,9 +22,10 @@ use loci_protocol::frame::{self, Decoded, FrameKind, HEADER_LEN, HELLO_LEN_MAX, 
 use loci_protocol::handshake::{Hello, Welcome};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::timeout;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
+use tokio::time::{timeout, timeout_at};
 
 use super::Shared;
 use super::pending::Place;
@@ -667,7 +668,7 @@ impl Session {
     /// A large call is decoded where it is carried out.
     fn large(&self, payload: Vec<u8>, waiting: Waiting, cancelled: Arc<AtomicBool>) {
         let class = match payload.get(4..6) {
-            Some([0x08, 0x02]) => Class::Long,
+            Some([0x08 | 0x0a, 0x02]) => Class::Long,
             _ => Class::Write,
         };
         let (caller, parts) = (self.caller.clone(), Arc::clone(&self.parts));
@@ -801,7 +802,7 @@ fn perform(
     parts: &Arc<Semaphore>,
     waiting: Waiting,
 ) {
-    let emit = |item: Item| waiting.emit(&item, parts);
+    let emit = |item: Item| waiting.emit(&item, parts, deadline);
     let task = Task {
         deadline,
         cancelled,
@@ -809,6 +810,17 @@ fn perform(
     };
     let given = service::perform(caller, call, task);
     waiting.tell(given);
+}
+
+/// Waits for a place for a part of a stream; `None` once nobody waits for it any more.
+fn place_of_part(parts: Arc<Semaphore>, deadline: Option<Instant>) -> Option<OwnedSemaphorePermit> {
+    let runtime = Handle::try_current().ok()?;
+    let place = parts.acquire_owned();
+    let place = match deadline {
+        Some(at) => runtime.block_on(timeout_at(at.into(), place)).ok()?,
+        None => runtime.block_on(place),
+    };
+    place.ok()
 }
 
 /// A call that was not answered yet. Dropped without an answer, it is answered with a fault.
@@ -825,13 +837,25 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Sends what comes before the last reply, as soon as what came before is gone.
-    fn emit(&self, item: &Item, parts: &Arc<Semaphore>) -> ControlFlow<()> {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return ControlFlow::Break(());
-        };
-        let Ok(room) = runtime.block_on(Arc::clone(parts).acquire_owned()) else {
-            return ControlFlow::Break(());
+    /// Sends what comes before the last reply: a part of a file as soon as what came before is gone, until the deadline;
+    /// progress where there is room now, so that no work waits for whoever watches it.
+    fn emit(
+        &self,
+        item: &Item,
+        parts: &Arc<Semaphore>,
+        deadline: Option<Instant>,
+    ) -> ControlFlow<()> {
+        let parts = Arc::clone(parts);
+        let room = match item {
+            Item::Progress(_) => match parts.try_acquire_owned() {
+                Ok(room) => room,
+                Err(TryAcquireError::NoPermits) => return ControlFlow::Continue(()),
+                Err(TryAcquireError::Closed) => return ControlFlow::Break(()),
+            },
+            Item::Bytes(_) => match place_of_part(parts, deadline) {
+                Some(room) => room,
+                None => return ControlFlow::Break(()),
+            },
         };
         let header = Header {
             kind: FrameKind::Reply,

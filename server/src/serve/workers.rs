@@ -1,33 +1,39 @@
-//! The threads that carry calls out: a fixed number for questions, others for what waits on disks and models.
+//! Where calls are carried out: questions on the threads that serve connections, so many at a time that some of these
+//! stay free for connections; what waits for disks, models and readers on threads of its own.
 //!
 //! Nothing queues without bound: a call that finds no room on the server, or among those of its store, is refused at once,
 //! and its caller is told to come again.
 //!
 //! Start reading at [`Workers::room`].
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use crossbeam_channel::{Sender, unbounded};
 use loci_protocol::call::Call;
 use loci_protocol::fault::{Code, Fault};
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::service::Rooms;
 
 /// Milliseconds after which a call that found no room may come again.
 const AGAIN_MS: u32 = 100;
+/// Threads that serve connections while all others answer questions.
+const FREE_THREADS: usize = 2;
+/// Threads for what the server itself waits for, beside those of calls.
+const WAITS_FREE: usize = 64;
 
 /// What a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// A processor for a moment: questions, looks.
+    /// A processor for a moment: questions, looks. It gives nothing before its last reply.
     Quick,
     /// A wait for the store's writer and for the disk.
     Write,
     /// A processor for long, or memory, or a model: files, analyses, copies, answers in words.
     Long,
+    /// A wait for whoever takes a file, part by part.
+    Stream,
 }
 
 impl Class {
@@ -37,12 +43,9 @@ impl Class {
             Call::Search(call) if call.record => Class::Write,
             Call::Ask(_)
             | Call::AskPrompt(_)
-            | Call::GetOriginal(_)
-            | Call::GetAsset(_)
-            | Call::GetText(_)
-            | Call::ExportGraph(_)
             | Call::GetUsage(_)
             | Call::Ingest(_)
+            | Call::ImportGraph(_)
             | Call::Finish(_)
             | Call::SetSetting(_)
             | Call::Analyse(_)
@@ -50,12 +53,16 @@ impl Class {
             | Call::Check(_)
             | Call::Repair(_)
             | Call::Backup(_)
-            | Call::Export(_)
             | Call::Refit(_)
             | Call::ConsolidateTypes(_)
             | Call::ForgetTypes(_)
             | Call::ForgetRecords(_)
             | Call::Replay(_) => Class::Long,
+            Call::GetOriginal(_)
+            | Call::GetAsset(_)
+            | Call::GetText(_)
+            | Call::ExportGraph(_)
+            | Call::Export(_) => Class::Stream,
             Call::Write(_)
             | Call::Begin(_)
             | Call::Step(_)
@@ -74,20 +81,36 @@ impl Class {
 /// How much is done at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerOptions {
-    /// Threads for questions; 0: as many as there are cores.
+    /// Questions that are answered at a time; 0: as many as there are cores.
     pub(crate) threads: usize,
-    /// Questions that wait for one at most.
+    /// Questions that wait for their turn at most.
     pub(crate) queue_max: usize,
     /// Writes under way at most.
     pub(crate) writes_max: usize,
     /// Long calls under way at most.
     pub(crate) long_max: usize,
+    /// Files under way at most.
+    pub(crate) streams_max: usize,
 }
 
 impl WorkerOptions {
     /// Questions that are answered, or wait for it, at most.
     pub(crate) fn quick_max(&self) -> usize {
         self.queue_max + self.thread_count()
+    }
+
+    /// A runtime with a thread for each question that is answered at a time, and some for connections.
+    ///
+    /// # Errors
+    /// When a thread cannot be made.
+    pub(crate) fn runtime(&self) -> std::io::Result<tokio::runtime::Runtime> {
+        let waits = self.writes_max + self.long_max + self.streams_max;
+        let mut runtime = Builder::new_multi_thread();
+        runtime
+            .worker_threads(self.thread_count() + FREE_THREADS)
+            .max_blocking_threads(waits + WAITS_FREE)
+            .enable_all()
+            .build()
     }
 
     fn thread_count(&self) -> usize {
@@ -105,20 +128,22 @@ impl Default for WorkerOptions {
             queue_max: 1_024,
             writes_max: 256,
             long_max: 32,
+            streams_max: 64,
         }
     }
 }
 
-type Job = Box<dyn FnOnce() + Send>;
-
-/// The threads of a server. Dropped, they end once the queue is empty.
+/// What carries out the calls of a server.
 #[derive(Debug)]
 pub(crate) struct Workers {
-    jobs: Sender<Job>,
+    /// Turns of questions.
+    turns: Arc<Semaphore>,
     quick: Arc<Semaphore>,
     writes: Arc<Semaphore>,
     long: Arc<Semaphore>,
-    runtime: tokio::runtime::Handle,
+    streams: Arc<Semaphore>,
+    options: WorkerOptions,
+    runtime: Handle,
 }
 
 /// Room for one call.
@@ -131,32 +156,18 @@ pub(crate) struct Room<'w> {
 }
 
 impl Workers {
-    /// Starts the threads. `runtime`: where calls wait that wait for something else.
-    ///
-    /// # Errors
-    /// When a thread cannot be made.
-    pub(crate) fn start(
-        options: WorkerOptions,
-        runtime: tokio::runtime::Handle,
-    ) -> std::io::Result<Workers> {
-        let (jobs, queue) = unbounded::<Job>();
-        for number in 0..options.thread_count() {
-            let queue = queue.clone();
-            let name = format!("answer-{number}");
-            thread::Builder::new().name(name).spawn(move || {
-                for job in queue {
-                    // Who waits for the job is told by what it drops.
-                    let _ = catch_unwind(AssertUnwindSafe(job));
-                }
-            })?;
-        }
-        Ok(Workers {
-            jobs,
-            quick: Arc::new(Semaphore::new(options.quick_max())),
-            writes: Arc::new(Semaphore::new(options.writes_max)),
-            long: Arc::new(Semaphore::new(options.long_max)),
+    /// Those of a server on this runtime, which is one of [`WorkerOptions::runtime`].
+    pub(crate) fn new(options: WorkerOptions, runtime: Handle) -> Workers {
+        let places = |count: usize| Arc::new(Semaphore::new(count));
+        Workers {
+            turns: places(options.thread_count()),
+            quick: places(options.quick_max()),
+            writes: places(options.writes_max),
+            long: places(options.long_max),
+            streams: places(options.streams_max),
+            options,
             runtime,
-        })
+        }
     }
 
     /// Room for a call of this class, of a store whose places are `store`.
@@ -168,6 +179,7 @@ impl Workers {
             Class::Quick => (&store.quick, &self.quick),
             Class::Write => (&store.writes, &self.writes),
             Class::Long => (&store.long, &self.long),
+            Class::Stream => (&store.streams, &self.streams),
         };
         Ok(Room {
             workers: self,
@@ -181,7 +193,8 @@ impl Workers {
 
     /// Questions that wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.jobs.len()
+        let (most, free) = (self.options.quick_max(), self.quick.available_permits());
+        most.saturating_sub(free + self.options.thread_count())
     }
 }
 
@@ -198,18 +211,22 @@ pub(crate) fn place(among: &Arc<Semaphore>, why: &str) -> Result<OwnedSemaphoreP
 impl Room<'_> {
     /// Has `job` done. A job that panics is dropped.
     pub(crate) fn run(self, job: impl FnOnce() + Send + 'static) {
-        let places = self.places;
+        let (places, workers) = (self.places, self.workers);
         let job = move || {
             job();
             drop(places);
         };
         match self.class {
             Class::Quick => {
-                // The threads end after this handle to them.
-                let _ = self.workers.jobs.send(Box::new(job));
+                let turns = Arc::clone(&workers.turns);
+                workers.runtime.spawn(async move {
+                    // Turns never end.
+                    let _turn = turns.acquire_owned().await;
+                    job();
+                });
             }
-            Class::Write | Class::Long => {
-                self.workers.runtime.spawn_blocking(job);
+            Class::Write | Class::Long | Class::Stream => {
+                workers.runtime.spawn_blocking(job);
             }
         }
     }
@@ -224,17 +241,17 @@ mod tests {
 
     #[test]
     fn a_call_without_room_is_refused_and_a_panic_takes_no_thread() {
-        let runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = { runtime }.worker_threads(1).build().unwrap();
         let options = WorkerOptions {
             threads: 1,
             queue_max: 1,
             writes_max: 1,
             long_max: 1,
+            streams_max: 1,
         };
-        let workers = Workers::start(options, runtime.handle().clone()).unwrap();
+        let runtime = options.runtime().unwrap();
+        let workers = Workers::new(options, runtime.handle().clone());
         let store = Rooms::new(RoomOptions::default());
-        for class in [Class::Quick, Class::Write, Class::Long] {
+        for class in [Class::Quick, Class::Write, Class::Long, Class::Stream] {
             let (end, ended) = mpsc::channel::<()>();
             workers.room(class, &store).unwrap().run(move || {
                 let _ = ended.recv();
@@ -261,17 +278,18 @@ mod tests {
 
     #[test]
     fn a_store_leaves_room_for_others() {
-        let runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = { runtime }.worker_threads(1).build().unwrap();
-        let workers = Workers::start(WorkerOptions::default(), runtime.handle().clone()).unwrap();
+        let options = WorkerOptions::default();
+        let runtime = options.runtime().unwrap();
+        let workers = Workers::new(options, runtime.handle().clone());
         let one_each = RoomOptions {
             quick: 1,
             writes: 1,
             long: 1,
+            streams: 1,
             transactions: 1,
         };
         let (one, other) = (Rooms::new(one_each), Rooms::new(one_each));
-        for class in [Class::Quick, Class::Write, Class::Long] {
+        for class in [Class::Quick, Class::Write, Class::Long, Class::Stream] {
             let held = workers.room(class, &one).unwrap();
             let refused = workers.room(class, &one).unwrap_err();
             assert_eq!(refused.code, Code::Overloaded);

@@ -9,6 +9,7 @@
 
 mod care;
 mod faults;
+mod graph;
 mod ingest;
 pub(crate) mod noted;
 mod reading;
@@ -231,6 +232,7 @@ pub(crate) fn answer(caller: &Caller, call: Call, task: Task<'_>) -> Result<Give
         Call::Record(call) => writing::record(caller, &call.request, &call.answer),
         Call::GiveFeedback(call) => writing::feedback(caller, &call),
         Call::Ingest(call) => ingest::ingest(caller, *call.file, task),
+        Call::ImportGraph(call) => graph::import(caller, *call.graph, task),
         Call::Finish(_) => care::finish(caller, task),
         Call::SetSetting(call) => care::set(store, &call.name, &call.value),
         Call::Analyse(_) => care::analyse(store, task),

@@ -15,6 +15,8 @@ pub(crate) struct RoomOptions {
     pub(crate) writes: usize,
     /// Long calls.
     pub(crate) long: usize,
+    /// Files that are taken, part by part.
+    pub(crate) streams: usize,
     /// Transactions that are open, or wait for it.
     pub(crate) transactions: usize,
 }
@@ -26,6 +28,7 @@ impl Default for RoomOptions {
             quick: Semaphore::MAX_PERMITS,
             writes: Semaphore::MAX_PERMITS,
             long: Semaphore::MAX_PERMITS,
+            streams: Semaphore::MAX_PERMITS,
             transactions: Semaphore::MAX_PERMITS,
         }
     }
@@ -40,6 +43,8 @@ pub(crate) struct Rooms {
     pub(crate) writes: Arc<Semaphore>,
     /// For long calls.
     pub(crate) long: Arc<Semaphore>,
+    /// For files.
+    pub(crate) streams: Arc<Semaphore>,
     /// For transactions.
     pub(crate) transactions: Arc<Semaphore>,
 }
@@ -52,6 +57,7 @@ impl Rooms {
             quick: places(options.quick),
             writes: places(options.writes),
             long: places(options.long),
+            streams: places(options.streams),
             transactions: places(options.transactions),
         }
     }

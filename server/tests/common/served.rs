@@ -115,7 +115,7 @@ impl Served {
         let fields: String = fields
             .map(|(name, value)| format!("{name}: {value}\r\n"))
             .collect();
-        let begin = format!("{method} {path} HTTP/1.1\r\nhost: loci\r\nconnection: close\r\n");
+        let begin = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
         write!(stream, "{begin}{fields}\r\n").unwrap();
         let mut told = String::new();
         stream.read_to_string(&mut told).unwrap();

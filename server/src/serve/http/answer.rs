@@ -11,7 +11,10 @@ use loci_protocol::call::{Call, Outcome};
 use loci_protocol::fault::{Code, Fault};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout_at;
 
 use super::{Http, Problem};
 use crate::serve::workers::{Class, Workers};
@@ -92,10 +95,7 @@ pub(crate) fn begin(
     let deadline = Instant::now().checked_add(wait);
     let caller = caller.clone();
     room.run(move || {
-        let emit = |item| match send_item.blocking_send(item) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        };
+        let emit = |item| send(&send_item, item, deadline);
         let task = Task {
             deadline,
             cancelled: &cancelled,
@@ -109,6 +109,25 @@ pub(crate) fn begin(
         last,
         cancel,
     })
+}
+
+/// Hands on what comes before the end: a part of a file once there is room for it, until the deadline; progress where
+/// there is room now, so that no work waits for whoever watches it.
+fn send(to: &mpsc::Sender<Item>, item: Item, deadline: Option<Instant>) -> ControlFlow<()> {
+    let is_sent = match (item, Handle::try_current()) {
+        (item @ Item::Progress(_), _) => !matches!(to.try_send(item), Err(TrySendError::Closed(_))),
+        (item, Ok(runtime)) => runtime.block_on(async {
+            match deadline {
+                Some(at) => matches!(timeout_at(at.into(), to.send(item)).await, Ok(Ok(()))),
+                None => to.send(item).await.is_ok(),
+            }
+        }),
+        (_, Err(_)) => false,
+    };
+    match is_sent {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    }
 }
 
 /// A value as a response.

@@ -1,15 +1,21 @@
-//! Bodies of requests, read within bounds of memory and time.
+//! Bodies of requests, read within bounds of memory and time, and room for those of answers.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
+use hyper::body::{Frame, SizeHint};
 use loci_protocol::fault::{Code, Fault};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
-use super::Http;
+use super::{Http, Problem};
 
 /// Bytes of a body of JSON at most.
 pub(crate) const JSON_LEN_MAX: usize = 2 << 20;
@@ -25,6 +31,45 @@ const RATE_MIN: usize = 256 << 10;
 pub(crate) struct Read {
     pub(crate) bytes: Vec<u8>,
     room: Option<OwnedSemaphorePermit>,
+}
+
+/// Has large answers take room until they were sent. Files, which come in parts, have places of their own.
+pub(super) async fn held(State(http): State<Http>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let len = response.body().size_hint().exact();
+    let Some(len) = len.filter(|len| *len > FREE_LEN as u64) else {
+        return response;
+    };
+    match http.room_of_answer(len) {
+        Ok(room) => response.map(|body| Body::new(Held { body, _room: room })),
+        Err(fault) => Problem::from(fault).into_response(),
+    }
+}
+
+/// A body with its room.
+struct Held {
+    body: Body,
+    _room: OwnedSemaphorePermit,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 impl Http {
@@ -106,6 +151,14 @@ impl Http {
             none => *none = Some(more),
         }
         Ok(())
+    }
+
+    /// Room for a body of so many bytes that is being sent.
+    fn room_of_answer(&self, len: u64) -> Result<OwnedSemaphorePermit, Fault> {
+        let units = u32::try_from(len.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.shared.room).try_acquire_many_owned(units);
+        let why = "too many large answers wait to be read: come again";
+        room.map_err(|_| Fault::new(Code::Overloaded, why).after(1_000))
     }
 
     /// Bytes of a file at most.

@@ -2,8 +2,8 @@
 //!
 //! Always true: a request without a right key reaches no store, but for `/healthz`, `/readyz`, `/openapi.json` and what a
 //! person needs to show a key; a connection that has shown none can be ended for a newer one; a body is read after its
-//! key was looked at, within the room that all connections share, and no longer than it may take; a response that nobody
-//! reads ends its connection.
+//! key was looked at, within the room that all connections share, and no longer than it may take; a large answer takes of
+//! the same room, and its connection ends where nobody reads it.
 //!
 //! Start reading at [`serve`], then [`router`].
 
@@ -14,6 +14,7 @@ mod body;
 mod cors;
 mod figures;
 mod mcp;
+mod paced;
 mod pages;
 mod problem;
 
@@ -26,7 +27,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper::service::service_fn;
@@ -35,7 +36,6 @@ use loci_protocol::fault::{Code, Fault};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_io_timeout::TimeoutStream;
 use tower::ServiceExt;
 use tower_http::compression::CompressionLayer;
 
@@ -44,12 +44,11 @@ use super::config::Secret;
 use super::figures::Figures;
 use super::pending::Place;
 pub(crate) use answer::{UnderWay, begin};
+use paced::Paced;
 pub(crate) use problem::Problem;
 
 /// How long the head of a request is waited for, also between requests.
 const HEAD_WAIT: Duration = Duration::from_secs(30);
-/// How long a write waits for the other side to take something.
-const WRITE_WAIT: Duration = Duration::from_secs(30);
 /// Bytes of a request's head at most.
 const HEAD_LEN_MAX: usize = 32 << 10;
 /// Fields of a request's head at most.
@@ -71,6 +70,8 @@ pub(crate) struct Http {
     options: Arc<HttpOptions>,
     /// What `/metrics` tells.
     figures: Figures,
+    /// Who signed in on the pages.
+    sessions: Arc<pages::Sessions>,
 }
 
 /// What requests of one connection share.
@@ -134,8 +135,6 @@ pub(super) async fn serve<S>(
         }),
         is_refused: AtomicBool::new(false),
     });
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(WRITE_WAIT));
     let of = Arc::clone(&connection);
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(Arc::clone(&of));
@@ -155,7 +154,7 @@ pub(super) async fn serve<S>(
             .header_read_timeout(HEAD_WAIT)
             .max_buf_size(HEAD_LEN_MAX)
             .max_headers(FIELDS_MAX)
-            .serve_connection(TokioIo::new(Box::pin(stream)), service)
+            .serve_connection(TokioIo::new(Paced::new(Box::pin(stream))), service)
     );
     let mut stopping = shared.stopping.clone();
     let stops = async move {
@@ -185,6 +184,7 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures
         shared,
         options,
         figures,
+        sessions: Arc::default(),
     };
     let routes = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
@@ -195,7 +195,9 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures
         .merge(pages::router())
         .fallback(|| async { Problem::no_such_route() })
         .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
+        .layer(from_fn_with_state(http.clone(), body::held))
         .layer(CompressionLayer::new())
+        .layer(from_fn(api::marked_by_encoding))
         .with_state(http);
     let routes = match cors {
         Some(cors) => routes.layer(cors),

@@ -158,7 +158,11 @@ impl Assistant {
         F: Future<Output = Result<T, Fault>>,
     {
         let told = match self.door(request) {
-            Ok(door) => look(door).await,
+            Ok(door) => tokio::select! {
+                told = look(door) => told,
+                // Whoever asked is gone: what was begun ends with it.
+                () = request.ct.cancelled() => Err(Fault::new(Code::Cancelled, "the call was cancelled")),
+            },
             Err(fault) => Err(fault),
         };
         match told.and_then(|told| result(&told)) {

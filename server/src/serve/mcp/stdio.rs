@@ -14,6 +14,7 @@ use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{stdin, stdout};
+use tokio::runtime::Handle;
 
 use super::{Assistant, Door, MESSAGE_LEN_MAX};
 use crate::serve::http::begin;
@@ -30,7 +31,7 @@ const IDLE_ASK: Duration = Duration::from_secs(1);
 /// # Errors
 /// When threads cannot be made, or the first message is none of MCP.
 pub(crate) async fn serve(stores: Arc<Stores>, stop: impl Future<Output = ()>) -> io::Result<()> {
-    let workers = Workers::start(WorkerOptions::default(), tokio::runtime::Handle::current())?;
+    let workers = Workers::new(WorkerOptions::default(), Handle::current());
     let Some(caller) = stores.authenticate("", "") else {
         return Err(io::Error::other("there is no store to serve"));
     };

@@ -1,6 +1,5 @@
 //! Documents, their chunks and their files.
 
-use axum::body::Bytes;
 use axum::http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, LINK, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -8,27 +7,24 @@ use loci_protocol::call::{
     Change, File, GetAsset, GetChunk, GetDocument, GetOriginal, GetText, Ingest, ListDocuments,
     Role, Write,
 };
-use loci_protocol::fault::{Code, Fault};
+use loci_protocol::fault::Code;
 use locidb::storage::{ChunkKey, DocumentKey};
-use multer::{Constraints, SizeLimit};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Answered;
 use super::events::{events, file, wants_events};
-use super::given::{Named, Params, Sent, has_mark, key, mark};
+use super::form::Form;
+use super::given::{Compared, Named, Params, Sent, find_mark, key, mark_of};
 use super::graph::limit;
 use crate::serve::http::Problem;
 use crate::serve::http::access::Asked;
 use crate::serve::http::answer;
 use crate::service::Given;
 
-/// Files of one request at most.
-const FILES_MAX: usize = 1_000;
-/// Fields of a form that are no files, and bytes of one at most.
+/// Fields of a form that are no files.
 const FIELDS: [&str; 5] = ["collection", "user", "kind", "chunking", "force"];
-const FIELD_LEN_MAX: u64 = 1_024;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +149,17 @@ impl Taken {
         }
     }
 
+    /// The files of a form. Its fields count for each of them.
+    fn files(mut self, form: Form) -> Result<Vec<File>, Problem> {
+        for (name, value) in form.fields {
+            self.set(&name, value)?;
+        }
+        let files = form.files.into_iter();
+        Ok(files
+            .map(|file| self.clone().file(file.name, file.bytes))
+            .collect())
+    }
+
     /// A field of a form.
     fn set(&mut self, name: &str, value: String) -> Result<(), Problem> {
         match name {
@@ -248,12 +255,16 @@ async fn check_state(asked: &Asked, of: &DocumentKey, headers: &HeaderMap) -> Re
         return Ok(());
     }
     let now = match asked.call(GetDocument { key: of.clone() }).await {
-        Ok(given) => Some(mark(given.told().as_bytes())),
+        Ok(given) => Some(mark_of(given.told().as_bytes())),
         Err(fault) if fault.code == Code::NotFound => None,
         Err(fault) => return Err(fault.into()),
     };
-    let is_wanted = |list| now.as_ref().is_some_and(|now| has_mark(list, now));
-    let holds = wanted.is_none_or(is_wanted) && !unwanted.is_some_and(is_wanted);
+    let is_in = |list, compared| {
+        let found = now.as_ref().and_then(|now| find_mark(list, now, compared));
+        found.is_some()
+    };
+    let holds = wanted.is_none_or(|list| is_in(list, Compared::Strongly))
+        && !unwanted.is_some_and(|list| is_in(list, Compared::Weakly));
     match holds {
         true => Ok(()),
         false => Err(Problem::of(StatusCode::PRECONDITION_FAILED)),
@@ -284,59 +295,17 @@ pub(super) async fn post(
 ) -> Answered<Response> {
     asked.may(Role::Write)?;
     let read = |body| asked.http.read(body, file_len_max(&asked));
-    if sent.kind().eq_ignore_ascii_case("multipart/form-data") {
+    if sent.is_form() {
         let kind = sent.headers.get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let read = read(sent.body).await?;
-        let files = form(kind, read.bytes, taken).await?;
-        return many(asked, files).await;
+        let form = Form::of(kind, read.bytes, &FIELDS).await?;
+        return many(asked, taken.files(form)?).await;
     }
     let read = read(sent.body).await?;
     let name = taken.name.clone();
-    let name = name.unwrap_or_else(|| mark(&read.bytes).trim_matches('"').to_owned());
+    let name = name.unwrap_or_else(|| mark_of(&read.bytes).trim_matches('"').to_owned());
     store(asked, taken.file(name, read.bytes), &sent.headers).await
-}
-
-/// The files of a form. Fields count for all of them.
-async fn form(kind: &str, bytes: Vec<u8>, taken: Taken) -> Result<Vec<File>, Problem> {
-    let mut taken = taken;
-    let wrong = |error: multer::Error| Problem::invalid(format!("the form: {error}"));
-    let boundary = multer::parse_boundary(kind).map_err(wrong)?;
-    let whole = tokio_stream::once(Ok::<_, std::convert::Infallible>(Bytes::from(bytes)));
-    // What is no file counts for each file, and is short.
-    let limits = FIELDS.iter().fold(SizeLimit::new(), |limits, name| {
-        limits.for_field(*name, FIELD_LEN_MAX)
-    });
-    let constraints = Constraints::new().size_limit(limits);
-    let mut form = multer::Multipart::with_constraints(whole, boundary, constraints);
-    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-    while let Some(field) = form.next_field().await.map_err(wrong)? {
-        let name = field.name().unwrap_or_default().to_owned();
-        match field.file_name().map(str::to_owned) {
-            Some(file_name) if files.len() < FILES_MAX => {
-                files.push((file_name, field.bytes().await.map_err(wrong)?.into()));
-            }
-            Some(_) => {
-                let why = format!("a form has {FILES_MAX} files at most");
-                return Err(Fault::new(Code::TooLarge, why).into());
-            }
-            None if FIELDS.contains(&&name[..]) => {
-                taken.set(&name, field.text().await.map_err(wrong)?)?;
-            }
-            None => {
-                let fields = FIELDS.join(", ");
-                let why = format!("the form has no field {name:?}: give file, {fields}");
-                return Err(Problem::invalid(why));
-            }
-        }
-    }
-    if files.is_empty() {
-        return Err(Problem::invalid("the form has no file"));
-    }
-    let files = files.into_iter();
-    Ok(files
-        .map(|(name, bytes)| taken.clone().file(name, bytes))
-        .collect())
 }
 
 /// Takes files in, one after the other; tells what became of each.

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -15,6 +15,7 @@ use loci_protocol::fault::{Code, Fault};
 use locidb::storage::StoreError;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
+use tokio::task::block_in_place;
 
 use crate::serve::http::access::Asked;
 use crate::serve::http::body::JSON_LEN_MAX;
@@ -23,12 +24,14 @@ use crate::service::fault_of;
 
 /// How much more room a body takes once it is parsed.
 const PARSED_FACTOR: usize = 32;
-/// Bytes of a body that is parsed at once, at most.
-const PARSED_HERE_LEN: usize = 64 << 10;
+/// Bytes that are parsed or hashed at once, at most.
+const HERE_LEN: usize = 64 << 10;
 /// Bytes of a hash that tell a state.
 const MARK_LEN: usize = 16;
 /// Bytes of an answer that gets a mark, at most.
 const MARKED_LEN_MAX: usize = 16 << 20;
+/// How answers are encoded.
+const ENCODINGS: [&str; 1] = ["gzip"];
 
 /// The parameters of a query.
 #[derive(Debug)]
@@ -95,6 +98,11 @@ impl Sent {
         kind.split(';').next().unwrap_or_default().trim()
     }
 
+    /// Whether the body is a form with files.
+    pub(super) fn is_form(&self) -> bool {
+        self.kind().eq_ignore_ascii_case("multipart/form-data")
+    }
+
     /// The body as JSON of this shape.
     pub(super) async fn json<T: DeserializeOwned>(self, asked: &Asked) -> Result<T, Problem> {
         let kind = self.kind();
@@ -109,28 +117,69 @@ impl Sent {
             let parsed = serde_json::from_slice(bytes);
             parsed.map_err(|error| Problem::invalid(format!("the body: {error}")))
         };
-        if read.bytes.len() <= PARSED_HERE_LEN {
+        if read.bytes.len() <= HERE_LEN {
             return parse(&read.bytes);
         }
         // Long ones do not hold up those that the same thread serves.
-        tokio::task::block_in_place(|| parse(&read.bytes))
+        block_in_place(|| parse(&read.bytes))
     }
 }
 
 /// The mark of a state: what is told of it, hashed.
-pub(super) fn mark(told: &[u8]) -> String {
-    let hash = Sha256::digest(told);
+pub(super) fn mark_of(told: &[u8]) -> String {
+    let hash = match told.len() > HERE_LEN {
+        // Long ones do not hold up those that the same thread serves.
+        true => block_in_place(|| Sha256::digest(told)),
+        false => Sha256::digest(told),
+    };
     let hash = hash.get(..MARK_LEN).unwrap_or_default();
     format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash))
 }
 
-/// Whether a list of marks (RFC 9110, 13.1) has this one.
-pub(super) fn has_mark(list: &HeaderValue, mark: &str) -> bool {
-    let Ok(list) = list.to_str() else {
-        return false;
-    };
-    let mut marks = list.split(',').map(str::trim);
-    marks.any(|of| of == "*" || of.strip_prefix("W/").unwrap_or(of) == mark)
+/// How marks are compared (RFC 9110, 8.8.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compared {
+    /// For `If-Match`: a weak mark is no state's.
+    Strongly,
+    /// For `If-None-Match`.
+    Weakly,
+}
+
+/// The mark of a list (RFC 9110, 13.1) that is this state's, as the list has it: whole, or of the answer as it was encoded.
+pub(super) fn find_mark<'l>(
+    list: &'l HeaderValue,
+    mark: &'l str,
+    compared: Compared,
+) -> Option<&'l str> {
+    let mut marks = list.to_str().ok()?.split(',').map(str::trim);
+    let found = marks.find(|of| {
+        let strong = match compared {
+            Compared::Strongly => of,
+            Compared::Weakly => of.strip_prefix("W/").unwrap_or(of),
+        };
+        let is_encoded = |encoding: &&str| strong == encoded(mark, encoding);
+        strong == "*" || strong == mark || ENCODINGS.iter().any(is_encoded)
+    })?;
+    Some(if found == "*" { mark } else { found })
+}
+
+/// The mark of an answer whose bytes are encoded.
+fn encoded(mark: &str, encoding: &str) -> String {
+    format!("{}-{encoding}\"", mark.trim_end_matches('"'))
+}
+
+/// Gives an answer that is encoded a mark of its own: other bytes have another mark.
+pub(crate) async fn marked_by_encoding(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers();
+    let (mark, encoding) = (headers.get(ETAG), headers.get(CONTENT_ENCODING));
+    if let (Some(mark), Some(encoding)) = (mark, encoding)
+        && let (Ok(mark), Ok(encoding)) = (mark.to_str(), encoding.to_str())
+        && let Ok(mark) = HeaderValue::from_str(&encoded(mark, encoding))
+    {
+        response.headers_mut().insert(ETAG, mark);
+    }
+    response
 }
 
 /// Marks what is looked at, and leaves out what the other side has already.
@@ -145,18 +194,31 @@ pub(super) async fn conditional(request: Request, next: Next) -> Response {
     if !is_look || !is_json || response.status() != StatusCode::OK {
         return response;
     }
+    let len = response.body().size_hint().exact();
+    if len.is_none_or(|len| len > MARKED_LEN_MAX as u64) {
+        return response;
+    }
     let (mut parts, body) = response.into_parts();
     let Ok(bytes) = to_bytes(body, MARKED_LEN_MAX).await else {
-        let why = "the answer is larger than it may be: ask for less";
-        return Problem::from(Fault::new(Code::TooLarge, why)).into_response();
+        let why = "the answer broke off";
+        return Problem::from(Fault::new(Code::Internal, why)).into_response();
     };
-    let mark = mark(&bytes);
+    let mark = mark_of(&bytes);
     if let Ok(value) = HeaderValue::from_str(&mark) {
         parts.headers.insert(ETAG, value);
     }
     let cached = HeaderValue::from_static("private, no-cache");
     parts.headers.insert(header::CACHE_CONTROL, cached);
-    if known.is_some_and(|known| has_mark(&known, &mark)) {
+    let known = known.as_ref();
+    let known = known.and_then(|known| find_mark(known, &mark, Compared::Weakly));
+    if let Some(known) = known {
+        let known = known.strip_prefix("W/").unwrap_or(known);
+        if let Ok(known) = HeaderValue::from_str(known) {
+            parts.headers.insert(ETAG, known);
+        }
+        // As the whole answer has it.
+        let by = HeaderValue::from_static("accept-encoding");
+        parts.headers.insert(header::VARY, by);
         parts.headers.remove(CONTENT_TYPE);
         parts.headers.remove(header::CONTENT_LENGTH);
         parts.status = StatusCode::NOT_MODIFIED;
@@ -171,16 +233,23 @@ mod tests {
 
     #[test]
     fn a_mark_is_found_in_a_list() {
-        let mark = mark(b"state");
-        for (list, is_there) in [
-            (mark.clone(), true),
-            (format!("\"x\", W/{mark}"), true),
-            ("*".into(), true),
-            ("\"x\"".into(), false),
-            (String::new(), false),
+        let mark = mark_of(b"state");
+        let gzipped = encoded(&mark, "gzip");
+        for (list, weakly, strongly) in [
+            (mark.clone(), true, true),
+            (format!("\"x\", {mark}"), true, true),
+            (format!("\"x\", W/{mark}"), true, false),
+            (gzipped.clone(), true, true),
+            (format!("W/{gzipped}"), true, false),
+            ("*".into(), true, true),
+            (encoded(&mark, "x"), false, false),
+            ("\"x\"".into(), false, false),
+            (String::new(), false, false),
         ] {
             let list = HeaderValue::from_str(&list).unwrap();
-            assert_eq!(has_mark(&list, &mark), is_there, "{list:?}");
+            let found = |compared| find_mark(&list, &mark, compared).is_some();
+            assert_eq!(found(Compared::Weakly), weakly, "{list:?}");
+            assert_eq!(found(Compared::Strongly), strongly, "{list:?}");
         }
     }
 }

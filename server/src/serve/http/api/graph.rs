@@ -1,15 +1,18 @@
 //! Concepts and how they hang together, citations, communities.
 
-use axum::response::Response;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
 use loci_protocol::call::{
-    Change, ExportGraph, GetCitations, GetConcept, GetPath, GraphFormat, ListCommunities,
-    ListConcepts, ListTypes, ListWorks, Write,
+    Change, ExportGraph, GetCitations, GetConcept, GetPath, GraphFile, GraphFiles, GraphFormat,
+    ImportGraph, ListCommunities, ListConcepts, ListTypes, ListWorks, Role, Write,
 };
+use loci_protocol::fault::Code;
 use locidb::storage::DocumentKey;
 use serde::Deserialize;
 
 use super::Answered;
-use super::events::file;
+use super::events::{events, file, wants_events};
+use super::form::{Form, FormFile};
 use super::given::{Named, Params, Sent, key};
 use crate::serve::http::Problem;
 use crate::serve::http::access::Asked;
@@ -127,6 +130,85 @@ pub(super) async fn export(asked: Asked, Params(of): Params<Export>) -> Answered
     let name = format!("{}.{extension}", asked.caller.store.name());
     let format = of.format;
     file(asked.begin(ExportGraph { format })?, kind, &name).await
+}
+
+/// How a graph is taken in.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Import {
+    #[serde(default = "named_graph")]
+    key: String,
+    #[serde(default)]
+    collection: String,
+    #[serde(default)]
+    user: String,
+    /// One character, or `TAB`.
+    #[serde(default)]
+    delimiter: String,
+}
+
+fn named_graph() -> String {
+    "graph".into()
+}
+
+impl Import {
+    fn delimiter(&self) -> Result<u8, Problem> {
+        match self.delimiter.as_bytes() {
+            [] => Ok(b','),
+            [one] if one.is_ascii() => Ok(*one),
+            b"TAB" => Ok(b'\t'),
+            _ => Err(Problem::invalid("delimiter: give one character, or TAB")),
+        }
+    }
+}
+
+/// The file of a form whose rows go on under the header of the file before.
+const GOES_ON: &str = "more";
+
+/// One file as it is, or a form with several.
+pub(super) async fn import(
+    asked: Asked,
+    Params(of): Params<Import>,
+    sent: Sent,
+) -> Answered<Response> {
+    asked.may(Role::Write)?;
+    let delimiter = of.delimiter()?;
+    let (headers, is_form) = (sent.headers.clone(), sent.is_form());
+    let kind = headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let most = asked.body_len_max(asked.http.file_len_max());
+    let mut read = asked.http.read(sent.body, most).await?;
+    // Its room is taken until the graph is stored.
+    let bytes = std::mem::take(&mut read.bytes);
+    let files = match is_form {
+        true => Form::of(kind, bytes, &[]).await?.files,
+        false => vec![FormFile {
+            field: "file".into(),
+            name: "graph.csv".into(),
+            bytes,
+        }],
+    };
+    let files = files.into_iter().map(|file| GraphFile {
+        goes_on: file.field == GOES_ON,
+        name: file.name,
+        bytes: file.bytes,
+    });
+    let graph = Box::new(GraphFiles {
+        files: files.collect(),
+        key: of.key,
+        collection: of.collection,
+        user: of.user,
+        delimiter,
+    });
+    let under_way = asked.begin(ImportGraph { graph })?;
+    if wants_events(&headers) {
+        return Ok(events(under_way, Ok));
+    }
+    match under_way.last().await {
+        Ok(given) => Ok(given.into_response()),
+        Err(fault) if fault.code == Code::Invalid => Err(Problem::unreadable(&fault.message)),
+        Err(fault) => Err(fault.into()),
+    }
 }
 
 /// A change of what concepts are, which can be undone.

@@ -8,6 +8,7 @@ mod care;
 mod collections;
 mod documents;
 mod events;
+mod form;
 mod given;
 mod graph;
 mod items;
@@ -21,6 +22,7 @@ use axum::middleware::from_fn;
 use axum::routing::{delete, get, post, put};
 
 use super::{Http, Problem};
+pub(super) use given::marked_by_encoding;
 
 /// What a handler gives.
 type Answered<T> = Result<T, Problem>;
@@ -73,7 +75,7 @@ pub(super) fn router() -> Router<Http> {
             "/v1/documents/{document}/assets/{name}",
             get(documents::asset),
         )
-        .route("/v1/graph", get(graph::export))
+        .route("/v1/graph", get(graph::export).put(graph::import))
         .route("/v1/concept-edits", post(graph::edit))
         .route("/v1/concept-edits/{edit}", delete(graph::undo))
         .route("/v1/records/{record}/feedback", post(records::feedback))

@@ -2,7 +2,7 @@
 //!
 //! Always true: a page is plain HTML that works without its script, has no script or style within, and has a browser ask
 //! nothing of any other host; what comes out of a store is escaped; nothing that a document holds is shown by the browser
-//! but pictures of pixels; the key in the cookie counts for pages alone, and no other site can use it.
+//! but pictures of pixels; what the cookie has in place of a key counts for pages alone, and no other site can use it.
 //!
 //! Start reading at [`router`], then [`visitor`].
 
@@ -17,6 +17,7 @@ mod pictures;
 mod prose;
 mod reader;
 mod search;
+mod sessions;
 mod sign_in;
 mod visitor;
 
@@ -27,6 +28,7 @@ use axum::middleware::map_response;
 use axum::response::Response;
 
 use super::Http;
+pub(super) use sessions::Sessions;
 
 /// What a browser may do with a page: show its text, its style, its script, and pictures of this server.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; \

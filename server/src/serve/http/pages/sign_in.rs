@@ -1,8 +1,9 @@
-//! Signing in: a form for a key, and the cookie that keeps it.
+//! Signing in: a form for a key, and the cookie that stands for it.
 //!
 //! The form is the one request with a body that is read before a key was looked at: of a few kilobytes, which are the key.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{RawQuery, Request, State};
@@ -16,13 +17,12 @@ use maud::{Markup, html};
 use super::fields::Fields;
 use super::frame::{self, Frame};
 use super::origin;
-use super::visitor::{self, COOKIE};
+use super::sessions::KEPT;
+use super::visitor::{self, COOKIE, COOKIE_OF_HOST};
 use crate::serve::http::{Connection, Http};
 
 /// Bytes of the form at most.
 const FORM_LEN_MAX: usize = 4 << 10;
-/// Seconds that a browser keeps the key: 30 days.
-const KEPT_S: u32 = 30 * 24 * 3_600;
 
 /// Its routes.
 pub(super) fn router() -> Router<Http> {
@@ -40,7 +40,7 @@ async fn form(State(http): State<Http>, RawQuery(query): RawQuery) -> Response {
     }
 }
 
-/// Looks at the key of the form, and gives it to the browser to keep.
+/// Looks at the key of the form, and gives the browser something to keep in its place.
 async fn sign_in(State(http): State<Http>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     let form = match own_form(&parts) {
@@ -55,10 +55,17 @@ async fn sign_in(State(http): State<Http>, request: Request) -> Response {
     let (key, to) = (fields.get("key"), origin::local(fields.get("to")));
     let looked_at = match key {
         "" => Err(Fault::new(Code::Invalid, "give the key that you were told")),
-        key => http.caller(&mut parts, key).await.map(|_| ()),
+        key => http
+            .caller(&mut parts, key)
+            .await
+            .and_then(|_| http.sessions.begin(key)),
     };
     match looked_at {
-        Ok(()) => (kept(&parts, key, KEPT_S), Redirect::to(to)).into_response(),
+        Ok(token) => {
+            // The one before is of no use any more.
+            visitor::tokens(&parts.headers).for_each(|token| http.sessions.end(token));
+            (kept(&parts, &token, KEPT), Redirect::to(to)).into_response()
+        }
         Err(fault) => {
             let status = visitor::status(&fault);
             let asks = (status == StatusCode::UNAUTHORIZED)
@@ -68,10 +75,13 @@ async fn sign_in(State(http): State<Http>, request: Request) -> Response {
     }
 }
 
-async fn sign_out(request: Request) -> Response {
+async fn sign_out(State(http): State<Http>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     match own_form(&parts) {
-        Ok(()) => (forgotten(&parts), Redirect::to("/sign-in")).into_response(),
+        Ok(()) => {
+            visitor::tokens(&parts.headers).for_each(|token| http.sessions.end(token));
+            (forgotten(&parts), Redirect::to("/sign-in")).into_response()
+        }
         Err(fault) => frame::failed(None, &fault),
     }
 }
@@ -87,21 +97,33 @@ fn own_form(parts: &Parts) -> Result<(), Fault> {
     }
 }
 
-/// Has the browser keep the key for so many seconds, and send it from pages of this server alone.
-fn kept(parts: &Parts, key: &str, seconds: u32) -> [(HeaderName, String); 1] {
-    let connection = parts.extensions.get::<Arc<Connection>>();
-    let secure = match connection.is_some_and(|connection| connection.is_secure) {
-        true => "; Secure",
-        false => "",
+/// Has the browser keep the token for so long, and send it from pages of this server alone.
+fn kept(parts: &Parts, token: &str, long: Duration) -> [(HeaderName, String); 1] {
+    let (name, secure) = match is_secure(parts) {
+        // No other name of the domain can set a cookie that is called so.
+        true => (COOKIE_OF_HOST, "; Secure"),
+        false => (COOKIE, ""),
     };
+    let seconds = long.as_secs();
     let cookie =
-        format!("{COOKIE}={key}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+        format!("{name}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     [(header::SET_COOKIE, cookie)]
 }
 
-/// Has the browser forget the key.
+/// Whether the browser speaks TLS: to this server, or, as is said, to one before it. Whoever says so wrongly gets a cookie
+/// that their browser keeps back.
+fn is_secure(parts: &Parts) -> bool {
+    let connection = parts.extensions.get::<Arc<Connection>>();
+    let is_said = || {
+        let proto = parts.headers.get("x-forwarded-proto");
+        proto.is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+    };
+    connection.is_some_and(|connection| connection.is_secure) || is_said()
+}
+
+/// Has the browser forget the token.
 pub(super) fn forgotten(parts: &Parts) -> [(HeaderName, String); 1] {
-    kept(parts, "", 0)
+    kept(parts, "", Duration::ZERO)
 }
 
 fn page(status: StatusCode, to: &str, fault: Option<&Fault>) -> Response {
@@ -118,7 +140,7 @@ fn page(status: StatusCode, to: &str, fault: Option<&Fault>) -> Response {
                     aria-invalid=[fault.map(|_| "true")];
                 button { "Sign in" }
             }
-            p class="soft small" { "The browser keeps the key for 30 days, until you sign out." }
+            p class="soft small" { "You stay signed in for 30 days, until you sign out or the server starts again." }
         }
     };
     Frame::bare("Sign in").page(status, &main)
@@ -127,6 +149,7 @@ fn page(status: StatusCode, to: &str, fault: Option<&Fault>) -> Response {
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
+    use axum::http::HeaderValue;
     use parking_lot::Mutex;
 
     use super::*;
@@ -134,9 +157,16 @@ mod tests {
 
     #[test]
     fn the_cookie_is_for_this_server_alone_and_for_tls_where_that_is_spoken() {
-        for (is_secure, end) in [
-            (false, "SameSite=Strict"),
-            (true, "SameSite=Strict; Secure"),
+        for (is_secure, said, name, end) in [
+            (false, None, "loci_session", "SameSite=Strict"),
+            (false, Some("http"), "loci_session", "SameSite=Strict"),
+            (true, None, "__Host-loci_session", "SameSite=Strict; Secure"),
+            (
+                false,
+                Some("https"),
+                "__Host-loci_session",
+                "SameSite=Strict; Secure",
+            ),
         ] {
             let connection = Connection {
                 peer: [127, 0, 0, 1].into(),
@@ -146,9 +176,14 @@ mod tests {
             };
             let mut request = Request::new(Body::empty());
             request.extensions_mut().insert(Arc::new(connection));
+            let headers = request.headers_mut();
+            headers.extend(said.map(|said| {
+                let name = HeaderName::from_static("x-forwarded-proto");
+                (name, HeaderValue::from_static(said))
+            }));
             let (parts, _) = request.into_parts();
-            let [(_, cookie)] = kept(&parts, "loci_k", 60);
-            let want = format!("loci_key=loci_k; Path=/; Max-Age=60; HttpOnly; {end}");
+            let [(_, cookie)] = kept(&parts, "token", Duration::from_secs(60));
+            let want = format!("{name}=token; Path=/; Max-Age=60; HttpOnly; {end}");
             assert_eq!(cookie, want);
         }
     }

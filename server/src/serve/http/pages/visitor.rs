@@ -1,4 +1,4 @@
-//! Who looks at a page: the key that a browser keeps in its cookie.
+//! Who looks at a page: the key that a browser's cookie stands for.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -15,8 +15,10 @@ use crate::serve::http::access::Asked;
 use crate::serve::http::{Http, Problem};
 use crate::service::{self, Given};
 
-/// The cookie that has the key.
-pub(super) const COOKIE: &str = "loci_key";
+/// The cookie that has the token of whoever signed in.
+pub(super) const COOKIE: &str = "loci_session";
+/// The same, where the browser speaks TLS.
+pub(super) const COOKIE_OF_HOST: &str = "__Host-loci_session";
 
 /// Somebody whose key is right, or who needs none.
 #[derive(Clone, Debug)]
@@ -66,8 +68,11 @@ impl FromRequestParts<Http> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, http: &Http) -> Result<Visitor, Response> {
         let asks_for_keys = http.shared.stores.ask_for_keys();
-        let key = key(&parts.headers).map(str::to_owned);
+        let key = tokens(&parts.headers).find_map(|token| http.sessions.key(token));
         let key = match (asks_for_keys, key) {
+            (true, None) if tokens(&parts.headers).next().is_some() => {
+                return Err((sign_in::forgotten(parts), sign_in_first(parts)).into_response());
+            }
             (true, None) => return Err(without_key(parts)),
             (true, Some(key)) => key,
             (false, _) if origin::is_loopback(&parts.headers) => String::new(),
@@ -89,15 +94,17 @@ impl FromRequestParts<Http> for Visitor {
     }
 }
 
-/// The key in the cookie.
-fn key(headers: &HeaderMap) -> Option<&str> {
-    let lines = headers.get_all(header::COOKIE).iter();
+/// The tokens in the cookies.
+pub(super) fn tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(header::COOKIE).into_iter();
     let cookies = lines
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'));
-    let mut values =
-        cookies.filter_map(|cookie| cookie.trim().strip_prefix(COOKIE)?.strip_prefix('='));
-    values.find(|value| !value.is_empty())
+    let named = cookies.filter_map(|cookie| cookie.trim().split_once('='));
+    let tokens = named.filter(|(name, _)| [COOKIE_OF_HOST, COOKIE].contains(name));
+    tokens
+        .map(|(_, token)| token)
+        .filter(|token| !token.is_empty())
 }
 
 /// A browser without the cookie: it has none, or keeps it back as another site sent it here. In the second case a page
@@ -149,19 +156,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_is_found_among_other_cookies() {
-        let cases = [
-            ("loci_key=k", Some("k")),
-            ("a=b; loci_key=k; c=d", Some("k")),
-            ("loci_key2=k", None),
-            ("loci_key=", None),
-            ("xloci_key=k", None),
-            ("", None),
+    fn tokens_are_found_among_other_cookies() {
+        let cases: [(&'static str, &[&str]); 7] = [
+            ("loci_session=t", &["t"]),
+            ("a=b; loci_session=t; c=d", &["t"]),
+            ("__Host-loci_session=s; loci_session=t", &["s", "t"]),
+            ("loci_session2=t", &[]),
+            ("loci_session=", &[]),
+            ("xloci_session=t", &[]),
+            ("", &[]),
         ];
         for (line, want) in cases {
             let mut headers = HeaderMap::new();
             headers.insert(header::COOKIE, HeaderValue::from_static(line));
-            assert_eq!(key(&headers), want, "{line}");
+            assert_eq!(tokens(&headers).collect::<Vec<_>>(), want, "{line}");
         }
     }
 }
