@@ -26,6 +26,10 @@ pub const PARSER: &str = "neo4j-csv 1";
 
 /// Nodes of one document that an import makes.
 const DOCUMENT_NODES: usize = 5_000;
+/// Columns of a file at most.
+const COLUMNS_MAX: usize = 10_000;
+/// Bytes that a row, a name among several and a statement take beside their texts, about.
+const ROW_LEN: usize = 256;
 
 /// Why a graph cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +50,12 @@ pub enum ExchangeError {
         path: PathBuf,
         /// Why.
         why: String,
+    },
+    /// What is made of the files takes more bytes than it may.
+    #[error("the graph takes more than {most} bytes when it is read: import it in parts")]
+    TooLarge {
+        /// So many are allowed.
+        most: usize,
     },
     /// A row is not what its header says.
     #[error("{}, line {line}: {why}", path.display())]
@@ -287,6 +297,10 @@ pub struct Neo4j {
     nodes: Vec<NodeRow>,
     by_id: HashMap<(String, String), usize>,
     relationships: Vec<RelationshipRow>,
+    /// Bytes that the rows take, about.
+    made: usize,
+    /// Bytes that rows, and what is made of them, may take.
+    made_max: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -324,6 +338,16 @@ enum Column {
 }
 
 impl Column {
+    /// What is kept of it with each row.
+    fn name(&self) -> &str {
+        match self {
+            Column::Id(name) | Column::Start(name) | Column::End(name) | Column::Property(name) => {
+                name
+            }
+            Column::Label | Column::Kind | Column::Ignored => "",
+        }
+    }
+
     /// From its name in a header: `name:type(group)`.
     fn new(header: &str) -> Column {
         let (name, kind) = header.rsplit_once(':').unwrap_or((header, ""));
@@ -350,6 +374,41 @@ impl Column {
 }
 
 impl Neo4j {
+    /// One that refuses files whose rows, or whose documents, take more bytes than `made_max`, about: a short file can say
+    /// a long name many times.
+    pub fn bounded(made_max: usize) -> Neo4j {
+        Neo4j {
+            made_max: Some(made_max),
+            ..Neo4j::default()
+        }
+    }
+
+    fn check_len(&self, made: usize) -> Result<(), ExchangeError> {
+        match self.made_max {
+            Some(most) if made > most => Err(ExchangeError::TooLarge { most }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts what a row takes before it is made.
+    fn count(
+        &mut self,
+        columns: &[Column],
+        fields: &[&str],
+        path: &Path,
+    ) -> Result<(), ExchangeError> {
+        let each = columns.iter().zip(fields).map(|(column, field)| {
+            let names = match column {
+                Column::Property(_) => field.bytes().filter(|byte| *byte == b';').count(),
+                _ => 0,
+            };
+            column.name().len() + 2 * field.len() + (names + 1) * size_of::<String>()
+        });
+        let row: usize = each.sum();
+        self.made += row + path.as_os_str().len() + ROW_LEN;
+        self.check_len(self.made)
+    }
+
     /// Reads files of one kind of node or relationship: the first begins with the header.
     ///
     /// # Errors
@@ -406,6 +465,9 @@ impl Neo4j {
                 line,
                 why,
             };
+            if record.len() > COLUMNS_MAX {
+                return Err(wrong(format!("it has more than {COLUMNS_MAX} fields")));
+            }
             let texts = record.iter().map(std::str::from_utf8);
             let texts: Result<Vec<&str>, _> = texts.collect();
             let mut texts = texts.map_err(|_| wrong("it is not UTF-8".into()))?;
@@ -414,6 +476,7 @@ impl Neo4j {
                 if more > 0 {
                     return Err(wrong(format!("{more} fields more than in the header")));
                 }
+                self.count(columns, &texts, path)?;
                 self.row(columns, &texts, path, line).map_err(wrong)?;
                 continue;
             }
@@ -542,6 +605,7 @@ impl Neo4j {
             let (start, end) = (find(&relationship.start)?, find(&relationship.end)?);
             outgoing[start].push((relationship, end));
         }
+        self.check_len(self.documents_len(&outgoing))?;
         let is_one = self.nodes.len() <= DOCUMENT_NODES;
         let all = self
             .nodes
@@ -586,6 +650,22 @@ impl Neo4j {
             document
         });
         Ok(documents.collect())
+    }
+
+    /// Bytes that the documents take, about: what is told of a node is in them as text twice, and a name wherever it is
+    /// related.
+    fn documents_len(&self, outgoing: &[Vec<(&RelationshipRow, usize)>]) -> usize {
+        let relations = outgoing
+            .iter()
+            .zip(&self.nodes)
+            .flat_map(|(outgoing, node)| {
+                outgoing.iter().map(|(relationship, end)| {
+                    let names = node.name.len() + self.nodes[*end].name.len();
+                    let said = 3 * relationship.kind.len() + relationship.description.len();
+                    3 * names + said + ROW_LEN
+                })
+            });
+        relations.fold(2 * self.made, usize::saturating_add)
     }
 
     /// What is told of a node.

@@ -1,17 +1,18 @@
 //! A graph of another program, stored as the documents that state it.
 //!
-//! Always true: an import is one transaction; the same import again leaves the same documents; documents that were not made
-//! by an import are never replaced.
+//! Always true: an import is one transaction; the same import again leaves the same documents; only documents that an import
+//! under the same key made are replaced or deleted.
 
 use locidb::storage::DocumentKey;
-use locidb::{Database, NewDocument, Progress};
+use locidb::storage::records::DocumentRecord;
+use locidb::{Database, NewDocument, Progress, WriteTransaction};
 
 use crate::exchange::PARSER;
 
-/// Why a graph is not stored. Nothing is changed.
+/// Why a graph is not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The store cannot take it.
+    /// The store cannot take it, or its other parts cannot be brought up to it.
     #[error(transparent)]
     Database(#[from] locidb::Error),
     /// No node was read.
@@ -47,53 +48,56 @@ pub fn import(
         DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])
     });
     let keys: Vec<DocumentKey> = keys.collect::<Result<_, _>>()?;
-    for key in &keys {
-        if let Some(false) = is_import(database, key)? {
-            return Err(ImportError::Taken(key.clone()));
+    let (stored, named) = (keys.clone(), named.clone());
+    let taken = database.write(move |tx| {
+        for key in &stored {
+            if let Some((_, record)) = tx.document(key)?
+                && !is_part(&record, &named)
+            {
+                return Ok(Some(key.clone()));
+            }
         }
-    }
-    let others = others(database, named, &keys)?;
-    database.write(move |tx| {
+        for key in others(tx, &named, &stored)? {
+            tx.delete_document(&key)?;
+        }
         for document in documents {
             tx.put_document(document)?;
         }
-        others
-            .iter()
-            .try_for_each(|key| tx.delete_document(key).map(drop))
+        Ok(None)
     })?;
-    Ok(database.finish(progress)?)
+    if let Some(key) = taken {
+        return Err(ImportError::Taken(key));
+    }
+    match database.finish(progress) {
+        // It is stored; what is left is done with what is stored next.
+        Err(locidb::Error::Interrupted) => Ok(()),
+        finished => Ok(finished?),
+    }
 }
 
-/// Whether an import made a document; `None` when it is not stored.
-fn is_import(database: &Database, key: &DocumentKey) -> Result<Option<bool>, ImportError> {
-    let view = database.view();
-    let rows = view.snapshot().rows();
-    let Some(id) = rows.document_id(key)? else {
-        return Ok(None);
-    };
-    Ok(rows.document(id)?.map(|of| of.parser == PARSER))
+/// Whether an import under `named` made a document.
+fn is_part(record: &DocumentRecord, named: &DocumentKey) -> bool {
+    record.parser == PARSER && record.title.as_ref() == Some(&named.key)
 }
 
 /// The documents that an import before made beyond those of this one.
 fn others(
-    database: &Database,
+    tx: &WriteTransaction<'_, '_>,
     named: &DocumentKey,
     keys: &[DocumentKey],
-) -> Result<Vec<DocumentKey>, ImportError> {
-    let of = |key: String| DocumentKey::new(&named.user[..], &named.collection[..], key);
-    let mut others = vec![named.clone()];
+) -> Result<Vec<DocumentKey>, locidb::Error> {
+    let mut others = Vec::new();
+    let mut key = named.clone();
     for at in 0.. {
-        let key = of(format!("{}/{at}", named.key))?;
-        if is_import(database, &key)? != Some(true) {
-            break;
+        match tx.document(&key)? {
+            Some((_, record)) if is_part(&record, named) => others.push(key),
+            // The first part of several is not called as the one is.
+            _ if at == 0 => {}
+            _ => break,
         }
-        others.push(key);
+        let next = format!("{}/{at}", named.key);
+        key = DocumentKey::new(&named.user[..], &named.collection[..], next)?;
     }
-    let mut gone = Vec::new();
-    for key in others {
-        if !keys.contains(&key) && is_import(database, &key)? == Some(true) {
-            gone.push(key);
-        }
-    }
-    Ok(gone)
+    others.retain(|key| !keys.contains(key));
+    Ok(others)
 }

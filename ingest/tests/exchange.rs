@@ -244,3 +244,33 @@ fn what_cannot_be_read_names_the_file_and_the_line() {
     let error = graph.documents(&named("", "x")).unwrap_err().to_string();
     assert!(error.contains("line 2: there is no node \"1\""), "{error}");
 }
+
+#[test]
+fn a_short_file_that_says_a_long_name_many_times_is_refused() {
+    let name = "x".repeat(64 << 10);
+    let nodes = format!(":ID,name\n1,{name}\n2,b\n");
+    let relations = format!(":START_ID,:END_ID\n{}", "1,2\n".repeat(10_000));
+    let mut graph = Neo4j::bounded(64 << 20);
+    graph
+        .read_bytes(&[("nodes.csv", nodes.as_bytes())], b',')
+        .unwrap();
+    graph
+        .read_bytes(&[("relations.csv", relations.as_bytes())], b',')
+        .unwrap();
+    let refused = graph.documents(&named("", "n")).unwrap_err();
+    assert!(
+        matches!(refused, ExchangeError::TooLarge { .. }),
+        "{refused}"
+    );
+    // A header that is said again with each row.
+    let rows: String = (0..10_000).map(|id| format!("{id}\n")).collect();
+    let rows = format!(":ID({name})\n{rows}");
+    let refused = Neo4j::bounded(64 << 20).read_bytes(&[("n.csv", rows.as_bytes())], b',');
+    assert!(
+        matches!(refused, Err(ExchangeError::TooLarge { .. })),
+        "{refused:?}"
+    );
+    let wide = format!(":ID{}\n", ",".repeat(20_000));
+    let refused = Neo4j::default().read_bytes(&[("n.csv", wide.as_bytes())], b',');
+    assert!(refused.unwrap_err().to_string().contains("10000 fields"));
+}

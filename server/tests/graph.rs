@@ -203,6 +203,14 @@ fn the_graph_goes_out_and_comes_in() {
         "graph", "import", "--db", &db, "--nodes", &nodes, "--key", "graph/0",
     ];
     json(1, &other);
+    // Another import's document is not a part of this one, whatever it is called.
+    let under = |key: &str| {
+        let import = ["graph", "import", "--db", &db, "--nodes", &nodes];
+        json(0, &[&import[..], &["--key", key]].concat())
+    };
+    under("atlas/0");
+    under("atlas");
+    json(0, &["show", "--db", &db, "atlas/0"]);
     let empty = file("empty.csv", ":ID,name\n");
     json(1, &["graph", "import", "--db", &db, "--nodes", &empty]);
     json(0, &["show", "--db", &db, "graph"]);

@@ -39,7 +39,7 @@ impl InMemory {
         let workers = WorkerOptions::default();
         let runtime = workers.runtime()?;
         let within = runtime.enter();
-        let shared = Shared::new(Arc::new(stores), workers, Limits::default(), stopping);
+        let shared = Shared::new(Arc::new(stores), workers, Limits::default(), stopping)?;
         drop(within);
         let shared = Arc::new(shared);
         let options = HttpOptions::default();

@@ -13,6 +13,7 @@ mod pending;
 mod tls;
 mod wire;
 mod workers;
+mod writer;
 
 #[cfg(fuzzing)]
 pub(crate) mod in_memory;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 use loci_protocol::fault::{Code, Fault};
 use loci_protocol::frame::PAYLOAD_LEN_MAX;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::access::limits::BackOff;
 use crate::service::{Caller, Stores, noted};
@@ -36,6 +37,7 @@ use tls::Protocol;
 pub(crate) use tls::Tls;
 pub(crate) use workers::WorkerOptions;
 use workers::Workers;
+use writer::Socket;
 
 /// What a server allows.
 #[derive(Clone, Debug)]
@@ -88,6 +90,8 @@ pub(crate) struct Shared {
     transactions: Arc<Semaphore>,
     /// Kilobytes that large payloads may take.
     room: Arc<Semaphore>,
+    /// Kilobytes that large answers may take while they are sent.
+    answers: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -98,19 +102,36 @@ impl Shared {
         workers: WorkerOptions,
         limits: Limits,
         stopping: watch::Receiver<bool>,
-    ) -> Shared {
+    ) -> io::Result<Shared> {
         let runtime = tokio::runtime::Handle::current();
-        Shared {
+        Ok(Shared {
             stores,
-            workers: Workers::new(workers, runtime),
+            workers: Workers::start(workers, runtime)?,
             back_off: BackOff::default(),
             pending: Pending::new(limits.pending_max),
             connections: Arc::new(Semaphore::new(limits.connections_max)),
             transactions: Arc::new(Semaphore::new(limits.transactions_max)),
             room: Arc::new(Semaphore::new(limits.room_bytes >> 10)),
+            answers: Arc::new(Semaphore::new(limits.room_bytes >> 10)),
             stopping,
             limits,
+        })
+    }
+
+    /// Room for an answer of so many bytes that is being sent.
+    ///
+    /// # Errors
+    /// [`Code::Overloaded`] where there is none now, [`Code::TooLarge`] where there never is.
+    fn room_of_answer(&self, len: u64) -> Result<OwnedSemaphorePermit, Fault> {
+        let units = len.div_ceil(1 << 10);
+        if units > (self.limits.room_bytes >> 10) as u64 {
+            let why = "the answer is larger than those of all may be: ask for less";
+            return Err(Fault::new(Code::TooLarge, why));
         }
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.answers).try_acquire_many_owned(units);
+        let why = "too many large answers wait to be read: come again";
+        room.map_err(|_| Fault::new(Code::Overloaded, why).after(1_000))
     }
 
     /// Who has this key. A wrong one is answered the later the more often it came from there. `known`: the id of the key
@@ -194,7 +215,7 @@ impl Server {
     /// When the address cannot be listened on.
     pub(crate) async fn start(stores: Arc<Stores>, options: ServerOptions) -> io::Result<Server> {
         let (stop, stopping) = watch::channel(false);
-        let shared = Shared::new(stores, options.workers, options.limits, stopping);
+        let shared = Shared::new(stores, options.workers, options.limits, stopping)?;
         let shared = Arc::new(shared);
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;
@@ -307,7 +328,7 @@ async fn connection(
         return match spoken {
             Spoken::Wire => {
                 let (read, write) = stream.into_split();
-                wire::serve(shared, read, write, peer, place).await;
+                wire::serve(shared, read, Socket::new(write), peer, place).await;
             }
             Spoken::Http(routes) => http::serve(shared, routes, stream, peer, false, place).await,
         };

@@ -1,7 +1,7 @@
 //! One connection of the wire protocol: handshake, calls, replies, the end. `docs/protocol.md` says what goes over it.
 //!
-//! A connection is two tasks. One reads frames and hands calls to the [`Workers`]; the other writes what they give, in the
-//! order in which it comes. Memory is bounded before it is taken: a payload over [`FREE_LEN`] needs room that all
+//! A connection is two tasks. One reads frames and hands calls to the [`Workers`](super::Workers); the other writes what
+//! they could not write at once themselves ([`writer`]). Memory is bounded before it is taken: a payload over [`FREE_LEN`] needs room that all
 //! connections share, for as much of it as has come; a call needs one of the connection's places until its last reply was
 //! written, and parts of a stream wait until those before them are gone. Of a large call that is refused the rest is read
 //! and not kept.
@@ -21,15 +21,15 @@ use loci_protocol::fault::{Code, Fault};
 use loci_protocol::frame::{self, Decoded, FrameKind, HEADER_LEN, HELLO_LEN_MAX, Header};
 use loci_protocol::handshake::{Hello, Welcome};
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError, watch};
 use tokio::time::{timeout, timeout_at};
 
 use super::Shared;
 use super::pending::Place;
 use super::workers::{self, Class};
+use super::writer::{self, Out, Outlet};
 use crate::service::{self, Caller, Given, Item, Reply, Task, Transaction, Wanted};
 
 /// How long a whole hello is waited for.
@@ -57,17 +57,6 @@ const LINGER_LEN: usize = 64 << 10;
 const SMALL_MAX: usize = 256;
 /// Bytes of a ping at most.
 const PING_LEN_MAX: usize = 64;
-/// Bytes of small frames that are written together.
-const TOGETHER_LEN: usize = 64 << 10;
-
-/// A frame to be written, with what is given back when it was.
-#[derive(Debug)]
-struct Outgoing {
-    bytes: Vec<u8>,
-    _room: Option<OwnedSemaphorePermit>,
-    /// Of a large reply, its part of the room that all connections share.
-    _large: Option<OwnedSemaphorePermit>,
-}
 
 fn fault_frame(call: u64, fault: &Fault) -> Vec<u8> {
     Header::new(FrameKind::Fault, call).frame(&codec::encode(fault))
@@ -77,15 +66,16 @@ fn fault_frame(call: u64, fault: &Fault) -> Vec<u8> {
 pub(crate) async fn serve<R, W>(shared: Arc<Shared>, read: R, write: W, peer: IpAddr, place: Place)
 where
     R: AsyncRead + Unpin + Send,
-    W: AsyncWrite + Unpin + Send + 'static,
+    W: Outlet,
 {
     let mut frames = Frames::new(read, Arc::clone(&shared.room));
     let mut write = write;
     let caller = match timeout(HELLO_WAIT, greet(&shared, &mut frames, peer)).await {
         Ok(Ok(caller)) => caller,
         Ok(Err(fault)) => {
-            let _ = timeout(FRAME_WAIT, write.write_all(&fault_frame(0, &fault))).await;
+            writer::put(&mut write, &fault_frame(0, &fault)).await;
             let _ = timeout(FRAME_WAIT, write.shutdown()).await;
+            drop(write);
             return frames.linger().await;
         }
         Err(_) => return,
@@ -93,7 +83,7 @@ where
     // Held for as long as the connection is.
     let Some(_served) = place.admitted(&shared.connections) else {
         let fault = Fault::new(Code::Overloaded, "the server has too many connections");
-        let _ = timeout(FRAME_WAIT, write.write_all(&fault_frame(0, &fault))).await;
+        writer::put(&mut write, &fault_frame(0, &fault)).await;
         return;
     };
     let welcome = Welcome {
@@ -112,8 +102,7 @@ where
             .unwrap_or(u32::MAX),
     };
     let welcome = Header::new(FrameKind::Welcome, 0).frame(&codec::encode(&welcome));
-    let (out, outgoing) = unbounded_channel();
-    let (gone, is_gone) = watch::channel(false);
+    let (out, writer, is_gone) = writer::begin(write);
     let session = Session {
         calls: Arc::new(Semaphore::new(shared.limits.calls_max as usize)),
         parts: Arc::new(Semaphore::new(PARTS_MAX)),
@@ -121,11 +110,11 @@ where
         under_way: Arc::default(),
         transaction: None,
         caller,
-        out: Out(out),
+        out,
         shared,
     };
-    session.out.send(welcome, None);
-    let writer = tokio::spawn(write_all(write, outgoing, gone));
+    session.out.send(welcome, [None, None]);
+    let writer = tokio::spawn(writer);
     let mut frames = session.run(frames, is_gone).await;
     frames.linger().await;
     // The writer ends once all who could still give it something are gone.
@@ -159,76 +148,6 @@ async fn greet<R: AsyncRead + Unpin>(
     shared
         .authenticate(&hello.key, &hello.store, peer, "wire", None)
         .await
-}
-
-/// Writes frames as they come, small ones together.
-async fn write_all<W: AsyncWrite + Unpin>(
-    mut write: W,
-    mut outgoing: UnboundedReceiver<Outgoing>,
-    gone: watch::Sender<bool>,
-) {
-    let mut frames = Vec::new();
-    let mut together = Vec::new();
-    while outgoing.recv_many(&mut frames, 64).await > 0 {
-        let mut failed = false;
-        for frame in frames.drain(..) {
-            if failed {
-                continue;
-            }
-            if together.len() + frame.bytes.len() > TOGETHER_LEN {
-                failed = !flush(&mut write, &mut together).await;
-            }
-            match frame.bytes.len() > TOGETHER_LEN {
-                true => failed |= !put(&mut write, &frame.bytes).await,
-                false => together.extend_from_slice(&frame.bytes),
-            }
-        }
-        if failed || !flush(&mut write, &mut together).await {
-            break;
-        }
-    }
-    let _ = gone.send(true);
-    let _ = timeout(FRAME_WAIT, write.shutdown()).await;
-}
-
-async fn flush<W: AsyncWrite + Unpin>(write: &mut W, bytes: &mut Vec<u8>) -> bool {
-    let written = bytes.is_empty() || put(write, bytes).await;
-    bytes.clear();
-    written
-}
-
-async fn put<W: AsyncWrite + Unpin>(write: &mut W, bytes: &[u8]) -> bool {
-    // As long as the other side takes something, it is given time.
-    for part in bytes.chunks(TOGETHER_LEN) {
-        if !matches!(timeout(FRAME_WAIT, write.write_all(part)).await, Ok(Ok(()))) {
-            return false;
-        }
-    }
-    matches!(timeout(FRAME_WAIT, write.flush()).await, Ok(Ok(())))
-}
-
-/// Where frames to be written go.
-#[derive(Clone, Debug)]
-struct Out(UnboundedSender<Outgoing>);
-
-impl Out {
-    /// Hands a frame over; what it holds is given back once it is written.
-    fn send(&self, bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) {
-        self.send_large(bytes, room, None);
-    }
-
-    fn send_large(
-        &self,
-        bytes: Vec<u8>,
-        room: Option<OwnedSemaphorePermit>,
-        large: Option<OwnedSemaphorePermit>,
-    ) {
-        let _ = self.0.send(Outgoing {
-            bytes,
-            _room: room,
-            _large: large,
-        });
-    }
 }
 
 /// Why no frame comes any more.
@@ -495,11 +414,11 @@ impl Session {
                 _ = gone.wait_for(|gone| *gone) => break,
                 _ = stopping.wait_for(|stopping| *stopping), if !is_stopping => {
                     is_stopping = true;
-                    self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]), None);
+                    self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]), [None, None]);
                     continue;
                 }
                 () = self.silent() => {
-                    self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]), None);
+                    self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]), [None, None]);
                     break;
                 }
                 () = self.drained(), if is_stopping => break,
@@ -517,7 +436,7 @@ impl Session {
                     break;
                 }
                 Err(fault) => {
-                    self.out.send(fault_frame(0, &fault), None);
+                    self.out.send(fault_frame(0, &fault), [None, None]);
                     break;
                 }
             }
@@ -553,7 +472,7 @@ impl Session {
             let why = "too many frames of this connection wait to be read";
             return Err(Fault::new(Code::Overloaded, why));
         };
-        self.out.send(bytes, Some(place));
+        self.out.send(bytes, [Some(place), None]);
         Ok(())
     }
 
@@ -633,9 +552,8 @@ impl Session {
             id,
             out: self.out.clone(),
             under_way: Arc::clone(&self.under_way),
-            payload_len_max: self.shared.limits.payload_len_max,
+            shared: Arc::clone(&self.shared),
             place: Some(place),
-            room: Arc::clone(&self.shared.room),
             _call: room,
         };
         // Steps keep their order, so they are read here however long they are.
@@ -807,6 +725,7 @@ fn perform(
         deadline,
         cancelled,
         emit: &emit,
+        files: &waiting.shared.workers.files,
     };
     let given = service::perform(caller, call, task);
     waiting.tell(given);
@@ -828,10 +747,8 @@ struct Waiting {
     id: u64,
     out: Out,
     under_way: UnderWay,
-    payload_len_max: u32,
+    shared: Arc<Shared>,
     place: Option<OwnedSemaphorePermit>,
-    /// Room for a large reply.
-    room: Arc<Semaphore>,
     /// The room of a large call, until it is answered.
     _call: Option<OwnedSemaphorePermit>,
 }
@@ -862,7 +779,8 @@ impl Waiting {
             more: true,
             call: self.id,
         };
-        self.out.send(header.frame(&item.encode()), Some(room));
+        self.out
+            .send(header.frame(&item.encode()), [Some(room), None]);
         ControlFlow::Continue(())
     }
 
@@ -871,7 +789,7 @@ impl Waiting {
         let bytes = match result {
             Ok(given) => {
                 let payload = given.encode();
-                match payload.len() <= self.payload_len_max as usize {
+                match payload.len() <= self.shared.limits.payload_len_max as usize {
                     true => Header::new(FrameKind::Reply, self.id).frame(&payload),
                     false => {
                         let why = "the answer is larger than a frame may be: ask for less";
@@ -890,16 +808,13 @@ impl Waiting {
         };
         self.under_way.lock().remove(&self.id);
         if bytes.len() <= FREE_LEN {
-            return self.out.send(bytes, Some(place));
+            return self.out.send(bytes, [Some(place), None]);
         }
-        let units = u32::try_from(bytes.len().div_ceil(1 << 10)).unwrap_or(u32::MAX);
-        match Arc::clone(&self.room).try_acquire_many_owned(units) {
-            Ok(large) => self.out.send_large(bytes, Some(place), Some(large)),
-            Err(_) => {
-                let why = "too many large answers wait to be read: come again";
-                let fault = Fault::new(Code::Overloaded, why).after(100);
-                self.out.send(fault_frame(self.id, &fault), Some(place));
-            }
+        match self.shared.room_of_answer(bytes.len() as u64) {
+            Ok(large) => self.out.send(bytes, [Some(place), Some(large)]),
+            Err(fault) => self
+                .out
+                .send(fault_frame(self.id, &fault), [Some(place), None]),
         }
     }
 }

@@ -1,25 +1,25 @@
-//! Where calls are carried out: questions on the threads that serve connections, so many at a time that some of these
-//! stay free for connections; what waits for disks, models and readers on threads of its own.
+//! The threads that carry calls out: a fixed number for questions, others for what waits on disks, models and readers.
+//! None of them serves connections.
 //!
 //! Nothing queues without bound: a call that finds no room on the server, or among those of its store, is refused at once,
 //! and its caller is told to come again.
 //!
 //! Start reading at [`Workers::room`].
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
+use crossbeam_channel::{Sender, unbounded};
 use loci_protocol::call::Call;
 use loci_protocol::fault::{Code, Fault};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::service::Rooms;
+use crate::service::{FilesRoom, Rooms};
 
 /// Milliseconds after which a call that found no room may come again.
 const AGAIN_MS: u32 = 100;
-/// Threads that serve connections while all others answer questions.
-const FREE_THREADS: usize = 2;
 /// Threads for what the server itself waits for, beside those of calls.
 const WAITS_FREE: usize = 64;
 
@@ -73,7 +73,22 @@ impl Class {
             | Call::ListKeys(_)
             | Call::AddKey(_)
             | Call::RevokeKey(_) => Class::Write,
-            _ => Class::Quick,
+            Call::Search(_)
+            | Call::GetSettings(_)
+            | Call::GetStats(_)
+            | Call::ListDocuments(_)
+            | Call::GetDocument(_)
+            | Call::GetChunk(_)
+            | Call::GetConcept(_)
+            | Call::ListConcepts(_)
+            | Call::GetPath(_)
+            | Call::GetCitations(_)
+            | Call::ListWorks(_)
+            | Call::ListCommunities(_)
+            | Call::ListTypes(_)
+            | Call::ListRecords(_)
+            | Call::ListItems(_)
+            | Call::GetItemFigures(_) => Class::Quick,
         }
     }
 }
@@ -81,9 +96,9 @@ impl Class {
 /// How much is done at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerOptions {
-    /// Questions that are answered at a time; 0: as many as there are cores.
+    /// Threads for questions; 0: as many as there are cores.
     pub(crate) threads: usize,
-    /// Questions that wait for their turn at most.
+    /// Questions that wait for one at most.
     pub(crate) queue_max: usize,
     /// Writes under way at most.
     pub(crate) writes_max: usize,
@@ -99,7 +114,7 @@ impl WorkerOptions {
         self.queue_max + self.thread_count()
     }
 
-    /// A runtime with a thread for each question that is answered at a time, and some for connections.
+    /// A runtime for connections, with as many threads beside as calls may wait in.
     ///
     /// # Errors
     /// When a thread cannot be made.
@@ -107,7 +122,6 @@ impl WorkerOptions {
         let waits = self.writes_max + self.long_max + self.streams_max;
         let mut runtime = Builder::new_multi_thread();
         runtime
-            .worker_threads(self.thread_count() + FREE_THREADS)
             .max_blocking_threads(waits + WAITS_FREE)
             .enable_all()
             .build()
@@ -133,16 +147,18 @@ impl Default for WorkerOptions {
     }
 }
 
-/// What carries out the calls of a server.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads of a server. Dropped, they end once the queue is empty.
 #[derive(Debug)]
 pub(crate) struct Workers {
-    /// Turns of questions.
-    turns: Arc<Semaphore>,
+    jobs: Sender<Job>,
     quick: Arc<Semaphore>,
     writes: Arc<Semaphore>,
     long: Arc<Semaphore>,
     streams: Arc<Semaphore>,
-    options: WorkerOptions,
+    /// Memory for files that are being taken.
+    pub(crate) files: FilesRoom,
     runtime: Handle,
 }
 
@@ -156,18 +172,32 @@ pub(crate) struct Room<'w> {
 }
 
 impl Workers {
-    /// Those of a server on this runtime, which is one of [`WorkerOptions::runtime`].
-    pub(crate) fn new(options: WorkerOptions, runtime: Handle) -> Workers {
+    /// Starts the threads. `runtime`: one of [`WorkerOptions::runtime`], where calls wait that wait for something else.
+    ///
+    /// # Errors
+    /// When a thread cannot be made.
+    pub(crate) fn start(options: WorkerOptions, runtime: Handle) -> std::io::Result<Workers> {
+        let (jobs, queue) = unbounded::<Job>();
+        for number in 0..options.thread_count() {
+            let queue = queue.clone();
+            let name = format!("answer-{number}");
+            thread::Builder::new().name(name).spawn(move || {
+                for job in queue {
+                    // Who waits for the job is told by what it drops.
+                    let _ = catch_unwind(AssertUnwindSafe(job));
+                }
+            })?;
+        }
         let places = |count: usize| Arc::new(Semaphore::new(count));
-        Workers {
-            turns: places(options.thread_count()),
+        Ok(Workers {
+            jobs,
             quick: places(options.quick_max()),
             writes: places(options.writes_max),
             long: places(options.long_max),
             streams: places(options.streams_max),
-            options,
+            files: FilesRoom::default(),
             runtime,
-        }
+        })
     }
 
     /// Room for a call of this class, of a store whose places are `store`.
@@ -193,8 +223,7 @@ impl Workers {
 
     /// Questions that wait.
     pub(crate) fn waiting(&self) -> usize {
-        let (most, free) = (self.options.quick_max(), self.quick.available_permits());
-        most.saturating_sub(free + self.options.thread_count())
+        self.jobs.len()
     }
 }
 
@@ -218,12 +247,8 @@ impl Room<'_> {
         };
         match self.class {
             Class::Quick => {
-                let turns = Arc::clone(&workers.turns);
-                workers.runtime.spawn(async move {
-                    // Turns never end.
-                    let _turn = turns.acquire_owned().await;
-                    job();
-                });
+                // The threads end after this handle to them.
+                let _ = workers.jobs.send(Box::new(job));
             }
             Class::Write | Class::Long | Class::Stream => {
                 workers.runtime.spawn_blocking(job);
@@ -249,7 +274,7 @@ mod tests {
             streams_max: 1,
         };
         let runtime = options.runtime().unwrap();
-        let workers = Workers::new(options, runtime.handle().clone());
+        let workers = Workers::start(options, runtime.handle().clone()).unwrap();
         let store = Rooms::new(RoomOptions::default());
         for class in [Class::Quick, Class::Write, Class::Long, Class::Stream] {
             let (end, ended) = mpsc::channel::<()>();
@@ -280,7 +305,7 @@ mod tests {
     fn a_store_leaves_room_for_others() {
         let options = WorkerOptions::default();
         let runtime = options.runtime().unwrap();
-        let workers = Workers::new(options, runtime.handle().clone());
+        let workers = Workers::start(options, runtime.handle().clone()).unwrap();
         let one_each = RoomOptions {
             quick: 1,
             writes: 1,

@@ -178,7 +178,7 @@ pub(super) fn export(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
     let lines = database
         .export(&mut parts, &Quiet(&told))
         .map_err(|error| told.fault(error))?;
-    parts.send().map_err(|_| ended(task))?;
+    parts.send().map_err(|_| task.ended())?;
     Ok(Given::Number(lines))
 }
 
@@ -203,16 +203,10 @@ pub(super) fn export_graph(
         Err(ExchangeError::Database(error)) => return Err(fault_of(error)),
         Err(ExchangeError::Store(error)) => return Err(fault_of(error.into())),
         // Nothing else than this call's own stream is written to.
-        Err(_) => return Err(ended(task)),
+        Err(_) => return Err(task.ended()),
     };
-    parts.send().map_err(|_| ended(task))?;
+    parts.send().map_err(|_| task.ended())?;
     Given::json(&json!({ "concepts": concepts, "relations": relations }))
-}
-
-/// Why a call ended whose parts nobody takes any more.
-fn ended(task: Task<'_>) -> Fault {
-    let cancelled = || Fault::new(Code::Cancelled, "the call was cancelled");
-    task.check().err().unwrap_or_else(cancelled)
 }
 
 /// Asks whether to go on, and tells nothing: an export's replies are parts of it.

@@ -34,7 +34,8 @@ use serde::Serialize;
 use crate::access::limits::Pace;
 
 pub(crate) use faults::{internal, of as fault_of};
-pub(crate) use rooms::{RoomOptions, Rooms};
+pub(crate) use graph::GRAPH_LEN_MAX;
+pub(crate) use rooms::{FilesRoom, RoomOptions, Rooms};
 pub(crate) use stores::{Place, Store, StoreFolder, Stores, StoresOptions};
 pub(crate) use transaction::{Reply, Transaction, Wanted};
 
@@ -73,6 +74,8 @@ pub(crate) struct Task<'t> {
     pub(crate) cancelled: &'t AtomicBool,
     /// Takes what comes before the last reply; break: nobody wants more.
     pub(crate) emit: &'t (dyn Fn(Item) -> ControlFlow<()> + Sync),
+    /// Memory for a file that is being taken.
+    pub(crate) files: &'t FilesRoom,
 }
 
 impl Task<'_> {
@@ -87,6 +90,12 @@ impl Task<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Why the work ended whose parts nobody takes any more.
+    fn ended(&self) -> Fault {
+        let cancelled = || Fault::new(Code::Cancelled, "the call was cancelled");
+        self.check().err().unwrap_or_else(cancelled)
     }
 }
 

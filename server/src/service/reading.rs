@@ -148,10 +148,11 @@ pub(super) fn chunk(
 
 /// Sends bytes in parts.
 fn send(bytes: &[u8], task: Task<'_>) -> Result<Given, Fault> {
+    let _room = task.files.take(bytes.len())?;
     for part in bytes.chunks(PART_LEN) {
         task.check()?;
         if (task.emit)(Item::Bytes(part.to_vec())).is_break() {
-            return Err(Fault::new(Code::Cancelled, "the call was cancelled"));
+            return Err(task.ended());
         }
     }
     Ok(Given::Nothing)
@@ -296,7 +297,7 @@ mod tests {
     use locidb::storage::records::{ChunkRecord, DocumentRecord};
     use locidb::{Database, NewChunk, NewCitation, NewConcept, NewDocument, NewItem, NewReference};
 
-    use super::super::{Place, Stores, StoresOptions};
+    use super::super::{FilesRoom, Place, Stores, StoresOptions};
     use super::*;
 
     /// More rows of each kind than are read before it is asked again.
@@ -399,11 +400,13 @@ mod tests {
             ("types", &|task| types(&caller, task)),
             ("citations", &|task| citations(&caller, "large", task)),
         ];
+        let files = FilesRoom::default();
         let (is_wanted, is_cancelled) = (AtomicBool::new(false), AtomicBool::new(true));
         let task = |cancelled, deadline| Task {
             deadline,
             cancelled,
             emit: &emit,
+            files: &files,
         };
         for (name, look) in looks {
             assert!(look(task(&is_wanted, None)).is_ok(), "{name}");

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use loci_protocol::fault::{Code, Fault};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What the callers of one store may have under way at most.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,38 @@ impl Default for RoomOptions {
             streams: Semaphore::MAX_PERMITS,
             transactions: Semaphore::MAX_PERMITS,
         }
+    }
+}
+
+/// Bytes of files that are being taken, of all stores.
+const FILES_LEN_MAX: usize = 256 << 20;
+/// Bytes of a file that need no room.
+const FREE_LEN: usize = 64 << 10;
+
+/// Memory for files that are being taken, of all stores.
+#[derive(Clone, Debug)]
+pub(crate) struct FilesRoom(Arc<Semaphore>);
+
+impl Default for FilesRoom {
+    fn default() -> Self {
+        FilesRoom(Arc::new(Semaphore::new(FILES_LEN_MAX >> 10)))
+    }
+}
+
+impl FilesRoom {
+    /// Room for so many bytes, where they are many. A file beyond all of it takes all of it.
+    ///
+    /// # Errors
+    /// [`Code::Overloaded`].
+    pub(crate) fn take(&self, len: usize) -> Result<Option<OwnedSemaphorePermit>, Fault> {
+        if len <= FREE_LEN {
+            return Ok(None);
+        }
+        let units = (len.min(FILES_LEN_MAX) >> 10) as u32;
+        let room = Arc::clone(&self.0).try_acquire_many_owned(units);
+        let why = "too many files wait to be taken: come again";
+        room.map(Some)
+            .map_err(|_| Fault::new(Code::Overloaded, why).after(1_000))
     }
 }
 

@@ -10,6 +10,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Uri};
 use loci_protocol::call::{Call, Role};
 use loci_protocol::fault::{Code, Fault};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Connection, Http, Problem, UnderWay};
 use crate::service::traces::Parent;
@@ -72,10 +73,22 @@ impl Asked {
     /// # Errors
     /// Those of [`Http::begin`].
     pub(crate) fn begin(&self, call: impl Into<Call>) -> Result<UnderWay, Fault> {
+        self.begin_holding(call, None)
+    }
+
+    /// Has a call carried out that carries what takes this room.
+    ///
+    /// # Errors
+    /// Those of [`Http::begin`].
+    pub(crate) fn begin_holding(
+        &self,
+        call: impl Into<Call>,
+        held: Option<OwnedSemaphorePermit>,
+    ) -> Result<UnderWay, Fault> {
         let wait = self
             .deadline
             .map(|at| at.saturating_duration_since(Instant::now()));
-        self.http.begin(&self.caller, call.into(), wait)
+        self.http.begin(&self.caller, call.into(), wait, held)
     }
 
     /// What a call gives in the end.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout_at;
 
 use super::{Http, Problem};
@@ -61,7 +61,8 @@ impl UnderWay {
 }
 
 impl Http {
-    /// Has a call carried out. `wait`: how long it may take, where that is less than what the server allows.
+    /// Has a call carried out. `wait`: how long it may take, where that is less than what the server allows; `held`: the
+    /// room of what it carries, until it is carried out.
     ///
     /// # Errors
     /// [`Code::Overloaded`] where the server has too much to do.
@@ -70,14 +71,15 @@ impl Http {
         caller: &Caller,
         call: Call,
         wait: Option<Duration>,
+        held: Option<OwnedSemaphorePermit>,
     ) -> Result<UnderWay, Fault> {
         let most = self.shared.limits.call_wait;
         let wait = wait.unwrap_or(most).min(most);
-        begin(&self.shared.workers, caller, call, wait)
+        begin(&self.shared.workers, caller, call, wait, held)
     }
 }
 
-/// Has a call carried out by these workers. `wait`: how long it may take.
+/// Has a call carried out by these workers. `wait`: how long it may take; `held`: the room of what it carries.
 ///
 /// # Errors
 /// [`Code::Overloaded`] where they have too much to do.
@@ -86,6 +88,7 @@ pub(crate) fn begin(
     caller: &Caller,
     call: Call,
     wait: Duration,
+    held: Option<OwnedSemaphorePermit>,
 ) -> Result<UnderWay, Fault> {
     let room = workers.room(Class::of(&call), caller.store.rooms())?;
     let (send_item, items) = mpsc::channel(ITEMS_MAX);
@@ -93,16 +96,18 @@ pub(crate) fn begin(
     let cancelled = Arc::new(AtomicBool::new(false));
     let cancel = Cancel(Arc::clone(&cancelled));
     let deadline = Instant::now().checked_add(wait);
-    let caller = caller.clone();
+    let (caller, files) = (caller.clone(), workers.files.clone());
     room.run(move || {
         let emit = |item| send(&send_item, item, deadline);
         let task = Task {
             deadline,
             cancelled: &cancelled,
             emit: &emit,
+            files: &files,
         };
         // Nobody may wait for it any more.
         let _ = send_last.send(service::perform(&caller, call, task));
+        drop(held);
     });
     Ok(UnderWay {
         items,

@@ -2,11 +2,12 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
@@ -30,26 +31,43 @@ const RATE_MIN: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) bytes: Vec<u8>,
-    room: Option<OwnedSemaphorePermit>,
+    pub(crate) room: Option<OwnedSemaphorePermit>,
 }
 
-/// Has large answers take room until they were sent. Files, which come in parts, have places of their own.
+/// Has large answers to looks take room until they were sent. Where something was done, its answer is sent all the same.
+/// Files, which come in parts, take room where they are read.
 pub(super) async fn held(State(http): State<Http>, request: Request, next: Next) -> Response {
+    let is_look = matches!(*request.method(), Method::GET | Method::HEAD);
     let response = next.run(request).await;
     let len = response.body().size_hint().exact();
-    let Some(len) = len.filter(|len| *len > FREE_LEN as u64) else {
+    let Some(len) = len.filter(|len| is_look && *len > FREE_LEN as u64) else {
         return response;
     };
-    match http.room_of_answer(len) {
-        Ok(room) => response.map(|body| Body::new(Held { body, _room: room })),
+    match http.shared.room_of_answer(len) {
+        Ok(room) => response.map(|body| {
+            let room = Arc::new(room);
+            Body::new(Held { body, room })
+        }),
         Err(fault) => Problem::from(fault).into_response(),
     }
 }
 
-/// A body with its room.
+/// A body whose bytes keep its room, wherever they wait.
 struct Held {
     body: Body,
-    _room: OwnedSemaphorePermit,
+    room: Arc<OwnedSemaphorePermit>,
+}
+
+/// Bytes with their room.
+struct Kept {
+    bytes: Bytes,
+    _room: Arc<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl HttpBody for Held {
@@ -60,7 +78,12 @@ impl HttpBody for Held {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let kept = |bytes: Bytes| {
+            let room = Arc::clone(&self.room);
+            Bytes::from_owner(Kept { bytes, _room: room })
+        };
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(kept))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -153,16 +176,33 @@ impl Http {
         Ok(())
     }
 
-    /// Room for a body of so many bytes that is being sent.
-    fn room_of_answer(&self, len: u64) -> Result<OwnedSemaphorePermit, Fault> {
-        let units = u32::try_from(len.div_ceil(1 << 10)).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.shared.room).try_acquire_many_owned(units);
-        let why = "too many large answers wait to be read: come again";
-        room.map_err(|_| Fault::new(Code::Overloaded, why).after(1_000))
-    }
-
     /// Bytes of a file at most.
     pub(crate) fn file_len_max(&self) -> usize {
         self.shared.limits.payload_len_max as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_room_of_an_answer_is_taken_for_as_long_as_its_bytes_are_there() {
+        let places = Arc::new(Semaphore::new(1));
+        let room = Arc::clone(&places).try_acquire_owned().unwrap();
+        let mut held = Held {
+            body: Body::from("answer"),
+            room: Arc::new(room),
+        };
+        assert_eq!(held.size_hint().exact(), Some(6));
+        let bytes = held.frame().await.unwrap().unwrap().into_data().unwrap();
+        drop(held);
+        // They wait to be sent.
+        assert_eq!(places.available_permits(), 0);
+        assert_eq!(&bytes[..], b"answer");
+        drop(bytes);
+        assert_eq!(places.available_permits(), 1);
     }
 }

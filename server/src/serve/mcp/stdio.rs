@@ -31,7 +31,7 @@ const IDLE_ASK: Duration = Duration::from_secs(1);
 /// # Errors
 /// When threads cannot be made, or the first message is none of MCP.
 pub(crate) async fn serve(stores: Arc<Stores>, stop: impl Future<Output = ()>) -> io::Result<()> {
-    let workers = Workers::new(WorkerOptions::default(), Handle::current());
+    let workers = Workers::start(WorkerOptions::default(), Handle::current())?;
     let Some(caller) = stores.authenticate("", "") else {
         return Err(io::Error::other("there is no store to serve"));
     };
@@ -40,7 +40,7 @@ pub(crate) async fn serve(stores: Arc<Stores>, stop: impl Future<Output = ()>) -
         role: Role::Read,
         ..caller
     };
-    let door = Door::new(move |call| begin(&workers, &caller, call, CALL_WAIT));
+    let door = Door::new(move |call| begin(&workers, &caller, call, CALL_WAIT, None));
     let transport = AsyncRwTransport::new_server(stdin(), stdout());
     let transport = transport.with_max_line_length(MESSAGE_LEN_MAX);
     tokio::spawn(close_idle(Arc::clone(&stores)));

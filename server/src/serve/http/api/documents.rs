@@ -12,6 +12,7 @@ use locidb::storage::{ChunkKey, DocumentKey};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Answered;
 use super::events::{events, file, wants_events};
@@ -203,13 +204,18 @@ pub(super) async fn put(
         user: of.user,
         ..taken.file(name, read.bytes)
     };
-    store(asked, file, &sent.headers).await
+    store(asked, file, read.room, &sent.headers).await
 }
 
-/// Takes one file in, and tells of it as its request wants to hear.
-async fn store(asked: Asked, file: File, headers: &HeaderMap) -> Answered<Response> {
+/// Takes one file in, whose bytes have this room, and tells of it as its request wants to hear.
+async fn store(
+    asked: Asked,
+    file: File,
+    room: Option<OwnedSemaphorePermit>,
+    headers: &HeaderMap,
+) -> Answered<Response> {
     let file = Box::new(file);
-    let under_way = asked.begin(Ingest { file })?;
+    let under_way = asked.begin_holding(Ingest { file }, room)?;
     match wants_events(headers) {
         true => Ok(events(under_way, readable)),
         false => stored(under_way.last().await?.value()?),
@@ -250,8 +256,8 @@ fn stored(outcome: Value) -> Answered<Response> {
 
 /// Whether what is there is as `If-Match` and `If-None-Match` ask. It is looked at before the work begins.
 async fn check_state(asked: &Asked, of: &DocumentKey, headers: &HeaderMap) -> Result<(), Problem> {
-    let (wanted, unwanted) = (headers.get(IF_MATCH), headers.get(IF_NONE_MATCH));
-    if wanted.is_none() && unwanted.is_none() {
+    let [is_wanted, is_unwanted] = [IF_MATCH, IF_NONE_MATCH].map(|of| headers.contains_key(of));
+    if !is_wanted && !is_unwanted {
         return Ok(());
     }
     let now = match asked.call(GetDocument { key: of.clone() }).await {
@@ -259,12 +265,12 @@ async fn check_state(asked: &Asked, of: &DocumentKey, headers: &HeaderMap) -> Re
         Err(fault) if fault.code == Code::NotFound => None,
         Err(fault) => return Err(fault.into()),
     };
-    let is_in = |list, compared| {
-        let found = now.as_ref().and_then(|now| find_mark(list, now, compared));
-        found.is_some()
+    let is_in = |field, compared| {
+        let now = now.as_ref();
+        now.is_some_and(|now| find_mark(headers, field, now, compared).is_some())
     };
-    let holds = wanted.is_none_or(|list| is_in(list, Compared::Strongly))
-        && !unwanted.is_some_and(|list| is_in(list, Compared::Weakly));
+    let holds = (!is_wanted || is_in(IF_MATCH, Compared::Strongly))
+        && !is_in(IF_NONE_MATCH, Compared::Weakly);
     match holds {
         true => Ok(()),
         false => Err(Problem::of(StatusCode::PRECONDITION_FAILED)),
@@ -299,13 +305,17 @@ pub(super) async fn post(
         let kind = sent.headers.get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let read = read(sent.body).await?;
-        let form = Form::of(kind, read.bytes, &FIELDS).await?;
-        return many(asked, taken.files(form)?).await;
+        let form = Form::of(kind, read.bytes, &FIELDS)?;
+        let made = many(asked, taken.files(form)?).await;
+        // The room of all of them.
+        drop(read.room);
+        return made;
     }
     let read = read(sent.body).await?;
     let name = taken.name.clone();
     let name = name.unwrap_or_else(|| mark_of(&read.bytes).trim_matches('"').to_owned());
-    store(asked, taken.file(name, read.bytes), &sent.headers).await
+    let file = taken.file(name, read.bytes);
+    store(asked, file, read.room, &sent.headers).await
 }
 
 /// Takes files in, one after the other; tells what became of each.

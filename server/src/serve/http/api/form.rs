@@ -7,6 +7,8 @@ use std::convert::Infallible;
 use axum::body::Bytes;
 use loci_protocol::fault::{Code, Fault};
 use multer::{Constraints, Multipart, SizeLimit};
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
 
 use crate::serve::http::Problem;
 
@@ -39,11 +41,16 @@ impl Form {
     ///
     /// # Errors
     /// What is no form, has no file, more than 1,000, or other fields.
-    pub(super) async fn of(
+    pub(super) fn of(
         kind: &str,
         bytes: Vec<u8>,
         allowed: &[&'static str],
     ) -> Result<Form, Problem> {
+        // All of it is there: nothing is waited for, and a long one does not hold up those that the same thread serves.
+        block_in_place(|| Handle::current().block_on(Self::read(kind, bytes, allowed)))
+    }
+
+    async fn read(kind: &str, bytes: Vec<u8>, allowed: &[&'static str]) -> Result<Form, Problem> {
         let wrong = |error: multer::Error| Problem::invalid(format!("the form: {error}"));
         let boundary = multer::parse_boundary(kind).map_err(wrong)?;
         let whole = tokio_stream::once(Ok::<_, Infallible>(Bytes::from(bytes)));

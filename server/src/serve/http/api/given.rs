@@ -6,7 +6,7 @@ use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -145,20 +145,25 @@ pub(super) enum Compared {
     Weakly,
 }
 
-/// The mark of a list (RFC 9110, 13.1) that is this state's, as the list has it: whole, or of the answer as it was encoded.
+/// The mark that is this state's among those of a field (RFC 9110, 13.1), as it stands there: whole, or of the answer as it
+/// was encoded.
 pub(super) fn find_mark<'l>(
-    list: &'l HeaderValue,
+    headers: &'l HeaderMap,
+    field: HeaderName,
     mark: &'l str,
     compared: Compared,
 ) -> Option<&'l str> {
-    let mut marks = list.to_str().ok()?.split(',').map(str::trim);
+    let lines = headers.get_all(field).into_iter();
+    let mut marks = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(',').map(str::trim));
     let found = marks.find(|of| {
         let strong = match compared {
             Compared::Strongly => of,
             Compared::Weakly => of.strip_prefix("W/").unwrap_or(of),
         };
         let is_encoded = |encoding: &&str| strong == encoded(mark, encoding);
-        strong == "*" || strong == mark || ENCODINGS.iter().any(is_encoded)
+        *of == "*" || strong == mark || ENCODINGS.iter().any(is_encoded)
     })?;
     Some(if found == "*" { mark } else { found })
 }
@@ -185,7 +190,7 @@ pub(crate) async fn marked_by_encoding(request: Request, next: Next) -> Response
 /// Marks what is looked at, and leaves out what the other side has already.
 pub(super) async fn conditional(request: Request, next: Next) -> Response {
     let is_look = request.method() == Method::GET || request.method() == Method::HEAD;
-    let known = request.headers().get(IF_NONE_MATCH).cloned();
+    let asked = request.headers().clone();
     let response = next.run(request).await;
     let is_json = response
         .headers()
@@ -209,9 +214,7 @@ pub(super) async fn conditional(request: Request, next: Next) -> Response {
     }
     let cached = HeaderValue::from_static("private, no-cache");
     parts.headers.insert(header::CACHE_CONTROL, cached);
-    let known = known.as_ref();
-    let known = known.and_then(|known| find_mark(known, &mark, Compared::Weakly));
-    if let Some(known) = known {
+    if let Some(known) = find_mark(&asked, IF_NONE_MATCH, &mark, Compared::Weakly) {
         let known = known.strip_prefix("W/").unwrap_or(known);
         if let Ok(known) = HeaderValue::from_str(known) {
             parts.headers.insert(ETAG, known);
@@ -229,6 +232,8 @@ pub(super) async fn conditional(request: Request, next: Next) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::IF_MATCH;
+
     use super::*;
 
     #[test]
@@ -242,12 +247,15 @@ mod tests {
             (gzipped.clone(), true, true),
             (format!("W/{gzipped}"), true, false),
             ("*".into(), true, true),
+            ("W/*".into(), false, false),
             (encoded(&mark, "x"), false, false),
             ("\"x\"".into(), false, false),
             (String::new(), false, false),
         ] {
-            let list = HeaderValue::from_str(&list).unwrap();
-            let found = |compared| find_mark(&list, &mark, compared).is_some();
+            let mut headers = HeaderMap::new();
+            headers.append(IF_MATCH, HeaderValue::from_static("\"other\""));
+            headers.append(IF_MATCH, HeaderValue::from_str(&list).unwrap());
+            let found = |compared| find_mark(&headers, IF_MATCH, &mark, compared).is_some();
             assert_eq!(found(Compared::Weakly), weakly, "{list:?}");
             assert_eq!(found(Compared::Strongly), strongly, "{list:?}");
         }

@@ -16,7 +16,7 @@ use super::form::{Form, FormFile};
 use super::given::{Named, Params, Sent, key};
 use crate::serve::http::Problem;
 use crate::serve::http::access::Asked;
-use crate::service::Given;
+use crate::service::{GRAPH_LEN_MAX, Given};
 
 /// Rows of a page, where a request does not say.
 pub(super) const LIMIT: u32 = 100;
@@ -176,12 +176,13 @@ pub(super) async fn import(
     let (headers, is_form) = (sent.headers.clone(), sent.is_form());
     let kind = headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let most = asked.body_len_max(asked.http.file_len_max());
-    let mut read = asked.http.read(sent.body, most).await?;
-    // Its room is taken until the graph is stored.
-    let bytes = std::mem::take(&mut read.bytes);
+    let read = asked
+        .http
+        .read(sent.body, asked.body_len_max(GRAPH_LEN_MAX))
+        .await?;
+    let (bytes, room) = (read.bytes, read.room);
     let files = match is_form {
-        true => Form::of(kind, bytes, &[]).await?.files,
+        true => Form::of(kind, bytes, &[])?.files,
         false => vec![FormFile {
             field: "file".into(),
             name: "graph.csv".into(),
@@ -200,7 +201,7 @@ pub(super) async fn import(
         user: of.user,
         delimiter,
     });
-    let under_way = asked.begin(ImportGraph { graph })?;
+    let under_way = asked.begin_holding(ImportGraph { graph }, room)?;
     if wants_events(&headers) {
         return Ok(events(under_way, Ok));
     }

@@ -1,7 +1,7 @@
 //! Who signed in: what a browser keeps in place of a key, which other programs of the same machine may be sent as well.
 //!
 //! Always true: a token is random, and known here by its hash alone; it counts for pages, while its key does, until it is
-//! given up, for [`KEPT`] at most; there are [`TOKENS_MAX`] at most, of a key [`TOKENS_OF_KEY_MAX`]. They end with the
+//! given up, for [`KEPT`] at most. Keys are kept in memory alone, as long as their tokens. There are [`TOKENS_MAX`] at most, of a key [`TOKENS_OF_KEY_MAX`]. They end with the
 //! process.
 //!
 //! Start reading at [`Sessions::begin`].

@@ -63,7 +63,7 @@ async fn sign_in(State(http): State<Http>, request: Request) -> Response {
     match looked_at {
         Ok(token) => {
             // The one before is of no use any more.
-            visitor::tokens(&parts.headers).for_each(|token| http.sessions.end(token));
+            visitor::token(&parts).inspect(|before| http.sessions.end(before));
             (kept(&parts, &token, KEPT), Redirect::to(to)).into_response()
         }
         Err(fault) => {
@@ -79,7 +79,7 @@ async fn sign_out(State(http): State<Http>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     match own_form(&parts) {
         Ok(()) => {
-            visitor::tokens(&parts.headers).for_each(|token| http.sessions.end(token));
+            visitor::token(&parts).inspect(|token| http.sessions.end(token));
             (forgotten(&parts), Redirect::to("/sign-in")).into_response()
         }
         Err(fault) => frame::failed(None, &fault),
@@ -112,13 +112,15 @@ fn kept(parts: &Parts, token: &str, long: Duration) -> [(HeaderName, String); 1]
 
 /// Whether the browser speaks TLS: to this server, or, as is said, to one before it. Whoever says so wrongly gets a cookie
 /// that their browser keeps back.
-fn is_secure(parts: &Parts) -> bool {
+pub(super) fn is_secure(parts: &Parts) -> bool {
     let connection = parts.extensions.get::<Arc<Connection>>();
     let is_said = || {
-        let proto = parts.headers.get("x-forwarded-proto");
-        proto.is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"))
+        let proto = parts.headers.get("x-forwarded-proto")?.to_str().ok()?;
+        // Several servers on the way say so one after the other, the browser's first.
+        let first = proto.split(',').next().unwrap_or_default();
+        Some(first.trim().eq_ignore_ascii_case("https"))
     };
-    connection.is_some_and(|connection| connection.is_secure) || is_said()
+    connection.is_some_and(|connection| connection.is_secure) || is_said() == Some(true)
 }
 
 /// Has the browser forget the token.
@@ -163,7 +165,7 @@ mod tests {
             (true, None, "__Host-loci_session", "SameSite=Strict; Secure"),
             (
                 false,
-                Some("https"),
+                Some("HTTPS, http"),
                 "__Host-loci_session",
                 "SameSite=Strict; Secure",
             ),

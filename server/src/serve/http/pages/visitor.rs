@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use loci_protocol::call::Call;
 use loci_protocol::fault::{Code, Fault};
@@ -68,9 +68,10 @@ impl FromRequestParts<Http> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, http: &Http) -> Result<Visitor, Response> {
         let asks_for_keys = http.shared.stores.ask_for_keys();
-        let key = tokens(&parts.headers).find_map(|token| http.sessions.key(token));
+        let token = token(parts).map(str::to_owned);
+        let key = token.as_deref().and_then(|token| http.sessions.key(token));
         let key = match (asks_for_keys, key) {
-            (true, None) if tokens(&parts.headers).next().is_some() => {
+            (true, None) if token.is_some() => {
                 return Err((sign_in::forgotten(parts), sign_in_first(parts)).into_response());
             }
             (true, None) => return Err(without_key(parts)),
@@ -84,6 +85,8 @@ impl FromRequestParts<Http> for Visitor {
                 has_key: asks_for_keys,
             }),
             Err(fault) if fault.code == Code::Unauthorized && asks_for_keys => {
+                // The key was taken back.
+                token.iter().for_each(|token| http.sessions.end(token));
                 Err((sign_in::forgotten(parts), sign_in_first(parts)).into_response())
             }
             Err(fault) if fault.code == Code::Unauthorized => {
@@ -94,17 +97,19 @@ impl FromRequestParts<Http> for Visitor {
     }
 }
 
-/// The tokens in the cookies.
-pub(super) fn tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let lines = headers.get_all(header::COOKIE).into_iter();
+/// The token in the cookie. Where the browser speaks TLS, only the cookie counts that no other name of the domain can set.
+pub(super) fn token(parts: &Parts) -> Option<&str> {
+    let wanted = match sign_in::is_secure(parts) {
+        true => COOKIE_OF_HOST,
+        false => COOKIE,
+    };
+    let lines = parts.headers.get_all(header::COOKIE).into_iter();
     let cookies = lines
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'));
-    let named = cookies.filter_map(|cookie| cookie.trim().split_once('='));
-    let tokens = named.filter(|(name, _)| [COOKIE_OF_HOST, COOKIE].contains(name));
-    tokens
-        .map(|(_, token)| token)
-        .filter(|token| !token.is_empty())
+    let mut named = cookies.filter_map(|cookie| cookie.trim().split_once('='));
+    let found = named.find(|(name, token)| *name == wanted && !token.is_empty());
+    found.map(|(_, token)| token)
 }
 
 /// A browser without the cookie: it has none, or keeps it back as another site sent it here. In the second case a page
@@ -151,25 +156,32 @@ pub(super) fn status(fault: &Fault) -> StatusCode {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     #[test]
-    fn tokens_are_found_among_other_cookies() {
-        let cases: [(&'static str, &[&str]); 7] = [
-            ("loci_session=t", &["t"]),
-            ("a=b; loci_session=t; c=d", &["t"]),
-            ("__Host-loci_session=s; loci_session=t", &["s", "t"]),
-            ("loci_session2=t", &[]),
-            ("loci_session=", &[]),
-            ("xloci_session=t", &[]),
-            ("", &[]),
+    fn the_token_is_found_among_other_cookies() {
+        let cases = [
+            ("loci_session=t", None, Some("t")),
+            ("a=b; loci_session=t; c=d", None, Some("t")),
+            ("__Host-loci_session=s; loci_session=t", None, Some("t")),
+            (
+                "loci_session=t; __Host-loci_session=s",
+                Some("https"),
+                Some("s"),
+            ),
+            ("loci_session=t", Some("https"), None),
+            ("loci_session2=t", None, None),
+            ("loci_session=", None, None),
+            ("xloci_session=t", None, None),
+            ("", None, None),
         ];
-        for (line, want) in cases {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::COOKIE, HeaderValue::from_static(line));
-            assert_eq!(tokens(&headers).collect::<Vec<_>>(), want, "{line}");
+        for (line, said, want) in cases {
+            let mut request = axum::http::Request::builder().header(header::COOKIE, line);
+            if let Some(said) = said {
+                request = request.header("x-forwarded-proto", said);
+            }
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            assert_eq!(token(&parts), want, "{line} {said:?}");
         }
     }
 }
