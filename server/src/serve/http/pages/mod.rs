@@ -11,6 +11,7 @@ mod documents;
 mod fields;
 mod files;
 mod frame;
+mod named;
 mod origin;
 mod outline;
 mod pictures;

@@ -7,7 +7,6 @@ use std::io;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -18,6 +17,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::fields::coded;
 use super::frame;
+use super::named::Named;
 use super::reader::document_key;
 use super::visitor::Visitor;
 use crate::serve::http::{Http, UnderWay};
@@ -34,7 +34,7 @@ pub(super) fn router() -> Router<Http> {
     Router::new().route("/picture/{document}/{name}", get(picture))
 }
 
-async fn picture(visitor: Visitor, Path((document, name)): Path<(String, String)>) -> Response {
+async fn picture(visitor: Visitor, Named((document, name)): Named<(String, String)>) -> Response {
     match begun(&visitor, &document, &name).await {
         Ok((first, rest)) => shown(&name, first, rest),
         Err(fault) => frame::failed(Some(&visitor), &fault),

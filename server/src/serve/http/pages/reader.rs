@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use axum::Router;
-use axum::extract::{FromRequestParts, Path, RawQuery, Request, State};
+use axum::extract::{FromRequestParts, RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -22,6 +22,7 @@ use maud::{Markup, html};
 use super::book::{self, Book, CONTEXT_MAX, Piece, Stop};
 use super::fields::{Fields, coded};
 use super::frame::{self, Frame, Part};
+use super::named::Named;
 use super::outline;
 use super::prose::{self, Block, Run, Set};
 use super::visitor::Visitor;
@@ -60,7 +61,7 @@ fn chunk_key(document: &str, chunk: &str) -> Result<ChunkKey, Fault> {
 /// Where a citation leads.
 async fn note(
     State(http): State<Http>,
-    Path((document, chunk)): Path<(String, String)>,
+    Named((document, chunk)): Named<(String, String)>,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
@@ -84,7 +85,7 @@ async fn note(
 }
 
 /// Whether a person asks, by what the request takes.
-fn is_browser(headers: &HeaderMap) -> bool {
+pub(super) fn is_browser(headers: &HeaderMap) -> bool {
     let mut accepts = headers
         .get_all(header::ACCEPT)
         .iter()
@@ -123,7 +124,7 @@ async fn told(asked: &Asked, key: Result<ChunkKey, Fault>, query: Option<&str>) 
 /// A document from its start, or a part of it.
 async fn read(
     visitor: Visitor,
-    Path(document): Path<String>,
+    Named(document): Named<String>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let fields = Fields::read(query.as_deref().unwrap_or_default());
