@@ -39,6 +39,8 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "/note/", ""),
     ("GET", "/documents?", ""),
     ("DELETE", "/v1/documents/", ""),
+    ("PUT", "/v1/graph", "text/csv"),
+    ("PUT", "/v1/graph", "multipart/form-data; boundary=B"),
 ];
 
 fuzz_target!(|bytes: &[u8]| {
@@ -55,7 +57,7 @@ fuzz_target!(|bytes: &[u8]| {
                 .collect();
             let head = format!("{method} {path}");
             let fields = " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-            HOSTED.http(&[head.as_bytes(), &rest, fields.as_bytes()].concat())
+            HOSTED.request(&[head.as_bytes(), &rest, fields.as_bytes()].concat())
         }
         Some((method, path, kind)) => {
             let head = format!(
@@ -63,7 +65,7 @@ fuzz_target!(|bytes: &[u8]| {
                  Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n",
                 bytes.len()
             );
-            HOSTED.http(&[head.as_bytes(), bytes].concat())
+            HOSTED.request(&[head.as_bytes(), bytes].concat())
         }
     };
     assert!(told.starts_with(b"HTTP/1."), "a request is answered");

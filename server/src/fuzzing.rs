@@ -48,12 +48,21 @@ impl Hosted {
         }
     }
 
-    /// What comes back over a connection of HTTP that carries these bytes.
+    /// What comes back over a connection of HTTP that carries these bytes and ends.
     ///
     /// # Panics
     /// When the server does not end the connection.
     pub fn http(&self, bytes: &[u8]) -> Vec<u8> {
-        let told = self.server.exchange(Spoken::Http, bytes);
+        let told = self.server.exchange(Spoken::Http, bytes, true);
+        told.expect("the connection ends")
+    }
+
+    /// What a whole request is answered with that asks for the end of its connection.
+    ///
+    /// # Panics
+    /// When the server does not end the connection.
+    pub fn request(&self, bytes: &[u8]) -> Vec<u8> {
+        let told = self.server.exchange(Spoken::Http, bytes, false);
         told.expect("the connection ends")
     }
 
@@ -62,7 +71,7 @@ impl Hosted {
     /// # Panics
     /// When the server does not end the connection.
     pub fn wire(&self, bytes: &[u8]) -> Vec<u8> {
-        let told = self.server.exchange(Spoken::Wire, bytes);
+        let told = self.server.exchange(Spoken::Wire, bytes, true);
         told.expect("the connection ends")
     }
 }

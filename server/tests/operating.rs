@@ -358,6 +358,10 @@ fn figures_of_one_store_are_for_its_admins_and_for_who_has_the_token() {
     reader.search(&SearchRequest::new("heron")).unwrap();
     assert_eq!(served.get("/v1/stats", Some(&admin)).status, 200);
     assert_eq!(served.get("/no/such/secret-path", None).status, 404);
+    let bearer = format!("Bearer {key}");
+    let shown = [("authorization", &bearer[..])];
+    let refused = served.request("PUT", "/v1/documents/x.txt", &shown);
+    assert_eq!(refused.status, 403);
     assert_eq!(served.get("/metrics", Some(&key)).status, 403);
     assert_eq!(served.get("/metrics", None).status, 401);
     assert_eq!(
@@ -370,6 +374,7 @@ fn figures_of_one_store_are_for_its_admins_and_for_who_has_the_token() {
     let text = told.body;
     for (name, expected) in [
         ("loci_calls_total{call=\"Search\",code=\"ok\"}", 1.0),
+        ("loci_calls_total{call=\"Ingest\",code=\"forbidden\"}", 1.0),
         ("loci_call_seconds_count{call=\"Search\"}", 1.0),
         ("loci_call_seconds_bucket{call=\"Search\",le=\"60\"}", 1.0),
         (

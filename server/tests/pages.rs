@@ -418,6 +418,9 @@ fn a_question_is_answered_with_passages_and_a_link_opens_one_at_its_place() {
     );
     assert_eq!(browser.get("/note/x/chunk/x%231").status, 404);
     assert_eq!(browser.get("/read/none").status, 404);
+    let nowhere = browser.get("/read/birds/heron.md");
+    assert_eq!(nowhere.status, 404);
+    assert!(nowhere.body.contains("percent-encoded"));
     let wrong = browser.get("/read/%ff");
     assert_eq!(wrong.status, 400);
     assert!(wrong.body.contains("role=\"alert\""), "{}", wrong.body);

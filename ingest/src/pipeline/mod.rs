@@ -423,7 +423,7 @@ impl Worker<'_> {
             return Ok(None);
         }
         let kind = self.options.kind.or_else(|| detect(&file.path, &bytes));
-        let kind = kind.ok_or("what kind of file this is cannot be told: ingest it by itself with --kind, or save it as one of the kinds that are read")?;
+        let kind = kind.ok_or("what kind of file this is cannot be told: say what it is (--kind of the command line, kind over HTTP), or save it as one of the kinds that are read")?;
         let name = file
             .path
             .file_name()

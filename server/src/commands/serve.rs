@@ -166,7 +166,7 @@ async fn serve(stores: Arc<Stores>, options: ServerOptions, out: &Out) -> anyhow
         }
     }
     tell_manager(NotifyState::Stopping);
-    eprintln!("loci: stopping: calls under way are finished");
+    tracing::info!("stopping: calls under way are finished");
     server.stop().await;
     Ok(())
 }

@@ -52,9 +52,9 @@ impl InMemory {
         })
     }
 
-    /// Sends bytes over a connection and ends it on this side; what came back until the server ended it. `None` where it
-    /// did not in time.
-    pub(crate) fn exchange(&self, spoken: Spoken, bytes: &[u8]) -> Option<Vec<u8>> {
+    /// Sends bytes over a connection; what came back until the server ended it. `None` where it did not in time. `ends`:
+    /// whether this side ends first, which lets a server give up what it was asked.
+    pub(crate) fn exchange(&self, spoken: Spoken, bytes: &[u8], ends: bool) -> Option<Vec<u8>> {
         let (here, there) = duplex(STREAM_LEN);
         let serving = serve(Arc::clone(&self.shared), self.routes.clone(), spoken, there);
         let bytes = bytes.to_vec();
@@ -63,7 +63,10 @@ impl InMemory {
             let (mut read, mut write) = tokio::io::split(here);
             let sending = async move {
                 let _ = write.write_all(&bytes).await;
-                let _ = write.shutdown().await;
+                if ends {
+                    let _ = write.shutdown().await;
+                }
+                write
             };
             let mut told = Vec::new();
             let receiving = read.read_to_end(&mut told);

@@ -258,8 +258,9 @@ impl Server {
 
     /// Reads keys and certificates again. What cannot be read stays as it was, and is told in the log.
     pub(crate) fn reload(&self) {
-        if let Err(error) = self.shared.stores.refresh() {
-            tracing::error!(%error, "keys were not read again");
+        match self.shared.stores.refresh() {
+            Ok(()) => tracing::info!("keys were read again"),
+            Err(error) => tracing::error!(%error, "keys were not read again"),
         }
         if let Some(tls) = &self.tls {
             match tls.reload() {

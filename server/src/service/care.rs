@@ -173,11 +173,15 @@ pub(super) fn export(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
     let mut parts = Parts {
         task,
         part: Vec::with_capacity(PART_LEN),
+        is_gone: false,
     };
     let database = store.database()?;
     let lines = database
         .export(&mut parts, &Quiet(&told))
-        .map_err(|error| told.fault(error))?;
+        .map_err(|error| match parts.is_gone {
+            true => task.ended(),
+            false => told.fault(error),
+        })?;
     parts.send().map_err(|_| task.ended())?;
     Ok(Given::Number(lines))
 }
@@ -193,6 +197,7 @@ pub(super) fn export_graph(
     let mut parts = Parts {
         task,
         part: Vec::with_capacity(PART_LEN),
+        is_gone: false,
     };
     let written = match format {
         GraphFormat::Graphml => graphml(&view, &mut parts),
@@ -225,6 +230,8 @@ impl Progress for Quiet<'_> {
 struct Parts<'t> {
     task: Task<'t>,
     part: Vec<u8>,
+    /// Nobody takes them any more.
+    is_gone: bool,
 }
 
 impl Parts<'_> {
@@ -235,7 +242,10 @@ impl Parts<'_> {
         let part = std::mem::replace(&mut self.part, Vec::with_capacity(PART_LEN));
         match (self.task.emit)(Item::Bytes(part)) {
             ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(io::ErrorKind::BrokenPipe.into()),
+            ControlFlow::Break(()) => {
+                self.is_gone = true;
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Give
     let summary = pipeline::ingest(&database, &paths, &options, &runner, &reporter);
     let outcome = reporter.outcome.lock().take();
     match (summary, outcome) {
-        (Ok(_), Some(outcome)) => Given::json(&Outcome {
+        (Ok(_), Some(outcome)) => told(&Outcome {
             // Where the server kept it for a moment is nobody's business.
             path: paths[0]
                 .file_name()
@@ -58,6 +58,15 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Give
         (Err(pipeline::IngestError::Database(error)), _) => Err(fault_of(error)),
         (Err(error), _) => Err(faults::internal(&error)),
     }
+}
+
+/// The line of a file.
+fn told(outcome: &Outcome) -> Result<Given, Fault> {
+    let json = serde_json::to_string(outcome).map_err(|error| faults::internal(&error))?;
+    Ok(match outcome.status {
+        Status::Failed => Given::Unread(json),
+        _ => Given::Json(json),
+    })
 }
 
 fn options(caller: &Caller, file: &File) -> Result<IngestOptions, Fault> {

@@ -127,6 +127,8 @@ pub(crate) enum Given {
     Prompt(Box<Prompt>),
     /// JSON.
     Json(String),
+    /// JSON that tells why a file cannot be read.
+    Unread(String),
     /// A number.
     Number(u64),
     /// Nothing to tell.
@@ -150,7 +152,7 @@ impl Given {
         match self {
             Given::Answer(answer) => codec::encode(&**answer),
             Given::Prompt(prompt) => codec::encode(&**prompt),
-            Given::Json(json) => codec::encode(json),
+            Given::Json(json) | Given::Unread(json) => codec::encode(json),
             Given::Number(number) => codec::encode(number),
             Given::Nothing => Vec::new(),
             Given::Outcome(outcome) => codec::encode(&**outcome),
@@ -191,7 +193,12 @@ pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<Giv
     let sampled = traces::sample(caller, name);
     let started = Instant::now();
     let given = answer(caller, call, task);
-    let fault = given.as_ref().err();
+    let unread = Fault::new(Code::Invalid, "the file cannot be read");
+    let fault = match &given {
+        Err(fault) => Some(fault),
+        Ok(Given::Unread(_)) => Some(&unread),
+        Ok(_) => None,
+    };
     noted::call(caller, name, role, started.elapsed(), fault);
     if let Some(sampled) = sampled {
         sampled.end(caller, fault);

@@ -32,7 +32,7 @@ pub(crate) fn slow_from(time: Option<Duration>) {
 }
 
 /// Notes a call that was carried out.
-pub(super) fn call(
+pub(crate) fn call(
     caller: &Caller,
     name: &'static str,
     role: Role,

@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Connection, Http, Problem, UnderWay};
 use crate::service::traces::Parent;
-use crate::service::{self, Caller, Given};
+use crate::service::{self, Caller, Given, noted};
 
 /// The store that is meant, where callers need no key or several stores have theirs.
 const STORE_FIELD: &str = "loci-store";
@@ -44,12 +44,17 @@ impl Asked {
         }
     }
 
-    /// Whether the key may do what needs this role.
+    /// Whether the key may make this call, which needs this role: asked before its body is read. A refusal is noted as that
+    /// of a call.
     ///
     /// # Errors
     /// [`Code::Forbidden`].
-    pub(crate) fn may(&self, role: Role) -> Result<(), Fault> {
-        service::check_role(&self.caller, role)
+    pub(crate) fn may(&self, call: &'static str, role: Role) -> Result<(), Fault> {
+        let allowed = service::check_role(&self.caller, role);
+        if let Err(fault) = &allowed {
+            noted::call(&self.caller, call, role, Duration::ZERO, Some(fault));
+        }
+        allowed
     }
 
     /// Counts another call of the same request.
@@ -163,6 +168,10 @@ impl Http {
         let store = store
             .and_then(|name| name.to_str().ok())
             .unwrap_or_default();
+        if key.is_empty() && self.shared.stores.ask_for_keys() {
+            let why = "show a key: Authorization: Bearer KEY";
+            return Err(Fault::new(Code::Unauthorized, why));
+        }
         let known = connection.state.lock().key.clone();
         let caller = self
             .shared

@@ -164,7 +164,7 @@ impl Given {
     /// The JSON of it.
     pub(crate) fn told(self) -> String {
         let json = match self {
-            Given::Json(json) => return json,
+            Given::Json(json) | Given::Unread(json) => return json,
             Given::Answer(answer) => serde_json::to_string(&answer),
             Given::Prompt(prompt) => serde_json::to_string(&prompt),
             Given::Number(number) => serde_json::to_string(&json!({ "count": number })),

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -193,7 +193,12 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures
         .merge(api::router())
         .merge(mcp::router())
         .merge(pages::router())
-        .fallback(|| async { Problem::no_such_route() })
+        .fallback(|headers: HeaderMap| async move {
+            match pages::is_browser(&headers) {
+                true => pages::not_found(),
+                false => Problem::no_such_route().into_response(),
+            }
+        })
         .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
         .layer(from_fn_with_state(http.clone(), body::held))
         .layer(CompressionLayer::new())

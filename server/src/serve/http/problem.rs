@@ -37,7 +37,8 @@ impl Problem {
                 "what is there is not as If-Match or If-None-Match asks",
             ),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-                (Code::Invalid, "the body is of a kind that is not read here")
+                let why = "the body is of a kind that is not read here: send JSON, and say Content-Type: application/json";
+                (Code::Invalid, why)
             }
             _ => (
                 Code::Invalid,

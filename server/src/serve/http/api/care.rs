@@ -92,7 +92,7 @@ pub(super) async fn backup(
 }
 
 pub(super) async fn export(asked: Asked) -> Answered<Response> {
-    asked.may(Role::Admin)?;
+    asked.may("Export", Role::Admin)?;
     let name = format!("{}.jsonl", asked.caller.store.name());
     file(asked.begin(Export {})?, "application/jsonl", &name).await
 }

@@ -53,7 +53,7 @@ pub(super) async fn link(
     Named(collection): Named<String>,
     sent: Sent,
 ) -> Answered<Given> {
-    asked.may(Role::Write)?;
+    asked.may("Ingest", Role::Write)?;
     let Linked { files } = sent.json(&asked).await?;
     DocumentKey::new("", &collection[..], "any").map_err(|error| fault_of(error.into()))?;
     if files.is_empty() || files.len() > FILES_MAX {

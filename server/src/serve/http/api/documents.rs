@@ -189,7 +189,7 @@ pub(super) async fn put(
     Params(taken): Params<Taken>,
     sent: Sent,
 ) -> Answered<Response> {
-    asked.may(Role::Write)?;
+    asked.may("Ingest", Role::Write)?;
     let of: DocumentKey = key(&document)?;
     if !taken.collection.is_empty() || !taken.user.is_empty() {
         return Err(Problem::invalid("collection, user: the path says them"));
@@ -283,7 +283,7 @@ pub(super) async fn delete(
     headers: HeaderMap,
 ) -> Answered<Given> {
     let of: DocumentKey = key(&document)?;
-    asked.may(Role::Write)?;
+    asked.may("Write", Role::Write)?;
     check_state(&asked, &of, &headers).await?;
     let changes = vec![Change::DeleteDocument(of)];
     asked
@@ -299,7 +299,7 @@ pub(super) async fn post(
     Params(taken): Params<Taken>,
     sent: Sent,
 ) -> Answered<Response> {
-    asked.may(Role::Write)?;
+    asked.may("Ingest", Role::Write)?;
     let read = |body| asked.http.read(body, file_len_max(&asked));
     if sent.is_form() {
         let kind = sent.headers.get(CONTENT_TYPE);
@@ -312,6 +312,11 @@ pub(super) async fn post(
         return made;
     }
     let read = read(sent.body).await?;
+    if read.bytes.is_empty() {
+        return Err(Problem::invalid(
+            "the body is empty: send the file's bytes, or a form with files",
+        ));
+    }
     let name = taken.name.clone();
     let name = name.unwrap_or_else(|| mark_of(&read.bytes).trim_matches('"').to_owned());
     let file = taken.file(name, read.bytes);

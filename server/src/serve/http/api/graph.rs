@@ -171,7 +171,7 @@ pub(super) async fn import(
     Params(of): Params<Import>,
     sent: Sent,
 ) -> Answered<Response> {
-    asked.may(Role::Write)?;
+    asked.may("ImportGraph", Role::Write)?;
     let delimiter = of.delimiter()?;
     let (headers, is_form) = (sent.headers.clone(), sent.is_form());
     let kind = headers.get(CONTENT_TYPE);

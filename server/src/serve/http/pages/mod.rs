@@ -27,8 +27,10 @@ use axum::http::HeaderValue;
 use axum::http::header::{self, Entry, HeaderName};
 use axum::middleware::map_response;
 use axum::response::Response;
+use loci_protocol::fault::{Code, Fault};
 
 use super::Http;
+pub(super) use reader::is_browser;
 pub(super) use sessions::Sessions;
 
 /// What a browser may do with a page: show its text, its style, its script, and pictures of this server.
@@ -66,7 +68,17 @@ pub(super) fn router() -> Router<Http> {
         .layer(map_response(guarded))
 }
 
-async fn guarded(mut response: Response) -> Response {
+/// A path that leads nowhere, for a person.
+pub(super) fn not_found() -> Response {
+    let why = "there is no such page: a document's key stands in a path percent-encoded";
+    guard(frame::failed(None, &Fault::new(Code::NotFound, why)))
+}
+
+async fn guarded(response: Response) -> Response {
+    guard(response)
+}
+
+fn guard(mut response: Response) -> Response {
     for (name, value) in FIELDS {
         if let Entry::Vacant(field) = response.headers_mut().entry(name) {
             field.insert(HeaderValue::from_static(value));

@@ -85,7 +85,7 @@ async fn note(
 }
 
 /// Whether a person asks, by what the request takes.
-pub(super) fn is_browser(headers: &HeaderMap) -> bool {
+pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
     let mut accepts = headers
         .get_all(header::ACCEPT)
         .iter()
