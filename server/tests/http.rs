@@ -278,7 +278,7 @@ fn changes_of_one_request_are_made_together_or_not_at_all() {
         "concepts": [{ "name": "fern", "mentions": [[0, 1]] }, { "name": "moss", "mentions": [[1, 1]] }],
         "relations": [{ "source": "fern", "target": "moss", "kind": "RELATED_TO", "weight": 1.0 }],
     } });
-    let wrong = api.post("/v1/write", &json!({ "changes": [put, { "replace_item": [99, { "front": "" }] }, { "delete_document": "birds/heron.md" }, { "set": { "name": "no such", "value": "1" } }] }));
+    let wrong = api.post("/v1/write", &json!({ "changes": [put, { "replace_item": [99, { "front": "x" }] }, { "delete_document": "birds/heron.md" }, { "set": { "name": "no such", "value": "1" } }] }));
     assert_eq!(problem(&wrong).0, 400);
     assert_eq!(api.get("/v1/stats").json()["documents"], 1);
     let made = api.post(
@@ -366,6 +366,8 @@ fn learning_items_and_records_are_kept() {
     let made = api.post("/v1/items", &item);
     assert_eq!(made.status, 201);
     let id = made.json()["id"].as_u64().unwrap();
+    let empty = api.post("/v1/items", &json!({ "front": "" }));
+    assert_eq!(problem(&empty).0, 400);
     let listed = api.get("/v1/items?owner=ann").json();
     assert_eq!(listed["items"][0]["front"], "What do herons eat?");
     let path = format!("/v1/items/{id}");

@@ -62,6 +62,9 @@ pub(super) struct Item {
 
 impl Item {
     pub(super) fn new_item(self, asked: &Asked) -> Result<NewItem, Problem> {
+        if self.front.is_empty() {
+            return Err(Problem::invalid("front: say what is to be recalled"));
+        }
         Ok(NewItem {
             kind: self.kind,
             front: self.front,
