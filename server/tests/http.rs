@@ -396,6 +396,8 @@ fn learning_items_and_records_are_kept() {
     );
     let record = api.get(&format!("/v1/records/{response}")).json();
     assert_eq!(record["records"][0]["hits"][0]["feedback"], "helpful");
+    let unknown = api.post("/v1/replay", &json!({ "set": { "no such": 3 } }));
+    assert_eq!(problem(&unknown).0, 400);
     let replayed = api.post("/v1/replay", &json!({ "set": { "k": 3 } }));
     assert_eq!(replayed.status, 200, "{}", replayed.text());
     assert_eq!(

@@ -305,8 +305,11 @@ pub(super) fn replay(
                 request.with(name, value)
             })?;
         check_request(&changed).map_err(|fault| QueryError::Option(fault.message))?;
-        Ok(changed)
+        Ok::<_, QueryError>(changed)
     };
+    // What is wrong of itself is told where nothing is recorded, too.
+    change(&SearchRequest::new("?"))
+        .map_err(|error| Fault::new(Code::Invalid, error.to_string()))?;
     let replay = database.replay(&records, change, &told);
     Given::json(&replay.map_err(|error| told.fault(error))?)
 }
