@@ -6,7 +6,7 @@
 //! | store one | [`load`] |
 //! | ask its questions and judge the answers | [`eval`], [`metrics`] |
 //! | measure one part | [`vector`], [`text`], [`graph`] |
-//! | measure a whole store | [`hybrid`], [`store`] |
+//! | measure a whole store | [`search`], [`hybrid`], [`store`] |
 
 pub mod clock;
 pub mod eval;
@@ -15,6 +15,7 @@ pub mod graph;
 pub mod hybrid;
 pub mod load;
 pub mod metrics;
+pub mod search;
 pub mod store;
 pub mod text;
 pub mod vector;

@@ -41,6 +41,10 @@ const PASSES_MAX: usize = 3;
 const DEAD_SHARE: u64 = 4;
 /// Live chunks that one merge brings together at most.
 pub const MERGE_CHUNKS_MAX: u64 = 1 << 18;
+/// Live chunks that a merge after a bulk of writes brings together at most: some seconds of one core.
+const RECENT_CHUNKS_MAX: u64 = 1 << 16;
+/// Such a merge takes a segment when the smaller ones have at least one in so many of its chunks.
+const RECENT_SHARE: u64 = 4;
 
 /// What a compaction did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -102,6 +106,46 @@ pub(crate) fn merge_once(inner: &Inner) -> Result<bool, Error> {
         old.extend(segments.iter().find(outdated));
     }
     Ok(!old.is_empty() && merge(inner, &view, &old)?)
+}
+
+/// Merges what was written lately into few segments, on all cores: what is due, then every segment that is small
+/// beside those it is merged with ([`recent`]). A store that was filled by one ingest then has one segment, or one for
+/// every [`RECENT_CHUNKS_MAX`] chunks.
+pub(crate) fn merge_recent(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
+    while merge_once(inner)? {
+        go_on(progress.report("merging segments", 0, 1))?;
+    }
+    let _turn = inner.upkeep.lock();
+    let view = inner.store.view();
+    let segments = view.snapshot().segments();
+    let sizes: Vec<u64> = segments.iter().map(live).collect();
+    let old: Vec<&OpenSegment> = recent(&sizes).into_iter().map(|at| &segments[at]).collect();
+    if !old.is_empty() {
+        go_on(progress.report("merging segments", 0, 1))?;
+        merge(inner, &view, &old)?;
+    }
+    Ok(())
+}
+
+/// Positions of the segments to merge into one after a bulk of writes, given their live chunks: the longest run of
+/// the smaller ones in which those below the largest have at least a quarter of its chunks, so that each chunk is
+/// merged a number of times that is logarithmic in the size of the store.
+fn recent(sizes: &[u64]) -> Vec<usize> {
+    let mut by_size: Vec<usize> = (0..sizes.len()).collect();
+    by_size.sort_by_key(|&at| sizes[at]);
+    let (mut chunks, mut kept) = (0, 0);
+    for (count, &at) in by_size.iter().enumerate() {
+        let below = chunks;
+        chunks += sizes[at];
+        if chunks > RECENT_CHUNKS_MAX {
+            break;
+        }
+        if count > 0 && below >= sizes[at] / RECENT_SHARE {
+            kept = count + 1;
+        }
+    }
+    by_size.truncate(kept);
+    by_size
 }
 
 /// Deletes some of what spaces that were given up left behind; `false` when nothing is left.
@@ -335,6 +379,35 @@ fn due(sizes: &[Size]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn segments_that_are_small_beside_the_others_stay_apart() {
+        let cases: &[(&str, &[u64], &[usize])] = &[
+            ("nothing to merge", &[], &[]),
+            ("one segment stays", &[900], &[]),
+            ("two of a size become one", &[1000, 900], &[1, 0]),
+            (
+                "a small one does not rebuild a large one",
+                &[30_000, 5],
+                &[],
+            ),
+            (
+                "small ones become one beside a large one",
+                &[30_000, 5, 4],
+                &[2, 1],
+            ),
+            (
+                "many small ones reach the large one",
+                &[100, 8, 9, 8],
+                &[1, 3, 2, 0],
+            ),
+            ("together they are too large", &[60_000, 59_000], &[]),
+            ("empty ones go", &[0, 0], &[0, 1]),
+        ];
+        for (name, sizes, expected) in cases {
+            assert_eq!(&recent(sizes)[..], *expected, "{name}");
+        }
+    }
+
     use super::*;
 
     fn sizes(chunks: &[u64]) -> Vec<Size> {

@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use loci_models::{Embedder, Generator, Tokenizer};
+use loci_query::answer::ExplainStep;
 use loci_query::{Answer, SearchRequest, Searcher, Strategy};
 use loci_storage::snapshot::Damaged;
 use loci_storage::staging::{Edit, Staging};
@@ -263,6 +265,7 @@ impl Database {
 
     /// As [`Database::search`], over a view that the caller holds.
     pub fn search_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
+        let started = Instant::now();
         let asks = request.vector.is_none() && request.strategy.uses_vectors();
         let vector = match (&view.projector, &view.outside) {
             (Some(projector), _) if asks => {
@@ -280,10 +283,21 @@ impl Database {
             vector,
             ..request.clone()
         };
+        let embed_us = started.elapsed().as_micros() as u64;
         let mut answer = self.inner.searcher.search(&view.read, &request)?;
         if let Some(failed) = failed {
             answer.partial.retain(|why| !why.starts_with("vectors: "));
             answer.partial.push(failed);
+        }
+        answer.took_us += embed_us;
+        if let Some(steps) = &mut answer.explain {
+            let step = ExplainStep {
+                operator: "embed".into(),
+                candidates: u64::from(request.vector.is_some()),
+                took_us: embed_us,
+                detail: None,
+            };
+            steps.insert(0, step);
         }
         Ok(answer)
     }
@@ -294,7 +308,8 @@ impl Database {
     }
 
     /// Brings derived data up to date after writing: fits the built-in embedder when there is none
-    /// yet or the corpus has doubled, calibrates the arms, ranks concepts and finds their communities.
+    /// yet or the corpus has doubled, calibrates the arms, merges what was written lately into few segments, ranks
+    /// concepts and finds their communities.
     ///
     /// Searches go on with what they have until each is switched.
     ///
@@ -311,6 +326,7 @@ impl Database {
         } else if space::is_due(&view)? {
             switch::switch(&self.inner, &Target::Builtin, progress)?;
         }
+        crate::compact::merge_recent(&self.inner, progress)?;
         self.maintenance.wake();
         crate::analysis::update(&self.inner, progress)
     }

@@ -2,13 +2,15 @@
 //! its vector space.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_query::ReadView;
+use loci_query::view::CheckedSegment;
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::segment::{PartBuilder, SectionId};
 use loci_storage::snapshot::{OpenSegment, Snapshot};
 use loci_storage::{Rows, SpaceId, StoreError, Views};
+use parking_lot::Mutex;
 
 use crate::edits::{self, ConceptEdit};
 use crate::error::Error;
@@ -80,19 +82,32 @@ pub(crate) struct LociViews {
     /// Models from outside that spaces may have been made with.
     pub(crate) models: Models,
     analyzers: Analyzers,
+    /// Segments that were checked while the store is being opened: the first view takes them over.
+    checked: Mutex<Vec<CheckedSegment>>,
+    /// Whether there was a view.
+    is_open: AtomicBool,
 }
 
 impl Views for LociViews {
     type View = View;
 
     fn check(&self, segment: &OpenSegment) -> Result<(), StoreError> {
-        ReadView::check(segment)
+        let checked = ReadView::check(segment)?;
+        if !self.is_open.load(Ordering::Relaxed) {
+            self.checked.lock().push(checked);
+        }
+        Ok(())
     }
 
     fn open(&self, snapshot: Snapshot, previous: Option<&View>) -> Result<View, StoreError> {
         // Without it the store answers by text and graph, and the next `finish` fits it anew.
         let projector = projector(&snapshot, previous).unwrap_or_default();
-        let read = ReadView::open(snapshot, previous.map(|view| &view.read))?;
+        self.is_open.store(true, Ordering::Relaxed);
+        let checked = std::mem::take(&mut *self.checked.lock());
+        let read = match previous {
+            Some(previous) => ReadView::open(snapshot, Some(&previous.read))?,
+            None => ReadView::open_first(snapshot, checked)?,
+        };
         let space = read.snapshot().space();
         let rows = read.snapshot().rows();
         let outside = space.and_then(|space| self.models.of(rows, &space.record));

@@ -119,7 +119,9 @@ fn a_hit_has_its_place_its_parent_and_its_context() {
         .collect();
     assert_eq!(
         operators,
-        ["analyse", "text", "fuse", "rank", "fetch", "assemble"]
+        [
+            "plan", "analyse", "text", "fuse", "rank", "fetch", "assemble", "answer"
+        ]
     );
 }
 

@@ -383,6 +383,35 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
             })
     }
 
+    /// Where the edges of this segment keep each of `concepts`; `None` for one that has no edge here.
+    pub(crate) fn places(&self, concepts: &[ConceptId]) -> Vec<Option<u32>> {
+        let known = self.words(&self.concepts);
+        let place = |concept: &ConceptId| known.position_of(concept.0).map(|place| place as u32);
+        concepts.iter().map(place).collect()
+    }
+
+    /// The edges from the concept at `source` to those at `targets`, by target and kind.
+    ///
+    /// `targets`: places ([`RelationsReader::places`]), ascending. Costs a binary search for each target, however many
+    /// edges the source has.
+    pub(crate) fn edges_between<'r, 't>(
+        &'r self,
+        source: u32,
+        targets: &'t [u32],
+    ) -> impl Iterator<Item = Relation<'r>> + use<'r, 't, B> {
+        let row = self.words(&self.concept_starts).row(source as usize);
+        let row = self.words(&self.incidences).slice(row);
+        let outgoing = row.slice(0..row.partition_point(|word| word & 1 == 1));
+        let ends = self.words(&self.targets);
+        let end = move |word: u32| ends.get((word >> 1) as usize).unwrap_or(u32::MAX);
+        targets.iter().flat_map(move |&target| {
+            let first = outgoing.partition_point(|word| end(word) < target);
+            let edges = outgoing.slice(first..outgoing.len()).iter();
+            let edges = edges.take_while(move |&word| end(word) == target);
+            edges.filter_map(|word| self.relation((word >> 1) as usize))
+        })
+    }
+
     fn relation(&self, edge: usize) -> Option<Relation<'_>> {
         let row = self.words(&self.evidence_starts).row(edge);
         Some(Relation {

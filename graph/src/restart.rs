@@ -27,6 +27,12 @@ pub const STEPS_MAX: usize = 15;
 /// One in how many links is followed where they are not written down.
 const GATHERED_SHARE: usize = 16;
 
+/// So few masses are sorted at once.
+const SORTED_MAX: usize = 32;
+
+/// Chunks that are kept for each hit while the best are looked for.
+const KEPT_PER_HIT: usize = 4;
+
 /// The least chance of starting anew with which a walk until a residual ends.
 const RESTART_MIN: f64 = 0.01;
 
@@ -60,13 +66,13 @@ pub struct RestartOptions {
 }
 
 impl Default for RestartOptions {
-    /// 3 steps (concept → chunk → concept → chunk), restart 0.5, no relations, 65,536 links a step.
+    /// 3 steps (concept → chunk → concept → chunk), restart 0.5, no relations, 16,384 links a step.
     fn default() -> RestartOptions {
         RestartOptions {
             reach: Reach::Steps(3),
             restart: 0.5,
             relations: 0.0,
-            links_max: 1 << 16,
+            links_max: 1 << 14,
         }
     }
 }
@@ -373,25 +379,18 @@ impl<L: Links> Walker<L> {
 
     /// Keeps what has the most mass (ties by id) where all together has more links than a step follows.
     fn bound(&mut self, masses: &mut Vec<(u32, f64)>, degree: Degree<L>) {
-        if self.fitting(masses, degree) == masses.len() {
+        let mut all: usize = 0;
+        for &(id, _) in masses.iter() {
+            all = all.saturating_add(degree(&mut self.links, id));
+        }
+        if all <= self.links_max {
             return;
         }
         self.truncated = true;
-        masses.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let kept = self.fitting(masses, degree).max(1);
+        let links = &mut self.links;
+        let kept = heaviest(masses, self.links_max, |id| degree(links, id)).max(1);
         masses.truncate(kept);
         masses.sort_unstable_by_key(|mass| mass.0);
-    }
-
-    /// How many of the first have no more links together than a step follows.
-    fn fitting(&mut self, masses: &[(u32, f64)], degree: Degree<L>) -> usize {
-        let mut left = self.links_max;
-        let fits = |&&(id, _): &&(u32, f64)| {
-            let rest = left.checked_sub(degree(&mut self.links, id));
-            left = rest.unwrap_or(0);
-            rest.is_some()
-        };
-        masses.iter().take_while(fits).count()
     }
 
     /// The masses of chunks, by passing on what waits at a concept or chunk while it is more than `least` a
@@ -525,24 +524,64 @@ fn add_lists(a: &[(u32, f64)], b: &[(u32, f64)], sum: &mut Vec<(u32, f64)>) {
     }
 }
 
-/// The `k` best of what the filter lets through.
+/// Moves those with the most mass (ties by id) to the front, as many as have no more than `links_max` links together,
+/// and returns their number. A selection by weight: linear, where sorting all would not be.
+fn heaviest(
+    masses: &mut [(u32, f64)],
+    links_max: usize,
+    mut degree: impl FnMut(u32) -> usize,
+) -> usize {
+    let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    let (mut left, mut from, mut to) = (links_max, 0, masses.len());
+    while to - from > SORTED_MAX {
+        let half = (to - from) / 2;
+        masses[from..to].select_nth_unstable_by(half, order);
+        let heavier = masses[from..from + half].iter();
+        let links = heavier.fold(0usize, |sum, &(id, _)| sum.saturating_add(degree(id)));
+        match left.checked_sub(links) {
+            Some(rest) => (left, from) = (rest, from + half),
+            None => to = from + half,
+        }
+    }
+    masses[from..to].sort_unstable_by(order);
+    while from < to
+        && let Some(rest) = left.checked_sub(degree(masses[from].0))
+    {
+        (left, from) = (rest, from + 1);
+    }
+    from
+}
+
+/// The `k` best of what the filter lets through. One pass that keeps four times as many at most.
 fn best(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<Scored> {
-    let found = masses
-        .iter()
-        .filter(|(chunk, mass)| *mass > 0.0 && filter.is_none_or(|filter| filter.contains(*chunk)));
-    let mut hits: Vec<Scored> = found
-        .map(|&(chunk, mass)| Scored {
-            ordinal: Ordinal(chunk),
-            score: mass as f32,
-        })
-        .collect();
     let order =
         |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
-    if k > 0 && k < hits.len() {
-        hits.select_nth_unstable_by(k - 1, order);
+    if k == 0 {
+        return Vec::new();
     }
-    hits.truncate(k);
+    let room = k.saturating_mul(KEPT_PER_HIT).min(masses.len());
+    let mut hits: Vec<Scored> = Vec::with_capacity(room);
+    let mut least = 0.0;
+    for &(chunk, mass) in masses {
+        let score = mass as f32;
+        if mass <= 0.0 || score < least || filter.is_some_and(|filter| !filter.contains(chunk)) {
+            continue;
+        }
+        if hits.len() == room && k < room {
+            hits.select_nth_unstable_by(k - 1, order);
+            hits.truncate(k);
+            least = hits[k - 1].score;
+            if score < least {
+                continue;
+            }
+        }
+        hits.push(Scored {
+            ordinal: Ordinal(chunk),
+            score,
+        });
+    }
     hits.sort_unstable_by(order);
+    hits.truncate(k);
     hits
 }
 
@@ -731,6 +770,47 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_heaviest_are_those_that_sorting_puts_first(
+            masses in prop::collection::vec((0u32..400, 0u8..6), 0..300), links_max in 0usize..900,
+        ) {
+            let mut masses: Vec<(u32, f64)> = masses.into_iter().map(|(id, mass)| (id, mass.into())).collect();
+            masses.sort_by_key(|mass| mass.0);
+            masses.dedup_by_key(|mass| mass.0);
+            let degree = |id: u32| id as usize % 7;
+            let mut sorted = masses.clone();
+            sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            let mut left = links_max;
+            let fits = |mass: &&(u32, f64)| {
+                let rest = left.checked_sub(degree(mass.0));
+                left = rest.unwrap_or(0);
+                rest.is_some()
+            };
+            let mut want: Vec<_> = sorted.iter().take_while(fits).copied().collect();
+            let kept = heaviest(&mut masses, links_max, degree);
+            let mut got = masses[..kept].to_vec();
+            want.sort_by_key(|mass| mass.0);
+            got.sort_by_key(|mass| mass.0);
+            prop_assert_eq!(got, want);
+        }
+
+        #[test]
+        fn the_best_are_those_that_sorting_puts_first(
+            scores in prop::collection::vec(0u8..9, 0..200), k in 0usize..20,
+            filter in prop::option::of(prop::collection::btree_set(0u32..200, 0..99)),
+        ) {
+            let masses: Vec<(u32, f64)> = (0..).zip(scores.iter().map(|&score| f64::from(score))).collect();
+            let filter: Option<RoaringBitmap> = filter.map(|filter| filter.into_iter().collect());
+            let is_allowed = |chunk: u32| filter.as_ref().is_none_or(|filter| filter.contains(chunk));
+            let allowed = masses.iter().filter(|&&(chunk, mass)| mass > 0.0 && is_allowed(chunk));
+            let mut want: Vec<(u32, f64)> = allowed.copied().collect();
+            want.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            want.truncate(k);
+            let got = best(&masses, filter.as_ref(), k).into_iter();
+            let got: Vec<(u32, f64)> = got.map(|hit| (hit.ordinal.0, hit.score.into())).collect();
+            prop_assert_eq!(got, want);
+        }
+
         #[test]
         fn masses_that_are_far_are_kept_as_others(
             added in prop::collection::vec((0u32..200, 0.0..1.0f64), 0..40),

@@ -202,15 +202,48 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
         })
     }
 
-    /// Where the live edges from `concept` lead, and what they say: in the order of segments, with repeats
-    /// where several state the same. Allocates nothing.
-    pub fn stated(
+    /// What the live edges among `concepts` state, each (source, kind, target) once, `limit` at most: by the place of the
+    /// source in `concepts`, then in the order of segments, targets and kinds.
+    ///
+    /// Costs, for each segment, a binary search for each concept and for each pair that has edges there.
+    pub fn relations_among(
         &self,
-        concept: ConceptId,
-    ) -> impl Iterator<Item = (ConceptId, &'a str)> + use<'a, B> {
-        let edges = self.live_edges(concept);
-        let outgoing = edges.filter(|(_, edge)| edge.outgoing);
-        outgoing.map(|(_, edge)| (edge.other, edge.kind))
+        concepts: &[ConceptId],
+        limit: usize,
+    ) -> Vec<(ConceptId, &'a str, ConceptId)> {
+        let readers = || {
+            self.segments
+                .iter()
+                .map(|segment| &segment.reader.relations)
+        };
+        let places: Vec<Vec<Option<u32>>> =
+            readers().map(|reader| reader.places(concepts)).collect();
+        let ascending = |places: &Vec<Option<u32>>| {
+            let mut places: Vec<u32> = places.iter().copied().flatten().collect();
+            places.sort_unstable();
+            places.dedup();
+            places
+        };
+        let targets: Vec<Vec<u32>> = places.iter().map(ascending).collect();
+        let mut found = Vec::new();
+        for source in 0..concepts.len() {
+            for (at, segment) in self.segments.iter().enumerate() {
+                let Some(source) = places[at][source] else {
+                    continue;
+                };
+                let edges = segment.reader.relations.edges_between(source, &targets[at]);
+                for edge in edges.filter(|edge| is_alive(segment, &edge.evidence)) {
+                    let stated = (edge.source, edge.kind, edge.target);
+                    if found.len() >= limit {
+                        return found;
+                    }
+                    if !found.contains(&stated) {
+                        found.push(stated);
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// The live edges of `concept`, each (other end, direction, kind) once: by falling weight, then by
@@ -394,6 +427,28 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn relations_among_concepts_are_those_that_their_edges_state(
+            corpus in any_corpus(), cuts in any_cuts(), limit in 0usize..9,
+            concepts in prop::collection::vec((0u32..12).prop_map(ConceptId), 0..6),
+        ) {
+            let (got, expected) = corpus.with_view(&cuts, |view| {
+                let mut expected = Vec::new();
+                for &source in &concepts {
+                    for (_, edge) in view.live_edges(source) {
+                        let stated = (source, edge.kind.to_owned(), edge.other);
+                        if edge.outgoing && concepts.contains(&edge.other) && !expected.contains(&stated) {
+                            expected.push(stated);
+                        }
+                    }
+                }
+                expected.truncate(limit);
+                let found = view.relations_among(&concepts, limit).into_iter();
+                (found.map(|(a, kind, b)| (a, kind.to_owned(), b)).collect::<Vec<_>>(), expected)
+            });
+            prop_assert_eq!(got, expected);
+        }
+
         #[test]
         fn a_view_says_what_its_live_chunks_say(corpus in any_corpus(), cuts in any_cuts()) {
             let facts = corpus.facts();

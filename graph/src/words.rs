@@ -50,6 +50,12 @@ impl<'a> Words<'a> {
             .ok()
     }
 
+    /// How many words at the beginning satisfy `is_before`, which no word after the first that does not may.
+    pub(crate) fn partition_point(self, is_before: impl Fn(u32) -> bool) -> usize {
+        self.0
+            .partition_point(|&word| is_before(u32::from_le_bytes(word)))
+    }
+
     /// Row `index` of an array that these words are the starts of; empty when there is none.
     pub(crate) fn row(self, index: usize) -> Range<usize> {
         match (self.get(index), self.get(index + 1)) {

@@ -26,7 +26,7 @@ use crate::error::QueryError;
 use crate::filter::{Comparison, Expr, FacetValue, Test, evaluate};
 use crate::fuse::Fused;
 use crate::plan::Extent;
-use crate::request::{SearchRequest, Walk};
+use crate::request::Walk;
 use crate::view::ReadView;
 
 /// Postings that are taken to be read in a microsecond: about half of what an idle core does.
@@ -49,38 +49,57 @@ pub(crate) struct Run<'v> {
     pub(crate) words_left_out: usize,
 }
 
-/// What each operator did, where that was asked for.
+/// What each operator did, where that was asked for. An operator's time begins where that of the one before it
+/// ended, so the times add up to the whole.
 #[derive(Default)]
 pub(crate) struct Trace {
-    explain: bool,
+    /// When the request began; `None` without `explain`.
+    started: Option<Instant>,
+    /// Microseconds since then that are accounted for.
+    accounted_us: u64,
     pub(crate) steps: Vec<ExplainStep>,
 }
 
 impl Trace {
-    /// Runs one operator and notes how many candidates it gave and how long it took.
+    /// A trace of a request that began at `started`.
+    pub(crate) fn new(explain: bool, started: Instant) -> Trace {
+        Trace {
+            started: explain.then_some(started),
+            ..Trace::default()
+        }
+    }
+
+    /// Runs one operator and records how many candidates it gave and how long it took.
     pub(crate) fn step<T>(
         &mut self,
         operator: &'static str,
         run: impl FnOnce() -> Result<T, QueryError>,
         candidates: impl FnOnce(&T) -> usize,
     ) -> Result<T, QueryError> {
-        if !self.explain {
-            return run();
-        }
-        let started = Instant::now();
         let result = run()?;
+        if self.started.is_some() {
+            self.record(operator, candidates(&result));
+        }
+        Ok(result)
+    }
+
+    /// Records an operator that ended just now.
+    pub(crate) fn record(&mut self, operator: &'static str, candidates: usize) {
+        let Some(started) = self.started else { return };
+        // Rounded from the beginning on, so that roundings do not add up.
+        let until_us = (started.elapsed().as_nanos() as u64 + 500) / 1000;
         self.steps.push(ExplainStep {
             operator: operator.into(),
-            candidates: candidates(&result) as u64,
-            took_us: started.elapsed().as_micros() as u64,
+            candidates: candidates as u64,
+            took_us: until_us - self.accounted_us,
             detail: None,
         });
-        Ok(result)
+        self.accounted_us = until_us;
     }
 
     /// Says more of the last operator.
     pub(crate) fn detail(&mut self, detail: String) {
-        if let Some(step) = self.steps.last_mut().filter(|_| self.explain) {
+        if let Some(step) = self.steps.last_mut().filter(|_| self.started.is_some()) {
             step.detail = Some(detail).filter(|detail| !detail.is_empty());
         }
     }
@@ -147,7 +166,7 @@ pub(crate) struct Start<'a> {
 
 impl<'v> Run<'v> {
     /// Searches the leaves of the chunk trees, all of them.
-    pub(crate) fn new(view: &'v ReadView, request: &SearchRequest) -> Run<'v> {
+    pub(crate) fn new(view: &'v ReadView, trace: Trace) -> Run<'v> {
         Run {
             view,
             layers: &[Layer::Leaves],
@@ -155,10 +174,7 @@ impl<'v> Run<'v> {
             narrowed: None,
             left_out: RoaringBitmap::new(),
             filter: None,
-            trace: Trace {
-                explain: request.explain,
-                steps: Vec::new(),
-            },
+            trace,
             words_left_out: 0,
         }
     }
@@ -375,7 +391,7 @@ impl<'v> Run<'v> {
         let mut ways = Ways::default();
         let run = || self.each_nearest(query, k, effort, scratch, |visits| ways.add(visits));
         let hits = trace.step("vector", run, |hits| hits.len());
-        if trace.explain {
+        if trace.started.is_some() {
             trace.detail(ways.to_string());
         }
         self.trace = trace;

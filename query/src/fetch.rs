@@ -29,18 +29,16 @@ use crate::view::ReadView;
 /// Relations that an answer names at most.
 const RELATIONS_MAX: usize = 20;
 
-/// Names of concepts, each read once. One whose row is damaged has none: it is left out, and told.
-pub(crate) struct Names<'r> {
-    rows: &'r dyn Rows,
-    known: HashMap<ConceptId, Option<String>>,
+/// Names of concepts, cached by the view. One whose row is damaged has none: it is left out, and reported.
+pub(crate) struct Names<'v> {
+    view: &'v ReadView,
     damaged: Vec<String>,
 }
 
-impl<'r> Names<'r> {
-    pub(crate) fn new(rows: &'r dyn Rows) -> Names<'r> {
+impl<'v> Names<'v> {
+    pub(crate) fn new(view: &'v ReadView) -> Names<'v> {
         Names {
-            rows,
-            known: HashMap::new(),
+            view,
             damaged: Vec::new(),
         }
     }
@@ -51,21 +49,21 @@ impl<'r> Names<'r> {
     }
 
     fn get(&mut self, id: ConceptId) -> Result<Option<String>, StoreError> {
-        if let Some(name) = self.known.get(&id) {
-            return Ok(name.clone());
-        }
-        let name = self.rows.concept_name(id);
-        let gone = || missing(Table::Concepts, &keys::concept(id));
-        let name = match name.and_then(|name| name.ok_or_else(gone)) {
-            Ok(name) => Some(name),
-            Err(error) if error.is_of_a_row() => {
-                self.damaged.push(format!("a concept: {error}"));
-                None
-            }
-            Err(error) => return Err(error),
+        let read = || {
+            let name = self.view.snapshot().rows().concept_name(id)?;
+            name.ok_or_else(|| missing(Table::Concepts, &keys::concept(id)))
         };
-        self.known.insert(id, name.clone());
-        Ok(name)
+        match self.view.hot_concepts.get(id, read, String::len) {
+            Ok(name) => Ok(Some(name.to_string())),
+            Err(error) if error.is_of_a_row() => {
+                let why = format!("a concept: {error}");
+                if !self.damaged.contains(&why) {
+                    self.damaged.push(why);
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn all(&mut self, ids: &[ConceptId]) -> Result<Vec<String>, StoreError> {
@@ -100,20 +98,9 @@ impl<'r> Names<'r> {
         graph: GraphView<'_, Section>,
         reached: &[Reached],
     ) -> Result<Vec<RelationHit>, StoreError> {
-        let mut found: Vec<(ConceptId, &str, ConceptId)> = Vec::new();
-        for from in reached {
-            for (target, kind) in graph.stated(from.concept) {
-                let relation = (from.concept, kind, target);
-                let is_reached = reached.iter().any(|to| to.concept == target);
-                if is_reached && !found.contains(&relation) {
-                    found.push(relation);
-                }
-                if found.len() == RELATIONS_MAX {
-                    break;
-                }
-            }
-        }
-        let told = found.into_iter().map(|(source, kind, target)| {
+        let concepts: Vec<ConceptId> = reached.iter().map(|reached| reached.concept).collect();
+        let found = graph.relations_among(&concepts, RELATIONS_MAX);
+        let named = found.into_iter().map(|(source, kind, target)| {
             let ends = self.get(source)?.zip(self.get(target)?);
             Ok(ends.map(|(source, target)| RelationHit {
                 source,
@@ -121,7 +108,7 @@ impl<'r> Names<'r> {
                 target,
             }))
         });
-        told.filter_map(Result::transpose).collect()
+        named.filter_map(Result::transpose).collect()
     }
 }
 

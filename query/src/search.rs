@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
 use crate::answer::{Answer, CommunityHit, RelationHit, Suggestion};
-use crate::arms::{GraphFound, Run, Start};
+use crate::arms::{GraphFound, Run, Start, Trace};
 use crate::communities::{Asked, chunk_of, of_concepts, of_everything, quoted_chunks};
 use crate::community::CommunityDigest;
 use crate::context::Context;
@@ -102,8 +102,10 @@ impl Searcher {
     pub fn search(&self, view: &ReadView, request: &SearchRequest) -> Result<Answer, QueryError> {
         let started = Instant::now();
         let plan = self.plan(view, request)?;
-        let mut answer = self.run(view, &plan)?;
-        answer.took_us = started.elapsed().as_micros() as u64;
+        let mut trace = Trace::new(request.explain, started);
+        trace.record("plan", plan.operators.len());
+        let mut answer = self.run_traced(view, &plan, trace)?;
+        answer.took_us = elapsed_us(started);
         Ok(answer)
     }
 
@@ -129,20 +131,33 @@ impl Searcher {
     /// # Errors
     /// As [`Searcher::search`].
     pub fn run(&self, view: &ReadView, plan: &Plan) -> Result<Answer, QueryError> {
+        let started = Instant::now();
+        let trace = Trace::new(plan.request.explain, started);
+        let mut answer = self.run_traced(view, plan, trace)?;
+        answer.took_us = elapsed_us(started);
+        Ok(answer)
+    }
+
+    fn run_traced(&self, view: &ReadView, plan: &Plan, trace: Trace) -> Result<Answer, QueryError> {
         let mut scratch = self.pool.lock().pop().unwrap_or_default();
-        let answer = run(view, plan, self.counter(), &mut scratch);
+        let answer = run(view, plan, trace, self.counter(), &mut scratch);
         self.pool.lock().push(scratch);
         answer
     }
 }
 
+/// Microseconds since `started`, rounded as those of operators are.
+fn elapsed_us(started: Instant) -> u64 {
+    (started.elapsed().as_nanos() as u64 + 500) / 1000
+}
+
 fn run(
     view: &ReadView,
     plan: &Plan,
+    trace: Trace,
     counter: Counter<'_>,
     scratch: &mut Scratch,
 ) -> Result<Answer, QueryError> {
-    let started = Instant::now();
     scratch.analyzer.speak(view.languages());
     let segments = view.graph_segments();
     let asked = match plan.request.syntax && plan.strategy == Strategy::Text {
@@ -152,7 +167,7 @@ fn run(
     let mut execution = Execution {
         plan,
         counter,
-        run: Run::new(view, &plan.request),
+        run: Run::new(view, trace),
         graph: view.graph(&segments),
         scratch,
         asked,
@@ -169,9 +184,7 @@ fn run(
     for operator in &plan.operators {
         execution.step(operator)?;
     }
-    let mut answer = execution.finish()?;
-    answer.took_us = started.elapsed().as_micros() as u64;
-    Ok(answer)
+    execution.finish()
 }
 
 /// The question as the arms need it.
@@ -615,7 +628,7 @@ impl Execution<'_, '_> {
         let (taken, reached) = (&self.taken, &self.told.reached);
         let work = || {
             let mut fetch = Fetch::new(view, counter);
-            let mut names = Names::new(view.snapshot().rows());
+            let mut names = Names::new(view);
             let budget = plan.request.context_tokens.unwrap_or(CLIMB_TOKENS);
             let mut cited = Vec::with_capacity(taken.len());
             let mut damaged = Vec::new();
@@ -636,18 +649,20 @@ impl Execution<'_, '_> {
                 hit.hit.rank = cited.len() as u32 + 1;
                 cited.push(hit);
             }
-            let relations = match plan.request.concepts {
-                true => names.relations(graph, reached)?,
-                false => Vec::new(),
-            };
             damaged.extend(names.damaged());
-            Ok((cited, relations, damaged))
+            Ok((cited, damaged))
         };
-        let count = |found: &(Vec<Cited>, Vec<RelationHit>, Vec<String>)| found.0.len();
-        let (cited, relations, damaged) = self.run.trace.step("fetch", work, count)?;
+        let count = |found: &(Vec<Cited>, Vec<String>)| found.0.len();
+        let (cited, damaged) = self.run.trace.step("fetch", work, count)?;
         self.cited = cited;
-        self.told.relations = relations;
         self.told.damaged = damaged;
+        if plan.request.concepts && !reached.is_empty() {
+            let mut names = Names::new(view);
+            let work = || Ok(names.relations(graph, reached)?);
+            let count = |relations: &Vec<RelationHit>| relations.len();
+            self.told.relations = self.run.trace.step("relations", work, count)?;
+            self.told.damaged.extend(names.damaged());
+        }
         Ok(())
     }
 
@@ -672,7 +687,7 @@ impl Execution<'_, '_> {
             )?,
             false => Vec::new(),
         };
-        let mut names = Names::new(view.snapshot().rows());
+        let mut names = Names::new(view);
         let concepts = match request.concepts {
             true => names.concepts(self.analysed.told())?,
             false => Vec::new(),
@@ -682,6 +697,7 @@ impl Execution<'_, '_> {
         let mut partial = partial(view, plan, self.run.words_left_out);
         let left_out = |why: String| format!("left out: {why}");
         partial.extend(self.told.damaged.into_iter().map(left_out));
+        self.run.trace.record("answer", self.cited.len());
         Ok(Answer {
             question: request.question.clone(),
             strategy: plan.strategy.name().into(),

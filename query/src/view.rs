@@ -18,7 +18,9 @@ use loci_index::vector::VectorReader;
 use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
 use loci_storage::segment::{Layer, Part, Section, SectionId, SkeletonRow};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{DocumentId, Ordinal, Placed, SegmentId, Snapshot, SpaceId, StoreError};
+use loci_storage::{
+    ConceptId, DocumentId, Ordinal, Placed, SegmentId, Snapshot, SpaceId, StoreError,
+};
 use roaring::RoaringBitmap;
 
 use crate::community::CommunityDigest;
@@ -42,11 +44,22 @@ pub struct ReadView {
     holds: OnceLock<Holds>,
     pub(crate) hot_chunks: Hot<(DocumentId, u32), ChunkRecord>,
     pub(crate) hot_documents: Hot<DocumentId, DocumentRecord>,
+    /// Names of concepts.
+    pub(crate) hot_concepts: Hot<ConceptId, String>,
 }
 
 impl fmt::Debug for ReadView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ReadView(generation {})", self.snapshot.generation())
+    }
+}
+
+/// The readers of one segment that was checked before there was a view.
+pub struct CheckedSegment(ViewSegment);
+
+impl fmt::Debug for CheckedSegment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CheckedSegment({})", self.0.id.0)
     }
 }
 
@@ -88,10 +101,31 @@ impl ReadView {
     /// # Errors
     /// [`StoreError::Part`] when a section is malformed; checksums were verified before.
     pub fn open(snapshot: Snapshot, previous: Option<&ReadView>) -> Result<ReadView, StoreError> {
+        let known = previous.map_or(&[][..], |view| &view.segments);
+        ReadView::open_known(snapshot, previous, known)
+    }
+
+    /// [`ReadView::open`] of a store's first view, sharing the indexes that [`ReadView::check`] opened.
+    ///
+    /// # Errors
+    /// As [`ReadView::open`].
+    pub fn open_first(
+        snapshot: Snapshot,
+        checked: Vec<CheckedSegment>,
+    ) -> Result<ReadView, StoreError> {
+        let known: Vec<ViewSegment> = checked.into_iter().map(|checked| checked.0).collect();
+        ReadView::open_known(snapshot, None, &known)
+    }
+
+    fn open_known(
+        snapshot: Snapshot,
+        previous: Option<&ReadView>,
+        known: &[ViewSegment],
+    ) -> Result<ReadView, StoreError> {
         let segments = snapshot
             .segments()
             .iter()
-            .map(|segment| ViewSegment::open(segment, previous))
+            .map(|segment| ViewSegment::open(segment, known))
             .collect::<Result<Vec<_>, _>>()?;
         let texts = segments.iter().flat_map(|segment| &segment.indexes.text);
         let languages = texts.fold(Languages::default(), |all, text| {
@@ -116,15 +150,16 @@ impl ReadView {
             holds: OnceLock::new(),
             hot_chunks: Hot::default(),
             hot_documents: Hot::default(),
+            hot_concepts: Hot::default(),
         })
     }
 
-    /// Whether the indexes of a segment can be opened.
+    /// Opens the indexes of a segment, which checks them.
     ///
     /// # Errors
     /// [`StoreError::Part`] or [`StoreError::View`]: the segment must be rebuilt from rows.
-    pub fn check(segment: &OpenSegment) -> Result<(), StoreError> {
-        ViewSegment::open(segment, None).map(drop)
+    pub fn check(segment: &OpenSegment) -> Result<CheckedSegment, StoreError> {
+        ViewSegment::open(segment, &[]).map(CheckedSegment)
     }
 
     /// The snapshot.
@@ -368,8 +403,8 @@ fn shift(locals: &RoaringBitmap, base: u32) -> RoaringBitmap {
 }
 
 impl ViewSegment {
-    fn open(open: &OpenSegment, previous: Option<&ReadView>) -> Result<ViewSegment, StoreError> {
-        let known = previous.and_then(|view| view.segments.iter().find(|s| s.id == open.id));
+    fn open(open: &OpenSegment, known: &[ViewSegment]) -> Result<ViewSegment, StoreError> {
+        let known = known.iter().find(|known| known.id == open.id);
         let indexes = match known {
             Some(known) => Arc::clone(&known.indexes),
             None => Arc::new(Indexes::open(open)?),

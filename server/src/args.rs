@@ -744,8 +744,25 @@ pub(crate) struct Eval {
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// The data folder
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) data: PathBuf,
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        required_unless_present = "db",
+        conflicts_with = "db"
+    )]
+    pub(crate) data: Option<PathBuf>,
+    /// search: ask the store in this folder instead of a data folder
+    #[arg(long, value_name = "DIR", requires = "questions")]
+    pub(crate) db: Option<PathBuf>,
+    /// search: with --db, a file with a question a line, as text or as JSON with a field "text"
+    #[arg(long, value_name = "FILE", requires = "db")]
+    pub(crate) questions: Option<PathBuf>,
+    /// search: where a data folder's vectors come from; default: the folder where it has any, else built in
+    #[arg(long, value_enum)]
+    pub(crate) embedder: Option<EmbedderArg>,
+    /// search: where a data folder's concepts come from
+    #[arg(long, value_enum, default_value = "given")]
+    pub(crate) concepts: ConceptsArg,
     /// What is measured
     #[arg(long, value_enum)]
     pub(crate) task: TaskArg,
@@ -784,6 +801,8 @@ pub(crate) enum TaskArg {
     Algorithms,
     /// A whole store: words, vectors and graph in one call, and each leg alone
     Hybrid,
+    /// The request that `loci search` makes by default, operator by operator
+    Search,
     /// Everything into an empty store until it is durable and has answered
     Load,
     /// Fresh processes that open a store and answer

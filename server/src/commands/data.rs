@@ -7,16 +7,17 @@ use loci_benches::folder::Folder;
 use loci_benches::graph;
 use loci_benches::hybrid::{self, HybridBench};
 use loci_benches::load::{self, Concepts, Embedder};
+use loci_benches::search::{self, SearchBench};
 use loci_benches::store;
 use loci_benches::text::{self, TextBench};
 use loci_benches::vector::{self, VectorBench};
 use serde_json::{Value, json};
 
 use super::open_or_create;
-use crate::Done;
 use crate::args::{Bench, ConceptsArg, EmbedderArg, First, Load, TaskArg};
 use crate::output::Out;
 use crate::progress::Bar;
+use crate::{Done, WrongCall};
 
 pub(crate) fn load(args: &Load, out: &Out) -> anyhow::Result<Done> {
     let folder = Folder::open(&args.data)?;
@@ -45,7 +46,17 @@ pub(crate) fn bench(args: &Bench, out: &Out) -> anyhow::Result<Done> {
             told = out.json_line(line);
         }
     };
+    if let (TaskArg::Search, Some(store), Some(questions)) = (args.task, &args.db, &args.questions)
+    {
+        let bench = search_bench(args);
+        search::run_store(store, questions, &bench, tell)?;
+        told?;
+        return Ok(Done::Well);
+    }
+    let data = args.data.as_ref();
+    let data = data.ok_or_else(|| WrongCall("--db: only --task search asks a store".into()))?;
     match args.task {
+        TaskArg::Search => search::run(data, &search_bench(args), tell)?,
         TaskArg::Vector => {
             let bench = VectorBench {
                 codes: args.variant,
@@ -53,13 +64,13 @@ pub(crate) fn bench(args: &Bench, out: &Out) -> anyhow::Result<Done> {
                 limit,
                 filter_shares: args.filter_share.clone(),
             };
-            vector::run(&args.data, &bench, tell)?;
+            vector::run(data, &bench, tell)?;
         }
-        TaskArg::Text => text::run(&args.data, &TextBench { threads, limit }, tell)?,
-        TaskArg::Graph => graph::walks(&args.data, threads, tell)?,
-        TaskArg::Algorithms => graph::algorithms(&args.data, tell)?,
-        TaskArg::Hybrid => hybrid::run(&args.data, &HybridBench { threads, limit }, tell)?,
-        TaskArg::Load => store::load(&args.data, &HybridBench { threads, limit }, tell)?,
+        TaskArg::Text => text::run(data, &TextBench { threads, limit }, tell)?,
+        TaskArg::Graph => graph::walks(data, threads, tell)?,
+        TaskArg::Algorithms => graph::algorithms(data, tell)?,
+        TaskArg::Hybrid => hybrid::run(data, &HybridBench { threads, limit }, tell)?,
+        TaskArg::Load => store::load(data, &HybridBench { threads, limit }, tell)?,
         TaskArg::Open => {
             let program = std::env::current_exe()?;
             let process = |store: &Path, question: &Path| {
@@ -67,11 +78,20 @@ pub(crate) fn bench(args: &Bench, out: &Out) -> anyhow::Result<Done> {
                 process.arg("__first").arg(store).arg(question);
                 process
             };
-            store::open(&args.data, &HybridBench { threads, limit }, process, tell)?;
+            store::open(data, &HybridBench { threads, limit }, process, tell)?;
         }
     }
     told?;
     Ok(Done::Well)
+}
+
+fn search_bench(args: &Bench) -> SearchBench {
+    SearchBench {
+        threads: args.threads.into(),
+        limit: args.limit.map(|limit| limit as usize),
+        embedder: args.embedder.map(from_arg),
+        concepts: concepts(args.concepts),
+    }
 }
 
 /// What a process of `bench --task open` does.
@@ -82,11 +102,17 @@ pub(crate) fn first(args: &First, out: &Out) -> anyhow::Result<Done> {
 
 pub(super) fn embedder(asked: Option<EmbedderArg>, folder: &Folder) -> Embedder {
     match asked {
-        Some(EmbedderArg::Given) => Embedder::Given,
-        Some(EmbedderArg::Builtin) => Embedder::Builtin,
-        Some(EmbedderArg::None) => Embedder::None,
+        Some(asked) => from_arg(asked),
         None if folder.chunk_vectors.is_some() => Embedder::Given,
         None => Embedder::Builtin,
+    }
+}
+
+fn from_arg(asked: EmbedderArg) -> Embedder {
+    match asked {
+        EmbedderArg::Given => Embedder::Given,
+        EmbedderArg::Builtin => Embedder::Builtin,
+        EmbedderArg::None => Embedder::None,
     }
 }
 
