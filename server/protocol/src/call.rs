@@ -94,11 +94,11 @@ wire_struct! { Progress { step, done, total } }
 pub enum Nothing {}
 
 impl Wire for Nothing {
-    fn put(&self, _: &mut codec::Sink) -> Result<(), bincode::error::EncodeError> {
+    fn put(&self, _: &mut codec::Sink) -> Result<(), codec::EncodeError> {
         match *self {}
     }
 
-    fn take(_: &mut codec::Source<'_>) -> Result<Self, bincode::error::DecodeError> {
+    fn take(_: &mut codec::Source<'_>) -> Result<Self, codec::DecodeError> {
         Err(codec::wrong("this call gives one reply"))
     }
 }

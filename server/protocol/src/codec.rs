@@ -1,9 +1,9 @@
-//! How values become bytes and bytes values: bincode's standard encoding, within a memory budget.
+//! How values become bytes and bytes values, within a memory budget.
 //!
 //! Numbers are of variable length, little-endian; a string or list begins with its length; a struct is its fields in the
-//! order in which its impl lists them: `docs/protocol.md` has the rules. What is read is hostile: a length is looked at
-//! against the bytes that are left before anything is allocated for it, and all that lists take in memory is counted
-//! against [`MEMORY_PER_BYTE`] times the message's length.
+//! order in which its impl lists them: `docs/protocol.md` has the rules, which are those of bincode 2's standard encoding.
+//! What is read is hostile: a length is looked at against the bytes that are left before anything is allocated for it, and
+//! all that lists take in memory is counted against [`MEMORY_PER_BYTE`] times the message's length.
 //!
 //! Start reading at [`Wire`]; the types of the library have their impls in [`values`](crate::values).
 
@@ -11,46 +11,122 @@ use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::time::Duration;
 
-use bincode::config::{self, Configuration};
-use bincode::de::read::{Reader, SliceReader};
-use bincode::de::{Decode, Decoder, DecoderImpl};
-use bincode::enc::write::Writer;
-use bincode::enc::{Encode, Encoder, EncoderImpl};
-use bincode::error::{DecodeError, EncodeError};
-
 /// Bytes of memory that a message may take for each of its bytes.
 pub const MEMORY_PER_BYTE: usize = 24;
 /// Bytes of memory that any message may take.
 const MEMORY_MIN: usize = 64 << 10;
+/// The largest number that is one byte. A byte above it says how long the number is that follows.
+const ONE_BYTE_MAX: u64 = 250;
+const TWO_BYTES: u8 = 251;
+const FOUR_BYTES: u8 = 252;
+const EIGHT_BYTES: u8 = 253;
 
-/// Where a value is written to.
-pub type Sink = EncoderImpl<Bytes, Configuration>;
+/// Where a value is written to. It takes all that it is given.
+#[derive(Debug, Default)]
+pub struct Sink(Vec<u8>);
+
+impl Sink {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// A number, in as few bytes as it can be.
+    fn write_number(&mut self, number: u64) {
+        if number <= ONE_BYTE_MAX {
+            self.0.push(number as u8);
+        } else if let Ok(number) = u16::try_from(number) {
+            self.0.push(TWO_BYTES);
+            self.write(&number.to_le_bytes());
+        } else if let Ok(number) = u32::try_from(number) {
+            self.0.push(FOUR_BYTES);
+            self.write(&number.to_le_bytes());
+        } else {
+            self.0.push(EIGHT_BYTES);
+            self.write(&number.to_le_bytes());
+        }
+    }
+}
 
 /// Where a value is read from.
-pub type Source<'b> = DecoderImpl<SliceReader<'b>, Configuration, Budget>;
+#[derive(Debug)]
+pub struct Source<'b> {
+    /// Bytes that are left.
+    bytes: &'b [u8],
+    /// Bytes of memory that the message may still take.
+    memory: usize,
+}
 
-/// A message that is being written. It takes all that it is given.
-#[derive(Debug, Default)]
-pub struct Bytes(Vec<u8>);
+impl<'b> Source<'b> {
+    /// The next `len` bytes.
+    fn read(&mut self, len: usize) -> Result<&'b [u8], DecodeError> {
+        let (bytes, rest) = self
+            .bytes
+            .split_at_checked(len)
+            .ok_or(DecodeError::TooShort)?;
+        self.bytes = rest;
+        Ok(bytes)
+    }
 
-impl Writer for Bytes {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
-        self.0.extend_from_slice(bytes);
+    fn read_array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let (bytes, rest) = self
+            .bytes
+            .split_first_chunk()
+            .ok_or(DecodeError::TooShort)?;
+        self.bytes = rest;
+        Ok(*bytes)
+    }
+
+    /// A number of at most `size` bytes.
+    fn read_number(&mut self, size: usize) -> Result<u64, DecodeError> {
+        let [first] = self.read_array()?;
+        match first {
+            TWO_BYTES if size >= 2 => Ok(u16::from_le_bytes(self.read_array()?).into()),
+            FOUR_BYTES if size >= 4 => Ok(u32::from_le_bytes(self.read_array()?).into()),
+            EIGHT_BYTES if size >= 8 => Ok(u64::from_le_bytes(self.read_array()?)),
+            number if u64::from(number) <= ONE_BYTE_MAX => Ok(number.into()),
+            _ => Err(DecodeError::NotANumber(first)),
+        }
+    }
+
+    /// Counts the memory of a list before it is taken.
+    fn claim(&mut self, count: usize, size: usize) -> Result<(), DecodeError> {
+        let bytes = count.checked_mul(size);
+        let left = bytes.and_then(|bytes| self.memory.checked_sub(bytes));
+        self.memory = left.ok_or(DecodeError::TooLarge)?;
         Ok(())
     }
 }
 
-/// What is left of the memory that a message may take.
-#[derive(Debug)]
-pub struct Budget(usize);
+/// Why a value cannot be written: it has no JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct EncodeError(pub(crate) String);
 
-impl Budget {
-    fn claim(&mut self, count: usize, size: usize) -> Result<(), DecodeError> {
-        let bytes = count.checked_mul(size);
-        let left = bytes.and_then(|bytes| self.0.checked_sub(bytes));
-        self.0 = left.ok_or(DecodeError::LimitExceeded)?;
-        Ok(())
-    }
+/// Why bytes are no value of the kind that they should be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// They end within the value.
+    #[error("it ends too early")]
+    TooShort,
+    /// The value would take more memory than its bytes allow.
+    #[error("it would take too much memory")]
+    TooLarge,
+    /// A byte that begins no number of this size.
+    #[error("a number begins with {0}")]
+    NotANumber(u8),
+    /// A byte that is neither 0 nor 1.
+    #[error("a boolean is {0}")]
+    NotABoolean(u8),
+    /// A length that this machine cannot have.
+    #[error("a length is {0}")]
+    Length(u64),
+    /// Text that is not UTF-8.
+    #[error("a string is not UTF-8")]
+    Utf8,
+    /// Something else that the type forbids.
+    #[error("{0}")]
+    Wrong(String),
 }
 
 /// Why a message is none.
@@ -69,14 +145,7 @@ pub enum MessageError {
 
 impl From<DecodeError> for MessageError {
     fn from(error: DecodeError) -> MessageError {
-        MessageError::Encoding(match error {
-            DecodeError::LimitExceeded => "it would take too much memory".into(),
-            DecodeError::OtherString(why) => why,
-            DecodeError::Other(why) => why.into(),
-            DecodeError::UnexpectedEnd { .. } => "it ends too early".into(),
-            DecodeError::Utf8 { .. } => "a string is not UTF-8".into(),
-            error => format!("{error:?}"),
-        })
+        MessageError::Encoding(error.to_string())
     }
 }
 
@@ -96,8 +165,10 @@ pub trait Wire: Sized {
     /// Reads the `len` elements of a list.
     fn take_all(len: usize, from: &mut Source<'_>) -> Result<Vec<Self>, DecodeError> {
         // Every value takes a byte at least.
-        bytes_left(from, len)?;
-        from.context().claim(len, size_of::<Self>())?;
+        if len > from.bytes.len() {
+            return Err(DecodeError::TooShort);
+        }
+        from.claim(len, size_of::<Self>())?;
         let mut values = Vec::with_capacity(len);
         for _ in 0..len {
             values.push(Self::take(from)?);
@@ -116,9 +187,9 @@ pub(crate) fn encode_after(
     head: &[u8],
     put: impl FnOnce(&mut Sink) -> Result<(), EncodeError>,
 ) -> Vec<u8> {
-    let mut sink = Sink::new(Bytes(head.to_vec()), config::standard());
-    put(&mut sink).expect("a vector takes all bytes, and lengths fit 64 bits");
-    sink.into_writer().0
+    let mut sink = Sink(head.to_vec());
+    put(&mut sink).expect("everything that is sent as JSON has one");
+    sink.0
 }
 
 /// The value that all of `bytes` are.
@@ -127,76 +198,99 @@ pub(crate) fn encode_after(
 /// [`MessageError`] for other bytes, and for such as would take too much memory.
 pub fn decode<T: Wire>(bytes: &[u8]) -> Result<T, MessageError> {
     let memory = bytes.len().saturating_mul(MEMORY_PER_BYTE).max(MEMORY_MIN);
-    let reader = SliceReader::new(bytes);
-    let mut source = Source::new(reader, config::standard(), Budget(memory));
+    let mut source = Source { bytes, memory };
     let value = T::take(&mut source)?;
-    match rest_len(&mut source, bytes.len()) {
+    match source.bytes.len() {
         0 => Ok(value),
         rest => Err(MessageError::Rest(rest)),
     }
 }
 
-/// Bytes that are left of `of`: the most that can be looked at.
-fn rest_len(from: &mut Source<'_>, of: usize) -> usize {
-    let (mut least, mut most) = (0, of);
-    while least < most {
-        let middle = most - (most - least) / 2;
-        match from.reader().peek_read(middle) {
-            Some(_) => least = middle,
-            None => most = middle - 1,
-        }
-    }
-    least
-}
-
-/// Whether `len` bytes are left at least.
-fn bytes_left(from: &mut Source<'_>, len: usize) -> Result<(), DecodeError> {
-    match from.reader().peek_read(len) {
-        Some(_) => Ok(()),
-        None => Err(DecodeError::UnexpectedEnd { additional: len }),
-    }
-}
-
 pub(crate) fn wrong(why: impl Into<String>) -> DecodeError {
-    DecodeError::OtherString(why.into())
+    DecodeError::Wrong(why.into())
 }
 
-/// What bincode has an encoding of.
-macro_rules! as_bincode {
-    ($($of:ty)*) => {$(
-        impl Wire for $of {
+/// Numbers of variable length; those with a sign as 0, -1, 1, -2, … are 0, 1, 2, 3, ….
+macro_rules! wire_number {
+    ($($unsigned:ty, $signed:ty;)*) => {$(
+        impl Wire for $unsigned {
             fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
-                self.encode(to)
+                to.write_number(u64::from(*self));
+                Ok(())
             }
 
             fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
-                <$of>::decode(from)
+                // No longer than the type is.
+                Ok(from.read_number(size_of::<Self>())? as Self)
+            }
+        }
+
+        impl Wire for $signed {
+            fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
+                let folded = (*self << 1) ^ (*self >> (Self::BITS - 1));
+                (folded as $unsigned).put(to)
+            }
+
+            fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
+                let folded = <$unsigned>::take(from)?;
+                Ok((folded >> 1) as Self ^ -((folded & 1) as Self))
             }
         }
     )*};
 }
 
-as_bincode! { bool u16 u32 u64 i32 i64 f32 f64 }
+wire_number! { u16, i16; u32, i32; u64, i64; }
 
-impl Wire for u8 {
+/// Numbers with a point are as they are in memory, little-endian.
+macro_rules! wire_float {
+    ($($of:ty)*) => {$(
+        impl Wire for $of {
+            fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
+                to.write(&self.to_le_bytes());
+                Ok(())
+            }
+
+            fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
+                Ok(Self::from_le_bytes(from.read_array()?))
+            }
+        }
+    )*};
+}
+
+wire_float! { f32 f64 }
+
+impl Wire for bool {
     fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
-        self.encode(to)
+        u8::from(*self).put(to)
     }
 
     fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
-        u8::decode(from)
+        match u8::take(from)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(DecodeError::NotABoolean(other)),
+        }
+    }
+}
+
+impl Wire for u8 {
+    fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
+        to.write(&[*self]);
+        Ok(())
+    }
+
+    fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
+        let [byte] = from.read_array()?;
+        Ok(byte)
     }
 
     fn put_all(values: &[Self], to: &mut Sink) -> Result<(), EncodeError> {
-        to.writer().write(values)
+        to.write(values);
+        Ok(())
     }
 
     fn take_all(len: usize, from: &mut Source<'_>) -> Result<Vec<Self>, DecodeError> {
-        let reader = from.reader();
-        let bytes = reader.peek_read(len).map(<[u8]>::to_vec);
-        let bytes = bytes.ok_or(DecodeError::UnexpectedEnd { additional: len })?;
-        reader.consume(len);
-        Ok(bytes)
+        Ok(from.read(len)?.to_vec())
     }
 }
 
@@ -207,7 +301,7 @@ impl Wire for usize {
 
     fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
         let value = u64::take(from)?;
-        usize::try_from(value).map_err(|_| DecodeError::OutsideUsizeRange(value))
+        usize::try_from(value).map_err(|_| DecodeError::Length(value))
     }
 }
 
@@ -236,26 +330,24 @@ impl<T: Wire> Wire for Vec<T> {
 impl Wire for String {
     fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
         self.len().put(to)?;
-        to.writer().write(self.as_bytes())
+        to.write(self.as_bytes());
+        Ok(())
     }
 
     fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
         let bytes = Vec::<u8>::take(from)?;
-        String::from_utf8(bytes).map_err(|error| DecodeError::Utf8 {
-            inner: error.utf8_error(),
-        })
+        String::from_utf8(bytes).map_err(|_| DecodeError::Utf8)
     }
 }
 
 impl<const N: usize> Wire for [u8; N] {
     fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
-        to.writer().write(self)
+        to.write(self);
+        Ok(())
     }
 
     fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
-        let mut bytes = [0; N];
-        from.reader().read(&mut bytes)?;
-        Ok(bytes)
+        from.read_array()
     }
 }
 
@@ -338,7 +430,7 @@ macro_rules! wire_struct {
             fn put(
                 &self,
                 to: &mut $crate::codec::Sink,
-            ) -> Result<(), bincode::error::EncodeError> {
+            ) -> Result<(), $crate::codec::EncodeError> {
                 // All fields are named, so that none is forgotten.
                 let Self { $($field),* } = self;
                 let _ = &to;
@@ -348,7 +440,7 @@ macro_rules! wire_struct {
 
             fn take(
                 from: &mut $crate::codec::Source<'_>,
-            ) -> Result<Self, bincode::error::DecodeError> {
+            ) -> Result<Self, $crate::codec::DecodeError> {
                 let _ = &from;
                 $(let $field = $crate::codec::Wire::take(from)?;)*
                 Ok(Self { $($field),* })
@@ -364,7 +456,7 @@ macro_rules! wire_enum {
             fn put(
                 &self,
                 to: &mut $crate::codec::Sink,
-            ) -> Result<(), bincode::error::EncodeError> {
+            ) -> Result<(), $crate::codec::EncodeError> {
                 match self {
                     $(Self::$Variant $(($($place),*))? $({ $($field),* })? => {
                         $crate::codec::Wire::put(&($number as u8), to)?;
@@ -377,7 +469,7 @@ macro_rules! wire_enum {
 
             fn take(
                 from: &mut $crate::codec::Source<'_>,
-            ) -> Result<Self, bincode::error::DecodeError> {
+            ) -> Result<Self, $crate::codec::DecodeError> {
                 match <u8 as $crate::codec::Wire>::take(from)? {
                     $($number => {
                         $($(let $place = $crate::codec::Wire::take(from)?;)*)?
@@ -424,6 +516,47 @@ mod tests {
         assert_eq!(decode::<Shape>(&bytes).unwrap(), named);
         assert_eq!(encode(&(Some(5u64), -1i32, true)), [1, 5, 1, 1]);
         assert_eq!(encode(&(None::<u64>, [9u8, 8])), [0, 9, 8]);
+    }
+
+    #[test]
+    fn numbers_are_as_short_as_they_can_be() {
+        let bytes = |marker: u8, number: &[u8]| [&[marker], number].concat();
+        let cases: [(u64, Vec<u8>); 9] = [
+            (0, vec![0]),
+            (250, vec![250]),
+            (251, bytes(251, &[251, 0])),
+            (255, bytes(251, &[255, 0])),
+            (65_535, bytes(251, &[255, 255])),
+            (65_536, bytes(252, &[0, 0, 1, 0])),
+            (u64::from(u32::MAX), bytes(252, &[255; 4])),
+            (1 << 32, bytes(253, &[0, 0, 0, 0, 1, 0, 0, 0])),
+            (u64::MAX, bytes(253, &[255; 8])),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(encode(&number), expected, "{number}");
+            assert_eq!(decode::<u64>(&expected).unwrap(), number);
+            let is_of = |size: u32| number <= u64::MAX >> (64 - size);
+            assert_eq!(decode::<u16>(&expected).is_ok(), is_of(16), "{number}");
+            assert_eq!(decode::<u32>(&expected).is_ok(), is_of(32), "{number}");
+        }
+        for (number, expected) in [
+            (0i64, 0u64),
+            (-1, 1),
+            (1, 2),
+            (i64::MAX, u64::MAX - 1),
+            (i64::MIN, u64::MAX),
+        ] {
+            assert_eq!(encode(&number), encode(&expected), "{number}");
+            assert_eq!(decode::<i64>(&encode(&number)).unwrap(), number);
+        }
+        assert_eq!(encode(&i32::MIN), encode(&u32::MAX));
+        assert_eq!(decode::<i32>(&encode(&i32::MIN)).unwrap(), i32::MIN);
+        // Longer than it need be is a number all the same; what begins none is refused.
+        assert_eq!(decode::<u64>(&[253, 5, 0, 0, 0, 0, 0, 0, 0]).unwrap(), 5);
+        for marker in [254, 255] {
+            let wrong = [&[marker][..], &[0; 16]].concat();
+            assert!(decode::<u64>(&wrong).is_err());
+        }
     }
 
     #[test]

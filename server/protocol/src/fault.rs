@@ -97,11 +97,11 @@ impl Code {
 }
 
 impl Wire for Code {
-    fn put(&self, to: &mut codec::Sink) -> Result<(), bincode::error::EncodeError> {
+    fn put(&self, to: &mut codec::Sink) -> Result<(), codec::EncodeError> {
         (*self as u16).put(to)
     }
 
-    fn take(from: &mut codec::Source<'_>) -> Result<Self, bincode::error::DecodeError> {
+    fn take(from: &mut codec::Source<'_>) -> Result<Self, codec::DecodeError> {
         let number = u16::take(from)?;
         let place = usize::from(number).checked_sub(1);
         let code = place.and_then(|place| Code::ALL.get(place).copied());

@@ -2,10 +2,8 @@
 //!
 //! The bytes of a [`Hello`] up to its versions, and of a fault, stay the same in all versions.
 
-use bincode::error::{DecodeError, EncodeError};
-
 use crate::call::Role;
-use crate::codec::{Sink, Source, Wire, wire_enum, wire_struct, wrong};
+use crate::codec::{DecodeError, EncodeError, Sink, Source, Wire, wire_enum, wire_struct, wrong};
 
 /// What a hello begins with.
 pub const MAGIC: [u8; 4] = *b"LOCI";

@@ -6,7 +6,6 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use bincode::error::{DecodeError, EncodeError};
 use locidb::query::answer::{
     Answer, CommunityHit, ConceptHit, ConceptSource, Digest, ExplainStep, GraphMethod, Hit, Method,
     Methods, ParentHit, RelationHit, Suggestion,
@@ -31,7 +30,7 @@ use locidb::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::codec::{Sink, Source, Wire, wire_enum, wire_struct, wrong};
+use crate::codec::{DecodeError, EncodeError, Sink, Source, Wire, wire_enum, wire_struct, wrong};
 
 /// A value that goes as the JSON of it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,7 +39,7 @@ pub struct Json<T = serde_json::Value>(pub T);
 impl<T: Serialize + DeserializeOwned> Wire for Json<T> {
     fn put(&self, to: &mut Sink) -> Result<(), EncodeError> {
         let json = serde_json::to_string(&self.0);
-        json.map_err(|error| EncodeError::OtherString(error.to_string()))?
+        json.map_err(|error| EncodeError(error.to_string()))?
             .put(to)
     }
 
