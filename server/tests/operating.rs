@@ -558,6 +558,78 @@ fn attribute<'s>(span: &'s Span, name: &str) -> &'s str {
     }
 }
 
+/// A connection from this address of the machine; `None` where it was reset before it was used.
+#[cfg(target_os = "linux")]
+fn connect_from(from: &str, to: std::net::SocketAddr) -> Option<TcpStream> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build();
+    runtime.unwrap().block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
+        let stream = socket.connect(to).await.ok()?.into_std().unwrap();
+        stream.set_nonblocking(false).unwrap();
+        Some(stream)
+    })
+}
+
+/// Whether the server has closed a connection without a word.
+#[cfg(target_os = "linux")]
+fn is_closed(mut stream: &TcpStream) -> bool {
+    stream
+        .set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    match stream.read(&mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_network_that_connects_too_often_is_refused_and_counted_and_others_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let limits = [
+        "accept_unlimited=",
+        "accept_per_second=1",
+        "accept_burst=20",
+    ];
+    let limits = limits.iter().flat_map(|limit| ["--limit", limit]);
+    let args: Vec<&str> = ["--db", &db, "--listen", "127.0.0.1:0"]
+        .into_iter()
+        .chain(limits)
+        .collect();
+    let served = Served::start(&args);
+    for to in [served.address, served.http] {
+        let network = if to == served.address {
+            "127.1.1"
+        } else {
+            "127.1.2"
+        };
+        let connect = |n| connect_from(&format!("{network}.{n}"), to);
+        let connections: Vec<Option<TcpStream>> = (1..=60).map(connect).collect();
+        let is_refused = |of: &&Option<TcpStream>| of.as_ref().is_none_or(is_closed);
+        let refused = connections.iter().filter(is_refused).count();
+        assert!((30..=40).contains(&refused), "{refused} of 60 were closed");
+    }
+    // Another network is served, and so are the connections that are open.
+    let mut other = connect_from("127.1.3.1", served.http).unwrap();
+    let key = &served.keys[0].1;
+    write!(other, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n").unwrap();
+    let mut told = String::new();
+    other.read_to_string(&mut told).unwrap();
+    let count = |port: &str| -> u64 {
+        let line = format!("loci_connections_refused_total{{port=\"{port}\",limit=\"network\"}} ");
+        let line = told.lines().find_map(|of| of.strip_prefix(&line));
+        line.unwrap_or_else(|| panic!("{told}")).parse().unwrap()
+    };
+    assert!(
+        (30..=40).contains(&count("wire")) && (30..=40).contains(&count("http")),
+        "{told}"
+    );
+}
+
 #[test]
 fn a_sampled_search_is_a_span_with_its_operators_below_and_none_of_its_words() {
     let folder = tempfile::tempdir().unwrap();

@@ -993,6 +993,91 @@ fn connections_that_say_nothing_and_frames_that_are_none_cost_little_memory() {
     );
 }
 
+/// Connects so many times a second for so long, from 200 addresses of one network, each with bytes that are no frame. How
+/// often that was.
+#[cfg(target_os = "linux")]
+fn noise_of_a_network(to: std::net::SocketAddr, a_second: u32, time: Duration) -> u32 {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(async {
+        let began = Instant::now();
+        let mut count = 0;
+        while began.elapsed() < time {
+            let due = (began.elapsed().as_secs_f64() * f64::from(a_second)) as u32;
+            if count >= due {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            while count < due {
+                count += 1;
+                let socket = tokio::net::TcpSocket::new_v4().unwrap();
+                let from = format!("127.7.7.{}:0", 1 + count % 200);
+                // Refused connections may be reset at any moment.
+                if socket.bind(from.parse().unwrap()).is_ok()
+                    && let Ok(stream) = socket.connect(to).await
+                {
+                    let _ = stream.try_write(&[7; 48]);
+                    let _ = stream.set_zero_linger();
+                }
+            }
+        }
+        count
+    })
+}
+
+/// Seconds of processor time that the threads of a process took, as Linux tells them.
+#[cfg(target_os = "linux")]
+fn processor_s(pid: u32) -> f64 {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let ns = threads.map(|thread| {
+        let stat = std::fs::read_to_string(thread.unwrap().path().join("schedstat"));
+        let first = stat
+            .ok()
+            .and_then(|stat| stat.split(' ').next()?.parse().ok());
+        first.unwrap_or(0)
+    });
+    ns.sum::<u64>() as f64 / 1e9
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "connections for a minute"]
+fn connections_beyond_the_limit_of_their_network_cost_no_more_than_others() {
+    let _alone = MEASURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let time = Duration::from_secs(10);
+    let mut costs = Vec::new();
+    for limits in [&["accept_per_second=0", "accept_per_second_all=0"][..], &[]] {
+        let folder = tempfile::tempdir().unwrap();
+        let db = db_path(folder.path());
+        let mut args = vec!["--db", &db, "--listen", "127.0.0.1:0", "--log", "none"];
+        for limit in limits.iter().chain(&["accept_unlimited=127.0.0.0/16"]) {
+            args.extend(["--limit", limit]);
+        }
+        let served = Served::start(&args);
+        let client = served.admin();
+        client.apply(vec![put(document("", "a", "heron"))]).unwrap();
+        let calm = asked_for(&client, Duration::from_secs(3));
+        let address = served.address;
+        // What the client's own questions take.
+        let asked = processor_s(served.child.id());
+        asked_for(&client, time);
+        let asked = processor_s(served.child.id()) - asked;
+        let before = processor_s(served.child.id());
+        let noise = thread::spawn(move || noise_of_a_network(address, 7_500, time));
+        let beside = asked_for(&client, time);
+        let count = noise.join().unwrap();
+        let took = processor_s(served.child.id()) - before;
+        let each_us = (took - asked).max(0.0) * 1e6 / f64::from(count);
+        println!(
+            "{limits:?}: calm {calm:?}, beside {count} connections in {time:?} {beside:?}; {each_us:.1} µs of the server's processor time a connection"
+        );
+        costs.push(each_us);
+        assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
+    }
+    // Of both, most is what the system takes for a connection.
+    assert!(costs[1] < costs[0] * 1.2, "{costs:?}");
+}
+
 /// Searches over one connection of HTTP for so long: as [`asked_for`].
 #[cfg(target_os = "linux")]
 fn asked_over_http(stream: &mut TcpStream, key: &str, time: Duration) -> (usize, Duration) {

@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`Keys`].
 
+pub(crate) mod arrivals;
 mod file;
 pub(crate) mod limits;
 

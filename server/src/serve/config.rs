@@ -26,6 +26,7 @@ use serde_json::json;
 use super::logs::LogForm;
 use super::{HttpOptions, Limits, ServerOptions, Tls, WorkerOptions};
 use crate::access::KeyLimits;
+use crate::access::arrivals::{ArrivalLimits, Network, Rate};
 use crate::args::Serve;
 use crate::service::{Place, RoomOptions, StoresOptions};
 
@@ -69,6 +70,7 @@ const fn setting(name: &'static str, kind: Kind, give: &'static str) -> Setting 
 
 const NUMBER: Kind = Kind::Number(1, u32::MAX as u64);
 const COUNT: Kind = Kind::Number(1, 1 << 20);
+const PER_SECOND: Kind = Kind::Number(0, 1_000_000);
 const SECONDS: Kind = Kind::Number(1, 7 * 24 * 3_600);
 
 /// Every setting.
@@ -135,6 +137,27 @@ const SETTINGS: &[Setting] = &[
         "a whole number, 1 to 1048576",
     ),
     setting("limits.pending_max", COUNT, "a whole number, 1 to 1048576"),
+    setting(
+        "limits.accept_per_second",
+        PER_SECOND,
+        "connections a second, a whole number up to 1000000; 0 for no limit",
+    ),
+    setting("limits.accept_burst", COUNT, "a whole number, 1 to 1048576"),
+    setting(
+        "limits.accept_per_second_all",
+        PER_SECOND,
+        "connections a second, a whole number up to 1000000; 0 for no limit",
+    ),
+    setting(
+        "limits.accept_burst_all",
+        COUNT,
+        "a whole number, 1 to 1048576",
+    ),
+    setting(
+        "limits.accept_unlimited",
+        Kind::List,
+        "networks such as 10.1.0.0/16 or 2001:db8::/32, or addresses",
+    ),
     setting(
         "limits.payload_len_max",
         Kind::Number(64 << 10, PAYLOAD_LEN_MAX as u64),
@@ -303,6 +326,11 @@ impl Default for Settings {
 struct Bounds {
     connections_max: usize,
     pending_max: usize,
+    accept_per_second: u32,
+    accept_burst: u32,
+    accept_per_second_all: u32,
+    accept_burst_all: u32,
+    accept_unlimited: Vec<String>,
     payload_len_max: u32,
     room_bytes: usize,
     calls_max: u32,
@@ -327,6 +355,16 @@ impl Default for Bounds {
         Bounds {
             connections_max: limits.connections_max,
             pending_max: limits.pending_max,
+            accept_per_second: limits.arrivals.network.per_second,
+            accept_burst: limits.arrivals.network.burst,
+            accept_per_second_all: limits.arrivals.all.per_second,
+            accept_burst_all: limits.arrivals.all.burst,
+            accept_unlimited: limits
+                .arrivals
+                .unlimited
+                .iter()
+                .map(Network::to_string)
+                .collect(),
             payload_len_max: limits.payload_len_max,
             room_bytes: limits.room_bytes,
             calls_max: limits.calls_max,
@@ -342,6 +380,28 @@ impl Default for Bounds {
             long_max: workers.long_max,
             streams_max: workers.streams_max,
             store_share: 0.5,
+        }
+    }
+}
+
+impl Bounds {
+    /// Networks whose connections are not counted; `None` where one of them is none.
+    fn unlimited_networks(&self) -> Option<Vec<Network>> {
+        let networks = self.accept_unlimited.iter().map(|of| of.parse().ok());
+        networks.collect()
+    }
+
+    fn arrivals(&self) -> ArrivalLimits {
+        ArrivalLimits {
+            network: Rate {
+                per_second: self.accept_per_second,
+                burst: self.accept_burst,
+            },
+            all: Rate {
+                per_second: self.accept_per_second_all,
+                burst: self.accept_burst_all,
+            },
+            unlimited: self.unlimited_networks().unwrap_or_default(),
         }
     }
 }
@@ -435,6 +495,10 @@ impl Config {
             ),
             ("otlp_endpoint", endpoint.is_none_or(is_endpoint)),
             ("otlp_sample", (0.0..=1.0).contains(&settings.otlp_sample)),
+            (
+                "limits.accept_unlimited",
+                settings.limits.unlimited_networks().is_some(),
+            ),
             (
                 "limits.store_share",
                 (0.0..=1.0).contains(&settings.limits.store_share),
@@ -600,6 +664,7 @@ impl Config {
             limits: Limits {
                 connections_max: bounds.connections_max,
                 pending_max: bounds.pending_max,
+                arrivals: bounds.arrivals(),
                 payload_len_max: bounds.payload_len_max,
                 room_bytes: bounds.room_bytes,
                 calls_max: bounds.calls_max,
@@ -1191,6 +1256,40 @@ mod tests {
             rooms(&["--root", "r", "--limit", "store_share=1"]).writes,
             9
         );
+    }
+
+    #[test]
+    fn limits_of_new_connections_can_be_set_everywhere() {
+        let file =
+            "db = \"d\"\n[limits]\naccept_per_second = 7\naccept_unlimited = [\"10.0.0.0/8\"]\n";
+        let environment = [
+            ("LOCI_LIMITS__ACCEPT_PER_SECOND_ALL", "0"),
+            ("LOCI_LIMITS__ACCEPT_UNLIMITED", "192.0.2.1, 2001:db8::/32"),
+        ];
+        let set = config(&["--limit", "accept_burst=9"], &environment, file).unwrap();
+        let arrivals = set.server(None).limits.arrivals;
+        let rate = |per_second, burst| Rate { per_second, burst };
+        assert_eq!(arrivals.network, rate(7, 9));
+        assert_eq!(arrivals.all, rate(0, ArrivalLimits::default().all.burst));
+        let networks = arrivals.unlimited.iter().map(Network::to_string);
+        let networks: Vec<String> = networks.collect();
+        assert_eq!(networks, ["192.0.2.1/32", "2001:db8::/32"]);
+        let none = config(&["--limit", "accept_unlimited="], &[], file).unwrap();
+        assert_eq!(none.server(None).limits.arrivals.unlimited, []);
+        let by_default = config(&[], &[], "db = \"d\"").unwrap();
+        assert_eq!(
+            by_default.server(None).limits.arrivals,
+            ArrivalLimits::default()
+        );
+        for wrong in ["10.0.0.0/99", "here"] {
+            let flag = format!("accept_unlimited={wrong}");
+            let why = config(&["--limit", &flag], &[], file).unwrap_err();
+            let why = why.to_string();
+            assert!(
+                why.starts_with("--limit accept_unlimited: limits.accept_unlimited: give networks"),
+                "{why}"
+            );
+        }
     }
 
     #[test]

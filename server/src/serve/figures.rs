@@ -63,6 +63,10 @@ fn describe() {
             "Keys that were shown, by where and by whether they were right",
         ),
         (
+            "loci_connections_refused_total",
+            "New connections that were closed at once, by port and by the limit that they were over",
+        ),
+        (
             "loci_http_requests_total",
             "Requests over HTTP, by method, pattern of the path and status",
         ),

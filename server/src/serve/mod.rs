@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod config;
 mod figures;
 mod http;
+mod listener;
 pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod otlp;
@@ -28,6 +29,7 @@ use loci_protocol::frame::PAYLOAD_LEN_MAX;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use crate::access::arrivals::{ArrivalLimits, Arrivals};
 use crate::access::limits::BackOff;
 use crate::service::{Caller, Stores, noted};
 use figures::Figures;
@@ -46,6 +48,8 @@ pub(crate) struct Limits {
     pub(crate) connections_max: usize,
     /// Connections that have shown no key yet, at most.
     pub(crate) pending_max: usize,
+    /// New connections a second.
+    pub(crate) arrivals: ArrivalLimits,
     /// Bytes of a payload at most.
     pub(crate) payload_len_max: u32,
     /// Bytes of large payloads that are being received and decoded, of all connections.
@@ -67,6 +71,7 @@ impl Default for Limits {
         Limits {
             connections_max: 1_024,
             pending_max: 512,
+            arrivals: ArrivalLimits::default(),
             payload_len_max: PAYLOAD_LEN_MAX,
             room_bytes: 256 << 20,
             calls_max: 64,
@@ -85,6 +90,7 @@ pub(crate) struct Shared {
     workers: Workers,
     limits: Limits,
     back_off: BackOff,
+    arrivals: Arrivals,
     pending: Arc<Pending>,
     connections: Arc<Semaphore>,
     transactions: Arc<Semaphore>,
@@ -108,6 +114,7 @@ impl Shared {
             stores,
             workers: Workers::start(workers, runtime)?,
             back_off: BackOff::default(),
+            arrivals: Arrivals::new(limits.arrivals.clone()),
             pending: Pending::new(limits.pending_max),
             connections: Arc::new(Semaphore::new(limits.connections_max)),
             transactions: Arc::new(Semaphore::new(limits.transactions_max)),
@@ -154,7 +161,7 @@ impl Shared {
         }
         match caller {
             Some(caller) => {
-                self.back_off.succeeded(peer);
+                self.right_key_from(peer);
                 Ok(caller)
             }
             None => {
@@ -163,6 +170,12 @@ impl Shared {
                 Err(Fault::new(Code::Unauthorized, why))
             }
         }
+    }
+
+    /// Notes that somebody there showed what is right.
+    fn right_key_from(&self, peer: IpAddr) {
+        self.back_off.succeeded(peer);
+        self.arrivals.showed_a_key(peer, Instant::now());
     }
 
     /// Lets who showed something wrong wait, the longer the more often that came from there.
@@ -206,6 +219,16 @@ enum Spoken {
     Wire,
     /// HTTP, with these routes.
     Http(axum::Router),
+}
+
+impl Spoken {
+    /// What its port is called in metrics and logs.
+    fn name(&self) -> &'static str {
+        match self {
+            Spoken::Wire => "wire",
+            Spoken::Http(_) => "http",
+        }
+    }
 }
 
 impl Server {
@@ -290,9 +313,17 @@ impl Server {
 /// Takes connections until the server stops.
 async fn accept(listener: TcpListener, spoken: Spoken, tls: Option<Tls>, shared: Arc<Shared>) {
     let mut stopping = shared.stopping.clone();
+    let port = spoken.name();
+    let admit = |peer: SocketAddr| {
+        let admitted = shared.arrivals.admit(peer.ip(), Instant::now());
+        if let Err(limit) = &admitted {
+            noted::refused_connection(peer.ip(), port, *limit);
+        }
+        admitted.is_ok()
+    };
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = listener::accept(&listener, admit) => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => return,
         };
         let (stream, peer) = match accepted {

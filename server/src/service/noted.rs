@@ -14,6 +14,7 @@ use loci_protocol::fault::{Code, Fault};
 use parking_lot::Mutex;
 
 use super::Caller;
+use crate::access::arrivals::Refusal;
 
 /// How long a key that was shown over HTTP is not told of again from the same address.
 const TOLD_FOR: Duration = Duration::from_secs(60);
@@ -115,6 +116,45 @@ impl Accesses {
     }
 }
 
+/// How often the log says that connections are refused.
+const REFUSED_EVERY: Duration = Duration::from_secs(10);
+
+/// Connections that were refused since the log said so.
+#[derive(Debug, Default)]
+struct Refused {
+    logged: Option<Instant>,
+    count: u64,
+}
+
+static REFUSED: LazyLock<Mutex<Refused>> = LazyLock::new(Mutex::default);
+
+impl Refused {
+    /// Counts one; where it is time for a line in the log, how many it is about.
+    fn count(&mut self, now: Instant) -> Option<u64> {
+        self.count += 1;
+        let is_late = |at: Instant| now.duration_since(at) >= REFUSED_EVERY;
+        if !self.logged.is_none_or(is_late) {
+            return None;
+        }
+        self.logged = Some(now);
+        Some(std::mem::take(&mut self.count))
+    }
+}
+
+/// Notes a new connection that is over a limit: all in metrics, few in the log.
+pub(crate) fn refused_connection(peer: IpAddr, port: &'static str, limit: Refusal) {
+    let limit = match limit {
+        Refusal::Network => "network",
+        Refusal::All => "all",
+    };
+    metrics::counter!("loci_connections_refused_total", "port" => port, "limit" => limit)
+        .increment(1);
+    let logged = REFUSED.lock().count(Instant::now());
+    if let Some(count) = logged {
+        tracing::warn!(%peer, port, limit, count, "new connections are refused: too many in a second");
+    }
+}
+
 /// Notes that somebody showed a key. `key`: its id, where it was right.
 pub(crate) fn access(peer: IpAddr, route: &'static str, caller: Option<&Caller>) {
     let code = caller.map_or("unauthorized", |_| "ok");
@@ -139,6 +179,17 @@ pub(crate) fn access(peer: IpAddr, route: &'static str, caller: Option<&Caller>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refused_connections_are_logged_once_in_ten_seconds_with_their_number() {
+        let (mut refused, now) = (Refused::default(), Instant::now());
+        assert_eq!(refused.count(now), Some(1));
+        for _ in 0..1_000 {
+            assert_eq!(refused.count(now + Duration::from_secs(9)), None);
+        }
+        assert_eq!(refused.count(now + REFUSED_EVERY), Some(1_001));
+        assert_eq!(refused.count(now + REFUSED_EVERY), None);
+    }
 
     #[test]
     fn a_key_is_told_of_once_a_minute_from_each_address() {

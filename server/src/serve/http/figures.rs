@@ -51,7 +51,7 @@ async fn allow(http: &Http, connection: &Connection, parts: &mut Parts) -> Resul
     if let Some(token) = token
         && is_same(token.bytes(), shown.as_bytes())
     {
-        shared.back_off.succeeded(connection.peer);
+        shared.right_key_from(connection.peer);
         return Ok(connection.admit(shared)?);
     }
     if shared.stores.is_one() {
