@@ -12,8 +12,8 @@ use common::db_path;
 use common::http::{Api, Response, raw, request};
 use common::served::Served;
 use loci_client::call::{Change, Role};
-use locidb::NewDocument;
 use locidb::storage::records::DocumentRecord;
+use locidb::{NewAsset, NewDocument};
 use serde_json::{Value, json};
 
 const HERON: &str = "# Herons\n\nA heron waits in shallow water. Herons eat fish.\n\n## Nests\n\nHerons nest in trees near rivers.\n";
@@ -711,6 +711,121 @@ fn without_keys_pages_of_other_sites_ask_nothing() {
     assert_eq!(ask("/metrics", &["Sec-Fetch-Site: cross-site"]), 403);
     let head = "GET /v1/stats HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
     assert_eq!(raw(served.http, head.as_bytes()).status, 403);
+}
+
+#[test]
+fn stored_bytes_are_only_data_to_a_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::of(folder.path());
+    let html = b"<html><script>alert(1)</script><p>A heron waits.</p></html>";
+    let drawing = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>";
+    let document = NewDocument {
+        record: DocumentRecord {
+            key: "page.html".into(),
+            ..DocumentRecord::default()
+        },
+        original: html.to_vec(),
+        assets: vec![NewAsset {
+            name: "a.svg".into(),
+            bytes: drawing.to_vec(),
+        }],
+        ..NewDocument::default()
+    };
+    let change = Change::PutDocument(Box::new(document));
+    served.admin().apply(vec![change]).unwrap();
+    let api = served.api();
+    let files =
+        ["original", "text", "assets/a.svg"].map(|of| format!("/v1/documents/page.html/{of}"));
+    let files = files.iter().map(|path| (&path[..], true));
+    let others = ["/v1/graph?format=graphml", "/v1/export"].map(|path| (path, true));
+    let answers = [
+        "/v1/documents/page.html",
+        "/v1/documents",
+        "/v1/search?q=heron",
+        "/v1/documents/none",
+        "/nowhere",
+        "/openapi.json",
+    ];
+    let answers = answers.map(|path| (path, false));
+    for (path, is_file) in files.chain(others).chain(answers) {
+        let response = api.get(path);
+        let field = |name: &str| response.header(name).unwrap_or_default();
+        assert_eq!(
+            field("content-security-policy"),
+            "default-src 'none'; sandbox; frame-ancestors 'none'",
+            "{path}"
+        );
+        assert_eq!(field("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(
+            field("cross-origin-resource-policy"),
+            "same-origin",
+            "{path}"
+        );
+        let is_kept = field("content-disposition").starts_with("attachment; ");
+        assert_eq!(is_kept, is_file, "{path}: {response:?}");
+        assert_eq!(
+            response.status == 200,
+            !matches!(path, "/v1/documents/none" | "/nowhere"),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn a_request_that_names_no_host_or_several_is_refused_on_every_route() {
+    let (_folder, served) = served();
+    let api = served.api();
+    let key = format!("Authorization: Bearer {}\r\n", api.key);
+    let to = served.http;
+    let paths = api.get("/openapi.json").json()["paths"]
+        .as_object()
+        .unwrap()
+        .clone();
+    let paths = paths
+        .keys()
+        .map(|path| path.replace('{', "").replace('}', ""));
+    let others = [
+        "/",
+        "/sign-in",
+        "/read/x",
+        "/picture/x/y",
+        "/mcp",
+        "/metrics",
+        "/healthz",
+        "/readyz",
+        "/nowhere",
+    ];
+    let paths: Vec<String> = paths.chain(others.map(str::to_owned)).collect();
+    for path in &paths {
+        for method in ["GET", "POST", "PUT", "DELETE", "OPTIONS"] {
+            for hosts in [
+                "Host: a\r\nHost: b\r\n",
+                "Host: a\r\nhost: a\r\n",
+                "",
+                "Host: a b\r\n",
+            ] {
+                let head =
+                    format!("{method} {path} HTTP/1.1\r\n{hosts}{key}Content-Length: 0\r\n\r\n");
+                let refused = raw(to, head.as_bytes());
+                assert_eq!(problem(&refused), (400, "invalid".into()), "{head}");
+                assert!(
+                    refused.json()["detail"]
+                        .as_str()
+                        .unwrap()
+                        .starts_with("Host: "),
+                    "{head}"
+                );
+                assert_eq!(refused.header("connection"), Some("close"), "{head}");
+            }
+        }
+    }
+    let old = raw(to, b"GET /healthz HTTP/1.0\r\n\r\n");
+    assert_eq!(old.status, 200, "HTTP/1.0 has no such field");
+    assert_eq!(
+        api.get("/v1/documents/birds%2Fheron.md").status,
+        200,
+        "nothing was deleted"
+    );
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! HTTP: connections, and the routes of all that is asked over them.
 //!
 //! Always true: a request without a right key reaches no store, but for `/healthz`, `/readyz`, `/openapi.json` and what a
-//! person needs to show a key; a connection that has shown none can be ended for a newer one; a body is read after its
-//! key was looked at, within the room that all connections share, and no longer than it may take; a large answer takes of
-//! the same room, and its connection ends where nobody reads it.
+//! person needs to show a key; a request names one host, and what is answered is data to a browser, but for pages; a
+//! connection that has shown none can be ended for a newer one; a body is read after its key was looked at, within the room
+//! that all connections share, and no longer than it may take; a large answer takes of the same room, and its connection
+//! ends where nobody reads it.
 //!
 //! Start reading at [`serve`], then [`router`].
 
@@ -13,6 +14,7 @@ mod api;
 mod body;
 mod cors;
 mod figures;
+mod guard;
 mod mcp;
 mod paced;
 mod pages;
@@ -27,7 +29,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper::service::service_fn;
@@ -208,7 +210,10 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures
         Some(cors) => routes.layer(cors),
         None => routes,
     };
-    routes.layer(from_fn(figures::count))
+    routes
+        .layer(from_fn(guard::one_host))
+        .layer(map_response(guard::only_data))
+        .layer(from_fn(figures::count))
 }
 
 /// Whether calls are taken.

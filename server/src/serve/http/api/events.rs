@@ -114,7 +114,6 @@ fn with_head(body: Body, kind: &str, name: &str) -> Response {
     let response = Response::builder()
         .status(StatusCode::OK)
         .header(header::CONTENT_TYPE, kind)
-        .header(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
         .header(header::CACHE_CONTROL, "private, no-cache")
         .header(
             header::CONTENT_DISPOSITION,

@@ -20,14 +20,12 @@ use super::frame;
 use super::named::Named;
 use super::reader::document_key;
 use super::visitor::Visitor;
+use crate::serve::http::guard::POLICY;
 use crate::serve::http::{Http, UnderWay};
 use crate::service::Item;
 
 /// Parts of a file that wait for the browser.
 const PARTS_MAX: usize = 2;
-/// Such a response runs nothing and loads nothing, however it is opened.
-const POLICY: HeaderValue =
-    HeaderValue::from_static("default-src 'none'; sandbox; frame-ancestors 'none'");
 
 /// Its route.
 pub(super) fn router() -> Router<Http> {
@@ -73,7 +71,10 @@ fn shown(name: &str, first: Vec<u8>, rest: UnderWay) -> Response {
     let mut headers = HeaderMap::new();
     let kind = kind.unwrap_or("application/octet-stream");
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
     if let Ok(disposition) = HeaderValue::try_from(disposition) {
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
