@@ -88,6 +88,8 @@ pub(crate) enum Command {
     Eval(Eval),
     /// Measure one part over a prepared data folder: a line of JSON each result
     Bench(Bench),
+    /// The release, its licence, and the notices of the software inside of it
+    About,
     /// Parse one document from standard input: what `ingest` runs as a limited child
     #[command(name = "__parse", hide = true)]
     Parse,

@@ -1,5 +1,6 @@
 //! One module a command; each reads its arguments, calls the library, prints.
 
+mod about;
 mod analyze;
 mod ask;
 mod backup;
@@ -76,6 +77,7 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Eval(args) => eval::run(&args, out),
         Command::Bench(args) => data::bench(&args, out),
         Command::First(args) => data::first(&args, out),
+        Command::About => about::run(out),
         Command::Parse => Ok(Done::Well),
     }
 }
