@@ -1,6 +1,7 @@
 //! The command line: commands, options, and how their values are read.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -487,6 +488,10 @@ pub(crate) struct Backup {
     /// Folder of the backup: missing, empty, or with an earlier backup of the same store
     #[arg(value_name = "OUT")]
     pub(crate) to: PathBuf,
+    /// How many states the folder keeps, the new one included: the one before is set aside in OUT/generations, the oldest
+    /// go. Without it the one before is replaced, and what is set aside stays
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Args)]
@@ -494,9 +499,12 @@ pub(crate) struct Restore {
     /// Folder of the backup
     #[arg(value_name = "BACKUP")]
     pub(crate) from: PathBuf,
-    /// Folder that becomes the store: missing or empty
+    /// Folder that becomes the store: missing or empty, or left by a restore that was stopped
     #[arg(long, value_name = "DIR")]
     pub(crate) db: PathBuf,
+    /// Which of the states that the backup keeps; without it the newest
+    #[arg(long, value_name = "N")]
+    pub(crate) generation: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -2,30 +2,38 @@
 //!
 //! A backup is a store of its own, of one committed state. Files of segments never change and no two have one
 //! name, so a backup that is made again copies those that it lacks, then the rows, then forgets the files that the
-//! new state does not list. Until its database has its name, the folder holds the backup that it held before.
+//! new state does not list. Until its database has its name, the folder holds the backup that it held before; states
+//! before it may be set aside ([`crate::generations`]).
 //!
-//! Always true: every row is verified on its way and every segment's file after it; a damaged store is not backed
-//! up, and says what is damaged.
+//! Always true: a damaged store is not backed up, and says what is damaged. Every page of its database is verified, every
+//! row with what it says of others on its way, and the copy is read back before it takes the place of the one before.
 //!
 //! Start reading at [`Store::backup`], then [`restore`].
 
-use std::collections::HashSet;
+use std::io;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::{self, Path};
 use std::sync::Arc;
 
+use crate::check;
 use crate::database_file::{Database, DatabaseFile};
 use crate::dir::{SegmentDir, create_folder};
 use crate::disk::{Disk, NewFile};
 use crate::error::StoreError;
+use crate::failpoint::reach;
+use crate::generations::{Target, source};
 use crate::ids::SpaceId;
 use crate::lock::Lock;
 use crate::records::{ManifestRecord, PartEntry};
-use crate::rewrite::{NAME_NEW, Report, Rewritten};
-use crate::rows::{Rows, missing, read};
+use crate::rewrite::{NAME_NEW, Report, Rewritten, check_pages};
+use crate::rows::Rows;
 use crate::segment::{Part, PartError};
-use crate::snapshot::{MANIFEST, Tables};
+use crate::snapshot::{Snapshot, Tables};
 use crate::store::{DATABASE, SEGMENTS, Store, Views, check_format};
 use crate::tables::Table;
+use crate::unfinished::{self, Filling};
+use crate::verify::Verifier;
 
 /// Bytes that are handed to a file at once.
 const PIECE_LEN: usize = 1 << 20;
@@ -33,11 +41,8 @@ const PIECE_LEN: usize = 1 << 20;
 /// Bytes of rows that a copy keeps cached.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// Names that a folder may hold to be backed up to.
-const KNOWN: [&str; 4] = [DATABASE, NAME_NEW, SEGMENTS, "LOCK"];
-
 /// What a backup did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Backup {
     /// The state that was copied.
     pub generation: u64,
@@ -49,40 +54,49 @@ pub struct Backup {
     pub files_kept: usize,
     /// Rows that were copied.
     pub rows: u64,
+    /// Generations of earlier states that the folder keeps, newest first.
+    pub earlier: Vec<u64>,
 }
 
 impl<V: Views> Store<V> {
-    /// Copies the newest state to the folder `to`, which is missing, empty, or holds an earlier backup of this store.
+    /// Copies the newest state to the folder `to`, which is missing, empty, or holds earlier backups of this store.
+    /// `keep`: how many states the folder keeps, this one included; the one before is set aside, the oldest go.
+    /// `None`: the one before is replaced, and what is set aside stays.
     ///
     /// `report` is told (rows copied, rows in all); break ends it, and leaves the earlier backup as it was: then
     /// `None` is returned.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] for a folder with other files, or inside of the store's, or a backup of another store, or
-    /// of a later state of this one; [`StoreError::Locked`] for one that is open; what is damaged in the store.
+    /// of a later state of this one; [`StoreError::Locked`] for one that is open; [`StoreError::Unfinished`] for one that
+    /// a restore or an import was stopped in; what is damaged in the store, and whatever `check` would find in its rows.
     ///
     /// # Cost
-    /// Reads and writes all rows, and the files that are new. Searches and writes go on; room that the state at hand
-    /// takes is not given back meanwhile.
-    pub fn backup(&self, to: &Path, report: &mut Report<'_>) -> Result<Option<Backup>, StoreError> {
+    /// Reads the database's file and all rows, with a lookup or two for each; writes and reads back all rows, and the
+    /// files that are new. Searches go on; writes wait while the file's pages are read. Room that the state at hand takes
+    /// is not given back meanwhile.
+    pub fn backup(
+        &self,
+        to: &Path,
+        keep: Option<NonZeroUsize>,
+        report: &mut Report<'_>,
+    ) -> Result<Option<Backup>, StoreError> {
         let disk = self.disk();
         refuse_inside(self.segment_dir().of_store(), to)?;
-        create_folder(&**disk, to)?;
-        let _lock = Lock::acquire(&**disk, to)?;
+        self.check_pages()?;
         let view = self.view();
         let snapshot = self.views().snapshot(&view);
-        let manifest = snapshot.manifest();
-        check_target(disk, to, snapshot.tables(), manifest)?;
-        let from = self.segment_dir();
-        let into = SegmentDir::open(Arc::clone(disk), to.join(SEGMENTS))?;
+        let (tables, manifest) = (snapshot.tables(), snapshot.manifest());
+        let target = Target::open(disk, to, tables, manifest)?;
         let mut done = Backup {
             generation: manifest.generation,
-            rows: snapshot.tables().len()?,
+            rows: tables.len()?,
             ..Backup::default()
         };
-        let listed = listed(manifest, snapshot.rows())?;
+        agreement(snapshot)?;
+        let listed = listed(manifest, tables)?;
         for (entry, name) in &listed {
-            match copy_part(from, &into, entry, name)? {
+            match copy_part(self.segment_dir(), target.segments(), entry, name)? {
                 Some(bytes) => {
                     done.files_copied += 1;
                     done.bytes_copied += bytes;
@@ -90,118 +104,111 @@ impl<V: Views> Store<V> {
                 None => done.files_kept += 1,
             }
         }
+        reach("backup-parts-copied");
         let mut copy = Rewritten::create(disk, to, DATABASE, CACHE_BYTES)?;
-        if !copy.fill(snapshot.tables(), true, report)? {
+        let mut verifier = Verifier::new(tables, manifest);
+        if !copy.fill(tables, Some(&mut verifier), report)? {
             return Ok(None);
         }
-        drop(copy.take_place()?);
-        let names: HashSet<&str> = listed.iter().map(|(_, name)| &name[..]).collect();
-        let failed = |what: &str| StoreError::io(format!("{what} {}", to.display()));
-        for name in into.list().map_err(failed("listing"))? {
-            if !names.contains(&name[..]) {
-                into.remove(&name).map_err(failed("cleaning"))?;
-            }
+        verifier.finish()?;
+        copy.read_back(done.rows)?;
+        reach("backup-rows-copied");
+        if keep.is_some_and(|keep| keep.get() > 1) {
+            target.set_aside(manifest.generation)?;
         }
+        drop(copy.take_place()?);
+        reach("backup-renamed");
+        done.earlier = target.settle(keep.map(NonZeroUsize::get), &listed)?;
         Ok(Some(done))
     }
 }
 
-/// Copies the backup in `from` to the folder `to`, which is missing or empty, so that it can be opened as a store.
-/// The backup stays as it is. Until all is there, durably, `to` holds no database.
+/// Copies a state of the backup in `from` to the folder `to`, so that it can be opened as a store: the newest, or
+/// `generation`. `to` is missing or empty, or what a restore that was stopped left. The backup stays as it is. Until all
+/// is there, verified and durable, `to` holds no database, and a mark that keeps everything else from opening it.
 ///
 /// # Errors
-/// [`StoreError::Invalid`] where `to` holds anything; [`StoreError::Missing`] where there is no backup;
-/// [`StoreError::Locked`] where one of the two is open; what is damaged in the backup's files of segments. Rows
-/// are verified when they are read.
-pub fn restore(disk: &Arc<dyn Disk>, from: &Path, to: &Path) -> Result<(), StoreError> {
-    let database = from.join(DATABASE);
+/// [`StoreError::Invalid`] where `to` holds anything else, or no state is of that generation; [`StoreError::Missing`]
+/// where there is no backup; [`StoreError::Unfinished`] where the first backup was stopped; [`StoreError::Locked`] where
+/// one of the two is open; what is damaged in the backup.
+pub fn restore(
+    disk: &Arc<dyn Disk>,
+    from: &Path,
+    generation: Option<u64>,
+    to: &Path,
+) -> Result<(), StoreError> {
+    let source = source(disk, from, generation)?;
+    let database = source.join(DATABASE);
     let there = disk.exists(&database);
     if !there.map_err(StoreError::io(format!(
         "looking for {}",
         database.display()
     )))? {
+        unfinished::refuse(&**disk, &source)?;
         return Err(StoreError::Missing {
             path: from.to_path_buf(),
         });
     }
-    let _from = Lock::acquire(&**disk, from)?;
+    let _newest = Lock::acquire(&**disk, from)?;
+    let _source = match source == from {
+        true => None,
+        false => Some(Lock::acquire(&**disk, &source)?),
+    };
     create_folder(&**disk, to)?;
     let _to = Lock::acquire(&**disk, to)?;
-    let names = names(disk, to)?;
-    let is_ours = |name: &String| name == "LOCK" || (name == SEGMENTS && is_empty(disk, to));
-    if let Some(name) = names.iter().find(|name| !is_ours(name)) {
-        return Err(StoreError::Invalid(format!(
-            "{} is not empty (it holds {name}): give a folder that is missing or empty",
-            to.display()
-        )));
+    unfinished::clear(&**disk, to)?;
+    unfinished::begin(&**disk, to, Filling::Restore)?;
+    reach("restore-marked");
+    let restored = fill(disk, &source, to);
+    if restored.is_err() {
+        // What cannot be removed is marked, and goes with the next restore.
+        let _ = unfinished::clear(&**disk, to).and_then(|()| unfinished::end(&**disk, to));
     }
+    restored
+}
+
+/// Copies a state to a folder that is locked, marked and empty.
+fn fill(disk: &Arc<dyn Disk>, from: &Path, to: &Path) -> Result<(), StoreError> {
     let failed = |what: &str, path: &Path| StoreError::io(format!("{what} {}", path.display()));
+    let database = from.join(DATABASE);
     let bytes = disk.map(&database).map_err(failed("reading", &database))?;
     let unfinished = to.join(NAME_NEW);
     let copied = disk.create(&unfinished).and_then(|mut file| {
         in_pieces(bytes.as_ref(), &mut *file)?;
         file.sync()
     });
-    let placed = copied
-        .map_err(failed("writing", &unfinished))
-        .and_then(|()| {
-            copy_listed(disk, from, to)?;
-            let named = disk.rename(&unfinished, &to.join(DATABASE));
-            let named = named.and_then(|()| disk.sync_folder(to));
-            named.map_err(failed("naming", &unfinished))
-        });
-    placed.inspect_err(|_| {
-        // What cannot be removed is deleted when a store is made there.
-        let _ = disk.remove(&unfinished);
-    })
+    copied.map_err(failed("writing", &unfinished))?;
+    reach("restore-rows-copied");
+    copy_listed(disk, from, to)?;
+    reach("restore-parts-copied");
+    disk.rename(&unfinished, &to.join(DATABASE))
+        .and_then(|()| disk.sync_folder(to))
+        .map_err(failed("naming", &unfinished))?;
+    reach("restore-renamed");
+    unfinished::end(&**disk, to)
 }
 
-/// Copies the parts that the unfinished copy of a database in `to` lists.
+/// Verifies the unfinished copy of a database in `to`, and copies the parts that it lists.
 fn copy_listed(disk: &Arc<dyn Disk>, from: &Path, to: &Path) -> Result<(), StoreError> {
-    let database = open_database(disk, &to.join(NAME_NEW))?;
+    let mut database = open_database(disk, &to.join(NAME_NEW))?;
     let manifest = check_format(&database)?;
+    check_pages(&mut database)?;
+    let tables = Tables::open(&database)?;
+    let mut verifier = Verifier::new(&tables, &manifest);
+    for table in Table::ALL {
+        tables.scan(table, &[], None, &mut |key, payload| {
+            verifier.row(table, key, payload)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        verifier.end(table)?;
+    }
+    verifier.finish()?;
     let backed_up = SegmentDir::open(Arc::clone(disk), from.join(SEGMENTS))?;
     let segments = SegmentDir::open(Arc::clone(disk), to.join(SEGMENTS))?;
-    for (entry, name) in listed(&manifest, &Tables::open(&database)?)? {
+    for (entry, name) in listed(&manifest, &tables)? {
         copy_part(&backed_up, &segments, &entry, &name)?;
     }
     Ok(())
-}
-
-/// Refuses a folder that holds anything but an earlier backup of the store that `rows` are of.
-fn check_target(
-    disk: &Arc<dyn Disk>,
-    to: &Path,
-    rows: &dyn Rows,
-    manifest: &ManifestRecord,
-) -> Result<(), StoreError> {
-    let wrong = |why: String| Err(StoreError::Invalid(format!("{}: {why}", to.display())));
-    let names = names(disk, to)?;
-    if let Some(name) = names.iter().find(|name| !KNOWN.contains(&&name[..])) {
-        return wrong(format!(
-            "holds {name}, which is no backup's: give a folder of its own"
-        ));
-    }
-    if !names.iter().any(|name| name == DATABASE) {
-        return Ok(());
-    }
-    let database = open_database(disk, &to.join(DATABASE))?;
-    let earlier = Tables::open(&database)?;
-    let ours = rows.get(Table::Meta, IDENTITY)?;
-    let theirs = earlier.get(Table::Meta, IDENTITY)?;
-    let both = ours.as_deref().zip(theirs.as_deref());
-    if both.is_none_or(|(ours, theirs)| ours != theirs) {
-        return wrong("holds another store, or a backup of one: give a folder of its own".into());
-    }
-    let of: ManifestRecord =
-        read(&earlier, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))?;
-    match of.generation > manifest.generation {
-        true => wrong(format!(
-            "holds generation {} of this store, which is at {}: a backup is not put back in time",
-            of.generation, manifest.generation
-        )),
-        false => Ok(()),
-    }
 }
 
 fn open_database(disk: &Arc<dyn Disk>, path: &Path) -> Result<Database, StoreError> {
@@ -213,22 +220,32 @@ fn open_database(disk: &Arc<dyn Disk>, path: &Path) -> Result<Database, StoreErr
     Ok(database)
 }
 
+/// Every document lies in one segment with as many chunks as its row says. What is being built again may lack some.
+fn agreement(snapshot: &Snapshot) -> Result<(), StoreError> {
+    let mut first = None;
+    check::segments(snapshot, &mut |finding| {
+        first.get_or_insert(finding);
+    });
+    match first {
+        Some(finding) => Err(StoreError::DamagedRow {
+            table: Table::Documents.name(),
+            key: finding.key,
+            why: format!("{}: {}", finding.section, finding.finding),
+        }),
+        None => Ok(()),
+    }
+}
+
 /// The key of what tells a store from all others: 16 bytes of chance.
 pub(crate) const IDENTITY: &[u8] = b"identity";
 
-fn names(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Vec<String>, StoreError> {
+pub(crate) fn names(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Vec<String>, StoreError> {
     let names = disk.names(folder);
     names.map_err(StoreError::io(format!("listing {}", folder.display())))
 }
 
-/// Whether a folder's segments are none.
-pub(crate) fn is_empty(disk: &Arc<dyn Disk>, folder: &Path) -> bool {
-    disk.names(&folder.join(SEGMENTS))
-        .is_ok_and(|names| names.is_empty())
-}
-
 /// All parts with files that a state lists, with their names.
-fn listed(
+pub(crate) fn listed(
     manifest: &ManifestRecord,
     rows: &dyn Rows,
 ) -> Result<Vec<(PartEntry, String)>, StoreError> {
@@ -259,32 +276,43 @@ fn refuse_inside(store: Option<&Path>, to: &Path) -> Result<(), StoreError> {
 }
 
 /// Copies a part's file unless it is there; returns the bytes that were copied.
-fn copy_part(
+pub(crate) fn copy_part(
     from: &SegmentDir,
     into: &SegmentDir,
     entry: &PartEntry,
     name: &str,
 ) -> Result<Option<u64>, StoreError> {
-    let failed = |what: &str| StoreError::io(format!("{what} {name}"));
-    if let Ok(there) = into.open_part(name) {
-        let is_whole = there.as_ref().len() as u64 == entry.len;
-        drop(there);
-        if is_whole && verify(into, name).is_ok() {
-            return Ok(None);
-        }
-        into.remove(name).map_err(failed("removing"))?;
+    match verify(into, entry, name) {
+        Ok(()) => return Ok(None),
+        Err(StoreError::Part {
+            source: PartError::Io(error),
+            ..
+        }) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(_) => into
+            .remove(name)
+            .map_err(StoreError::io(format!("removing {name}")))?,
     }
-    verify(from, name)?;
-    let bytes = from.open_part(name).map_err(failed("reading"))?;
+    verify(from, entry, name)?;
+    let bytes = from.open_part(name);
+    let bytes = bytes.map_err(StoreError::io(format!("reading {name}")))?;
     let copied = into.publish(name, |file| in_pieces(bytes.as_ref(), file));
-    copied.map_err(failed("writing"))?;
+    copied.map_err(StoreError::io(format!("writing {name}")))?;
+    verify(into, entry, name)?;
     Ok(Some(bytes.as_ref().len() as u64))
 }
 
-/// Verifies all checksums of a part.
-fn verify(dir: &SegmentDir, name: &str) -> Result<(), StoreError> {
+/// Verifies that a part is the one that is listed, and all of its checksums.
+pub(crate) fn verify(dir: &SegmentDir, entry: &PartEntry, name: &str) -> Result<(), StoreError> {
     let bytes = dir.open_part(name).map_err(PartError::from);
-    let part = bytes.and_then(Part::new).and_then(|part| part.verify());
+    let part = bytes.and_then(Part::new).and_then(|part| {
+        let header = part.header();
+        if header.part != entry.id || header.len != entry.len {
+            return Err(PartError::Malformed(
+                "it is another part than the manifest lists".into(),
+            ));
+        }
+        part.verify()
+    });
     part.map_err(|source| StoreError::Part {
         name: name.to_owned(),
         source,

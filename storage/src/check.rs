@@ -18,13 +18,14 @@ use crate::envelope;
 use crate::error::StoreError;
 use crate::ids::{DocumentId, SpaceId};
 use crate::keys;
-use crate::records::{ChunkRecord, DocumentRecord, ManifestRecord, PartEntry};
+use crate::records::{DocumentRecord, ManifestRecord, PartEntry};
 use crate::rows::{Rows, decode, hex};
 use crate::segment::{Part, PartBytes, PartError};
 use crate::shapes;
 use crate::snapshot::{MANIFEST, Snapshot, Tables};
 use crate::store::{DATABASE, SEGMENTS, Store, Views};
 use crate::tables::Table;
+use crate::verify::lacks;
 
 /// Rows between two reports.
 const ROWS_A_REPORT: u64 = 4096;
@@ -84,7 +85,7 @@ impl<V: Views> Store<V> {
             }
         }
         if deep {
-            check.segments();
+            segments(snapshot, check.found);
         }
         Ok(true)
     }
@@ -150,7 +151,8 @@ impl Check<'_> {
             if let Err(why) = is_sound(table, key, payload) {
                 self.tell(DATABASE, table.name(), key, &why);
             } else if self.deep
-                && let Some(why) = self.lacks(table, key, payload)?
+                && let Some(why) =
+                    lacks(self.rows(), self.snapshot.manifest(), table, key, payload)?
             {
                 self.tell(DATABASE, table.name(), key, &why);
             }
@@ -160,114 +162,6 @@ impl Check<'_> {
             self.tell(DATABASE, table.name(), &[], &why);
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    /// What a sound row points at and is not there.
-    fn lacks(
-        &self,
-        table: Table,
-        key: &[u8],
-        payload: &[u8],
-    ) -> Result<Option<String>, StoreError> {
-        let rows = self.rows();
-        let has = |table: Table, key: &[u8]| Ok::<_, StoreError>(rows.get(table, key)?.is_some());
-        let document = || DocumentId(keys::u64_at(key, 0).unwrap_or_default());
-        let needs = |there: bool, what: &str| (!there).then(|| format!("it has no {what}"));
-        Ok(match table {
-            Table::Documents => {
-                let record: DocumentRecord = decode(table, key, payload)?;
-                let chunks = rows.chunks(document());
-                let count = chunks.as_ref().map_or(0, Vec::len);
-                (count != record.chunk_count as usize)
-                    .then(|| format!("{count} of its {} chunks are there", record.chunk_count))
-            }
-            Table::DocumentKeys => {
-                let id = payload.first_chunk().map(|id| u64::from_le_bytes(*id));
-                let id = DocumentId(id.unwrap_or_default());
-                needs(has(Table::Documents, &keys::document(id))?, "document")
-            }
-            Table::Originals | Table::Texts | Table::Assets => needs(
-                has(Table::Documents, &keys::document(document()))?,
-                "document",
-            ),
-            Table::Chunks => {
-                let record: ChunkRecord = decode(table, key, payload)?;
-                let place = keys::u32_at(key, 8).unwrap_or_default();
-                let parent_there = match record.parent {
-                    Some(parent) => {
-                        parent < place
-                            && has(Table::Chunks, &keys::in_document(document(), parent))?
-                    }
-                    None => true,
-                };
-                let suffix = keys::in_document(document(), record.suffix);
-                let suffix = rows.get(Table::ChunkSuffixes, &suffix)?;
-                let back = suffix.and_then(|of| of.first_chunk().map(|of| u32::from_le_bytes(*of)));
-                match () {
-                    () if !parent_there => Some("its parent is not before it".into()),
-                    () if back != Some(place) => Some("its suffix leads elsewhere".into()),
-                    () => needs(
-                        has(Table::Documents, &keys::document(document()))?,
-                        "document",
-                    ),
-                }
-            }
-            Table::ChunkSuffixes => {
-                let place = payload
-                    .first_chunk()
-                    .map(|place| u32::from_le_bytes(*place));
-                let place = keys::in_document(document(), place.unwrap_or(u32::MAX));
-                needs(has(Table::Chunks, &place)?, "chunk")
-            }
-            Table::Vectors => {
-                let space = keys::u32_at(key, 0).map(SpaceId);
-                let record = space.map(|space| rows.space(space)).transpose()?.flatten();
-                let given_up = &self.snapshot.manifest().dropped_spaces;
-                match record {
-                    // What a space left behind is deleted little by little.
-                    _ if space.is_some_and(|space| given_up.contains(&space.0)) => None,
-                    None => Some("it has no space".into()),
-                    Some(record) if payload.len() != record.dim as usize * 4 => Some(format!(
-                        "it has {} bytes, not {} numbers",
-                        payload.len(),
-                        record.dim
-                    )),
-                    Some(_) => needs(has(Table::Contents, &key[4..])?, "content"),
-                }
-            }
-            Table::ConceptNames => {
-                let id = payload.first_chunk().map(|id| u32::from_le_bytes(*id));
-                let id = id.unwrap_or(u32::MAX).to_be_bytes();
-                needs(has(Table::Concepts, &id)?, "concept")
-            }
-            Table::ConceptContributions => {
-                let (document, concept) = key.split_at(8);
-                let back = [concept, document].concat();
-                match has(Table::Documents, document)? {
-                    false => Some("it has no document".into()),
-                    true => needs(has(Table::ConceptDocuments, &back)?, "row of the concept"),
-                }
-            }
-            Table::ConceptDocuments => {
-                let (concept, document) = key.split_at(4);
-                let there = has(Table::ConceptContributions, &[document, concept].concat())?;
-                needs(there, "contribution")
-            }
-            Table::RelationContributions | Table::References | Table::Citations | Table::Claims => {
-                needs(has(Table::Documents, &key[..8])?, "document")
-            }
-            Table::ChunkItems => needs(has(Table::Items, &key[12..])?, "item"),
-            Table::ConceptItems => needs(has(Table::Items, &key[4..])?, "item"),
-            Table::WorkReferences => match has(Table::Works, &key[..4])? {
-                false => Some("it has no work".into()),
-                true => needs(has(Table::References, &key[4..])?, "reference"),
-            },
-            Table::DocumentWorks => match has(Table::Documents, &key[..8])? {
-                false => Some("it has no document".into()),
-                true => needs(has(Table::Works, &key[8..])?, "work"),
-            },
-            _ => None,
-        })
     }
 
     /// Every part that the manifest lists, with all checksums.
@@ -307,62 +201,72 @@ impl Check<'_> {
         }
         part.verify().map_err(|why| why.to_string())
     }
+}
 
-    /// Each live document lies in one segment with all of its chunks, and every run is of a document.
-    fn segments(&mut self) {
-        let snapshot = self.snapshot;
-        let mut runs: HashMap<DocumentId, u32> = HashMap::new();
-        for segment in snapshot.segments() {
-            let section = format!("segment {}", segment.id.0);
-            for id in segment.live_documents() {
-                let key = keys::document(id);
-                let count = segment.live_run(id).map_or(0, |run| run.count);
-                let record = snapshot.rows().document(id).ok().flatten();
-                match record {
-                    None => self.tell(SEGMENTS, &section, &key, "the document has no row"),
-                    Some(record) if record.chunk_count != count => {
-                        let why =
-                            format!("{count} chunks of the document's {}", record.chunk_count);
-                        self.tell(SEGMENTS, &section, &key, &why);
-                    }
-                    Some(_) => {}
+/// Each live document lies in one segment with all of its chunks, and every run is of a document. While segments are
+/// built again, documents may be in none.
+pub(crate) fn segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
+    let mut tell = |file: &str, section: &str, key: &[u8], why: &str| {
+        found(Finding {
+            file: file.into(),
+            section: section.into(),
+            key: hex(key),
+            finding: why.into(),
+        });
+    };
+    let mut runs: HashMap<DocumentId, u32> = HashMap::new();
+    for segment in snapshot.segments() {
+        let section = format!("segment {}", segment.id.0);
+        for id in segment.live_documents() {
+            let key = keys::document(id);
+            let count = segment.live_run(id).map_or(0, |run| run.count);
+            let record = snapshot.rows().document(id).ok().flatten();
+            match record {
+                None => tell(SEGMENTS, &section, &key, "the document has no row"),
+                Some(record) if record.chunk_count != count => {
+                    let why = format!("{count} chunks of the document's {}", record.chunk_count);
+                    tell(SEGMENTS, &section, &key, &why);
                 }
-                if runs.insert(id, count).is_some() {
-                    self.tell(
-                        SEGMENTS,
-                        &section,
-                        &key,
-                        "the document lies in another, too",
-                    );
-                }
+                Some(_) => {}
+            }
+            if runs.insert(id, count).is_some() {
+                tell(
+                    SEGMENTS,
+                    &section,
+                    &key,
+                    "the document lies in another, too",
+                );
             }
         }
-        let mut lost = Vec::new();
-        let scan = snapshot
-            .rows()
-            .scan_all(Table::Documents, &mut |key, payload| {
-                let record: Result<DocumentRecord, _> = decode(Table::Documents, key, payload);
-                let id = keys::u64_at(key, 0).map(DocumentId);
-                if let (Ok(record), Some(id)) = (record, id)
-                    && record.chunk_count > 0
-                    && !runs.contains_key(&id)
-                {
-                    lost.push(id);
-                }
-                Ok(ControlFlow::Continue(()))
-            });
-        if let Err(why) = scan {
-            self.tell(DATABASE, Table::Documents.name(), &[], &why.to_string());
-        }
-        for id in lost {
-            let key = keys::document(id);
-            self.tell(
-                DATABASE,
-                Table::Documents.name(),
-                &key,
-                "no segment has the document",
-            );
-        }
+    }
+    if snapshot.is_rebuilding() {
+        return;
+    }
+    let mut lost = Vec::new();
+    let scan = snapshot
+        .rows()
+        .scan_all(Table::Documents, &mut |key, payload| {
+            let record: Result<DocumentRecord, _> = decode(Table::Documents, key, payload);
+            let id = keys::u64_at(key, 0).map(DocumentId);
+            if let (Ok(record), Some(id)) = (record, id)
+                && record.chunk_count > 0
+                && !runs.contains_key(&id)
+            {
+                lost.push(id);
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+    if let Err(why) = scan {
+        tell(DATABASE, Table::Documents.name(), &[], &why.to_string());
+    }
+    for id in lost {
+        let key = keys::document(id);
+        tell(
+            DATABASE,
+            Table::Documents.name(),
+            &key,
+            "no segment has the document",
+        );
     }
 }
 

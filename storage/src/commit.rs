@@ -75,6 +75,13 @@ pub(crate) enum Job {
     },
     /// To note no more.
     Forget,
+    /// To do this while nobody writes and everything that was committed is durable: to look at the database's file.
+    Still {
+        /// What to do.
+        work: Box<dyn FnOnce() + Send>,
+        /// Answered when it is done.
+        done: Sender<Result<u64, StoreError>>,
+    },
     /// To bring a copy of the database up to date with the rows noted, and to go on with it.
     Swap {
         /// The copy.
@@ -181,7 +188,10 @@ impl Committer<'_> {
         if let Some(why) = &self.broken {
             let error = StoreError::ReadOnly(why.clone());
             match job {
-                Job::Write { done, .. } | Job::Note { done } | Job::Swap { done, .. } => {
+                Job::Write { done, .. }
+                | Job::Note { done }
+                | Job::Still { done, .. }
+                | Job::Swap { done, .. } => {
                     answer(&done, Err(error));
                 }
                 // Nobody waits, or is told by the sender's end.
@@ -198,6 +208,7 @@ impl Committer<'_> {
                 let _ = noted.send(taken);
             }
             Job::Forget => self.noted = None,
+            Job::Still { work, done } => self.still(work, &done),
             Job::Swap { copy, done } => self.swap(*copy, &done),
         }
     }
@@ -317,6 +328,19 @@ impl Committer<'_> {
             Some(why) => answer(done, Err(StoreError::ReadOnly(why.clone()))),
             None => {
                 self.noted = Some(Noted::new());
+                answer(done, Ok(self.host.listed().0.generation));
+            }
+        }
+    }
+
+    fn still(&mut self, work: Box<dyn FnOnce() + Send>, done: &Sender<Result<u64, StoreError>>) {
+        if self.undurable_since.is_some() {
+            self.flush();
+        }
+        match &self.broken {
+            Some(why) => answer(done, Err(StoreError::ReadOnly(why.clone()))),
+            None => {
+                work();
                 answer(done, Ok(self.host.listed().0.generation));
             }
         }

@@ -73,6 +73,11 @@ impl SegmentDir {
         })
     }
 
+    /// Gives a part the same name in another folder, too, whose names are made durable by the caller.
+    pub(crate) fn link(&self, other: &SegmentDir, name: &str) -> io::Result<()> {
+        self.disk.link(&self.path_of(name)?, &other.path_of(name)?)
+    }
+
     /// The bytes that were published under `name`. They outlive [`SegmentDir::remove`].
     pub(crate) fn open_part(&self, name: &str) -> io::Result<PartBytes> {
         self.disk.map(&self.path_of(name)?)

@@ -44,6 +44,10 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     fn map(&self, path: &Path) -> io::Result<PartBytes>;
     /// Gives a file another name, in the place of the file that has it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file that is never changed again a second name. A disk that cannot says `Unsupported`: then it is copied.
+    fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Forgets a name. Whoever has the file open keeps it.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Locks a file, made where it is missing, until the returned value is dropped. `None` at once
@@ -169,6 +173,10 @@ impl Disk for OsDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

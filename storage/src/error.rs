@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::segment::PartError;
+use crate::unfinished::Filling;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,29 @@ pub enum StoreError {
     #[error("no store at {}; check the path, or create one by ingesting into it", path.display())]
     Missing {
         /// The store's folder.
+        path: PathBuf,
+    },
+    /// A restore, an import or a first backup was stopped in this folder before it was whole. Run it again; nothing else
+    /// opens the folder.
+    #[error(
+        "{}: `loci {}` has not finished in this folder; run it again, or delete the folder",
+        path.display(), by.name()
+    )]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+        /// What was stopped.
+        by: Filling,
+    },
+    /// The folder has segments and no database: it was removed, or never copied. Restore the whole folder from one
+    /// backup, or give another folder.
+    #[error(
+        "{} holds segments and no loci.redb, which has the rows; restore the whole folder from a backup, \
+         or give another folder",
+        path.display()
+    )]
+    NoDatabase {
+        /// The folder.
         path: PathBuf,
     },
     /// A release with another format wrote it. An earlier format is brought up by an upgrade; for a later one use the
@@ -60,6 +84,21 @@ pub enum StoreError {
         table: &'static str,
         /// The key, in hexadecimal.
         key: String,
+    },
+    /// Rows of a table cannot all be read, or are not as many as there should be. Suspect the disk; restore from a
+    /// backup.
+    #[error("damaged table {table}: {why}")]
+    DamagedTable {
+        /// Name of the table.
+        table: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// The database's file is damaged somewhere. Restore from a backup.
+    #[error("loci.redb is damaged: {why}; restore from a backup")]
+    DamagedDatabase {
+        /// What is wrong.
+        why: String,
     },
     /// A part cannot be used.
     #[error("part {name}: {source}")]

@@ -17,30 +17,30 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::backup::is_empty;
 use crate::build::build_segment;
 use crate::commit::Durability;
 use crate::dir::create_folder;
 use crate::disk::Disk;
 use crate::error::StoreError;
+use crate::failpoint::reach;
 use crate::ids::{DocumentId, SpaceId};
 use crate::keys::{self, Key};
 use crate::limits::{DOCUMENT_LEN_MAX, EXPORT_PIECE_LEN, IMPORT_BYTES_MAX, IMPORT_CHUNKS_MAX};
 use crate::lock::Lock;
 use crate::records::{DocumentRecord, ManifestRecord, SpaceRecord};
-use crate::rewrite::NAME_NEW;
-use crate::rows::{damaged, decode, encode, guarded, pack, unpack};
+use crate::rows::{damaged, decode, encode, pack, unpack};
 use crate::segment::{PartBuilder, PartKind, SectionId};
-use crate::shapes::{self, Payload, Piece, shape};
+use crate::shapes::{self, Payload, shape};
 use crate::snapshot::Snapshot;
 use crate::staging::Edit;
 use crate::store::{DATABASE, FORMAT, SEGMENTS, Store, Views};
 use crate::tables::Table;
+use crate::unfinished::{self, Filling, ROOM};
+use crate::verify::{Verifier, next_ids, not_beyond};
 
 /// Version of the lines.
 const VERSION: u32 = 1;
@@ -56,9 +56,6 @@ const PROJECTION_LEN_MAX: usize = 4 << 30;
 /// Told (rows done, rows in all, 0 where that is not known); break ends the work.
 type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
 
-/// The folder within a store's in which an import is made.
-const ROOM: &str = "importing";
-
 /// A place beside which nothing is, for a store that is being made.
 ///
 /// Until [`Room::take_place`], the folder holds no database; what an import that was stopped left there goes with the
@@ -70,37 +67,21 @@ pub struct Room {
 }
 
 impl Room {
-    /// Makes room in `folder`, which is missing, empty, or was left by an import that was stopped.
+    /// Makes room in `folder`, which is missing, empty, or was left by an import or a restore that was stopped.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] where it holds anything else; [`StoreError::Locked`] where another import is at work.
     pub fn prepare(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Room, StoreError> {
         create_folder(&**disk, folder)?;
         let lock = Lock::acquire(&**disk, folder)?;
-        let names = disk.names(folder);
-        let names = names.map_err(StoreError::io(format!("listing {}", folder.display())))?;
-        let is_ours = |name: &String| match &name[..] {
-            "LOCK" | ROOM => true,
-            SEGMENTS => is_empty(disk, folder) || names.iter().any(|name| name == ROOM),
-            _ => false,
-        };
-        if let Some(name) = names.iter().find(|name| !is_ours(name)) {
-            return Err(StoreError::Invalid(format!(
-                "{} is not empty (it holds {name}): give a folder that is missing or empty",
-                folder.display()
-            )));
-        }
-        let room = Room {
+        unfinished::clear(&**disk, folder)?;
+        unfinished::begin(&**disk, folder, Filling::Import)?;
+        reach("import-marked");
+        Ok(Room {
             disk: Arc::clone(disk),
             folder: folder.to_path_buf(),
             _lock: lock,
-        };
-        room.clear()?;
-        if names.iter().any(|name| name == ROOM) {
-            // An import moved these here, and was stopped before the database that lists them.
-            room.clear_folder(&folder.join(SEGMENTS))?;
-        }
-        Ok(room)
+        })
     }
 
     /// Where the store is to be made.
@@ -110,6 +91,7 @@ impl Room {
 
     /// Puts the store that was made here, and is closed, in its place, durably.
     pub fn take_place(self) -> Result<(), StoreError> {
+        reach("import-built");
         let (disk, from, to) = (&self.disk, self.path(), &self.folder);
         let moved = || {
             create_folder(&**disk, &to.join(SEGMENTS))?;
@@ -122,6 +104,7 @@ impl Room {
                     let synced = disk.sync_folder(&to.join(SEGMENTS));
                     synced.map_err(StoreError::io("syncing segments"))?;
                 }
+                reach("import-moved");
                 let renamed = disk.rename(&from.join(&name), &to.join(&name));
                 renamed.map_err(StoreError::io(format!("moving {name}")))?;
             }
@@ -129,43 +112,17 @@ impl Room {
                 .map_err(StoreError::io("syncing the folder"))
         };
         moved()?;
+        reach("import-renamed");
         // What cannot be removed holds nothing, and does no harm.
-        self.give_up();
-        Ok(())
+        let _ = unfinished::remove_store(&**disk, &from);
+        unfinished::end(&**disk, to)
     }
 
-    /// Gives the folder back as it was: what was made here goes. What cannot be removed goes with the next import.
+    /// Gives the folder back as it was: what was made here goes. What cannot be removed is marked, and goes with the next
+    /// import.
     pub fn give_up(self) {
-        let _ = self.remove();
-    }
-
-    fn remove(&self) -> Result<(), StoreError> {
-        self.clear()?;
-        let path = self.path();
-        for folder in [path.join(SEGMENTS), path] {
-            let removed = self.disk.remove_folder(&folder);
-            removed.map_err(StoreError::io(format!("deleting {}", folder.display())))?;
-        }
-        Ok(())
-    }
-
-    /// Deletes the files of a store in the room.
-    fn clear(&self) -> Result<(), StoreError> {
-        let path = self.path();
-        self.clear_folder(&path.join(SEGMENTS))?;
-        self.clear_folder(&path)
-    }
-
-    /// Deletes the files of a store in a folder: what has names of ours.
-    fn clear_folder(&self, folder: &Path) -> Result<(), StoreError> {
-        for name in self.disk.names(folder).unwrap_or_default() {
-            let of_store = [DATABASE, NAME_NEW, "LOCK"].contains(&&name[..]);
-            if of_store || name.ends_with(".seg") || name.ends_with(".tmp") {
-                let removed = self.disk.remove(&folder.join(&name));
-                removed.map_err(StoreError::io(format!("deleting {name}")))?;
-            }
-        }
-        Ok(())
+        let cleared = unfinished::clear(&*self.disk, &self.folder);
+        let _ = cleared.and_then(|()| unfinished::end(&*self.disk, &self.folder));
     }
 }
 
@@ -254,8 +211,10 @@ impl<V: Views> Store<V> {
     ) -> Result<Option<u64>, StoreError> {
         let view = self.view();
         let snapshot = self.views().snapshot(&view);
+        self.check_pages()?;
         let mut export = Export {
             snapshot,
+            verifier: Verifier::new(snapshot.tables(), snapshot.manifest()),
             out,
             hash: Xxh3::new(),
             lines: 0,
@@ -264,13 +223,12 @@ impl<V: Views> Store<V> {
         };
         export.line(&head(snapshot.manifest()))?;
         for table in Table::ALL {
-            if !is_left_out(table) && export.table(table, report)?.is_break() {
+            if export.table(table, report)?.is_break() {
                 return Ok(None);
             }
         }
         export.projections()?;
-        export.end()?;
-        Ok(Some(export.rows))
+        export.end()
     }
 
     /// Fills this store, which is empty, with the lines of an export, and builds segments of them. The analysis of the
@@ -338,8 +296,31 @@ fn head(manifest: &ManifestRecord) -> Head {
     }
 }
 
+/// What a head says of the store, as its manifest would.
+fn promised(head: &Head) -> ManifestRecord {
+    let Head { next, counts, .. } = head;
+    ManifestRecord {
+        next_document: next.document,
+        next_concept: next.concept,
+        next_space: next.space,
+        next_item: next.item,
+        next_edit: next.edit,
+        next_work: next.work,
+        next_response: next.response,
+        document_count: counts.documents,
+        chunk_count: counts.chunks,
+        concept_count: counts.concepts,
+        relation_count: counts.relations,
+        item_count: counts.items,
+        active_space: head.active_space,
+        pending_space: head.pending_space,
+        ..ManifestRecord::default()
+    }
+}
+
 struct Export<'e> {
     snapshot: &'e Snapshot,
+    verifier: Verifier<'e>,
     out: &'e mut dyn Write,
     hash: Xxh3,
     lines: u64,
@@ -376,12 +357,18 @@ impl Export<'_> {
         let snapshot = self.snapshot;
         let mut flow = ControlFlow::Continue(());
         snapshot.rows().scan_all(table, &mut |key, payload| {
-            self.row(table, key, payload)?;
+            self.verifier.row(table, key, payload)?;
+            if !is_left_out(table) {
+                self.row(table, key, payload)?;
+            }
             if self.rows.is_multiple_of(ROWS_A_REPORT) {
                 flow = report(self.rows, self.total);
             }
             Ok(flow)
         })?;
+        if flow.is_continue() {
+            self.verifier.end(table)?;
+        }
         Ok(flow)
     }
 
@@ -437,15 +424,17 @@ impl Export<'_> {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), StoreError> {
+    /// The last line, without which no import takes the others: not before all that was read is verified.
+    fn end(mut self) -> Result<Option<u64>, StoreError> {
+        self.verifier.finish()?;
         let end = End {
             end: self.lines,
             xxh3: format!("{:016x}", self.hash.digest()),
         };
         self.line(&end)?;
-        self.out
-            .flush()
-            .map_err(StoreError::io("writing the export"))
+        let flushed = self.out.flush();
+        flushed.map_err(StoreError::io("writing the export"))?;
+        Ok(Some(self.rows))
     }
 }
 
@@ -710,32 +699,10 @@ impl<V: Views> Import<'_, V> {
     /// The ids that the head gives out next are beyond all that are there, and leave room for more.
     fn check_next(&self, head: &Head) -> Result<(), StoreError> {
         let view = self.store.view();
-        let rows = self.store.views().snapshot(&view).tables();
-        let next = &head.next;
-        for (name, table, next, first) in [
-            ("document", Table::Documents, next.document, 1),
-            ("concept", Table::Concepts, next.concept.into(), 0),
-            ("space", Table::Spaces, next.space.into(), 1),
-            ("item", Table::Items, next.item, 1),
-            ("edit", Table::ConceptEdits, next.edit, 1),
-            ("work", Table::Works, next.work.into(), 0),
-            ("response", Table::Retrievals, next.response, 1),
-        ] {
-            let last = guarded(table, || {
-                let last = rows.of(table).last()?;
-                Ok(last.map(|(key, _)| key.value().to_vec()))
-            })?;
-            let last = last.map(|key| key.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
-            let least = last.map_or(first, |last| last.saturating_add(1));
-            let most = match shape(table).key {
-                [Piece::U32] => u64::from(u32::MAX / 2),
-                _ => u64::MAX / 2,
-            };
-            if !(least..=most).contains(&next) {
-                return Err(StoreError::Export {
-                    line: 1,
-                    why: format!("the next {name} is {next}, not from {least} to {most}"),
-                });
+        let tables = self.store.views().snapshot(&view).tables();
+        for (name, table, next, first) in next_ids(&promised(head)) {
+            if let Some(why) = not_beyond(tables, name, table, next, first)? {
+                return Err(StoreError::Export { line: 1, why });
             }
         }
         Ok(())
@@ -743,24 +710,7 @@ impl<V: Views> Import<'_, V> {
 
     /// Takes over what the head says, and the projections.
     fn adopt(&mut self, head: Head) -> Result<(), StoreError> {
-        let Head { next, counts, .. } = head;
-        let manifest = ManifestRecord {
-            next_document: next.document,
-            next_concept: next.concept,
-            next_space: next.space,
-            next_item: next.item,
-            next_edit: next.edit,
-            next_work: next.work,
-            next_response: next.response,
-            document_count: counts.documents,
-            chunk_count: counts.chunks,
-            concept_count: counts.concepts,
-            relation_count: counts.relations,
-            item_count: counts.items,
-            active_space: head.active_space,
-            pending_space: head.pending_space,
-            ..ManifestRecord::default()
-        };
+        let manifest = promised(&head);
         let projections = std::mem::take(&mut self.projections);
         let projections = projections.into_iter().map(|(space, bytes)| {
             let mut part = PartBuilder::new(PartKind::Projection, 0, 0);

@@ -23,6 +23,25 @@ pub const NAMES: &[&str] = &[
     "rewrite-renamed",
 ];
 
+/// Every moment of a copy, in the order in which the command reaches them.
+pub const COPYING: &[&str] = &[
+    "backup-parts-copied",
+    "backup-rows-copied",
+    "backup-linked",
+    "backup-set-aside",
+    "backup-renamed",
+    "restore-marked",
+    "restore-rows-copied",
+    "restore-parts-copied",
+    "restore-renamed",
+    "import-marked",
+    "import-built",
+    "import-moved",
+    "import-renamed",
+    "upgrade-prepared",
+    "upgrade-committed",
+];
+
 /// Reaches a moment.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]

@@ -56,6 +56,12 @@ impl Overlay {
         }
     }
 
+    /// A file as it is below, to be written to in memory, whoever else has it open.
+    pub(crate) fn open_over(below: &dyn Disk, path: &Path) -> io::Result<Box<dyn RandomFile>> {
+        let file = File::over(Some(below.map(path)?));
+        Ok(Box::new(Arc::new(file)))
+    }
+
     fn put(&self, path: &Path, file: File) -> Arc<File> {
         let file = Arc::new(file);
         let known = Some(Arc::clone(&file));

@@ -7,11 +7,13 @@
 //! At every moment one complete database has the name: a crash leaves the old one or the new one.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Durability, WriteTransaction};
+use redb::{Durability, ReadableTableMetadata, WriteTransaction};
 
 use crate::database_file::{Database, DatabaseFile, Failure};
 use crate::disk::Disk;
@@ -19,12 +21,17 @@ use crate::envelope;
 use crate::error::StoreError;
 use crate::keys::Key;
 use crate::limits::REWRITE_BYTES_MAX;
+use crate::overlay::Overlay;
 use crate::rows::{damaged, guarded};
 use crate::snapshot::Tables;
 use crate::tables::Table;
+use crate::verify::{OUT_OF_ORDER, Verifier};
 
 /// Name of a copy that is being made.
 pub(crate) const NAME_NEW: &str = "loci.redb.new";
+
+/// Bytes of pages that are kept cached while they are checked; each is read once.
+const CHECK_CACHE_BYTES: usize = 16 << 20;
 
 /// Rows that changed: table and key.
 pub(crate) type Noted = BTreeSet<(Table, Key)>;
@@ -73,26 +80,41 @@ impl Rewritten {
         self.database.as_ref().ok_or(StoreError::Closed)
     }
 
-    /// Copies every row of `tables`, a batch at a time. `false`: `report` ended it. `verified`: a row that is damaged
-    /// ends it, too.
+    /// Copies every row of `tables`, a batch at a time. `false`: `report` ended it. What `verifier` finds ends it, too.
     pub(crate) fn fill(
         &mut self,
         tables: &Tables,
-        verified: bool,
+        mut verifier: Option<&mut Verifier<'_>>,
         report: &mut Report<'_>,
     ) -> Result<bool, StoreError> {
         let total = tables.len()?;
-        let (mut table, mut after, mut done) = (0, None, 0);
+        let (mut table, mut after, mut done, mut in_table) = (0, None, 0, 0);
         while let Some(&of) = Table::ALL.get(table) {
             let transaction = self.database()?.begin_write()?;
             let batch = guarded(of, || {
-                copy_batch(tables, of, after.as_deref(), verified, &transaction)
+                let verifier = verifier.as_deref_mut();
+                copy_batch(tables, of, after.as_deref(), verifier, &transaction)
             })?;
             commit(transaction, Durability::None)?;
             done += batch.rows;
+            in_table += batch.rows;
             match batch.last {
                 Some(last) => after = Some(last),
-                None => (table, after) = (table + 1, None),
+                None => {
+                    if let Some(verifier) = &mut verifier {
+                        verifier.end(of)?;
+                    }
+                    // A tree that lost some is not written anew without them.
+                    let len = guarded(of, || Ok(tables.of(of).len()?))?;
+                    if in_table != len {
+                        let why = format!("{in_table} rows can be read of {len}");
+                        return Err(StoreError::DamagedTable {
+                            table: of.name(),
+                            why,
+                        });
+                    }
+                    (table, after, in_table) = (table + 1, None, 0);
+                }
             }
             self.failure.check()?;
             if report(done, total).is_break() {
@@ -107,6 +129,20 @@ impl Rewritten {
         self.failure.keep_unsynced();
         self.failure.check()?;
         Ok(true)
+    }
+
+    /// Reads the copy, which nobody has yet, whole: every page of it against the checksum that redb wrote beside it.
+    pub(crate) fn read_back(&mut self, rows: u64) -> Result<(), StoreError> {
+        let database = self.database.as_mut().ok_or(StoreError::Closed)?;
+        check_pages(database)?;
+        let copied = Tables::open(database)?.len()?;
+        match copied == rows {
+            true => self.failure.check(),
+            false => Err(StoreError::Io {
+                what: "reading the copy back".into(),
+                source: io::Error::other(format!("{copied} rows of {rows} are there")),
+            }),
+        }
     }
 
     /// Copies the rows that were noted from `tables`, durably.
@@ -150,6 +186,31 @@ impl Drop for Rewritten {
     }
 }
 
+/// Reads every page of a database that nobody else has open, against the checksums in its tree.
+pub(crate) fn check_pages(database: &mut Database) -> Result<(), StoreError> {
+    let wrong = |why: String| StoreError::DamagedDatabase { why };
+    let checked = catch_unwind(AssertUnwindSafe(|| database.check_integrity()));
+    match checked {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(wrong("a page is not what was written".into())),
+        Ok(Err(error @ redb::DatabaseError::Storage(redb::StorageError::Io(_)))) => {
+            Err(error.into())
+        }
+        Ok(Err(error)) => Err(wrong(error.to_string())),
+        Err(_) => Err(wrong("its tree cannot be read".into())),
+    }
+}
+
+/// [`check_pages`] of a database's file, which is not written to, while nobody else writes to it.
+pub(crate) fn check_file(disk: &Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
+    let file = Overlay::open_over(&**disk, path);
+    let file = file.map_err(StoreError::io(format!("reading {}", path.display())))?;
+    let (file, failure) = DatabaseFile::new(file);
+    let mut database = Database::open(file, CHECK_CACHE_BYTES)?;
+    check_pages(&mut database)?;
+    failure.check()
+}
+
 struct Batch {
     rows: u64,
     /// The key to go on after; `None` at the end of the table.
@@ -161,24 +222,36 @@ fn copy_batch(
     tables: &Tables,
     table: Table,
     after: Option<&[u8]>,
-    verified: bool,
+    mut verifier: Option<&mut Verifier<'_>>,
     transaction: &WriteTransaction,
 ) -> Result<Batch, StoreError> {
     use std::ops::Bound::{Excluded, Unbounded};
     let mut to = transaction.open_table(table.definition())?;
     let from = after.map_or(Unbounded, Excluded);
     let (mut rows, mut bytes) = (0, 0);
+    let mut last = after.map(<[u8]>::to_vec);
     for row in tables.of(table).range::<&[u8]>((from, Unbounded))? {
         let (key, value) = row?;
-        if verified {
-            envelope::open(table.number(), key.value(), value.value())
-                .map_err(|why| damaged(table, key.value(), &why))?;
+        let (key, value) = (key.value(), value.value());
+        if last.as_deref().is_some_and(|last| last >= key) {
+            return Err(damaged(table, key, OUT_OF_ORDER));
         }
-        to.insert(key.value(), value.value())?;
+        let last = last.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
+        if let Some(verifier) = &mut verifier {
+            let payload = envelope::open(table.number(), key, value);
+            verifier.row(
+                table,
+                key,
+                payload.map_err(|why| damaged(table, key, &why))?,
+            )?;
+        }
+        to.insert(key, value)?;
         rows += 1;
-        bytes += key.value().len() + value.value().len();
+        bytes += key.len() + value.len();
         if bytes >= REWRITE_BYTES_MAX {
-            let last = Some(key.value().to_vec());
+            let last = Some(std::mem::take(last));
             return Ok(Batch { rows, last });
         }
     }

@@ -361,12 +361,19 @@ pub(crate) fn guarded<T>(
     table: Table,
     read: impl FnOnce() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+    let wrong = |why: String| StoreError::DamagedTable {
+        table: table.name(),
+        why,
+    };
+    let read = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         let why = "the database's tree cannot be read here; restore from a backup";
-        Err(StoreError::Invalid(format!(
-            "table {}: {why}",
-            table.name()
-        )))
+        Err(wrong(why.into()))
+    });
+    read.map_err(|error| match error {
+        StoreError::Redb(error) if matches!(*error, redb::Error::Corrupted(_)) => {
+            wrong(error.to_string())
+        }
+        error => error,
     })
 }
 

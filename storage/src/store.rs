@@ -34,13 +34,14 @@ use crate::parts::{NewPart, Numbers};
 use crate::publish::{Pins, Published, Unlisted};
 use crate::records::ManifestRecord;
 use crate::repair;
-use crate::rewrite::{NAME_NEW, Rewritten};
+use crate::rewrite::{self, NAME_NEW, Rewritten};
 use crate::rows::{Rows, encode, get, guarded, missing, read};
 use crate::segment::Part;
 use crate::snapshot::{self, Damaged, MANIFEST, OpenSegment, Previous, Snapshot, Tables};
 use crate::staged::{Over, StagedRows};
 use crate::staging::Staging;
 use crate::tables::Table;
+use crate::unfinished;
 
 /// The format that this build reads and writes.
 pub const FORMAT: u32 = 2;
@@ -223,6 +224,9 @@ impl<V: Views> Store<V> {
         let disk = &options.disk;
         let there = disk.exists(&path);
         let there = there.map_err(StoreError::io(format!("looking for {}", path.display())))?;
+        if !there {
+            refuse_unfinished(disk, folder)?;
+        }
         if !there && !options.create {
             return Err(StoreError::Missing {
                 path: folder.to_path_buf(),
@@ -240,6 +244,8 @@ impl<V: Views> Store<V> {
         };
         clear_orphans(&dir, &manifest, &Tables::open(&database)?, sync)?;
         clear_copy(&**disk, folder)?;
+        // Whatever filled the folder was stopped after its last step.
+        unfinished::end(&**disk, folder)?;
         reach("cleared-orphans");
         let (database, pins) = (Arc::new(database), Pins::new());
         let mut opened = snapshot::open(&database, &dir, &lock, &pins, Previous::default())?;
@@ -401,6 +407,24 @@ impl<V: Views> Store<V> {
         sender.send(job).map_err(|_| StoreError::Closed)
     }
 
+    /// Reads every page of the database's file against the checksums in its tree. Writers wait meanwhile. After a commit
+    /// that failed, what the file holds is not known until it is opened again: then nothing is said of it.
+    pub(crate) fn check_pages(&self) -> Result<(), StoreError> {
+        let files = &self.shared.files;
+        let (disk, path) = (Arc::clone(&files.disk), files.folder.join(DATABASE));
+        let slot = Arc::new(Mutex::new(Ok(())));
+        let result = Arc::clone(&slot);
+        let asked = self.ask(|done| Job::Still {
+            work: Box::new(move || *result.lock() = rewrite::check_file(&disk, &path)),
+            done,
+        });
+        match asked {
+            Ok(_) | Err(StoreError::ReadOnly(_)) => {}
+            Err(error) => return Err(error),
+        }
+        std::mem::replace(&mut *slot.lock(), Ok(()))
+    }
+
     /// Writes the large parts of a segment to files, ahead of the commit that lists them.
     pub fn prepare(&self, draft: SegmentDraft) -> Result<SegmentDraft, StoreError> {
         let vectors = draft.vectors;
@@ -484,7 +508,7 @@ impl<V: Views> Store<V> {
         let mut copy = Rewritten::create(&files.disk, &files.folder, DATABASE, files.cache_bytes)?;
         let view = self.view();
         let tables = self.views().snapshot(&view).tables();
-        Ok(copy.fill(tables, false, report)?.then_some(copy))
+        Ok(copy.fill(tables, None, report)?.then_some(copy))
     }
 
     /// Copies rows that changed since `copy` was last up to date; returns how many.
@@ -574,13 +598,20 @@ impl<V: Views> Host for Shared<V> {
         let mut shares = documents.chunks(documents.len().div_ceil(shares));
         let first = shares.next().unwrap_or_default();
         std::thread::scope(|scope| {
-            let others: Vec<_> = shares
-                .map(|share| scope.spawn(move || build(share)))
-                .collect();
+            let spawn = |share| {
+                let thread = std::thread::Builder::new().name("loci-build".into());
+                // What no thread can be started for is built here.
+                let spawned = thread.spawn_scoped(scope, move || build(share));
+                spawned.map_err(|_| share)
+            };
+            let others: Vec<_> = shares.map(spawn).collect();
             let mut drafts = vec![build(first)?];
             for other in others {
                 let panicked = |_| StoreError::view("building a segment panicked");
-                drafts.push(other.join().map_err(panicked)??);
+                drafts.push(match other {
+                    Ok(other) => other.join().map_err(panicked)??,
+                    Err(share) => build(share)?,
+                });
             }
             Ok(drafts)
         })
@@ -629,6 +660,29 @@ fn omitted(before: &Listed, after: &Listed) -> Vec<Arc<Part>> {
     before.parts().filter(gone).cloned().collect()
 }
 
+/// Refuses a folder that a stopped command left; one that is at work there has it locked.
+fn refuse_unfinished(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
+    if disk.exists(folder).unwrap_or_default() && unfinished::refuse(&**disk, folder).is_err() {
+        let _lock = Lock::acquire(&**disk, folder)?;
+        unfinished::refuse(&**disk, folder)?;
+    }
+    Ok(())
+}
+
+/// Refuses a folder whose database is gone: a new one in its place would take what is left for leftovers of its own.
+fn refuse_lost(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
+    let segments = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
+    let names = segments
+        .list()
+        .map_err(StoreError::io("listing segments"))?;
+    match names.iter().any(|name| generation_of(name).is_some()) {
+        true => Err(StoreError::NoDatabase {
+            path: folder.to_path_buf(),
+        }),
+        false => Ok(()),
+    }
+}
+
 /// Opens the database. A new one is made whole under another name first: what a kill in the middle of
 /// making it leaves is none.
 fn open_database(
@@ -642,6 +696,8 @@ fn open_database(
     let made = match there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
         true => None,
         false => {
+            unfinished::refuse(&**disk, folder)?;
+            refuse_lost(disk, folder)?;
             clear_copy(&**disk, folder)?;
             Some(folder.join(NAME_NEW))
         }

@@ -16,9 +16,11 @@ use crate::database_file::{Database, DatabaseFile};
 use crate::disk::Disk;
 use crate::envelope;
 use crate::error::StoreError;
+use crate::failpoint::reach;
 use crate::lock::Lock;
 use crate::store::{DATABASE, FORMAT, FORMAT_KEY, format_of};
 use crate::tables::Table;
+use crate::unfinished;
 
 /// Bytes of rows that are kept cached meanwhile.
 const CACHE_BYTES: usize = 64 << 20;
@@ -47,6 +49,7 @@ pub fn upgrade(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Upgrade, StoreErro
     let path = folder.join(DATABASE);
     let there = disk.exists(&path);
     if !there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
+        unfinished::refuse(&**disk, folder)?;
         return Err(StoreError::Missing {
             path: folder.to_path_buf(),
         });
@@ -72,8 +75,10 @@ pub fn upgrade(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Upgrade, StoreErro
             let value = envelope::seal(Table::Meta.number(), FORMAT_KEY, &FORMAT.to_le_bytes());
             meta.insert(FORMAT_KEY, value.as_slice())?;
         }
+        reach("upgrade-prepared");
         transaction.commit()?;
         failure.check()?;
+        reach("upgrade-committed");
     }
     Ok(Upgrade { from, to: FORMAT })
 }

@@ -12,7 +12,10 @@ use crate::{Done, WrongCall};
 pub(crate) fn backup(args: &Backup, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
     let bar = Bar::new();
-    let done = database.backup(&args.to, &bar);
+    let done = match args.keep {
+        Some(keep) => database.backup_keeping(&args.to, keep, &bar),
+        None => database.backup(&args.to, &bar),
+    };
     drop(bar);
     database.close();
     let done = match done {
@@ -36,12 +39,20 @@ pub(crate) fn backup(args: &Backup, out: &Out) -> anyhow::Result<Done> {
             done.bytes_copied,
             done.files_kept
         ))?;
+        if !done.earlier.is_empty() {
+            let earlier: Vec<String> = done.earlier.iter().map(u64::to_string).collect();
+            out.line(&format!("earlier generations: {}", earlier.join(", ")))?;
+        }
     }
     Ok(Done::Well)
 }
 
 pub(crate) fn restore(args: &Restore, out: &Out) -> anyhow::Result<Done> {
-    let database = refused(Database::restore(&args.from, &args.db, &Options::default()))?;
+    let options = Options::default();
+    let database = refused(match args.generation {
+        Some(of) => Database::restore_generation(&args.from, of, &args.db, &options),
+        None => Database::restore(&args.from, &args.db, &options),
+    })?;
     let stats = database.stats();
     database.close();
     if out.json {

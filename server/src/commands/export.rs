@@ -1,6 +1,6 @@
 //! `loci export` and `loci import`: a store as lines of JSON, and a store made of them.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use anyhow::Context;
 use locidb::storage::StoreError;
 use locidb::{Database, Error, Options};
 use serde_json::json;
+use tempfile::TempPath;
 
 use super::open;
 use crate::args::{Export, Import};
@@ -49,24 +50,83 @@ pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
     Ok(Done::Well)
 }
 
-/// Writes to a file that has its name once it is whole.
+/// Writes to a file that has its name once it is whole and verified.
 fn to_file(database: &Database, to: &Path, bar: &Bar) -> anyhow::Result<Result<u64, Error>> {
-    let folder = match to.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let file = Unfinished::create(to)?;
     let failed = || format!("writing {}", to.display());
-    let file = tempfile::NamedTempFile::new_in(folder).with_context(failed)?;
-    let mut lines = BufWriter::new(file);
+    let mut lines = BufWriter::new(&file.file);
     let done = database.export(&mut lines, bar);
     if done.is_ok() {
         lines.flush().with_context(failed)?;
-        let file = lines.into_inner().map_err(|error| error.into_error());
-        let file = file.with_context(failed)?;
-        file.as_file().sync_all().with_context(failed)?;
-        file.persist_noclobber(to).with_context(failed)?;
+        drop(lines);
+        file.take_place(to).with_context(failed)?;
     }
     Ok(done)
+}
+
+/// `OUT.tmp`, which becomes `OUT`. Dropped before, it is deleted; one that a stopped export left is written anew.
+struct Unfinished {
+    file: File,
+    path: TempPath,
+}
+
+impl Unfinished {
+    fn create(to: &Path) -> anyhow::Result<Unfinished> {
+        let path = to.with_added_extension("tmp");
+        let failed = || format!("writing {}", path.display());
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        loop {
+            let file = options.open(&path).with_context(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let why = format!("another export writes {}: give another name", to.display());
+                    return Err(WrongCall(why).into());
+                }
+                Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
+            }
+            // The export that had it may have ended between, and taken or deleted it.
+            if is_at(&file, &path) {
+                file.set_len(0).with_context(failed)?;
+                let path = TempPath::try_from_path(&path).with_context(failed)?;
+                return Ok(Unfinished { file, path });
+            }
+        }
+    }
+
+    /// Gives it its name, durably; fails where there is a file of that name by now.
+    fn take_place(self, to: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        self.path
+            .persist_noclobber(to)
+            .map_err(|error| error.error)?;
+        let folder = match to.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        #[cfg(unix)]
+        File::open(folder)?.sync_all()?;
+        #[cfg(not(unix))]
+        let _ = folder;
+        Ok(())
+    }
+}
+
+/// Whether `path` still names `file`.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let both = file.metadata().ok().zip(path.metadata().ok());
+    both.is_some_and(|(ours, there)| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+}
+
+/// Whether `path` still names `file`. An open file cannot be deleted here.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
 }
 
 pub(crate) fn import(args: &Import, out: &Out) -> anyhow::Result<Done> {

@@ -53,12 +53,16 @@ fn of_store(error: &StoreError) -> Code {
         StoreError::Invalid(_) => Code::Invalid,
         StoreError::Limit { .. } => Code::TooLarge,
         StoreError::ReadOnly(_) | StoreError::OpenedReadOnly => Code::ReadOnly,
-        StoreError::DamagedRow { .. } | StoreError::MissingRow { .. } | StoreError::Part { .. } => {
-            Code::Damaged
-        }
-        StoreError::Locked { .. } | StoreError::Missing { .. } | StoreError::Closed => {
-            Code::Unavailable
-        }
+        StoreError::DamagedRow { .. }
+        | StoreError::DamagedTable { .. }
+        | StoreError::DamagedDatabase { .. }
+        | StoreError::MissingRow { .. }
+        | StoreError::NoDatabase { .. }
+        | StoreError::Part { .. } => Code::Damaged,
+        StoreError::Locked { .. }
+        | StoreError::Missing { .. }
+        | StoreError::Unfinished { .. }
+        | StoreError::Closed => Code::Unavailable,
         _ => Code::Internal,
     }
 }
