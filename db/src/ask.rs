@@ -502,17 +502,22 @@ fn generate_globally(
         prompts.push(prompt.text);
     }
     let said: Vec<Result<String, String>> = std::thread::scope(|scope| {
+        let ask = |prompt: &str| {
+            let said = generator.generate(prompt, MAP_TOKENS);
+            said.map_err(|error| error.to_string())
+        };
         let calls = prompts.iter().map(|prompt| {
-            scope.spawn(|| match generator.generate(prompt, MAP_TOKENS) {
-                Ok(said) => Ok(said),
-                Err(error) => Err(error.to_string()),
-            })
+            let thread = std::thread::Builder::new().name("loci-ask".into());
+            // What no thread can be started for is asked here.
+            let spawned = thread.spawn_scoped(scope, move || ask(prompt));
+            spawned.map_err(|_| prompt)
         });
         let calls: Vec<_> = calls.collect();
         let panicked = |_| Err("it panicked".to_owned());
-        let results = calls
-            .into_iter()
-            .map(|call| call.join().unwrap_or_else(panicked));
+        let results = calls.into_iter().map(|call| match call {
+            Ok(call) => call.join().unwrap_or_else(panicked),
+            Err(prompt) => ask(prompt),
+        });
         results.collect()
     });
     let said = said.into_iter().collect::<Result<Vec<String>, String>>()?;

@@ -8,7 +8,11 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// Bytes of a thread's stack, whatever the process is limited to.
+const STACK_LEN: usize = 4 << 20;
 
 thread_local! {
     static BACKGROUND: Cell<bool> = const { Cell::new(false) };
@@ -31,21 +35,31 @@ pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         // No threads are to be had: the caller's pool, whichever it is.
         return work();
     };
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| pool.install(work));
-        match waiting.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
+    // Taken by whichever thread there is.
+    let work = Mutex::new(Some(work));
+    let take = || work.lock().take().map(|work| work());
+    let done = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("loci-wait".into());
+        match thread
+            .spawn_scoped(scope, || pool.install(take))
+            .map(|waiting| waiting.join())
+        {
+            Ok(Ok(done)) => done,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => take(),
         }
-    })
+    });
+    done.expect("nobody has taken it before")
 }
 
 fn pool(threads: usize) -> Option<ThreadPool> {
-    let builder = ThreadPoolBuilder::new().num_threads(threads);
-    builder
-        .thread_name(|n| format!("loci-build-{n}"))
-        .build()
-        .ok()
+    let build = |threads: usize| {
+        let builder = ThreadPoolBuilder::new().num_threads(threads);
+        let builder = builder.thread_name(|n| format!("loci-build-{n}"));
+        builder.stack_size(STACK_LEN).build().ok()
+    };
+    // One thread is slower than many, and better than none.
+    build(threads).or_else(|| build(1))
 }
 
 #[cfg(test)]

@@ -139,6 +139,10 @@ impl ParseRunner for InProcess {
     }
 }
 
+/// Why a file fails where the system gives no more threads.
+const NO_THREAD: &str =
+    "no thread can be started; allow more memory (ulimit -v) or processes (ulimit -u)";
+
 /// Runs `make` on a thread with a large stack; its panic becomes an error.
 fn guarded<T: Send>(make: impl FnOnce() -> Result<T, ParseError> + Send) -> Result<T, ParseError> {
     thread::scope(|scope| {
@@ -156,7 +160,7 @@ fn guarded<T: Send>(make: impl FnOnce() -> Result<T, ParseError> + Send) -> Resu
                     message: message.unwrap_or_else(|| "no message".to_owned()),
                 })
             }),
-            Err(error) => Err(runner_error("no thread", &error)),
+            Err(error) => Err(runner_error(NO_THREAD, &error)),
         }
     })
 }
@@ -403,11 +407,16 @@ impl ChildProcess {
         let answer_max = self.answer_max();
         let (sender, answers) = channel();
         thread::scope(|scope| {
-            scope.spawn(move || {
+            let writing = thread::Builder::new().spawn_scoped(scope, move || {
                 // A child that refuses a file early stops reading; what it says then counts.
                 let _ = input.write_all(head).and_then(|()| input.write_all(bytes));
             });
-            scope.spawn(move || send_all(output, answer_max, &sender));
+            let reading = thread::Builder::new()
+                .spawn_scoped(scope, move || send_all(output, answer_max, &sender));
+            if let Err(error) = writing.and(reading) {
+                let _ = child.kill();
+                return Err(runner_error(NO_THREAD, &error));
+            }
             let outcome = match self.wait(&answers, deadline) {
                 _ if self.stopped.load(Ordering::Relaxed) => Err(ParseError::Stopped),
                 Ok(Ok(answer)) if answer.len() as u64 > answer_max => Err(ParseError::TooLarge {

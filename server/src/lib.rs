@@ -8,6 +8,7 @@
 mod access;
 mod args;
 mod commands;
+mod limits;
 mod output;
 mod progress;
 mod serve;
@@ -39,6 +40,10 @@ pub(crate) struct WrongCall(pub(crate) String);
 
 /// Carries out what the arguments of this process say; the status that it is to end with.
 pub fn run() -> ExitCode {
+    limits::within(carry_out)
+}
+
+fn carry_out() -> ExitCode {
     let cli = Cli::parse();
     if let Command::Parse = cli.command {
         return commands::parse::child();

@@ -123,7 +123,12 @@ impl<'t> Group<'t> {
             return build();
         }
         std::thread::scope(|scope| {
-            let built = scope.spawn(build);
+            let thread = std::thread::Builder::new().name("loci-build".into());
+            // Where no thread can be started, this one does both.
+            let Ok(built) = thread.spawn_scoped(scope, build) else {
+                self.write(&staged)?;
+                return build();
+            };
             let written = self.write(&staged);
             let built = built.join();
             written?;

@@ -216,7 +216,8 @@ impl Drop for Running {
 /// Writes to the program meanwhile. One that does not read it all may still know what to say.
 fn feed(child: &mut Child, bytes: Vec<u8>) {
     if let Some(mut input) = child.stdin.take() {
-        thread::spawn(move || input.write_all(&bytes));
+        // Without a thread the program reads nothing, and what it then says counts.
+        let _ = thread::Builder::new().spawn(move || input.write_all(&bytes));
     }
 }
 
@@ -224,7 +225,8 @@ fn feed(child: &mut Child, bytes: Vec<u8>) {
 /// the program started may keep the pipe open.
 fn first(output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, said) = channel();
-    thread::spawn(move || {
+    // Without a thread nothing is heard of it.
+    let _ = thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         let most = CAPTION_BYTES_MAX as u64 + 1;
         // What was said before a pipe broke counts.
@@ -237,7 +239,7 @@ fn first(output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
 /// The last bytes of what is said, when it ends.
 fn last(mut output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, said) = channel();
-    thread::spawn(move || {
+    let _ = thread::Builder::new().spawn(move || {
         let (mut kept, mut part) = (Vec::new(), [0; ERRORS_MAX]);
         while let Ok(len @ 1..) = output.read(&mut part) {
             kept.extend_from_slice(&part[..len]);

@@ -76,11 +76,22 @@ pub(super) fn in_order<T: Sync, R: Send>(
         // However this ends, threads that wait for room are told.
         let _over = Over(&desk, false);
         let (sender, done) = channel();
+        let mut threads = 0;
         for _ in 0..bounds.jobs.min(work.items.len()).clamp(1, JOBS_MAX) {
             let (desk, sender) = (&desk, sender.clone());
-            scope.spawn(move || desk.run(&sender));
+            let thread = std::thread::Builder::new().name("loci-parse".into());
+            let spawned = thread.spawn_scoped(scope, move || desk.run(&sender));
+            threads += usize::from(spawned.is_ok());
         }
         drop(sender);
+        if threads == 0 {
+            // No thread can be started: this one does all of it.
+            for item in work.items {
+                idle()?;
+                take((work.work)(item))?;
+            }
+            return ControlFlow::Continue(());
+        }
         let mut early = BTreeMap::new();
         for at in 0..work.items.len() {
             let result = loop {

@@ -40,11 +40,14 @@ use locidb::{Database, Error, Options, TokenizerFile};
 use crate::args::{Command, Graph, Search};
 use crate::output::Out;
 use crate::progress::{Bar, catch_interrupts};
-use crate::{Done, WrongCall};
+use crate::{Done, WrongCall, limits};
 
 /// Carries out a command.
 pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
     catch_interrupts();
+    if needs_pool(&command) {
+        limits::start_pool()?;
+    }
     match command {
         Command::Demo(args) => demo::run(&args, out),
         Command::Ingest(args) => ingest::run(&args, out),
@@ -80,6 +83,21 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::About => about::run(out),
         Command::Parse => Ok(Done::Well),
     }
+}
+
+/// Whether a command works on all cores, so that it is worth a few threads from its start.
+fn needs_pool(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Search(_)
+            | Command::Ask(_)
+            | Command::Show(_)
+            | Command::Concept(_)
+            | Command::Stats(_)
+            | Command::First(_)
+            | Command::Key(_)
+            | Command::Parse
+    )
 }
 
 /// Opens a store, made when missing; says what had to be rebuilt.

@@ -30,7 +30,9 @@ pub(crate) fn child() -> ExitCode {
     let limit = std::env::var(MEMORY_ENV)
         .ok()
         .and_then(|bytes| bytes.parse().ok());
-    if let Some(bytes) = limit
+    // A limit that the process has may be lower already, and cannot be raised.
+    let hard = rlimit::Resource::AS.get_hard().unwrap_or(u64::MAX);
+    if let Some(bytes) = limit.map(|bytes: u64| bytes.min(hard))
         && let Err(error) = rlimit::setrlimit(rlimit::Resource::AS, bytes, bytes)
     {
         eprintln!("loci: limiting memory: {error}");

@@ -123,8 +123,11 @@ impl WorkerOptions {
         let mut runtime = Builder::new_multi_thread();
         runtime
             .max_blocking_threads(waits + WAITS_FREE)
-            .enable_all()
-            .build()
+            .thread_stack_size(STACK_LEN)
+            .enable_all();
+        // Of a thread that cannot be started it makes a panic.
+        let built = catch_unwind(AssertUnwindSafe(|| runtime.build()));
+        built.unwrap_or_else(|_| Err(std::io::Error::other("the runtime's threads do not start")))
     }
 
     fn thread_count(&self) -> usize {
@@ -146,6 +149,9 @@ impl Default for WorkerOptions {
         }
     }
 }
+
+/// Bytes of a thread's stack, whatever the process is limited to.
+const STACK_LEN: usize = 4 << 20;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -181,7 +187,8 @@ impl Workers {
         for number in 0..options.thread_count() {
             let queue = queue.clone();
             let name = format!("answer-{number}");
-            thread::Builder::new().name(name).spawn(move || {
+            let thread = thread::Builder::new().name(name).stack_size(STACK_LEN);
+            thread.spawn(move || {
                 for job in queue {
                     // Who waits for the job is told by what it drops.
                     let _ = catch_unwind(AssertUnwindSafe(job));
