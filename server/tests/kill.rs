@@ -106,6 +106,7 @@ fn ten_kills_leave_all_that_was_acknowledged() {
         rounds: Rounds::all(10, 7),
         loci: LOCI.into(),
         double: true,
+        command: None,
     };
     let report = kill::run(&args).unwrap();
     assert!(report.violations.is_empty(), "{report:#?}");

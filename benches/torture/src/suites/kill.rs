@@ -25,6 +25,7 @@ use locidb::{Database, Error, Silent};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::killed_copies::{self, Copying};
 use crate::notes::{self, NOTES, Versions};
 use crate::report::{Report, Rounds, Running};
 use crate::source::Source;
@@ -34,7 +35,7 @@ pub const LIFE: u64 = 40;
 /// How long a command may take before it counts as hung.
 const HUNG_AFTER: Duration = Duration::from_secs(60);
 /// What a command is thought to take before one ended by itself.
-const TYPICAL: Duration = Duration::from_millis(80);
+pub(super) const TYPICAL: Duration = Duration::from_millis(80);
 /// Versions of notes that must not be found any more and are looked for.
 const GONE_MAX: usize = 12;
 
@@ -47,13 +48,19 @@ pub struct KillArgs {
     /// The binary, built with `--features failpoints`
     #[arg(long, value_name = "PATH")]
     pub loci: PathBuf,
-    /// Now and then kill the next open too
+    /// Now and then kill the next open, or the next run of the command, too
     #[arg(long)]
     pub double: bool,
+    /// Kill this command instead
+    #[arg(long, value_enum)]
+    pub command: Option<Copying>,
 }
 
 /// Runs the rounds.
 pub fn run(args: &KillArgs) -> Result<Report> {
+    if let Some(copying) = args.command {
+        return killed_copies::run(args, copying);
+    }
     let mut running = Running::start("kill", args.rounds.seed);
     let numbers = args.rounds.numbers(2000);
     let (mut life, mut opens_us) = (None, Vec::new());
@@ -342,7 +349,7 @@ fn draw(source: &mut Source<'_>) -> When {
 
 /// Opens a store. A child that was being started when its parent was killed holds the lock until it
 /// has become another program.
-fn open(folder: &Path) -> Result<Database> {
+pub(super) fn open(folder: &Path) -> Result<Database> {
     let started = Instant::now();
     loop {
         match Database::open(folder) {
@@ -356,7 +363,7 @@ fn open(folder: &Path) -> Result<Database> {
     }
 }
 
-fn no_file_too_many(database: &Database, store: &Path) -> Result<()> {
+pub(super) fn no_file_too_many(database: &Database, store: &Path) -> Result<()> {
     let view = database.view();
     let manifest = view.snapshot().manifest();
     let mut listed: Vec<String> = manifest
@@ -392,7 +399,7 @@ fn no_file_too_many(database: &Database, store: &Path) -> Result<()> {
 
 /// When a process is killed.
 #[derive(Clone, Copy, Debug)]
-enum When {
+pub(super) enum When {
     /// After this many thousandths of the time that it takes.
     Share(u32),
     /// After this long.
@@ -407,7 +414,7 @@ enum When {
 
 impl When {
     /// With the time that the command takes, when left alone.
-    fn within(self, typical: Duration) -> When {
+    pub(super) fn within(self, typical: Duration) -> When {
         match self {
             When::Share(share) => When::After(typical * share / 1000),
             other => other,
@@ -425,16 +432,16 @@ impl When {
 }
 
 /// What a process left.
-struct Ended {
+pub(super) struct Ended {
     /// How it ended by itself; `None` when it was killed.
-    status: Option<ExitStatus>,
+    pub(super) status: Option<ExitStatus>,
     /// The whole lines that it printed.
     lines: Vec<String>,
     errors: String,
 }
 
 /// What a command said of its changes.
-struct Told {
+pub(super) struct Told {
     /// Whether it said of any that it is made, or ended well.
     acknowledged: bool,
 }
@@ -446,7 +453,7 @@ enum Event {
 
 impl Ended {
     /// Runs a command and kills it.
-    fn of(command: &mut Command, when: &When) -> Result<Ended> {
+    pub(super) fn of(command: &mut Command, when: &When) -> Result<Ended> {
         if let When::At { name, times, .. } = when {
             command.env("LOCI_FAILPOINT", format!("{name}:{times}"));
         }
@@ -489,7 +496,7 @@ impl Ended {
     }
 
     /// Reads what was printed; an error when the command failed.
-    fn told(&self, name: &str) -> Result<Told> {
+    pub(super) fn told(&self, name: &str) -> Result<Told> {
         if let Some(status) = self.status {
             ensure!(
                 status.success(),

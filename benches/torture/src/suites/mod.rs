@@ -6,6 +6,7 @@
 //! | [`faults`] | a file operation that fails gives a typed error; searches go on, writes are refused, and nothing acknowledged is lost |
 //! | [`oracle`] | over long histories with restarts the store says exactly what a plain model says |
 //! | [`kill`] | the real binary killed at any moment: nothing acknowledged is lost, nothing is there by half |
+//! | [`killed_copies`] | a backup, restore, import, analysis, compaction or upgrade that is killed leaves what was there before, and is run again |
 //! | [`rates`] | what durable writes cost beside redb alone; many writers share syncs |
 //! | [`mixed`] | searches, writes and compaction together; memory and disk do not grow with time |
 //! | [`disk`] | what is deleted is given back |
@@ -15,6 +16,7 @@ pub mod crash;
 pub mod disk;
 pub mod faults;
 pub mod kill;
+pub mod killed_copies;
 pub mod mixed;
 pub mod opening;
 pub mod oracle;

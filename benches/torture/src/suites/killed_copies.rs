@@ -1,0 +1,537 @@
+//! The real binary, killed while it copies a store or makes it anew: backup, restore, import, analyze, compact, upgrade.
+//!
+//! A round changes a store of notes, starts the command, and kills it at a random moment or at a named one. Then: the
+//! store that is copied from is what it was, an earlier backup is whole and can be restored, what was being filled is
+//! opened by nobody or is whole, and the same command, run again, gives what it gives when nobody kills it. Stores are
+//! compared by their exports, byte for byte.
+//!
+//! Start reading at [`Copies::round`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use locidb::storage::rows::sealed;
+use locidb::storage::{StoreError, Table, failpoint};
+use locidb::{Database, Error, Options, Silent};
+use redb::TableDefinition;
+use tempfile::TempDir;
+
+use super::kill::{Ended, KillArgs, TYPICAL, When, open};
+use crate::notes::{self, NOTES};
+use crate::report::{Report, Running};
+use crate::source::Source;
+
+/// Rounds that one store lives.
+const LIFE: u64 = 40;
+/// States that a backup keeps at most.
+const KEEP_MAX: u32 = 3;
+
+/// A command that is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Copying {
+    /// A store is copied to a folder, over an earlier backup.
+    Backup,
+    /// A backup is put into a folder.
+    Restore,
+    /// A store is made of an export.
+    Import,
+    /// Concepts are ranked, and communities found.
+    Analyze,
+    /// Segments are merged, and the database written anew.
+    Compact,
+    /// A store of an earlier format is brought up.
+    Upgrade,
+}
+
+impl Copying {
+    fn name(self) -> &'static str {
+        match self {
+            Copying::Backup => "backup",
+            Copying::Restore => "restore",
+            Copying::Import => "import",
+            Copying::Analyze => "analyze",
+            Copying::Compact => "compact",
+            Copying::Upgrade => "upgrade",
+        }
+    }
+
+    /// The moments that it reaches.
+    fn moments(self) -> Vec<&'static str> {
+        let all = failpoint::NAMES.iter().chain(failpoint::COPYING).copied();
+        all.filter(|moment| match self {
+            Copying::Backup | Copying::Restore | Copying::Upgrade => {
+                moment.starts_with(self.name())
+            }
+            Copying::Import => {
+                moment.starts_with("import") || ["committed", "part-written"].contains(moment)
+            }
+            Copying::Analyze => [
+                "staged",
+                "part-written",
+                "part-renamed",
+                "before-commit",
+                "committed",
+                "published",
+            ]
+            .contains(moment),
+            Copying::Compact => {
+                moment.starts_with("rewrite") || moment.starts_with("merge") || *moment == "staged"
+            }
+        })
+        .collect()
+    }
+}
+
+/// Runs the rounds of one command.
+pub fn run(args: &KillArgs, copying: Copying) -> Result<Report> {
+    let mut running = Running::start(&format!("kill {}", copying.name()), args.rounds.seed);
+    let numbers = args.rounds.numbers(2000);
+    let mut life = None;
+    for round in numbers.start / LIFE * LIFE..numbers.end {
+        if round % LIFE == 0 {
+            life = None;
+        }
+        let mut copies = match life.take() {
+            Some(life) => life,
+            None => Copies::new(args, copying)?,
+        };
+        let mut source = Source::stream(args.rounds.seed, round);
+        let result = copies.round(&mut source);
+        for (figure, more) in std::mem::take(&mut copies.figures) {
+            running.count(&figure, more);
+        }
+        match result {
+            Ok(()) => {
+                running.round(round, Ok(()));
+                life = Some(copies);
+            }
+            Err(error) => {
+                let kept = copies.folder.keep();
+                let error = error.context(format!("all is kept in {}", kept.display()));
+                running.round(round, Err(error));
+            }
+        }
+    }
+    Ok(running.finish())
+}
+
+/// A store, and what is made of it.
+struct Copies<'a> {
+    args: &'a KillArgs,
+    copying: Copying,
+    folder: TempDir,
+    version: u32,
+    /// What the newest backup says.
+    backed_up: Option<Vec<u8>>,
+    /// How long the command took that ended by itself.
+    typical: Option<Duration>,
+    figures: BTreeMap<String, u64>,
+}
+
+impl<'a> Copies<'a> {
+    fn new(args: &'a KillArgs, copying: Copying) -> Result<Copies<'a>> {
+        let folder = tempfile::tempdir()?;
+        std::fs::create_dir(folder.path().join("files"))?;
+        Ok(Copies {
+            args,
+            copying,
+            folder,
+            version: 0,
+            backed_up: None,
+            typical: None,
+            figures: BTreeMap::new(),
+        })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn count(&mut self, figure: &str) {
+        *self.figures.entry(figure.into()).or_default() += 1;
+    }
+
+    /// One change of the store, one command, one kill, the command again.
+    fn round(&mut self, source: &mut Source<'_>) -> Result<()> {
+        self.change(source)?;
+        match self.copying {
+            Copying::Backup => self.backup(source),
+            Copying::Restore => {
+                let backup = self.at("backup");
+                database(&self.at("store"), |store| {
+                    store.backup(&backup, &Silent)?;
+                    Ok(())
+                })?;
+                let mut command = self.loci("restore");
+                command.arg(&backup).arg("--db").arg(self.at("filled"));
+                self.fill(command, source)?;
+                same_again(&self.at("store"), &backup, &self.at("again"))
+            }
+            Copying::Import => {
+                let export = self.at("export.jsonl");
+                std::fs::write(&export, exported(&self.at("store"))?)?;
+                let mut command = self.loci("import");
+                command.arg(&export).arg("--db").arg(self.at("filled"));
+                self.fill(command, source)
+            }
+            Copying::Analyze | Copying::Compact => self.anew(source),
+            Copying::Upgrade => self.upgrade(source),
+        }
+    }
+
+    fn loci(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.args.loci);
+        command.args([name, "--json"]);
+        command
+    }
+
+    /// Changes some notes, and now and then merges.
+    fn change(&mut self, source: &mut Source<'_>) -> Result<()> {
+        for _ in 0..1 + source.below(4) {
+            self.version += 1;
+            notes::write(&self.at("files"), source.below(NOTES), self.version)?;
+        }
+        let mut command = self.loci("ingest");
+        run_whole(
+            command
+                .arg("--db")
+                .arg(self.at("store"))
+                .arg(self.at("files")),
+        )?;
+        if source.chance(6) && self.copying != Copying::Compact {
+            run_whole(self.loci("compact").arg("--db").arg(self.at("store")))?;
+        }
+        Ok(())
+    }
+
+    /// Runs a command and kills it; whether it ended by itself before that.
+    fn kill(&mut self, command: &mut Command, source: &mut Source<'_>) -> Result<bool> {
+        let moments = self.copying.moments();
+        let when = match source.chance(2) {
+            true => When::Share(source.below(1100)),
+            false => When::At {
+                name: source.pick(&moments),
+                times: 1 + source.below(4) * source.below(2),
+                more: Duration::from_millis(source.below(4).saturating_sub(1).into()),
+            },
+        };
+        let when = when.within(self.typical.unwrap_or(TYPICAL));
+        let started = Instant::now();
+        let ended = Ended::of(command, &when)?;
+        ended.told(self.copying.name())?;
+        match (&when, ended.status) {
+            (_, Some(_)) => {
+                self.typical = Some(started.elapsed());
+                self.count("ended_before");
+            }
+            (When::At { name, .. }, None) => self.count(&format!("killed_at_{name}")),
+            (_, None) => self.count("killed_at_random"),
+        }
+        Ok(ended.status.is_some())
+    }
+
+    fn backup(&mut self, source: &mut Source<'_>) -> Result<()> {
+        let (store, backup) = (self.at("store"), self.at("backup"));
+        let now = exported(&store)?;
+        let keep = source.below(KEEP_MAX + 1);
+        let command = || {
+            let mut command = self.loci("backup");
+            command.arg("--db").arg(&store).arg(&backup);
+            if keep > 0 {
+                command.args(["--keep", &keep.to_string()]);
+            }
+            command
+        };
+        let (mut first, mut again) = (command(), command());
+        let ended = self.kill(&mut first, source)?;
+        ensure!(exported(&store)? == now, "the store is another");
+        let restored = self.at("restored");
+        match (restore(&backup, &restored)?, &self.backed_up) {
+            (Some(told), _) if told == now => {}
+            (Some(told), Some(before)) if told == *before && !ended => self.count("kept_earlier"),
+            (None, None) if !ended => {}
+            (told, _) => bail!(
+                "of the backup {:?} bytes are restored",
+                told.map(|of| of.len())
+            ),
+        }
+        if self.args.double && source.chance(3) {
+            self.kill(&mut again, source)?;
+            self.count("killed_twice");
+        }
+        run_whole(&mut again)?;
+        ensure!(exported(&store)? == now, "the store is another in the end");
+        let told = restore(&backup, &restored)?.context("there is no backup")?;
+        ensure!(told == now, "the backup is another than the store");
+        if keep > 0 {
+            let earlier = generations(&backup)?;
+            ensure!(
+                earlier.len() < keep as usize,
+                "{earlier:?} are kept beside the newest, of {keep}"
+            );
+        }
+        for generation in generations(&backup)? {
+            let restored =
+                Database::restore_generation(&backup, generation, &restored, &Options::default());
+            restored
+                .with_context(|| format!("generation {generation}"))?
+                .close();
+            std::fs::remove_dir_all(self.at("restored"))?;
+        }
+        nothing_left(&backup)?;
+        self.backed_up = Some(now);
+        Ok(())
+    }
+
+    /// A command that fills the folder `filled` with what the store says.
+    fn fill(&mut self, mut command: Command, source: &mut Source<'_>) -> Result<()> {
+        let (store, filled) = (self.at("store"), self.at("filled"));
+        let now = exported(&store)?;
+        for n in 0..2 {
+            // Whoever opened a whole one made it a store like any other.
+            let is_whole = filled.join("loci.redb").exists() && !filled.join("UNFINISHED").exists();
+            if is_whole || n > 0 && !(self.args.double && source.chance(3)) {
+                break;
+            }
+            let ended = self.kill(&mut command, source)?;
+            match state(&filled)? {
+                State::None if !ended => self.count("left_nothing"),
+                State::Unfinished if !ended => self.count("left_unfinished"),
+                State::Whole(told) if told == now => self.count("left_whole"),
+                other => bail!("it left {other}"),
+            }
+            if ended {
+                std::fs::remove_dir_all(&filled)?;
+            }
+        }
+        if !filled.join("loci.redb").exists() || filled.join("UNFINISHED").exists() {
+            run_whole(&mut command)?;
+        }
+        match state(&filled)? {
+            State::Whole(told) if told == now => {}
+            other => bail!("in the end there is {other}"),
+        }
+        ensure!(exported(&store)? == now, "the store is another in the end");
+        nothing_left(&filled)?;
+        Ok(std::fs::remove_dir_all(filled)?)
+    }
+
+    /// A command that makes something of the store anew, in its place.
+    fn anew(&mut self, source: &mut Source<'_>) -> Result<()> {
+        let (store, beside) = (self.at("store"), self.at("beside"));
+        copy(&store, &beside)?;
+        let name = self.copying.name();
+        run_whole(self.loci(name).arg("--db").arg(&beside))?;
+        let wanted = without_times(exported(&beside)?)?;
+        std::fs::remove_dir_all(beside)?;
+        let notes = database(&store, |store| notes::found(&store.view()))?;
+        let mut command = self.loci(name);
+        command.arg("--db").arg(&store);
+        self.kill(&mut command, source)?;
+        database(&store, |database| {
+            let view = database.view();
+            ensure!(notes::found(&view)? == notes, "other notes are there");
+            notes::check(database, &view, &notes, &[])?;
+            sound(database)
+        })?;
+        run_whole(&mut command)?;
+        let told = without_times(exported(&store)?)?;
+        ensure!(told == wanted, "the end is another than that of a copy");
+        nothing_left(&store)
+    }
+
+    fn upgrade(&mut self, source: &mut Source<'_>) -> Result<()> {
+        let store = self.at("store");
+        let now = exported(&store)?;
+        age(&store)?;
+        let mut command = self.loci("upgrade");
+        command.arg("--db").arg(&store);
+        let ended = self.kill(&mut command, source)?;
+        match Database::open(&store) {
+            Err(Error::Store(StoreError::Format { found: 1, .. })) if !ended => {
+                self.count("left_earlier");
+            }
+            opened => opened.context("after the kill")?.close(),
+        }
+        run_whole(&mut command)?;
+        ensure!(exported(&store)? == now, "the upgraded store is another");
+        nothing_left(&store)
+    }
+}
+
+/// What a folder holds that was being filled.
+enum State {
+    None,
+    Unfinished,
+    Whole(Vec<u8>),
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            State::None => write!(f, "nothing"),
+            State::Unfinished => write!(f, "something unfinished"),
+            State::Whole(told) => write!(f, "a store of {} bytes of export", told.len()),
+        }
+    }
+}
+
+fn state(folder: &Path) -> Result<State> {
+    let only_there = Options {
+        create: false,
+        read_only: true,
+        ..Options::default()
+    };
+    match Database::open_with(folder, &only_there) {
+        Err(Error::Store(StoreError::Missing { .. })) => Ok(State::None),
+        Err(Error::Store(StoreError::Unfinished { .. })) => {
+            // Nor is it taken for an empty folder by what makes stores.
+            match Database::open(folder) {
+                Err(Error::Store(StoreError::Unfinished { .. })) => Ok(State::Unfinished),
+                _ => bail!("a half-filled folder was opened"),
+            }
+        }
+        opened => Ok(State::Whole(export(&opened.context("opening")?)?)),
+    }
+}
+
+/// What a backup says, once it is restored; `None` where it is none yet.
+fn restore(backup: &Path, to: &Path) -> Result<Option<Vec<u8>>> {
+    let restored = match Database::restore(backup, to, &Options::default()) {
+        Err(Error::Store(StoreError::Missing { .. } | StoreError::Unfinished { .. })) => {
+            return Ok(None);
+        }
+        restored => restored.context("restoring")?,
+    };
+    let told = export(&restored)?;
+    restored.close();
+    std::fs::remove_dir_all(to)?;
+    Ok(Some(told))
+}
+
+fn same_again(store: &Path, backup: &Path, to: &Path) -> Result<()> {
+    let told = restore(backup, to)?.context("there is no backup")?;
+    ensure!(told == exported(store)?, "the backup is another");
+    Ok(())
+}
+
+fn database<T>(store: &Path, look: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
+    let database = open(store)?;
+    let seen = look(&database)?;
+    database.close();
+    Ok(seen)
+}
+
+fn export(database: &Database) -> Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    database.export(&mut lines, &Silent)?;
+    Ok(lines)
+}
+
+fn exported(store: &Path) -> Result<Vec<u8>> {
+    database(store, export)
+}
+
+/// An export without the times at which something was made, and without its hash.
+fn without_times(lines: Vec<u8>) -> Result<Vec<String>> {
+    let text = String::from_utf8(lines)?;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let mut line: serde_json::Value = serde_json::from_str(line)?;
+        if let Some(row) = line.get_mut("row").and_then(|row| row.as_object_mut()) {
+            row.retain(|name, _| !name.ends_with("_at_ms"));
+        }
+        if line.get("end").is_none() {
+            lines.push(line.to_string());
+        }
+    }
+    Ok(lines)
+}
+
+fn sound(database: &Database) -> Result<()> {
+    let mut first = None;
+    database.check(true, &Silent, &mut |finding| {
+        first.get_or_insert(finding);
+    })?;
+    match first {
+        Some(finding) => bail!("check finds {finding:?}"),
+        None => Ok(()),
+    }
+}
+
+/// Runs a command that nobody kills.
+fn run_whole(command: &mut Command) -> Result<()> {
+    command.stdin(Stdio::null());
+    // A child that was being started when its parent was killed holds the lock for a moment.
+    let started = Instant::now();
+    loop {
+        let output = command.output()?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            return Ok(());
+        }
+        let is_locked = errors.contains("open in another process");
+        if !is_locked || started.elapsed() > Duration::from_secs(5) {
+            bail!("{command:?} ended with {}: {errors}", output.status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Generations that a backup keeps beside the newest.
+fn generations(backup: &Path) -> Result<Vec<u64>> {
+    let folder = backup.join("generations");
+    let mut all = Vec::new();
+    if folder.exists() {
+        for entry in std::fs::read_dir(folder)? {
+            all.push(entry?.file_name().to_string_lossy().parse()?);
+        }
+    }
+    Ok(all)
+}
+
+/// Nothing unfinished lies in a folder, and no file that its database does not list.
+fn nothing_left(folder: &Path) -> Result<()> {
+    for within in [folder.to_path_buf(), folder.join("segments")] {
+        for entry in std::fs::read_dir(within)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let is_left = [".tmp", ".new"].iter().any(|end| name.ends_with(end));
+            ensure!(
+                !is_left && name != "UNFINISHED" && name != "importing",
+                "{name} is left behind"
+            );
+        }
+    }
+    database(folder, |database| {
+        super::kill::no_file_too_many(database, folder)
+    })
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to.join("segments"))?;
+    std::fs::copy(from.join("loci.redb"), to.join("loci.redb"))?;
+    for entry in std::fs::read_dir(from.join("segments"))? {
+        let name = entry?.file_name();
+        let name = Path::new("segments").join(name);
+        std::fs::copy(from.join(&name), to.join(&name))?;
+    }
+    Ok(())
+}
+
+/// Makes a store one of format 1, which had no table for pictures.
+fn age(store: &Path) -> Result<()> {
+    const META: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("meta");
+    let assets: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new(Table::Assets.name());
+    let database = redb::Database::open(store.join("loci.redb"))?;
+    let transaction = database.begin_write()?;
+    {
+        let mut meta = transaction.open_table(META)?;
+        let value = sealed(Table::Meta, b"format", &1u32.to_le_bytes());
+        meta.insert(&b"format"[..], &value[..])?;
+    }
+    transaction.delete_table(assets)?;
+    Ok(transaction.commit()?)
+}
