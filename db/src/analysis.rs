@@ -48,6 +48,7 @@ impl Database {
     /// [`Error::Interrupted`] when `progress` says so; digests that were written stay.
     pub fn analyse(&self, progress: &dyn Progress) -> Result<Analysed, Error> {
         self.rebuild(progress)?;
+        self.recover(progress)?;
         let inner = self.inner();
         let _turn = inner.switching.lock();
         let analysed = analyse(inner, &inner.store.view(), progress)?;
@@ -126,7 +127,7 @@ fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analys
         ..LeidenOptions::default()
     };
     let found = || leiden(concepts.iter().copied(), &edges, options);
-    let (ranked, found) = cores::run(|| rayon::join(ranked, found));
+    let (ranked, found) = inner.over(view, || Ok(cores::run(|| rayon::join(ranked, found))))?;
     let (part, by_level) = part(ranked?, &found)?;
     inner.edit(vec![Edit::Analysis(part.into())])?;
     let _ = progress.report("finding communities", 2, 2);

@@ -60,9 +60,11 @@ impl Database {
     /// As [`Database::ask`], over a view that the caller holds.
     pub fn ask_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
         let started = Instant::now();
-        let mut asker = Asker::new(self, view, request)?;
-        asker.answer_in_words()?;
-        let mut answer = asker.answer;
+        let mut answer = self.over(view, || {
+            let mut asker = Asker::new(self, view, request)?;
+            asker.answer_in_words()?;
+            Ok(asker.answer)
+        })?;
         answer.took_us = started.elapsed().as_micros() as u64;
         Ok(answer)
     }

@@ -10,13 +10,14 @@ use loci_storage::build::build_segment;
 use loci_storage::check::Finding;
 use loci_storage::segment::{Part, SectionId};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{DocumentId, Local, SegmentId, StoreError};
+use loci_storage::{Derived, DocumentId, Local, Lost, SegmentId, StoreError};
 
 use crate::compact::donor;
 use crate::database::Database;
 use crate::error::Error;
 use crate::maintenance;
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
+use crate::recovery::give_up_damaged;
 use crate::segment::Replaced;
 use crate::settings::Settings;
 use crate::views::View;
@@ -48,15 +49,8 @@ impl Database {
             Ok(()) | Err(Error::Store(_)) => {}
             Err(error) => return Err(error),
         }
-        for damaged in self.inner().store.damaged() {
-            let segment = damaged.segment;
-            found(Finding {
-                file: "segments".into(),
-                section: segment.map_or("analysis".into(), |id| format!("segment {}", id.0)),
-                key: String::new(),
-                finding: format!("built again when the store was opened: {}", damaged.error),
-            });
-        }
+        self.check_damaged(found);
+        self.check_lost(found);
         let missing = self.stats().missing_chunks;
         if missing > 0 {
             let why = self.rebuild_error().unwrap_or_default();
@@ -70,6 +64,46 @@ impl Database {
             });
         }
         self.look(deep, progress, found)
+    }
+
+    /// Segments that were damaged when the store was opened.
+    pub(crate) fn check_damaged(&self, found: &mut dyn FnMut(Finding)) {
+        for damaged in self.inner().store.damaged() {
+            let Some(segment) = damaged.segment else {
+                continue;
+            };
+            found(Finding {
+                file: "segments".into(),
+                section: format!("segment {}", segment.0),
+                key: String::new(),
+                finding: format!("built again when the store was opened: {}", damaged.error),
+            });
+        }
+    }
+
+    /// What is derived from the whole store and is missing, or was when the store was opened.
+    fn check_lost(&self, found: &mut dyn FnMut(Finding)) {
+        let view = self.view();
+        let now = view.snapshot().lost();
+        let before = self.lost().iter();
+        let before = before.filter(|lost| now.iter().all(|now| now.what != lost.what));
+        for Lost { what, why } in now.iter().chain(before) {
+            let state = match (what, view.snapshot().has_lost(*what)) {
+                (_, false) => "it has been built anew",
+                (Derived::Projection, true) => {
+                    "questions go without vectors until the embedder is fitted anew"
+                }
+                (Derived::Analysis, true) => {
+                    "concepts have no ranks and no communities until they are computed anew"
+                }
+            };
+            found(Finding {
+                file: "segments".into(),
+                section: what.name().into(),
+                key: String::new(),
+                finding: format!("it was damaged and given up ({why}); {state}"),
+            });
+        }
     }
 
     /// As [`Database::check`], of the newest state as it is.
@@ -231,7 +265,8 @@ impl Database {
         }
     }
 
-    /// Builds segments again from their rows: all of those that have damage. Returns how many.
+    /// Builds segments again from their rows: all of those that have damage; and what is derived from the whole store,
+    /// where that is damaged or was given up. Returns how many were built.
     ///
     /// # Errors
     /// [`Error::Store`] where rows that a segment is built from are damaged; the others are built.
@@ -250,8 +285,10 @@ impl Database {
                 .map(|segment| segment.id)
                 .collect()
         };
+        give_up_damaged(inner, true)?;
+        let mut count = inner.store.view().snapshot().lost().len();
+        self.recover(&Silent)?;
         let mut failed = None;
-        let mut count = 0;
         for id in damaged {
             match maintenance::rebuild(inner, id) {
                 Ok(()) => count += 1,

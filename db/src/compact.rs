@@ -72,6 +72,7 @@ impl Database {
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; what was merged until then stays.
     pub fn compact(&self, progress: &dyn Progress) -> Result<Compacted, Error> {
+        self.recover(progress)?;
         let inner = self.inner();
         let before = self.stats();
         let bytes_before = before.segment_file_bytes + before.database_bytes;
@@ -166,7 +167,7 @@ pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<
     documents.sort_unstable();
     let draft = match documents.is_empty() {
         true => None,
-        false => Some(build(inner, view, old, &documents)?),
+        false => Some(inner.over(view, || Ok(build(inner, view, old, &documents)?))?),
     };
     failpoint::reach("merge-built");
     let old: Vec<SegmentId> = old.iter().map(|segment| segment.id).collect();

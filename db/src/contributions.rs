@@ -285,7 +285,10 @@ pub(crate) fn replace(
             add_relation(staging, key, new)?;
         }
     }
-    Ok(())
+    let gone = before.concepts.keys();
+    let gone = gone.filter(|id| !after.concepts.contains_key(id));
+    let gone: Vec<ConceptId> = gone.copied().collect();
+    staging.forget_unused(&gone)
 }
 
 /// Stores what a document says, as it says it.

@@ -1,6 +1,7 @@
 //! The handle that applications hold: open, write, search, close.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,15 +10,17 @@ use std::time::Instant;
 use loci_models::{Embedder, Generator, Tokenizer};
 use loci_query::answer::ExplainStep;
 use loci_query::{Answer, SearchRequest, Searcher, Strategy};
+use loci_storage::segment::PartError;
 use loci_storage::snapshot::Damaged;
 use loci_storage::staging::{Edit, Staging};
-use loci_storage::{Disk, Durability, Store, StoreOptions};
+use loci_storage::{Derived, Disk, Durability, Lost, Store, StoreError, StoreOptions};
 
 use crate::error::Error;
 use crate::local;
 use crate::maintenance::Maintenance;
 use crate::outside::Outside;
 use crate::progress::{Progress, Silent};
+use crate::recovery::recovered;
 use crate::settings::{EmbedderChoice, Settings};
 use crate::space;
 use crate::switch::{self, Target};
@@ -135,7 +138,43 @@ pub(crate) struct Inner {
     pub(crate) rebuild_error: parking_lot::Mutex<Option<String>>,
 }
 
+/// Notices that files of a store lose pages while they are read.
+#[derive(Clone, Copy, Debug)]
+pub struct PageWatch {
+    lost_pages: u64,
+}
+
 impl Inner {
+    /// What `read` returns of `view`, unless pages of the view's files vanished until it returned: then whatever it read
+    /// may be zeros that nobody wrote.
+    pub(crate) fn over<R>(
+        &self,
+        view: &View,
+        read: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let result = catch_unwind(AssertUnwindSafe(read));
+        view.snapshot().check_pages()?;
+        result.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// From now on, every file that loses pages is noticed.
+    ///
+    /// # Errors
+    /// Where the newest view has one that has lost some.
+    pub(crate) fn watch(&self) -> Result<PageWatch, Error> {
+        let lost_pages = self.store.lost_pages();
+        self.store.view().snapshot().check_pages()?;
+        Ok(PageWatch { lost_pages })
+    }
+
+    /// An error where a file lost pages since [`Inner::watch`].
+    pub(crate) fn check_watch(&self, watch: PageWatch) -> Result<(), Error> {
+        match self.store.lost_pages() == watch.lost_pages {
+            true => Ok(()),
+            false => Err(lost_pages()),
+        }
+    }
+
     pub(crate) fn edit(&self, edits: Vec<Edit>) -> Result<(), Error> {
         let edited = self.store.edit(move |staging| {
             edits.into_iter().for_each(|edit| staging.edit(edit));
@@ -143,6 +182,13 @@ impl Inner {
         });
         edited.map_err(Error::unwrap)
     }
+}
+
+/// Some file lost pages, and may have been given up already.
+fn lost_pages() -> Error {
+    let name = "of a segment".to_owned();
+    let source = PartError::LostPages;
+    StoreError::Part { name, source }.into()
 }
 
 impl Database {
@@ -265,6 +311,49 @@ impl Database {
 
     /// As [`Database::search`], over a view that the caller holds.
     pub fn search_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
+        self.over(view, || self.search_over(view, request))
+    }
+
+    /// As [`Inner::over`]; what lost pages is given up in the background, and built again.
+    pub(crate) fn over<R>(
+        &self,
+        view: &View,
+        read: impl FnOnce() -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let result = self.inner.over(view, read);
+        if result.as_ref().is_err_and(Error::is_of_lost_pages) {
+            self.maintenance.wake();
+        }
+        result
+    }
+
+    /// Begins to notice when files of the store are cut, or their disk fails, while they are read: for whoever reads a
+    /// [`View`] otherwise than by [`Database::search_in`]. Hand what is returned to [`Database::check_pages`] before what
+    /// was read is used.
+    ///
+    /// # Errors
+    /// [`loci_storage::StoreError::Part`] where that has happened, until the background has given up what is damaged.
+    pub fn watch_pages(&self) -> Result<PageWatch, Error> {
+        let watch = self.inner.watch();
+        if watch.is_err() {
+            self.maintenance.wake();
+        }
+        watch
+    }
+
+    /// An error when a file of the store lost pages since `watch` began: what was read meanwhile is to be thrown away.
+    ///
+    /// # Errors
+    /// [`loci_storage::StoreError::Part`].
+    pub fn check_pages(&self, watch: PageWatch) -> Result<(), Error> {
+        let checked = self.inner.check_watch(watch);
+        if checked.is_err() {
+            self.maintenance.wake();
+        }
+        checked
+    }
+
+    fn search_over(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
         let started = Instant::now();
         let asks = request.vector.is_none() && request.strategy.uses_vectors();
         let vector = match (&view.projector, &view.outside) {
@@ -327,8 +416,10 @@ impl Database {
             switch::switch(&self.inner, &Target::Builtin, progress)?;
         }
         crate::compact::merge_recent(&self.inner, progress)?;
+        recovered(&self.inner, Derived::Projection)?;
         self.maintenance.wake();
-        crate::analysis::update(&self.inner, progress)
+        crate::analysis::update(&self.inner, progress)?;
+        recovered(&self.inner, Derived::Analysis)
     }
 
     /// Fits the built-in embedder anew, whether it is due or not, calibrates the arms, and switches
@@ -481,6 +572,13 @@ impl Database {
     /// the rest, and say so in [`Answer::partial`].
     pub fn damaged(&self) -> &[Damaged] {
         self.inner.store.damaged()
+    }
+
+    /// What is derived from the whole store and was missing when the database was opened, as it was damaged then or
+    /// before: the background builds it anew ([`Database::recover`]). Until then searches go without it, and say so in
+    /// [`Answer::partial`].
+    pub fn lost(&self) -> &[Lost] {
+        self.inner.store.lost()
     }
 
     pub(crate) fn merge_error(&self) -> Option<String> {

@@ -1,6 +1,8 @@
 //! Why a call of the database failed.
 
+use loci_query::QueryError;
 use loci_storage::StoreError;
+use loci_storage::segment::PartError;
 
 /// An error of the database. Every variant tells its reader what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +41,22 @@ impl From<Error> for StoreError {
 }
 
 impl Error {
+    /// Whether a file of the store lost pages while it was read: it is given up and built again in the background, so
+    /// that the same call succeeds soon.
+    pub fn is_of_lost_pages(&self) -> bool {
+        let error = match self {
+            Error::Store(error) | Error::Query(QueryError::Store(error)) => error,
+            _ => return false,
+        };
+        matches!(
+            error,
+            StoreError::Part {
+                source: PartError::LostPages,
+                ..
+            }
+        )
+    }
+
     /// Gives an error back the type that it had before it went through the committing thread.
     pub(crate) fn unwrap(error: StoreError) -> Error {
         match error {

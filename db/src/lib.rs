@@ -37,6 +37,7 @@ mod local;
 mod maintenance;
 mod outside;
 mod progress;
+mod recovery;
 mod retrievals;
 mod segment;
 pub mod settings;
@@ -51,7 +52,7 @@ mod works;
 
 pub use analysis::{Analysed, Central};
 pub use compact::Compacted;
-pub use database::{Database, Options};
+pub use database::{Database, Options, PageWatch};
 pub use document::{
     NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
 };

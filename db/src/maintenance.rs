@@ -16,6 +16,7 @@ use crate::compact::{merge, merge_once, sweep_once};
 use crate::cores;
 use crate::database::Inner;
 use crate::error::Error;
+use crate::recovery::{UntilStopped, give_up_damaged, recover};
 
 /// How long the thread rests after a failure, first and at most.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -80,14 +81,19 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
     if let Some(inner) = inner.upgrade() {
         rebuild_lost(&inner);
         verify_large(&inner, &inner.stop);
-        if inner.store.is_read_only() {
-            return;
-        }
+    }
+    // A command that ends at once begins nothing that it would leave half done.
+    if let Some(inner) = inner.upgrade().filter(has_lost) {
+        wait(PAUSE_MIN, &inner.stop);
     }
     let mut pause = PAUSE_MIN;
     loop {
         let Some(inner) = inner.upgrade() else { return };
-        let mut tidied = Ok(true);
+        give_up_lost_pages(&inner);
+        let mut tidied = match inner.store.is_read_only() {
+            true => Ok(false),
+            false => recover_and_note(&inner).map(|()| true),
+        };
         while !inner.stop.load(Ordering::Relaxed) && matches!(tidied, Ok(true)) {
             tidied = tidy_and_note(&inner);
         }
@@ -151,6 +157,10 @@ fn verify_large(inner: &Inner, stop: &AtomicBool) {
             *inner.rebuild_error.lock() = Some(told);
         }
     }
+    drop(view);
+    if let Err(error) = give_up_damaged(inner, false) {
+        *inner.rebuild_error.lock() = Some(error.to_string());
+    }
 }
 
 /// Builds a segment again from rows.
@@ -161,6 +171,38 @@ pub(crate) fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
         return Ok(());
     };
     merge(inner, &view, &[segment]).map(drop)
+}
+
+/// Gives up what lost pages while it was read, and builds segments again.
+fn give_up_lost_pages(inner: &Inner) {
+    match inner.store.give_up_lost_pages() {
+        Ok(0) => {}
+        Ok(_) => rebuild_lost(inner),
+        Err(error) => *inner.rebuild_error.lock() = Some(error.to_string()),
+    }
+}
+
+fn has_lost(inner: &Arc<Inner>) -> bool {
+    !inner.store.view().snapshot().lost().is_empty()
+}
+
+/// Builds anew what was derived from the whole store and damaged, unless somebody is at it.
+fn recover_and_note(inner: &Arc<Inner>) -> Result<(), ()> {
+    if !has_lost(inner) {
+        return Ok(());
+    }
+    let Some(_turn) = inner.switching.try_lock() else {
+        return Ok(());
+    };
+    let recovered = || recover(inner, &UntilStopped(&inner.stop));
+    let failed = match catch_unwind(AssertUnwindSafe(recovered)) {
+        Ok(Ok(()) | Err(Error::Interrupted)) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_) => Some("building anew what was damaged panicked".into()),
+    };
+    let result = failed.as_ref().map_or(Ok(()), |_| Err(()));
+    *inner.rebuild_error.lock() = failed;
+    result
 }
 
 /// Merges and sweeps once. A failure is kept for the figures of the store; searches go on as they

@@ -54,6 +54,10 @@ pub struct Stats {
     /// Why segments that were damaged could not all be built again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebuild_error: Option<String>,
+    /// What is derived from the whole store, was damaged, and is to be built anew: `projection`, `analysis`. Searches go
+    /// without it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<&'static str>,
     /// The vector space that searches use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub space: Option<SpaceStats>,
@@ -185,6 +189,11 @@ impl Database {
             ranked: manifest.analysis.is_some(),
             merge_error: self.merge_error(),
             rebuild_error: self.rebuild_error(),
+            lost: snapshot
+                .lost()
+                .iter()
+                .map(|lost| lost.what.name())
+                .collect(),
             space: snapshot
                 .space()
                 .map(|space| SpaceStats::new(space.id.0, &space.record)),

@@ -178,6 +178,7 @@ fn prepare_builtin(inner: &Inner, progress: &dyn Progress) -> Result<Option<Vect
     let view = inner.store.view();
     let seed = Settings::read(view.rows())?.seed;
     let corpus = Corpus::read(&view, progress)?;
+    view.snapshot().check_pages()?;
     let Some(projection) = fit_projection(&corpus, None, seed, progress)? else {
         return Ok(None);
     };
@@ -194,6 +195,7 @@ fn prepare_builtin(inner: &Inner, progress: &dyn Progress) -> Result<Option<Vect
     let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
     part.push(SectionId::Projection, 0, projection);
     let part = inner.store.prepare_part(part)?;
+    view.snapshot().check_pages()?;
     let space = prepare(inner, record, Some(part))?;
     Ok(Some(VectorSource {
         space,
@@ -456,7 +458,7 @@ fn put_vectors(
     segment: &OpenSegment,
     source: &VectorSource,
 ) -> Result<(), Error> {
-    let part = vectors_of(view.rows(), segment, source)?;
+    let part = inner.over(view, || Ok(vectors_of(view.rows(), segment, source)?))?;
     let part = inner.store.prepare_part(part)?;
     inner.edit(vec![Edit::Vectors {
         space: source.space,

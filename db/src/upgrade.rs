@@ -18,7 +18,8 @@ impl Database {
     /// upgraded. Before that it is upgraded in memory, opened and checked whole; where that finds anything, nothing on
     /// disk is changed. `dry_run`: it ends there.
     ///
-    /// A store that has the format already is checked likewise, and left as it is.
+    /// A store that has the format already is checked likewise. What is derived from the whole store and was damaged is
+    /// built anew ([`Database::recover`]); the rest is left as it is.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] with the first finding of the check; [`StoreError::Format`] for a later format;
@@ -33,20 +34,39 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<Upgrade, Error> {
         let folder = folder.as_ref();
-        let tried = try_upgrade(folder, options, progress)?;
-        match dry_run || tried.from == tried.to {
-            true => Ok(tried),
-            false => Ok(upgrade(&options.disk, folder)?),
+        let (tried, has_lost) = try_upgrade(folder, options, progress)?;
+        if dry_run {
+            return Ok(tried);
         }
+        if tried.from != tried.to {
+            upgrade(&options.disk, folder)?;
+        }
+        if has_lost {
+            recover(folder, options, progress)?;
+        }
+        Ok(tried)
     }
 }
 
-/// Upgrades in memory, and looks whether what comes of it is whole.
+/// Builds anew what is derived from the whole store and was damaged.
+fn recover(folder: &Path, options: &Options, progress: &dyn Progress) -> Result<(), Error> {
+    let options = Options {
+        create: false,
+        ..options.clone()
+    };
+    let database = Database::open_with(folder, &options)?;
+    database.recover(progress)?;
+    database.close();
+    Ok(())
+}
+
+/// Upgrades in memory, and looks whether what comes of it is whole. Also whether something derived from the whole store
+/// is to be built anew.
 fn try_upgrade(
     folder: &Path,
     options: &Options,
     progress: &dyn Progress,
-) -> Result<Upgrade, Error> {
+) -> Result<(Upgrade, bool), Error> {
     let disk: Arc<dyn Disk> = in_memory_over(Arc::clone(&options.disk));
     let upgraded = upgrade(&disk, folder)?;
     let options = Options {
@@ -61,16 +81,25 @@ fn try_upgrade(
         first.get_or_insert(finding);
     };
     match upgraded.from == upgraded.to {
-        true => database.check(true, progress, &mut tell)?,
+        true => {
+            match database.rebuild(progress) {
+                // What keeps a document from being found is a finding below.
+                Ok(()) | Err(Error::Store(_)) => {}
+                Err(error) => return Err(error),
+            }
+            database.check_damaged(&mut tell);
+            database.look(true, progress, &mut tell)?;
+        }
         false => {
             // Segments that this build reads no more are built again, which is no damage.
             database.rebuild(progress)?;
             database.look(true, progress, &mut tell)?;
         }
     }
+    let has_lost = !database.lost().is_empty();
     database.close();
     match first {
-        None => Ok(upgraded),
+        None => Ok((upgraded, has_lost)),
         Some(first) => Err(Error::Store(StoreError::Invalid(format!(
             "the store would not be whole in {count} places, and is left as it is; the first: {} {} {}",
             first.section, first.key, first.finding

@@ -16,7 +16,7 @@ use loci_index::text::{self, Highlighter, TextQuery, TextScratch, Unknown};
 use loci_index::vector::VectorScratch;
 use loci_storage::segment::{Layer, Section, SkeletonRow};
 use loci_storage::staging::indexed_text;
-use loci_storage::{ConceptId, DocumentId, Ordinal, Scored};
+use loci_storage::{ConceptId, Derived, DocumentId, Ordinal, Scored};
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
@@ -864,13 +864,36 @@ fn suggestions(
 /// What the vector arm alone answers to a question without a vector: nothing, when the embedder
 /// knows none of its words.
 fn no_vector(view: &ReadView) -> Result<Vec<Scored>, QueryError> {
-    match view.snapshot().space() {
+    let snapshot = view.snapshot();
+    match snapshot.space() {
+        None if snapshot.has_lost(Derived::Projection) => Err(QueryError::NoVector(
+            "what embeds text was damaged, and is to be fitted anew; the background does, and so does `loci analyze`",
+        )),
         None => Err(QueryError::NoVector("the store has no vector space yet")),
         Some(space) if space.record.builtin => Ok(Vec::new()),
         Some(_) => Err(QueryError::NoVector(
             "the store's vectors are given by the caller, so the question's must be too",
         )),
     }
+}
+
+/// What a search went without as it was damaged, and is to be built anew.
+fn lost(view: &ReadView, plan: &Plan) -> Vec<String> {
+    let is_of_text = plan.strategy == Strategy::Text;
+    let by_graph = !matches!(plan.strategy, Strategy::Text | Strategy::Vector);
+    let with_communities = plan.request.communities > 0;
+    let lost = view.snapshot().lost().iter();
+    let told = lost.filter_map(|lost| match lost.what {
+        Derived::Projection if is_of_text => None,
+        Derived::Projection => Some(
+            "vectors: what embeds questions was damaged, and is to be fitted anew; the other arms answer alone",
+        ),
+        Derived::Analysis if by_graph || with_communities => Some(
+            "graph: ranks and communities of concepts were damaged, and are to be computed anew",
+        ),
+        Derived::Analysis => None,
+    });
+    told.map(str::to_owned).collect()
 }
 
 /// What a search went without.
@@ -888,6 +911,7 @@ fn partial(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
         _ => Vec::new(),
     };
     let snapshot = view.snapshot();
+    partial.extend(lost(view, plan));
     if snapshot.is_rebuilding() {
         let filter = plan.request.filter.as_ref();
         partial.push(match (snapshot.missing_chunks(), snapshot.manifest().chunk_count) {

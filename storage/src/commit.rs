@@ -118,6 +118,8 @@ pub(crate) trait Host: Sync {
     fn swap(&self, database: Database, failure: Arc<Failure>) -> Result<(), StoreError>;
     /// An error when the disk failed a write to the database, whatever redb says of it.
     fn check(&self) -> Result<(), StoreError>;
+    /// An error when pages vanished of a file that the manifest lists: what was read from it is not to be committed.
+    fn check_pages(&self) -> Result<(), StoreError>;
 }
 
 /// Runs until every sender is gone.
@@ -304,7 +306,13 @@ impl Committer<'_> {
                 return Ok(before.generation);
             }
             reach("staged");
-            group.finish(self.host, &segments)?
+            let is_repair = written.is_empty() || group.only_gives_up();
+            let finished = group.finish(self.host, &segments);
+            let of_disk = matches!(finished, Err(StoreError::Redb(_) | StoreError::Io { .. }));
+            if !is_repair && !of_disk && self.host.check_pages().is_err() {
+                return self.drop_group(written, before.generation);
+            }
+            finished?
         };
         commit(&mut transaction, durable)?;
         transaction.commit()?;
@@ -317,6 +325,16 @@ impl Committer<'_> {
             true => None,
             false => self.undurable_since.or_else(|| Some(Instant::now())),
         };
+        Ok(generation)
+    }
+
+    /// Answers writers that were undone as what they read may be zeros. Their transaction ends with nothing changed.
+    fn drop_group(&self, written: &mut Written, generation: u64) -> Result<u64, StoreError> {
+        for done in written.drain(..) {
+            let lost = || StoreError::Invalid("a damaged segment was given up; write again".into());
+            let error = self.host.check_pages().err();
+            answer(&done, Err(error.unwrap_or_else(lost)));
+        }
         Ok(generation)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, NewFile};
 use crate::error::StoreError;
+use crate::map::LostPages;
 use crate::segment::PartBytes;
 
 const SUFFIX: &str = ".seg";
@@ -16,6 +17,8 @@ const SUFFIX_TMP: &str = ".tmp";
 pub(crate) struct SegmentDir {
     disk: Arc<dyn Disk>,
     path: PathBuf,
+    /// Counts its parts that lost pages while they were open.
+    lost_pages: Arc<LostPages>,
 }
 
 /// The name of a part that a commit after `durable` will list.
@@ -37,7 +40,11 @@ impl SegmentDir {
     /// Opens the folder, and makes it where it is missing.
     pub(crate) fn open(disk: Arc<dyn Disk>, path: PathBuf) -> Result<SegmentDir, StoreError> {
         create_folder(&*disk, &path)?;
-        Ok(SegmentDir { disk, path })
+        Ok(SegmentDir {
+            disk,
+            path,
+            lost_pages: Arc::default(),
+        })
     }
 
     /// The store's folder.
@@ -80,7 +87,14 @@ impl SegmentDir {
 
     /// The bytes that were published under `name`. They outlive [`SegmentDir::remove`].
     pub(crate) fn open_part(&self, name: &str) -> io::Result<PartBytes> {
-        self.disk.map(&self.path_of(name)?)
+        let mut bytes = self.disk.map(&self.path_of(name)?)?;
+        bytes.count_with(&self.lost_pages);
+        Ok(bytes)
+    }
+
+    /// How many parts lost pages while they were open, until now.
+    pub(crate) fn lost_pages(&self) -> u64 {
+        self.lost_pages.count()
     }
 
     /// Where the part of this name lies. A name that a manifest lists may be anything: one that is not ours could

@@ -21,7 +21,7 @@ use crate::keys::{self, Key};
 use crate::limits::{INLINE_PARTS_LEN_MAX, PARALLEL_BYTES_MIN};
 use crate::parts::{NewPart, Place};
 use crate::records::{DocumentRecord, ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
-use crate::repair::REBUILDING;
+use crate::repair::{Derived, REBUILDING};
 use crate::rows::{Rows, Value, Visit, encode, get, missing, read, scan};
 use crate::snapshot::{MANIFEST, OpenSegment, number_key};
 use crate::staged::{Over, StagedRows};
@@ -76,6 +76,17 @@ impl<'t> Group<'t> {
     /// Bytes of rows that they changed.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Whether its writers do nothing but give up what is damaged: that reads no segment.
+    pub(crate) fn only_gives_up(&self) -> bool {
+        let gives_up = |edit: &Edit| {
+            matches!(
+                edit,
+                Edit::SetAside { .. } | Edit::Lose { .. } | Edit::Abandon
+            )
+        };
+        self.bytes == 0 && self.gone.is_empty() && self.edits.iter().all(gives_up)
     }
 
     fn over(&self) -> Over<'_> {
@@ -308,11 +319,20 @@ impl<'t> Group<'t> {
             Edit::Rebuilt(draft) => self.list_rebuilt(host, segments, draft),
             Edit::Whole => self.delete(Table::Meta, REBUILDING),
             Edit::Deactivate => {
-                let active = self.manifest.active_space.take();
-                self.forget_space(active)
+                self.recovered(Derived::Projection)?;
+                self.deactivate()
             }
             Edit::DropAnalysis => self.drop_analysis(),
+            Edit::Lose { what, why } => {
+                match what {
+                    Derived::Projection => self.deactivate()?,
+                    Derived::Analysis => self.drop_analysis()?,
+                }
+                self.put(Table::Meta, what.note(), why.as_bytes())
+            }
+            Edit::Recovered(what) => self.recovered(what),
             Edit::Activate { space, record } => {
+                self.recovered(Derived::Projection)?;
                 let active = self.manifest.active_space.replace(space.0);
                 self.forget_space(active)?;
                 self.put(Table::Spaces, &space.0.to_be_bytes(), &encode(&*record)?)
@@ -334,6 +354,7 @@ impl<'t> Group<'t> {
                 self.forget_space(pending)
             }
             Edit::Analysis(part) => {
+                self.recovered(Derived::Analysis)?;
                 self.drop_analysis()?;
                 self.manifest.analysis = Some(self.place(host, part)?);
                 Ok(())
@@ -465,6 +486,7 @@ impl<'t> Group<'t> {
             return Ok(());
         };
         let active = self.manifest.active_space.replace(pending);
+        self.recovered(Derived::Projection)?;
         self.forget_space(active)?;
         for segment in &mut self.manifest.segments {
             segment.vectors = segment.pending.take();
@@ -493,6 +515,15 @@ impl<'t> Group<'t> {
         parts.try_for_each(|part| self.drop_part(part))?;
         self.manifest.dropped_spaces.push(space);
         Ok(())
+    }
+
+    fn deactivate(&mut self) -> Result<(), StoreError> {
+        let active = self.manifest.active_space.take();
+        self.forget_space(active)
+    }
+
+    fn recovered(&mut self, what: Derived) -> Result<(), StoreError> {
+        self.delete(Table::Meta, what.note())
     }
 
     fn drop_analysis(&mut self) -> Result<(), StoreError> {

@@ -72,9 +72,11 @@ pub use ids::{
     ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, ResponseId, SegmentId, SpaceId, WorkId,
 };
 pub use keys::{ChunkKey, DocumentKey};
+pub use map::ever_lost as ever_lost_pages;
 pub use moves::Resolved;
 pub use parts::NewPart;
 pub use placed::{Placed, Scored};
+pub use repair::{Derived, Lost};
 pub use rows::Rows;
 pub use snapshot::Snapshot;
 pub use staging::Staging;

@@ -1,15 +1,29 @@
-//! The map: the one place in this crate that maps a file.
+//! The map: the one place in this crate that maps a file, and handles the faults of reading one.
 
 #![expect(unsafe_code, reason = "the only map in the workspace")]
 
+#[cfg(not(unix))]
+#[path = "map/elsewhere.rs"]
+mod faults;
+#[cfg(unix)]
+mod faults;
+
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use memmap2::Mmap;
 
+pub use faults::ever_lost;
+pub(crate) use faults::{LostPages, any_lost};
+
 /// A whole file, mapped read-only.
 #[derive(Debug)]
-pub struct Map(Mmap);
+pub struct Map {
+    // Dropped before the map is.
+    registered: faults::Registered,
+    map: Mmap,
+}
 
 impl Map {
     /// Maps `file`. Costs nothing that grows with its length.
@@ -19,14 +33,125 @@ impl Map {
         //   (see `dir`);
         // - other processes are kept out by the lock that `Store::open` holds;
         // - removing a part unlinks its name, which leaves mapped pages alone.
-        // What would break it: truncating or rewriting a listed file in place.
+        // What would break it: rewriting a listed file in place. Where one is cut, or its disk fails, pages become
+        // zeros, and readers throw away what they read (`faults`): formats are checked at every access, so that any
+        // bytes are safe to read.
         let map = unsafe { Mmap::map(file)? };
-        Ok(Map(map))
+        let registered = faults::Registered::new(&map);
+        Ok(Map { registered, map })
+    }
+
+    /// Has `counter` count it when it loses pages.
+    pub(crate) fn count_with(&mut self, counter: &Arc<LostPages>) {
+        self.registered.count_with(counter);
+    }
+
+    /// Whether pages of it were lost since it was mapped: what was read from it may be zeros that nobody wrote.
+    pub fn has_lost_pages(&self) -> bool {
+        self.registered.has_lost_pages()
     }
 }
 
 impl AsRef<[u8]> for Map {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        &self.map
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    use super::*;
+
+    const PAGE: usize = 64 << 10; // a whole number of pages everywhere
+
+    fn file() -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; 4 * PAGE]).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_page_that_vanishes_reads_as_zeros_and_marks_its_map_alone() {
+        let (cut, whole) = (file(), file());
+        let counter = Arc::new(LostPages::default());
+        let mut map = Map::new(&cut).unwrap();
+        map.count_with(&counter);
+        let other = Map::new(&whole).unwrap();
+        cut.set_len(PAGE as u64).unwrap();
+        assert_eq!(map.as_ref()[0], 7);
+        assert!(!map.has_lost_pages() && counter.count() == 0);
+        assert_eq!(map.as_ref()[3 * PAGE], 0);
+        assert!(map.has_lost_pages() && any_lost() && ever_lost() > 0);
+        assert_eq!(map.as_ref()[2 * PAGE], 0);
+        assert_eq!(counter.count(), 1, "it counts once");
+        assert!(other.as_ref().iter().all(|&byte| byte == 7));
+        assert!(!other.has_lost_pages());
+        drop(map);
+        let again = Map::new(&whole).unwrap();
+        assert!(
+            !again.has_lost_pages(),
+            "a line that is used again is clean"
+        );
+    }
+
+    #[test]
+    fn more_maps_than_a_block_has_lines_are_each_known() {
+        let maps: Vec<(File, Map)> = (0..200)
+            .map(|_| {
+                let file = file();
+                let map = Map::new(&file).unwrap();
+                (file, map)
+            })
+            .collect();
+        for (file, map) in maps.iter().step_by(3) {
+            file.set_len(0).unwrap();
+            assert_eq!(map.as_ref()[5], 0);
+        }
+        for (n, (_, map)) in maps.iter().enumerate() {
+            assert_eq!(map.has_lost_pages(), n % 3 == 0, "{n}");
+        }
+    }
+
+    #[test]
+    fn threads_that_read_while_pages_vanish_see_the_mark() {
+        for _ in 0..20 {
+            let file = file();
+            let map = Map::new(&file).unwrap();
+            std::thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        for round in 0..200_000 {
+                            let byte = map.as_ref()[(round * 4099) % (4 * PAGE)];
+                            assert!(byte == 7 || map.has_lost_pages());
+                        }
+                    });
+                }
+                file.set_len(PAGE as u64).unwrap();
+            });
+        }
+    }
+
+    /// What the next test starts.
+    #[test]
+    #[ignore = "ends its process by a signal"]
+    fn a_fault_elsewhere() {
+        let _ours = Map::new(&file()).unwrap();
+        let file = file();
+        // SAFETY: of this test's own; that it faults is the point.
+        let foreign = unsafe { Mmap::map(&file).unwrap() };
+        file.set_len(0).unwrap();
+        println!("{}", foreign[0]);
+    }
+
+    #[test]
+    fn a_fault_elsewhere_ends_the_process_as_it_did_before() {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "map::tests::a_fault_elsewhere", "--ignored"]);
+        let status = command.output().unwrap().status;
+        assert_eq!(status.signal(), Some(libc::SIGBUS), "{status}");
     }
 }

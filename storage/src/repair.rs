@@ -6,6 +6,9 @@
 //!    leaves out what was deleted or stored anew meanwhile.
 //! 3. When no document is left, the note is deleted.
 //!
+//! What is derived from the whole store ([`Derived`]) cannot be built that way: it is given up with a row that says why
+//! ([`Lost`]), which stays until whoever knows how has built it anew.
+//!
 //! Always true: a missing or damaged view is never a reason not to open; a crash at any moment leaves the note, and the
 //! next open goes on. A document whose rows are damaged does not keep the others from being found: it stays missing,
 //! and the note with it.
@@ -23,9 +26,10 @@ use crate::error::StoreError;
 use crate::ids::{DocumentId, SegmentId};
 use crate::keys;
 use crate::limits::IMPORT_CHUNKS_MAX;
+use crate::map;
 use crate::records::DocumentRecord;
 use crate::rows::{decode, guarded};
-use crate::snapshot::{OpenSegment, Snapshot};
+use crate::snapshot::{Damaged, OpenSegment, Snapshot};
 use crate::staging::Edit;
 use crate::store::{Store, Views};
 use crate::tables::Table;
@@ -33,27 +37,60 @@ use crate::tables::Table;
 /// The key of the note in `meta`.
 pub(crate) const REBUILDING: &[u8] = b"rebuilding";
 
+/// What is derived from the whole store, and cannot be built again segment by segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Derived {
+    /// The projection of the built-in embedder, and with it all vectors.
+    Projection,
+    /// Ranks and communities of concepts.
+    Analysis,
+}
+
+impl Derived {
+    /// Both of them.
+    pub const ALL: [Derived; 2] = [Derived::Projection, Derived::Analysis];
+
+    /// What it is called in findings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Derived::Projection => "projection",
+            Derived::Analysis => "analysis",
+        }
+    }
+
+    /// The key in `meta` of the row that says why it was given up, until it is built anew.
+    pub(crate) const fn note(self) -> &'static [u8] {
+        match self {
+            Derived::Projection => b"lost_projection",
+            Derived::Analysis => b"lost_analysis",
+        }
+    }
+}
+
+/// Something derived that was damaged and given up, and is not built anew yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// What.
+    pub what: Derived,
+    /// Why it could not be used.
+    pub why: String,
+}
+
 /// Told (chunks built, chunks missing at first); break ends the work.
 type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
 
-/// Takes what `store` found damaged off the manifest.
-pub(crate) fn set_aside<V: Views>(store: &Store<V>) -> Result<(), StoreError> {
-    let damaged = store.damaged();
+/// Takes what is damaged off the manifest.
+pub(crate) fn set_aside<V: Views>(store: &Store<V>, damaged: &[Damaged]) -> Result<(), StoreError> {
     let of = |vectors: bool| {
         let those = damaged.iter().filter(move |of| of.vectors == vectors);
         those.filter_map(|of| of.segment).collect::<Vec<_>>()
     };
-    let whole = |vectors: bool| {
-        let mut those = damaged.iter().filter(|of| of.vectors == vectors);
-        those.any(|of| of.segment.is_none())
-    };
     let mut edits = Vec::new();
-    if whole(false) {
-        edits.push(Edit::DropAnalysis);
-    }
-    if whole(true) {
-        // Without the projection there is nothing to compare vectors with.
-        edits.push(Edit::Deactivate);
+    for damaged in damaged {
+        if let Some(what) = damaged.derived() {
+            let why = damaged.error.to_string();
+            edits.push(Edit::Lose { what, why });
+        }
     }
     if damaged.iter().any(|of| of.segment.is_some()) {
         edits.push(Edit::SetAside {
@@ -68,6 +105,30 @@ pub(crate) fn set_aside<V: Views>(store: &Store<V>) -> Result<(), StoreError> {
 }
 
 impl<V: Views> Store<V> {
+    /// Gives up parts whose files lost pages while they were open: searches go on over the others. Returns how many;
+    /// [`Store::rebuild`] builds segments again, and [`Snapshot::lost`] tells what else there is to build. Costs one
+    /// load where nothing was lost.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn give_up_lost_pages(&self) -> Result<usize, StoreError> {
+        if !map::any_lost() {
+            return Ok(0);
+        }
+        let (damaged, pending) = {
+            let view = self.view();
+            let snapshot = self.views().snapshot(&view);
+            (snapshot.with_lost_pages(), snapshot.has_lost_pending())
+        };
+        if pending {
+            self.change(vec![Edit::Abandon])?;
+        }
+        if !damaged.is_empty() {
+            set_aside(self, &damaged)?;
+        }
+        Ok(damaged.len() + usize::from(pending))
+    }
+
     /// Builds again what was damaged when this store, or its folder before, was opened. Searches and writes go on; views
     /// say by [`Snapshot::missing_chunks`] what they do not have yet. Costs nothing where nothing is missing.
     ///
@@ -118,7 +179,9 @@ impl<V: Views> Store<V> {
             let rows = self.views().snapshot(&view).rows();
             let is_there = |id: &&DocumentId| !matches!(rows.document(**id), Ok(None));
             let there: Vec<DocumentId> = documents.iter().filter(is_there).copied().collect();
-            build_segment(rows, &there, self.views().builder(&view))
+            let draft = build_segment(rows, &there, self.views().builder(&view));
+            self.views().snapshot(&view).check_pages()?;
+            draft
         };
         let why = match draft {
             Ok(draft) => return self.list_rebuilt(draft).map(|()| None),
@@ -156,7 +219,9 @@ impl<V: Views> Store<V> {
             };
             let mut documents: Vec<DocumentId> = segment.live_documents().collect();
             documents.sort_unstable();
-            let draft = build_segment(snapshot.rows(), &documents, self.views().builder(&view))?;
+            let draft = build_segment(snapshot.rows(), &documents, self.views().builder(&view));
+            snapshot.check_pages()?;
+            let draft = draft?;
             let dead = !segment.dead.is_empty();
             let draft = self.prepare(draft)?;
             match (draft.vectors, dead) {

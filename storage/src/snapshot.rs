@@ -18,9 +18,10 @@ use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};
 use crate::keys::Key;
 use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX, VERIFY_PART_LEN_MAX};
 use crate::lock::Lock;
+use crate::map;
 use crate::publish::{Pin, Pins};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
-use crate::repair::REBUILDING;
+use crate::repair::{Derived, Lost, REBUILDING};
 use crate::rows::{Rows, Value, Visit, get, guarded, missing, read, scan};
 use crate::segment::{
     DocumentRun, Documents, Part, PartBytes, PartError, Section, SectionId, Skeleton,
@@ -39,6 +40,7 @@ pub struct Snapshot {
     pending: Option<OpenSpace>,
     analysis: Option<Arc<Part>>,
     rebuilding: bool,
+    lost: Vec<Lost>,
     // A read transaction ends with its database.
     _database: Arc<Database>,
     // Its pages and files must not be another process's to change while it is read.
@@ -160,6 +162,16 @@ impl Snapshot {
         self.rebuilding
     }
 
+    /// What was damaged and given up, and is not built anew yet: searches go without it.
+    pub fn lost(&self) -> &[Lost] {
+        &self.lost
+    }
+
+    /// Whether this was damaged and given up, and is not built anew yet.
+    pub fn has_lost(&self, what: Derived) -> bool {
+        self.lost.iter().any(|lost| lost.what == what)
+    }
+
     /// Chunks that are in no segment, as those that had them are being built again: no search finds them yet.
     pub fn missing_chunks(&self) -> u64 {
         if !self.rebuilding {
@@ -168,6 +180,63 @@ impl Snapshot {
         let segments = self.segments.iter();
         let live = segments.map(|segment| u64::from(segment.chunk_count) - segment.dead.len());
         self.manifest.chunk_count.saturating_sub(live.sum())
+    }
+
+    /// An error when pages of a file that is open here vanished: whatever was read from it is to be thrown away. Costs
+    /// one load while no file of this process lacks any.
+    ///
+    /// # Errors
+    /// [`StoreError::Part`] with [`PartError::LostPages`].
+    pub fn check_pages(&self) -> Result<(), StoreError> {
+        match map::any_lost() {
+            true => check_pages(self.parts().map(|(_, part)| part)),
+            false => Ok(()),
+        }
+    }
+
+    /// Parts that lost pages while they were open.
+    pub(crate) fn with_lost_pages(&self) -> Vec<Damaged> {
+        let parts = self.parts();
+        let damaged = parts.filter_map(|((segment, vectors), part)| {
+            let error = check_pages([part]).err()?;
+            Some(Damaged {
+                segment,
+                vectors,
+                error,
+            })
+        });
+        damaged.collect()
+    }
+
+    /// All open parts, each with its segment and whether it is of vectors. What is only being built comes with no
+    /// other.
+    fn parts(&self) -> impl Iterator<Item = ((Option<SegmentId>, bool), &Arc<Part>)> {
+        let segments = self.segments.iter().flat_map(|segment| {
+            let vectors = segment.vectors.iter().map(|(_, part)| (true, part));
+            let parts = [(false, &segment.part)].into_iter().chain(vectors);
+            parts.map(|(vectors, part)| ((Some(segment.id), vectors), part))
+        });
+        let projection = self
+            .space
+            .iter()
+            .filter_map(|space| space.projection.as_ref());
+        let projection = projection.map(|part| ((None, true), part));
+        let analysis = self.analysis.iter().map(|part| ((None, false), part));
+        segments.chain(projection).chain(analysis)
+    }
+
+    /// Whether pages vanished of what is only being built.
+    pub(crate) fn has_lost_pending(&self) -> bool {
+        let pending = self
+            .segments
+            .iter()
+            .filter_map(|segment| segment.pending.as_ref());
+        let projection = self
+            .pending
+            .iter()
+            .filter_map(|space| space.projection.as_ref());
+        let mut parts = pending.map(|(_, part)| part).chain(projection);
+        parts.any(|part| part.check_pages().is_err())
     }
 
     pub(crate) fn tables(&self) -> &Tables {
@@ -300,6 +369,17 @@ pub struct Damaged {
     pub error: StoreError,
 }
 
+impl Damaged {
+    /// What it is, where it is no segment's.
+    pub fn derived(&self) -> Option<Derived> {
+        match (self.segment, self.vectors) {
+            (Some(_), _) => None,
+            (None, true) => Some(Derived::Projection),
+            (None, false) => Some(Derived::Analysis),
+        }
+    }
+}
+
 /// Opens the newest committed state, sharing the open parts of `previous`.
 pub(crate) fn open(
     database: &Arc<Database>,
@@ -400,6 +480,13 @@ pub(crate) fn open(
         }
     };
     let rebuilding = tables.get(Table::Meta, REBUILDING)?.is_some();
+    let mut lost = Vec::new();
+    for what in Derived::ALL {
+        if let Some(why) = tables.get(Table::Meta, what.note())? {
+            let why = String::from_utf8_lossy(&why).into_owned();
+            lost.push(Lost { what, why });
+        }
+    }
     let snapshot = Snapshot {
         tables,
         manifest,
@@ -408,11 +495,25 @@ pub(crate) fn open(
         pending,
         analysis,
         rebuilding,
+        lost,
         _database: Arc::clone(database),
         _lock: Arc::clone(lock),
         _pin: Pins::pin(pins, Instant::now()),
     };
     Ok(Opened { snapshot, damaged })
+}
+
+/// The first part that lost pages.
+pub(crate) fn check_pages<'p>(
+    parts: impl IntoIterator<Item = &'p Arc<Part>>,
+) -> Result<(), StoreError> {
+    for part in parts {
+        part.check_pages().map_err(|source| StoreError::Part {
+            name: part.header().part.to_string(),
+            source,
+        })?;
+    }
+    Ok(())
 }
 
 /// Whether a part is gone or is not what was written. A file that cannot be read just now, for want of handles or memory

@@ -18,6 +18,7 @@ use crate::keys::{self, Key};
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::parts::NewPart;
 use crate::records::{ManifestRecord, SpaceRecord};
+use crate::repair::Derived;
 use crate::rows::{Rows, Value, Visit};
 use crate::snapshot::OpenSegment;
 use crate::staged::{Over, StagedRows};
@@ -74,6 +75,16 @@ pub enum Edit {
     Deactivate,
     /// What was computed over the whole store cannot be used.
     DropAnalysis,
+    /// What was fitted on or computed over the whole store is damaged: it is given up, and a row says why until it is
+    /// built anew.
+    Lose {
+        /// What is damaged.
+        what: Derived,
+        /// Why it cannot be used.
+        why: String,
+    },
+    /// There is nothing to build anew any more.
+    Recovered(Derived),
     /// A space, without vectors yet, is the active one from now on.
     Activate {
         /// The space.
@@ -278,20 +289,50 @@ impl<'g> Staging<'g> {
             seen.extend(id.map(|id| (key.to_vec(), id)));
             Ok(ControlFlow::Continue(()))
         })?;
-        let mut edited = BTreeSet::new();
-        for (_, edit) in self.rows().concept_edits()? {
-            edited.extend([ConceptId(edit.from), ConceptId(edit.to)]);
-        }
+        let edited = self.edited_concepts()?;
         for (name, id) in seen {
-            let is_named = [Table::ConceptDocuments, Table::ConceptItems]
-                .map(|table| self.has_rows(table, &keys::concept(id)));
-            let [by_documents, by_items] = is_named;
-            if !edited.contains(&id) && !by_documents? && !by_items? {
+            if !edited.contains(&id) && !self.is_used(id)? {
                 self.delete(Table::ConceptNames, name);
                 self.delete(Table::Concepts, keys::concept(id));
             }
         }
         Ok(next)
+    }
+
+    /// Deletes those of `concepts` that no document, no item and no edit by hand names any more, with their names. Dead
+    /// chunks may mention them still: no search sees that.
+    pub fn forget_unused(&mut self, concepts: &[ConceptId]) -> Result<(), StoreError> {
+        if concepts.is_empty() {
+            return Ok(());
+        }
+        let edited = self.edited_concepts()?;
+        for &id in concepts {
+            if edited.contains(&id) || self.is_used(id)? {
+                continue;
+            }
+            let Some(record) = self.rows().concept(id)? else {
+                continue;
+            };
+            if self.rows().concept_id(&record.normalised)? == Some(id) {
+                self.delete(Table::ConceptNames, record.normalised.into_bytes());
+            }
+            self.delete(Table::Concepts, keys::concept(id));
+        }
+        Ok(())
+    }
+
+    /// Concepts that were merged or split by hand.
+    fn edited_concepts(&self) -> Result<BTreeSet<ConceptId>, StoreError> {
+        let edits = self.rows().concept_edits()?.into_iter();
+        let ends = edits.flat_map(|(_, edit)| [ConceptId(edit.from), ConceptId(edit.to)]);
+        Ok(ends.collect())
+    }
+
+    /// Whether a document or an item names a concept.
+    fn is_used(&self, id: ConceptId) -> Result<bool, StoreError> {
+        let key = keys::concept(id);
+        let by_documents = self.has_rows(Table::ConceptDocuments, &key)?;
+        Ok(by_documents || self.has_rows(Table::ConceptItems, &key)?)
     }
 
     /// Whether a table has a row whose key starts with `prefix`.

@@ -30,10 +30,11 @@ use crate::limits::{
     CATCH_UP_ROUNDS_MAX, CATCH_UP_ROWS_MAX, INLINE_PART_LEN_MAX, PARALLEL_BYTES_MIN, QUEUE_LEN_MAX,
 };
 use crate::lock::Lock;
+use crate::map;
 use crate::parts::{NewPart, Numbers};
 use crate::publish::{Pins, Published, Unlisted};
 use crate::records::ManifestRecord;
-use crate::repair;
+use crate::repair::{self, Lost};
 use crate::rewrite::{self, NAME_NEW, Rewritten};
 use crate::rows::{Rows, encode, get, guarded, missing, read};
 use crate::segment::Part;
@@ -109,6 +110,7 @@ pub struct Store<V: Views> {
     sender: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     damaged: Vec<Damaged>,
+    lost: Vec<Lost>,
     read_only: bool,
 }
 
@@ -280,16 +282,20 @@ impl<V: Views> Store<V> {
             .spawn(move || commit::run(&*host, &jobs))
             .map_err(StoreError::io("starting the committing thread"))?;
         let _ = shared.committing.set(thread.thread().id());
-        let store = Store {
+        let mut store = Store {
             shared,
             sender: Some(sender),
             thread: Some(thread),
             damaged: opened.damaged,
+            lost: Vec::new(),
             read_only: options.read_only,
         };
         if !store.damaged.is_empty() {
-            repair::set_aside(&store)?;
+            repair::set_aside(&store, &store.damaged)?;
         }
+        let view = store.view();
+        store.lost = store.views().snapshot(&view).lost().to_vec();
+        drop(view);
         store.shared.check()?;
         Ok(store)
     }
@@ -307,6 +313,11 @@ impl<V: Views> Store<V> {
     /// Parts that could not be used when the store was opened.
     pub fn damaged(&self) -> &[Damaged] {
         &self.damaged
+    }
+
+    /// What was missing when the store was opened, as it was damaged then or before, and is to be built anew.
+    pub fn lost(&self) -> &[Lost] {
+        &self.lost
     }
 
     /// Runs `work` in the committing thread; when this returns, its changes are durable and in the
@@ -442,6 +453,12 @@ impl<V: Views> Store<V> {
     pub fn prepare_part(&self, part: impl Into<NewPart>) -> Result<NewPart, StoreError> {
         self.shared.keep_name()?;
         part.into().write(&self.shared.numbers, &self.shared.dir)
+    }
+
+    /// How many of its files lost pages while they were open, until now. Whoever reads by many calls compares it before
+    /// and after ([`Snapshot::check_pages`] is for one view).
+    pub fn lost_pages(&self) -> u64 {
+        self.shared.dir.lost_pages()
     }
 
     pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
@@ -650,6 +667,13 @@ impl<V: Views> Host for Shared<V> {
 
     fn check(&self) -> Result<(), StoreError> {
         self.database.lock().1.check()
+    }
+
+    fn check_pages(&self) -> Result<(), StoreError> {
+        match map::any_lost() {
+            true => snapshot::check_pages(self.listed.lock().parts()),
+            false => Ok(()),
+        }
     }
 }
 

@@ -29,8 +29,9 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
         let rebuilt = database.repair()?;
         let at_open = database.damaged().iter();
         let at_open = at_open.filter(|of| of.segment.is_some()).count();
+        let at_open = at_open + database.lost().len();
         eprintln!(
-            "loci: {} segments built again; check again to see what is left",
+            "loci: {} damaged parts built again; check again to see what is left",
             rebuilt + at_open
         );
     }

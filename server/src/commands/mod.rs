@@ -48,6 +48,18 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
     if needs_pool(&command) {
         limits::start_pool()?;
     }
+    let done = carry_out(command, out);
+    match locidb::storage::ever_lost_pages() {
+        0 => done,
+        _ => {
+            let why = "a file of the store was cut, or its disk failed, while it was read: do not rely on what was \
+                       printed, and run the command again";
+            Err(anyhow::anyhow!(why))
+        }
+    }
+}
+
+fn carry_out(command: Command, out: &Out) -> anyhow::Result<Done> {
     match command {
         Command::Demo(args) => demo::run(&args, out),
         Command::Ingest(args) => ingest::run(&args, out),
@@ -155,7 +167,16 @@ fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
         opened => opened?,
     };
     for damaged in database.damaged() {
-        eprintln!("loci: is built again from rows: {}", damaged.error);
+        if damaged.segment.is_some() {
+            eprintln!("loci: is built again from rows: {}", damaged.error);
+        }
+    }
+    for lost in database.lost() {
+        eprintln!(
+            "loci: the {} is damaged and is to be built anew: {}",
+            lost.what.name(),
+            lost.why
+        );
     }
     Ok(database)
 }
@@ -172,12 +193,12 @@ fn is_refused(error: &io::Error) -> bool {
 /// Waits until what was damaged is built again. An interrupt leaves the rest to the next command.
 fn rebuilt(database: &Database) -> anyhow::Result<()> {
     let bar = Bar::new();
-    let whole = database.damaged().iter().any(|of| of.segment.is_none());
-    // What was fitted on or computed over the whole store is made anew.
-    let done = match whole && !database.is_read_only() {
-        true => database.finish(&bar),
-        false => database.rebuild(&bar),
-    };
+    // What was fitted on or computed over the whole store is built anew from all of it.
+    let done = database.rebuild(&bar);
+    let done = done.and_then(|()| match database.is_read_only() {
+        true => Ok(()),
+        false => database.recover(&bar),
+    });
     drop(bar);
     match done {
         // Whatever a document's rows lack, the others are there to be used.

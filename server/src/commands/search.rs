@@ -20,6 +20,13 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     let wanted = Wanted::of(args)?;
     let database = open_to_ask(args)?;
     let request = wanted.over(&database.settings()?)?;
+    if request.strategy == Strategy::Vector
+        && !database.lost().is_empty()
+        && !database.is_read_only()
+    {
+        // Without what was lost there is no answer at all.
+        rebuilt(&database)?;
+    }
     let mut answer = asked(database.search(&request))?;
     if args.record {
         answer.response = Some(database.record(&request, &answer)?.0);

@@ -141,7 +141,11 @@ fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
         rows.push(vec!["last merge failed".into(), error.clone()]);
     }
     let Some(space) = &stats.space else {
-        rows.push(vec!["vector space".into(), "none yet".into()]);
+        let space = match stats.lost.contains(&"projection") {
+            true => "damaged, and to be fitted anew",
+            false => "none yet",
+        };
+        rows.push(vec!["vector space".into(), space.into()]);
         return out.table(&[], &rows);
     };
     let of = format!(

@@ -212,7 +212,9 @@ fn store(of: &StoreFolder) -> Finding {
     match Database::open_with(&of.folder, &options) {
         Ok(database) => {
             let stats = database.stats();
-            let damaged = database.damaged().len();
+            let segments = database.damaged().iter();
+            let segments = segments.filter(|damaged| damaged.segment.is_some());
+            let damaged = segments.count() + database.lost().len();
             database.close();
             let detail = format!("{} documents, {} chunks", stats.documents, stats.chunks);
             match damaged {

@@ -13,8 +13,14 @@ use locidb::storage::StoreError;
 /// Numbers of what went to the log.
 static INCIDENTS: AtomicU64 = AtomicU64::new(1);
 
+/// How long whoever met lost pages does well to wait: by then they are given up.
+const LOST_PAGES_WAIT_MS: u32 = 1_000;
+
 /// The fault that an error of the library is.
 pub(crate) fn of(error: Error) -> Fault {
+    if error.is_of_lost_pages() {
+        return logged(Code::Unavailable, &error).after(LOST_PAGES_WAIT_MS);
+    }
     let code = match &error {
         Error::NotFound(_) => Code::NotFound,
         Error::Setting(_) | Error::Budget(_) => Code::Invalid,

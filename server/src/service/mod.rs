@@ -21,6 +21,7 @@ mod transaction;
 mod writing;
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -192,7 +193,7 @@ pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<Giv
     let (name, role) = (call.name(), call.role());
     let sampled = traces::sample(caller, name);
     let started = Instant::now();
-    let given = answer(caller, call, task);
+    let given = over_whole_pages(caller, || answer(caller, call, task));
     let unread = Fault::new(Code::Invalid, "the file cannot be read");
     let fault = match &given {
         Err(fault) => Some(fault),
@@ -204,6 +205,22 @@ pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<Giv
         sampled.end(caller, fault);
     }
     given
+}
+
+/// What `work` gives, unless a file of the store was cut, or its disk failed, until it ended: what it read may be zeros
+/// then, and if it stumbled over them, that is no defect.
+fn over_whole_pages(
+    caller: &Caller,
+    work: impl FnOnce() -> Result<Given, Fault>,
+) -> Result<Given, Fault> {
+    // A store that cannot be opened is for the work to tell.
+    let Ok(database) = caller.store.database() else {
+        return work();
+    };
+    let watch = database.watch_pages().map_err(fault_of)?;
+    let given = catch_unwind(AssertUnwindSafe(work));
+    database.check_pages(watch).map_err(fault_of)?;
+    given.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Carries out a call. Blocks until it is done.

@@ -604,8 +604,32 @@ impl Store {
                 Err(Error::Store(StoreError::Locked { .. })) if Instant::now() < until => {
                     thread::sleep(CLOSING_ASK);
                 }
-                opened => return opened.map_err(fault_of),
+                opened => {
+                    let database = opened.map_err(fault_of)?;
+                    self.warn_of_damage(&database);
+                    return Ok(database);
+                }
             }
+        }
+    }
+
+    /// Logs what was damaged in it: the background builds it again.
+    fn warn_of_damage(&self, database: &Database) {
+        let store = &self.name[..];
+        for damaged in database.damaged() {
+            if let Some(segment) = damaged.segment {
+                let (segment, error) = (segment.0, &damaged.error);
+                tracing::warn!(store, segment, %error, "a segment is damaged and is built again from rows");
+            }
+        }
+        for lost in database.lost() {
+            let (what, error) = (lost.what.name(), &lost.why);
+            tracing::warn!(
+                store,
+                what,
+                error,
+                "it is damaged and is built anew: until then searches go without it"
+            );
         }
     }
 

@@ -165,6 +165,10 @@ pub enum PartError {
         /// The id in the manifest.
         listed: u64,
     },
+    /// Pages of its file vanished while it was open: the file was cut, or its disk failed. It is rebuilt from rows;
+    /// suspect the disk.
+    #[error("its file lost pages while it was read: it was cut, or its disk fails")]
+    LostPages,
     /// The file system failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::header::{ALIGN, Entry, check, decode_table};
 use super::{Header, PartError, PartKind, SectionId};
 use crate::dir::SegmentDir;
-use crate::map::Map;
+use crate::map::{LostPages, Map};
 use crate::publish::Reclaim;
 
 /// The bytes of a part: a map of a file, or a buffer that starts on a cache line.
@@ -23,6 +23,21 @@ pub enum PartBytes {
 }
 
 impl PartBytes {
+    /// Whether pages were lost since it was mapped: what was read may be zeros that nobody wrote.
+    pub fn has_lost_pages(&self) -> bool {
+        match self {
+            PartBytes::Mapped(map) => map.has_lost_pages(),
+            PartBytes::Owned(_) => false,
+        }
+    }
+
+    /// Has `counter` count it when it loses pages.
+    pub(crate) fn count_with(&mut self, counter: &Arc<LostPages>) {
+        if let PartBytes::Mapped(map) = self {
+            map.count_with(counter);
+        }
+    }
+
     /// A copy of `bytes` that starts on a cache line.
     pub fn copy(bytes: &[u8]) -> PartBytes {
         let mut owned = rkyv::util::AlignedVec::with_capacity(bytes.len());
@@ -98,6 +113,14 @@ impl Part {
     /// The header.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// An error when pages of its file vanished since it was opened: whatever was read from it is to be thrown away.
+    pub fn check_pages(&self) -> Result<(), PartError> {
+        match self.bytes.has_lost_pages() {
+            true => Err(PartError::LostPages),
+            false => Ok(()),
+        }
     }
 
     /// Compares every section with its checksum.

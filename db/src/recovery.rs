@@ -1,0 +1,111 @@
+//! Building anew what was derived from the whole store and damaged: the built-in embedder's projection with all
+//! vectors, and the analysis of the concept graph.
+//!
+//! Opening gave it up with a row that says why ([`loci_storage::Lost`]). That row goes with the commit that lists what
+//! was built anew, or when there is nothing to build any more.
+//!
+//! Start reading at [`recover`].
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use loci_storage::staging::Edit;
+use loci_storage::{Derived, StoreError};
+
+use crate::analysis;
+use crate::database::{Database, Inner};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::space;
+use crate::switch::{self, Target};
+use crate::views::View;
+
+impl Database {
+    /// Fits and computes anew what was damaged when the store was opened, now or before: the built-in embedder, the
+    /// analysis of the concept graph. Costs nothing where nothing is lost. The background does the same, a moment after
+    /// the store was opened; [`Database::finish`], [`Database::analyse`], [`Database::compact`] and [`Database::repair`]
+    /// do it first.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when `progress` says so; the next call goes on.
+    pub fn recover(&self, progress: &dyn Progress) -> Result<(), Error> {
+        let inner = self.inner();
+        if inner.store.view().snapshot().lost().is_empty() {
+            return Ok(());
+        }
+        let _turn = inner.switching.lock();
+        recover(inner, progress)
+    }
+}
+
+/// Builds anew what is lost. The caller holds `switching`.
+pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
+    if has_lost(inner, Derived::Projection) {
+        if space::is_due(&inner.store.view())? {
+            switch::switch(inner, &Target::Builtin, progress)?;
+        }
+        recovered(inner, Derived::Projection)?;
+    }
+    if has_lost(inner, Derived::Analysis) {
+        analysis::update(inner, progress)?;
+        recovered(inner, Derived::Analysis)?;
+    }
+    Ok(())
+}
+
+/// Forgets that something is lost, where there was nothing to build it of.
+pub(crate) fn recovered(inner: &Inner, what: Derived) -> Result<(), Error> {
+    match has_lost(inner, what) {
+        true => inner.edit(vec![Edit::Recovered(what)]),
+        false => Ok(()),
+    }
+}
+
+fn has_lost(inner: &Inner, what: Derived) -> bool {
+    inner.store.view().snapshot().has_lost(what)
+}
+
+/// Gives up what is derived from the whole store and is not as it was written. `all`: also what was verified when it
+/// was opened. Returns how much that is.
+pub(crate) fn give_up_damaged(inner: &Inner, all: bool) -> Result<usize, Error> {
+    let damaged = damaged(&inner.store.view(), all);
+    let count = damaged.len();
+    let edits = damaged.into_iter();
+    let edits: Vec<Edit> = edits.map(|(what, why)| Edit::Lose { what, why }).collect();
+    match edits.is_empty() {
+        true => Ok(0),
+        false => inner.edit(edits).map(|()| count),
+    }
+}
+
+fn damaged(view: &View, all: bool) -> Vec<(Derived, String)> {
+    let snapshot = view.snapshot();
+    let projection = snapshot.space().and_then(|space| space.projection.as_ref());
+    let parts = [
+        (Derived::Projection, projection),
+        (Derived::Analysis, snapshot.analysis()),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter_map(|(what, part)| Some((what, part?)));
+    let looked_at = parts.filter(|(_, part)| all || !part.is_verified());
+    let damaged = looked_at.filter_map(|(what, part)| {
+        let source = part.verify().err()?;
+        let name = format!("{} ({})", part.header().part, what.name());
+        let why = StoreError::Part { name, source };
+        Some((what, why.to_string()))
+    });
+    damaged.collect()
+}
+
+/// Goes on until the database is being closed.
+pub(crate) struct UntilStopped<'s>(pub(crate) &'s AtomicBool);
+
+impl Progress for UntilStopped<'_> {
+    fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
+        match self.0.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}

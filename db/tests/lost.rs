@@ -1,0 +1,269 @@
+//! What is derived from the whole store and damaged stays known until it is built anew: in answers, findings and
+//! figures, over restarts, and whatever the next command is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use locidb::query::QueryError;
+use locidb::storage::Derived;
+use locidb::{Database, Error, Finding, Options, SearchRequest, Silent, Strategy};
+
+mod common;
+
+use common::fill;
+
+/// Every part has a file of its own.
+fn in_files() -> Options {
+    Options {
+        inline_len_max: 0,
+        ..Options::default()
+    }
+}
+
+/// The file of what is derived.
+fn file_of(folder: &Path, what: Derived) -> PathBuf {
+    let database = Database::open(folder).unwrap();
+    let view = database.view();
+    let snapshot = view.snapshot();
+    let part = match what {
+        Derived::Projection => snapshot.space().unwrap().record.projection.clone(),
+        Derived::Analysis => snapshot.manifest().analysis.clone(),
+    };
+    let name = part.unwrap().file.unwrap();
+    folder.join("segments").join(name)
+}
+
+fn flip(file: &Path) {
+    let mut bytes = fs::read(file).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 4;
+    fs::write(file, bytes).unwrap();
+}
+
+fn findings(database: &Database, deep: bool) -> Vec<Finding> {
+    let mut all = Vec::new();
+    database
+        .check(deep, &Silent, &mut |finding| all.push(finding))
+        .unwrap();
+    all
+}
+
+/// A store whose `what` is damaged, and was given up by a process that ended at once.
+fn lost(folder: &Path, what: Derived) {
+    fill(folder, &in_files());
+    flip(&file_of(folder, what));
+    Database::open(folder).unwrap().close();
+}
+
+#[test]
+fn a_damaged_projection_is_told_by_every_answer_and_check_until_it_is_fitted_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    lost(folder.path(), Derived::Projection);
+    for deep in [false, true] {
+        let database = Database::open(folder.path()).unwrap();
+        // The background may have fitted it anew by the next line; a view is one state.
+        let view = database.view();
+        assert_eq!(database.lost().len(), 1);
+        let told = database.lost()[0].why.clone();
+        assert!(told.contains("checksum"), "{told}");
+        for strategy in [Strategy::Hybrid, Strategy::Graph, Strategy::Staged] {
+            let request = SearchRequest {
+                strategy,
+                ..SearchRequest::new("what do owls and eagles do")
+            };
+            let answer = database.search_in(&view, &request).unwrap();
+            let told = answer.partial.join("\n");
+            assert!(
+                told.contains("vectors: what embeds"),
+                "{strategy:?}: {told}"
+            );
+        }
+        let request = SearchRequest {
+            strategy: Strategy::Text,
+            ..SearchRequest::new("owls")
+        };
+        let answer = database.search_in(&view, &request).unwrap();
+        assert_eq!(answer.partial, [""; 0], "text goes without nothing");
+        let request = SearchRequest {
+            strategy: Strategy::Vector,
+            ..SearchRequest::new("owls")
+        };
+        let refused = database.search_in(&view, &request).unwrap_err();
+        let says_why =
+            matches!(&refused, Error::Query(QueryError::NoVector(why)) if why.contains("damaged"));
+        assert!(says_why, "{refused}");
+        let found = findings(&database, deep);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].section, "projection");
+        assert!(found[0].finding.contains("checksum"), "{found:?}");
+        database.close();
+    }
+}
+
+#[test]
+fn a_damaged_analysis_is_told_by_answers_of_the_graph_and_by_check() {
+    let folder = tempfile::tempdir().unwrap();
+    lost(folder.path(), Derived::Analysis);
+    let database = Database::open(folder.path()).unwrap();
+    let view = database.view();
+    let request = SearchRequest {
+        strategy: Strategy::Hybrid,
+        ..SearchRequest::new("what do owls and eagles do")
+    };
+    let answer = database.search_in(&view, &request).unwrap();
+    let told = answer.partial.join("\n");
+    assert!(told.contains("graph: ranks"), "{told}");
+    let found = findings(&database, true);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].section, "analysis");
+    database.close();
+}
+
+type Work = fn(&Database);
+
+#[test]
+fn whatever_writes_next_builds_anew_what_was_lost() {
+    let works: [(&str, Work); 4] = [
+        ("finish", |database| database.finish(&Silent).unwrap()),
+        ("compact", |database| {
+            database.compact(&Silent).unwrap();
+        }),
+        ("analyse", |database| {
+            database.analyse(&Silent).unwrap();
+        }),
+        ("repair", |database| {
+            database.repair().unwrap();
+        }),
+    ];
+    for what in Derived::ALL {
+        for (name, work) in works {
+            let folder = tempfile::tempdir().unwrap();
+            lost(folder.path(), what);
+            let database = Database::open(folder.path()).unwrap();
+            work(&database);
+            let stats = database.stats();
+            assert!(stats.lost.is_empty(), "{name}: {:?}", stats.lost);
+            assert!(stats.space.is_some() && stats.ranked, "{name}");
+            database.close();
+            let database = Database::open(folder.path()).unwrap();
+            assert_eq!(findings(&database, true), [], "{name}");
+            let answer = database.search(&SearchRequest::new("owls")).unwrap();
+            assert_eq!(answer.partial, [""; 0], "{name}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        lost(folder.path(), what);
+        let options = Options::default();
+        Database::upgrade(folder.path(), true, &options, &Silent).unwrap();
+        let database = Database::open(folder.path()).unwrap();
+        assert_eq!(database.lost().len(), 1, "a dry run changes nothing");
+        database.close();
+        Database::upgrade(folder.path(), false, &options, &Silent).unwrap();
+        let database = Database::open(folder.path()).unwrap();
+        assert_eq!(findings(&database, true), []);
+        assert!(database.stats().space.is_some());
+    }
+}
+
+#[test]
+fn the_background_builds_anew_what_was_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    lost(folder.path(), Derived::Projection);
+    let database = Database::open(folder.path()).unwrap();
+    let started = std::time::Instant::now();
+    while !database.stats().lost.is_empty() {
+        assert!(started.elapsed().as_secs() < 60, "{:?}", database.stats());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(database.stats().space.is_some());
+    database.close();
+    let database = Database::open(folder.path()).unwrap();
+    assert_eq!(findings(&database, true), []);
+}
+
+#[test]
+fn a_store_that_is_only_read_tells_what_is_lost_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &in_files());
+    flip(&file_of(folder.path(), Derived::Projection));
+    let reading = Options {
+        read_only: true,
+        ..Options::default()
+    };
+    for _ in 0..2 {
+        let database = Database::open_with(folder.path(), &reading).unwrap();
+        let answer = database.search(&SearchRequest::new("owls")).unwrap();
+        let told = answer.partial.join("\n");
+        assert!(told.contains("vectors: what embeds"), "{told}");
+        database.close();
+    }
+}
+
+/// All lines of an export.
+fn export(database: &Database) -> String {
+    let mut lines = Vec::new();
+    database.export(&mut lines, &Silent).unwrap();
+    String::from_utf8(lines).unwrap()
+}
+
+#[test]
+fn the_name_of_a_concept_that_only_a_deleted_document_spoke_of_is_in_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(&folder.path().join("store"), &Options::default());
+    let database = Database::open(folder.path().join("store")).unwrap();
+    let spoken = common::document("secret", ["xylophones", "owls"]);
+    database.write(move |tx| tx.put_document(spoken)).unwrap();
+    assert!(export(&database).contains("xylophone"));
+    let key = "secret".parse().unwrap();
+    database.write(move |tx| tx.delete_document(&key)).unwrap();
+    assert!(!export(&database).contains("xylophone"));
+    assert!(export(&database).contains("owl"), "others speak of these");
+    let asked = SearchRequest {
+        concepts: true,
+        ..SearchRequest::new("what are xylophones to owls")
+    };
+    let answer = database.search(&asked).unwrap();
+    assert_eq!(answer.partial, [""; 0]);
+    assert!(
+        answer
+            .concepts
+            .iter()
+            .all(|of| !of.name.contains("xylophone"))
+    );
+    database.analyse(&Silent).unwrap();
+    assert_eq!(findings(&database, true), []);
+    // A document that is replaced forgets likewise, and one that comes again is found by the name.
+    for words in [["zithers", "owls"], ["xylophones", "owls"]] {
+        let spoken = common::document("secret", words);
+        database.write(move |tx| tx.put_document(spoken)).unwrap();
+    }
+    assert!(!export(&database).contains("zither"));
+    let answer = database.search(&asked).unwrap();
+    assert!(
+        answer
+            .concepts
+            .iter()
+            .any(|of| of.name.contains("xylophone"))
+    );
+    assert_eq!(answer.partial, [""; 0]);
+    database.finish(&Silent).unwrap();
+    database.settle().unwrap();
+    assert_eq!(findings(&database, true), []);
+    let lines = export(&database);
+    let to = folder.path().join("imported");
+    let options = Options::default();
+    let imported = Database::import(&mut lines.as_bytes(), to, &options, &Silent).unwrap();
+    assert_eq!(export(&imported), lines);
+}
+
+#[test]
+fn what_there_is_nothing_to_build_of_is_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    lost(folder.path(), Derived::Projection);
+    let database = Database::open(folder.path()).unwrap();
+    database.set("embedder", "none").unwrap();
+    database.finish(&Silent).unwrap();
+    assert!(database.stats().lost.is_empty());
+    database.close();
+    let database = Database::open(folder.path()).unwrap();
+    assert_eq!(findings(&database, true), []);
+}
