@@ -175,10 +175,16 @@ pub(crate) fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
 
 /// Gives up what lost pages while it was read, and builds segments again.
 fn give_up_lost_pages(inner: &Inner) {
-    match inner.store.give_up_lost_pages() {
-        Ok(0) => {}
-        Ok(_) => rebuild_lost(inner),
-        Err(error) => *inner.rebuild_error.lock() = Some(error.to_string()),
+    while !inner.stop.load(Ordering::Relaxed) {
+        match inner.store.give_up_lost_pages() {
+            Ok(0) => return,
+            // Others may lose theirs meanwhile.
+            Ok(_) => rebuild_lost(inner),
+            Err(error) => {
+                *inner.rebuild_error.lock() = Some(error.to_string());
+                return;
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use loci_torture::suites::{crash, disk, faults, kill, mixed, opening, oracle, rates};
+use loci_torture::suites::{crash, damage, disk, faults, kill, mixed, opening, oracle, rates};
 
 /// A store under power failures, faults and random histories, beside a plain model of it.
 #[derive(Debug, Parser)]
@@ -16,6 +16,11 @@ struct Arguments {
 enum Suite {
     /// Power failures at any instant; with --double a second one during recovery.
     Crash(crash::CrashArgs),
+    /// One place of a store is damaged: no answer, export or backup may be silently wrong.
+    Damage(damage::DamageArgs),
+    /// What `damage` starts.
+    #[command(hide = true)]
+    Look(damage::LookArgs),
     /// Every file operation of a fixed history fails in turn.
     Faults(faults::FaultsArgs),
     /// Long random histories beside a model; a failing one is shrunk.
@@ -38,6 +43,11 @@ enum Suite {
 fn main() -> anyhow::Result<ExitCode> {
     let report = match Arguments::parse().suite {
         Suite::Crash(args) => crash::run(&args)?,
+        Suite::Damage(args) => damage::run(&args)?,
+        Suite::Look(args) => {
+            damage::look(&args)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Suite::Faults(args) => faults::run(&args)?,
         Suite::Oracle(args) => oracle::run(&args)?,
         Suite::Kill(args) => kill::run(&args)?,

@@ -3,6 +3,7 @@
 //! | suite | what must hold |
 //! | --- | --- |
 //! | [`crash`] | after a power failure at any instant all that was acknowledged is there, and every other write is whole or absent, in rows and in every search |
+//! | [`damage`] | a store that is damaged in one place is silently wrong in no answer, export or backup |
 //! | [`faults`] | a file operation that fails gives a typed error; searches go on, writes are refused, and nothing acknowledged is lost |
 //! | [`oracle`] | over long histories with restarts the store says exactly what a plain model says |
 //! | [`kill`] | the real binary killed at any moment: nothing acknowledged is lost, nothing is there by half |
@@ -13,6 +14,7 @@
 //! | [`opening`] | a large store answers soon after a kill |
 
 pub mod crash;
+pub mod damage;
 pub mod disk;
 pub mod faults;
 pub mod kill;

@@ -1,0 +1,96 @@
+//! One damage to one file of a store.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::source::Source;
+
+/// What is written whole.
+const PAGE_LEN: usize = 4096;
+
+/// What was done.
+#[derive(Clone, Debug)]
+pub(super) struct Harm {
+    /// What kind of damage.
+    pub(super) kind: &'static str,
+    /// What kind of file.
+    pub(super) place: &'static str,
+    file: String,
+    at: String,
+}
+
+impl fmt::Display for Harm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} {}", self.kind, self.file, self.at)
+    }
+}
+
+/// Damages one file of the store in `folder`.
+pub(super) fn strike(folder: &Path, source: &mut Source<'_>) -> Result<Harm> {
+    let files = files(folder)?;
+    // Rows are half of what there is to damage.
+    let file = match source.chance(2) {
+        true => folder.join("loci.redb"),
+        false => files[source.below(files.len() as u32) as usize].clone(),
+    };
+    let mut bytes = fs::read(&file)?;
+    let pages = (bytes.len() / PAGE_LEN) as u32;
+    let (kind, at) = match source.below(10) {
+        0..6 => {
+            let bit = (source.seed() % (bytes.len() as u64 * 8)) as usize;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            ("flip", format!("bit {bit}"))
+        }
+        6 if pages > 1 => {
+            let (a, b) = (source.below(pages), source.below(pages));
+            swap(&mut bytes, a as usize, b as usize);
+            ("swap", format!("pages {a} and {b}"))
+        }
+        7 | 8 if pages > 1 => {
+            let (from, to) = (source.below(pages) as usize, source.below(pages) as usize);
+            bytes.copy_within(from * PAGE_LEN..(from + 1) * PAGE_LEN, to * PAGE_LEN);
+            ("copy", format!("page {from} over page {to}"))
+        }
+        _ => {
+            let len = match source.below(3) {
+                0 => source.below(pages + 1) as usize * PAGE_LEN,
+                1 => source.below(bytes.len() as u32) as usize,
+                _ => bytes.len().saturating_sub(1 + source.below(512) as usize),
+            };
+            bytes.truncate(len);
+            ("cut", format!("to {len} bytes"))
+        }
+    };
+    fs::write(&file, &bytes)?;
+    let name = file.strip_prefix(folder)?.display().to_string();
+    let place = match name.starts_with("segments") {
+        true => "segments",
+        false => "rows",
+    };
+    Ok(Harm {
+        kind,
+        place,
+        file: name,
+        at,
+    })
+}
+
+fn swap(bytes: &mut [u8], a: usize, b: usize) {
+    for at in 0..PAGE_LEN {
+        bytes.swap(a * PAGE_LEN + at, b * PAGE_LEN + at);
+    }
+}
+
+/// All files that hold bytes, in the same order each time.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let segments = folder.join("segments");
+    let mut files = vec![folder.join("loci.redb")];
+    for entry in fs::read_dir(&segments).context("listing segments")? {
+        files.push(entry?.path());
+    }
+    files.sort();
+    Ok(files)
+}
