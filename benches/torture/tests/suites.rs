@@ -1,6 +1,6 @@
 //! A few rounds of every suite.
 
-use loci_torture::suites::{crash, faults, oracle};
+use loci_torture::suites::{crash, damage, faults, oracle};
 use loci_torture::{Report, Rounds};
 
 fn assert_kept(report: &Report) {
@@ -55,4 +55,16 @@ fn a_store_says_what_the_model_says() {
     let report = oracle::run(&oracle::OracleArgs { rounds, replay }).unwrap();
     assert_kept(&report);
     assert!(report.figures["restarts"] > 6, "{report:?}");
+}
+
+#[test]
+fn a_store_that_is_damaged_is_silently_wrong_nowhere() {
+    let report = damage::run(&damage::DamageArgs {
+        rounds: Rounds::all(12, 15),
+        program: Some(env!("CARGO_BIN_EXE_loci-torture").into()),
+        keep: None,
+    })
+    .unwrap();
+    assert_kept(&report);
+    assert!(report.figures["found"] > 2, "{report:?}");
 }

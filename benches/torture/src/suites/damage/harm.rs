@@ -38,19 +38,21 @@ pub(super) fn strike(folder: &Path, source: &mut Source<'_>) -> Result<Harm> {
     };
     let mut bytes = fs::read(&file)?;
     let pages = (bytes.len() / PAGE_LEN) as u32;
+    let used = used(&bytes);
     let (kind, at) = match source.below(10) {
-        0..6 => {
-            let bit = (source.seed() % (bytes.len() as u64 * 8)) as usize;
+        0..6 if !used.is_empty() => {
+            let bit =
+                source.pick(&used) * PAGE_LEN * 8 + source.below(PAGE_LEN as u32 * 8) as usize;
             bytes[bit / 8] ^= 1 << (bit % 8);
             ("flip", format!("bit {bit}"))
         }
-        6 if pages > 1 => {
-            let (a, b) = (source.below(pages), source.below(pages));
-            swap(&mut bytes, a as usize, b as usize);
+        6 if used.len() > 1 => {
+            let (a, b) = (source.pick(&used), source.pick(&used));
+            swap(&mut bytes, a, b);
             ("swap", format!("pages {a} and {b}"))
         }
-        7 | 8 if pages > 1 => {
-            let (from, to) = (source.below(pages) as usize, source.below(pages) as usize);
+        7 | 8 if used.len() > 1 => {
+            let (from, to) = (source.pick(&used), source.pick(&used));
             bytes.copy_within(from * PAGE_LEN..(from + 1) * PAGE_LEN, to * PAGE_LEN);
             ("copy", format!("page {from} over page {to}"))
         }
@@ -76,6 +78,13 @@ pub(super) fn strike(folder: &Path, source: &mut Source<'_>) -> Result<Harm> {
         file: name,
         at,
     })
+}
+
+/// Whole pages that hold anything: most of a young database does not.
+fn used(bytes: &[u8]) -> Vec<usize> {
+    let pages = bytes.chunks_exact(PAGE_LEN).enumerate();
+    let used = pages.filter(|(_, page)| page.iter().any(|&byte| byte != 0));
+    used.map(|(number, _)| number).collect()
 }
 
 fn swap(bytes: &mut [u8], a: usize, b: usize) {
