@@ -226,7 +226,7 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
         };
         let targets: Vec<Vec<u32>> = places.iter().map(ascending).collect();
         let mut found = Vec::new();
-        for source in 0..concepts.len() {
+        for (source, _) in concepts.iter().enumerate() {
             for (at, segment) in self.segments.iter().enumerate() {
                 let Some(source) = places[at][source] else {
                     continue;

@@ -69,12 +69,22 @@ impl fmt::Debug for Searcher {
     }
 }
 
-#[derive(Default)]
 struct Scratch {
     analyzer: Analyzer,
     text: TextScratch,
     vector: VectorScratch,
     fused: Accumulator,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch {
+            analyzer: Analyzer::for_questions(),
+            text: TextScratch::default(),
+            vector: VectorScratch::default(),
+            fused: Accumulator::default(),
+        }
+    }
 }
 
 impl Searcher {

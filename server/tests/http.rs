@@ -781,9 +781,7 @@ fn a_request_that_names_no_host_or_several_is_refused_on_every_route() {
         .as_object()
         .unwrap()
         .clone();
-    let paths = paths
-        .keys()
-        .map(|path| path.replace('{', "").replace('}', ""));
+    let paths = paths.keys().map(|path| path.replace(['{', '}'], ""));
     let others = [
         "/",
         "/sign-in",

@@ -5,6 +5,7 @@
 //! | [`sim`] | a disk in memory that knows what a power failure could leave of it |
 //! | [`faulty`] | a disk whose n-th operation fails |
 //! | [`counting`] | the file system, with its syncs counted |
+//! | [`heap`] | the binary's allocator, with the bytes counted that it has given out |
 //! | [`bulk`] | documents in any number |
 //! | [`documents`] | the documents that are written |
 //! | [`ops`] | what is done to a store: lists of operations, drawn from a seed or from bytes |
@@ -25,6 +26,7 @@ mod content;
 pub mod counting;
 pub mod documents;
 pub mod faulty;
+pub mod heap;
 pub mod model;
 pub mod notes;
 pub mod ops;

@@ -3,7 +3,12 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use loci_torture::heap::CountedHeap;
 use loci_torture::suites::{crash, damage, disk, faults, kill, mixed, opening, oracle, rates};
+
+/// That of `loci`, so that memory behaves as there.
+#[global_allocator]
+static HEAP: CountedHeap = CountedHeap;
 
 /// A store under power failures, faults and random histories, beside a plain model of it.
 #[derive(Debug, Parser)]

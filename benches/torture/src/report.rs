@@ -57,6 +57,12 @@ pub struct Report {
     /// What was counted.
     #[serde(flatten)]
     pub figures: BTreeMap<String, u64>,
+    /// What was measured.
+    #[serde(flatten)]
+    pub measures: BTreeMap<String, f64>,
+    /// The same at moments, in the order of time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub minutes: Vec<BTreeMap<String, f64>>,
     /// Promises that were broken; empty is what everybody hopes for.
     pub violations: Vec<Violation>,
 }
@@ -89,6 +95,8 @@ impl Running {
                 rounds: 0,
                 seconds: 0.0,
                 figures: BTreeMap::new(),
+                measures: BTreeMap::new(),
+                minutes: Vec::new(),
                 violations: Vec::new(),
             },
             started: Instant::now(),
@@ -120,6 +128,19 @@ impl Running {
     /// Adds to a figure.
     pub fn count(&mut self, figure: &str, more: u64) {
         *self.report.figures.entry(figure.into()).or_default() += more;
+    }
+
+    /// Notes a measure, rounded to thousandths.
+    pub fn measure(&mut self, measure: &str, value: f64) {
+        let rounded = (value * 1_000.0).round() / 1_000.0;
+        self.report.measures.insert(measure.into(), rounded);
+    }
+
+    /// Notes what was measured at one moment.
+    pub fn minute(&mut self, measures: impl IntoIterator<Item = (&'static str, f64)>) {
+        let named = measures.into_iter();
+        let named = named.map(|(name, value)| (name.to_owned(), value));
+        self.report.minutes.push(named.collect());
     }
 
     /// Stops the clock.

@@ -34,6 +34,8 @@ fn searches_writes_and_compaction_go_together() {
         seed: 1,
         minutes: 0.05,
         warm_up: 0.3,
+        settle: 5.0,
+        slope_max: None,
         threads: 4,
         compact_every: 1,
         steady: true,

@@ -61,6 +61,10 @@ const MEMO_BYTES_MAX: usize = 32;
 /// Words remembered with their terms; the memory starts afresh when it is full.
 const MEMO_WORDS_MAX: usize = 1 << 16;
 
+/// The same for questions: every thread that searches has such a memory for as long as the store is open, and over days
+/// people ask with all words that there are. A word takes some 150 bytes.
+const QUESTION_WORDS_MAX: usize = 1 << 13;
+
 /// One term of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
@@ -109,6 +113,8 @@ pub struct Analyzer {
     memos: Vec<Memo>,
     /// Words in all of them.
     remembered: usize,
+    /// Words in all of them, at most.
+    remembered_max: usize,
     /// Terms of the word at hand.
     told: TermList,
     folded: String,
@@ -160,9 +166,18 @@ impl Analyzer {
             languages: Language::ENGLISH.into(),
             memos: Vec::new(),
             remembered: 0,
+            remembered_max: MEMO_WORDS_MAX,
             told: TermList::default(),
             folded: String::new(),
             characters: Vec::new(),
+        }
+    }
+
+    /// One that lives as long as a store is open, and remembers fewer words.
+    pub fn for_questions() -> Self {
+        Analyzer {
+            remembered_max: QUESTION_WORDS_MAX,
+            ..Self::new()
         }
     }
 
@@ -303,7 +318,7 @@ impl Analyzer {
         if word.len() > MEMO_BYTES_MAX {
             return;
         }
-        if self.remembered >= MEMO_WORDS_MAX {
+        if self.remembered >= self.remembered_max {
             self.memos.iter_mut().for_each(Memo::clear);
             self.remembered = 0;
         }

@@ -222,6 +222,18 @@ fn memory_is_bounded_and_does_not_change_terms() {
 }
 
 #[test]
+fn an_analyzer_of_questions_remembers_fewer_words_and_answers_alike() {
+    let mut analyzer = Analyzer::for_questions();
+    for i in 0..2 * QUESTION_WORDS_MAX {
+        analyzer.for_each_term(&format!("w{i}"), |_| {});
+        assert!(analyzer.remembered <= QUESTION_WORDS_MAX);
+    }
+    let remembered: usize = analyzer.memos.iter().map(HashMap::len).sum();
+    assert_eq!(remembered, analyzer.remembered);
+    assert_eq!(analyzer.terms("Water levels"), terms("Water levels"));
+}
+
+#[test]
 fn a_phrase_has_its_words_at_consecutive_places() {
     let places = |text: &str| -> Vec<(String, u32, String)> {
         let mut told = Vec::new();

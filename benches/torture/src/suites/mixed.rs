@@ -1,6 +1,7 @@
 //! A mixed load on a real disk: searches, new documents, replacements, deletions, compaction.
 //!
-//! Told are: resident memory after a warm-up and at the end; how many generations of segment files lie
+//! Reported are: memory minute by minute, and how fast it grows after the first minutes, in percent an hour: resident,
+//! without mapped files, and what the allocator has given out; resident memory after a warm-up and at the end; how many generations of segment files lie
 //! on disk at most that the newest manifest does not list any more; how long searches take while a
 //! compaction runs and while none does; documents written a second.
 //!
@@ -18,6 +19,7 @@ use parking_lot::Mutex;
 
 use super::rates;
 use crate::bulk::{self, DIM, SMALL};
+use crate::heap;
 use crate::report::{Report, Running};
 use crate::source::Source;
 
@@ -25,6 +27,8 @@ use crate::source::Source;
 const DOCUMENTS: u64 = 2000;
 /// How often the disk is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long memory is averaged, as what a merge needs comes and goes.
+const AVERAGED: Duration = Duration::from_secs(60);
 
 /// What to run.
 #[derive(Clone, Debug, clap::Args)]
@@ -38,6 +42,12 @@ pub struct MixedArgs {
     /// Part of the time after which memory is looked at first
     #[arg(long, default_value_t = 0.2)]
     pub warm_up: f64,
+    /// Minutes until growth of memory counts
+    #[arg(long, default_value_t = 5.0)]
+    pub settle: f64,
+    /// Percent an hour that resident memory may grow at most, as far as the measure can tell
+    #[arg(long, value_name = "PERCENT")]
+    pub slope_max: Option<f64>,
     /// Threads; a quarter of them writes, the others search
     #[arg(long, default_value_t = 8)]
     pub threads: u64,
@@ -110,6 +120,7 @@ fn mix(args: &MixedArgs, running: &mut Running) -> Result<()> {
         watched
     })?;
     tell(&load, &watched, running);
+    tell_growth(args, &watched, running)?;
     if let Some(error) = load.errors.lock().first() {
         anyhow::bail!("{error}");
     }
@@ -252,6 +263,8 @@ impl Load<'_> {
 struct Watched {
     warm: Memory,
     end: Memory,
+    /// The mean of each minute.
+    minutes: Vec<Memory>,
     dead_files_max: u64,
     dead_generations_max: u64,
     /// How long a file was seen that no manifest listed any more.
@@ -266,16 +279,23 @@ fn watch(load: &Load<'_>, store: &Path) -> Result<Watched> {
     let mut watched = Watched::default();
     let mut files = Files::default();
     let mut memory = [Vec::new(), Vec::new()];
+    let (mut minute, mut minute_began) = (Vec::new(), started);
     while started.elapsed() < all && !load.stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK_EVERY);
         files.look(&load.database, store, &mut watched)?;
         // The mean of some time before each moment, as what a merge needs comes and goes.
-        let age = started.elapsed();
+        let (age, now) = (started.elapsed(), Memory::now());
         if age < warm_up && age > warm_up.mul_f64(0.5) {
-            memory[0].push(Memory::now()?);
+            memory[0].push(now);
         }
         if age > all - warm_up.mul_f64(0.5) {
-            memory[1].push(Memory::now()?);
+            memory[1].push(now);
+        }
+        minute.push(now);
+        if minute_began.elapsed() >= AVERAGED {
+            watched.minutes.push(Memory::mean(&minute));
+            minute.clear();
+            minute_began = Instant::now();
         }
     }
     [watched.warm, watched.end] = memory.map(|memory| Memory::mean(&memory));
@@ -369,34 +389,106 @@ fn tell(load: &Load<'_>, watched: &Watched, running: &mut Running) {
     }
 }
 
+/// Reports memory minute by minute, and how fast it grew since it settled.
+///
+/// # Errors
+/// When resident memory grew faster than it may, by more than two standard errors.
+fn tell_growth(args: &MixedArgs, watched: &Watched, running: &mut Running) -> Result<()> {
+    let kinds: [(&'static str, fn(&Memory) -> u64); 3] = [
+        ("resident", |memory| memory.resident_kib),
+        ("anonymous", |memory| memory.anonymous_kib),
+        ("heap", |memory| memory.heap_kib),
+    ];
+    for memory in &watched.minutes {
+        running.minute(kinds.map(|(name, of)| (name, of(memory) as f64)));
+    }
+    let settled = (args.settle * 60.0 / AVERAGED.as_secs_f64()).round() as usize;
+    let Some(minutes) = watched.minutes.get(settled..) else {
+        return Ok(());
+    };
+    let an_hour = 3_600.0 / AVERAGED.as_secs_f64();
+    for (name, of) in kinds {
+        let points: Vec<f64> = minutes.iter().map(|memory| of(memory) as f64).collect();
+        let Some(line) = Line::through(&points) else {
+            continue;
+        };
+        let percent = |slope: f64| 100.0 * slope * an_hour / line.mean.max(1.0);
+        let (slope, error) = (percent(line.slope), percent(line.error));
+        running.measure(&format!("{name}_slope_percent_an_hour"), slope);
+        running.measure(&format!("{name}_slope_error_percent_an_hour"), error);
+        let most = args.slope_max.filter(|_| name == "resident");
+        if let Some(most) = most {
+            ensure!(
+                slope - 2.0 * error <= most,
+                "resident memory grew by {slope:.2} ± {error:.2} % an hour"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The straight line that is nearest to points, by least squares.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    mean: f64,
+    /// From one point to the next.
+    slope: f64,
+    /// The slope's standard error.
+    error: f64,
+}
+
+impl Line {
+    /// `None` for fewer than three points.
+    fn through(points: &[f64]) -> Option<Line> {
+        if points.len() < 3 {
+            return None;
+        }
+        let count = points.len() as f64;
+        let middle = (count - 1.0) / 2.0;
+        let mean = points.iter().sum::<f64>() / count;
+        let numbered = || (0..).map(f64::from).zip(points);
+        let spread: f64 = numbered().map(|(at, _)| (at - middle).powi(2)).sum();
+        let together = numbered().map(|(at, of)| (at - middle) * (of - mean));
+        let slope = together.sum::<f64>() / spread;
+        let rest = numbered().map(|(at, of)| (of - mean - slope * (at - middle)).powi(2));
+        let error = (rest.sum::<f64>() / (count - 2.0) / spread).sqrt();
+        Some(Line { mean, slope, error })
+    }
+}
+
 /// Memory of this process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
     resident_kib: u64,
     /// Without mapped files.
     anonymous_kib: u64,
+    /// What the allocator has given out.
+    heap_kib: u64,
 }
 
 impl Memory {
     /// As the system tells it; zeros where it does not.
-    fn now() -> Result<Memory> {
+    fn now() -> Memory {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
             number.unwrap_or(0)
         };
-        Ok(Memory {
+        Memory {
             resident_kib: field("VmRSS:"),
             anonymous_kib: field("RssAnon:"),
-        })
+            heap_kib: heap::live_bytes() >> 10,
+        }
     }
 
     fn mean(of: &[Memory]) -> Memory {
         let count = of.len().max(1) as u64;
+        let mean = |kib: fn(&Memory) -> u64| of.iter().map(kib).sum::<u64>() / count;
         Memory {
-            resident_kib: of.iter().map(|memory| memory.resident_kib).sum::<u64>() / count,
-            anonymous_kib: of.iter().map(|memory| memory.anonymous_kib).sum::<u64>() / count,
+            resident_kib: mean(|memory| memory.resident_kib),
+            anonymous_kib: mean(|memory| memory.anonymous_kib),
+            heap_kib: mean(|memory| memory.heap_kib),
         }
     }
 }
@@ -446,6 +538,21 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_through_points_has_their_slope_and_says_how_sure_it_is() {
+        let straight = Line::through(&[10.0, 12.0, 14.0, 16.0]).unwrap();
+        assert_eq!(
+            (straight.mean, straight.slope, straight.error),
+            (13.0, 2.0, 0.0)
+        );
+        let scattered = Line::through(&[10.0, 13.0, 13.0, 16.0]).unwrap();
+        assert!(
+            (scattered.slope - 1.8).abs() < 1e-9 && scattered.error > 0.3,
+            "{scattered:?}"
+        );
+        assert!(Line::through(&[1.0, 2.0]).is_none());
+    }
 
     #[test]
     fn shares_of_durations_are_within_a_tenth() {

@@ -69,10 +69,10 @@ pub(super) fn build(folder: &Path) -> Result<()> {
     database.refit(&Silent)?;
     database.analyse(&Silent)?;
     database.settle()?;
-    for n in 0..3 {
+    for word in &WORDS[..3] {
         let request = SearchRequest {
             strategy: Strategy::Text,
-            ..SearchRequest::new(WORDS[n])
+            ..SearchRequest::new(*word)
         };
         let answer = database.search(&request)?;
         database.record(&request, &answer)?;
