@@ -5,6 +5,9 @@
 //!
 //! Start reading at [`args::Command`], then the module of a command in [`commands`].
 
+// What is printed goes through `output`, which lets nothing control the terminal.
+#![warn(clippy::print_stderr, clippy::print_stdout)]
+
 mod access;
 mod args;
 mod commands;
@@ -18,11 +21,12 @@ mod views;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
-use output::Out;
+use output::{Out, note};
 
 /// How a command ended, when it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +58,7 @@ fn carry_out() -> ExitCode {
         Ok(Done::Well) => ExitCode::SUCCESS,
         Ok(Done::Wrong) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("loci: {}", output::message(&error));
+            note!("loci: {}", output::message(&error));
             let wrong_call = error.chain().any(|cause| cause.is::<WrongCall>());
             ExitCode::from(if wrong_call { 2 } else { 1 })
         }
@@ -70,8 +74,12 @@ fn leave_out_caught_panics() {
                 .any(|part| part.starts_with("redb-"))
         };
         match panic.location().is_some_and(|at| is_of_redb(at.file())) {
-            true => eprintln!("loci: loci.redb is damaged"),
-            false => tell(panic),
+            true => note!("loci: loci.redb is damaged"),
+            // Its message may quote what a stranger wrote.
+            false => match output::visible(&panic.to_string()) {
+                Cow::Borrowed(_) => tell(panic),
+                Cow::Owned(message) => note!("{message}"),
+            },
         }
     }));
 }

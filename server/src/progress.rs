@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use locidb::Progress;
 
-use crate::output::is_watched;
+use crate::output::{is_watched, note, visible};
 
 /// Whether the user asked to stop. Set by the handler of the interrupt signal.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -18,7 +18,7 @@ pub(crate) fn catch_interrupts() {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("loci: stopping; what is stored stays, run the same command to go on");
+        note!("loci: stopping; what is stored stays, run the same command to go on");
     });
 }
 
@@ -57,8 +57,9 @@ impl Drop for Bar {
 
 impl Progress for Bar {
     fn report(&self, step: &str, done: u64, total: u64) -> ControlFlow<()> {
+        let step = visible(step);
         if self.bar.message() != step {
-            self.bar.set_message(step.to_string());
+            self.bar.set_message(step.into_owned());
         }
         self.bar.set_length(total);
         self.bar.set_position(done);

@@ -5,7 +5,7 @@ use locidb::{Analysed, Central, Error};
 use super::open;
 use crate::Done;
 use crate::args::Analyze;
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::Bar;
 
 pub(crate) fn run(args: &Analyze, out: &Out) -> anyhow::Result<Done> {
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Analyze, out: &Out) -> anyhow::Result<Done> {
     database.close();
     let analysed = match analysed {
         Err(Error::Interrupted) => {
-            eprintln!("loci: stopped before the end; the analysis before stays");
+            note!("loci: stopped before the end; the analysis before stays");
             return Ok(Done::Wrong);
         }
         analysed => analysed?,

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::open;
 use crate::args::{Backup, Restore};
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::Bar;
 use crate::{Done, WrongCall};
 
@@ -20,9 +20,7 @@ pub(crate) fn backup(args: &Backup, out: &Out) -> anyhow::Result<Done> {
     database.close();
     let done = match done {
         Err(Error::Interrupted) => {
-            eprintln!(
-                "loci: stopped before the end; an earlier backup in the folder stays as it was"
-            );
+            note!("loci: stopped before the end; an earlier backup in the folder stays as it was");
             return Ok(Done::Wrong);
         }
         done => refused(done)?,

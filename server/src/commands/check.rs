@@ -5,7 +5,7 @@ use locidb::{Error, Finding};
 use super::open;
 use crate::Done;
 use crate::args::Check;
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::Bar;
 
 pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
         }
     }
     if let Err(Error::Interrupted) = checked {
-        eprintln!("loci: stopped before the end; what was found until then is listed");
+        note!("loci: stopped before the end; what was found until then is listed");
         return Ok(Done::Wrong);
     }
     checked?;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
         let at_open = database.damaged().iter();
         let at_open = at_open.filter(|of| of.segment.is_some()).count();
         let at_open = at_open + database.lost().len();
-        eprintln!(
+        note!(
             "loci: {} damaged parts built again; check again to see what is left",
             rebuilt + at_open
         );

@@ -5,7 +5,7 @@ use locidb::{Cited, Work};
 use super::open;
 use crate::Done;
 use crate::args::Citations;
-use crate::output::{Out, shorten};
+use crate::output::{Out, note, shorten};
 use crate::views::Reader;
 use crate::views::citations::Works;
 
@@ -54,7 +54,7 @@ fn row(work: &Work, count: u64) -> Vec<String> {
 /// What a document cites, who cites it or the work, and what is near it.
 fn network(reader: &Reader<'_>, of: &str, out: &Out) -> anyhow::Result<Done> {
     let Some(network) = reader.network(of)? else {
-        eprintln!("loci: no document and no cited work {of:?}");
+        note!("loci: no document and no cited work {of:?}");
         return Ok(Done::Wrong);
     };
     if out.json {

@@ -5,7 +5,7 @@ use locidb::CommunityDigest;
 use super::open;
 use crate::Done;
 use crate::args::Communities;
-use crate::output::{Out, shorten};
+use crate::output::{Out, note, shorten};
 use crate::views::Reader;
 use crate::views::communities::Told;
 
@@ -16,15 +16,15 @@ pub(crate) fn run(args: &Communities, out: &Out) -> anyhow::Result<Done> {
     let communities = match told {
         Told::Communities(communities) => communities,
         Told::NotAnalysed => {
-            eprintln!("loci: nothing was analysed: run `loci analyze` first");
+            note!("loci: nothing was analysed: run `loci analyze` first");
             return Ok(Done::Wrong);
         }
         Told::Unknown(name) => {
-            eprintln!("loci: no concept {name:?}");
+            note!("loci: no concept {name:?}");
             return Ok(Done::Wrong);
         }
         Told::NotWritten => {
-            eprintln!("loci: the digests are not written: run `loci analyze`");
+            note!("loci: the digests are not written: run `loci analyze`");
             return Ok(Done::Wrong);
         }
     };

@@ -7,7 +7,7 @@ use locidb::{Compacted, Error};
 use super::open;
 use crate::Done;
 use crate::args::Compact;
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::Bar;
 
 pub(crate) fn run(args: &Compact, out: &Out) -> anyhow::Result<Done> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Compact, out: &Out) -> anyhow::Result<Done> {
     database.close();
     let compacted = match compacted {
         Err(Error::Interrupted) => {
-            eprintln!("loci: stopped before the end; what was merged until then stays");
+            note!("loci: stopped before the end; what was merged until then stays");
             return Ok(Done::Wrong);
         }
         compacted => compacted?,

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::open;
 use crate::Done;
 use crate::args::Concept;
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::views::Reader;
 use crate::views::concepts::{Mention, ShownConcept, ShownRelation, Way};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
     }
     let view = database.view();
     let Some(concept) = Reader::of_all(&view).concept(asked)? else {
-        eprintln!("loci: no concept {asked:?}");
+        note!("loci: no concept {asked:?}");
         return Ok(Done::Wrong);
     };
     match out.json {
@@ -59,15 +59,15 @@ fn path(
     let path = match Reader::of_all(&view).path(from, to, kinds)? {
         Way::Found(path) => path,
         Way::Unknown(name) => {
-            eprintln!("loci: no concept {name:?}");
+            note!("loci: no concept {name:?}");
             return Ok(Done::Wrong);
         }
         Way::Apart => {
-            eprintln!("loci: no relations lead from {from:?} to {to:?}");
+            note!("loci: no relations lead from {from:?} to {to:?}");
             return Ok(Done::Wrong);
         }
         Way::Bounded(visited) => {
-            eprintln!("loci: no way from {from:?} to {to:?} among {visited} concepts");
+            note!("loci: no way from {from:?} to {to:?} among {visited} concepts");
             return Ok(Done::Wrong);
         }
     };
@@ -96,7 +96,7 @@ fn edited(edit: EditId, out: &Out) -> anyhow::Result<Done> {
 
 fn undo(database: &Database, id: u64, out: &Out) -> anyhow::Result<Done> {
     if !database.write(move |tx| tx.undo_concept_edit(EditId(id)))? {
-        eprintln!("loci: no merge or split {id}, or it was undone: --edits lists them");
+        note!("loci: no merge or split {id}, or it was undone: --edits lists them");
         return Ok(Done::Wrong);
     }
     match out.json {

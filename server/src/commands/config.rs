@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{open, open_or_create};
 use crate::args::{Config, ConfigAction};
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::Bar;
 use crate::{Done, WrongCall};
 
@@ -64,7 +64,7 @@ fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
                 let why = format!("model: there is no folder {}", wanted.model);
                 return Err(WrongCall(why).into());
             }
-            eprintln!(
+            note!(
                 "loci: embedding all text with the model; searches use what there is until that is done"
             );
             database.use_model(&wanted.model, &Bar::new())

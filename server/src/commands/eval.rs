@@ -14,7 +14,7 @@ use serde_json::json;
 use super::data::{concepts, embedder};
 use super::{open_or_create, options};
 use crate::args::{ConceptsArg, Eval};
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::Bar;
 use crate::{Done, WrongCall};
 
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Eval, out: &Out) -> anyhow::Result<Done> {
     let has_vectors = database.view().snapshot().space().is_some();
     let lacks = |strategy: &Strategy| *strategy == Strategy::Vector && !has_vectors;
     if args.strategy.is_empty() && strategies.iter().any(lacks) {
-        eprintln!("loci: the store has no vectors, so the vector arm is not asked alone");
+        note!("loci: the store has no vectors, so the vector arm is not asked alone");
     }
     let asked = strategies
         .into_iter()

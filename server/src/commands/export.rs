@@ -12,7 +12,7 @@ use tempfile::TempPath;
 
 use super::open;
 use crate::args::{Export, Import};
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::Bar;
 use crate::{Done, WrongCall};
 
@@ -35,7 +35,7 @@ pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
     database.close();
     let rows = match done {
         Err(Error::Interrupted) => {
-            eprintln!("loci: stopped before the end; nothing is kept of it");
+            note!("loci: stopped before the end; nothing is kept of it");
             return Ok(Done::Wrong);
         }
         done => done?,
@@ -153,7 +153,7 @@ pub(crate) fn import(args: &Import, out: &Out) -> anyhow::Result<Done> {
             return Err(WrongCall(error.to_string()).into());
         }
         Err(Error::Interrupted) => {
-            eprintln!("loci: stopped before the end; the folder holds no store");
+            note!("loci: stopped before the end; the folder holds no store");
             return Ok(Done::Wrong);
         }
         made => made?,

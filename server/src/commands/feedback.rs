@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::open;
 use crate::args::GiveFeedback;
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::{Done, WrongCall};
 
 pub(crate) fn run(args: &GiveFeedback, out: &Out) -> anyhow::Result<Done> {
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &GiveFeedback, out: &Out) -> anyhow::Result<Done> {
     database.close();
     match told {
         Err(error @ Error::NotFound(_)) => {
-            eprintln!("loci: {error}");
+            note!("loci: {error}");
             return Ok(Done::Wrong);
         }
         told => told?,

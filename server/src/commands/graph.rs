@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::open;
 use crate::args::{GraphExport, GraphFormat, GraphImport};
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::Bar;
 use crate::{Done, WrongCall};
 
@@ -59,7 +59,7 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
     let named = DocumentKey::new("", &args.collection[..], &args.key[..])?;
     let documents = graph.documents(&named)?;
     if documents.is_empty() {
-        eprintln!("loci: {}", ImportError::Empty);
+        note!("loci: {}", ImportError::Empty);
         return Ok(Done::Wrong);
     }
     let database = Database::open(&args.db)?;
@@ -69,7 +69,7 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
     database.close();
     match imported {
         Err(taken @ ImportError::Taken(_)) => {
-            eprintln!("loci: {taken}");
+            note!("loci: {taken}");
             return Ok(Done::Wrong);
         }
         imported => imported?,

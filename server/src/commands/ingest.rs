@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{open_or_create, parse};
 use crate::args::{ChunkingArg, EmbedArg, Ingest};
-use crate::output::Out;
+use crate::output::{Out, one_line};
 use crate::progress::Bar;
 use crate::{Done, WrongCall};
 
@@ -152,15 +152,15 @@ fn line_of(outcome: &Outcome) -> String {
         Status::Updated => "updated",
         Status::Unchanged => "unchanged",
         Status::Failed => "failed",
-        Status::Deleted => return format!("deleted    {}", outcome.document),
+        Status::Deleted => return format!("deleted    {}", one_line(&outcome.document)),
     };
     let rest = match &outcome.error {
-        Some(error) => error.clone(),
+        Some(error) => one_line(error),
         None => format!("{} chunks, {} concepts", outcome.chunks, outcome.concepts),
     };
-    let mut lines = format!("{status:9}  {}  {rest}", outcome.document);
+    let mut lines = format!("{status:9}  {}  {rest}", one_line(&outcome.document));
     for warning in &outcome.warnings {
-        lines += &format!("\n           warning: {warning}");
+        lines += &format!("\n           warning: {}", one_line(warning));
     }
     lines
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::access::{AccessError, KeyFile, KeyLimits, NewKey};
 use crate::args::{Key, KeyAdd};
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::{Done, WrongCall};
 
 pub(crate) fn run(key: &Key, out: &Out) -> anyhow::Result<Done> {
@@ -51,7 +51,7 @@ fn add(args: &KeyAdd, out: &Out) -> anyhow::Result<Done> {
         true => out.json_line(&json!({ "id": key.id(), "key": key.to_string() }))?,
         false => out.line(&key.to_string())?,
     }
-    eprintln!("loci: keep it well: it is not told again");
+    note!("loci: keep it well: it is not told again");
     Ok(Done::Well)
 }
 
@@ -81,7 +81,7 @@ fn list(folder: &Path, out: &Out) -> anyhow::Result<Done> {
 
 fn revoke(folder: &Path, id: &str, out: &Out) -> anyhow::Result<Done> {
     if !file_of(folder)?.change(|keys| Ok(keys.revoke(id)))? {
-        eprintln!("loci: there is no key {id:?}; `loci key list` tells which there are");
+        note!("loci: there is no key {id:?}; `loci key list` tells which there are");
         return Ok(Done::Wrong);
     }
     match out.json {

@@ -7,6 +7,7 @@ use loci_protocol::fault::Code;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Mcp;
+use crate::output::note;
 use crate::serve::{WorkerOptions, logs, mcp};
 use crate::service::{Place, Stores, StoresOptions};
 use crate::{Done, WrongCall};
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Mcp) -> anyhow::Result<Done> {
     for store in stores.all() {
         match store.database() {
             // Another process may let go of it before it is asked.
-            Err(fault) if fault.code == Code::Unavailable => eprintln!("loci: {}", fault.message),
+            Err(fault) if fault.code == Code::Unavailable => note!("loci: {}", fault.message),
             opened => drop(opened.map_err(anyhow::Error::new)?),
         }
     }

@@ -38,7 +38,7 @@ use locidb::storage::StoreError;
 use locidb::{Database, Error, Options, TokenizerFile};
 
 use crate::args::{Command, Graph, Search};
-use crate::output::Out;
+use crate::output::{Out, note};
 use crate::progress::{Bar, catch_interrupts};
 use crate::{Done, WrongCall, limits};
 
@@ -159,7 +159,7 @@ fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
                 ..options.clone()
             };
             let database = Database::open_with(folder, &options)?;
-            eprintln!(
+            note!(
                 "loci: {} cannot be written to: it is only read",
                 folder.display()
             );
@@ -169,11 +169,11 @@ fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
     };
     for damaged in database.damaged() {
         if damaged.segment.is_some() {
-            eprintln!("loci: is built again from rows: {}", damaged.error);
+            note!("loci: is built again from rows: {}", damaged.error);
         }
     }
     for lost in database.lost() {
-        eprintln!(
+        note!(
             "loci: the {} is damaged and is to be built anew: {}",
             lost.what.name(),
             lost.why
@@ -204,7 +204,7 @@ fn rebuilt(database: &Database) -> anyhow::Result<()> {
     match done {
         // Whatever a document's rows lack, the others are there to be used.
         Err(Error::Store(error)) => {
-            eprintln!("loci: some documents cannot be found: {error}; `loci check` tells more");
+            note!("loci: some documents cannot be found: {error}; `loci check` tells more");
             Ok(())
         }
         done => Ok(done?),

@@ -8,6 +8,8 @@ use std::time::Duration;
 use loci_ingest::parse::Limits;
 use loci_ingest::runner::{ChildProcess, MEMORY_ENV, child_main};
 
+use crate::output::note;
+
 /// How long a document may take.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// How much memory a parser may use.
@@ -35,13 +37,13 @@ pub(crate) fn child() -> ExitCode {
     if let Some(bytes) = limit.map(|bytes: u64| bytes.min(hard))
         && let Err(error) = rlimit::setrlimit(rlimit::Resource::AS, bytes, bytes)
     {
-        eprintln!("loci: limiting memory: {error}");
+        note!("loci: limiting memory: {error}");
         return ExitCode::from(1);
     }
     match child_main(stdin().lock(), stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("loci: {error}");
+            note!("loci: {error}");
             ExitCode::from(1)
         }
     }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{open, options};
 use crate::Done;
 use crate::args::Records;
-use crate::output::{Out, shorten};
+use crate::output::{Out, note, shorten};
 use crate::progress::Bar;
 
 /// Answers that are listed when nobody says how many.
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Records, out: &Out) -> anyhow::Result<Done> {
         }
     };
     if let Some(response) = args.response.filter(|_| records.is_empty()) {
-        eprintln!("loci: there is no recorded answer {response}; `loci search --record` makes one");
+        note!("loci: there is no recorded answer {response}; `loci search --record` makes one");
         return Ok(Done::Wrong);
     }
     if !args.replay {

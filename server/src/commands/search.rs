@@ -7,7 +7,7 @@ use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
 
 use super::{open_to_ask, options, rebuilt};
 use crate::args::Search;
-use crate::output::{Out, shorten};
+use crate::output::{Out, one_line, shorten};
 use crate::{Done, WrongCall};
 
 /// Characters that are shown of a hit.
@@ -177,7 +177,9 @@ pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Re
     for hit in &answer.hits {
         out.line(&format!(
             "{:2}. {}  —  {}",
-            hit.rank, hit.citation.label, hit.document
+            hit.rank,
+            one_line(&hit.citation.label),
+            one_line(&hit.document)
         ))?;
         let text = match &hit.highlights {
             Some(spans) => marked(&hit.text, spans, SHOWN_CHARS - 40),
@@ -193,7 +195,8 @@ pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Re
                 .map(|m| format!("graph {}", m.rank)),
         ];
         let methods: Vec<String> = methods.into_iter().flatten().collect();
-        out.line(&format!("    {}  ({})", hit.chunk, methods.join(", ")))?;
+        let chunk = one_line(&hit.chunk);
+        out.line(&format!("    {chunk}  ({})", methods.join(", ")))?;
     }
     let allowed = if is_filtered {
         " that the filter allows"
@@ -214,7 +217,7 @@ pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Re
             false => "Concepts",
         };
         let names: Vec<&str> = answer.concepts.iter().map(|c| &c.name[..]).collect();
-        out.line(&format!("{what}: {}", names.join(", ")))?;
+        out.line(&format!("{what}: {}", one_line(&names.join(", "))))?;
     }
     for missing in &answer.partial {
         out.line(&format!("Not searched: {missing}"))?;

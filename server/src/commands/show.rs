@@ -8,7 +8,7 @@ use locidb::storage::{ChunkKey, DocumentKey};
 
 use super::open;
 use crate::args::Show;
-use crate::output::{Out, shorten};
+use crate::output::{Out, note, one_line, shorten};
 use crate::views::Reader;
 use crate::views::documents::{ShownChunk, ShownDocument};
 use crate::{Done, WrongCall};
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
             Ok(Done::Well)
         }
         None => {
-            eprintln!("loci: no document or chunk {:?}", args.key);
+            note!("loci: no document or chunk {:?}", args.key);
             Ok(Done::Wrong)
         }
     }
@@ -47,11 +47,11 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
 /// Writes a file within a document as it is.
 fn write_asset(reader: &Reader<'_>, key: &DocumentKey, name: &str) -> anyhow::Result<Done> {
     if reader.find(key)?.is_none() {
-        eprintln!("loci: no document {key:?}", key = key.to_string());
+        note!("loci: no document {key:?}", key = key.to_string());
         return Ok(Done::Wrong);
     }
     let Some(bytes) = reader.asset(key, name)? else {
-        eprintln!("loci: there is no {name:?} in it; `loci show` lists what there is");
+        note!("loci: there is no {name:?} in it; `loci show` lists what there is");
         return Ok(Done::Wrong);
     };
     let mut stdout = std::io::stdout().lock();
@@ -67,13 +67,14 @@ fn show_document(shown: &ShownDocument, out: &Out) -> anyhow::Result<()> {
     let (document, chunks) = (&shown.document, &shown.records);
     let title = document.title.as_deref().unwrap_or(&document.key);
     out.line(&format!(
-        "{title}  ({}, {} chunks)",
+        "{}  ({}, {} chunks)",
+        one_line(title),
         document.file_type.name(),
         chunks.len()
     ))?;
     for chunk in chunks {
         let depth = depth(chunks, chunk);
-        let label = cite(document, chunk).label;
+        let label = one_line(&cite(document, chunk).label);
         let key = format!("#{}", chunk.suffix);
         out.line(&format!(
             "{}{key} {label}: {}",
@@ -82,7 +83,7 @@ fn show_document(shown: &ShownDocument, out: &Out) -> anyhow::Result<()> {
         ))?;
     }
     for name in &shown.assets {
-        out.line(&format!("  asset {name}"))?;
+        out.line(&format!("  asset {}", one_line(name)))?;
     }
     Ok(())
 }
@@ -101,8 +102,9 @@ fn show_chunk(shown: &ShownChunk, out: &Out) -> anyhow::Result<()> {
     if out.json {
         return out.json_line(shown);
     }
-    out.line(&format!("{}  {}", shown.chunk, shown.citation.label))?;
-    out.line(&shown.citation.path.join(" › "))?;
+    let label = one_line(&shown.citation.label);
+    out.line(&format!("{}  {label}", one_line(&shown.chunk)))?;
+    out.line(&one_line(&shown.citation.path.join(" › ")))?;
     if let Some(parent) = &shown.parent {
         out.line(&format!("part of {parent}"))?;
     }

@@ -4,7 +4,7 @@
 //! modules that have something to tell. No question, text or secret is in them.
 
 use std::fs::OpenOptions;
-use std::io::{self, stderr};
+use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -15,6 +15,8 @@ use tracing_subscriber::fmt::layer;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::output::VisibleStderr;
 
 /// What a line of the log is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
@@ -66,12 +68,15 @@ where
         LogForm::Text => Some(
             layer()
                 .with_ansi(false)
-                .with_writer(stderr)
+                .with_writer(|| VisibleStderr { json: false })
                 .with_filter(filter)
                 .boxed(),
         ),
         LogForm::Json => {
-            let lines = layer().json().flatten_event(true).with_writer(stderr);
+            let lines = layer()
+                .json()
+                .flatten_event(true)
+                .with_writer(|| VisibleStderr { json: true });
             Some(lines.with_filter(filter).boxed())
         }
         LogForm::None => None,
