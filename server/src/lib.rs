@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
+use locidb::storage::permissions::{self, UMASK_ENV};
 use output::{Out, note};
 
 /// How a command ended, when it did not fail.
@@ -53,6 +54,10 @@ fn carry_out() -> ExitCode {
         return commands::parse::child();
     }
     leave_out_caught_panics();
+    if let Err(error) = make_files_private() {
+        note!("loci: {error}");
+        return ExitCode::from(2);
+    }
     let out = Out::new(cli.json);
     match commands::run(cli.command, &out) {
         Ok(Done::Well) => ExitCode::SUCCESS,
@@ -63,6 +68,24 @@ fn carry_out() -> ExitCode {
             ExitCode::from(if wrong_call { 2 } else { 1 })
         }
     }
+}
+
+/// Has all that this process makes, and its children do, be its owner's alone, or as `LOCI_UMASK` says.
+fn make_files_private() -> Result<(), WrongCall> {
+    let given = std::env::var_os(UMASK_ENV).filter(|given| !given.is_empty());
+    let is_mask = |given: &std::ffi::OsStr| given.to_str().and_then(permissions::parse).is_some();
+    if given.is_some_and(|given| !is_mask(&given)) {
+        let why = "give up to three octal digits that leave the owner all, as 077, 027 or 007";
+        return Err(WrongCall(format!("{UMASK_ENV}: {why}")));
+    }
+    #[cfg(unix)]
+    {
+        use rustix::fs::Mode;
+        use rustix::process::umask;
+        let before = umask(Mode::from_raw_mode(permissions::umask()));
+        umask(before | Mode::from_raw_mode(permissions::umask()));
+    }
+    Ok(())
 }
 
 /// redb panics over some damage of its file; the store makes typed errors of it, which tell more than a backtrace.

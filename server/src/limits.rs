@@ -18,6 +18,8 @@ use std::thread;
 
 use rayon::ThreadPoolBuilder;
 
+use crate::output::note;
+
 /// Bytes of the stack that a command runs on.
 const STACK_LEN: usize = 8 << 20;
 /// Bytes of the stack of each thread of the pool.
@@ -77,7 +79,7 @@ const ADVICE: &str =
     "no thread can be started; allow more memory (ulimit -v) or processes (ulimit -u)";
 
 fn refused(error: &io::Error) -> ExitCode {
-    eprintln!("loci: {ADVICE}: {error}");
+    note!("loci: {ADVICE}: {error}");
     ExitCode::from(1)
 }
 

@@ -4,11 +4,15 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::time::Duration;
 
 use assert_cmd::Command;
+use serde_json::Value;
 
-use common::{db_path, json, loci, text, write_files};
+use common::{db_path, json, loci, refused, samples, text, write_files};
 
 /// Clears the screen, renames the window, goes back to the line's start, and runs text backwards.
 const HOSTILE: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\rheron\u{9b}31m \u{202e}backwards\u{2066}";
@@ -79,4 +83,89 @@ fn nothing_that_a_document_says_controls_the_terminal() {
         written.contains("\u{1b}[2J") && written.contains('\u{202e}'),
         "{written:?}"
     );
+}
+
+/// Every file and folder below `folder` with its permissions.
+fn modes(folder: &Path) -> Vec<(PathBuf, u32)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let metadata = entry.metadata().unwrap();
+        found.push((entry.path(), metadata.permissions().mode() & 0o777));
+        if metadata.is_dir() {
+            found.extend(modes(&entry.path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_stored_is_its_owners_alone_unless_the_user_says_so() {
+    for (umask, file, sub_folder) in [("", 0o600, 0o700), ("027", 0o640, 0o750)] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let envs = [("LOCI_UMASK", umask)];
+        let calls: [&[&str]; 6] = [
+            &["ingest", "--db", &at("store"), &samples()],
+            &["compact", "--db", &at("store")],
+            &["backup", "--db", &at("store"), &at("backup")],
+            &["restore", &at("backup"), "--db", &at("restored")],
+            &["export", "--db", &at("store"), &at("graph")],
+            &[
+                "graph",
+                "export",
+                "--db",
+                &at("store"),
+                &at("graph.graphml"),
+            ],
+        ];
+        for args in calls {
+            let output = command(&envs, args);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{args:?}: {errors}");
+        }
+        let found = modes(folder.path());
+        assert!(found.len() > 10, "{found:?}");
+        for (path, mode) in found {
+            let want = if path.is_dir() { sub_folder } else { file };
+            // An export is written to a file of its own first, which is nobody else's.
+            let is_private = mode == 0o600 && path.ends_with("graph");
+            assert!(mode == want || is_private, "{}: {mode:o}", path.display());
+        }
+    }
+    let wrong = command(&[("LOCI_UMASK", "700")], &["demo"]);
+    let errors = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("LOCI_UMASK"), "{errors}");
+}
+
+#[test]
+fn a_server_refuses_keys_that_others_may_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    write_files(&folder.path().join("in"), &[("a.md", "# A\n\nWater.\n")]);
+    json(
+        0,
+        &[
+            "ingest",
+            "--db",
+            &db,
+            &folder.path().join("in").display().to_string(),
+        ],
+    );
+    text(0, &["key", "add", "--db", &db, "--role", "admin"]);
+    let keys = folder.path().join("store/keys.json");
+    let listen = ["--listen", "127.0.0.1:0", "--http", "none"];
+    let check = [&["serve", "--db", &db, "--check"], &listen[..]].concat();
+    text(0, &check);
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o622)).unwrap();
+    let told = text(1, &check);
+    assert!(told.contains("may be written by others"), "{told}");
+    let mut server = Command::cargo_bin("loci").unwrap();
+    server.args(["serve", "--db", &db]).args(listen);
+    let output = server.timeout(Duration::from_secs(20)).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("chmod go-w"), "{errors}");
+    refused(1, &["key", "list", "--db", &db], "chmod go-w");
 }

@@ -17,6 +17,7 @@ use redb::backends::FileBackend;
 
 use crate::map::Map;
 use crate::overlay::Overlay;
+use crate::permissions::{file_options, folder_builder};
 use crate::segment::PartBytes;
 
 /// A file system, as far as a store needs one.
@@ -109,7 +110,7 @@ impl Disk for OsDisk {
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir(path)
+        folder_builder().create(path)
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
@@ -134,7 +135,7 @@ impl Disk for OsDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
-        let file = File::options()
+        let file = file_options()
             .read(true)
             .write(true)
             .create(true)
@@ -160,7 +161,9 @@ impl Disk for OsDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
-        Ok(Box::new(OsNewFile(File::create_new(path)?)))
+        let mut options = file_options();
+        let file = options.write(true).create_new(true).open(path)?;
+        Ok(Box::new(OsNewFile(file)))
     }
 
     fn map(&self, path: &Path) -> io::Result<PartBytes> {
@@ -187,7 +190,7 @@ impl Disk for OsDisk {
     /// and made anew between.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         loop {
-            let file = File::options()
+            let file = file_options()
                 .read(true)
                 .write(true)
                 .create(true)

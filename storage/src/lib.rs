@@ -43,6 +43,7 @@ mod map;
 pub mod moves;
 mod overlay;
 mod parts;
+pub mod permissions;
 pub mod placed;
 mod publish;
 #[cfg(test)]

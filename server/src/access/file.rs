@@ -4,10 +4,12 @@
 //! command line do not lose each other's changes. It is not part of backups and exports.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+#[cfg(unix)]
+use locidb::storage::permissions::umask;
 use serde::{Deserialize, Serialize};
 
 use super::{AccessError, KeyRecord, Keys};
@@ -57,19 +59,30 @@ impl KeyFile {
     /// The keys; none where there is no file.
     ///
     /// # Errors
-    /// [`AccessError::Damaged`] for a file that is none: nobody is let in by half a file.
+    /// [`AccessError::Damaged`] for a file that is none: nobody is let in by half a file. [`AccessError::Writable`] for one
+    /// that others may write: they could let themselves in.
     pub(crate) fn read(&self) -> Result<Keys, AccessError> {
         let path = self.path();
         let damaged = |why: String| AccessError::Damaged {
             path: path.display().to_string(),
             why,
         };
-        match fs::metadata(&path) {
+        let file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Keys::default()),
-            Ok(metadata) if metadata.len() > LEN_MAX => return Err(damaged("too large".into())),
-            _ => {}
+            file => file.map_err(failed("opening", &path))?,
+        };
+        let metadata = file.metadata().map_err(failed("reading", &path))?;
+        if metadata.len() > LEN_MAX {
+            return Err(damaged("too large".into()));
         }
-        let text = fs::read_to_string(&path).map_err(failed("reading", &path))?;
+        if is_writable_by_others(&metadata) {
+            return Err(AccessError::Writable {
+                path: path.display().to_string(),
+            });
+        }
+        let mut text = String::new();
+        let read = file.take(LEN_MAX).read_to_string(&mut text);
+        read.map_err(failed("reading", &path))?;
         let form: Form = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         if form.version != VERSION {
             return Err(damaged(format!("version {}", form.version)));
@@ -116,6 +129,19 @@ impl KeyFile {
     }
 }
 
+/// Whether somebody other than the owner may write the file, and the umask that files are made with does not let him.
+#[cfg(unix)]
+fn is_writable_by_others(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    const WRITE: u32 = 0o022;
+    metadata.permissions().mode() & WRITE & umask() != 0
+}
+
+#[cfg(not(unix))]
+fn is_writable_by_others(_: &fs::Metadata) -> bool {
+    false
+}
+
 fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(true).write(true);
@@ -139,6 +165,22 @@ mod tests {
 
     use super::*;
     use crate::access::NewKey;
+
+    #[cfg(unix)]
+    #[test]
+    fn keys_that_others_may_write_are_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        let added = file.change(|keys| keys.add(NewKey::of(Role::Write, "a"), 7));
+        added.unwrap();
+        for (mode, is_refused) in [(0o600, false), (0o644, false), (0o620, true), (0o602, true)] {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(file.path(), permissions).unwrap();
+            let refused = matches!(file.read(), Err(AccessError::Writable { .. }));
+            assert_eq!(refused, is_refused, "{mode:o}");
+        }
+    }
 
     #[test]
     fn keys_are_there_again_and_readable_by_their_owner_alone() {

@@ -279,6 +279,14 @@ pub(crate) enum AccessError {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// Others may write the file of keys, and let themselves in.
+    #[error(
+        "{path} may be written by others than its owner: look at its keys, then run `chmod go-w {path}`"
+    )]
+    Writable {
+        /// The file.
+        path: String,
+    },
     /// The file of keys is none.
     #[error("{path} is damaged ({why}): mend it, or remove it and make new keys")]
     Damaged {

@@ -19,6 +19,7 @@ use figment::providers::{Format, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 use loci_protocol::frame::PAYLOAD_LEN_MAX;
+use locidb::storage::permissions::UMASK_ENV;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
@@ -792,7 +793,7 @@ impl Layer {
                     let called = |of: &str| of.starts_with(LIMITS).then(|| env_name(of));
                     return Err(unknown("the environment", name, called));
                 }
-                if name != CONFIG_ENV {
+                if name != CONFIG_ENV && name != UMASK_ENV {
                     ignored.push(name.to_owned());
                 }
                 continue;
