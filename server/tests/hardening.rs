@@ -169,3 +169,16 @@ fn a_server_refuses_keys_that_others_may_write() {
     assert!(errors.contains("chmod go-w"), "{errors}");
     refused(1, &["key", "list", "--db", &db], "chmod go-w");
 }
+
+#[test]
+fn who_holds_the_lock_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    write_files(&folder.path().join("in"), &[("a.md", "# A\n\nWater.\n")]);
+    let files = folder.path().join("in").display().to_string();
+    json(0, &["ingest", "--db", &db, &files]);
+    let lock = fs::File::open(folder.path().join("store/LOCK")).unwrap();
+    lock.lock_shared().unwrap();
+    let holder = format!("process {} (", std::process::id());
+    refused(1, &["ingest", "--db", &db, &files], &holder);
+}

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
+use crate::holders;
 use crate::map::Map;
 use crate::overlay::Overlay;
 use crate::permissions::{file_options, folder_builder};
@@ -59,6 +60,10 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     /// A disk that does not tell the two apart locks it as that does.
     fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         self.lock(path)
+    }
+    /// Who holds a lock on the file, as far as the system tells: `process 4711 (loci)`.
+    fn lock_holders(&self, _path: &Path) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -223,6 +228,10 @@ impl Disk for OsDisk {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
+    }
+
+    fn lock_holders(&self, path: &Path) -> Vec<String> {
+        holders::of(path)
     }
 }
 

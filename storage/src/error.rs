@@ -11,10 +11,16 @@ use crate::unfinished::Filling;
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process (or another handle in this one) has the store open. Close it, or ask it.
-    #[error("the store at {} is open in another process; close it there first", path.display())]
+    #[error(
+        "the store at {} is open in another process{}; close it there first",
+        path.display(),
+        listed(holders)
+    )]
     Locked {
         /// The store's folder.
         path: PathBuf,
+        /// The processes that hold its lock, as far as the system tells: `process 4711 (loci)`.
+        holders: Vec<String>,
     },
     /// There is no store in this folder, and creating one was not asked for.
     #[error("no store at {}; check the path, or create one by ingesting into it", path.display())]
@@ -160,6 +166,14 @@ fn advice(found: u32, ours: u32) -> &'static str {
     match found < ours {
         true => "bring it up by `loci upgrade`, or Database::upgrade",
         false => "use the release that wrote it, or a later one",
+    }
+}
+
+/// Who holds a lock, behind what is said of it.
+fn listed(holders: &[String]) -> String {
+    match holders {
+        [] => String::new(),
+        some => format!(", {}", some.join(", ")),
     }
 }
 

@@ -34,6 +34,7 @@ pub mod failpoint;
 mod generations;
 mod group;
 mod heads;
+mod holders;
 pub mod ids;
 mod items;
 pub mod keys;

@@ -23,6 +23,7 @@ impl Lock {
             .map_err(StoreError::io(format!("locking {}", path.display())))?;
         let held = held.ok_or_else(|| StoreError::Locked {
             path: folder.to_path_buf(),
+            holders: disk.lock_holders(&path),
         })?;
         Ok(Lock { _held: held })
     }

@@ -157,6 +157,10 @@ impl Disk for Overlay {
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         self.below.lock_shared(path)
     }
+
+    fn lock_holders(&self, path: &Path) -> Vec<String> {
+        self.below.lock_holders(path)
+    }
 }
 
 /// A file: pages that were written, over what is below.

@@ -730,6 +730,7 @@ fn open_database(
     let file = disk.open(at).map_err(|source| match source.kind() {
         io::ErrorKind::WouldBlock => StoreError::Locked {
             path: folder.to_path_buf(),
+            holders: disk.lock_holders(at),
         },
         _ => StoreError::io(format!("opening {}", at.display()))(source),
     })?;

@@ -100,7 +100,10 @@ mod tests {
         let path = std::path::PathBuf::from("/srv/secret");
         let io = || std::io::Error::other("/srv/secret/loci.redb");
         let errors = [
-            StoreError::Locked { path: path.clone() },
+            StoreError::Locked {
+                path: path.clone(),
+                holders: vec!["process 1 (secret)".into()],
+            },
             StoreError::Missing { path },
             StoreError::Io {
                 what: "writing /srv/secret".into(),
