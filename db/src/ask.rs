@@ -418,14 +418,14 @@ fn shown(answer: &Answer) -> Vec<Shown<'_>> {
                 .filter(|hit| section.hits.contains(&hit.rank));
             let hits: Vec<&Hit> = hits.collect();
             let best = hits.iter().min_by_key(|hit| hit.rank)?;
-            let chars = hits.iter().map(|hit| hit.citation.chars);
-            let chars = chars.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+            let chars = hits.iter().filter_map(|hit| hit.citation.chars_known());
+            let chars = chars.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
             Some(Shown {
                 rank: best.rank,
                 title: &section.title,
                 text: &section.text,
                 citation: Citation {
-                    chars,
+                    chars: chars.unwrap_or_default(),
                     ..best.citation.clone()
                 },
             })

@@ -36,6 +36,7 @@ mod items;
 mod local;
 mod maintenance;
 mod outside;
+mod places;
 mod progress;
 mod recovery;
 mod retrievals;

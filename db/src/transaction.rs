@@ -19,6 +19,7 @@ use crate::document::{
 };
 use crate::edits;
 use crate::error::Error;
+use crate::places;
 use crate::retrievals::{self, HitName};
 use crate::settings::Settings;
 
@@ -370,6 +371,10 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
         rows.record.ingested_at_ms = now_ms();
     }
     set_language(staging, &mut rows)?;
+    let original = || std::str::from_utf8(&rows.original).ok();
+    if let Some(text) = rows.text.as_deref().or_else(original) {
+        places::locate(text, &mut rows.chunks);
+    }
     let id = staging.put_document(rows)?;
     contributions::replace(staging, id, &before, &after)?;
     let record = staging.rows().document(id)?;

@@ -906,3 +906,34 @@ fn assets_come_change_and_go_with_their_document() {
     let view = database.view();
     assert_eq!(view.snapshot().rows().count(Table::Assets).unwrap(), 0);
 }
+
+#[test]
+fn a_chunk_without_a_place_is_cited_where_its_text_is_or_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    let mut first = document("a", &[]);
+    first.original = "Größe. Ferns grow here. Mosses grow. Mosses grow.".into();
+    first.chunks = ["Ferns grow here.", "Mosses grow.", "Lichens grow."]
+        .map(passage)
+        .into();
+    put(&database, first);
+    let request = SearchRequest {
+        context_tokens: Some(400),
+        ..text("grow")
+    };
+    let answer = database.search(&request).unwrap();
+    let json = serde_json::to_value(&answer).unwrap();
+    let cited = |text: &str| {
+        let mut hits = json["hits"].as_array().unwrap().iter();
+        let hit = hits.find(|hit| hit["text"] == text).unwrap();
+        hit["citation"].get("chars").cloned()
+    };
+    assert_eq!(cited("Ferns grow here."), Some(serde_json::json!([7, 23])));
+    assert_eq!(cited("Mosses grow."), None);
+    assert_eq!(cited("Lichens grow."), None);
+    // Chunks that are nowhere are none within the other.
+    let context = answer.context.unwrap().text;
+    for part in ["Ferns grow here.", "Mosses grow.", "Lichens grow."] {
+        assert!(context.contains(part), "{context}");
+    }
+}

@@ -307,7 +307,7 @@ mod tests {
                 r#"{"question":"q","strategy":"hybrid","intent":"mixed","snapshot":0,"took_us":0,"hits":["#,
                 r#"{"rank":1,"score":0.5,"chunk":"a#0","document":"a","level":"paragraph","#,
                 r#""chunk_type":"other","text":"t","citation":{"label":"Page 1","path":[],"#,
-                r#""chars":[0,0],"link":"/note/a/chunk/a%230"},"#,
+                r#""link":"/note/a/chunk/a%230"},"#,
                 r#""methods":{"text":{"rank":1,"score":0.5},"graph":{"rank":1,"score":0.5,"path":["spin"]}}}"#,
                 r#"],"concepts":[]}"#
             )

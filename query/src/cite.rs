@@ -33,7 +33,8 @@ pub struct Citation {
     /// First and last line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<(u32, u32)>,
-    /// Characters `start..end` of the document's text.
+    /// Characters `start..end` of the document's text; `(0, 0)`, which JSON leaves out, where it is not known which.
+    #[serde(default, skip_serializing_if = "is_nowhere")]
     pub chars: (u64, u64),
     /// Boxes on pages, in 0..1 units from the top left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -43,6 +44,11 @@ pub struct Citation {
 }
 
 impl Citation {
+    /// The characters `start..end` of the document's text that are cited, where that is known.
+    pub fn chars_known(&self) -> Option<(u64, u64)> {
+        (!is_nowhere(&self.chars)).then_some(self.chars)
+    }
+
     /// The public key of the chunk that is cited, as the link has it.
     pub fn chunk(&self) -> String {
         let coded = self.link.rsplit("/chunk/").next().unwrap_or_default();
@@ -58,6 +64,12 @@ impl Citation {
         }
         String::from_utf8_lossy(&bytes).into_owned()
     }
+}
+
+/// Whether no characters are cited: the caller who stored the chunk did not say which it has.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
+fn is_nowhere(chars: &(u64, u64)) -> bool {
+    *chars == (0, 0)
 }
 
 /// The citation of `chunk` in `document`.
@@ -383,7 +395,7 @@ mod tests {
         let json = serde_json::to_string(&bare).unwrap();
         assert_eq!(
             json,
-            r#"{"label":"k","path":["k"],"chars":[0,0],"link":"/note/k/chunk/k%230"}"#
+            r#"{"label":"k","path":["k"],"link":"/note/k/chunk/k%230"}"#
         );
     }
 }

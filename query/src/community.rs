@@ -119,7 +119,9 @@ pub fn quotes(rows: &dyn Rows, record: &DigestRecord) -> Result<Vec<DigestQuote>
             continue;
         }
         let mut citation = cite(&document, &chunk);
-        citation.chars = (start, end);
+        // Of a chunk without a place it is not known where its sentences stand.
+        let chars = citation.chars_known().map(|_| (start, end));
+        citation.chars = chars.unwrap_or_default();
         quotes.push(DigestQuote {
             text: sentence.text.clone(),
             chunk: key.to_string(),

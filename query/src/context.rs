@@ -69,12 +69,26 @@ pub struct Passage<'a> {
 pub struct Extent<'a> {
     /// The chunk's public key.
     pub chunk: &'a str,
-    /// Characters `start..end` of the document's text.
+    /// Characters `start..end` of the document's text; none where it is not known which.
     pub chars: (u64, u64),
     /// Exactly that text.
     pub text: &'a str,
     /// Where it stands.
     pub label: &'a str,
+}
+
+impl Extent<'_> {
+    /// Whether the characters of `inner`, a run of the same document, are among its own.
+    fn holds(&self, inner: &Extent<'_>) -> bool {
+        let is_placed = |of: &Extent<'_>| of.chars.0 < of.chars.1;
+        let is_within = self.chars.0 <= inner.chars.0 && inner.chars.1 <= self.chars.1;
+        inner.chunk == self.chunk || (is_placed(self) && is_placed(inner) && is_within)
+    }
+
+    /// Whether both are the same run of the same document.
+    fn is_same(&self, other: &Extent<'_>) -> bool {
+        self.holds(other) && other.holds(self)
+    }
 }
 
 /// Assembles `hits`, best first, into a text of at most `budget` tokens.
@@ -149,20 +163,16 @@ impl Plan {
 
     /// Shows a hit's own words in its section.
     fn show(&mut self, hits: &[Passage<'_>], hit: usize) {
-        let of = |group: &Group| {
-            (
-                hits[group.first].document,
-                section(&hits[group.first]).chars,
-            )
+        let is_of_document = |group: &Group| hits[group.first].document == hits[hit].document;
+        let shows = |group: &Group| {
+            is_of_document(group)
+                && shown_extents(group, hits).any(|extent| extent.holds(&hits[hit].own))
         };
-        let shown = |group: &Group| {
-            of(group).0 == hits[hit].document
-                && shown_extents(group, hits)
-                    .any(|extent| within(hits[hit].own.chars, extent.chars))
-        };
-        let own = (hits[hit].document, section(&hits[hit]).chars);
-        let at = self.groups.iter().position(shown);
-        let at = at.or_else(|| self.groups.iter().position(|group| of(group) == own));
+        let own = section(&hits[hit]);
+        let is_own =
+            |group: &Group| is_of_document(group) && section(&hits[group.first]).is_same(&own);
+        let at = self.groups.iter().position(shows);
+        let at = at.or_else(|| self.groups.iter().position(is_own));
         let at = at.unwrap_or(self.groups.len());
         if at == self.groups.len() {
             self.groups.push(Group {
@@ -172,7 +182,7 @@ impl Plan {
             });
         }
         self.groups[at].hits.push(hit);
-        self.absorb(hits, at, hits[hit].own.chars);
+        self.absorb(hits, at, hits[hit].own);
     }
 
     /// Shows the whole section of a hit that is shown.
@@ -186,18 +196,18 @@ impl Plan {
         };
         let group = &mut self.groups[at];
         group.whole = true;
-        let chars = section(&hits[group.first]).chars;
-        self.absorb(hits, at, chars);
+        let shown = section(&hits[group.first]);
+        self.absorb(hits, at, shown);
     }
 
-    /// Takes the groups of the same document whose section lies in `chars` into group `at`.
-    fn absorb(&mut self, hits: &[Passage<'_>], at: usize, chars: (u64, u64)) {
+    /// Takes the groups of the same document whose section lies in `shown` into group `at`.
+    fn absorb(&mut self, hits: &[Passage<'_>], at: usize, shown: Extent<'_>) {
         let document = hits[self.groups[at].first].document;
         let mut taken: Vec<usize> = Vec::new();
         let mut place = 0;
         self.groups.retain(|group| {
             let first = &hits[group.first];
-            let inside = first.document == document && within(section(first).chars, chars);
+            let inside = first.document == document && shown.holds(&section(first));
             let keep = place == at || !inside;
             if !keep {
                 taken.extend(&group.hits);
@@ -208,7 +218,7 @@ impl Plan {
         // Groups before `at` may be gone; its own hits are still the same, and in one group only.
         if let Some(group) = self.groups.iter_mut().find(|group| {
             hits[group.first].document == document
-                && shown_extents(group, hits).any(|e| e.chars == chars)
+                && shown_extents(group, hits).any(|extent| extent.is_same(&shown))
         }) {
             group.hits.extend(taken);
             group.hits.sort_unstable();
@@ -232,15 +242,12 @@ impl Group {
         let mut section = begun(&hits[self.first]);
         section.hits = self.hits.iter().map(|&hit| hits[hit].rank).collect();
         let (mut end, mut len) = (None, 0u64);
-        let mut starts: Vec<((u64, u64), u64, u64)> = Vec::new(); // (characters shown, where in `text`, how many there)
+        let mut starts: Vec<(Extent<'_>, u64, u64)> = Vec::new(); // (what is shown, where in `text`, how many characters)
         for extent in extents {
-            if starts
-                .iter()
-                .any(|&(shown, ..)| within(extent.chars, shown))
-            {
+            if starts.iter().any(|(shown, ..)| shown.holds(&extent)) {
                 continue;
             }
-            let gap = if end == Some(extent.chars.0) {
+            let gap = if end == Some(extent.chars.0) && extent.chars.1 > 0 {
                 ""
             } else {
                 "\n…\n"
@@ -248,19 +255,20 @@ impl Group {
             let gap = if end.is_some() { gap } else { "" };
             len += gap.chars().count() as u64;
             let count = extent.text.chars().count() as u64;
-            starts.push((extent.chars, len, count));
+            starts.push((extent, len, count));
             section.text.push_str(gap);
             section.text.push_str(extent.text);
             len += count;
             end = Some(extent.chars.1);
         }
-        let own = self.hits.iter().map(|&hit| hits[hit].own.chars);
+        let own = self.hits.iter().map(|&hit| hits[hit].own);
         let placed = own.filter_map(|own| {
-            let &(shown, at, count) = starts.iter().find(|&&(shown, ..)| within(own, shown))?;
-            if own == shown {
+            let &(shown, at, count) = starts.iter().find(|(shown, ..)| shown.holds(&own))?;
+            if own.is_same(&shown) {
                 return Some((at, at + count));
             }
             // Where a text was put into other words, its parts stand nowhere.
+            let (own, shown) = (own.chars, shown.chars);
             let is_verbatim = shown.1 - shown.0 == count;
             is_verbatim.then(|| (at + own.0 - shown.0, at + own.1 - shown.0))
         });
@@ -287,10 +295,6 @@ fn shown_extents<'p>(
 
 fn section<'a>(hit: &Passage<'a>) -> Extent<'a> {
     hit.section.unwrap_or(hit.own)
-}
-
-fn within(inner: (u64, u64), outer: (u64, u64)) -> bool {
-    outer.0 <= inner.0 && inner.0 <= inner.1 && inner.1 <= outer.1
 }
 
 fn begun(hit: &Passage<'_>) -> ContextSection {

@@ -79,10 +79,11 @@ fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
 
 /// `Page 3, Deltas  —  Rivers > Deltas  (rivers.pdf#4, characters 10–42)`.
 fn place(citation: &Citation) -> String {
-    let (start, end) = citation.chars;
     let path = citation.path.join(" > ");
     let (label, chunk) = (&citation.label, citation.chunk());
-    format!("{label}  —  {path}  ({chunk}, characters {start}–{end})")
+    let chars = citation.chars_known();
+    let chars = chars.map(|(start, end)| format!(", characters {start}–{end}"));
+    format!("{label}  —  {path}  ({chunk}{})", chars.unwrap_or_default())
 }
 
 fn coverage(critique: &Critique) -> String {
