@@ -5,6 +5,7 @@ pub mod captions;
 pub mod chunk;
 pub mod cite;
 pub mod classify;
+pub mod confinement;
 pub mod document;
 pub mod exchange;
 pub mod extract;

@@ -17,7 +17,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -37,6 +37,10 @@ use crate::warnings::Warnings;
 /// The environment variable that carries [`ChildProcess::memory_max`] to the child, in bytes. The
 /// program sets its own limit from it before it calls [`child_main`].
 pub const MEMORY_ENV: &str = "LOCI_PARSE_MEMORY_MAX";
+
+/// The environment variable that carries the seconds of processor time that the child may use, as [`MEMORY_ENV`] does
+/// its memory.
+pub const CPU_ENV: &str = "LOCI_PARSE_CPU_MAX";
 
 /// Stack of the thread that parses: foreign parsers recurse.
 const STACK_BYTES: usize = 32 << 20;
@@ -167,7 +171,7 @@ fn guarded<T: Send>(make: impl FnOnce() -> Result<T, ParseError> + Send) -> Resu
 
 /// Makes documents in a child process that is stopped when it takes too long.
 ///
-/// The child gets an empty environment but for [`MEMORY_ENV`]: it handles hostile bytes and needs
+/// The child gets an empty environment but for [`MEMORY_ENV`] and [`CPU_ENV`]: it handles hostile bytes and needs
 /// no secrets.
 #[derive(Clone, Debug)]
 pub struct ChildProcess {
@@ -382,6 +386,7 @@ impl ChildProcess {
             .args(&self.args)
             .env_clear()
             .env(MEMORY_ENV, self.memory_max.to_string())
+            .env(CPU_ENV, self.cpu_seconds().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -460,6 +465,7 @@ impl ChildProcess {
         loop {
             match child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) if is_out_of_time(status) => return Err(self.timed_out()),
                 Ok(Some(status)) => {
                     return Err(ParseError::Crashed {
                         status: status.to_string(),
@@ -482,11 +488,28 @@ impl ChildProcess {
             .saturating_add(ANSWER_BYTES_BASE)
     }
 
+    /// Seconds of processor time that suffice for a child whose time is not over: it parses on one thread.
+    fn cpu_seconds(&self) -> u64 {
+        self.timeout.as_secs().saturating_add(1)
+    }
+
     fn timed_out(&self) -> ParseError {
         ParseError::TimedOut {
             seconds: self.timeout.as_secs(),
         }
     }
+}
+
+/// Whether the system ended a child that had used all the processor time that it may.
+#[cfg(unix)]
+fn is_out_of_time(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal() == Some(rustix::process::Signal::XCPU.as_raw())
+}
+
+#[cfg(not(unix))]
+fn is_out_of_time(_: ExitStatus) -> bool {
+    false
 }
 
 /// A child that does not outlive its owner.
@@ -696,6 +719,9 @@ mod tests {
         let cases: &[(&str, &str, Check)] = &[
             ("dies", "kill -9 $$", |e| {
                 matches!(e, ParseError::Crashed { .. })
+            }),
+            ("burns", "ulimit -S -t 1; while :; do :; done", |e| {
+                matches!(e, ParseError::TimedOut { .. })
             }),
             ("fails", "cat >/dev/null; exit 3", |e| {
                 matches!(e, ParseError::Crashed { .. })

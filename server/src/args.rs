@@ -93,10 +93,18 @@ pub(crate) enum Command {
     About,
     /// Parse one document from standard input: what `ingest` runs as a limited child
     #[command(name = "__parse", hide = true)]
-    Parse,
+    Parse(Parse),
     /// Open a store and answer a request of a file: what `bench --task open` runs as fresh processes
     #[command(name = "__first", hide = true)]
     First(First),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Parse {
+    /// Say whether this process is confined and within which limits, rather than parse; with a folder that has a file
+    /// `there`, also try to break out
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1)]
+    pub(crate) probe: Option<Option<PathBuf>>,
 }
 
 #[derive(Debug, Args)]

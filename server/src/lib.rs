@@ -50,8 +50,8 @@ pub fn run() -> ExitCode {
 
 fn carry_out() -> ExitCode {
     let cli = Cli::parse();
-    if let Command::Parse = cli.command {
-        return commands::parse::child();
+    if let Command::Parse(args) = &cli.command {
+        return commands::parse::child(args);
     }
     leave_out_caught_panics();
     if let Err(error) = make_files_private() {

@@ -182,3 +182,43 @@ fn who_holds_the_lock_is_named() {
     let holder = format!("process {} (", std::process::id());
     refused(1, &["ingest", "--db", &db, &files], &holder);
 }
+
+#[test]
+fn a_process_that_parses_can_do_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display().to_string();
+    let probe = |folder: &str| -> Value {
+        fs::write(format!("{folder}/there"), "water").unwrap();
+        json(0, &["__parse", "--probe", folder]).remove(0)
+    };
+    let told = probe(&place);
+    assert_eq!(told["unconfined"], Value::Null, "{told}");
+    let attempts = told["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 10);
+    for attempt in attempts {
+        assert_eq!(attempt[1], false, "{attempt}");
+    }
+    for limit in told["limits"].as_array().unwrap() {
+        let most = if limit[0] == "RLIMIT_NOFILE" { 8 } else { 0 };
+        let is_set = limit[1].as_u64() == Some(most) || limit[0] == "RLIMIT_CPU";
+        assert!(is_set, "{limit}");
+    }
+    assert_eq!(fs::read(folder.path().join("there")).unwrap(), b"water");
+    assert!(!folder.path().join("made").exists());
+}
+
+#[test]
+fn files_of_all_kinds_are_parsed_by_a_process_that_can_do_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let mut lines = json(0, &["ingest", "--db", &db, &samples()]);
+    let summary = lines.pop().unwrap();
+    assert!(
+        summary["summary"]["added"].as_u64().unwrap() > 0,
+        "{summary}"
+    );
+    assert!(
+        lines.iter().all(|line| line["status"] == "added"),
+        "{lines:?}"
+    );
+}

@@ -333,6 +333,7 @@ fn with_rows<T>(
     let file = file.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => StoreError::Locked {
             path: folder.to_path_buf(),
+            holders: disk.lock_holders(&path),
         },
         _ => StoreError::io(format!("opening {}", path.display()))(error),
     })?;

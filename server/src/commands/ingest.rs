@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{open_or_create, parse};
 use crate::args::{ChunkingArg, EmbedArg, Ingest};
-use crate::output::{Out, one_line};
+use crate::output::{Out, note, one_line};
 use crate::progress::Bar;
 use crate::{Done, WrongCall};
 
@@ -37,6 +37,9 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
         broken: Mutex::new(None),
     };
     let runner = parse::runner()?;
+    if let Some(why) = parse::unconfined() {
+        reporter.bar.suspend(|| note!("loci: {why}"));
+    }
     let summary = match watching {
         Some(how) => pipeline::watch(&database, &args.paths, &options, how, &runner, &reporter)?,
         None => pipeline::ingest(&database, &args.paths, &options, &runner, &reporter)?,

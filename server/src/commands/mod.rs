@@ -94,7 +94,7 @@ fn carry_out(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Bench(args) => data::bench(&args, out),
         Command::First(args) => data::first(&args, out),
         Command::About => about::run(out),
-        Command::Parse => Ok(Done::Well),
+        Command::Parse(_) => Ok(Done::Well),
     }
 }
 
@@ -109,7 +109,7 @@ fn needs_pool(command: &Command) -> bool {
             | Command::Stats(_)
             | Command::First(_)
             | Command::Key(_)
-            | Command::Parse
+            | Command::Parse(_)
     )
 }
 

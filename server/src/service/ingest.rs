@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Once;
 
 use loci_ingest::chunk::Chunking;
 use loci_ingest::parse::Kind;
@@ -32,6 +33,10 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Give
     fs::write(&path, &file.bytes).map_err(|error| faults::internal(&error))?;
     drop(file);
     let runner = parse::runner().map_err(|error| faults::internal(&error))?;
+    static NOTED: Once = Once::new();
+    if let Some(why) = parse::unconfined() {
+        NOTED.call_once(|| tracing::warn!("{why}"));
+    }
     let reporter = OneFile {
         told: Told::to(caller, task),
         outcome: Mutex::default(),
