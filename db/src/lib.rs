@@ -35,6 +35,7 @@ mod facets;
 mod items;
 mod local;
 mod maintenance;
+mod origins;
 mod outside;
 mod places;
 mod progress;

@@ -19,6 +19,7 @@ use crate::document::{
 };
 use crate::edits;
 use crate::error::Error;
+use crate::origins;
 use crate::places;
 use crate::retrievals::{self, HitName};
 use crate::settings::Settings;
@@ -80,9 +81,26 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             contributions::replace(staging, id, &before, &Said::default())?;
             citations::replace(staging, id, Cited::default())?;
             let record = staging.rows().document(id)?;
+            origins::set(staging, id, None)?;
             let deleted = staging.delete_document(key)?;
             citations::identify(staging, id, record.as_ref(), None)?;
             Ok(deleted)
+        })
+    }
+
+    /// Records the file that a document was read from ([`crate::View::origin`]); `None` forgets it; `false` when there
+    /// is no such document. To put a document forgets the origin of the one before.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] for an origin that is empty or holds a NUL; [`StoreError::Limit`] for one that is too
+    /// long.
+    pub fn set_origin(&mut self, key: &DocumentKey, origin: Option<&str>) -> Result<bool, Error> {
+        self.step(|staging| {
+            let Some(id) = staging.rows().document_id(key)? else {
+                return Ok(false);
+            };
+            origins::set(staging, id, origin)?;
+            Ok(true)
         })
     }
 
@@ -376,6 +394,9 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
         places::locate(text, &mut rows.chunks);
     }
     let id = staging.put_document(rows)?;
+    if record_before.is_some() {
+        origins::set(staging, id, None)?;
+    }
     contributions::replace(staging, id, &before, &after)?;
     let record = staging.rows().document(id)?;
     citations::identify(staging, id, record_before.as_ref(), record.as_ref())?;

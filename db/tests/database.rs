@@ -908,6 +908,47 @@ fn assets_come_change_and_go_with_their_document() {
 }
 
 #[test]
+fn a_document_is_remembered_by_its_file_until_it_is_put_anew_or_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path()).unwrap();
+    put(&database, document("a", &["Ferns grow."]));
+    put(&database, document("b", &["Mosses creep."]));
+    let key = |name: &str| DocumentKey::new("", "", name).unwrap();
+    let set = |name: &str, origin: Option<&'static str>| {
+        let key = key(name);
+        database.write(move |tx| tx.set_origin(&key, origin))
+    };
+    let origin = |name: &str| {
+        let view = database.view();
+        let id = view.snapshot().rows().document_id(&key(name)).unwrap();
+        id.and_then(|id| view.origin(id).unwrap())
+    };
+    let from = |origin: &str| database.view().documents_from(origin).unwrap().len();
+    assert!(set("a", Some("/x/a")).unwrap());
+    assert!(set("b", Some("/x/a b")).unwrap());
+    assert!(!set("none", Some("/x/a")).unwrap());
+    for wrong in [String::new(), "a\0b".into(), "x".repeat(16_385)] {
+        let key = key("a");
+        let refused = database.write(move |tx| tx.set_origin(&key, Some(&wrong)));
+        assert!(refused.is_err());
+    }
+    assert_eq!(origin("a").as_deref(), Some("/x/a"));
+    assert_eq!(origin("b").as_deref(), Some("/x/a b"));
+    assert_eq!((from("/x/a"), from("/x"), from("/x/a b")), (1, 0, 1));
+    set("b", Some("/x/a")).unwrap();
+    assert_eq!((from("/x/a"), from("/x/a b")), (2, 0));
+    put(&database, document("b", &["Lichens stay."]));
+    assert_eq!((origin("b"), from("/x/a")), (None, 1));
+    let gone = key("a");
+    database.write(move |tx| tx.delete_document(&gone)).unwrap();
+    assert_eq!((origin("a"), from("/x/a")), (None, 0));
+    let mut findings = Vec::new();
+    let mut found = |finding| findings.push(finding);
+    database.check(true, &Silent, &mut found).unwrap();
+    assert!(findings.is_empty(), "{findings:?}");
+}
+
+#[test]
 fn a_chunk_without_a_place_is_cited_where_its_text_is_or_nowhere() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();

@@ -67,7 +67,6 @@ impl Citation {
 }
 
 /// Whether no characters are cited: the caller who stored the chunk did not say which it has.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
 fn is_nowhere(chars: &(u64, u64)) -> bool {
     *chars == (0, 0)
 }

@@ -1,22 +1,55 @@
 //! The files that were given, and those in folders that were: without hidden ones, links and stores, each once, with a key
 //! of its own.
+//!
+//! Always true: a file that is stored keeps its key, however it is named this time: alone, in a folder, through a link.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
-use super::{IngestError, IngestOptions};
+use locidb::{Database, View};
+
+use super::open::FileId;
+use super::{IngestError, IngestOptions, origin};
 
 /// A file to store.
 pub(super) struct Found {
+    /// As given, or within the folder as given.
     pub(super) path: PathBuf,
+    /// Where it lies, without links.
+    pub(super) real: PathBuf,
     pub(super) key: String,
     pub(super) len: u64,
+    /// Which file it was when it was found.
+    pub(super) id: Option<FileId>,
+    /// What the store remembers it by; `None` where that is not to be remembered.
+    pub(super) origin: Option<String>,
     /// Why it cannot be, known before it is read.
     pub(super) refused: Option<String>,
+    /// Whether `key` is that of the document that was read from it before.
+    is_stored: bool,
 }
 
-pub(super) fn find(paths: &[PathBuf], options: &IngestOptions) -> Result<Vec<Found>, IngestError> {
+impl Found {
+    fn new(path: PathBuf, real: PathBuf, key: String, metadata: Option<&Metadata>) -> Found {
+        Found {
+            len: metadata.map_or(0, Metadata::len),
+            id: metadata.and_then(FileId::of),
+            origin: Some(origin::of_path(&real)),
+            path,
+            real,
+            key,
+            refused: None,
+            is_stored: false,
+        }
+    }
+}
+
+pub(super) fn find(
+    database: &Database,
+    paths: &[PathBuf],
+    options: &IngestOptions,
+) -> Result<Vec<Found>, IngestError> {
     let mut files = Vec::new();
     for path in paths {
         let failed = |source| IngestError::Path {
@@ -25,30 +58,41 @@ pub(super) fn find(paths: &[PathBuf], options: &IngestOptions) -> Result<Vec<Fou
         };
         let metadata = fs::metadata(path).map_err(failed)?;
         if metadata.is_dir() {
-            walk(path, &mut files);
+            let real = fs::canonicalize(path).map_err(failed)?;
+            walk(path, &real, &mut files);
         } else {
             let name = path.file_name().unwrap_or(path.as_os_str());
             let key = name.to_string_lossy().into_owned();
+            let is_file = metadata.is_file();
+            // What is no file may have no canonical path, as a pipe of the shell's.
+            let real = if is_file {
+                fs::canonicalize(path).map_err(failed)?
+            } else {
+                path.clone()
+            };
             files.push(Found {
-                path: path.clone(),
-                key,
-                len: metadata.len(),
-                refused: (!metadata.is_file()).then(|| "it is no regular file".into()),
+                refused: (!is_file).then(|| "it is no regular file".into()),
+                ..Found::new(path.clone(), real, key, Some(&metadata))
             });
         }
     }
     drop_repeats(&mut files);
+    if options.is_upload {
+        files.iter_mut().for_each(|file| file.origin = None);
+    }
     if let Some(key) = &options.key {
         match &mut files[..] {
             [one] => one.key.clone_from(key),
             _ => return Err(IngestError::OneKey(files.len())),
         }
+    } else {
+        use_stored_keys(&database.view(), &mut files, options)?;
     }
     refuse_repeats(&mut files);
     Ok(files)
 }
 
-fn walk(folder: &Path, files: &mut Vec<Found>) {
+fn walk(folder: &Path, real: &Path, files: &mut Vec<Found>) {
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .hidden(true)
@@ -63,20 +107,20 @@ fn walk(folder: &Path, files: &mut Vec<Found>) {
                     .components()
                     .map(|part| part.as_os_str().to_string_lossy());
                 let key = parts.collect::<Vec<_>>().join("/");
-                let len = entry.metadata().map_or(0, |metadata| metadata.len());
-                Found {
-                    path: entry.into_path(),
-                    key,
-                    len,
-                    refused: None,
-                }
+                // No link is on the way from the folder to the file.
+                let real = real.join(relative);
+                let metadata = entry.metadata().ok();
+                Found::new(entry.into_path(), real, key, metadata.as_ref())
             }
             Ok(_) => continue,
             Err(error) => Found {
-                path: folder.to_path_buf(),
-                key: String::new(),
-                len: 0,
                 refused: Some(error.to_string()),
+                ..Found::new(
+                    folder.to_path_buf(),
+                    real.to_path_buf(),
+                    String::new(),
+                    None,
+                )
             },
         };
         files.push(found);
@@ -88,27 +132,67 @@ fn is_store(folder: &Path) -> bool {
     folder.join("loci.redb").is_file()
 }
 
-/// A file that was given or found twice under one key is stored once.
+/// A file that was given or found twice is stored once.
 fn drop_repeats(files: &mut Vec<Found>) {
     let mut seen = HashSet::new();
-    files.retain(|file| {
-        let path = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
-        file.refused.is_some() || seen.insert((path, file.key.clone()))
-    });
+    files.retain(|file| file.refused.is_some() || seen.insert(file.real.clone()));
 }
 
-/// Two files that would be one document are an error, not a race.
+/// Gives each file that is stored the key of its document.
+fn use_stored_keys(
+    view: &View,
+    files: &mut [Found],
+    options: &IngestOptions,
+) -> Result<(), locidb::Error> {
+    for file in files.iter_mut().filter(|file| file.refused.is_none()) {
+        let Some(origin) = &file.origin else { continue };
+        let mut keys = stored_keys(view, origin, options)?;
+        keys.sort();
+        let is_stored = |key: &String| *key == file.key;
+        if let Some(first) = keys.first().cloned() {
+            if !keys.iter().any(is_stored) {
+                file.key = first;
+            }
+            file.is_stored = true;
+        }
+    }
+    Ok(())
+}
+
+/// The keys of the documents of this user and collection that were read from a file.
+fn stored_keys(
+    view: &View,
+    origin: &str,
+    options: &IngestOptions,
+) -> Result<Vec<String>, locidb::Error> {
+    let mut keys = Vec::new();
+    for id in view.documents_from(origin)? {
+        let document = view.snapshot().rows().document(id)?;
+        let is_ours =
+            |user: &str, collection: &str| user == options.user && collection == options.collection;
+        let document = document.filter(|of| is_ours(&of.user, &of.collection));
+        keys.extend(document.map(|document| document.key));
+    }
+    Ok(keys)
+}
+
+/// Two files that would be one document are an error, not a race. The one that is stored has the key.
 fn refuse_repeats(files: &mut [Found]) {
     let mut first: HashMap<String, PathBuf> = HashMap::new();
-    for file in files.iter_mut().filter(|file| file.refused.is_none()) {
-        if let Some(other) = first.get(&file.key) {
-            file.refused = Some(format!(
-                "its key {} is that of {} too; ingest their common folder, or use --collection",
-                file.key,
-                other.display()
-            ));
-        } else {
-            first.insert(file.key.clone(), file.path.clone());
+    for of_stored in [true, false] {
+        let files = files
+            .iter_mut()
+            .filter(|file| file.refused.is_none() && file.is_stored == of_stored);
+        for file in files {
+            if let Some(other) = first.get(&file.key) {
+                file.refused = Some(format!(
+                    "its key {} is that of {} too: ingest it by itself with --key, put it into another --collection, or ingest their common folder",
+                    file.key,
+                    other.display()
+                ));
+            } else {
+                first.insert(file.key.clone(), file.path.clone());
+            }
         }
     }
 }

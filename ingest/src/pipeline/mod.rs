@@ -3,24 +3,25 @@
 //! Always true: a document is stored whole or not at all, and a file that fails leaves what was
 //! stored of it before as it was. The order of commits follows the sorted paths, whatever the number
 //! of jobs. Stopped at any moment and started again, it goes on where it was: what is stored
-//! unchanged is skipped.
+//! unchanged is skipped. A file takes the place of the document that was read from it, and of no other unless
+//! the caller says so.
 //!
 //! Start reading at [`ingest`].
 
 mod captioning;
 mod find;
+mod open;
 mod ordered;
+mod origin;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::fs;
-use std::io::Read;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
@@ -30,7 +31,7 @@ use loci_models::Captioner;
 use locidb::storage::records::EmbedLevels;
 use locidb::storage::staging::content_hash;
 use locidb::storage::{DocumentKey, Table};
-use locidb::{Database, NewDocument, Progress, Settings};
+use locidb::{Database, NewDocument, Progress, Settings, WriteTransaction};
 use serde::Serialize;
 
 use crate::chunk::{ChunkSettings, Chunking};
@@ -60,7 +61,8 @@ const BATCH_SIZE_MAX: usize = 16 << 20;
 /// What to make of the files.
 #[derive(Clone, Default)]
 pub struct IngestOptions {
-    /// The key of the one document; `None`: its path relative to the ingested folder.
+    /// The key of the one document, whatever file it was read from before; `None`: that under which this file is
+    /// stored, else its path relative to the ingested folder.
     pub key: Option<String>,
     /// Who owns the documents; empty for nobody in particular.
     pub user: String,
@@ -72,8 +74,10 @@ pub struct IngestOptions {
     pub chunking: Chunking,
     /// Which chunks are embedded; `None`: as the store's settings say.
     pub embed: Option<EmbedLevels>,
-    /// Whether unchanged documents are done again.
+    /// Whether unchanged documents are done again, and those that were read from another file replaced.
     pub force: bool,
+    /// Whether the files are copies of what a caller sent: where they lie is not remembered.
+    pub is_upload: bool,
     /// Files parsed at a time; 0: as many as there are cores.
     pub jobs: usize,
     /// What says what pictures without a caption show; they go by their names without one. Nothing of it is stored but
@@ -91,6 +95,7 @@ impl fmt::Debug for IngestOptions {
             .field("chunking", &self.chunking)
             .field("embed", &self.embed)
             .field("force", &self.force)
+            .field("is_upload", &self.is_upload)
             .field("jobs", &self.jobs)
             .field("captioner", &self.captioner.as_ref().map(|c| c.name()))
             .finish()
@@ -211,7 +216,7 @@ pub fn ingest(
     reporter: &(dyn Reporter + Sync),
 ) -> Result<Summary, IngestError> {
     let started = Instant::now();
-    let files = find(paths, options)?;
+    let files = find(database, paths, options)?;
     let captioning = options.captioner.as_ref().map(Captioning::new);
     let worker = Worker::new(database, options, runner, captioning.as_ref())?;
     let mut summary = Summary::default();
@@ -288,6 +293,8 @@ fn store_files(
 struct Prepared {
     outcome: Outcome,
     document: Option<Box<NewDocument>>,
+    /// The file to remember for the document with this key.
+    origin: Option<(DocumentKey, String)>,
 }
 
 impl Prepared {
@@ -388,26 +395,28 @@ impl Worker<'_> {
         // A bug that one file brings to light must not stop the others.
         let read = catch_unwind(AssertUnwindSafe(|| self.read(file, &mut outcome)));
         let read = read.unwrap_or_else(|_| Err("reading it panicked; please report it".into()));
-        let document = match read {
-            Ok(document) => document,
-            Err(error) => {
-                outcome.fail(error);
-                None
-            }
-        };
+        let (document, origin) = read.unwrap_or_else(|error| {
+            outcome.fail(error);
+            (None, None)
+        });
         if let Some(document) = &document {
             outcome.chunks = document.chunks.len() as u64;
             outcome.concepts = document.concepts.len() as u64;
         }
         outcome.took_ms = started.elapsed().as_millis() as u64;
-        Prepared { outcome, document }
+        Prepared {
+            outcome,
+            document,
+            origin,
+        }
     }
 
+    /// The document of a file, unless it is stored already, and what to remember it by.
     fn read(
         &self,
         file: &Found,
         outcome: &mut Outcome,
-    ) -> Result<Option<Box<NewDocument>>, String> {
+    ) -> Result<(Option<Box<NewDocument>>, Option<(DocumentKey, String)>), String> {
         if let Some(why) = &file.refused {
             return Err(why.clone());
         }
@@ -415,12 +424,20 @@ impl Worker<'_> {
         let key = DocumentKey::new(user, collection, &file.key[..]);
         let key = key.map_err(|error| error.to_string())?;
         outcome.document = key.to_string();
-        let bytes = read(&file.path, self.runner.bytes_max())?;
-        if self
-            .is_stored(&key, &bytes, outcome)
-            .map_err(|error| error.to_string())?
-        {
-            return Ok(None);
+        let bytes = open::read(&file.real, file.id, self.runner.bytes_max())?;
+        let stored = self.stored(&key, file, &bytes, outcome);
+        let stored = stored.map_err(|error| error.to_string())?;
+        if let Some(other) = stored.as_ref().and_then(|stored| stored.other.as_ref()) {
+            return Err(format!(
+                "the document {key} was read from {other}, and {} is another file: store it with --key NAME or in another --collection, or replace the document with --force",
+                file.path.display()
+            ));
+        }
+        let origin = stored.as_ref().and_then(|stored| stored.origin.clone());
+        let origin = origin.or_else(|| file.origin.clone());
+        let origin = origin.map(|origin| (key.clone(), origin));
+        if let Some(stored) = stored.filter(|stored| stored.is_unchanged) {
+            return Ok((None, origin.filter(|_| stored.origin.is_none())));
         }
         let kind = self.options.kind.or_else(|| detect(&file.path, &bytes));
         let kind = kind.ok_or("what kind of file this is cannot be told: say what it is (--kind of the command line, kind over HTTP), or save it as one of the kinds that are read")?;
@@ -447,7 +464,7 @@ impl Worker<'_> {
         outcome.warnings = made.warnings;
         document.record.embed = self.embed;
         document.record.parser.clone_from(&self.parser);
-        Ok(Some(Box::new(document)))
+        Ok((Some(Box::new(document)), origin))
     }
 
     /// Makes the document; again with captions, where its pictures want some and there is who writes them.
@@ -482,58 +499,79 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether the same bytes are stored, made by the same parser; says so in the outcome.
-    fn is_stored(
+    /// What is stored under the key of a file; says in the outcome what becomes of it.
+    fn stored(
         &self,
         key: &DocumentKey,
+        file: &Found,
         bytes: &[u8],
         outcome: &mut Outcome,
-    ) -> Result<bool, locidb::Error> {
+    ) -> Result<Option<Stored>, locidb::Error> {
         let view = self.database.view();
         let rows = view.snapshot().rows();
         outcome.status = Status::Added;
         let Some(id) = rows.document_id(key)? else {
-            return Ok(false);
+            return Ok(None);
         };
         outcome.status = Status::Updated;
         let Some(record) = rows.document(id)? else {
-            return Ok(false);
+            return Ok(None);
         };
-        let same = record.content_hash == content_hash(bytes)
-            && record.parser == self.parser
-            && record.embed == self.embed;
-        if !same || self.options.force {
-            return Ok(false);
+        let is_same = record.content_hash == content_hash(bytes);
+        let origin = match &file.origin {
+            Some(_) => view.origin(id)?,
+            None => None,
+        };
+        let mut stored = Stored::new(file, origin, is_same);
+        if self.options.force || self.options.key.is_some() {
+            stored.other = None;
+            stored.origin = stored.origin.filter(|of| Some(of) == file.origin.as_ref());
         }
-        outcome.status = Status::Unchanged;
-        outcome.chunks = record.chunk_count.into();
-        rows.scan_document(Table::ConceptContributions, id, &mut |_, _| {
-            outcome.concepts += 1;
-            Ok(std::ops::ControlFlow::Continue(()))
-        })?;
-        Ok(true)
+        let is_made_so = record.parser == self.parser && record.embed == self.embed;
+        stored.is_unchanged = is_same && is_made_so && !self.options.force;
+        if stored.is_unchanged && stored.other.is_none() {
+            outcome.status = Status::Unchanged;
+            outcome.chunks = record.chunk_count.into();
+            rows.scan_document(Table::ConceptContributions, id, &mut |_, _| {
+                outcome.concepts += 1;
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        Ok(Some(stored))
     }
 }
 
-/// A file's bytes, unless there are more than `most`. It may have grown since it was found.
-fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
-    let read = || {
-        let file = fs::File::open(path)?;
-        let len = file.metadata()?.len();
-        let mut bytes = Vec::new();
-        if len <= most as u64 {
-            let limit = (most as u64).saturating_add(1);
-            file.take(limit).read_to_end(&mut bytes)?;
+/// A document that is stored under the key of a file.
+struct Stored {
+    /// Whether it is the document that the file would become.
+    is_unchanged: bool,
+    /// The file that it stays remembered by; `None`: by the one that is ingested.
+    origin: Option<String>,
+    /// The other file that it was read from, which is still there and says something else.
+    other: Option<String>,
+}
+
+impl Stored {
+    /// `origin`: the file that the document was read from; `is_same`: whether `file` has the bytes that it was made of.
+    fn new(file: &Found, origin: Option<String>, is_same: bool) -> Stored {
+        let is_other = |origin: &String| {
+            file.origin.as_ref() != Some(origin) && origin::is_another_file(origin, file.id)
+        };
+        let is_own = |origin: &String| file.origin.as_ref() == Some(origin);
+        let (origin, other) = match origin {
+            // A copy changes nothing.
+            Some(origin) if is_own(&origin) || (is_same && is_other(&origin)) => {
+                (Some(origin), None)
+            }
+            Some(origin) if is_other(&origin) => (None, Some(origin)),
+            // The file has moved, or was not remembered.
+            _ => (None, None),
+        };
+        Stored {
+            is_unchanged: false,
+            origin,
+            other,
         }
-        Ok::<_, std::io::Error>((bytes, len))
-    };
-    let (bytes, len) = read().map_err(|error| error.to_string())?;
-    match bytes.len() > most || len > most as u64 {
-        true => Err(format!(
-            "the file has {} bytes, at most {most} are read; split it",
-            len.max(bytes.len() as u64)
-        )),
-        false => Ok(bytes),
     }
 }
 
@@ -588,29 +626,28 @@ impl Shelf<'_> {
 /// Stores a batch in one transaction, or, when one of its documents is refused, each in its own.
 fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>, IngestError> {
     let mut outcomes: Vec<Outcome> = batch.iter().map(|p| p.outcome.clone()).collect();
-    let documents: Vec<(usize, NewDocument)> = batch
+    let changes: Vec<(usize, Change)> = batch
         .into_iter()
+        .map(|prepared| Change {
+            document: prepared.document,
+            origin: prepared.origin,
+        })
         .enumerate()
-        .filter_map(|(at, prepared)| Some((at, *prepared.document?)))
+        .filter(|(_, change)| change.document.is_some() || change.origin.is_some())
         .collect();
-    if documents.len() > 1 {
-        let all: Vec<NewDocument> = documents
-            .iter()
-            .map(|(_, document)| document.clone())
-            .collect();
-        let together = database.write(move |tx| {
-            all.into_iter()
-                .try_for_each(|document| tx.put_document(document).map(drop))
-        });
+    if changes.len() > 1 {
+        let all: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
+        let together =
+            database.write(move |tx| all.into_iter().try_for_each(|change| change.apply(tx)));
         match together {
             Ok(()) => return Ok(outcomes),
             Err(error) if !is_refusal(&error) => return Err(error.into()),
             Err(_) => {}
         }
     }
-    for (at, document) in documents {
-        match database.write(move |tx| tx.put_document(document)) {
-            Ok(_) => {}
+    for (at, change) in changes {
+        match database.write(move |tx| change.apply(tx)) {
+            Ok(()) => {}
             Err(error) if is_refusal(&error) => {
                 outcomes[at].fail(error.to_string());
             }
@@ -618,6 +655,25 @@ fn store_batch(database: &Database, batch: Vec<Prepared>) -> Result<Vec<Outcome>
         }
     }
     Ok(outcomes)
+}
+
+/// What a file changes in the store.
+#[derive(Clone)]
+struct Change {
+    document: Option<Box<NewDocument>>,
+    origin: Option<(DocumentKey, String)>,
+}
+
+impl Change {
+    fn apply(self, tx: &mut WriteTransaction<'_, '_>) -> Result<(), locidb::Error> {
+        if let Some(document) = self.document {
+            tx.put_document(*document)?;
+        }
+        if let Some((key, origin)) = self.origin {
+            tx.set_origin(&key, Some(&origin))?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether the store is sound and only this document was refused.

@@ -1,4 +1,6 @@
-//! Ingests that are watched, stopped and go on, and what they leave out.
+//! Ingests that are watched, stopped and go on, which file is which document, and what they leave out.
+
+use std::fs;
 
 use loci_models::CaptionError;
 
@@ -120,16 +122,80 @@ fn a_watched_folder_is_followed() {
     assert_eq!(database.stats().documents, 2);
 }
 
+/// Stores `paths`, and returns each document's key with what became of it, by path.
+fn stored(database: &Database, paths: &[PathBuf]) -> Vec<(String, Status)> {
+    let changes = Changes {
+        steps: Vec::new().into(),
+        told: Vec::new().into(),
+    };
+    let runner = InProcess::default();
+    ingest(
+        database,
+        paths,
+        &IngestOptions::default(),
+        &runner,
+        &changes,
+    )
+    .unwrap();
+    changes.told.into_inner().unwrap()
+}
+
 #[test]
-fn a_file_with_more_bytes_than_are_read_is_refused_before_it_is_in_memory() {
+fn a_document_whose_file_is_not_remembered_is_remembered_by_the_next_ingest() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.txt");
-    fs::write(&path, b"0123456789").unwrap();
-    assert_eq!(read(&path, 10).unwrap(), b"0123456789");
-    let refused = read(&path, 9).unwrap_err();
-    assert!(refused.contains("10 bytes, at most 9"), "{refused}");
-    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
-    assert!(read(&path, 9).is_err());
+    let [first, second] = ["a", "b"].map(|name| folder.path().join(name).join("x.md"));
+    for (path, text) in [(&first, "# A\n\nWater.\n"), (&second, "# B\n\nFire.\n")] {
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let database = Database::open(folder.path().join("store")).unwrap();
+    let one = |path: &PathBuf| stored(&database, std::slice::from_ref(path)).remove(0);
+    assert_eq!(one(&first), ("x.md".into(), Status::Added));
+    // As a build that remembered nothing left it.
+    let key = DocumentKey::new("", "", "x.md").unwrap();
+    let forget = |key: DocumentKey| database.write(move |tx| tx.set_origin(&key, None));
+    assert!(forget(key.clone()).unwrap());
+    assert_eq!(one(&first), ("x.md".into(), Status::Unchanged));
+    assert_eq!(one(&second), ("x.md".into(), Status::Failed));
+    forget(key).unwrap();
+    assert_eq!(one(&second), ("x.md".into(), Status::Updated));
+    assert_eq!(one(&first), ("x.md".into(), Status::Failed));
+}
+
+#[test]
+fn a_watched_file_that_was_refused_takes_no_document_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = ["a", "b"].map(|name| folder.path().join(name));
+    for (path, text) in [(&first, "# A\n\nWater.\n"), (&second, "# B\n\nFire.\n")] {
+        fs::create_dir(path).unwrap();
+        fs::write(path.join("x.md"), text).unwrap();
+        fs::write(path.join(text.split_at(3).0.replace("# ", "")), text).unwrap();
+    }
+    let database = Database::open(folder.path().join("store")).unwrap();
+    stored(&database, &[first]);
+    let idle = || Box::new(|| {}) as Box<dyn FnOnce() + Send>;
+    let changes = Changes {
+        steps: vec![
+            Box::new(|| fs::remove_file(second.join("x.md")).unwrap()) as _,
+            idle(),
+            idle(),
+            idle(),
+        ]
+        .into(),
+        told: Vec::new().into(),
+    };
+    let how = WatchOptions {
+        every: std::time::Duration::ZERO,
+        delete: true,
+    };
+    let options = IngestOptions::default();
+    let runner = InProcess::default();
+    let paths = [second.clone()];
+    let summary = watch(&database, &paths, &options, how, &runner, &changes).unwrap();
+    assert_eq!((summary.failed, summary.deleted), (1, 0));
+    let view = database.view();
+    let key = DocumentKey::new("", "", "x.md").unwrap();
+    assert!(view.snapshot().rows().document_id(&key).unwrap().is_some());
 }
 
 #[test]

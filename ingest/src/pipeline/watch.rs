@@ -57,8 +57,8 @@ pub fn watch(
     let mut is_first = true;
     loop {
         let files = match is_first {
-            true => find(paths, options)?,
-            false => find_there(paths, options)?,
+            true => find(database, paths, options)?,
+            false => find_there(database, paths, options)?,
         };
         let (due, gone) = watched.look(files, paths, is_first);
         if how.delete {
@@ -84,23 +84,44 @@ fn stamp(path: &Path) -> Stamp {
 }
 
 /// The files below those of `paths` that are there: a disk may be away for a while.
-fn find_there(paths: &[PathBuf], options: &IngestOptions) -> Result<Vec<Found>, IngestError> {
+fn find_there(
+    database: &Database,
+    paths: &[PathBuf],
+    options: &IngestOptions,
+) -> Result<Vec<Found>, IngestError> {
     let there: Vec<PathBuf> = paths.iter().filter(|path| path.exists()).cloned().collect();
     if there.is_empty() {
         return Ok(Vec::new());
     }
-    match find(&there, options) {
+    match find(database, &there, options) {
         // It went between the two looks.
         Err(IngestError::Path { .. }) => Ok(Vec::new()),
         found => found,
     }
 }
 
+/// A file that was stored, or tried.
+struct Seen {
+    key: String,
+    /// What the store remembers it by.
+    origin: Option<String>,
+    stamp: Stamp,
+    /// How many looks in a row it was missing in.
+    missing: u32,
+}
+
+/// A file that is gone.
+struct Gone {
+    path: PathBuf,
+    key: String,
+    origin: Option<String>,
+}
+
 /// What was seen of the files that are watched.
 #[derive(Default)]
 struct Watched {
-    /// Files that were stored, or tried, with their keys, and how many looks they were missing in.
-    seen: HashMap<PathBuf, (String, Stamp, u32)>,
+    /// Files that were stored, or tried.
+    seen: HashMap<PathBuf, Seen>,
     /// Files that changed since the look before.
     waiting: HashMap<PathBuf, Stamp>,
 }
@@ -112,16 +133,16 @@ impl Watched {
         files: Vec<Found>,
         paths: &[PathBuf],
         is_first: bool,
-    ) -> (Vec<Found>, Vec<(PathBuf, String)>) {
+    ) -> (Vec<Found>, Vec<Gone>) {
         let readable = readable(&files, paths);
         let keys: HashSet<String> = files.iter().map(|file| file.key.clone()).collect();
         let there: HashSet<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
         let mut due = Vec::new();
         for file in files {
             let stamp = stamp(&file.path);
-            let known = self.seen.get_mut(&file.path).map(|(_, known, missing)| {
-                *missing = 0;
-                *known == stamp
+            let known = self.seen.get_mut(&file.path).map(|seen| {
+                seen.missing = 0;
+                seen.stamp == stamp
             });
             let is_calm = is_first || self.waiting.insert(file.path.clone(), stamp) == Some(stamp);
             if known == Some(true) || !is_calm || (file.refused.is_some() && !is_first) {
@@ -129,25 +150,34 @@ impl Watched {
             }
             self.waiting.remove(&file.path);
             if file.refused.is_none() {
-                let seen = (file.key.clone(), stamp, 0);
+                let seen = Seen {
+                    key: file.key.clone(),
+                    origin: file.origin.clone(),
+                    stamp,
+                    missing: 0,
+                };
                 self.seen.insert(file.path.clone(), seen);
             }
             due.push(file);
         }
         let mut gone = Vec::new();
-        for (path, (key, _, missing)) in &mut self.seen {
+        for (path, seen) in &mut self.seen {
             let root = paths.iter().find(|root| path.starts_with(root));
             if there.contains(path) || !root.is_some_and(|root| readable.contains(root)) {
                 continue;
             }
-            *missing += 1;
+            seen.missing += 1;
             // Who saves a file may take it away for a moment.
-            if *missing >= MISSING_LOOKS && !keys.contains(key) {
-                gone.push((path.clone(), key.clone()));
+            if seen.missing >= MISSING_LOOKS && !keys.contains(&seen.key) {
+                gone.push(Gone {
+                    path: path.clone(),
+                    key: seen.key.clone(),
+                    origin: seen.origin.clone(),
+                });
             }
         }
-        for (path, _) in &gone {
-            self.seen.remove(path);
+        for file in &gone {
+            self.seen.remove(&file.path);
         }
         (due, gone)
     }
@@ -167,14 +197,17 @@ fn readable<'p>(files: &[Found], paths: &'p [PathBuf]) -> HashSet<&'p PathBuf> {
 fn delete(
     database: &Database,
     options: &IngestOptions,
-    mut gone: Vec<(PathBuf, String)>,
+    mut gone: Vec<Gone>,
     reporter: &dyn Reporter,
     summary: &mut Summary,
 ) -> Result<(), IngestError> {
-    gone.sort();
-    for (path, key) in gone {
+    gone.sort_by(|a, b| a.path.cmp(&b.path));
+    for Gone { path, key, origin } in gone {
         let key = DocumentKey::new(&options.user[..], &options.collection[..], key);
         let Ok(key) = key else { continue };
+        if is_of_another(database, &key, origin.as_deref())? {
+            continue;
+        }
         let document = key.to_string();
         if database.write(move |tx| tx.delete_document(&key))? {
             let outcome = Outcome {
@@ -193,6 +226,18 @@ fn delete(
         }
     }
     Ok(())
+}
+
+/// Whether the document with this key was read from another file: the one that is gone was refused then.
+fn is_of_another(
+    database: &Database,
+    key: &DocumentKey,
+    origin: Option<&str>,
+) -> Result<bool, locidb::Error> {
+    let view = database.view();
+    let id = view.snapshot().rows().document_id(key)?;
+    let stored = id.map(|id| view.origin(id)).transpose()?.flatten();
+    Ok(stored.is_some_and(|stored| Some(&stored[..]) != origin))
 }
 
 /// Waits; returns whether to stop.

@@ -63,6 +63,7 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
     // A collection of their own, so that no document of the store is replaced.
     let options = IngestOptions {
         collection: "demo".into(),
+        is_upload: true,
         ..IngestOptions::default()
     };
     let summary = pipeline::ingest(&database, &[documents], &options, &runner, &reporter)?;

@@ -110,6 +110,7 @@ fn options(caller: &Caller, file: &File) -> Result<IngestOptions, Fault> {
         kind,
         chunking,
         force: file.force,
+        is_upload: true,
         jobs: 1,
         ..IngestOptions::default()
     })
