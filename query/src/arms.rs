@@ -322,6 +322,25 @@ impl<'v> Run<'v> {
         })
     }
 
+    /// For each of `chunks`, which ascend, how many of `words` it has in a row, by the positions of their terms; 0 where
+    /// these are fewer than `least`.
+    pub(crate) fn runs(
+        &self,
+        words: &[(u32, &str)],
+        chunks: &[Ordinal],
+        least: usize,
+    ) -> Result<Vec<usize>, QueryError> {
+        let mut longest = vec![0; chunks.len()];
+        for &layer in self.layers {
+            let segments = self.view.text(layer);
+            let runs = text::runs(&segments, words, chunks, least)?;
+            for (longest, run) in longest.iter_mut().zip(runs) {
+                *longest = run.max(*longest);
+            }
+        }
+        Ok(longest)
+    }
+
     /// The `k` best of all layers, each of which `search` searches.
     fn text_by_layer(
         &mut self,

@@ -81,8 +81,11 @@ impl Extent<'_> {
     /// Whether the characters of `inner`, a run of the same document, are among its own.
     fn holds(&self, inner: &Extent<'_>) -> bool {
         let is_placed = |of: &Extent<'_>| of.chars.0 < of.chars.1;
-        let is_within = self.chars.0 <= inner.chars.0 && inner.chars.1 <= self.chars.1;
-        inner.chunk == self.chunk || (is_placed(self) && is_placed(inner) && is_within)
+        if is_placed(self) && is_placed(inner) {
+            self.chars.0 <= inner.chars.0 && inner.chars.1 <= self.chars.1
+        } else {
+            self.chunk == inner.chunk
+        }
     }
 
     /// Whether both are the same run of the same document.

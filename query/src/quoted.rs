@@ -8,9 +8,15 @@ use std::collections::HashMap;
 /// Words that a sentence has at least to be looked for.
 const WORDS_MIN: usize = 6;
 /// Words of it that are looked at.
-const WORDS_MAX: usize = 64;
+pub(crate) const WORDS_MAX: usize = 64;
 /// Share of its words that must stand in a passage in a row.
 const SHARE: f32 = 0.6;
+
+/// Words of an index that a passage must have in a row to be looked at, of `count` in all. Fewer than must be equal, as
+/// the index may cut words otherwise; and more than half, so that few passages are looked at.
+pub(crate) fn run_min(count: usize) -> usize {
+    (count * 11).div_ceil(20).max(count / 2 + 1)
+}
 
 /// What a question begins with, in English; one in another language ends with its mark.
 const ASKING: &[&str] = &[

@@ -118,6 +118,9 @@ pub fn by_type(
 /// much of the question each has word for word. Their scores are lifted above the best, so that they stay first. Returns
 /// how many there are.
 pub fn quoted_first(hits: &mut Vec<Fused>, runs: &[usize]) -> usize {
+    if runs.iter().all(|&run| run == 0) {
+        return 0;
+    }
     let run = |place: usize| runs.get(place).copied().unwrap_or(0);
     let mut places: Vec<usize> = (0..hits.len()).collect();
     places.sort_by_key(|&place| std::cmp::Reverse(run(place)));

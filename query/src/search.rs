@@ -31,7 +31,7 @@ use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture};
 use crate::intent::Intent;
 use crate::near::near_concepts;
 use crate::plan::{Extent, Operator, Plan, plan};
-use crate::quoted::Quoted;
+use crate::quoted::{self, Quoted};
 use crate::rank;
 use crate::request::{Rerank, SearchRequest, Strategy};
 use crate::tokens::{Counter, estimate};
@@ -572,20 +572,33 @@ impl Execution<'_, '_> {
         let Some(quoted) = Quoted::new(&self.plan.request.question) else {
             return Ok(());
         };
-        let (fused, view, counter) = (&mut self.fused, self.run.view, self.counter);
+        let mut trace = std::mem::take(&mut self.run.trace);
+        let (run, fused, counter) = (&self.run, &mut self.fused, self.counter);
+        let words = self.analysed.first_words(quoted::WORDS_MAX);
         let work = || {
-            let fetch = Fetch::new(view, counter);
-            let mut runs = Vec::with_capacity(QUOTED_MAX);
-            for hit in fused.iter().take(QUOTED_MAX) {
-                runs.push(match fetch.get(hit.ordinal) {
+            let best = &fused[..fused.len().min(QUOTED_MAX)];
+            let mut chunks: Vec<Ordinal> = best.iter().map(|hit| hit.ordinal).collect();
+            chunks.sort_unstable();
+            let places = words.chunk_by(|(a, _), (b, _)| a == b).count();
+            let found = run.runs(&words, &chunks, quoted::run_min(places))?;
+            // Stems may stand in a row where words do not: these decide, of the few chunks that are left.
+            let fetch = Fetch::new(run.view, counter);
+            let mut runs = vec![0; best.len()];
+            for (chunk, _) in chunks.iter().zip(found).filter(|&(_, run)| run > 0) {
+                let run = match fetch.get(*chunk) {
                     // It is left out when it is fetched.
                     Err(error) if error.is_of_a_row() => 0,
                     fetched => quoted.run_in(&fetched?.chunk.text),
-                });
+                };
+                let hits = best.iter().zip(&mut runs);
+                hits.filter(|(hit, _)| hit.ordinal == *chunk)
+                    .for_each(|(_, of)| *of = run);
             }
             Ok(rank::quoted_first(fused, &runs))
         };
-        self.run.trace.step("quote", work, |count| *count).map(drop)
+        let quoted = trace.step("quote", work, |count| *count);
+        self.run.trace = trace;
+        quoted.map(drop)
     }
 
     /// Chooses among the best those that say something else than the ones before them: by the share of
@@ -729,6 +742,18 @@ impl Execution<'_, '_> {
 }
 
 impl Analysed {
+    /// The terms of the first `count` words, each with its place, ascending.
+    fn first_words(&self, count: usize) -> Vec<(u32, &str)> {
+        let terms = self.terms.iter().map(String::as_str);
+        let mut words: Vec<(u32, &str)> = self.words.iter().copied().zip(terms).collect();
+        words.sort_unstable();
+        let end = words
+            .first()
+            .map_or(0, |&(first, _)| first.saturating_add(count as u32));
+        words.truncate(words.partition_point(|&(place, _)| place < end));
+        words
+    }
+
     /// The question's concepts: those that it names, else those that it is near to.
     fn told(&self) -> &[Link] {
         match self.links.is_empty() {

@@ -283,10 +283,7 @@ impl Committer<'_> {
         let (before, segments) = self.host.listed();
         let started = Instant::now();
         let generation = {
-            let group = Group::open(&transaction, before.clone(), self.noted.as_mut());
-            let mut group = group.inspect_err(|_| {
-                written.extend(first.as_ref().map(|(_, _, done)| done.clone()));
-            })?;
+            let mut group = Group::open(&transaction, before.clone(), self.noted.as_mut());
             let (mut next, mut ran) = (first, 0);
             let gather = Gather {
                 jobs: self.jobs,

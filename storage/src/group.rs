@@ -7,7 +7,9 @@
 //! segment, tombstones cover the dead, and no row belongs to a part that is not listed.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use redb::WriteTransaction;
 use roaring::RoaringBitmap;
 
@@ -30,8 +32,44 @@ use crate::tables::Table;
 
 type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
-/// The tables of the open transaction.
-struct Tables<'t>(Vec<WriteTable<'t>>);
+/// The tables of the open transaction, each opened when it is first used: a small commit needs a third of them, and
+/// redb looks at each open one again when it commits.
+struct Tables<'t> {
+    transaction: &'t WriteTransaction,
+    /// Held while one is opened: redb opens no table twice.
+    opening: Mutex<()>,
+    opened: [OnceLock<WriteTable<'t>>; Table::ALL.len()],
+}
+
+impl<'t> Tables<'t> {
+    fn new(transaction: &'t WriteTransaction) -> Tables<'t> {
+        let opened = [const { OnceLock::new() }; Table::ALL.len()];
+        Tables {
+            transaction,
+            opening: Mutex::default(),
+            opened,
+        }
+    }
+
+    fn table(&self, table: Table) -> Result<&WriteTable<'t>, StoreError> {
+        let slot = &self.opened[table.slot()];
+        if let Some(opened) = slot.get() {
+            return Ok(opened);
+        }
+        let _opening = self.opening.lock();
+        if let Some(opened) = slot.get() {
+            return Ok(opened);
+        }
+        let opened = self.transaction.open_table(table.definition())?;
+        Ok(slot.get_or_init(|| opened))
+    }
+
+    fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>, StoreError> {
+        self.table(table)?;
+        let opened = self.opened[table.slot()].get_mut();
+        Ok(opened.expect("it was opened above"))
+    }
+}
 
 /// The open transaction with the changes of the writers so far.
 pub(crate) struct Group<'t> {
@@ -52,12 +90,10 @@ impl<'t> Group<'t> {
         transaction: &'t WriteTransaction,
         manifest: ManifestRecord,
         noted: Option<&'t mut BTreeSet<(Table, Key)>>,
-    ) -> Result<Group<'t>, StoreError> {
-        let open = |table: &Table| transaction.open_table(table.definition());
-        let tables = Tables(Table::ALL.iter().map(open).collect::<Result<_, _>>()?);
+    ) -> Group<'t> {
         let (born, gone) = (BTreeSet::new(), BTreeSet::new());
-        Ok(Group {
-            tables,
+        Group {
+            tables: Tables::new(transaction),
             staged: StagedRows::default(),
             manifest,
             born,
@@ -65,7 +101,7 @@ impl<'t> Group<'t> {
             edits: Vec::new(),
             bytes: 0,
             noted,
-        })
+        }
     }
 
     /// The manifest as the writers so far leave it.
@@ -150,13 +186,15 @@ impl<'t> Group<'t> {
     fn put(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<(), StoreError> {
         let value = envelope::seal(table.number(), key, payload);
         self.note(table, key);
-        self.tables.0[table.slot()].insert(key, value.as_slice())?;
+        self.tables
+            .table_mut(table)?
+            .insert(key, value.as_slice())?;
         Ok(())
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
         self.note(table, key);
-        self.tables.0[table.slot()].remove(key)?;
+        self.tables.table_mut(table)?.remove(key)?;
         Ok(())
     }
 
@@ -552,7 +590,7 @@ impl Rows for Group<'_> {
 
 impl Rows for Tables<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        get(&self.0[table.slot()], table, key)
+        get(self.table(table)?, table, key)
     }
 
     fn scan(
@@ -562,6 +600,6 @@ impl Rows for Tables<'_> {
         to: Option<&[u8]>,
         visit: &mut Visit<'_>,
     ) -> Result<(), StoreError> {
-        scan(&self.0[table.slot()], table, from, to, visit)
+        scan(self.table(table)?, table, from, to, visit)
     }
 }

@@ -61,6 +61,7 @@ mod merge;
 mod parse;
 mod positions;
 mod read;
+mod runs;
 mod search;
 mod select;
 mod skim;
@@ -72,6 +73,7 @@ pub use matching::search_query;
 pub use merge::{LEFT_OUT, Merged, merge};
 pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};
+pub use runs::runs;
 pub use search::{TextScratch, TextSearch, search, statistics, weights};
 
 /// Bytes that a term has at most: [`crate::analysis::TERM_CHARS_MAX`] characters of UTF-8, and its language.
