@@ -15,7 +15,7 @@ use loci_query::sentences::sentences;
 use loci_storage::records::{DigestRecord, DigestSentence};
 use loci_storage::rows::{decode, encode, read};
 use loci_storage::segment::Section;
-use loci_storage::{ConceptId, Durability, Ordinal, Table};
+use loci_storage::{ConceptId, DocumentId, Durability, Ordinal, Staging, Table};
 
 use crate::database::Inner;
 use crate::error::Error;
@@ -36,6 +36,9 @@ const SENTENCE_CHARS: std::ops::RangeInclusive<usize> = 20..=400;
 const AGAIN: f64 = 0.2;
 /// Digests that one commit writes.
 const BATCH: usize = 32;
+
+/// The space of a digest that is to be written again.
+const NO_SPACE: u32 = u32::MAX;
 
 type Key = [u8; 16];
 
@@ -130,6 +133,47 @@ fn store(inner: &Inner, batch: Vec<(Key, Option<Vec<u8>>)>) -> Result<(), Error>
             Ok(())
         });
     written.map_err(Error::unwrap)
+}
+
+/// Takes the sentences out of all digests that documents which were deleted or replaced do not have any more. The next
+/// [`update`] writes these digests again.
+///
+/// Costs a pass over all digests, where there are any and documents were changed.
+pub(crate) fn withdraw(
+    staging: &mut Staging<'_>,
+    changed: &BTreeSet<DocumentId>,
+) -> Result<(), Error> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let mut outdated: Vec<(Vec<u8>, DigestRecord)> = Vec::new();
+    let rows = staging.rows();
+    rows.scan_all(Table::Digests, &mut |key, payload| {
+        let record: DigestRecord = decode(Table::Digests, key, payload)?;
+        let is_changed = |of: &DigestSentence| changed.contains(&DocumentId(of.document));
+        if record.sentences.iter().any(is_changed) {
+            outdated.push((key.to_vec(), record));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    for (key, mut record) in outdated {
+        let sentences = std::mem::take(&mut record.sentences);
+        let count = sentences.len();
+        for sentence in sentences {
+            let alone = DigestRecord {
+                sentences: vec![sentence],
+                ..DigestRecord::default()
+            };
+            if !quotes(staging.rows(), &alone)?.is_empty() {
+                record.sentences.extend(alone.sentences);
+            }
+        }
+        if record.sentences.len() < count {
+            record.vector = Some((NO_SPACE, Vec::new()));
+            staging.put(Table::Digests, key, encode(&record)?);
+        }
+    }
+    Ok(())
 }
 
 /// The digest of a community, without its vector.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use loci_storage::segment::Part;
 use loci_storage::{SegmentId, StoreError};
 
@@ -90,6 +90,9 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
     loop {
         let Some(inner) = inner.upgrade() else { return };
         give_up_lost_pages(&inner);
+        if is_rebuilding(&inner) {
+            rebuild_lost(&inner);
+        }
         let mut tidied = match inner.store.is_read_only() {
             true => Ok(false),
             false => recover_and_note(&inner).map(|()| true),
@@ -97,16 +100,24 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
         while !inner.stop.load(Ordering::Relaxed) && matches!(tidied, Ok(true)) {
             tidied = tidy_and_note(&inner);
         }
-        pause = match tidied {
-            Ok(_) => PAUSE_MIN,
-            Err(()) => {
-                // What failed fails again for a while: a full disk is not filled by trying.
-                wait(pause, &inner.stop);
-                (pause * 2).min(PAUSE_MAX)
-            }
+        // What failed fails again for a while: a full disk is not filled by trying.
+        let is_left = has_lost(&inner) || is_rebuilding(&inner);
+        if tidied.is_err() {
+            wait(pause, &inner.stop);
+        }
+        let until = Instant::now() + pause;
+        pause = match tidied.is_err() || is_left {
+            true => (pause * 2).min(PAUSE_MAX),
+            false => PAUSE_MIN,
         };
+        let is_writable = !inner.store.is_read_only();
         drop(inner);
-        if calls.recv().is_err() {
+        let called = match is_left && is_writable {
+            // It is tried again, whether or not anybody writes.
+            true => calls.recv_deadline(until),
+            false => calls.recv().map_err(RecvTimeoutError::from),
+        };
+        if matches!(called, Err(RecvTimeoutError::Disconnected)) {
             return;
         }
     }
@@ -176,7 +187,12 @@ pub(crate) fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
 /// Gives up what lost pages while it was read, and builds segments again.
 fn give_up_lost_pages(inner: &Inner) {
     while !inner.stop.load(Ordering::Relaxed) {
-        match inner.store.give_up_lost_pages() {
+        let given_up = {
+            // Who builds others again must not find that all is there.
+            let _turn = inner.rebuilding.lock();
+            inner.store.give_up_lost_pages()
+        };
+        match given_up {
             Ok(0) => return,
             // Others may lose theirs meanwhile.
             Ok(_) => rebuild_lost(inner),
@@ -186,6 +202,10 @@ fn give_up_lost_pages(inner: &Inner) {
             }
         }
     }
+}
+
+fn is_rebuilding(inner: &Inner) -> bool {
+    inner.store.view().snapshot().is_rebuilding()
 }
 
 fn has_lost(inner: &Arc<Inner>) -> bool {

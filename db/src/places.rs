@@ -5,12 +5,15 @@
 //!
 //! Start reading at [`locate`].
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use loci_storage::records::ChunkRecord;
 
-/// Bytes of text that are looked through for one document. What is not found by then has no place.
-const SEARCH_BYTES_MAX: usize = 64 << 20;
+/// Bytes that are compared for one document. What is not found by then has no place.
+const COMPARED_BYTES_MAX: usize = 64 << 20;
+/// Bytes at the start of a chunk by which it is looked for in the whole text. Shorter ones are looked for one by one.
+const START_LEN: usize = 16;
 /// Characters between two marks of an index.
 const MARK_CHARS: usize = 1024;
 
@@ -22,7 +25,9 @@ pub(crate) fn locate(text: &str, chunks: &mut [ChunkRecord]) {
         return;
     }
     let index = CharIndex::new(text);
-    let mut left = SEARCH_BYTES_MAX;
+    let mut left = COMPARED_BYTES_MAX;
+    let sought = chunks.iter().filter(|chunk| is_sought(chunk));
+    let starts = Starts::new(text, sought.map(|chunk| &chunk.text[..]), &mut left);
     for place in 0..chunks.len() {
         if !is_sought(&chunks[place]) {
             continue;
@@ -30,25 +35,91 @@ pub(crate) fn locate(text: &str, chunks: &mut [ChunkRecord]) {
         let parent = chunks[place].parent.map(|parent| parent as usize);
         let parent = parent.filter(|parent| *parent < place);
         let within = parent.and_then(|parent| index.bytes(chunks[parent].location.chars));
-        let within = within.unwrap_or(0..text.len());
-        if within.len() > left {
-            continue;
-        }
-        left -= within.len();
         let chunk = &mut chunks[place];
-        if let Some(at) = find_once(&text[within.clone()], &chunk.text) {
-            let start = index.char_at(within.start + at);
+        let found = match within {
+            None => starts.find_once(text, &chunk.text, &mut left),
+            Some(within) => {
+                find_once(&text[within.clone()], &chunk.text, &mut left).map(|at| within.start + at)
+            }
+        };
+        if let Some(at) = found {
+            let start = index.char_at(at);
             chunk.location.chars = (start, start + chunk.text.chars().count() as u64);
         }
     }
 }
 
-/// Where `part` begins in `text`, when it is there once.
-fn find_once(text: &str, part: &str) -> Option<usize> {
+/// Where `part` begins in `text`, when it is there once; counts what is looked through off `left`.
+fn find_once(text: &str, part: &str, left: &mut usize) -> Option<usize> {
+    *left = left.checked_sub(text.len())?;
     let first = text.find(part)?;
     let width = part.chars().next()?.len_utf8();
     let again = text.get(first + width..)?.find(part);
     again.is_none().then_some(first)
+}
+
+/// Where the starts of texts stand in a text, all found in one pass.
+struct Starts {
+    /// By the first bytes: the places where a text may begin.
+    places: HashMap<[u8; START_LEN], Vec<usize>>,
+}
+
+impl Starts {
+    /// Looks for those of `parts` that are not too short.
+    fn new<'t>(text: &str, parts: impl Iterator<Item = &'t str>, left: &mut usize) -> Starts {
+        let starts = parts.filter_map(start);
+        let mut places: HashMap<_, Vec<usize>> = starts.map(|start| (start, Vec::new())).collect();
+        if !places.is_empty() {
+            // Most places are told apart by two bytes, without a look-up.
+            let mut pairs = vec![false; 1 << 16];
+            places.keys().for_each(|start| pairs[pair(start)] = true);
+            for at in 0..text.len() {
+                let Some(start) = text.as_bytes()[at..]
+                    .first_chunk()
+                    .filter(|of| pairs[pair(of)])
+                else {
+                    continue;
+                };
+                let Some(found) = places.get_mut(start) else {
+                    continue;
+                };
+                // Each costs memory; a start that stands everywhere is soon out of what may be compared.
+                let Some(less) = left.checked_sub(START_LEN) else {
+                    break;
+                };
+                *left = less;
+                found.push(at);
+            }
+        }
+        Starts { places }
+    }
+
+    /// Where `part` begins in `text`, when it is there once.
+    fn find_once(&self, text: &str, part: &str, left: &mut usize) -> Option<usize> {
+        let Some(start) = start(part) else {
+            return find_once(text, part, left);
+        };
+        let mut found = None;
+        for &at in self.places.get(&start)? {
+            *left = left.checked_sub(part.len())?;
+            if text.as_bytes().get(at..at + part.len()) != Some(part.as_bytes()) {
+                continue;
+            }
+            if found.replace(at).is_some() {
+                return None;
+            }
+        }
+        found
+    }
+}
+
+/// By what a text is looked for; `None` for one that is too short.
+fn start(part: &str) -> Option<[u8; START_LEN]> {
+    part.as_bytes().first_chunk().copied()
+}
+
+fn pair(start: &[u8; START_LEN]) -> usize {
+    usize::from(start[0]) << 8 | usize::from(start[1])
 }
 
 /// Which character of a text begins at which byte.
@@ -145,6 +216,27 @@ mod tests {
         locate("Ferns grow", &mut chunks);
         let places = chunks.map(|chunk| chunk.location.chars);
         assert_eq!(places, [(1, 3), (6, 10)]);
+    }
+
+    #[test]
+    fn every_paragraph_of_a_large_text_is_found() {
+        let paragraph = |n: u32| {
+            format!(
+                "Paragraph {n} says something that no other does: {}.\n\n",
+                n * 7919
+            )
+        };
+        let paragraphs: Vec<String> = (0..40_000).map(paragraph).collect();
+        let text = paragraphs.concat();
+        assert!(text.len() > 2 << 20);
+        let chunks: Vec<(Option<u32>, &str)> =
+            paragraphs.iter().map(|of| (None, &of[..])).collect();
+        let found = located(&text, &chunks);
+        let mut at = 0;
+        for (paragraph, (start, end)) in paragraphs.iter().zip(found) {
+            assert_eq!((start, end), (at, at + paragraph.len() as u64));
+            at = end;
+        }
     }
 
     #[test]

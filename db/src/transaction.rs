@@ -1,5 +1,6 @@
 //! What a writer may do: put, replace and delete documents, change settings, all or nothing.
 
+use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use loci_index::analysis::code_of;
@@ -14,6 +15,7 @@ use loci_storage::{
 
 use crate::citations::{self, Cited};
 use crate::contributions::{self, Said};
+use crate::digests;
 use crate::document::{
     NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
 };
@@ -29,6 +31,8 @@ pub struct WriteTransaction<'t, 'g> {
     staging: &'t mut Staging<'g>,
     /// Whether a step failed half way: then nothing may be stored, whatever the writer returns.
     failed: bool,
+    /// Documents that were deleted, or put in the place of others.
+    changed: BTreeSet<DocumentId>,
 }
 
 impl<'t, 'g> WriteTransaction<'t, 'g> {
@@ -40,12 +44,14 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         let mut transaction = WriteTransaction {
             staging,
             failed: false,
+            changed: BTreeSet::new(),
         };
         let result = work(&mut transaction)?;
         if transaction.failed {
             let why = "a step of the write failed and its error was passed over; nothing is stored";
             return Err(StoreError::Invalid(why.into()).into());
         }
+        digests::withdraw(transaction.staging, &transaction.changed)?;
         Ok(result)
     }
 
@@ -67,15 +73,19 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// # Errors
     /// [`StoreError::Invalid`] says which rule the document breaks.
     pub fn put_document(&mut self, document: NewDocument) -> Result<DocumentId, Error> {
-        self.step(|staging| put_document(staging, document))
+        let (id, is_replaced) = self.step(|staging| put_document(staging, document))?;
+        if is_replaced {
+            self.changed.insert(id);
+        }
+        Ok(id)
     }
 
     /// Deletes a document with its chunks, vectors, mentions and what it said of concepts and
     /// relations; `false` when there is none.
     pub fn delete_document(&mut self, key: &DocumentKey) -> Result<bool, Error> {
-        self.step(|staging| {
+        let deleted = self.step(|staging| {
             let Some(id) = staging.rows().document_id(key)? else {
-                return Ok(false);
+                return Ok(None);
             };
             let before = Said::stored(staging.rows(), id)?;
             contributions::replace(staging, id, &before, &Said::default())?;
@@ -84,8 +94,10 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             origins::set(staging, id, None)?;
             let deleted = staging.delete_document(key)?;
             citations::identify(staging, id, record.as_ref(), None)?;
-            Ok(deleted)
-        })
+            Ok(deleted.then_some(id))
+        })?;
+        self.changed.extend(deleted);
+        Ok(deleted.is_some())
     }
 
     /// Records the file that a document was read from ([`crate::View::origin`]); `None` forgets it; `false` when there
@@ -355,7 +367,11 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     }
 }
 
-fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<DocumentId, Error> {
+/// Returns whether it took the place of another, too.
+fn put_document(
+    staging: &mut Staging<'_>,
+    document: NewDocument,
+) -> Result<(DocumentId, bool), Error> {
     let key = key_of(&document)?;
     let count = document.chunks.len() as u32;
     let after = Said::new(staging, document.concepts, document.relations, count)?;
@@ -401,7 +417,7 @@ fn put_document(staging: &mut Staging<'_>, document: NewDocument) -> Result<Docu
     let record = staging.rows().document(id)?;
     citations::identify(staging, id, record_before.as_ref(), record.as_ref())?;
     citations::replace(staging, id, cited)?;
-    Ok(id)
+    Ok((id, record_before.is_some()))
 }
 
 /// Counts the citations of each chunk with what is below it.

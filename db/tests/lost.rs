@@ -2,10 +2,11 @@
 //! figures, over restarts, and whatever the next command is.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use locidb::query::QueryError;
-use locidb::storage::Derived;
+use locidb::storage::{Derived, Table};
 use locidb::{Database, Error, Finding, Options, SearchRequest, Silent, Strategy};
 
 mod common;
@@ -253,6 +254,47 @@ fn the_name_of_a_concept_that_only_a_deleted_document_spoke_of_is_in_no_row() {
     let options = Options::default();
     let imported = Database::import(&mut lines.as_bytes(), to, &options, &Silent).unwrap();
     assert_eq!(export(&imported), lines);
+}
+
+/// Whether a digest has the word in a sentence.
+fn is_in_digests(database: &Database, word: &str) -> bool {
+    let view = database.view();
+    let mut found = false;
+    let mut look = |_: &[u8], row: &[u8]| {
+        found |= row.windows(word.len()).any(|of| of == word.as_bytes());
+        Ok(ControlFlow::Continue(()))
+    };
+    let rows = view.snapshot().rows();
+    rows.scan_all(Table::Digests, &mut look).unwrap();
+    found
+}
+
+#[test]
+fn sentences_of_deleted_and_replaced_documents_are_in_no_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(&folder.path().join("store"), &Options::default());
+    let database = Database::open(folder.path().join("store")).unwrap();
+    let put = |key: &str, words: [&'static str; 2]| {
+        let document = common::document(key, words);
+        database.write(move |tx| tx.put_document(document)).unwrap();
+    };
+    put("secret", ["xylophones", "zithers"]);
+    database.analyse(&Silent).unwrap();
+    assert!(is_in_digests(&database, "xylophones"));
+    put("secret", ["dulcimers", "ocarinas"]);
+    assert!(!is_in_digests(&database, "xylophones"));
+    database.analyse(&Silent).unwrap();
+    assert!(is_in_digests(&database, "dulcimers"));
+    // Another document goes, and what it does not concern stays.
+    put("other", ["bassoons", "cornets"]);
+    let key = "other".parse().unwrap();
+    database.write(move |tx| tx.delete_document(&key)).unwrap();
+    assert!(is_in_digests(&database, "dulcimers"));
+    let key = "secret".parse().unwrap();
+    database.write(move |tx| tx.delete_document(&key)).unwrap();
+    assert!(!is_in_digests(&database, "dulcimers"));
+    database.analyse(&Silent).unwrap();
+    assert_eq!(findings(&database, true), []);
 }
 
 #[test]

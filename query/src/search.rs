@@ -902,7 +902,7 @@ fn no_vector(view: &ReadView) -> Result<Vec<Scored>, QueryError> {
     let snapshot = view.snapshot();
     match snapshot.space() {
         None if snapshot.has_lost(Derived::Projection) => Err(QueryError::NoVector(
-            "what embeds text was damaged, and is to be fitted anew; the background does, and so does `loci analyze`",
+            "the embedder's projection was damaged and is being fitted again; `loci analyze` does it now",
         )),
         None => Err(QueryError::NoVector("the store has no vector space yet")),
         Some(space) if space.record.builtin => Ok(Vec::new()),
@@ -921,7 +921,7 @@ fn lost(view: &ReadView, plan: &Plan) -> Vec<String> {
     let told = lost.filter_map(|lost| match lost.what {
         Derived::Projection if is_of_text => None,
         Derived::Projection => Some(
-            "vectors: what embeds questions was damaged, and is to be fitted anew; the other arms answer alone",
+            "vectors: the embedder's projection was damaged and is to be fitted again; text and graph answer alone",
         ),
         Derived::Analysis if by_graph || with_communities => Some(
             "graph: ranks and communities of concepts were damaged, and are to be computed anew",

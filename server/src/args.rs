@@ -144,6 +144,9 @@ pub(crate) struct Ingest {
     /// Do unchanged files again
     #[arg(long)]
     pub(crate) force: bool,
+    /// Replace documents under the same key that were read from other files, or stored by clients
+    #[arg(long)]
+    pub(crate) replace: bool,
     /// Go on with what comes and changes there, until interrupted; looks every so many seconds
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     pub(crate) watch: Option<f64>,

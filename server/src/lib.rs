@@ -22,6 +22,7 @@ mod views;
 pub mod fuzzing;
 
 use std::borrow::Cow;
+use std::io::Write;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
@@ -49,7 +50,10 @@ pub fn run() -> ExitCode {
 }
 
 fn carry_out() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refused) => return say(&refused),
+    };
     if let Command::Parse(args) = &cli.command {
         return commands::parse::child(args);
     }
@@ -68,6 +72,19 @@ fn carry_out() -> ExitCode {
             ExitCode::from(if wrong_call { 2 } else { 1 })
         }
     }
+}
+
+/// Prints help, or what is wrong with the arguments, which may be names of files that a stranger chose.
+fn say(refused: &clap::Error) -> ExitCode {
+    let text = refused.to_string();
+    let text = output::visible(&text);
+    let written = if refused.use_stderr() {
+        write!(std::io::stderr(), "{text}")
+    } else {
+        write!(std::io::stdout(), "{text}")
+    };
+    let status = written.map_or(1, |()| refused.exit_code());
+    ExitCode::from(status as u8)
 }
 
 /// Has all that this process makes, and its children do, be its owner's alone, or as `LOCI_UMASK` says.

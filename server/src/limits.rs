@@ -12,8 +12,8 @@
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use rayon::ThreadPoolBuilder;
@@ -41,9 +41,15 @@ pub(crate) fn within(run: fn() -> ExitCode) -> ExitCode {
 /// # Errors
 /// Where there is none to be had.
 pub(crate) fn start_pool() -> io::Result<()> {
+    static STARTED: OnceLock<Result<(), String>> = OnceLock::new();
+    let started = STARTED.get_or_init(|| build_pool().map_err(|error| error.to_string()));
+    started.clone().map_err(io::Error::other)
+}
+
+fn build_pool() -> io::Result<()> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     // The pool can be asked for once only, and is not made by half.
-    let threads = match startable(cores) {
+    let threads = match startable(cores, POOL_STACK_LEN) {
         all if all == cores => all,
         // The store needs some, too.
         some => (some / 2).max(1),
@@ -54,8 +60,19 @@ pub(crate) fn start_pool() -> io::Result<()> {
     built.map_err(|error| io::Error::other(format!("{ADVICE}: {error}")))
 }
 
-/// How many of `count` threads of the pool can be there at once.
-fn startable(count: usize) -> usize {
+/// Fails where `count` threads with such stacks cannot be there at once: some libraries neither fail nor go on then.
+///
+/// # Errors
+/// With advice.
+pub(crate) fn check_threads(count: usize, stack_len: usize) -> io::Result<()> {
+    if startable(count, stack_len) < count {
+        return Err(io::Error::other(ADVICE));
+    }
+    Ok(())
+}
+
+/// How many of `count` threads with such stacks can be there at once.
+fn startable(count: usize, stack_len: usize) -> usize {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let wait = || {
@@ -64,7 +81,7 @@ fn startable(count: usize) -> usize {
             }
         };
         let spawn = |_| {
-            let thread = thread::Builder::new().stack_size(POOL_STACK_LEN);
+            let thread = thread::Builder::new().stack_size(stack_len);
             thread.spawn_scoped(scope, wait)
         };
         let threads: Vec<_> = (0..count).map_while(|n| spawn(n).ok()).collect();

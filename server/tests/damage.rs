@@ -105,15 +105,18 @@ fn files(store: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Cuts a file to one of its pages or to nothing.
+/// Cuts a file: to some of its pages, within a page, by some bytes, or to nothing.
 fn cut(file: &Path, round: u64) {
     let Ok(about) = fs::metadata(file) else {
         return;
     };
     let pages = about.len() / 4096;
-    let len = match round % 3 {
+    let page = (round * 7919) % (pages + 1) * 4096;
+    let len = match round % 5 {
         0 => 0,
-        _ => (round * 7919) % (pages + 1) * 4096,
+        1 | 2 => page,
+        3 => page + round % 4096,
+        _ => about.len().saturating_sub(1 + round % 200),
     };
     // It may have been given up and removed meanwhile.
     if let Ok(file) = fs::OpenOptions::new().write(true).open(file) {

@@ -1,4 +1,4 @@
-//! What `loci ingest` does with files: which of them is which document, and what it neither waits for nor follows.
+//! What `loci ingest` does with files: which of them is which document.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn a_file_never_takes_the_place_of_another_file_unasked() {
             first.to_str().unwrap(),
             "--key",
             "--collection",
-            "--force",
+            "--replace",
         ];
         assert!(says.iter().all(|says| error.contains(*says)), "{error}");
     }
@@ -71,11 +71,15 @@ fn a_file_never_takes_the_place_of_another_file_unasked() {
     let key = [&second[..], "--key", "dry.md"];
     assert_eq!(ingest_one(0, &db, &key), of("dry.md", "added"));
     assert_eq!(ingest_one(0, &db, &[&b]), of("dry.md", "unchanged"));
-    let force = [&second[..], "--key", "notes.md"];
-    assert_eq!(ingest_one(0, &db, &force), of("notes.md", "updated"));
+    let replace = [&second[..], "--key", "notes.md"];
+    assert_eq!(ingest_one(0, &db, &replace), of("notes.md", "updated"));
     assert!(text(0, &["show", "--db", &db, "notes.md"]).contains("dunes"));
     assert_eq!(
-        ingest_one(0, &db, &[&a, "--force"]),
+        ingest_one(1, &db, &[&a, "--force"]),
+        of("notes.md", "failed")
+    );
+    assert_eq!(
+        ingest_one(0, &db, &[&a, "--replace"]),
         of("notes.md", "updated")
     );
     assert!(text(0, &["show", "--db", &db, "notes.md"]).contains("Salt"));
@@ -131,7 +135,12 @@ fn a_folder_that_moved_and_a_copy_are_the_same_documents() {
     assert_eq!(ingest_one(1, &db, &[&b]), of("notes.md", "failed"));
     fs::rename(&c, &a).unwrap();
     fs::write(format!("{a}/notes.md"), "# Sea\n\nFresh water.\n").unwrap();
-    assert_eq!(ingest_one(0, &db, &[&a]), of("notes.md", "updated"));
+    // Moved, and changed as well: that cannot be told from another file.
+    assert_eq!(ingest_one(1, &db, &[&a]), of("notes.md", "failed"));
+    assert_eq!(
+        ingest_one(0, &db, &[&a, "--replace"]),
+        of("notes.md", "updated")
+    );
     // A copy changes nothing, and is a file of its own once it says something else.
     fs::create_dir(&c).unwrap();
     fs::copy(format!("{a}/notes.md"), format!("{c}/notes.md")).unwrap();
@@ -139,6 +148,24 @@ fn a_folder_that_moved_and_a_copy_are_the_same_documents() {
     fs::write(format!("{c}/notes.md"), "# Sea\n\nNo water.\n").unwrap();
     assert_eq!(ingest_one(1, &db, &[&c]), of("notes.md", "failed"));
     assert_eq!(ingest_one(0, &db, &[&a]), of("notes.md", "unchanged"));
+}
+
+#[test]
+fn a_file_whose_folder_is_gone_keeps_its_document_from_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let [a, b] = two_notes(folder.path());
+    ingest(0, &db, &[&a]);
+    fs::remove_dir_all(&a).unwrap();
+    assert_eq!(ingest_one(1, &db, &[&b]), of("notes.md", "failed"));
+    symlink(&b, &a).unwrap();
+    assert_eq!(ingest_one(1, &db, &[&b]), of("notes.md", "failed"));
+    assert_eq!(ingest_one(1, &db, &[&a]), of("notes.md", "failed"));
+    assert!(text(0, &["show", "--db", &db, "notes.md"]).contains("Salt"));
+    assert_eq!(
+        ingest_one(0, &db, &[&b, "--replace"]),
+        of("notes.md", "updated")
+    );
 }
 
 #[test]

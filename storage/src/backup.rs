@@ -156,13 +156,14 @@ pub fn restore(
     };
     create_folder(&**disk, to)?;
     let _to = Lock::acquire(&**disk, to)?;
-    unfinished::clear(&**disk, to)?;
+    unfinished::clear(&**disk, to, Filling::Restore)?;
     unfinished::begin(&**disk, to, Filling::Restore)?;
     reach("restore-marked");
     let restored = fill(disk, &source, to);
     if restored.is_err() {
         // What cannot be removed is marked, and goes with the next restore.
-        let _ = unfinished::clear(&**disk, to).and_then(|()| unfinished::end(&**disk, to));
+        let _ = unfinished::clear(&**disk, to, Filling::Restore)
+            .and_then(|()| unfinished::end(&**disk, to));
     }
     restored
 }

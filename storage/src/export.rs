@@ -74,7 +74,7 @@ impl Room {
     pub fn prepare(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Room, StoreError> {
         create_folder(&**disk, folder)?;
         let lock = Lock::acquire(&**disk, folder)?;
-        unfinished::clear(&**disk, folder)?;
+        unfinished::clear(&**disk, folder, Filling::Import)?;
         unfinished::begin(&**disk, folder, Filling::Import)?;
         reach("import-marked");
         Ok(Room {
@@ -121,7 +121,7 @@ impl Room {
     /// Gives the folder back as it was: what was made here goes. What cannot be removed is marked, and goes with the next
     /// import.
     pub fn give_up(self) {
-        let cleared = unfinished::clear(&*self.disk, &self.folder);
+        let cleared = unfinished::clear(&*self.disk, &self.folder, Filling::Import);
         let _ = cleared.and_then(|()| unfinished::end(&*self.disk, &self.folder));
     }
 }

@@ -80,7 +80,8 @@ impl Target {
             return Err(wrong(folder, &why));
         }
         let mark = unfinished::read(&**disk, folder)?;
-        if mark.is_some_and(|by| by != Filling::Backup) {
+        // Of a mark that was cut when it was written, nobody knows whose it is; all else here is a backup's.
+        if mark.is_some_and(|by| ![Filling::Backup, Filling::Other].contains(&by)) {
             unfinished::refuse(&**disk, folder)?;
         }
         let newest = match exists(disk, &folder.join(DATABASE))? {

@@ -23,6 +23,8 @@ pub struct Map {
     // Dropped before the map is.
     registered: faults::Registered,
     map: Mmap,
+    /// The file that is mapped, to ask for its length.
+    file: File,
 }
 
 impl Map {
@@ -38,7 +40,12 @@ impl Map {
         // bytes are safe to read.
         let map = unsafe { Mmap::map(file)? };
         let registered = faults::Registered::new(&map);
-        Ok(Map { registered, map })
+        let file = file.try_clone()?;
+        Ok(Map {
+            registered,
+            map,
+            file,
+        })
     }
 
     /// Has `counter` count it when it loses pages.
@@ -46,9 +53,18 @@ impl Map {
         self.registered.count_with(counter);
     }
 
-    /// Whether pages of it were lost since it was mapped: what was read from it may be zeros that nobody wrote.
+    /// Whether pages of it were lost since it was mapped, or the file is shorter by now: what was read from it may be
+    /// zeros that nobody wrote. No fault tells of the rest of the page that a file was cut in. Costs a system call.
     pub fn has_lost_pages(&self) -> bool {
-        self.registered.has_lost_pages()
+        if self.registered.has_lost_pages() {
+            return true;
+        }
+        let len = self.file.metadata().map_or(0, |metadata| metadata.len());
+        let is_cut = len < self.map.len() as u64;
+        if is_cut {
+            self.registered.mark();
+        }
+        is_cut
     }
 }
 
@@ -96,6 +112,18 @@ mod tests {
             !again.has_lost_pages(),
             "a line that is used again is clean"
         );
+    }
+
+    #[test]
+    fn a_cut_within_a_page_marks_the_map_without_a_fault() {
+        for cut_to in [4 * PAGE - 1, 4 * PAGE - 100, 3 * PAGE + 5] {
+            let file = file();
+            let map = Map::new(&file).unwrap();
+            assert!(!map.has_lost_pages());
+            file.set_len(cut_to as u64).unwrap();
+            assert!(map.has_lost_pages() && any_lost(), "{cut_to}");
+            assert!(map.has_lost_pages());
+        }
     }
 
     #[test]

@@ -18,7 +18,6 @@ use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};
 use crate::keys::Key;
 use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX, VERIFY_PART_LEN_MAX};
 use crate::lock::Lock;
-use crate::map;
 use crate::publish::{Pin, Pins};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
 use crate::repair::{Derived, Lost, REBUILDING};
@@ -183,15 +182,12 @@ impl Snapshot {
     }
 
     /// An error when pages of a file that is open here vanished: whatever was read from it is to be thrown away. Costs
-    /// one load while no file of this process lacks any.
+    /// a system call for each mapped file, to ask for its length.
     ///
     /// # Errors
     /// [`StoreError::Part`] with [`PartError::LostPages`].
     pub fn check_pages(&self) -> Result<(), StoreError> {
-        match map::any_lost() {
-            true => check_pages(self.parts().map(|(_, part)| part)),
-            false => Ok(()),
-        }
+        check_pages(self.parts().map(|(_, part)| part))
     }
 
     /// Parts that lost pages while they were open.
@@ -396,6 +392,7 @@ pub(crate) fn open(
         dir,
         parts: previous.parts,
         verify_len_max: verify_len_max(&manifest, previous.segments.is_empty()),
+        opening: previous.segments.is_empty(),
     };
     let (mut segments, mut damaged) = (Vec::new(), Vec::new());
     let mut base = 0u64;
@@ -557,6 +554,8 @@ struct Opener<'o> {
     parts: &'o [Arc<Part>],
     /// Parts up to this size are verified.
     verify_len_max: u64,
+    /// Whether the store is being opened.
+    opening: bool,
 }
 
 impl Opener<'_> {
@@ -635,7 +634,7 @@ impl Opener<'_> {
         let record: SpaceRecord =
             read(self.rows, Table::Spaces, &key)?.ok_or_else(|| missing(Table::Spaces, &key))?;
         let projection = record.projection.as_ref();
-        let projection = projection.map(|entry| self.part(entry)).transpose();
+        let projection = projection.map(|entry| self.verified(entry)).transpose();
         Ok(Some(projection.map(|projection| OpenSpace {
             id: SpaceId(id),
             record,
@@ -658,6 +657,19 @@ impl Opener<'_> {
             ));
         }
         Ok(dead)
+    }
+
+    /// A part that no segment can do without: it is verified when the store is opened, whatever its size, as what it
+    /// embeds and ranks does not show that it is damaged.
+    fn verified(&self, entry: &PartEntry) -> Result<Arc<Part>, StoreError> {
+        let part = self.part(entry)?;
+        if self.opening && !part.is_verified() {
+            part.verify().map_err(|source| StoreError::Part {
+                name: name_of(entry),
+                source,
+            })?;
+        }
+        Ok(part)
     }
 
     fn part(&self, entry: &PartEntry) -> Result<Arc<Part>, StoreError> {

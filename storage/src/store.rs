@@ -419,7 +419,7 @@ impl<V: Views> Store<V> {
     }
 
     /// Reads every page of the database's file against the checksums in its tree. Writers wait meanwhile. After a commit
-    /// that failed, what the file holds is not known until it is opened again: then nothing is said of it.
+    /// that failed there are none, and it is what would be found if the store were opened again.
     pub(crate) fn check_pages(&self) -> Result<(), StoreError> {
         let files = &self.shared.files;
         let (disk, path) = (Arc::clone(&files.disk), files.folder.join(DATABASE));
@@ -430,7 +430,10 @@ impl<V: Views> Store<V> {
             done,
         });
         match asked {
-            Ok(_) | Err(StoreError::ReadOnly(_)) => {}
+            Ok(_) => {}
+            Err(StoreError::ReadOnly(_)) => {
+                return rewrite::check_file(&files.disk, &files.folder.join(DATABASE));
+            }
             Err(error) => return Err(error),
         }
         std::mem::replace(&mut *slot.lock(), Ok(()))

@@ -123,10 +123,12 @@ pub(crate) fn refuse(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Deletes what a command that was stopped left in `folder`, which is locked. The mark stays.
+/// Deletes what a command that was stopped left in `folder`, which is locked, for `by`, which begins there. The mark
+/// stays. A whole store that another command left is not deleted.
 ///
 /// Fails with [`StoreError::Invalid`] where the folder holds anything else.
-pub(crate) fn clear(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
+pub(crate) fn clear(disk: &dyn Disk, folder: &Path, by: Filling) -> Result<(), StoreError> {
+    let mark = read(disk, folder)?;
     let names = names(disk, folder)?;
     let is_there = |wanted: &str| names.iter().any(|name| name == wanted);
     let is_marked = is_there(UNFINISHED);
@@ -138,8 +140,8 @@ pub(crate) fn clear(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
         }
         // A store that was stopped while it was made.
         NAME_NEW => is_marked || !is_there(DATABASE),
-        // After its last step a command that was stopped left all of it, and nobody has opened it since.
-        DATABASE => is_marked,
+        // After its last step the same command was stopped, and left all of it.
+        DATABASE => mark == Some(by),
         _ => false,
     };
     if let Some(name) = names.iter().find(|name| !is_left(name)) {
@@ -221,6 +223,13 @@ mod tests {
         }
         std::fs::write(folder.join(DATABASE), "whole").unwrap();
         refuse(&OsDisk, folder).unwrap();
+        // A whole store is deleted for the command alone that left it.
+        begin(&OsDisk, folder, Filling::Backup).unwrap();
+        assert!(clear(&OsDisk, folder, Filling::Restore).is_err());
+        assert!(folder.join(DATABASE).exists());
+        begin(&OsDisk, folder, Filling::Restore).unwrap();
+        clear(&OsDisk, folder, Filling::Restore).unwrap();
+        assert!(!folder.join(DATABASE).exists());
         end(&OsDisk, folder).unwrap();
         end(&OsDisk, folder).unwrap();
         assert_eq!(read(&OsDisk, folder).unwrap(), None);

@@ -188,6 +188,10 @@ fn main() -> Result<ExitCode> {
         let line = measure(&mut sides, (ours, theirs), is_wall, args.rounds)?;
         let ratio = line["ratio"].as_f64().context("a ratio is a number")?;
         let before = reached.get(name).and_then(Value::as_f64);
+        ensure!(
+            before.is_some() || args.accept,
+            "no ratio of {name} was reached yet: run with --accept"
+        );
         let failed = before.is_some_and(|before| ratio > before * SLACK);
         is_worse |= failed;
         let mut line = line;
@@ -214,9 +218,14 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The ratios of the file; none where there is no file.
+/// The ratios of the file; none where there is no file and it is to be written.
 fn reached(args: &Args) -> Result<Map<String, Value>> {
     if !args.ratios.exists() {
+        ensure!(
+            args.accept,
+            "there is no {}: --accept writes it",
+            args.ratios.display()
+        );
         return Ok(Map::new());
     }
     let text = std::fs::read_to_string(&args.ratios)?;

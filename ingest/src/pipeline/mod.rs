@@ -42,7 +42,9 @@ use crate::runner::{Made, ParseRunner};
 use crate::warnings::Warnings;
 use captioning::Captioning;
 use find::{Found, find};
+use open::FileId;
 use ordered::{Bounds, Work, in_order};
+use origin::{is_file, is_there};
 pub use watch::{WatchOptions, watch};
 
 /// Files that one transaction stores at most.
@@ -74,8 +76,10 @@ pub struct IngestOptions {
     pub chunking: Chunking,
     /// Which chunks are embedded; `None`: as the store's settings say.
     pub embed: Option<EmbedLevels>,
-    /// Whether unchanged documents are done again, and those that were read from another file replaced.
+    /// Whether unchanged documents are done again.
     pub force: bool,
+    /// Whether a file takes the place of a document that was read from another file, or stored by a client.
+    pub replace: bool,
     /// Whether the files are copies of what a caller sent: where they lie is not remembered.
     pub is_upload: bool,
     /// Files parsed at a time; 0: as many as there are cores.
@@ -95,6 +99,7 @@ impl fmt::Debug for IngestOptions {
             .field("chunking", &self.chunking)
             .field("embed", &self.embed)
             .field("force", &self.force)
+            .field("replace", &self.replace)
             .field("is_upload", &self.is_upload)
             .field("jobs", &self.jobs)
             .field("captioner", &self.captioner.as_ref().map(|c| c.name()))
@@ -424,12 +429,12 @@ impl Worker<'_> {
         let key = DocumentKey::new(user, collection, &file.key[..]);
         let key = key.map_err(|error| error.to_string())?;
         outcome.document = key.to_string();
-        let bytes = open::read(&file.real, file.id, self.runner.bytes_max())?;
+        let bytes = open::read(&file.real, self.runner.bytes_max())?;
         let stored = self.stored(&key, file, &bytes, outcome);
         let stored = stored.map_err(|error| error.to_string())?;
         if let Some(other) = stored.as_ref().and_then(|stored| stored.other.as_ref()) {
             return Err(format!(
-                "the document {key} was read from {other}, and {} is another file: store it with --key NAME or in another --collection, or replace the document with --force",
+                "the document {key} {other}, and {} says something else: store it with --key NAME or in another --collection, or replace the document with --replace",
                 file.path.display()
             ));
         }
@@ -518,12 +523,11 @@ impl Worker<'_> {
             return Ok(None);
         };
         let is_same = record.content_hash == content_hash(bytes);
-        let origin = match &file.origin {
-            Some(_) => view.origin(id)?,
-            None => None,
+        let mut stored = match &file.origin {
+            Some(own) => Stored::new(own, file.id, view.origin(id)?, is_same),
+            None => Stored::default(),
         };
-        let mut stored = Stored::new(file, origin, is_same);
-        if self.options.force || self.options.key.is_some() {
+        if self.options.replace || self.options.key.is_some() {
             stored.other = None;
             stored.origin = stored.origin.filter(|of| Some(of) == file.origin.as_ref());
         }
@@ -541,31 +545,34 @@ impl Worker<'_> {
     }
 }
 
+/// What is said of a document without an origin.
+const UNKNOWN: &str = "was stored by a client, or read from a file that is not remembered";
+
 /// A document that is stored under the key of a file.
+#[derive(Default)]
 struct Stored {
     /// Whether it is the document that the file would become.
     is_unchanged: bool,
     /// The file that it stays remembered by; `None`: by the one that is ingested.
     origin: Option<String>,
-    /// The other file that it was read from, which is still there and says something else.
+    /// Why the file may not take its place.
     other: Option<String>,
 }
 
 impl Stored {
-    /// `origin`: the file that the document was read from; `is_same`: whether `file` has the bytes that it was made of.
-    fn new(file: &Found, origin: Option<String>, is_same: bool) -> Stored {
-        let is_other = |origin: &String| {
-            file.origin.as_ref() != Some(origin) && origin::is_another_file(origin, file.id)
-        };
-        let is_own = |origin: &String| file.origin.as_ref() == Some(origin);
+    /// - `own`, `id`: the file; `is_same`: whether it has the bytes that the document was made of.
+    /// - `origin`: the file that the document was read from, where that is known.
+    fn new(own: &str, id: Option<FileId>, origin: Option<String>, is_same: bool) -> Stored {
         let (origin, other) = match origin {
+            Some(origin) if origin == own => (Some(origin), None),
+            // It is the same file under another name.
+            Some(origin) if is_file(&origin, id) => (None, None),
             // A copy changes nothing.
-            Some(origin) if is_own(&origin) || (is_same && is_other(&origin)) => {
-                (Some(origin), None)
-            }
-            Some(origin) if is_other(&origin) => (None, Some(origin)),
+            Some(origin) if is_same && is_there(&origin) => (Some(origin), None),
             // The file has moved, or was not remembered.
-            _ => (None, None),
+            _ if is_same => (None, None),
+            Some(origin) => (None, Some(format!("was read from {origin}"))),
+            None => (None, Some(UNKNOWN.into())),
         };
         Stored {
             is_unchanged: false,

@@ -31,13 +31,13 @@ impl FileId {
     }
 }
 
-/// The bytes of the file at `path`, which is canonical, unless there are more than `most`: it may have grown since it was
-/// found as `id`.
+/// The bytes of the file at `path`, which was canonical when it was found, unless there are more than `most`: it may have
+/// grown since.
 ///
 /// A file that was saved anew under its name since is read. A link, device, pipe or folder in its place is refused, and
 /// so is a file behind a folder that is a link by now.
-pub(super) fn read(path: &Path, id: Option<FileId>, most: usize) -> Result<Vec<u8>, String> {
-    let (file, len) = open(path, id)?;
+pub(super) fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
+    let (file, len) = open(path)?;
     let mut bytes = Vec::new();
     if len <= most as u64 {
         let limit = (most as u64).saturating_add(1);
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, id: Option<FileId>, most: usize) -> Result<Vec<u
 }
 
 /// Opens the file, and returns its length.
-fn open(path: &Path, id: Option<FileId>) -> Result<(File, u64), String> {
+fn open(path: &Path) -> Result<(File, u64), String> {
     let file = open_without_links(path).map_err(|error| match is_link(path) {
         true => replaced(),
         false => error.to_string(),
@@ -63,8 +63,7 @@ fn open(path: &Path, id: Option<FileId>) -> Result<(File, u64), String> {
     if !metadata.is_file() {
         return Err(replaced());
     }
-    let opened = FileId::of(&metadata);
-    if opened != id && !is_at(path, opened) {
+    if !is_at(path, FileId::of(&metadata)) {
         return Err(replaced());
     }
     Ok((file, metadata.len()))
@@ -105,10 +104,6 @@ mod tests {
 
     use super::*;
 
-    fn id_of(path: &Path) -> Option<FileId> {
-        FileId::of(&fs::symlink_metadata(path).unwrap())
-    }
-
     #[test]
     fn what_was_put_in_the_place_of_a_file_is_neither_waited_for_nor_followed() {
         let folder = tempfile::tempdir().unwrap();
@@ -118,8 +113,7 @@ mod tests {
         fs::create_dir(folder.join("out")).unwrap();
         fs::write(&path, "water").unwrap();
         fs::write(&secret, "secret").unwrap();
-        let id = id_of(&path);
-        assert_eq!(read(&path, id, 9).unwrap(), b"water");
+        assert_eq!(read(&path, 9).unwrap(), b"water");
         let put: [(&str, &dyn Fn()); 4] = [
             ("pipe", &|| {
                 let made = std::process::Command::new("mkfifo").arg(&path).status();
@@ -132,13 +126,13 @@ mod tests {
         for (what, put) in put {
             let _ = fs::remove_file(&path);
             put();
-            let refused = read(&path, id, 9).unwrap_err();
+            let refused = read(&path, 9).unwrap_err();
             assert!(refused.contains("in its place"), "{what}: {refused}");
         }
         fs::remove_dir(&path).unwrap();
         fs::remove_dir(folder.join("in")).unwrap();
         symlink(folder.join("out"), folder.join("in")).unwrap();
-        let refused = read(&path, id, 9).unwrap_err();
+        let refused = read(&path, 9).unwrap_err();
         assert!(refused.contains("in its place"), "a folder: {refused}");
     }
 
@@ -148,19 +142,19 @@ mod tests {
         let folder = fs::canonicalize(folder.path()).unwrap();
         let path = folder.join("a.txt");
         fs::write(&path, "old").unwrap();
-        let id = id_of(&path);
+        let id = FileId::of(&fs::symlink_metadata(&path).unwrap());
         fs::write(folder.join("new"), "new").unwrap();
         fs::rename(folder.join("new"), &path).unwrap();
-        assert_ne!(id_of(&path), id);
-        assert_eq!(read(&path, id, 9).unwrap(), b"new");
+        assert_ne!(FileId::of(&fs::symlink_metadata(&path).unwrap()), id);
+        assert_eq!(read(&path, 9).unwrap(), b"new");
     }
 
     #[test]
     fn a_file_with_more_bytes_than_are_read_is_refused_before_it_is_in_memory() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.txt");
+        let path = fs::canonicalize(folder.path()).unwrap().join("a.txt");
         fs::write(&path, b"0123456789").unwrap();
-        let read = |most| read(&path, id_of(&path), most);
+        let read = |most| read(&path, most);
         assert_eq!(read(10).unwrap(), b"0123456789");
         let refused = read(9).unwrap_err();
         assert!(refused.contains("10 bytes, at most 9"), "{refused}");

@@ -27,18 +27,24 @@ fn to_path(origin: &str) -> Option<PathBuf> {
     }
 }
 
-/// Whether the file that a document was read from is still there, as another file than `now`.
-///
-/// What cannot be looked at counts as there: a folder that is away for a moment must not give its keys to another.
-pub(super) fn is_another_file(origin: &str, now: Option<FileId>) -> bool {
+/// Whether the file `id` is at the very path that a document was read from, reached without a link: it has two names.
+pub(super) fn is_file(origin: &str, id: Option<FileId>) -> bool {
+    let Some(path) = to_path(origin) else {
+        return false;
+    };
+    let is_canonical = fs::canonicalize(&path).is_ok_and(|canonical| canonical == path);
+    let metadata = fs::symlink_metadata(path);
+    let is_it = metadata.is_ok_and(|metadata| FileId::of(&metadata) == id);
+    is_canonical && id.is_some() && is_it
+}
+
+/// Whether the file that a document was read from is still there. What cannot be looked at counts as there.
+pub(super) fn is_there(origin: &str) -> bool {
     let Some(path) = to_path(origin) else {
         return false;
     };
     match fs::symlink_metadata(path) {
-        Ok(metadata) => {
-            let is_same = now.is_some() && FileId::of(&metadata) == now;
-            metadata.is_file() && !is_same
-        }
+        Ok(metadata) => metadata.is_file(),
         Err(error) => !matches!(
             error.kind(),
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory

@@ -228,7 +228,7 @@ fn delete(
     Ok(())
 }
 
-/// Whether the document with this key was read from another file: the one that is gone was refused then.
+/// Whether the document with this key was not read from the file that is gone: that was refused, or never stored.
 fn is_of_another(
     database: &Database,
     key: &DocumentKey,
@@ -237,7 +237,7 @@ fn is_of_another(
     let view = database.view();
     let id = view.snapshot().rows().document_id(key)?;
     let stored = id.map(|id| view.origin(id)).transpose()?.flatten();
-    Ok(stored.is_some_and(|stored| Some(&stored[..]) != origin))
+    Ok(stored.as_deref() != origin)
 }
 
 /// Waits; returns whether to stop.

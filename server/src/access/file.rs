@@ -129,12 +129,16 @@ impl KeyFile {
     }
 }
 
-/// Whether somebody other than the owner may write the file, and the umask that files are made with does not let him.
+/// Whether somebody other than this user and root may write the file: it is theirs, or its mode lets all do so, or its
+/// group where the umask that files are made with does not.
 #[cfg(unix)]
 fn is_writable_by_others(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    const WRITE: u32 = 0o022;
-    metadata.permissions().mode() & WRITE & umask() != 0
+    use std::os::unix::fs::MetadataExt;
+    const GROUP: u32 = 0o020;
+    const OTHERS: u32 = 0o002;
+    let refused = OTHERS | (GROUP & umask());
+    let owners = [0, rustix::process::geteuid().as_raw()];
+    !owners.contains(&metadata.uid()) || metadata.mode() & refused != 0
 }
 
 #[cfg(not(unix))]

@@ -1,14 +1,15 @@
 //! `loci export` and `loci import`: a store as lines of JSON, and a store made of them.
 
-use std::fs::{File, TryLockError};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::Context;
 use locidb::storage::StoreError;
 use locidb::{Database, Error, Options};
 use serde_json::json;
-use tempfile::TempPath;
+use tempfile::NamedTempFile;
 
 use super::open;
 use crate::args::{Export, Import};
@@ -18,12 +19,19 @@ use crate::{Done, WrongCall};
 
 /// What stands for standard input and output.
 const STANDARD: &str = "-";
+/// How the name of an export that is being written ends, behind the characters that the library `tempfile` draws.
+const SUFFIX: &str = ".export-tmp";
+const RANDOM_LEN: usize = 6;
 
 pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
     let to = &args.to;
     if to.as_os_str() != STANDARD && to.try_exists()? {
         let why = format!("{} is there already: give another name", to.display());
         return Err(WrongCall(why).into());
+    }
+    if to.as_os_str() == STANDARD && io::stdout().is_terminal() {
+        let why = "an export is for a file or a pipe, not for a terminal: what is stored could control it";
+        return Err(WrongCall(why.into()).into());
     }
     let database = open(&args.db)?;
     let bar = Bar::new();
@@ -54,7 +62,7 @@ pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
 fn to_file(database: &Database, to: &Path, bar: &Bar) -> anyhow::Result<Result<u64, Error>> {
     let file = Unfinished::create(to)?;
     let failed = || format!("writing {}", to.display());
-    let mut lines = BufWriter::new(&file.file);
+    let mut lines = BufWriter::new(file.file.as_file());
     let done = database.export(&mut lines, bar);
     if done.is_ok() {
         lines.flush().with_context(failed)?;
@@ -64,69 +72,69 @@ fn to_file(database: &Database, to: &Path, bar: &Bar) -> anyhow::Result<Result<u
     Ok(done)
 }
 
-/// `OUT.tmp`, which becomes `OUT`. Dropped before, it is deleted; one that a stopped export left is written anew.
+/// A new file beside `OUT`, which becomes `OUT`. Dropped before, it is deleted.
 struct Unfinished {
-    file: File,
-    path: TempPath,
+    file: NamedTempFile,
 }
 
 impl Unfinished {
     fn create(to: &Path) -> anyhow::Result<Unfinished> {
-        let path = to.with_added_extension("tmp");
-        let failed = || format!("writing {}", path.display());
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false);
+        let failed = || format!("writing {}", to.display());
+        let name = to.file_name().unwrap_or_default();
+        let mut prefix = OsString::from(".");
+        prefix.push(name);
+        prefix.push(".");
+        let folder = folder_of(to);
+        delete_left(folder, &prefix);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix).suffix(SUFFIX);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        loop {
-            let file = options.open(&path).with_context(failed)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    let why = format!("another export writes {}: give another name", to.display());
-                    return Err(WrongCall(why).into());
-                }
-                Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
-            }
-            // The export that had it may have ended between, and taken or deleted it.
-            if is_at(&file, &path) {
-                file.set_len(0).with_context(failed)?;
-                let path = TempPath::try_from_path(&path).with_context(failed)?;
-                return Ok(Unfinished { file, path });
-            }
-        }
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(folder).with_context(failed)?;
+        // Held while it is written: who finds it without has found what a stopped export left.
+        file.as_file().lock().with_context(failed)?;
+        Ok(Unfinished { file })
     }
 
     /// Gives it its name, durably; fails where there is a file of that name by now.
     fn take_place(self, to: &Path) -> io::Result<()> {
-        self.file.sync_all()?;
-        self.path
+        self.file.as_file().sync_all()?;
+        self.file
             .persist_noclobber(to)
             .map_err(|error| error.error)?;
-        let folder = match to.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
         #[cfg(unix)]
-        File::open(folder)?.sync_all()?;
-        #[cfg(not(unix))]
-        let _ = folder;
+        File::open(folder_of(to))?.sync_all()?;
         Ok(())
     }
 }
 
-/// Whether `path` still names `file`.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let both = file.metadata().ok().zip(path.metadata().ok());
-    both.is_some_and(|(ours, there)| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+fn folder_of(to: &Path) -> &Path {
+    match to.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }
 
-/// Whether `path` still names `file`. An open file cannot be deleted here.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
-    true
+/// Deletes what exports to the same name left that were killed; as far as it can be.
+fn delete_left(folder: &Path, prefix: &OsStr) {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let prefix = prefix.as_encoded_bytes();
+    for entry in entries {
+        let name = entry.file_name();
+        let random = name.as_encoded_bytes().strip_prefix(prefix);
+        let random = random.and_then(|name| name.strip_suffix(SUFFIX.as_bytes()));
+        let is_ours = random.is_some_and(|random| {
+            random.len() == RANDOM_LEN && random.iter().all(u8::is_ascii_alphanumeric)
+        });
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) && is_left(&entry.path()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether nobody writes the file any more.
+fn is_left(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 pub(crate) fn import(args: &Import, out: &Out) -> anyhow::Result<Done> {

@@ -1,8 +1,7 @@
 //! `loci graph`: the concept graph out to files of other programs, and in from theirs.
 
-use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use loci_ingest::exchange::{Neo4j, cypher, graphml};
@@ -25,17 +24,23 @@ pub(crate) fn export(args: &GraphExport, out: &Out) -> anyhow::Result<Done> {
         _ => GraphFormat::Graphml,
     };
     // A file that is there is replaced only when all of the new one is written.
-    let unfinished = args.out.with_added_extension("part");
-    let file = File::create(&unfinished).with_context(|| unfinished.display().to_string())?;
-    let mut file = BufWriter::new(file);
+    let failed = || format!("writing {}", args.out.display());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".graph.").suffix(".part");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let folder = args.out.parent().filter(|of| !of.as_os_str().is_empty());
+    let unfinished = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
+    let unfinished = unfinished.with_context(failed)?;
+    let mut file = BufWriter::new(unfinished.as_file());
     let view = database.view();
     let (concepts, relations) = match args.format.unwrap_or(named) {
         GraphFormat::Graphml => graphml(&view, &mut file)?,
         GraphFormat::Cypher => cypher(&view, &mut file)?,
     };
-    file.flush()?;
+    file.flush().with_context(failed)?;
     drop(file);
-    fs::rename(&unfinished, &args.out).with_context(|| args.out.display().to_string())?;
+    unfinished.persist(&args.out).with_context(failed)?;
     match out.json {
         true => out.json_line(&json!({ "concepts": concepts, "relations": relations }))?,
         false => out.line(&format!("{concepts} concepts and {relations} relations"))?,

@@ -110,6 +110,7 @@ fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
             EmbedArg::None => EmbedLevels::None,
         }),
         force: args.force,
+        replace: args.replace,
         is_upload: false,
         jobs: args.jobs,
         captioner: captioner.map(|command| Arc::new(command) as _),

@@ -193,6 +193,9 @@ fn is_refused(error: &io::Error) -> bool {
 
 /// Waits until what was damaged is built again. An interrupt leaves the rest to the next command.
 fn rebuilt(database: &Database) -> anyhow::Result<()> {
+    if !database.lost().is_empty() {
+        limits::start_pool()?;
+    }
     let bar = Bar::new();
     // What was fitted on or computed over the whole store is built anew from all of it.
     let done = database.rebuild(&bar);

@@ -1,6 +1,6 @@
 //! `loci show`: a document with its chunks, or one chunk.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use locidb::query::cite::cite;
 use locidb::storage::records::ChunkRecord;
@@ -46,6 +46,10 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
 
 /// Writes a file within a document as it is.
 fn write_asset(reader: &Reader<'_>, key: &DocumentKey, name: &str) -> anyhow::Result<Done> {
+    if std::io::stdout().is_terminal() {
+        let why = "a file within a document is for a file or a pipe, not for a terminal: its bytes could control it";
+        return Err(WrongCall(why.into()).into());
+    }
     if reader.find(key)?.is_none() {
         note!("loci: no document {key:?}", key = key.to_string());
         return Ok(Done::Wrong);

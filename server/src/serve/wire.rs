@@ -103,6 +103,7 @@ where
     };
     let welcome = Header::new(FrameKind::Welcome, 0).frame(&codec::encode(&welcome));
     let (out, writer, is_gone) = writer::begin(write);
+    let server = Arc::clone(&shared);
     let session = Session {
         calls: Arc::new(Semaphore::new(shared.limits.calls_max as usize)),
         parts: Arc::new(Semaphore::new(PARTS_MAX)),
@@ -116,6 +117,8 @@ where
     session.out.send(welcome, [None, None]);
     let writer = tokio::spawn(writer);
     let mut frames = session.run(frames, is_gone).await;
+    // A client that was connected for long may come again among strangers.
+    server.arrivals.showed_a_key(peer, Instant::now());
     frames.linger().await;
     // The writer ends once all who could still give it something are gone.
     let _ = timeout(DRAIN_WAIT, writer).await;

@@ -16,6 +16,7 @@ use loci_protocol::fault::{Code, Fault};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::limits;
 use crate::service::{FilesRoom, Rooms};
 
 /// Milliseconds after which a call that found no room may come again.
@@ -93,6 +94,9 @@ impl Class {
     }
 }
 
+/// Threads that can be started beside those of the runtime, or it is not begun.
+const THREADS_SPARE: usize = 4;
+
 /// How much is done at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorkerOptions {
@@ -120,8 +124,12 @@ impl WorkerOptions {
     /// When a thread cannot be made.
     pub(crate) fn runtime(&self) -> std::io::Result<tokio::runtime::Runtime> {
         let waits = self.writes_max + self.long_max + self.streams_max;
+        // Where it cannot start one of its threads, it waits for ever for the others.
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        limits::check_threads(cores + THREADS_SPARE, STACK_LEN)?;
         let mut runtime = Builder::new_multi_thread();
         runtime
+            .worker_threads(cores)
             .max_blocking_threads(waits + WAITS_FREE)
             .thread_stack_size(STACK_LEN)
             .enable_all();

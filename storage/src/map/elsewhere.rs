@@ -34,6 +34,8 @@ impl Registered {
 
     pub(super) fn count_with(&mut self, _: &Arc<LostPages>) {}
 
+    pub(super) fn mark(&self) {}
+
     pub(super) fn has_lost_pages(&self) -> bool {
         false
     }

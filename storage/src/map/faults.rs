@@ -90,15 +90,25 @@ impl Entry {
     }
 
     fn mark(&self) {
-        if self.lost.swap(true, Ordering::SeqCst) {
+        if self.lost.load(Ordering::SeqCst) {
             return;
         }
-        LOST.fetch_add(1, Ordering::SeqCst);
-        EVER_LOST.0.fetch_add(1, Ordering::SeqCst);
         let counter = self.counter.load(Ordering::SeqCst);
         // SAFETY: the map that faults is registered, and who registered it holds the counter until it no longer is.
-        if let Some(counter) = unsafe { counter.as_ref() } {
+        let counter = unsafe { counter.as_ref() };
+        // Before the mark: who sees that sees the counts.
+        LOST.fetch_add(1, Ordering::SeqCst);
+        EVER_LOST.0.fetch_add(1, Ordering::SeqCst);
+        if let Some(counter) = counter {
             counter.0.fetch_add(1, Ordering::SeqCst);
+        }
+        if self.lost.swap(true, Ordering::SeqCst) {
+            // Another thread was faster, and has counted it.
+            LOST.fetch_sub(1, Ordering::SeqCst);
+            EVER_LOST.0.fetch_sub(1, Ordering::SeqCst);
+            if let Some(counter) = counter {
+                counter.0.fetch_sub(1, Ordering::SeqCst);
+            }
         }
     }
 }
@@ -184,6 +194,11 @@ impl Registered {
             counter.0.fetch_add(1, Ordering::SeqCst);
         }
         self.counter = Some(Arc::clone(counter));
+    }
+
+    /// Notes that pages of it were lost.
+    pub(super) fn mark(&self) {
+        self.entry.mark();
     }
 
     /// Whether pages of it were lost.

@@ -74,6 +74,8 @@ pub fn run(args: &DamageArgs) -> Result<Report> {
         running.count("ms", millis);
         let result = result.and_then(|(seen, took)| {
             running.count(seen.outcome(&whole), 1);
+            let alone = seen.told_by_check_alone(&whole);
+            running.count("answers_told_by_check_alone", alone);
             seen.compare(&whole)?;
             ensure!(took < ROUND_MAX, "it took {} s", took.as_secs());
             Ok(())

@@ -51,6 +51,9 @@ fn wrong_host(request: &Request) -> Option<&'static str> {
         (Some(host), None) if !is_host(host) => {
             Some("Host: give a name or an address, and a port where it is not the usual one")
         }
+        (Some(host), None) if is_another(host, request.uri().authority()) => {
+            Some("Host: the request line names another host")
+        }
         (None, None) if request.version() >= Version::HTTP_11 => Some("Host: give the field"),
         _ => None,
     }
@@ -62,11 +65,35 @@ fn is_host(host: &HeaderValue) -> bool {
         || Authority::try_from(host.as_bytes()).is_ok_and(|of| !of.as_str().contains('@'))
 }
 
+/// Whether a request line with a host of its own names another.
+fn is_another(host: &HeaderValue, target: Option<&Authority>) -> bool {
+    target.is_some_and(|target| {
+        !target
+            .as_str()
+            .as_bytes()
+            .eq_ignore_ascii_case(host.as_bytes())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use axum::body::Body;
 
     use super::*;
+
+    #[test]
+    fn a_request_line_names_no_other_host() {
+        for (uri, host, is_right) in [
+            ("http://a/x", "a", true),
+            ("http://a:80/x", "A:80", true),
+            ("http://a/x", "b", false),
+            ("http://a:80/x", "a", false),
+        ] {
+            let request = Request::builder().uri(uri).header(header::HOST, host);
+            let request = request.body(Body::empty()).unwrap();
+            assert_eq!(wrong_host(&request).is_none(), is_right, "{uri} {host}");
+        }
+    }
 
     #[test]
     fn a_request_names_one_host() {
