@@ -203,6 +203,35 @@ impl Accumulator {
     /// Costs one pass over the lists and a sort of the chunks: some microseconds for three lists of
     /// a hundred.
     pub fn fuse(&mut self, fusion: &Fusion, arms: Arms<'_>) -> &[Fused] {
+        self.fuse_best(fusion, arms, usize::MAX)
+    }
+
+    /// The `count` best of [`Accumulator::fuse`]. Only these are sorted.
+    pub fn fuse_best(&mut self, fusion: &Fusion, arms: Arms<'_>, count: usize) -> &[Fused] {
+        self.gather(fusion, arms);
+        let order =
+            |a: &Fused, b: &Fused| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
+        let count = count.min(self.hits.len());
+        if count < self.hits.len() {
+            self.hits.select_nth_unstable_by(count, order);
+        }
+        let best = &mut self.hits[..count];
+        best.sort_unstable_by(order);
+        best
+    }
+
+    /// How many chunks the last fusion had in all.
+    pub fn len(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// Whether the last fusion had no chunk.
+    pub fn is_empty(&self) -> bool {
+        self.hits.is_empty()
+    }
+
+    /// Every chunk of the arms that count once, in no order.
+    fn gather(&mut self, fusion: &Fusion, arms: Arms<'_>) {
         let lists = [
             (Arm::Text, arms.text),
             (Arm::Vector, arms.vector),
@@ -233,9 +262,6 @@ impl Accumulator {
                 }
             }
         }
-        self.hits
-            .sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal)));
-        &self.hits
     }
 
     fn add_mixed(&mut self, arm: Arm, list: &[Scored], mixture: &Mixture, arms: &Arms<'_>) {
@@ -316,7 +342,7 @@ impl Accumulator {
 
     fn clear(&mut self, hits_max: usize) {
         self.hits.clear();
-        let len = (2 * hits_max).next_power_of_two().max(self.places.len());
+        let len = (2 * hits_max).next_power_of_two();
         self.places.clear();
         self.places.resize(len, FREE);
     }

@@ -191,10 +191,19 @@ fn run(
         cited: Vec::new(),
         context: None,
     };
-    for operator in &plan.operators {
-        execution.step(operator)?;
+    for (at, operator) in plan.operators.iter().enumerate() {
+        execution.step(operator, &plan.operators[at + 1..])?;
     }
     execution.finish()
+}
+
+/// How many hits of a fusion the operators after it look at: all, unless they only quote and take.
+fn wanted(rest: &[Operator]) -> usize {
+    match rest {
+        [Operator::Take { k }, ..] => *k,
+        [Operator::Quote, Operator::Take { k }, ..] => QUOTED_MAX.max(*k),
+        _ => usize::MAX,
+    }
 }
 
 /// The question as the arms need it.
@@ -251,8 +260,8 @@ struct Execution<'e, 'v> {
 }
 
 impl Execution<'_, '_> {
-    /// Runs one operator.
-    fn step(&mut self, operator: &Operator) -> Result<(), QueryError> {
+    /// Runs one operator; `rest` come after it.
+    fn step(&mut self, operator: &Operator, rest: &[Operator]) -> Result<(), QueryError> {
         let request = &self.plan.request;
         match operator {
             Operator::Analyse { link } => self.analyse(*link),
@@ -278,9 +287,13 @@ impl Execution<'_, '_> {
             Operator::Graph { .. } => self.walk(operator),
             Operator::Fuse { fusion } => {
                 let fusion = self.covered(*fusion);
+                let count = wanted(rest);
                 let (lists, accumulator) = (&self.lists, &mut self.scratch.fused);
-                let fuse = || Ok(accumulator.fuse(&fusion, lists.arms()).to_vec());
-                self.fused = self.run.trace.step("fuse", fuse, |hits| hits.len())?;
+                let fuse = || {
+                    let best = accumulator.fuse_best(&fusion, lists.arms(), count);
+                    Ok((best.to_vec(), accumulator.len()))
+                };
+                (self.fused, _) = self.run.trace.step("fuse", fuse, |(_, all)| *all)?;
                 self.lists = Lists::default();
                 Ok(())
             }
@@ -430,8 +443,9 @@ impl Execution<'_, '_> {
             0 => Vec::new(),
             _ if request.seeds.hits == 0 && links.is_empty() => Vec::new(),
             heads => {
-                let fused = self.scratch.fused.fuse(&self.heads_by(), self.lists.arms());
-                fused.iter().take(heads).map(|hit| hit.ordinal).collect()
+                let (by, arms) = (self.heads_by(), self.lists.arms());
+                let fused = self.scratch.fused.fuse_best(&by, arms, heads);
+                fused.iter().map(|hit| hit.ordinal).collect()
             }
         };
         if links.is_empty() && request.seeds.concepts.is_empty() && heads.is_empty() {

@@ -278,12 +278,14 @@ proptest! {
     fn fusion_agrees_with_the_reference(
         fusion in any_fusion(),
         text in any_list(), vector in any_list(), graph in any_list(),
-        other in any_list(),
+        other in any_list(), count in 0usize..40,
     ) {
         let arms = Arms { text: &text, vector: &vector, graph: &graph };
         let mut scratch = Accumulator::default();
         scratch.fuse(&Fusion::default(), Arms { text: &other, ..Arms::default() });
+        let best = scratch.fuse_best(&fusion, arms, count).to_vec();
         let got = scratch.fuse(&fusion, arms);
+        prop_assert_eq!(&best[..], &got[..count.min(got.len())]);
         let want = reference(&fusion, arms);
         prop_assert_eq!(got.len(), want.len());
         for hit in got {
