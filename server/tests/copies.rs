@@ -146,6 +146,7 @@ fn an_export_has_its_name_once_it_is_whole() {
     assert!(!left.exists() && written.exists() && other.exists());
     fs::remove_file(out).unwrap();
     drop(writer);
+    fs::remove_file(&written).unwrap();
     let unfinished = || {
         let mut entries = fs::read_dir(folder.path()).unwrap();
         entries.any(|of| {
