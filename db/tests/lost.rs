@@ -75,7 +75,7 @@ fn a_damaged_projection_is_told_by_every_answer_and_check_until_it_is_fitted_ane
             let answer = database.search_in(&view, &request).unwrap();
             let told = answer.partial.join("\n");
             assert!(
-                told.contains("vectors: what embeds"),
+                told.contains("vectors: the embedder's projection"),
                 "{strategy:?}: {told}"
             );
         }
@@ -194,7 +194,10 @@ fn a_store_that_is_only_read_tells_what_is_lost_and_stays_as_it_is() {
         let database = Database::open_with(folder.path(), &reading).unwrap();
         let answer = database.search(&SearchRequest::new("owls")).unwrap();
         let told = answer.partial.join("\n");
-        assert!(told.contains("vectors: what embeds"), "{told}");
+        assert!(
+            told.contains("vectors: the embedder's projection"),
+            "{told}"
+        );
         database.close();
     }
 }
@@ -278,21 +281,31 @@ fn sentences_of_deleted_and_replaced_documents_are_in_no_digest() {
         let document = common::document(key, words);
         database.write(move |tx| tx.put_document(document)).unwrap();
     };
-    put("secret", ["xylophones", "zithers"]);
+    // Three that are near each other are a community, with a digest.
+    put("one", ["terns", "gulls"]);
+    put("two", ["gulls", "auks"]);
+    put("three", ["auks", "terns"]);
     database.analyse(&Silent).unwrap();
-    assert!(is_in_digests(&database, "xylophones"));
-    put("secret", ["dulcimers", "ocarinas"]);
-    assert!(!is_in_digests(&database, "xylophones"));
-    database.analyse(&Silent).unwrap();
-    assert!(is_in_digests(&database, "dulcimers"));
-    // Another document goes, and what it does not concern stays.
-    put("other", ["bassoons", "cornets"]);
-    let key = "other".parse().unwrap();
-    database.write(move |tx| tx.delete_document(&key)).unwrap();
-    assert!(is_in_digests(&database, "dulcimers"));
-    let key = "secret".parse().unwrap();
-    database.write(move |tx| tx.delete_document(&key)).unwrap();
-    assert!(!is_in_digests(&database, "dulcimers"));
+    let is_quoted = |key: &&str| is_in_digests(&database, &format!("of {key} is described"));
+    let mut quoted: Vec<&str> = ["one", "two", "three"]
+        .into_iter()
+        .filter(is_quoted)
+        .collect();
+    let replaced = quoted.pop().expect("a digest quotes something");
+    put(replaced, ["skuas", "puffins"]);
+    let is_of_it = |word| is_in_digests(&database, &format!("{word} of {replaced} is described"));
+    assert!(!["terns", "gulls", "auks"].into_iter().any(is_of_it));
+    assert!(
+        quoted.iter().all(is_quoted),
+        "what it does not concern stays"
+    );
+    for key in quoted {
+        let document = key.parse().unwrap();
+        database
+            .write(move |tx| tx.delete_document(&document))
+            .unwrap();
+        assert!(!is_quoted(&key), "{key}");
+    }
     database.analyse(&Silent).unwrap();
     assert_eq!(findings(&database, true), []);
 }

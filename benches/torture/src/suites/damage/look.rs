@@ -334,15 +334,18 @@ impl Seen {
 
     /// Answers that differ from those of `whole` and do not say why themselves: the check alone tells.
     pub(super) fn told_by_check_alone(&self, whole: &Seen) -> u64 {
-        let answers = self.answers[0].iter().filter(|(question, answer)| {
-            match (answer, &whole.answers[0][*question]) {
-                (Outcome::Given(found), Outcome::Given(right)) => {
-                    found.partial.is_empty() && found.lines != right.lines
-                }
-                _ => false,
-            }
-        });
-        answers.count() as u64
+        let answers = self.answers[0].iter();
+        let asked = answers.filter(|(question, _)| *question != STATS);
+        let differ =
+            asked.filter(
+                |(question, answer)| match (answer, &whole.answers[0][*question]) {
+                    (Outcome::Given(found), Outcome::Given(right)) => {
+                        found.partial.is_empty() && found.lines != right.lines
+                    }
+                    _ => false,
+                },
+            );
+        differ.count() as u64
     }
 
     /// Whether it is as `whole`, or says that it is not.
