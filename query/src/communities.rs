@@ -27,6 +27,12 @@ pub(crate) struct Asked<'a> {
     pub(crate) vector: Option<&'a [f32]>,
 }
 
+/// Digests that are told, and the sentences that those which were looked at lack.
+pub(crate) struct Digests {
+    pub(crate) told: Vec<CommunityDigest>,
+    pub(crate) missing: usize,
+}
+
 /// The digests of the coarsest level that are nearest to the question, by vectors where both have one, else by the
 /// share of the question's terms that they have; then by size.
 pub(crate) fn of_everything(
@@ -34,18 +40,19 @@ pub(crate) fn of_everything(
     asked: Asked<'_>,
     analyzer: &mut Analyzer,
     keep: usize,
-) -> Result<Vec<CommunityDigest>, QueryError> {
+) -> Result<Digests, QueryError> {
     let known = view.communities();
     let level = known.map_or(0, |known| known.level_count()).checked_sub(1);
     let (Some(known), Some(level)) = (known, level) else {
         return Err(QueryError::NoDigests);
     };
     let wanted: HashSet<&str> = asked.terms.iter().map(String::as_str).collect();
-    let mut digests = Vec::new();
+    let (mut digests, mut missing) = (Vec::new(), 0);
     for community in 0..known.count(level).min(COMMUNITIES_MAX) as u32 {
         let Some(digest) = CommunityDigest::read(view, level, community)? else {
             continue;
         };
+        missing += digest.missing;
         let near = asked.vector.zip(digest.vector.as_deref());
         let near = near.filter(|(a, b)| a.len() == b.len());
         let near = near.map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>());
@@ -64,7 +71,8 @@ pub(crate) fn of_everything(
         b.0.total_cmp(&a.0).then(size)
     });
     digests.truncate(keep);
-    Ok(digests.into_iter().map(|(_, digest)| digest).collect())
+    let told = digests.into_iter().map(|(_, digest)| digest).collect();
+    Ok(Digests { told, missing })
 }
 
 /// The digests of the finest communities that the question's concepts are in: those of most of them first, then
@@ -74,9 +82,10 @@ pub(crate) fn of_concepts(
     graph: GraphView<'_, Section>,
     links: &[Link],
     keep: usize,
-) -> Result<Vec<CommunityDigest>, QueryError> {
+) -> Result<Digests, QueryError> {
+    let mut told = Vec::new();
     let Some(known) = view.communities() else {
-        return Ok(Vec::new());
+        return Ok(Digests { told, missing: 0 });
     };
     let mut concepts: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
     graph.sort_by_rank(&mut concepts);
@@ -88,14 +97,14 @@ pub(crate) fn of_concepts(
         }
     }
     counted.sort_by_key(|of| std::cmp::Reverse(of.1));
-    let mut told = Vec::new();
     for (community, _) in counted {
         if told.len() == keep {
             break;
         }
         told.extend(CommunityDigest::read(view, 0, community)?);
     }
-    Ok(told)
+    let missing = told.iter().map(|digest| digest.missing).sum();
+    Ok(Digests { told, missing })
 }
 
 /// The chunks that digests quote, in the order of the digests.

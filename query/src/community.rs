@@ -36,6 +36,10 @@ pub struct CommunityDigest {
     pub relations: Vec<DigestRelation>,
     /// The sentences that say most of these.
     pub sentences: Vec<DigestQuote>,
+    /// Sentences that it was written with and that are not in the rows: damage, as those of documents that are deleted
+    /// leave it with them.
+    #[serde(skip)]
+    pub missing: usize,
     /// Its vector, where it lies in the active space.
     #[serde(skip)]
     pub vector: Option<Vec<f32>>,
@@ -161,6 +165,7 @@ pub fn told(
     let active = view.snapshot().space().map(|space| space.id.0);
     let vector = record.vector.as_ref();
     let vector = vector.filter(|vector| Some(vector.0) == active && !vector.1.is_empty());
+    let sentences = quotes(rows, record)?;
     Ok(CommunityDigest {
         id: key.iter().map(|byte| format!("{byte:02x}")).collect(),
         level: usize::from(record.level),
@@ -168,7 +173,8 @@ pub fn told(
         member_count: record.member_count as usize,
         members,
         relations,
-        sentences: quotes(rows, record)?,
+        missing: record.sentences.len() - sentences.len(),
+        sentences,
         vector: vector.map(|vector| vector.1.clone()),
     })
 }

@@ -534,10 +534,17 @@ impl Execution<'_, '_> {
             true => of_everything(view, asked, analyzer, keep),
             false => of_concepts(view, graph, links, keep),
         };
-        let mut told = self
+        let digests = self
             .run
             .trace
-            .step("communities", work, |told| told.len())?;
+            .step("communities", work, |of| of.told.len())?;
+        let mut told = digests.told;
+        if digests.missing > 0 {
+            let count = digests.missing;
+            let why =
+                format!("{count} sentences of digests are in no chunk; `loci check` tells why");
+            self.told.damaged.push(why);
+        }
         if plan.request.filter.is_some() {
             // A digest speaks of all chunks; a filter hides what it does not allow here, too.
             for digest in &mut told {
@@ -692,7 +699,7 @@ impl Execution<'_, '_> {
         let count = |found: &(Vec<Cited>, Vec<String>)| found.0.len();
         let (cited, damaged) = self.run.trace.step("fetch", work, count)?;
         self.cited = cited;
-        self.told.damaged = damaged;
+        self.told.damaged.extend(damaged);
         if plan.request.concepts && !reached.is_empty() {
             let mut names = Names::new(view);
             let work = || Ok(names.relations(graph, reached)?);
