@@ -178,12 +178,28 @@ pub struct Fused {
 #[derive(Debug, Default)]
 pub struct Accumulator {
     hits: Vec<Fused>,
+    /// What the hits are ordered by, with their places in `hits`.
+    order: Vec<(u64, u32)>,
+    /// The best of them, in order.
+    best: Vec<Fused>,
     /// Open addressing by ordinal: places in `hits`, or [`FREE`]. Its length is a power of two, at
     /// least twice the hits.
     places: Vec<u32>,
 }
 
 const FREE: u32 = u32::MAX;
+
+/// A number that is the less the better a hit is: by falling score in the total order of floats, then by ordinal.
+fn key(hit: &Fused) -> u64 {
+    let bits = hit.score.to_bits();
+    // Positive floats are in the order of their bits; of negative ones all bits are turned.
+    let ascending = if bits >> 31 == 0 {
+        bits | 1 << 31
+    } else {
+        !bits
+    };
+    u64::from(!ascending) << 32 | u64::from(hit.ordinal.0)
+}
 
 /// Which field of [`Fused`] an arm fills.
 #[derive(Clone, Copy)]
@@ -209,15 +225,19 @@ impl Accumulator {
     /// The `count` best of [`Accumulator::fuse`]. Only these are sorted.
     pub fn fuse_best(&mut self, fusion: &Fusion, arms: Arms<'_>, count: usize) -> &[Fused] {
         self.gather(fusion, arms);
-        let order =
-            |a: &Fused, b: &Fused| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
         let count = count.min(self.hits.len());
-        if count < self.hits.len() {
-            self.hits.select_nth_unstable_by(count, order);
+        self.order.clear();
+        self.order
+            .extend((0..).zip(&self.hits).map(|(at, hit)| (key(hit), at)));
+        if count < self.order.len() {
+            self.order.select_nth_unstable(count);
         }
-        let best = &mut self.hits[..count];
-        best.sort_unstable_by(order);
-        best
+        self.order[..count].sort_unstable();
+        self.best.clear();
+        let best = self.order[..count].iter();
+        self.best
+            .extend(best.map(|&(_, at)| self.hits[at as usize]));
+        &self.best
     }
 
     /// How many chunks the last fusion had in all.

@@ -169,6 +169,7 @@ fn run(
     scratch: &mut Scratch,
 ) -> Result<Answer, QueryError> {
     scratch.analyzer.speak(view.languages());
+    scratch.text.begin();
     let segments = view.graph_segments();
     let asked = match plan.request.syntax && plan.strategy == Strategy::Text {
         true => Some(TextQuery::parse(&plan.request.question)?),
@@ -321,7 +322,7 @@ impl Execution<'_, '_> {
 
     fn analyse(&mut self, link: bool) -> Result<(), QueryError> {
         let (plan, graph, view) = (self.plan, self.graph, self.run.view);
-        let analyzer = &mut self.scratch.analyzer;
+        let Scratch { analyzer, text, .. } = &mut *self.scratch;
         let work = || {
             let mut analysed = Analysed::default();
             let terms_max = QUESTION_TERMS_MAX * analyzer.languages().iter().count();
@@ -337,7 +338,7 @@ impl Execution<'_, '_> {
             let seeds = &plan.request.seeds;
             let is_told = seeds.hits > 0 && analysed.links.is_empty();
             analysed.coverage = match seeds.concepts.is_empty() && !is_told {
-                true => coverage(view, &analysed, analyzer)?,
+                true => coverage(view, &analysed, analyzer, text)?,
                 false => 1.0,
             };
             Ok(analysed)
@@ -814,6 +815,7 @@ fn coverage(
     view: &ReadView,
     analysed: &Analysed,
     analyzer: &mut Analyzer,
+    scratch: &mut TextScratch,
 ) -> Result<f32, QueryError> {
     if analysed.links.is_empty() {
         return Ok(0.0);
@@ -825,7 +827,7 @@ fn coverage(
         });
     }
     let (mut all, mut covered) = (0.0, 0.0);
-    for (term, weight) in text::weights(&view.text(Layer::Leaves), &analysed.terms)? {
+    for (term, weight) in text::weights_for(&view.text(Layer::Leaves), &analysed.terms, scratch)? {
         all += weight;
         if named.contains(term) {
             covered += weight;

@@ -74,7 +74,7 @@ pub use merge::{LEFT_OUT, Merged, merge};
 pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};
 pub use runs::runs;
-pub use search::{TextScratch, TextSearch, search, statistics, weights};
+pub use search::{TextScratch, TextSearch, search, statistics, weights, weights_for};
 
 /// Bytes that a term has at most: [`crate::analysis::TERM_CHARS_MAX`] characters of UTF-8, and its language.
 pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX + 1;

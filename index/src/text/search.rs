@@ -38,12 +38,67 @@ pub struct TextScratch {
     found: Vec<Option<Term>>,
     top: Top,
     left_out: usize,
+    looked_up: LookedUp,
+}
+
+/// What [`weights_for`] found in dictionaries, for the search that comes next.
+#[derive(Debug, Default)]
+struct LookedUp {
+    /// Where the readers of the segments lie; none where there is nothing to take.
+    readers: Vec<usize>,
+    /// The distinct terms, each with a byte 0 behind it.
+    terms: String,
+    /// By segment, then by term.
+    found: Vec<Option<Term>>,
+}
+
+impl LookedUp {
+    fn keep<B>(
+        &mut self,
+        segments: &[Placed<'_, TextReader<B>>],
+        items: &[Item<'_>],
+        found: &[Option<Term>],
+    ) {
+        self.readers.clear();
+        self.readers.extend(segments.iter().map(address));
+        self.terms.clear();
+        for term in items.iter().filter_map(Item::term) {
+            self.terms.push_str(term);
+            self.terms.push('\0');
+        }
+        self.found.clear();
+        self.found.extend_from_slice(found);
+    }
+
+    /// Whether it is of these; it is of nothing afterwards.
+    fn take<B>(&mut self, segments: &[Placed<'_, TextReader<B>>], items: &[Item<'_>]) -> bool {
+        let is_of_segments = self
+            .readers
+            .iter()
+            .copied()
+            .eq(segments.iter().map(address));
+        self.readers.clear();
+        let mut terms = self.terms.split_terminator('\0');
+        let is_next = |item: &Item<'_>| item.term().is_some_and(|term| terms.next() == Some(term));
+        let is_of_items = items.iter().all(is_next);
+        !segments.is_empty() && is_of_segments && is_of_items && terms.next().is_none()
+    }
+}
+
+fn address<B>(segment: &Placed<'_, TextReader<B>>) -> usize {
+    std::ptr::from_ref(segment.reader).addr()
 }
 
 impl TextScratch {
     /// Empty scratch; it grows to the largest segment.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Forgets what [`weights_for`] found: to be called before each question, as another view may lie where that of the
+    /// last one did.
+    pub fn begin(&mut self) {
+        self.looked_up.readers.clear();
     }
 
     /// Terms of the last question that some chunks have and that were not counted, for
@@ -214,7 +269,11 @@ fn search_items<B: AsRef<[u8]>>(
         Some(scorer) => scorer,
         None => Scorer::new(params, statistics)?,
     };
-    look_up(segments, items, &mut scratch.found)?;
+    if scratch.looked_up.take(segments, items) {
+        std::mem::swap(&mut scratch.found, &mut scratch.looked_up.found);
+    } else {
+        look_up(segments, items, &mut scratch.found)?;
+    }
     let weights: Vec<f32> = weigh(segments, statistics, items, &scratch.found);
     let scale = Scale::of(weights.iter().copied());
     let is_counted = asked
@@ -639,13 +698,29 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
     segments: &[Placed<'_, TextReader<B>>],
     terms: &'t [S],
 ) -> Result<Vec<(&'t str, f32)>, TextError> {
+    weights_for(segments, terms, &mut TextScratch::default())
+}
+
+/// [`weights`]; the next search for the same terms in the same segments with this scratch looks nothing up again.
+/// [`TextScratch::begin`] is to be called before.
+///
+/// # Errors
+/// [`TextError::Malformed`].
+pub fn weights_for<'t, B: AsRef<[u8]>, S: AsRef<str>>(
+    segments: &[Placed<'_, TextReader<B>>],
+    terms: &'t [S],
+    scratch: &mut TextScratch,
+) -> Result<Vec<(&'t str, f32)>, TextError> {
     let items: Vec<Item<'_>> = distinct(terms)
         .into_iter()
         .map(|(term, occurrences, _)| Item::Term(term, occurrences as f32, None))
         .collect();
-    let mut found = Vec::new();
-    look_up(segments, &items, &mut found)?;
-    let weights = weigh(segments, statistics(segments), &items, &found);
+    look_up(segments, &items, &mut scratch.found)?;
+    let weights = weigh(segments, statistics(segments), &items, &scratch.found);
+    let TextScratch {
+        looked_up, found, ..
+    } = scratch;
+    looked_up.keep(segments, &items, found);
     let terms = items.iter().filter_map(Item::term);
     Ok(terms.zip(weights).collect())
 }

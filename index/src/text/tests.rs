@@ -589,6 +589,33 @@ proptest! {
     }
 
     #[test]
+    fn a_search_after_the_weights_of_its_terms_or_of_others_finds_the_same(
+        corpus in any_corpus(), question in any_chunk(), other in any_chunk(), begins in any::<bool>(),
+    ) {
+        let [reader, another] = [0, corpus.len() / 2]
+            .map(|from| TextReader::new(section(&corpus[from..])).unwrap());
+        let dead = RoaringBitmap::new();
+        let segments = alone(&reader, &dead, corpus.len() as u32);
+        let others = alone(&another, &dead, corpus.len() as u32);
+        let asked = TextSearch::new(50);
+        let want = search(&segments, &question, &asked, &mut TextScratch::new()).unwrap();
+        let mut scratch = TextScratch::new();
+        for (weighed, terms) in [(&segments, &question), (&segments, &other), (&others, &question)] {
+            prop_assert_eq!(
+                weights_for(weighed, terms, &mut scratch).unwrap(),
+                weights(weighed, terms).unwrap()
+            );
+            if begins {
+                scratch.begin();
+            }
+            for _ in 0..2 {
+                let found = search(&segments, &question, &asked, &mut scratch).unwrap();
+                prop_assert_eq!(&found, &want);
+            }
+        }
+    }
+
+    #[test]
     fn altered_bytes_never_panic(
         corpus in any_corpus(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
