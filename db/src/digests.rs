@@ -135,6 +135,16 @@ fn store(inner: &Inner, batch: Vec<(Key, Option<Vec<u8>>)>) -> Result<(), Error>
     written.map_err(Error::unwrap)
 }
 
+/// Whether there are any.
+pub(crate) fn has_any(view: &View) -> Result<bool, Error> {
+    let mut found = false;
+    view.rows().scan_all(Table::Digests, &mut |_, _| {
+        found = true;
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
+}
+
 /// Takes the sentences out of all digests that documents which were deleted or replaced do not have any more. The next
 /// [`update`] writes these digests again.
 ///

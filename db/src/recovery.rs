@@ -14,6 +14,7 @@ use loci_storage::{Derived, StoreError};
 
 use crate::analysis;
 use crate::database::{Database, Inner};
+use crate::digests;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::space;
@@ -40,6 +41,10 @@ impl Database {
 
 /// Builds anew what is lost. The caller holds `switching`.
 pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
+    let view = inner.store.view();
+    let is_lost = !view.snapshot().lost().is_empty();
+    let with_digests = is_lost && digests::has_any(&view)?;
+    drop(view);
     if has_lost(inner, Derived::Projection) {
         if space::is_due(&inner.store.view())? {
             switch::switch(inner, &Target::Builtin, progress)?;
@@ -49,6 +54,10 @@ pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Erro
     if has_lost(inner, Derived::Analysis) {
         analysis::update(inner, progress)?;
         recovered(inner, Derived::Analysis)?;
+    }
+    if with_digests {
+        // They have vectors in the space that was lost, or are of communities that were.
+        digests::update(inner, &inner.store.view(), progress)?;
     }
     Ok(())
 }

@@ -1,11 +1,14 @@
 //! What is derived from the whole store and damaged stays known until it is built anew: in answers, findings and
 //! figures, over restarts, and whatever the next command is.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use locidb::query::QueryError;
+use locidb::storage::records::DigestRecord;
+use locidb::storage::rows::decode;
 use locidb::storage::{Derived, Table};
 use locidb::{Database, Error, Finding, Options, SearchRequest, Silent, Strategy};
 
@@ -257,6 +260,43 @@ fn the_name_of_a_concept_that_only_a_deleted_document_spoke_of_is_in_no_row() {
     let options = Options::default();
     let imported = Database::import(&mut lines.as_bytes(), to, &options, &Silent).unwrap();
     assert_eq!(export(&imported), lines);
+}
+
+/// The spaces that the vectors of digests are in.
+fn spaces_of_digests(database: &Database) -> BTreeSet<Option<u32>> {
+    let view = database.view();
+    let mut spaces = BTreeSet::new();
+    let mut look = |key: &[u8], row: &[u8]| {
+        let record: DigestRecord = decode(Table::Digests, key, row)?;
+        spaces.insert(record.vector.map(|(space, _)| space));
+        Ok(ControlFlow::Continue(()))
+    };
+    let rows = view.snapshot().rows();
+    rows.scan_all(Table::Digests, &mut look).unwrap();
+    spaces
+}
+
+#[test]
+fn digests_have_vectors_again_once_the_projection_was_fitted_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &in_files());
+    let database = Database::open(folder.path()).unwrap();
+    for (key, words) in [
+        ("one", ["terns", "gulls"]),
+        ("two", ["gulls", "auks"]),
+        ("three", ["auks", "terns"]),
+    ] {
+        let document = common::document(key, words);
+        database.write(move |tx| tx.put_document(document)).unwrap();
+    }
+    database.analyse(&Silent).unwrap();
+    database.close();
+    flip(&file_of(folder.path(), Derived::Projection));
+    let database = Database::open(folder.path()).unwrap();
+    database.recover(&Silent).unwrap();
+    let active = database.view().snapshot().space().map(|space| space.id.0);
+    assert!(active.is_some());
+    assert_eq!(spaces_of_digests(&database), BTreeSet::from([active]));
 }
 
 /// Whether a digest has the word in a sentence.
