@@ -169,6 +169,8 @@ impl Inner {
 
     /// An error where a file lost pages since [`Inner::watch`].
     pub(crate) fn check_watch(&self, watch: PageWatch) -> Result<(), Error> {
+        // A cut within a page, which no fault tells of, is noticed here.
+        self.store.view().snapshot().check_pages()?;
         match self.store.lost_pages() == watch.lost_pages {
             true => Ok(()),
             false => Err(lost_pages()),

@@ -12,10 +12,11 @@ use std::ops::ControlFlow;
 use loci_graph::{CommunitiesReader, GraphView, communities};
 use loci_query::community::{CommunityDigest, quotes, told};
 use loci_query::sentences::sentences;
+use loci_storage::heads::digest_head;
 use loci_storage::records::{DigestRecord, DigestSentence};
-use loci_storage::rows::{decode, encode, read};
+use loci_storage::rows::{Rows, decode, encode, read};
 use loci_storage::segment::Section;
-use loci_storage::{ConceptId, DocumentId, Durability, Ordinal, Staging, Table};
+use loci_storage::{ConceptId, DocumentId, Durability, Ordinal, Staging, StoreError, Table};
 
 use crate::database::Inner;
 use crate::error::Error;
@@ -72,25 +73,28 @@ pub(crate) fn update(
     let space = view.snapshot().space().filter(|_| view.can_embed());
     let space = space.map(|space| space.id.0);
     let total = wanted.len() as u64;
-    view.rows().scan_all(Table::Digests, &mut |key, payload| {
+    each(view.rows(), &mut |key, payload| {
         let Some(key) = key.first_chunk::<16>() else {
-            return Ok(ControlFlow::Continue(()));
+            return Ok(());
         };
         if !wanted.contains_key(key) {
             gone.push(*key);
-            return Ok(ControlFlow::Continue(()));
+            return Ok(());
         }
+        let Some(payload) = payload else {
+            return Ok(());
+        };
         let record: DigestRecord = decode(Table::Digests, key, payload)?;
         let vector = record.vector.as_ref().map(|vector| vector.0);
         if vector == space && quotes(view.rows(), &record)?.len() == record.sentences.len() {
             wanted.remove(key);
             updated.kept += 1;
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     })?;
     let segments = view.read.graph_segments();
     let graph = view.read.graph(&segments);
-    let mut batch: Vec<(Key, Option<Vec<u8>>)> = Vec::new();
+    let mut batch: Vec<(Key, Option<DigestRecord>)> = Vec::new();
     batch.extend(gone.into_iter().map(|key| (key, None)));
     for (key, (level, community)) in wanted {
         let Some(known) = view.read.communities() else {
@@ -101,7 +105,7 @@ pub(crate) fn update(
         let vector = view.embed(&told.text())?;
         // An empty one says that no word of it is known.
         record.vector = space.map(|space| (space, vector.unwrap_or_default()));
-        batch.push((key, Some(encode(&record)?)));
+        batch.push((key, Some(record)));
         updated.written += 1;
         if batch.len() >= BATCH {
             store(inner, std::mem::take(&mut batch))?;
@@ -117,7 +121,8 @@ pub(crate) fn update(
     Ok(updated)
 }
 
-fn store(inner: &Inner, batch: Vec<(Key, Option<Vec<u8>>)>) -> Result<(), Error> {
+/// Writes digests, without sentences of documents that were deleted or replaced since they were chosen.
+fn store(inner: &Inner, batch: Vec<(Key, Option<DigestRecord>)>) -> Result<(), Error> {
     if batch.is_empty() {
         return Ok(());
     }
@@ -126,7 +131,10 @@ fn store(inner: &Inner, batch: Vec<(Key, Option<Vec<u8>>)>) -> Result<(), Error>
         .write_with(Durability::Eventual, move |staging| {
             for (key, digest) in batch {
                 match digest {
-                    Some(digest) => staging.put(Table::Digests, key.into(), digest),
+                    Some(mut digest) => {
+                        keep_quotes(staging.rows(), &mut digest, |_| true)?;
+                        staging.put(Table::Digests, key.into(), encode(&digest)?);
+                    }
                     None => staging.delete(Table::Digests, key.into()),
                 }
             }
@@ -135,12 +143,53 @@ fn store(inner: &Inner, batch: Vec<(Key, Option<Vec<u8>>)>) -> Result<(), Error>
     written.map_err(Error::unwrap)
 }
 
-/// Whether there are any.
-pub(crate) fn has_any(view: &View) -> Result<bool, Error> {
+/// Calls `visit` for each row of digests, without a payload for one that is damaged: `check` reports it, and the next
+/// [`update`] writes it again.
+fn each(
+    rows: &dyn Rows,
+    visit: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut from: Vec<u8> = Vec::new();
+    loop {
+        let mut last: Option<Vec<u8>> = None;
+        let scanned = rows.scan(Table::Digests, &from, None, &mut |key, payload| {
+            last = Some(key.to_vec());
+            match visit(key, Some(payload)) {
+                Err(error) if error.is_of_a_row() => {}
+                visited => visited?,
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        let damaged = match scanned {
+            Err(StoreError::DamagedRow { key, .. }) => key,
+            scanned => return scanned,
+        };
+        // The row behind the last that was read; its key is told in hexadecimal.
+        let digits = damaged.as_bytes().chunks_exact(2);
+        let key = digits.map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
+        let key = key.collect::<Option<Vec<u8>>>();
+        let is_new = |key: &Vec<u8>| *key >= from && last.is_none_or(|last| *key > last);
+        let Some(mut key) = key.filter(is_new) else {
+            return Ok(());
+        };
+        visit(&key, None)?;
+        key.push(0);
+        from = key;
+    }
+}
+
+/// Whether digests have vectors of a space that is given up: after a projection that was damaged was fitted anew, say.
+pub(crate) fn are_of_another_space(view: &View) -> Result<bool, Error> {
+    let space = view.snapshot().space().filter(|_| view.can_embed());
+    let Some(space) = space.map(|space| space.id.0) else {
+        return Ok(false);
+    };
     let mut found = false;
-    view.rows().scan_all(Table::Digests, &mut |_, _| {
-        found = true;
-        Ok(ControlFlow::Break(()))
+    each(view.rows(), &mut |key, payload| {
+        let head = payload.map(|payload| digest_head(key, payload));
+        let of = head.transpose()?.and_then(|head| head.space);
+        found |= of.is_some_and(|of| of != space && of != NO_SPACE);
+        Ok(())
     })?;
     Ok(found)
 }
@@ -148,7 +197,7 @@ pub(crate) fn has_any(view: &View) -> Result<bool, Error> {
 /// Takes the sentences out of all digests that documents which were deleted or replaced do not have any more. The next
 /// [`update`] writes these digests again.
 ///
-/// Costs a pass over all digests, where there are any and documents were changed.
+/// Costs a look at each digest, where there are any and documents were changed.
 pub(crate) fn withdraw(
     staging: &mut Staging<'_>,
     changed: &BTreeSet<DocumentId>,
@@ -157,33 +206,60 @@ pub(crate) fn withdraw(
         return Ok(());
     }
     let mut outdated: Vec<(Vec<u8>, DigestRecord)> = Vec::new();
-    let rows = staging.rows();
-    rows.scan_all(Table::Digests, &mut |key, payload| {
-        let record: DigestRecord = decode(Table::Digests, key, payload)?;
-        let is_changed = |of: &DigestSentence| changed.contains(&DocumentId(of.document));
-        if record.sentences.iter().any(is_changed) {
-            outdated.push((key.to_vec(), record));
+    each(staging.rows(), &mut |key, payload| {
+        let Some(payload) = payload else {
+            return Ok(());
+        };
+        let quoted = digest_head(key, payload)?.documents;
+        if quoted.iter().any(|of| changed.contains(of)) {
+            outdated.push((key.to_vec(), decode(Table::Digests, key, payload)?));
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     })?;
     for (key, mut record) in outdated {
-        let sentences = std::mem::take(&mut record.sentences);
-        let count = sentences.len();
-        for sentence in sentences {
-            let alone = DigestRecord {
-                sentences: vec![sentence],
-                ..DigestRecord::default()
-            };
-            if !quotes(staging.rows(), &alone)?.is_empty() {
-                record.sentences.extend(alone.sentences);
-            }
-        }
-        if record.sentences.len() < count {
-            record.vector = Some((NO_SPACE, Vec::new()));
+        let is_changed = |of: &DigestSentence| changed.contains(&DocumentId(of.document));
+        if keep_quotes(staging.rows(), &mut record, is_changed)? {
             staging.put(Table::Digests, key, encode(&record)?);
         }
     }
     Ok(())
+}
+
+/// Takes out the sentences that `is_in_doubt` and that no chunk has any more; whether there were any. What remains has
+/// no vector until the next [`update`].
+fn keep_quotes(
+    rows: &dyn Rows,
+    record: &mut DigestRecord,
+    is_in_doubt: impl Fn(&DigestSentence) -> bool,
+) -> Result<bool, StoreError> {
+    let sentences = std::mem::take(&mut record.sentences);
+    let count = sentences.len();
+    for sentence in sentences {
+        let is_kept = match is_in_doubt(&sentence) {
+            true => is_quoted(rows, &sentence)?,
+            false => true,
+        };
+        if is_kept {
+            record.sentences.push(sentence);
+        }
+    }
+    let is_less = record.sentences.len() < count;
+    if is_less {
+        record.vector = Some((NO_SPACE, Vec::new()));
+    }
+    Ok(is_less)
+}
+
+/// Whether a chunk has the sentence; none does whose row is damaged.
+fn is_quoted(rows: &dyn Rows, sentence: &DigestSentence) -> Result<bool, StoreError> {
+    let alone = DigestRecord {
+        sentences: vec![sentence.clone()],
+        ..DigestRecord::default()
+    };
+    match quotes(rows, &alone) {
+        Err(error) if error.is_of_a_row() => Ok(false),
+        found => Ok(!found?.is_empty()),
+    }
 }
 
 /// The digest of a community, without its vector.

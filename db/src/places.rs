@@ -14,6 +14,9 @@ use loci_storage::records::ChunkRecord;
 const COMPARED_BYTES_MAX: usize = 64 << 20;
 /// Bytes at the start of a chunk by which it is looked for in the whole text. Shorter ones are looked for one by one.
 const START_LEN: usize = 16;
+/// More places with one start are sorted by this many bytes, so that few of them are compared with a chunk.
+const COMPARED_MAX: usize = 32;
+const SORTED_BY: usize = 256;
 /// Characters between two marks of an index.
 const MARK_CHARS: usize = 1024;
 
@@ -61,14 +64,54 @@ fn find_once(text: &str, part: &str, left: &mut usize) -> Option<usize> {
 /// Where the starts of texts stand in a text, all found in one pass.
 struct Starts {
     /// By the first bytes: the places where a text may begin.
-    places: HashMap<[u8; START_LEN], Vec<usize>>,
+    places: HashMap<[u8; START_LEN], Places>,
+}
+
+/// The places of one start: in order of the text, or sorted by the [`SORTED_BY`] bytes there.
+#[derive(Default)]
+struct Places {
+    at: Vec<usize>,
+    is_sorted: bool,
+}
+
+impl Places {
+    /// Sorts them where they are many and that costs no more than is `left`.
+    fn sort(&mut self, text: &str, left: &mut usize) {
+        let count = self.at.len();
+        let cost = count.saturating_mul(count.max(1).ilog2() as usize * START_LEN);
+        if let Some(less) = left.checked_sub(cost).filter(|_| count > COMPARED_MAX) {
+            *left = less;
+            self.is_sorted = true;
+            self.at
+                .sort_unstable_by_key(|&at| bytes_at(text, at, SORTED_BY));
+        }
+    }
+
+    /// Those where `part` may begin.
+    fn of(&self, text: &str, part: &str) -> &[usize] {
+        if !self.is_sorted {
+            return &self.at;
+        }
+        let wanted = bytes_at(part, 0, SORTED_BY);
+        let bytes = |at: usize| bytes_at(text, at, wanted.len());
+        let first = self.at.partition_point(|&at| bytes(at) < wanted);
+        let count = self.at[first..].partition_point(|&at| bytes(at) == wanted);
+        &self.at[first..first + count]
+    }
+}
+
+/// `len` bytes from `at` on, or as many as there are.
+fn bytes_at(text: &str, at: usize, len: usize) -> &[u8] {
+    let bytes = &text.as_bytes()[at..];
+    &bytes[..len.min(bytes.len())]
 }
 
 impl Starts {
     /// Looks for those of `parts` that are not too short.
     fn new<'t>(text: &str, parts: impl Iterator<Item = &'t str>, left: &mut usize) -> Starts {
         let starts = parts.filter_map(start);
-        let mut places: HashMap<_, Vec<usize>> = starts.map(|start| (start, Vec::new())).collect();
+        let mut places: HashMap<_, Places> =
+            starts.map(|start| (start, Places::default())).collect();
         if !places.is_empty() {
             // Most places are told apart by two bytes, without a look-up.
             let mut pairs = vec![false; 1 << 16];
@@ -88,8 +131,11 @@ impl Starts {
                     break;
                 };
                 *left = less;
-                found.push(at);
+                found.at.push(at);
             }
+        }
+        for found in places.values_mut() {
+            found.sort(text, left);
         }
         Starts { places }
     }
@@ -100,9 +146,11 @@ impl Starts {
             return find_once(text, part, left);
         };
         let mut found = None;
-        for &at in self.places.get(&start)? {
-            *left = left.checked_sub(part.len())?;
-            if text.as_bytes().get(at..at + part.len()) != Some(part.as_bytes()) {
+        for &at in self.places.get(&start)?.of(text, part) {
+            let pairs = text.as_bytes()[at..].iter().zip(part.as_bytes());
+            let same = pairs.take_while(|(here, there)| here == there).count();
+            *left = left.checked_sub(same.max(START_LEN))?;
+            if same < part.len() {
                 continue;
             }
             if found.replace(at).is_some() {
@@ -237,6 +285,28 @@ mod tests {
             assert_eq!((start, end), (at, at + paragraph.len() as u64));
             at = end;
         }
+    }
+
+    #[test]
+    fn every_line_of_a_log_is_found_however_alike_they_begin() {
+        let filler = "x".repeat(400);
+        let line = |n: u32| format!("{{\"timestamp\":\"2026-01-01T00:00:{n:08}\",{filler}}}\n");
+        let lines: Vec<String> = (0..4_000).map(line).collect();
+        let text = lines.concat();
+        let chunks: Vec<(Option<u32>, &str)> = lines.iter().map(|of| (None, &of[..])).collect();
+        let found = located(&text, &chunks);
+        let len = lines[0].len() as u64;
+        for (n, (start, end)) in (0..).zip(found) {
+            assert_eq!((start, end), (n * len, (n + 1) * len));
+        }
+    }
+
+    #[test]
+    fn a_text_of_one_letter_costs_no_more_than_the_bound() {
+        let text = "x".repeat(4 << 20);
+        let part = "x".repeat(1000);
+        let chunks = vec![(None, &part[..]); 1000];
+        assert!(located(&text, &chunks).iter().all(|chars| *chars == (0, 0)));
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Database {
     /// [`Error::Interrupted`] when `progress` says so; the next call goes on.
     pub fn recover(&self, progress: &dyn Progress) -> Result<(), Error> {
         let inner = self.inner();
-        if inner.store.view().snapshot().lost().is_empty() {
+        if !is_due(&inner.store.view())? {
             return Ok(());
         }
         let _turn = inner.switching.lock();
@@ -39,12 +39,14 @@ impl Database {
     }
 }
 
-/// Builds anew what is lost. The caller holds `switching`.
+/// Whether something is to be built anew.
+pub(crate) fn is_due(view: &View) -> Result<bool, Error> {
+    Ok(!view.snapshot().lost().is_empty() || digests::are_of_another_space(view)?)
+}
+
+/// Builds anew what is lost. The caller holds `switching`. Digests come last, and are known by the space of their vectors
+/// to be due: whoever is stopped before goes on with them.
 pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
-    let view = inner.store.view();
-    let is_lost = !view.snapshot().lost().is_empty();
-    let with_digests = is_lost && digests::has_any(&view)?;
-    drop(view);
     if has_lost(inner, Derived::Projection) {
         if space::is_due(&inner.store.view())? {
             switch::switch(inner, &Target::Builtin, progress)?;
@@ -55,8 +57,7 @@ pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Erro
         analysis::update(inner, progress)?;
         recovered(inner, Derived::Analysis)?;
     }
-    if with_digests {
-        // They have vectors in the space that was lost, or are of communities that were.
+    if digests::are_of_another_space(&inner.store.view())? {
         digests::update(inner, &inner.store.view(), progress)?;
     }
     Ok(())

@@ -281,6 +281,19 @@ fn digests_have_vectors_again_once_the_projection_was_fitted_anew() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
     let database = Database::open(folder.path()).unwrap();
+    put_community(&database);
+    database.analyse(&Silent).unwrap();
+    database.close();
+    flip(&file_of(folder.path(), Derived::Projection));
+    let database = Database::open(folder.path()).unwrap();
+    database.recover(&Silent).unwrap();
+    let active = database.view().snapshot().space().map(|space| space.id.0);
+    assert!(active.is_some());
+    assert_eq!(spaces_of_digests(&database), BTreeSet::from([active]));
+}
+
+/// Stores three documents that are near each other: a community, with a digest.
+fn put_community(database: &Database) {
     for (key, words) in [
         ("one", ["terns", "gulls"]),
         ("two", ["gulls", "auks"]),
@@ -289,13 +302,82 @@ fn digests_have_vectors_again_once_the_projection_was_fitted_anew() {
         let document = common::document(key, words);
         database.write(move |tx| tx.put_document(document)).unwrap();
     }
+}
+
+/// The rows of digests of a store that is closed, as its file has them; each is put back as `change` leaves it.
+fn change_digests(folder: &Path, change: &mut dyn FnMut(&[u8], &mut Vec<u8>)) {
+    let file = redb::Database::open(folder.join("loci.redb")).unwrap();
+    let transaction = file.begin_write().unwrap();
+    let definition: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("digests");
+    let mut table = transaction.open_table(definition).unwrap();
+    let rows: Vec<(Vec<u8>, Vec<u8>)> = redb::ReadableTable::iter(&table)
+        .unwrap()
+        .map(|row| {
+            let (key, row) = row.unwrap();
+            (key.value().to_vec(), row.value().to_vec())
+        })
+        .collect();
+    assert!(!rows.is_empty());
+    for (key, mut row) in rows {
+        change(&key, &mut row);
+        table.insert(&key[..], &row[..]).unwrap();
+    }
+    drop(table);
+    transaction.commit().unwrap();
+}
+
+#[test]
+fn a_recovery_that_was_stopped_before_the_digests_goes_on_with_them() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &in_files());
+    let database = Database::open(folder.path()).unwrap();
+    put_community(&database);
     database.analyse(&Silent).unwrap();
     database.close();
+    let mut before = Vec::new();
+    change_digests(folder.path(), &mut |key, row| {
+        before.push((key.to_vec(), row.clone()));
+    });
     flip(&file_of(folder.path(), Derived::Projection));
     let database = Database::open(folder.path()).unwrap();
     database.recover(&Silent).unwrap();
+    database.close();
+    // As they are while the projection is fitted anew already.
+    change_digests(folder.path(), &mut |key, row| {
+        let old = before.iter().find(|(of, _)| of == key);
+        *row = old.unwrap().1.clone();
+    });
+    let database = Database::open(folder.path()).unwrap();
+    assert!(database.view().snapshot().lost().is_empty());
+    database.recover(&Silent).unwrap();
     let active = database.view().snapshot().space().map(|space| space.id.0);
     assert!(active.is_some());
+    assert_eq!(spaces_of_digests(&database), BTreeSet::from([active]));
+}
+
+#[test]
+fn a_damaged_digest_is_reported_keeps_no_document_from_being_replaced_or_deleted_and_is_written_again()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &Options::default());
+    let database = Database::open(folder.path()).unwrap();
+    put_community(&database);
+    database.analyse(&Silent).unwrap();
+    database.close();
+    change_digests(folder.path(), &mut |_, row| row[20] ^= 4);
+    let database = Database::open(folder.path()).unwrap();
+    assert!(!findings(&database, false).is_empty());
+    let again = common::document("one", ["skuas", "puffins"]);
+    database.write(move |tx| tx.put_document(again)).unwrap();
+    let other = "two".parse().unwrap();
+    let is_deleted = database.write(move |tx| tx.delete_document(&other));
+    assert!(is_deleted.unwrap());
+    assert!(!findings(&database, false).is_empty(), "it is not hidden");
+    database.recover(&Silent).unwrap();
+    put_community(&database);
+    database.analyse(&Silent).unwrap();
+    assert_eq!(findings(&database, true), []);
+    let active = database.view().snapshot().space().map(|space| space.id.0);
     assert_eq!(spaces_of_digests(&database), BTreeSet::from([active]));
 }
 

@@ -78,7 +78,15 @@ pub fn link_where<B: AsRef<[u8]>>(
     text: &str,
     keep: impl Fn(ConceptId) -> bool,
 ) -> Vec<Link> {
-    let words = words(text);
+    link_words(readers, &words(text), keep)
+}
+
+/// [`link_where`] in the words of a text.
+pub(crate) fn link_words<B: AsRef<[u8]>>(
+    readers: &[&NamesReader<B>],
+    words: &[Word],
+    keep: impl Fn(ConceptId) -> bool,
+) -> Vec<Link> {
     let mut links = Vec::new();
     let mut at = 0;
     while at < words.len() {
@@ -122,15 +130,31 @@ pub fn link_parts<B: AsRef<[u8]>>(
     keep: impl Fn(ConceptId) -> bool,
     rank: impl Fn(ConceptId) -> f32,
 ) -> Vec<Link> {
-    let words = words(text);
-    let written: Vec<char> = text.chars().collect();
-    let is_open = |at: usize| {
-        let word: &Word = &words[at];
-        let first = written.get(word.chars.start);
-        let is_linked = links.iter().any(|link| link.words.contains(&at));
-        !is_linked && first.is_some_and(|c| c.is_uppercase()) && !is_stop_word(&word.text)
+    link_parts_of(readers, text, &words(text), links, keep, rank)
+}
+
+/// [`link_parts`] for a text with these words.
+pub(crate) fn link_parts_of<B: AsRef<[u8]>>(
+    readers: &[&NamesReader<B>],
+    text: &str,
+    words: &[Word],
+    links: &[Link],
+    keep: impl Fn(ConceptId) -> bool,
+    rank: impl Fn(ConceptId) -> f32,
+) -> Vec<Link> {
+    let is_ascii = text.is_ascii();
+    let written: Vec<char> = text.chars().filter(|_| !is_ascii).collect();
+    let char_at = |at: usize| match is_ascii {
+        true => text.as_bytes().get(at).map(|&byte| char::from(byte)),
+        false => written.get(at).copied(),
     };
-    let open: Vec<usize> = (0..words.len()).filter(|&at| is_open(at)).collect();
+    let is_open = |&at: &usize| {
+        let word: &Word = &words[at];
+        let is_linked = links.iter().any(|link| link.words.contains(&at));
+        let is_capitalised = || char_at(word.chars.start).is_some_and(char::is_uppercase);
+        !is_linked && is_capitalised() && !is_stop_word(&word.text)
+    };
+    let open: Vec<usize> = (0..words.len()).filter(is_open).collect();
     let mut found = Vec::new();
     for run in open.chunk_by(|a, b| a + 1 == *b) {
         let range = run[0]..run[run.len() - 1] + 1;

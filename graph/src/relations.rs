@@ -39,6 +39,9 @@ use crate::words::{Layout, WordIter, Words, count, extend, starts};
 const SECTION: &str = "relations";
 const VERSION: u32 = 1;
 
+/// Edges for each target that are looked at one after another.
+const PASSED_PER_TARGET: usize = 4;
+
 /// Source, target, kind, and the first piece of evidence or, without any, `u32::MAX`.
 type EdgeKey = (ConceptId, ConceptId, String, u32);
 
@@ -392,8 +395,8 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
 
     /// The edges from the concept at `source` to those at `targets`, by target and kind.
     ///
-    /// `targets`: places ([`RelationsReader::places`]), ascending. Costs a binary search for each target, however many
-    /// edges the source has.
+    /// `targets`: places ([`RelationsReader::places`]), ascending. Costs a pass over the edges of a source with few, and
+    /// a binary search for each target otherwise.
     pub(crate) fn edges_between<'r, 't>(
         &'r self,
         source: u32,
@@ -404,12 +407,26 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
         let outgoing = row.slice(0..row.partition_point(|word| word & 1 == 1));
         let ends = self.words(&self.targets);
         let end = move |word: u32| ends.get((word >> 1) as usize).unwrap_or(u32::MAX);
-        targets.iter().flat_map(move |&target| {
+        let has_few = outgoing.len() <= targets.len().saturating_mul(PASSED_PER_TARGET);
+        let (passed, searched) = match has_few {
+            true => (outgoing, &targets[..0]),
+            false => (outgoing.slice(0..0), targets),
+        };
+        let mut left = targets;
+        let passed = passed.iter().filter(move |&word| {
+            let target = end(word);
+            while left.first().is_some_and(|&next| next < target) {
+                left = &left[1..];
+            }
+            left.first() == Some(&target)
+        });
+        let searched = searched.iter().flat_map(move |&target| {
             let first = outgoing.partition_point(|word| end(word) < target);
             let edges = outgoing.slice(first..outgoing.len()).iter();
-            let edges = edges.take_while(move |&word| end(word) == target);
-            edges.filter_map(|word| self.relation((word >> 1) as usize))
-        })
+            edges.take_while(move |&word| end(word) == target)
+        });
+        let edges = passed.chain(searched);
+        edges.filter_map(|word| self.relation((word >> 1) as usize))
     }
 
     fn relation(&self, edge: usize) -> Option<Relation<'_>> {

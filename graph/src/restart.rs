@@ -554,35 +554,34 @@ fn heaviest(
 
 /// The `k` best of what the filter lets through. One pass that keeps four times as many at most.
 fn best(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<Scored> {
-    let order =
-        |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
     if k == 0 {
         return Vec::new();
     }
     let room = k.saturating_mul(KEPT_PER_HIT).min(masses.len());
-    let mut hits: Vec<Scored> = Vec::with_capacity(room);
+    let mut keys: Vec<u64> = Vec::with_capacity(room);
     let mut least = 0.0;
     for &(chunk, mass) in masses {
         let score = mass as f32;
         if mass <= 0.0 || score < least || filter.is_some_and(|filter| !filter.contains(chunk)) {
             continue;
         }
-        if hits.len() == room && k < room {
-            hits.select_nth_unstable_by(k - 1, order);
-            hits.truncate(k);
-            least = hits[k - 1].score;
+        if keys.len() == room && k < room {
+            let (_, &mut worst, _) = keys.select_nth_unstable(k - 1);
+            keys.truncate(k);
+            least = Scored::of_order_key(worst).score;
             if score < least {
                 continue;
             }
         }
-        hits.push(Scored {
-            ordinal: Ordinal(chunk),
-            score,
-        });
+        let ordinal = Ordinal(chunk);
+        keys.push(Scored { ordinal, score }.order_key());
     }
-    hits.sort_unstable_by(order);
-    hits.truncate(k);
-    hits
+    if k < keys.len() {
+        keys.select_nth_unstable(k);
+        keys.truncate(k);
+    }
+    keys.sort_unstable();
+    keys.into_iter().map(Scored::of_order_key).collect()
 }
 
 #[cfg(test)]

@@ -13,10 +13,11 @@ use loci_storage::{ConceptId, Local, Ordinal, Placed};
 
 use crate::GraphError;
 use crate::adjacency::Adjacency;
-use crate::link::{Link, link_parts, link_where, lookup_where};
+use crate::link::{Link, link_parts_of, link_where, link_words, lookup_where};
 use crate::links::StoredLinks;
 use crate::mentions::MentionsReader;
 use crate::names::NamesReader;
+use crate::normalise::words;
 use crate::pagerank::Ranks;
 use crate::relations::{Edge, Evidence, RelationsReader};
 
@@ -343,9 +344,10 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
     pub fn link_question(&self, text: &str) -> Vec<Link> {
         let names = self.names();
         let keep = |concept| self.is_visible(concept);
-        let mut links = link_where(&names, text, keep);
+        let words = words(text);
+        let mut links = link_words(&names, &words, keep);
         let rank = |concept| self.rank(concept);
-        links.extend(link_parts(&names, text, &links, keep, rank));
+        links.extend(link_parts_of(&names, text, &words, &links, keep, rank));
         links
     }
 

@@ -3,42 +3,16 @@
 //! Invariant: better is a higher score, and of equal scores the lower ordinal. That is a total
 //! order, so the best `k` do not depend on the order in which chunks come.
 
-use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use loci_storage::{Ordinal, Scored};
-
-/// Greater is better.
-#[derive(Clone, Copy, Debug)]
-struct Ranked(Scored);
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_score = self.0.score.total_cmp(&other.0.score);
-        by_score.then(other.0.ordinal.cmp(&self.0.ordinal))
-    }
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Ranked {}
 
 /// Keeps the best `k` of what is pushed.
 #[derive(Debug, Default)]
 pub(crate) struct Top {
     k: usize,
-    /// The worst of the kept is on top.
-    heap: BinaryHeap<Reverse<Ranked>>,
+    /// [`Scored::order_key`]: the worst of the kept is on top.
+    heap: BinaryHeap<u64>,
 }
 
 impl Top {
@@ -53,33 +27,31 @@ impl Top {
         if self.heap.len() < self.k {
             return true;
         }
-        let candidate = Ranked(Scored { ordinal, score });
-        self.heap
-            .peek()
-            .is_some_and(|Reverse(worst)| candidate > *worst)
+        let key = Scored { ordinal, score }.order_key();
+        self.heap.peek().is_some_and(|&worst| key < worst)
     }
 
     /// The score that `k` chunks reach; `None` while fewer were pushed.
     pub(crate) fn threshold(&self) -> Option<f32> {
         let worst = self.heap.peek().filter(|_| self.heap.len() == self.k);
-        worst.map(|Reverse(worst)| worst.0.score)
+        worst.map(|&worst| Scored::of_order_key(worst).score)
     }
 
     /// Keeps the chunk if it is among the best `k` so far.
     pub(crate) fn push(&mut self, score: f32, ordinal: Ordinal) {
-        let ranked = Ranked(Scored { ordinal, score });
+        let key = Scored { ordinal, score }.order_key();
         if self.heap.len() < self.k {
-            self.heap.push(Reverse(ranked));
-        } else if let Some(mut worst) = self.heap.peek_mut().filter(|worst| ranked > worst.0) {
-            *worst = Reverse(ranked);
+            self.heap.push(key);
+        } else if let Some(mut worst) = self.heap.peek_mut().filter(|worst| key < **worst) {
+            *worst = key;
         }
     }
 
     /// Empties the heap: best first, ties by ascending ordinal.
     pub(crate) fn drain(&mut self) -> Vec<Scored> {
-        let mut ranked: Vec<Ranked> = self.heap.drain().map(|Reverse(ranked)| ranked).collect();
-        ranked.sort_unstable_by_key(|&ranked| Reverse(ranked));
-        ranked.into_iter().map(|Ranked(scored)| scored).collect()
+        let mut keys: Vec<u64> = self.heap.drain().collect();
+        keys.sort_unstable();
+        keys.into_iter().map(Scored::of_order_key).collect()
     }
 }
 

@@ -189,16 +189,10 @@ pub struct Accumulator {
 
 const FREE: u32 = u32::MAX;
 
-/// A number that is the less the better a hit is: by falling score in the total order of floats, then by ordinal.
+/// [`Scored::order_key`] of a hit.
 fn key(hit: &Fused) -> u64 {
-    let bits = hit.score.to_bits();
-    // Positive floats are in the order of their bits; of negative ones all bits are turned.
-    let ascending = if bits >> 31 == 0 {
-        bits | 1 << 31
-    } else {
-        !bits
-    };
-    u64::from(!ascending) << 32 | u64::from(hit.ordinal.0)
+    let (ordinal, score) = (hit.ordinal, hit.score);
+    Scored { ordinal, score }.order_key()
 }
 
 /// Which field of [`Fused`] an arm fills.

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Instant;
 
+use foldhash::fast::FixedState;
 use loci_graph::{CitationsView, GraphView, HopOptions, How, Link, two_hop};
 use loci_index::analysis::{Analyzer, Language, untagged};
 use loci_index::text::{self, Highlighter, TextQuery, TextScratch, Unknown};
@@ -542,8 +543,9 @@ impl Execution<'_, '_> {
         let mut told = digests.told;
         if digests.missing > 0 {
             let count = digests.missing;
-            let why =
-                format!("{count} sentences of digests are in no chunk; `loci check` tells why");
+            let why = format!(
+                "{count} sentences of digests are in no chunk; `loci check` tells of damage, `loci analyze` writes the digests again"
+            );
             self.told.damaged.push(why);
         }
         if plan.request.filter.is_some() {
@@ -803,7 +805,7 @@ fn linked(graph: GraphView<'_, Section>, request: &SearchRequest) -> Vec<Link> {
     }
     let mut links = graph.link_question(&request.question[..end]);
     links.sort_by_key(|link| (link.how == How::Part, link.concept));
-    let mut known = HashSet::new();
+    let mut known: HashSet<ConceptId, FixedState> = HashSet::default();
     links.retain(|link| known.insert(link.concept));
     links.truncate(request.query_concepts);
     links
@@ -820,7 +822,7 @@ fn coverage(
     if analysed.links.is_empty() {
         return Ok(0.0);
     }
-    let mut named: HashSet<String> = HashSet::new();
+    let mut named: HashSet<String, FixedState> = HashSet::default();
     for link in &analysed.links {
         analyzer.for_each_token(&link.name, |token| {
             named.insert(token.term.to_owned());

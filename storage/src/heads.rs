@@ -15,7 +15,7 @@ use rkyv::{Archive, Deserialize};
 use crate::error::StoreError;
 use crate::ids::{ConceptId, DocumentId};
 use crate::keys;
-use crate::records::{ChunkRecord, ConceptRecord, DocumentRecord};
+use crate::records::{ArchivedDigestRecord, ChunkRecord, ConceptRecord, DocumentRecord};
 use crate::rows::{Rows, damaged};
 use crate::tables::Table;
 
@@ -71,6 +71,28 @@ impl<'r> dyn Rows + 'r {
             Ok(text(&concept.name))
         })
     }
+}
+
+/// Of a digest, by its row's payload: the documents that it quotes, a sentence each, and the space of its vector.
+pub fn digest_head(key: &[u8], payload: &[u8]) -> Result<DigestHead, StoreError> {
+    let record = rkyv::access::<ArchivedDigestRecord, rancor::Error>(payload)
+        .map_err(|why| damaged(Table::Digests, key, &why.to_string()))?;
+    let documents = record.sentences.iter();
+    Ok(DigestHead {
+        documents: documents
+            .map(|of| DocumentId(of.document.to_native()))
+            .collect(),
+        space: record.vector.as_ref().map(|vector| vector.0.to_native()),
+    })
+}
+
+/// See [`digest_head`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestHead {
+    /// The document of each sentence.
+    pub documents: Vec<DocumentId>,
+    /// The space of its vector, where it has one.
+    pub space: Option<u32>,
 }
 
 /// What `take` takes of a row's record, which is validated and not copied.

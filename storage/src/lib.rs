@@ -33,7 +33,7 @@ pub mod export;
 pub mod failpoint;
 mod generations;
 mod group;
-mod heads;
+pub mod heads;
 mod holders;
 pub mod ids;
 mod items;

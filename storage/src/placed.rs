@@ -56,3 +56,35 @@ pub struct Scored {
     /// Its score; higher is better.
     pub score: f32,
 }
+
+impl Scored {
+    /// The chunk as one number, the lower the better: by falling score in the total order of floats, then by ascending
+    /// ordinal. Numbers are sorted in half the time of pairs.
+    #[inline]
+    pub fn order_key(self) -> u64 {
+        let bits = self.score.to_bits();
+        // Positive floats are in the order of their bits; of negative ones all bits are inverted.
+        let ascending = match bits & SIGN {
+            0 => bits | SIGN,
+            _ => !bits,
+        };
+        u64::from(!ascending) << 32 | u64::from(self.ordinal.0)
+    }
+
+    /// The chunk whose [`Scored::order_key`] this is.
+    #[inline]
+    pub fn of_order_key(key: u64) -> Scored {
+        let ascending = !((key >> 32) as u32);
+        let bits = match ascending & SIGN {
+            0 => !ascending,
+            _ => ascending & !SIGN,
+        };
+        Scored {
+            ordinal: Ordinal(key as u32),
+            score: f32::from_bits(bits),
+        }
+    }
+}
+
+/// The bit of a float that says that it is negative.
+const SIGN: u32 = 1 << 31;

@@ -462,7 +462,7 @@ pub(crate) fn open(
     let analysis = manifest
         .analysis
         .as_ref()
-        .map(|entry| opener.part(entry))
+        .map(|entry| opener.verified(entry))
         .transpose();
     let analysis = match analysis {
         Ok(analysis) => analysis,

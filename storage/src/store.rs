@@ -30,7 +30,6 @@ use crate::limits::{
     CATCH_UP_ROUNDS_MAX, CATCH_UP_ROWS_MAX, INLINE_PART_LEN_MAX, PARALLEL_BYTES_MIN, QUEUE_LEN_MAX,
 };
 use crate::lock::Lock;
-use crate::map;
 use crate::parts::{NewPart, Numbers};
 use crate::publish::{Pins, Published, Unlisted};
 use crate::records::ManifestRecord;
@@ -612,9 +611,14 @@ impl<V: Views> Host for Shared<V> {
         let view = self.view.pin();
         let base = self.views.snapshot(&view).rows();
         let rows = &Over { staged, base };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let shares = cores.min(bytes / PARALLEL_BYTES_MIN).max(1);
         let build = |share: &[DocumentId]| build_segment(rows, share, self.views.builder(&view));
+        let shares = bytes / PARALLEL_BYTES_MIN;
+        if shares < 2 {
+            // To ask how many cores there are reads files: a twentieth of a small commit.
+            return Ok(vec![build(documents)?]);
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let shares = cores.min(shares);
         let mut shares = documents.chunks(documents.len().div_ceil(shares));
         let first = shares.next().unwrap_or_default();
         std::thread::scope(|scope| {
@@ -673,10 +677,7 @@ impl<V: Views> Host for Shared<V> {
     }
 
     fn check_pages(&self) -> Result<(), StoreError> {
-        match map::any_lost() {
-            true => snapshot::check_pages(self.listed.lock().parts()),
-            false => Ok(()),
-        }
+        snapshot::check_pages(self.listed.lock().parts())
     }
 }
 

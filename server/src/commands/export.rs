@@ -1,6 +1,5 @@
 //! `loci export` and `loci import`: a store as lines of JSON, and a store made of them.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -9,9 +8,9 @@ use anyhow::Context;
 use locidb::storage::StoreError;
 use locidb::{Database, Error, Options};
 use serde_json::json;
-use tempfile::NamedTempFile;
 
 use super::open;
+use super::unfinished::Unfinished;
 use crate::args::{Export, Import};
 use crate::output::{Out, note};
 use crate::progress::Bar;
@@ -19,9 +18,6 @@ use crate::{Done, WrongCall};
 
 /// What stands for standard input and output.
 const STANDARD: &str = "-";
-/// How the name of an export that is being written ends, behind the characters that the library `tempfile` draws.
-const SUFFIX: &str = ".export-tmp";
-const RANDOM_LEN: usize = 6;
 
 pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
     let to = &args.to;
@@ -62,7 +58,7 @@ pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
 fn to_file(database: &Database, to: &Path, bar: &Bar) -> anyhow::Result<Result<u64, Error>> {
     let file = Unfinished::create(to)?;
     let failed = || format!("writing {}", to.display());
-    let mut lines = BufWriter::new(file.file.as_file());
+    let mut lines = BufWriter::new(file.file());
     let done = database.export(&mut lines, bar);
     if done.is_ok() {
         lines.flush().with_context(failed)?;
@@ -70,71 +66,6 @@ fn to_file(database: &Database, to: &Path, bar: &Bar) -> anyhow::Result<Result<u
         file.take_place(to).with_context(failed)?;
     }
     Ok(done)
-}
-
-/// A new file beside `OUT`, which becomes `OUT`. Dropped before, it is deleted.
-struct Unfinished {
-    file: NamedTempFile,
-}
-
-impl Unfinished {
-    fn create(to: &Path) -> anyhow::Result<Unfinished> {
-        let failed = || format!("writing {}", to.display());
-        let name = to.file_name().unwrap_or_default();
-        let mut prefix = OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let folder = folder_of(to);
-        delete_left(folder, &prefix);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(SUFFIX);
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(folder).with_context(failed)?;
-        // Held while it is written: who finds it without has found what a stopped export left.
-        file.as_file().lock().with_context(failed)?;
-        Ok(Unfinished { file })
-    }
-
-    /// Gives it its name, durably; fails where there is a file of that name by now.
-    fn take_place(self, to: &Path) -> io::Result<()> {
-        self.file.as_file().sync_all()?;
-        self.file
-            .persist_noclobber(to)
-            .map_err(|error| error.error)?;
-        #[cfg(unix)]
-        File::open(folder_of(to))?.sync_all()?;
-        Ok(())
-    }
-}
-
-fn folder_of(to: &Path) -> &Path {
-    match to.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-/// Deletes what exports to the same name left that were killed; as far as it can be.
-fn delete_left(folder: &Path, prefix: &OsStr) {
-    let entries = folder.read_dir().into_iter().flatten().flatten();
-    let prefix = prefix.as_encoded_bytes();
-    for entry in entries {
-        let name = entry.file_name();
-        let random = name.as_encoded_bytes().strip_prefix(prefix);
-        let random = random.and_then(|name| name.strip_suffix(SUFFIX.as_bytes()));
-        let is_ours = random.is_some_and(|random| {
-            random.len() == RANDOM_LEN && random.iter().all(u8::is_ascii_alphanumeric)
-        });
-        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) && is_left(&entry.path()) {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Whether nobody writes the file any more.
-fn is_left(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 pub(crate) fn import(args: &Import, out: &Out) -> anyhow::Result<Done> {

@@ -1,7 +1,7 @@
 //! `loci graph`: the concept graph out to files of other programs, and in from theirs.
 
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use loci_ingest::exchange::{Neo4j, cypher, graphml};
@@ -11,6 +11,7 @@ use locidb::storage::DocumentKey;
 use serde_json::json;
 
 use super::open;
+use super::unfinished::Unfinished;
 use crate::args::{GraphExport, GraphFormat, GraphImport};
 use crate::output::{Out, note};
 use crate::progress::Bar;
@@ -25,14 +26,12 @@ pub(crate) fn export(args: &GraphExport, out: &Out) -> anyhow::Result<Done> {
     };
     // A file that is there is replaced only when all of the new one is written.
     let failed = || format!("writing {}", args.out.display());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".graph.").suffix(".part");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let folder = args.out.parent().filter(|of| !of.as_os_str().is_empty());
-    let unfinished = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
-    let unfinished = unfinished.with_context(failed)?;
-    let mut file = BufWriter::new(unfinished.as_file());
+    if args.out.exists() && !args.out.is_file() {
+        let why = format!("{} is no file", args.out.display());
+        return Err(WrongCall(why).into());
+    }
+    let unfinished = Unfinished::create(&args.out)?;
+    let mut file = BufWriter::new(unfinished.file());
     let view = database.view();
     let (concepts, relations) = match args.format.unwrap_or(named) {
         GraphFormat::Graphml => graphml(&view, &mut file)?,
@@ -40,7 +39,7 @@ pub(crate) fn export(args: &GraphExport, out: &Out) -> anyhow::Result<Done> {
     };
     file.flush().with_context(failed)?;
     drop(file);
-    unfinished.persist(&args.out).with_context(failed)?;
+    unfinished.replace(&args.out).with_context(failed)?;
     match out.json {
         true => out.json_line(&json!({ "concepts": concepts, "relations": relations }))?,
         false => out.line(&format!("{concepts} concepts and {relations} relations"))?,

@@ -28,6 +28,7 @@ mod serve;
 mod show;
 mod stats;
 mod types;
+mod unfinished;
 mod upgrade;
 
 use std::io;

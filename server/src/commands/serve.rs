@@ -23,6 +23,8 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
     if args.show_config {
         return show(&config, out);
     }
+    // A store has a file open for each of its mapped parts. As many as may be without asking anybody are allowed.
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
     if args.check {
         return check(&config, out);
     }
