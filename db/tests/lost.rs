@@ -444,3 +444,17 @@ fn what_there_is_nothing_to_build_of_is_forgotten() {
     let database = Database::open(folder.path()).unwrap();
     assert_eq!(findings(&database, true), []);
 }
+
+#[test]
+fn a_call_during_which_a_file_was_cut_within_a_page_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &in_files());
+    let file = file_of(folder.path(), Derived::Analysis);
+    let database = Database::open(folder.path()).unwrap();
+    let watch = database.watch_pages().unwrap();
+    database.check_pages(watch).unwrap();
+    let file = fs::File::options().write(true).open(file).unwrap();
+    let len = file.metadata().unwrap().len();
+    file.set_len(len - 3).unwrap();
+    assert!(database.check_pages(watch).is_err());
+}
