@@ -404,6 +404,12 @@ impl<B: AsRef<[u8]>> StoredLinks<B> {
         Words::new(self.bytes.as_ref(), range)
     }
 
+    /// How many live chunks mention a concept.
+    pub(crate) fn chunk_count(&self, concept: ConceptId) -> usize {
+        let row = self.words(&self.concept_starts).row(concept.0 as usize);
+        row.len()
+    }
+
     /// For each array once, so that a step costs no slicing of the whole.
     pub(crate) fn open_links(&self) -> OpenLinks<'_> {
         OpenLinks {

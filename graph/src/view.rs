@@ -153,6 +153,9 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
 
     /// How many live chunks mention `concept`.
     pub fn chunk_count(&self, concept: ConceptId) -> usize {
+        if let Some(links) = self.links {
+            return links.chunk_count(concept);
+        }
         let count = |segment: &Placed<'a, GraphReader<B>>| {
             let chunks = segment.reader.mentions.chunks(concept);
             match segment.dead.is_empty() {
@@ -429,6 +432,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn chunks_are_counted_alike_with_and_without_written_links(
+            corpus in any_corpus(), cuts in any_cuts(),
+        ) {
+            let counts = |view: GraphView<'_, Vec<u8>>| -> Vec<usize> {
+                (0..15).map(|concept| view.chunk_count(ConceptId(concept))).collect()
+            };
+            let listed = |view: GraphView<'_, Vec<u8>>| -> Vec<usize> {
+                (0..15).map(|concept| view.chunks(ConceptId(concept)).count()).collect()
+            };
+            let expected = corpus.with_view(&cuts, listed);
+            prop_assert_eq!(&corpus.with_view(&cuts, counts), &expected);
+            prop_assert_eq!(&corpus.with_analysis(&cuts, counts), &expected);
+        }
+
         #[test]
         fn relations_among_concepts_are_those_that_their_edges_state(
             corpus in any_corpus(), cuts in any_cuts(), limit in 0usize..9,

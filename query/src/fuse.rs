@@ -30,6 +30,23 @@ pub enum Fusion {
     Scores(ScoreWeights),
 }
 
+impl Fusion {
+    /// Whether the other rule differs in the graph's weight, at most.
+    pub(crate) fn is_but_for_graph(&self, other: &Fusion) -> bool {
+        match (*self, *other) {
+            (Fusion::Mixture(own), Fusion::Mixture(other)) => {
+                let graph_weight = other.graph_weight;
+                let own = Mixture {
+                    graph_weight,
+                    ..own
+                };
+                own == other
+            }
+            (own, other) => own == other,
+        }
+    }
+}
+
 impl Default for Fusion {
     fn default() -> Self {
         Fusion::Mixture(Mixture::default())
@@ -218,7 +235,25 @@ impl Accumulator {
 
     /// The `count` best of [`Accumulator::fuse`]. Only these are sorted.
     pub fn fuse_best(&mut self, fusion: &Fusion, arms: Arms<'_>, count: usize) -> &[Fused] {
-        self.gather(fusion, arms);
+        let room = arms.text.len().max(arms.vector.len()).max(arms.graph.len());
+        self.clear(arms.text.len() + arms.vector.len() + room);
+        self.add_arm(Arm::Text, fusion, arms);
+        self.add_arm(Arm::Vector, fusion, arms);
+        self.add_arm(Arm::Graph, fusion, arms);
+        self.take_best(count)
+    }
+
+    /// [`Accumulator::fuse_best`] where the last call was with the same lists, but without the graph's, and with a rule
+    /// that differs in the graph's weight alone: only the graph's list is added.
+    pub fn fuse_graph(&mut self, fusion: &Fusion, arms: Arms<'_>, count: usize) -> &[Fused] {
+        if 2 * (self.hits.len() + arms.graph.len()) > self.places.len() {
+            return self.fuse_best(fusion, arms, count);
+        }
+        self.add_arm(Arm::Graph, fusion, arms);
+        self.take_best(count)
+    }
+
+    fn take_best(&mut self, count: usize) -> &[Fused] {
         let count = count.min(self.hits.len());
         self.order.clear();
         self.order
@@ -244,36 +279,29 @@ impl Accumulator {
         self.hits.is_empty()
     }
 
-    /// Every chunk of the arms that count once, in no order.
-    fn gather(&mut self, fusion: &Fusion, arms: Arms<'_>) {
-        let lists = [
-            (Arm::Text, arms.text),
-            (Arm::Vector, arms.vector),
-            (Arm::Graph, arms.graph),
-        ];
-        self.clear(lists.iter().map(|(_, list)| list.len()).sum());
-        for (arm, list) in lists {
-            match *fusion {
-                Fusion::Mixture(mixture) => self.add_mixed(arm, list, &mixture, &arms),
-                Fusion::Rrf(RankWeights {
-                    k,
-                    text,
-                    vector,
-                    graph,
-                }) => {
-                    let weight = arm.pick(text, vector, graph);
-                    self.add(arm, list, weight, |rank, _| 1.0 / (k + rank));
-                }
-                Fusion::Scores(ScoreWeights {
-                    text,
-                    vector,
-                    graph,
-                }) => {
-                    let scale = Scale::of(list);
-                    self.add(arm, list, arm.pick(text, vector, graph), |_, score| {
-                        scale.at(score)
-                    });
-                }
+    /// Adds every chunk of one arm's list, where it counts.
+    fn add_arm(&mut self, arm: Arm, fusion: &Fusion, arms: Arms<'_>) {
+        let list = arm.pick(arms.text, arms.vector, arms.graph);
+        match *fusion {
+            Fusion::Mixture(mixture) => self.add_mixed(arm, list, &mixture, &arms),
+            Fusion::Rrf(RankWeights {
+                k,
+                text,
+                vector,
+                graph,
+            }) => {
+                let weight = arm.pick(text, vector, graph);
+                self.add(arm, list, weight, |rank, _| 1.0 / (k + rank));
+            }
+            Fusion::Scores(ScoreWeights {
+                text,
+                vector,
+                graph,
+            }) => {
+                let scale = Scale::of(list);
+                self.add(arm, list, arm.pick(text, vector, graph), |_, score| {
+                    scale.at(score)
+                });
             }
         }
     }
@@ -387,7 +415,7 @@ impl Accumulator {
 }
 
 impl Arm {
-    fn pick(self, text: f32, vector: f32, graph: f32) -> f32 {
+    fn pick<T>(self, text: T, vector: T, graph: T) -> T {
         match self {
             Arm::Text => text,
             Arm::Vector => vector,

@@ -227,6 +227,8 @@ struct Lists {
     text: Vec<Scored>,
     vector: Vec<Scored>,
     graph: GraphFound,
+    /// The rule by which the accumulator holds text and vector fused already, where it does.
+    heads_by: Option<Fusion>,
 }
 
 /// What an answer tells beside its hits.
@@ -275,10 +277,12 @@ impl Execution<'_, '_> {
             } => self.run.within(levels, *around, *others),
             Operator::Text { k } => {
                 self.lists.text = self.text(*k)?;
+                self.lists.heads_by = None;
                 Ok(())
             }
             Operator::Vector { k } => {
                 self.lists.vector = self.vector(*k)?;
+                self.lists.heads_by = None;
                 Ok(())
             }
             Operator::Near {
@@ -292,7 +296,13 @@ impl Execution<'_, '_> {
                 let count = wanted(rest);
                 let (lists, accumulator) = (&self.lists, &mut self.scratch.fused);
                 let fuse = || {
-                    let best = accumulator.fuse_best(&fusion, lists.arms(), count);
+                    let best = match lists
+                        .heads_by
+                        .is_some_and(|by| by.is_but_for_graph(&fusion))
+                    {
+                        true => accumulator.fuse_graph(&fusion, lists.arms(), count),
+                        false => accumulator.fuse_best(&fusion, lists.arms(), count),
+                    };
                     Ok((best.to_vec(), accumulator.len()))
                 };
                 (self.fused, _) = self.run.trace.step("fuse", fuse, |(_, all)| *all)?;
@@ -446,8 +456,11 @@ impl Execution<'_, '_> {
             _ if request.seeds.hits == 0 && links.is_empty() => Vec::new(),
             heads => {
                 let (by, arms) = (self.heads_by(), self.lists.arms());
+                let arms_have_no_graph = arms.graph.is_empty();
                 let fused = self.scratch.fused.fuse_best(&by, arms, heads);
-                fused.iter().map(|hit| hit.ordinal).collect()
+                let heads = fused.iter().map(|hit| hit.ordinal).collect();
+                self.lists.heads_by = arms_have_no_graph.then_some(by);
+                heads
             }
         };
         if links.is_empty() && request.seeds.concepts.is_empty() && heads.is_empty() {

@@ -286,6 +286,10 @@ proptest! {
         let best = scratch.fuse_best(&fusion, arms, count).to_vec();
         let got = scratch.fuse(&fusion, arms);
         prop_assert_eq!(&best[..], &got[..count.min(got.len())]);
+        // The graph's list may come later.
+        let (mut scratch, no_graph) = (Accumulator::default(), Arms { graph: &[], ..arms });
+        scratch.fuse_best(&fusion, no_graph, count);
+        prop_assert_eq!(&scratch.fuse_graph(&fusion, arms, count).to_vec(), &best);
         let want = reference(&fusion, arms);
         prop_assert_eq!(got.len(), want.len());
         for hit in got {
