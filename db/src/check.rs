@@ -287,7 +287,6 @@ impl Database {
         };
         give_up_damaged(inner, true)?;
         let mut count = inner.store.view().snapshot().lost().len();
-        self.recover(&Silent)?;
         let mut failed = None;
         for id in damaged {
             match maintenance::rebuild(inner, id) {
@@ -295,6 +294,8 @@ impl Database {
                 Err(error) => failed = Some(error),
             }
         }
+        // What is derived from the whole store is read off segments that are sound by now.
+        self.recover(&Silent)?;
         failed.map_or(Ok(count), Err)
     }
 }

@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Compact(Compact),
     /// Look for damage: a line each finding
     Check(Check),
-    /// Copy a store to another folder, while it is used too; again: only what is new
+    /// Copy a store to another folder; again: only what is new. A server copies its stores while they are used (serve --backups)
     Backup(Backup),
     /// Put a backup into a folder of its own
     Restore(Restore),

@@ -81,7 +81,7 @@ impl<V: Views> Store<V> {
         keep: Option<NonZeroUsize>,
         report: &mut Report<'_>,
     ) -> Result<Option<Backup>, StoreError> {
-        let disk = self.disk();
+        let disk = self.outside();
         refuse_inside(self.segment_dir().of_store(), to)?;
         self.check_pages()?;
         let view = self.view();

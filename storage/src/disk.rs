@@ -18,7 +18,7 @@ use redb::backends::FileBackend;
 use crate::holders;
 use crate::map::Map;
 use crate::overlay::Overlay;
-use crate::permissions::{file_options, folder_builder};
+use crate::permissions::{file_options, folder_builder, open_file, read_options};
 use crate::segment::PartBytes;
 
 /// A file system, as far as a store needs one.
@@ -140,12 +140,9 @@ impl Disk for OsDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
-        let file = file_options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let mut options = file_options();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = open_file(&options, path)?;
         // A second defence beside the store's lock, whose file may be removed by hand.
         match file.try_lock() {
             Ok(()) => {}
@@ -172,7 +169,7 @@ impl Disk for OsDisk {
     }
 
     fn map(&self, path: &Path) -> io::Result<PartBytes> {
-        let file = File::open(path)?;
+        let file = open_file(read_options().read(true), path)?;
         if file.metadata()?.len() == 0 {
             return Ok(PartBytes::copy(&[])); // an empty file cannot be mapped
         }
@@ -195,12 +192,9 @@ impl Disk for OsDisk {
     /// and made anew between.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         loop {
-            let file = file_options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(path)?;
+            let mut options = file_options();
+            options.read(true).write(true).create(true).truncate(false);
+            let file = open_file(&options, path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -214,7 +208,7 @@ impl Disk for OsDisk {
 
     fn lock_shared(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
         loop {
-            let file = match File::open(path) {
+            let file = match open_file(read_options().read(true), path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(Some(Box::new(Unlocked)));

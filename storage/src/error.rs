@@ -101,7 +101,9 @@ pub enum StoreError {
         why: String,
     },
     /// The database's file is damaged somewhere. Restore from a backup.
-    #[error("loci.redb is damaged: {why}; restore from a backup")]
+    #[error(
+        "loci.redb is damaged: {why}; `loci check` names the rows, and their documents can be ingested again (--force), or the store restored from a backup"
+    )]
     DamagedDatabase {
         /// What is wrong.
         why: String,

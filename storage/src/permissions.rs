@@ -28,9 +28,36 @@ pub fn parse(text: &str) -> Option<u32> {
     mask.filter(|mask| is_octal && text.len() <= 4 && mask & !PRIVATE == 0)
 }
 
+/// Options to open a file with that is there. A pipe in its place is not waited for.
+pub(crate) fn read_options() -> std::fs::OpenOptions {
+    #[cfg_attr(not(unix), allow(unused_mut, reason = "there is no such flag"))]
+    let mut options = std::fs::File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits() as i32,
+    );
+    options
+}
+
+/// Opens a file; what is a folder, a pipe or a device is none.
+pub(crate) fn open_file(
+    options: &std::fs::OpenOptions,
+    path: &std::path::Path,
+) -> std::io::Result<std::fs::File> {
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => {
+            let why = format!("{} is no file", path.display());
+            Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, why))
+        }
+    }
+}
+
 /// Options to make or open a file with.
 pub(crate) fn file_options() -> std::fs::OpenOptions {
-    let mut options = std::fs::File::options();
+    let mut options = read_options();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o666 & !umask());
     options

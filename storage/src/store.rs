@@ -138,6 +138,8 @@ struct Shared<V: Views> {
 /// Where the files lie.
 struct Files {
     disk: Arc<dyn Disk>,
+    /// Where copies are written: not what is only in memory, as it is for a store that is opened to be read only.
+    outside: Arc<dyn Disk>,
     folder: PathBuf,
     cache_bytes: usize,
 }
@@ -206,19 +208,20 @@ impl<V: Views> Store<V> {
     ) -> Result<Store<V>, StoreError> {
         if options.read_only {
             let disk = in_memory_over(Arc::clone(&options.disk));
-            let options = StoreOptions {
+            let over = StoreOptions {
                 disk,
                 create: false,
                 ..options.clone()
             };
-            return Store::open_on(folder, &options, make_views);
+            return Store::open_on(folder, &over, &options.disk, make_views);
         }
-        Store::open_on(folder, options, make_views)
+        Store::open_on(folder, options, &options.disk, make_views)
     }
 
     fn open_on(
         folder: &Path,
         options: &StoreOptions,
+        outside: &Arc<dyn Disk>,
         make_views: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
     ) -> Result<Store<V>, StoreError> {
         let path = folder.join(DATABASE);
@@ -256,6 +259,7 @@ impl<V: Views> Store<V> {
         let view = views.open(opened.snapshot, None)?;
         let files = Files {
             disk: Arc::clone(disk),
+            outside: Arc::clone(outside),
             folder: folder.to_path_buf(),
             cache_bytes: options.cache_bytes,
         };
@@ -463,8 +467,9 @@ impl<V: Views> Store<V> {
         self.shared.dir.lost_pages()
     }
 
-    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
-        &self.shared.files.disk
+    /// Where a copy of the store is written.
+    pub(crate) fn outside(&self) -> &Arc<dyn Disk> {
+        &self.shared.files.outside
     }
 
     pub(crate) fn segment_dir(&self) -> &SegmentDir {

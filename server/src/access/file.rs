@@ -67,11 +67,14 @@ impl KeyFile {
             path: path.display().to_string(),
             why,
         };
-        let file = match File::open(&path) {
+        let file = match without_waiting().read(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Keys::default()),
             file => file.map_err(failed("opening", &path))?,
         };
         let metadata = file.metadata().map_err(failed("reading", &path))?;
+        if !metadata.is_file() {
+            return Err(damaged("it is no file".into()));
+        }
         if metadata.len() > LEN_MAX {
             return Err(damaged("too large".into()));
         }
@@ -104,7 +107,7 @@ impl KeyFile {
 
     fn lock(&self) -> Result<File, AccessError> {
         let path = self.folder.join(LOCK_NAME);
-        let mut options = OpenOptions::new();
+        let mut options = without_waiting();
         let file = options.create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(failed("opening", &path))?;
         file.lock().map_err(failed("locking", &path))?;
@@ -127,6 +130,17 @@ impl KeyFile {
             .and_then(|()| File::open(&self.folder)?.sync_all());
         written.map_err(failed("writing", &path))
     }
+}
+
+/// How a file is opened in whose place there may be a pipe: nobody may ever be at its other end.
+fn without_waiting() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits() as i32,
+    );
+    options
 }
 
 /// Whether somebody other than this user and root may write the file: it is theirs, or its mode lets all do so, or its
@@ -171,6 +185,18 @@ mod tests {
     use crate::access::NewKey;
 
     #[cfg(unix)]
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_the_place_of_the_keys_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(folder.path().join(NAME))
+            .status();
+        assert!(made.unwrap().success());
+        let error = KeyFile::of(folder.path()).read().err().unwrap();
+        assert!(error.to_string().contains("no file"), "{error}");
+    }
+
     #[test]
     fn keys_that_others_may_write_are_refused() {
         use std::os::unix::fs::PermissionsExt;

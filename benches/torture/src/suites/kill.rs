@@ -454,8 +454,13 @@ enum Event {
 impl Ended {
     /// Runs a command and kills it.
     pub(super) fn of(command: &mut Command, when: &When) -> Result<Ended> {
-        if let When::At { name, times, .. } = when {
-            command.env("LOCI_FAILPOINT", format!("{name}:{times}"));
+        match when {
+            When::At { name, times, .. } => {
+                command.env("LOCI_FAILPOINT", format!("{name}:{times}"));
+            }
+            _ => {
+                command.env_remove("LOCI_FAILPOINT");
+            }
         }
         let command = command.stdin(Stdio::null());
         let mut child = command

@@ -465,6 +465,8 @@ fn sound(database: &Database) -> Result<()> {
 /// Runs a command that nobody kills.
 fn run_whole(command: &mut Command) -> Result<()> {
     command.stdin(Stdio::null());
+    // It may have been killed before.
+    command.env_remove("LOCI_FAILPOINT");
     // A child that was being started when its parent was killed holds the lock for a moment.
     let started = Instant::now();
     loop {
