@@ -458,3 +458,67 @@ fn a_call_during_which_a_file_was_cut_within_a_page_is_refused() {
     file.set_len(len - 3).unwrap();
     assert!(database.check_pages(watch).is_err());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_segment_is_damage_that_is_mended_and_holds_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &in_files());
+    let file = file_of(folder.path(), Derived::Analysis);
+    fs::remove_file(&file).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    assert!(made.unwrap().success());
+    let database = Database::open(folder.path()).unwrap();
+    database.recover(&Silent).unwrap();
+    database.close();
+    let database = Database::open(folder.path()).unwrap();
+    assert_eq!(findings(&database, true), []);
+}
+
+#[test]
+fn a_store_that_is_opened_to_be_read_only_is_backed_up_to_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    fill(&store, &in_files());
+    let options = Options {
+        read_only: true,
+        ..Options::default()
+    };
+    let database = Database::open_with(&store, &options).unwrap();
+    let lines = export(&database);
+    let backup = folder.path().join("backup");
+    database.backup(&backup, &Silent).unwrap();
+    database.close();
+    let restored = folder.path().join("restored");
+    let restored = Database::restore(backup, restored, &Options::default()).unwrap();
+    assert_eq!(export(&restored), lines);
+}
+
+#[cfg(unix)]
+#[test]
+fn segments_that_are_overwritten_while_the_store_is_open_are_repaired_with_what_is_derived_from_them()
+ {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &in_files());
+    let database = Database::open(folder.path()).unwrap();
+    let asked = SearchRequest::new("passage at length");
+    let before = database.search(&asked).unwrap();
+    for entry in fs::read_dir(folder.path().join("segments")).unwrap() {
+        let file = fs::File::options()
+            .write(true)
+            .open(entry.unwrap().path())
+            .unwrap();
+        let len = file.metadata().unwrap().len() as usize;
+        let zeros = vec![0; (len / 2).min(64 << 10)];
+        file.write_all_at(&zeros, len as u64 / 3).unwrap();
+    }
+    database.repair().unwrap();
+    assert_eq!(findings(&database, true), []);
+    let after = database.search(&asked).unwrap();
+    assert_eq!(after.partial, [""; 0]);
+    let chunks = |of: &locidb::Answer| -> Vec<String> {
+        of.hits.iter().map(|hit| hit.chunk.clone()).collect()
+    };
+    assert_eq!(chunks(&after), chunks(&before));
+}

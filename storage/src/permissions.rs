@@ -33,10 +33,7 @@ pub(crate) fn read_options() -> std::fs::OpenOptions {
     #[cfg_attr(not(unix), allow(unused_mut, reason = "there is no such flag"))]
     let mut options = std::fs::File::options();
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        &mut options,
-        rustix::fs::OFlags::NONBLOCK.bits() as i32,
-    );
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     options
 }
 
