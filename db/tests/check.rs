@@ -326,3 +326,29 @@ fn a_file_in_the_place_of_another_is_refused_or_found() {
         }
     }
 }
+
+#[test]
+fn a_page_of_the_database_in_the_place_of_another_is_found_also_where_every_row_is_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &Options::default());
+    let path = folder.path().join("loci.redb");
+    let whole = fs::read(&path).unwrap();
+    let pages = whole.len() / 4096;
+    let mut refused = 0;
+    for round in 1..60 {
+        let (a, b) = (1 + round * 7 % (pages - 1), 1 + round * 13 % (pages - 1));
+        let mut bytes = whole.clone();
+        bytes.copy_within(b * 4096..(b + 1) * 4096, a * 4096);
+        fs::write(&path, bytes).unwrap();
+        let Ok(database) = Database::open(folder.path()) else {
+            continue;
+        };
+        let is_found = !findings(&database).is_empty();
+        let backup = tempfile::tempdir().unwrap();
+        let is_refused = database.backup(backup.path(), &Silent).is_err();
+        assert!(is_found || !is_refused, "page {b} in the place of {a}");
+        refused += usize::from(is_refused);
+        database.close();
+    }
+    assert!(refused > 0);
+}

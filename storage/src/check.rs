@@ -55,7 +55,7 @@ impl<V: Views> Store<V> {
     /// None for damage, however great: that is a finding. What the disk says else.
     ///
     /// # Cost
-    /// Reads everything once; deep: with a lookup or two for each row.
+    /// Reads everything once, and the database's pages again, for which writers wait; deep: with a lookup or two for each row.
     pub fn check(
         &self,
         deep: bool,
@@ -69,12 +69,25 @@ impl<V: Views> Store<V> {
             found,
             report,
             deep,
+            told_of_rows: false,
             seen: 0,
             total: snapshot.tables().len().unwrap_or_default(),
         };
         for table in Table::ALL {
             if check.table(table).is_break() {
                 return Ok(false);
+            }
+        }
+        // A row that redb looks for in the wrong place is missing, and nothing else shows it.
+        if !check.told_of_rows
+            && let Err(error) = self.check_pages()
+        {
+            match error {
+                StoreError::DamagedDatabase { why } => {
+                    let why = format!("{why}: rows are not found; restore the store from a backup");
+                    check.tell(DATABASE, "pages", &[], &why);
+                }
+                error => return Err(error),
             }
         }
         check.parts(self);
@@ -96,12 +109,15 @@ struct Check<'c> {
     found: &'c mut dyn FnMut(Finding),
     report: &'c mut Report<'c>,
     deep: bool,
+    /// Whether something is wrong in rows.
+    told_of_rows: bool,
     seen: u64,
     total: u64,
 }
 
 impl Check<'_> {
     fn tell(&mut self, file: &str, section: &str, key: &[u8], why: &str) {
+        self.told_of_rows |= file == DATABASE;
         (self.found)(Finding {
             file: file.into(),
             section: section.into(),
