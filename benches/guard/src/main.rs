@@ -43,7 +43,7 @@ const COMMITS: u64 = 50;
 #[command(about = "Compare LociDB with its rivals, and fail where a committed ratio got worse")]
 struct Args {
     /// Rounds: turns of each side
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 41)]
     rounds: usize,
     /// Chunks of the data set
     #[arg(long, default_value_t = 20_000)]
