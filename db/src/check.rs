@@ -34,7 +34,7 @@ impl Database {
     /// in one segment, concepts, relations and documents are as many as the store says, and every segment is what its
     /// rows give: each posting, vector, mention, relation, citation and value of metadata.
     ///
-    /// Searches and writes go on; one committed state is looked at.
+    /// Searches go on, and writes but while the pages of the database are read; one committed state is looked at.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so. Damage is no error but a finding.

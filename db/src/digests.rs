@@ -164,7 +164,7 @@ fn each(
             Err(StoreError::DamagedRow { key, .. }) => key,
             scanned => return scanned,
         };
-        // The row behind the last that was read; its key is told in hexadecimal.
+        // The row behind the last that was read; its key is in hexadecimal in the error.
         let digits = damaged.as_bytes().chunks_exact(2);
         let key = digits.map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
         let key = key.collect::<Option<Vec<u8>>>();
@@ -235,11 +235,7 @@ fn keep_quotes(
     let sentences = std::mem::take(&mut record.sentences);
     let count = sentences.len();
     for sentence in sentences {
-        let is_kept = match is_in_doubt(&sentence) {
-            true => is_quoted(rows, &sentence)?,
-            false => true,
-        };
-        if is_kept {
+        if !is_in_doubt(&sentence) || is_quoted(rows, &sentence)? {
             record.sentences.push(sentence);
         }
     }

@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use locidb::query::QueryError;
+use locidb::storage::heads::digest_head;
 use locidb::storage::records::DigestRecord;
 use locidb::storage::rows::decode;
-use locidb::storage::{Derived, Table};
+use locidb::storage::{Derived, DocumentId, Table};
 use locidb::{Database, Error, Finding, Options, SearchRequest, Silent, Strategy};
 
 mod common;
@@ -264,16 +265,22 @@ fn the_name_of_a_concept_that_only_a_deleted_document_spoke_of_is_in_no_row() {
 
 /// The spaces that the vectors of digests are in.
 fn spaces_of_digests(database: &Database) -> BTreeSet<Option<u32>> {
-    let view = database.view();
     let mut spaces = BTreeSet::new();
-    let mut look = |key: &[u8], row: &[u8]| {
-        let record: DigestRecord = decode(Table::Digests, key, row)?;
+    for_each_digest(database, &mut |key, row| {
+        let record: DigestRecord = decode(Table::Digests, key, row).unwrap();
         spaces.insert(record.vector.map(|(space, _)| space));
+    });
+    spaces
+}
+
+fn for_each_digest(database: &Database, look: &mut dyn FnMut(&[u8], &[u8])) {
+    let view = database.view();
+    let mut visit = |key: &[u8], row: &[u8]| {
+        look(key, row);
         Ok(ControlFlow::Continue(()))
     };
     let rows = view.snapshot().rows();
-    rows.scan_all(Table::Digests, &mut look).unwrap();
-    spaces
+    rows.scan_all(Table::Digests, &mut visit).unwrap();
 }
 
 #[test]
@@ -383,14 +390,10 @@ fn a_damaged_digest_is_reported_keeps_no_document_from_being_replaced_or_deleted
 
 /// Whether a digest has the word in a sentence.
 fn is_in_digests(database: &Database, word: &str) -> bool {
-    let view = database.view();
     let mut found = false;
-    let mut look = |_: &[u8], row: &[u8]| {
+    for_each_digest(database, &mut |_, row| {
         found |= row.windows(word.len()).any(|of| of == word.as_bytes());
-        Ok(ControlFlow::Continue(()))
-    };
-    let rows = view.snapshot().rows();
-    rows.scan_all(Table::Digests, &mut look).unwrap();
+    });
     found
 }
 
@@ -521,4 +524,39 @@ fn segments_that_are_overwritten_while_the_store_is_open_are_repaired_with_what_
         of.hits.iter().map(|hit| hit.chunk.clone()).collect()
     };
     assert_eq!(chunks(&after), chunks(&before));
+}
+
+#[test]
+fn heads_are_what_their_records_say() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &Options::default());
+    let database = Database::open(folder.path()).unwrap();
+    put_community(&database);
+    database.analyse(&Silent).unwrap();
+    let (view, mut seen) = (database.view(), 0);
+    let rows = view.snapshot().rows();
+    for key in ["d0", "one", "two", "three"] {
+        let id = rows.document_id(&key.parse().unwrap()).unwrap().unwrap();
+        let (head, record) = (rows.document_head(id), rows.document(id));
+        let (head, record) = (head.unwrap().unwrap(), record.unwrap().unwrap());
+        assert_eq!((head.key, head.title), (record.key, record.title));
+        assert_eq!(head.language, record.language);
+        for place in 0..record.chunk_count {
+            let (head, record) = (rows.chunk_head(id, place), rows.chunk(id, place));
+            let (head, record) = (head.unwrap().unwrap(), record.unwrap().unwrap());
+            assert_eq!((head.suffix, head.parent), (record.suffix, record.parent));
+            assert_eq!((head.text, head.location), (record.text, record.location));
+            assert_eq!(head.heading_path, record.heading_path);
+            seen += 1;
+        }
+    }
+    for_each_digest(&database, &mut |key, row| {
+        let record: DigestRecord = decode(Table::Digests, key, row).unwrap();
+        let head = digest_head(key, row).unwrap();
+        let documents = record.sentences.iter().map(|of| DocumentId(of.document));
+        assert_eq!(head.documents, documents.collect::<Vec<_>>());
+        assert_eq!(head.space, record.vector.map(|vector| vector.0));
+        seen += 1;
+    });
+    assert!(seen > 8);
 }

@@ -144,9 +144,12 @@ pub(crate) fn link_parts_of<B: AsRef<[u8]>>(
 ) -> Vec<Link> {
     let is_ascii = text.is_ascii();
     let written: Vec<char> = text.chars().filter(|_| !is_ascii).collect();
-    let char_at = |at: usize| match is_ascii {
-        true => text.as_bytes().get(at).map(|&byte| char::from(byte)),
-        false => written.get(at).copied(),
+    let char_at = |at: usize| {
+        if is_ascii {
+            text.as_bytes().get(at).map(|&byte| char::from(byte))
+        } else {
+            written.get(at).copied()
+        }
     };
     let is_open = |&at: &usize| {
         let word: &Word = &words[at];

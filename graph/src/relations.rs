@@ -408,9 +408,10 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
         let ends = self.words(&self.targets);
         let end = move |word: u32| ends.get((word >> 1) as usize).unwrap_or(u32::MAX);
         let has_few = outgoing.len() <= targets.len().saturating_mul(PASSED_PER_TARGET);
-        let (passed, searched) = match has_few {
-            true => (outgoing, &targets[..0]),
-            false => (outgoing.slice(0..0), targets),
+        let (passed, searched) = if has_few {
+            (outgoing, &targets[..0])
+        } else {
+            (outgoing.slice(0..0), targets)
         };
         let mut left = targets;
         let passed = passed.iter().filter(move |&word| {

@@ -27,9 +27,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) vector: Option<&'a [f32]>,
 }
 
-/// Digests that are told, and the sentences that those which were looked at lack.
+/// Digests that answer a question, and how many sentences those that were looked at lack.
 pub(crate) struct Digests {
-    pub(crate) told: Vec<CommunityDigest>,
+    pub(crate) found: Vec<CommunityDigest>,
     pub(crate) missing: usize,
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn of_everything(
         b.0.total_cmp(&a.0).then(size)
     });
     digests.truncate(keep);
-    let told = digests.into_iter().map(|(_, digest)| digest).collect();
-    Ok(Digests { told, missing })
+    let found = digests.into_iter().map(|(_, digest)| digest).collect();
+    Ok(Digests { found, missing })
 }
 
 /// The digests of the finest communities that the question's concepts are in: those of most of them first, then
@@ -83,9 +83,9 @@ pub(crate) fn of_concepts(
     links: &[Link],
     keep: usize,
 ) -> Result<Digests, QueryError> {
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     let Some(known) = view.communities() else {
-        return Ok(Digests { told, missing: 0 });
+        return Ok(Digests { found, missing: 0 });
     };
     let mut concepts: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
     graph.sort_by_rank(&mut concepts);
@@ -98,13 +98,13 @@ pub(crate) fn of_concepts(
     }
     counted.sort_by_key(|of| std::cmp::Reverse(of.1));
     for (community, _) in counted {
-        if told.len() == keep {
+        if found.len() == keep {
             break;
         }
-        told.extend(CommunityDigest::read(view, 0, community)?);
+        found.extend(CommunityDigest::read(view, 0, community)?);
     }
-    let missing = told.iter().map(|digest| digest.missing).sum();
-    Ok(Digests { told, missing })
+    let missing = found.iter().map(|digest| digest.missing).sum();
+    Ok(Digests { found, missing })
 }
 
 /// The chunks that digests quote, in the order of the digests.

@@ -296,12 +296,11 @@ impl Execution<'_, '_> {
                 let count = wanted(rest);
                 let (lists, accumulator) = (&self.lists, &mut self.scratch.fused);
                 let fuse = || {
-                    let best = match lists
-                        .heads_by
-                        .is_some_and(|by| by.is_but_for_graph(&fusion))
-                    {
-                        true => accumulator.fuse_graph(&fusion, lists.arms(), count),
-                        false => accumulator.fuse_best(&fusion, lists.arms(), count),
+                    let heads_by = lists.heads_by;
+                    let best = if heads_by.is_some_and(|by| by.is_but_for_graph(&fusion)) {
+                        accumulator.fuse_graph(&fusion, lists.arms(), count)
+                    } else {
+                        accumulator.fuse_best(&fusion, lists.arms(), count)
                     };
                     Ok((best.to_vec(), accumulator.len()))
                 };
@@ -552,8 +551,8 @@ impl Execution<'_, '_> {
         let digests = self
             .run
             .trace
-            .step("communities", work, |of| of.told.len())?;
-        let mut told = digests.told;
+            .step("communities", work, |of| of.found.len())?;
+        let mut told = digests.found;
         if digests.missing > 0 {
             let count = digests.missing;
             let why = format!(

@@ -69,7 +69,7 @@ impl<V: Views> Store<V> {
             found,
             report,
             deep,
-            told_of_rows: false,
+            found_in_rows: false,
             seen: 0,
             total: snapshot.tables().len().unwrap_or_default(),
         };
@@ -79,7 +79,7 @@ impl<V: Views> Store<V> {
             }
         }
         // A row that redb looks for in the wrong place is missing, and nothing else shows it.
-        if !check.told_of_rows
+        if !check.found_in_rows
             && let Err(error) = self.check_pages()
         {
             match error {
@@ -110,14 +110,14 @@ struct Check<'c> {
     report: &'c mut Report<'c>,
     deep: bool,
     /// Whether something is wrong in rows.
-    told_of_rows: bool,
+    found_in_rows: bool,
     seen: u64,
     total: u64,
 }
 
 impl Check<'_> {
     fn tell(&mut self, file: &str, section: &str, key: &[u8], why: &str) {
-        self.told_of_rows |= file == DATABASE;
+        self.found_in_rows |= file == DATABASE;
         (self.found)(Finding {
             file: file.into(),
             section: section.into(),

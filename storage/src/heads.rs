@@ -1,7 +1,7 @@
 //! What a hit and its citation need of a row, read in place: the rest is validated, but not copied.
 //!
 //! Always true: a head has the fields that are named here as its record has them, and defaults for all others.
-//! `heads_are_what_their_records_say` holds them to that.
+//! `heads_are_what_their_records_say` (`db/tests/lost.rs`) holds them to that.
 //!
 //! Start reading at [`chunk_head`].
 

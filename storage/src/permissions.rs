@@ -43,13 +43,11 @@ pub(crate) fn open_file(
     path: &std::path::Path,
 ) -> std::io::Result<std::fs::File> {
     let file = options.open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => {
-            let why = format!("{} is no file", path.display());
-            Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, why))
-        }
+    if file.metadata()?.is_file() {
+        return Ok(file);
     }
+    let why = format!("{} is no file", path.display());
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, why))
 }
 
 /// Options to make or open a file with.
