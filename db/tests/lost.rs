@@ -10,7 +10,7 @@ use locidb::query::QueryError;
 use locidb::storage::heads::digest_head;
 use locidb::storage::records::DigestRecord;
 use locidb::storage::rows::decode;
-use locidb::storage::{Derived, DocumentId, Table};
+use locidb::storage::{Derived, DocumentId, StoreError, Table};
 use locidb::{Database, Error, Finding, Options, SearchRequest, Silent, Strategy};
 
 mod common;
@@ -559,4 +559,43 @@ fn heads_are_what_their_records_say() {
         seen += 1;
     });
     assert!(seen > 8);
+}
+
+#[test]
+fn a_store_that_lost_count_of_its_free_pages_is_read_and_exported_and_never_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), &Options::default());
+    let path = folder.path().join("loci.redb");
+    let sound = fs::read(&path).unwrap();
+    let (mut found, mut read) = (0, 0);
+    // The first bytes of a page say how many entries it has.
+    for page in (1..sound.len() / 4096).filter(|page| sound[page * 4096] != 0) {
+        let mut bytes = sound.clone();
+        bytes[page * 4096 + 2] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let Err(Error::Store(StoreError::DamagedFreePages { .. })) = Database::open(folder.path())
+        else {
+            continue;
+        };
+        found += 1;
+        assert!(fs::read(&path).unwrap() == bytes, "it was written to");
+        let read_only = Options {
+            read_only: true,
+            ..Options::default()
+        };
+        let database = match Database::open_with(folder.path(), &read_only) {
+            // The root of redb's own tables: it does not know which commit is the newest.
+            Err(Error::Store(StoreError::Invalid(why))) if why.contains("from a backup") => {
+                continue;
+            }
+            opened => opened.unwrap(),
+        };
+        read += 1;
+        database.search(&SearchRequest::new("herons")).unwrap();
+        let findings = findings(&database, false);
+        let of_pages = |finding: &Finding| finding.section == "pages";
+        assert!(findings.iter().any(of_pages), "{findings:?}");
+        database.export(&mut Vec::new(), &Silent).unwrap();
+    }
+    assert!(found > read && read > 0, "{found} pages, {read} read");
 }

@@ -83,7 +83,7 @@ impl<V: Views> Store<V> {
     ) -> Result<Option<Backup>, StoreError> {
         let disk = self.outside();
         refuse_inside(self.segment_dir().of_store(), to)?;
-        self.check_pages()?;
+        self.check_pages_of_rows()?;
         let view = self.view();
         let snapshot = self.views().snapshot(&view);
         let (tables, manifest) = (snapshot.tables(), snapshot.manifest());

@@ -78,17 +78,8 @@ impl<V: Views> Store<V> {
                 return Ok(false);
             }
         }
-        // A row that redb looks for in the wrong place is missing, and nothing else shows it.
-        if !check.found_in_rows
-            && let Err(error) = self.check_pages()
-        {
-            match error {
-                StoreError::DamagedDatabase { why } => {
-                    let why = format!("{why}: rows are not found; restore the store from a backup");
-                    check.tell(DATABASE, "pages", &[], &why);
-                }
-                error => return Err(error),
-            }
+        if !check.found_in_rows {
+            check.pages(self)?;
         }
         check.parts(self);
         for segment in snapshot.segments() {
@@ -124,6 +115,21 @@ impl Check<'_> {
             key: hex(key),
             finding: why.into(),
         });
+    }
+
+    /// A row that redb looks for in the wrong place is missing, and nothing but its pages shows it.
+    fn pages<V: Views>(&mut self, store: &Store<V>) -> Result<(), StoreError> {
+        let mut checked = store.check_pages();
+        if let Err(error @ StoreError::DamagedFreePages { .. }) = checked {
+            self.tell(DATABASE, "pages", &[], &error.to_string());
+            checked = store.check_pages_of_rows();
+        }
+        if let Err(StoreError::DamagedDatabase { why }) = checked {
+            let why = format!("{why}: rows are not found; restore the store from a backup");
+            self.tell(DATABASE, "pages", &[], &why);
+            return Ok(());
+        }
+        checked
     }
 
     fn rows(&self) -> &dyn Rows {

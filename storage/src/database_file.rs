@@ -19,6 +19,7 @@ use redb::StorageBackend;
 
 use crate::disk::RandomFile;
 use crate::error::StoreError;
+use crate::pages;
 
 const PAGE_LEN: usize = 4096;
 
@@ -54,23 +55,53 @@ impl Failure {
 
 /// An open database. redb meets some damage of its own pages with a panic; where that is at the opening or the
 /// closing, it is an error, or nothing: what was acknowledged is in the file already.
-pub(crate) struct Database(Option<redb::Database>);
+pub(crate) struct Database {
+    /// There until it is dropped.
+    database: Option<redb::Database>,
+    /// Why nothing is written: the list of free pages is damaged.
+    unwritable: Option<String>,
+}
 
 impl Database {
     /// Opens `file`, and makes it a database where it is empty. `cache_bytes`: what redb may keep of it in memory.
     ///
     /// Whether writes failed meanwhile is for [`Failure::check`] to tell.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedFreePages`] before anything is written.
     pub(crate) fn open(file: DatabaseFile, cache_bytes: usize) -> Result<Database, StoreError> {
-        let open = || {
-            redb::Database::builder()
-                .set_cache_size(cache_bytes)
-                .create_with_backend(file)
+        pages::verify(&*file.file)?;
+        Ok(Database {
+            database: Some(opened(file, cache_bytes)?),
+            unwritable: None,
+        })
+    }
+
+    /// As [`Database::open`], for a file whose writes stay in memory: of one whose list of free pages is damaged, rows
+    /// are read, and [`Database::begin_write`] fails.
+    pub(crate) fn open_in_memory(
+        file: DatabaseFile,
+        cache_bytes: usize,
+    ) -> Result<Database, StoreError> {
+        let unwritable = match pages::verify(&*file.file) {
+            Err(StoreError::DamagedFreePages { why }) => Some(why),
+            verified => verified.map(|()| None)?,
         };
-        let opened = catch_unwind(AssertUnwindSafe(open)).map_err(|_| {
-            let why = "loci.redb is damaged and cannot be opened; restore the store from a backup";
-            StoreError::Invalid(why.into())
-        })?;
-        Ok(Database(Some(opened?)))
+        Ok(Database {
+            database: Some(opened(file, cache_bytes)?),
+            unwritable,
+        })
+    }
+
+    /// Begins to write, once no other transaction writes.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedFreePages`], and what redb says.
+    pub(crate) fn begin_write(&self) -> Result<redb::WriteTransaction, StoreError> {
+        match &self.unwritable {
+            Some(why) => Err(StoreError::DamagedFreePages { why: why.clone() }),
+            None => Ok((**self).begin_write()?),
+        }
     }
 }
 
@@ -78,21 +109,50 @@ impl Deref for Database {
     type Target = redb::Database;
 
     fn deref(&self) -> &redb::Database {
-        self.0.as_ref().expect("it is there until it is dropped")
+        self.database
+            .as_ref()
+            .expect("it is there until it is dropped")
     }
 }
 
 impl DerefMut for Database {
     fn deref_mut(&mut self) -> &mut redb::Database {
-        self.0.as_mut().expect("it is there until it is dropped")
+        self.database
+            .as_mut()
+            .expect("it is there until it is dropped")
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let database = self.0.take();
+        let database = self.database.take();
+        if self.unwritable.is_some() {
+            // Closing would commit. This costs the memory that redb keeps until the process ends.
+            std::mem::forget(database);
+            return;
+        }
         // Closing writes what redb keeps of free pages, which the next opening can do without.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
+}
+
+fn opened(file: DatabaseFile, cache_bytes: usize) -> Result<redb::Database, StoreError> {
+    let open = || {
+        redb::Database::builder()
+            .set_cache_size(cache_bytes)
+            .create_with_backend(file)
+    };
+    let damaged = |why: &str| {
+        let advice = "cannot be opened; restore the store from a backup";
+        StoreError::Invalid(format!("loci.redb is damaged and {advice}{why}"))
+    };
+    match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(Ok(database)) => Ok(database),
+        Ok(Err(redb::DatabaseError::Storage(redb::StorageError::Corrupted(why)))) => {
+            Err(damaged(&format!(" (redb: {why})")))
+        }
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(damaged("")),
     }
 }
 

@@ -108,6 +108,16 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// The tables in which the database's file lists its free pages are damaged: whatever is written could take the place
+    /// of rows. Restore from a backup; or open it to be read only, export it, and import that into another folder.
+    #[error(
+        "loci.redb is damaged where it lists its free pages: {why}; nothing may be written to it: restore the store from \
+         a backup, or `loci export` it and `loci import` that into another folder"
+    )]
+    DamagedFreePages {
+        /// What is wrong.
+        why: String,
+    },
     /// A part cannot be used.
     #[error("part {name}: {source}")]
     Part {

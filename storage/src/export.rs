@@ -211,7 +211,7 @@ impl<V: Views> Store<V> {
     ) -> Result<Option<u64>, StoreError> {
         let view = self.view();
         let snapshot = self.views().snapshot(&view);
-        self.check_pages()?;
+        self.check_pages_of_rows()?;
         let mut export = Export {
             snapshot,
             verifier: Verifier::new(snapshot.tables(), snapshot.manifest()),

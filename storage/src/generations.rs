@@ -339,7 +339,7 @@ fn with_rows<T>(
         _ => StoreError::io(format!("opening {}", path.display()))(error),
     })?;
     let (file, failure) = DatabaseFile::new(file);
-    let database = Database::open(file, CACHE_BYTES)?;
+    let database = Database::open_in_memory(file, CACHE_BYTES)?;
     failure.check()?;
     work(&Tables::open(&database)?)
 }

@@ -43,6 +43,7 @@ mod lock;
 mod map;
 pub mod moves;
 mod overlay;
+mod pages;
 mod parts;
 pub mod permissions;
 pub mod placed;
@@ -61,6 +62,7 @@ mod staged;
 pub mod staging;
 pub mod store;
 mod sync;
+
 mod tables;
 mod unfinished;
 pub mod upgrade;

@@ -22,6 +22,7 @@ use crate::error::StoreError;
 use crate::keys::Key;
 use crate::limits::REWRITE_BYTES_MAX;
 use crate::overlay::Overlay;
+use crate::pages;
 use crate::rows::{damaged, guarded};
 use crate::snapshot::Tables;
 use crate::tables::Table;
@@ -209,6 +210,13 @@ pub(crate) fn check_file(disk: &Arc<dyn Disk>, path: &Path) -> Result<(), StoreE
     let mut database = Database::open(file, CHECK_CACHE_BYTES)?;
     check_pages(&mut database)?;
     failure.check()
+}
+
+/// Reads the pages with rows of a file that redb cannot be given, while nobody writes to it.
+pub(crate) fn check_rows_of(disk: &Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
+    let file = Overlay::open_over(&**disk, path);
+    let file = file.map_err(StoreError::io(format!("reading {}", path.display())))?;
+    pages::verify_rows(&*file)
 }
 
 struct Batch {

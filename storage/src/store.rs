@@ -442,6 +442,17 @@ impl<V: Views> Store<V> {
         std::mem::replace(&mut *slot.lock(), Ok(()))
     }
 
+    /// As [`Store::check_pages`], for a copy: where only the list of free pages is damaged, rows can be copied.
+    pub(crate) fn check_pages_of_rows(&self) -> Result<(), StoreError> {
+        match self.check_pages() {
+            Err(StoreError::DamagedFreePages { .. }) => {
+                let files = &self.shared.files;
+                rewrite::check_rows_of(&files.disk, &files.folder.join(DATABASE))
+            }
+            checked => checked,
+        }
+    }
+
     /// Writes the large parts of a segment to files, ahead of the commit that lists them.
     pub fn prepare(&self, draft: SegmentDraft) -> Result<SegmentDraft, StoreError> {
         let vectors = draft.vectors;
@@ -745,7 +756,11 @@ fn open_database(
     })?;
     let (file, failure) = DatabaseFile::new(file);
     failure.keep_unsynced();
-    let database = Database::open(file, options.cache_bytes)?;
+    let open = match options.read_only {
+        true => Database::open_in_memory,
+        false => Database::open,
+    };
+    let database = open(file, options.cache_bytes)?;
     failure.check()?;
     if let Some(made) = made {
         create_tables(&database)?;

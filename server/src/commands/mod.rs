@@ -154,16 +154,17 @@ fn open_with(folder: &Path, options: &Options) -> anyhow::Result<Database> {
 /// Opens a store; what was damaged in it is built again meanwhile.
 fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
     let database = match Database::open_with(folder, options) {
-        Err(Error::Store(StoreError::Io { source, .. })) if is_refused(&source) => {
+        Err(Error::Store(error)) if is_unwritable(&error) => {
             let options = Options {
                 read_only: true,
                 ..options.clone()
             };
             let database = Database::open_with(folder, &options)?;
-            note!(
-                "loci: {} cannot be written to: it is only read",
-                folder.display()
-            );
+            let why = match error {
+                StoreError::Io { .. } => format!("{} cannot be written to", folder.display()),
+                error => error.to_string(),
+            };
+            note!("loci: {why}: it is only read");
             database
         }
         opened => opened?,
@@ -183,13 +184,17 @@ fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
     Ok(database)
 }
 
-/// Whether a file system does not let the store be written to.
-fn is_refused(error: &io::Error) -> bool {
+/// Whether a store that failed to open can be read all the same: the file system does not let it be written to, or it
+/// lost count of its free pages.
+fn is_unwritable(error: &StoreError) -> bool {
     let kinds = [
         io::ErrorKind::PermissionDenied,
         io::ErrorKind::ReadOnlyFilesystem,
     ];
-    kinds.contains(&error.kind())
+    match error {
+        StoreError::Io { source, .. } => kinds.contains(&source.kind()),
+        error => matches!(error, StoreError::DamagedFreePages { .. }),
+    }
 }
 
 /// Waits until what was damaged is built again. An interrupt leaves the rest to the next command.

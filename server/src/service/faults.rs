@@ -62,6 +62,7 @@ fn of_store(error: &StoreError) -> Code {
         StoreError::DamagedRow { .. }
         | StoreError::DamagedTable { .. }
         | StoreError::DamagedDatabase { .. }
+        | StoreError::DamagedFreePages { .. }
         | StoreError::MissingRow { .. }
         | StoreError::NoDatabase { .. }
         | StoreError::Part { .. } => Code::Damaged,
