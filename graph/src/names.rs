@@ -341,11 +341,19 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
             let Some(before) = self.step(state, gap) else {
                 return;
             };
-            let singular = singular(&word.text).and_then(|text| self.step(before, &text));
+            let singular = singular(&word.text);
+            let (stem, rest) = match &singular {
+                Some(singular) => shared(&word.text, singular),
+                None => (&word.text[..], ""),
+            };
+            let Some(stemmed) = self.step(before, stem) else {
+                return;
+            };
+            let singular = singular.and_then(|text| self.step(stemmed, &text[stem.len()..]));
             if let Some(named) = singular.and_then(|state| self.accept(state)) {
                 found(index + 1, false, named);
             }
-            let Some(after) = self.step(before, &word.text) else {
+            let Some(after) = self.step(stemmed, rest) else {
                 return;
             };
             if let Some(named) = self.accept(after) {
@@ -412,6 +420,14 @@ fn root_is_inside(transducer: &[u8]) -> bool {
         .rev()
         .fold(0u64, |root, half| root << 32 | u64::from(half));
     root < transducer.len() as u64
+}
+
+/// What `word` begins with as `other` does, and the rest of it.
+fn shared<'w>(word: &'w str, other: &str) -> (&'w str, &'w str) {
+    let both = word.char_indices().zip(other.chars());
+    let len = both.take_while(|((_, one), other)| one == other);
+    let len = len.last().map_or(0, |((at, one), _)| at + one.len_utf8());
+    word.split_at(len)
 }
 
 /// Runs `read`; `None` where the fst crate panics over crafted bytes.

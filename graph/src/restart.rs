@@ -120,11 +120,10 @@ pub fn restart_walk<B: AsRef<[u8]>>(
                 masses(ViewLinks::new(view), seeds, options, &mut scratch)
             }
         };
+        let chunks = best(&masses, filter, k);
+        scratch.at[1] = masses;
         SCRATCH.set(scratch);
-        Restarted {
-            chunks: best(&masses, filter, k),
-            truncated,
-        }
+        Restarted { chunks, truncated }
     })
 }
 
@@ -215,6 +214,8 @@ struct Scratch {
     /// Masses of chunks that were passed on.
     settled: Masses,
     lists: [Vec<(u32, f64)>; 2],
+    /// Where the last walk was: concepts, chunks.
+    at: [Vec<(u32, f64)>; 2],
 }
 
 impl Default for Scratch {
@@ -225,6 +226,7 @@ impl Default for Scratch {
             chunks: Masses::new(usize::MAX),
             settled: Masses::new(usize::MAX),
             lists: Default::default(),
+            at: Default::default(),
         }
     }
 }
@@ -286,8 +288,8 @@ struct Walker<L> {
 impl<L: Links> Walker<L> {
     /// The masses of chunks after `rounds` times concepts → chunks.
     fn steps(&mut self, rounds: usize, scratch: &mut Scratch) -> Vec<(u32, f64)> {
-        let mut concepts = self.start.clone();
-        let mut chunks = Vec::new();
+        let [mut concepts, mut chunks] = std::mem::take(&mut scratch.at);
+        concepts.clone_from(&self.start);
         self.bound(&mut concepts, L::concept_degree);
         self.reach_chunks(&concepts, &mut scratch.chunks);
         scratch.chunks.drain(&mut chunks);
@@ -301,6 +303,7 @@ impl<L: Links> Walker<L> {
             self.reach_chunks(&concepts, &mut scratch.chunks);
             scratch.chunks.drain(&mut chunks);
         }
+        scratch.at[0] = concepts;
         chunks
     }
 
@@ -368,12 +371,14 @@ impl<L: Links> Walker<L> {
         for (_, mass) in other.iter_mut() {
             *mass *= on * self.relations;
         }
-        add_lists(arrived, other, concepts);
-        std::mem::swap(arrived, concepts);
+        if !other.is_empty() {
+            add_lists(arrived, other, concepts);
+            std::mem::swap(arrived, concepts);
+        }
         other.clear();
         let anew = self.start.iter();
         other.extend(anew.map(|&(concept, mass)| (concept, mass * self.restart)));
-        add_lists(arrived, other, concepts);
+        add_few(arrived, other, concepts);
         concepts.retain(|concept| concept.1 > 0.0);
     }
 
@@ -465,14 +470,14 @@ impl<L: Links> Walker<L> {
             settled,
             lists: [list, _],
             ..
-        } = scratch;
+        } = &mut *scratch;
         concepts.drain(list);
         chunks.drain(list);
         for &(chunk, mass) in list.iter() {
             settled.add(chunk, mass);
         }
-        let mut masses = Vec::new();
-        settled.drain(&mut masses);
+        let mut masses = std::mem::take(&mut scratch.at[1]);
+        scratch.settled.drain(&mut masses);
         masses
     }
 
@@ -497,6 +502,20 @@ type Degree<L> = fn(&mut L, u32) -> usize;
 enum Node {
     Concept(u32),
     Chunk(u32),
+}
+
+/// [`add_lists`] for a `b` that is much shorter than `a`.
+fn add_few(a: &[(u32, f64)], b: &[(u32, f64)], sum: &mut Vec<(u32, f64)>) {
+    sum.clear();
+    let mut rest = a;
+    for &(id, mass) in b {
+        let (before, behind) = rest.split_at(rest.partition_point(|of| of.0 < id));
+        sum.extend_from_slice(before);
+        let there = behind.split_first().filter(|(first, _)| first.0 == id);
+        sum.push((id, there.map_or(mass, |(first, _)| first.1 + mass)));
+        rest = there.map_or(behind, |(_, behind)| behind);
+    }
+    sum.extend_from_slice(rest);
 }
 
 /// The sums of two lists by ascending id.
@@ -765,6 +784,20 @@ mod tests {
             };
             let found = restart_walk(view, &seeds, options, None, 5);
             assert_eq!(found.chunks.len(), 1);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_few_are_added_as_any_list_is(
+            a in prop::collection::btree_map(0u32..60, 0.0f64..1.0, 0..40),
+            b in prop::collection::btree_map(0u32..60, 0.0f64..1.0, 0..8),
+        ) {
+            let [a, b] = [a, b].map(|list| list.into_iter().collect::<Vec<_>>());
+            let (mut expected, mut sum) = (Vec::new(), vec![(7, 7.0)]);
+            add_lists(&a, &b, &mut expected);
+            add_few(&a, &b, &mut sum);
+            prop_assert_eq!(sum, expected);
         }
     }
 
