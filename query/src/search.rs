@@ -552,7 +552,7 @@ impl Execution<'_, '_> {
             .run
             .trace
             .step("communities", work, |of| of.found.len())?;
-        let mut told = digests.found;
+        let mut found = digests.found;
         if digests.missing > 0 {
             let count = digests.missing;
             let why = format!(
@@ -562,7 +562,7 @@ impl Execution<'_, '_> {
         }
         if plan.request.filter.is_some() {
             // A digest speaks of all chunks; a filter hides what it does not allow here, too.
-            for digest in &mut told {
+            for digest in &mut found {
                 let mut kept = Vec::new();
                 for quote in digest.sentences.drain(..) {
                     let chunk = chunk_of(view, &quote.chunk)?;
@@ -572,13 +572,13 @@ impl Execution<'_, '_> {
                 }
                 digest.sentences = kept;
             }
-            told.retain(|digest| !digest.sentences.is_empty());
+            found.retain(|digest| !digest.sentences.is_empty());
         }
         if all {
-            let quoted = quoted_chunks(view, &told)?;
+            let quoted = quoted_chunks(view, &found)?;
             self.fused = self.run.allowed_of(quoted);
         }
-        self.told.communities = told;
+        self.told.communities = found;
         Ok(())
     }
 

@@ -424,33 +424,38 @@ impl<V: Views> Store<V> {
     /// Reads every page of the database's file against the checksums in its tree. Writers wait meanwhile. After a commit
     /// that failed there are none, and it is what would be found if the store were opened again.
     pub(crate) fn check_pages(&self) -> Result<(), StoreError> {
-        let files = &self.shared.files;
-        let (disk, path) = (Arc::clone(&files.disk), files.folder.join(DATABASE));
-        let slot = Arc::new(Mutex::new(Ok(())));
-        let result = Arc::clone(&slot);
-        let asked = self.ask(|done| Job::Still {
-            work: Box::new(move || *result.lock() = rewrite::check_file(&disk, &path)),
-            done,
-        });
-        match asked {
-            Ok(_) => {}
-            Err(StoreError::ReadOnly(_)) => {
-                return rewrite::check_file(&files.disk, &files.folder.join(DATABASE));
-            }
-            Err(error) => return Err(error),
-        }
-        std::mem::replace(&mut *slot.lock(), Ok(()))
+        self.while_nobody_writes(rewrite::check_file)
     }
 
     /// As [`Store::check_pages`], for a copy: where only the list of free pages is damaged, rows can be copied.
     pub(crate) fn check_pages_of_rows(&self) -> Result<(), StoreError> {
         match self.check_pages() {
             Err(StoreError::DamagedFreePages { .. }) => {
-                let files = &self.shared.files;
-                rewrite::check_rows_of(&files.disk, &files.folder.join(DATABASE))
+                self.while_nobody_writes(rewrite::check_rows_of)
             }
             checked => checked,
         }
+    }
+
+    /// What `read` says of the database's file.
+    fn while_nobody_writes(
+        &self,
+        read: fn(&Arc<dyn Disk>, &Path) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let files = &self.shared.files;
+        let (disk, path) = (Arc::clone(&files.disk), files.folder.join(DATABASE));
+        let slot = Arc::new(Mutex::new(Ok(())));
+        let result = Arc::clone(&slot);
+        let asked = self.ask(|done| Job::Still {
+            work: Box::new(move || *result.lock() = read(&disk, &path)),
+            done,
+        });
+        match asked {
+            Ok(_) => {}
+            Err(StoreError::ReadOnly(_)) => return read(&files.disk, &files.folder.join(DATABASE)),
+            Err(error) => return Err(error),
+        }
+        std::mem::replace(&mut *slot.lock(), Ok(()))
     }
 
     /// Writes the large parts of a segment to files, ahead of the commit that lists them.
@@ -756,9 +761,10 @@ fn open_database(
     })?;
     let (file, failure) = DatabaseFile::new(file);
     failure.keep_unsynced();
-    let open = match options.read_only {
-        true => Database::open_in_memory,
-        false => Database::open,
+    let open = if options.read_only {
+        Database::open_in_memory
+    } else {
+        Database::open
     };
     let database = open(file, options.cache_bytes)?;
     failure.check()?;
