@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use loci_graph::{GraphView, How, Link};
-use loci_index::vector::VectorReader;
+use loci_index::vector::{FlatReader, VectorReader};
 use loci_storage::segment::{Layer, Section};
 use loci_storage::{ConceptId, Local, Ordinal, Placed};
 
@@ -24,6 +24,10 @@ const MENTIONS_MAX: usize = 16;
 
 /// Concepts that are compared, at most.
 const COMPARED_MAX: usize = 256;
+
+/// Vectors that are asked for ahead of the one that is added: they lie all over a file, and a processor that is told
+/// reads several at a time.
+const ROWS_AHEAD: usize = 6;
 
 /// The `k` concepts nearest to `question` among those that `chunks` mention, nearest first, ties by rank, whose
 /// similarity is `similarity_min` or more.
@@ -49,14 +53,24 @@ pub(crate) fn near_concepts(
             break;
         }
     }
-    let square = dot(question, question);
-    let mut sum = Vec::new();
-    let mut near: Vec<(f32, ConceptId)> = Vec::new();
+    let mut rows = Vec::new();
+    let mut compared = Vec::new();
     for concept in concepts.into_iter().take(COMPARED_MAX) {
-        sum.clear();
-        sum.resize(question.len(), 0.0);
-        for (chunk, _) in graph.chunks(concept).take(MENTIONS_MAX) {
-            vectors.add(chunk, &mut sum);
+        let start = rows.len();
+        let mentions = graph.chunks(concept).take(MENTIONS_MAX);
+        rows.extend(mentions.filter_map(|(chunk, _)| vectors.row(chunk, question.len())));
+        compared.push((concept, start..rows.len()));
+    }
+    let square = dot(question, question);
+    let mut sum = vec![0.0; question.len()];
+    let mut near: Vec<(f32, ConceptId)> = Vec::new();
+    for (concept, mentions) in compared {
+        sum.fill(0.0);
+        for at in mentions {
+            if let Some(ahead) = rows.get(at + ROWS_AHEAD) {
+                ahead.prefetch();
+            }
+            rows[at].add_to(&mut sum);
         }
         let similarity = cosine(question, square, &sum);
         if similarity.is_some_and(|similarity| similarity >= similarity_min) {
@@ -116,21 +130,34 @@ impl<'v> Vectors<'v> {
         }
     }
 
-    /// Adds the vector of a chunk, where it has one of the length of `sum`.
-    fn add(&self, chunk: Ordinal, sum: &mut [f32]) {
-        for segments in &self.layers {
+    /// Where the vector of a chunk is, if it has one of `dim` numbers.
+    fn row(&self, chunk: Ordinal, dim: usize) -> Option<Row<'v>> {
+        self.layers.iter().find_map(|segments| {
             let after = segments.partition_point(|placed| placed.base <= chunk);
-            let Some(placed) = after.checked_sub(1).and_then(|at| segments.get(at)) else {
-                continue;
-            };
-            let local = Local(chunk.0 - placed.base.0);
-            let vector = placed.reader.flat().vector(local);
-            if let Some(vector) = vector.filter(|vector| vector.len() == sum.len()) {
-                for (sum, x) in sum.iter_mut().zip(vector.iter()) {
-                    *sum += x;
-                }
-                return;
-            }
+            let placed = segments.get(after.checked_sub(1)?)?;
+            let flat = placed.reader.flat();
+            let place = flat.place(Local(chunk.0 - placed.base.0))?;
+            (flat.dim() == dim).then_some(Row { flat, place })
+        })
+    }
+}
+
+/// A vector in its file.
+struct Row<'v> {
+    flat: &'v FlatReader<Section>,
+    place: usize,
+}
+
+impl Row<'_> {
+    /// Asks for the vector, and does not wait.
+    fn prefetch(&self) {
+        self.flat.prefetch(self.place);
+    }
+
+    fn add_to(&self, sum: &mut [f32]) {
+        let vector = self.flat.row(self.place).unwrap_or_default();
+        for (sum, x) in sum.iter_mut().zip(vector.iter()) {
+            *sum += x;
         }
     }
 }

@@ -58,6 +58,7 @@ fn carry_out() -> ExitCode {
         return commands::parse::child(args);
     }
     leave_out_caught_panics();
+    do_without_huge_pages();
     if let Err(error) = make_files_private() {
         note!("loci: {error}");
         return ExitCode::from(2);
@@ -103,6 +104,14 @@ fn make_files_private() -> Result<(), WrongCall> {
         umask(before | Mode::from_raw_mode(permissions::umask()));
     }
     Ok(())
+}
+
+/// Has the kernel give this process no huge pages unasked, as some systems are set to: memory that was given back would
+/// be resident again (`docs/decisions/0018-huge-pages.md`). Its children inherit it.
+fn do_without_huge_pages() {
+    #[cfg(target_os = "linux")]
+    // A kernel that has no such switch gives them as it likes, which costs memory only.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// redb panics over some damage of its file; the store makes typed errors of it, which tell more than a backtrace.

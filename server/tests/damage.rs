@@ -188,6 +188,13 @@ fn tortured(rounds: u64) -> u64 {
             cut(&files[round as usize % files.len()], round);
             (0..24).for_each(|n| ask(&damaged, &right, n % 12, &refused));
             wait_until_whole(&damaged, &right);
+            if (round + 1).is_multiple_of(50) {
+                let refused = refused.load(Ordering::Relaxed);
+                println!(
+                    "{} of {rounds} rounds, {refused} calls were refused",
+                    round + 1
+                );
+            }
         }
         stop.store(true, Ordering::Relaxed);
     });

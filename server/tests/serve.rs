@@ -855,15 +855,32 @@ fn who_does_what_is_kept_in_a_file_without_texts_and_secrets() {
     assert!(!text.contains(secret) && !text.contains("plumage"));
 }
 
-/// Kilobytes of memory that a process has, as Linux tells it.
+/// What Linux tells of a process under a name, as `VmRSS`; `None` where it knows no such thing.
+#[cfg(target_os = "linux")]
+fn status_of(pid: u32, name: &str) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let mut fields = status.lines().filter_map(|line| line.split_once(':'));
+    let field = fields.find(|(field, _)| *field == name);
+    field.map(|(_, value)| value.trim().to_owned())
+}
+
+/// Kilobytes of memory that a process has.
 #[cfg(target_os = "linux")]
 fn resident_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+    let resident = status_of(pid, "VmRSS").unwrap();
+    resident.trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_is_given_no_huge_pages_that_it_did_not_ask_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let served = Served::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
+    // Kernels before 5.0 do not tell.
+    if let Some(given) = status_of(served.child.id(), "THP_enabled") {
+        assert_eq!(given, "0");
+    }
 }
 
 /// Held by tests that open very many connections and measure what others see of it.

@@ -296,8 +296,8 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
         self.listed_at(place as usize).map(Local)
     }
 
-    /// The vector at a place below `len`.
-    pub(super) fn row(&self, place: usize) -> Option<Cow<'_, [f32]>> {
+    /// The vector `[dim]` at a place below `len`, as it is stored.
+    pub fn row(&self, place: usize) -> Option<Cow<'_, [f32]>> {
         let start = self.vectors_start as u64 + place as u64 * self.row_len() as u64;
         Some(floats(slice(
             self.bytes.as_ref(),
@@ -307,7 +307,7 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
     }
 
     /// Asks for the vector at a place: reads of it soon after wait less.
-    pub(super) fn prefetch(&self, place: usize) {
+    pub fn prefetch(&self, place: usize) {
         let start = self.vectors_start as u64 + place as u64 * self.row_len() as u64;
         kernels::prefetch(
             slice(self.bytes.as_ref(), start, self.row_len() as u64).unwrap_or_default(),
