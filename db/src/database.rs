@@ -569,6 +569,12 @@ impl Database {
         self.inner.store.is_read_only()
     }
 
+    /// What is wrong where `loci.redb` lists its free pages, as far as anybody looked: then the store is only read. Export
+    /// it and import that into another folder, or restore it from a backup.
+    pub fn damaged_free_pages(&self) -> Option<String> {
+        self.inner.store.damaged_free_pages()
+    }
+
     /// Views that could not be used when the database was opened: they are built again from rows in the background.
     /// Until that is done ([`Stats::missing_chunks`](crate::Stats::missing_chunks), [`Database::rebuild`]) searches find
     /// the rest, and say so in [`Answer::partial`].

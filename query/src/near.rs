@@ -64,6 +64,7 @@ pub(crate) fn near_concepts(
     let square = dot(question, question);
     let mut sum = vec![0.0; question.len()];
     let mut near: Vec<(f32, ConceptId)> = Vec::new();
+    rows.iter().take(ROWS_AHEAD).for_each(Row::prefetch);
     for (concept, mentions) in compared {
         sum.fill(0.0);
         for at in mentions {

@@ -15,7 +15,8 @@ use assert_cmd::Command;
 use common::served::Served;
 use common::{db_path, json, json_lines, refused, store};
 use loci_client::call::Role;
-use locidb::SearchRequest;
+use locidb::storage::StoreError;
+use locidb::{Database, Error, SearchRequest};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -176,6 +177,32 @@ fn a_check_tells_of_everything_that_starting_needs() {
     for what in ["store one", "keys of two"] {
         assert_eq!(finding(&found, what)["level"], "ok", "{what}");
     }
+}
+
+#[test]
+fn a_check_tells_of_a_store_that_the_server_would_refuse_as_it_lost_count_of_its_free_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    make(&store);
+    let path = store.join("loci.redb");
+    let sound = fs::read(&path).unwrap();
+    // The first bytes of a page say how many entries it has.
+    let is_refused = |page: &usize| {
+        let mut bytes = sound.clone();
+        bytes[page * 4096 + 2] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        matches!(
+            Database::open(&store),
+            Err(Error::Store(StoreError::DamagedFreePages { .. }))
+        )
+    };
+    assert!((1..sound.len() / 4096).any(|page| is_refused(&page)));
+    let db = db_path(folder.path());
+    let check = ["serve", "--check", "--db", &db, "--http", "none"];
+    let found = json(1, &[&check[..], &["--listen", "127.0.0.1:0"]].concat());
+    let found = finding(&found, "store store");
+    assert_eq!(found["level"], "wrong");
+    assert!(found["detail"].as_str().unwrap().contains("free pages"));
 }
 
 #[test]

@@ -124,7 +124,9 @@ impl Check<'_> {
             self.tell(DATABASE, "pages", &[], &error.to_string());
             checked = store.check_pages_of_rows();
         }
-        if let Err(StoreError::DamagedDatabase { why }) = checked {
+        if let Err(StoreError::DamagedDatabase { why } | StoreError::UnreadableDatabase { why }) =
+            checked
+        {
             let why = format!("{why}: rows are not found; restore the store from a backup");
             self.tell(DATABASE, "pages", &[], &why);
             return Ok(());

@@ -276,7 +276,7 @@ impl Committer<'_> {
         };
         let database = self.host.database();
         let named = self.host.keep_name();
-        let transaction = named.and_then(|()| database.begin_write());
+        let transaction = named.and_then(|()| Ok(database.begin_write()?));
         let mut transaction = transaction.inspect_err(|_| {
             written.extend(first.as_ref().map(|(_, _, done)| done.clone()));
         })?;

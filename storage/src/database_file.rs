@@ -58,8 +58,16 @@ impl Failure {
 pub(crate) struct Database {
     /// There until it is dropped.
     database: Option<redb::Database>,
-    /// Why nothing is written: the list of free pages is damaged.
-    unwritable: Option<String>,
+    failure: Arc<Failure>,
+    /// What is wrong where the file lists its free pages, when that was found.
+    free_pages: OnceLock<FreePages>,
+}
+
+/// Why the list of free pages in the file cannot be used.
+struct FreePages {
+    why: String,
+    /// redb was given the file without that list, and found out anew which pages are free.
+    is_found_anew: bool,
 }
 
 impl Database {
@@ -71,37 +79,57 @@ impl Database {
     /// [`StoreError::DamagedFreePages`] before anything is written.
     pub(crate) fn open(file: DatabaseFile, cache_bytes: usize) -> Result<Database, StoreError> {
         pages::verify(&*file.file)?;
-        Ok(Database {
-            database: Some(opened(file, cache_bytes)?),
-            unwritable: None,
-        })
+        Database::open_verified(file, cache_bytes)
     }
 
-    /// As [`Database::open`], for a file whose writes stay in memory: of one whose list of free pages is damaged, rows
-    /// are read, and [`Database::begin_write`] fails.
+    /// As [`Database::open`], for a file whose writes stay in memory: in one whose list of free pages is damaged, redb
+    /// finds out from the rows which are free, for which it reads them all.
     pub(crate) fn open_in_memory(
         file: DatabaseFile,
         cache_bytes: usize,
     ) -> Result<Database, StoreError> {
-        let unwritable = match pages::verify(&*file.file) {
-            Err(StoreError::DamagedFreePages { why }) => Some(why),
+        let why = match pages::verify(&*file.file) {
+            Err(StoreError::DamagedFreePages { why }) => {
+                pages::forget_free_pages(&*file.file)?;
+                Some(why)
+            }
             verified => verified.map(|()| None)?,
         };
+        let database = Database::open_verified(file, cache_bytes)?;
+        if let Some(why) = why {
+            let is_found_anew = true;
+            let _ = database.free_pages.set(FreePages { why, is_found_anew });
+        }
+        Ok(database)
+    }
+
+    fn open_verified(file: DatabaseFile, cache_bytes: usize) -> Result<Database, StoreError> {
+        let failure = Arc::clone(&file.failure);
         Ok(Database {
-            database: Some(opened(file, cache_bytes)?),
-            unwritable,
+            database: Some(open_redb(file, cache_bytes)?),
+            failure,
+            free_pages: OnceLock::new(),
         })
     }
 
-    /// Begins to write, once no other transaction writes.
-    ///
-    /// # Errors
-    /// [`StoreError::DamagedFreePages`], and what redb says.
-    pub(crate) fn begin_write(&self) -> Result<redb::WriteTransaction, StoreError> {
-        match &self.unwritable {
-            Some(why) => Err(StoreError::DamagedFreePages { why: why.clone() }),
-            None => Ok((**self).begin_write()?),
-        }
+    /// What is wrong where the file lists its free pages, as far as anybody looked.
+    pub(crate) fn damaged_free_pages(&self) -> Option<&str> {
+        self.free_pages.get().map(|damage| &*damage.why)
+    }
+
+    /// Whether redb read all rows against their checksums when the file was opened, as its list of free pages is damaged.
+    pub(crate) fn has_read_all_rows(&self) -> bool {
+        self.free_pages.get().is_some_and(|of| of.is_found_anew)
+    }
+
+    /// Ends all writing to the file: its list of free pages was found to be damaged while it is open, and redb is to
+    /// read it at the next commit.
+    pub(crate) fn end_writing(&self, why: &str) {
+        let is_found_anew = false;
+        let why = why.to_owned();
+        let told = StoreError::DamagedFreePages { why: why.clone() };
+        let _ = self.failure.why.set(told.to_string());
+        let _ = self.free_pages.set(FreePages { why, is_found_anew });
     }
 }
 
@@ -126,8 +154,8 @@ impl DerefMut for Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let database = self.database.take();
-        if self.unwritable.is_some() {
-            // Closing would commit. This costs the memory that redb keeps until the process ends.
+        if self.free_pages.get().is_some_and(|of| !of.is_found_anew) {
+            // Closing would read the damaged list. This costs the memory that redb keeps until the process ends.
             std::mem::forget(database);
             return;
         }
@@ -136,23 +164,20 @@ impl Drop for Database {
     }
 }
 
-fn opened(file: DatabaseFile, cache_bytes: usize) -> Result<redb::Database, StoreError> {
+fn open_redb(file: DatabaseFile, cache_bytes: usize) -> Result<redb::Database, StoreError> {
     let open = || {
         redb::Database::builder()
             .set_cache_size(cache_bytes)
             .create_with_backend(file)
     };
-    let damaged = |why: &str| {
-        let advice = "cannot be opened; restore the store from a backup";
-        StoreError::Invalid(format!("loci.redb is damaged and {advice}{why}"))
-    };
+    let damaged = |why: &str| StoreError::UnreadableDatabase { why: why.into() };
     match catch_unwind(AssertUnwindSafe(open)) {
         Ok(Ok(database)) => Ok(database),
         Ok(Err(redb::DatabaseError::Storage(redb::StorageError::Corrupted(why)))) => {
-            Err(damaged(&format!(" (redb: {why})")))
+            Err(damaged(&why))
         }
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(damaged("")),
+        Err(_) => Err(damaged("its tree cannot be read")),
     }
 }
 

@@ -108,6 +108,12 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// The database's file is damaged where everything in it begins. Restore from a backup.
+    #[error("loci.redb is damaged and cannot be opened: {why}; restore the store from a backup")]
+    UnreadableDatabase {
+        /// What is wrong.
+        why: String,
+    },
     /// The tables in which the database's file lists its free pages are damaged: whatever is written could take the place
     /// of rows. Restore from a backup; or open it to be read only, export it, and import that into another folder.
     #[error(

@@ -339,7 +339,8 @@ fn with_rows<T>(
         _ => StoreError::io(format!("opening {}", path.display()))(error),
     })?;
     let (file, failure) = DatabaseFile::new(file);
-    let database = Database::open_in_memory(file, CACHE_BYTES)?;
+    // A state whose list of free pages is damaged could not be written to once it is restored.
+    let database = Database::open(file, CACHE_BYTES)?;
     failure.check()?;
     work(&Tables::open(&database)?)
 }

@@ -62,7 +62,6 @@ mod staged;
 pub mod staging;
 pub mod store;
 mod sync;
-
 mod tables;
 mod unfinished;
 pub mod upgrade;

@@ -2,15 +2,19 @@
 //!
 //! redb has tables of its own: which pages are free, and which will be. It reads them when it opens a file and at every
 //! commit, and believes them: a damaged one lets it write over pages that rows are on, or panic where nothing can catch
-//! it. So they are read before redb is given a file to write to ([`verify`]). Of a file that fails this, [`verify_rows`]
-//! tells whether its rows can be copied all the same.
+//! it. So they are read before redb is given a file to write to ([`verify`]). A copy in memory of a file that fails this can
+//! do without them: redb finds from the rows which pages are free ([`forget_free_pages`]). [`verify_rows`] tells whether
+//! the rows of a file that a store has open can be copied all the same.
+//!
+//! Always true: bytes are hostile, whatever their checksums say. No more pages are read than the file has, and no page is
+//! taken into memory whole.
 //!
 //! The layout is the one of redb's file format 3 (redb's `docs/design.md`). A file in another format, or one that redb
 //! must repair before it uses it, is left to redb, which then reads every page itself.
 
 use std::io;
 
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::disk::RandomFile;
 use crate::error::StoreError;
@@ -21,11 +25,25 @@ const HEADER_LEN: usize = 64;
 const SLOT_LEN: usize = 128;
 const CHECKSUM_LEN: usize = 16;
 const PAGE_LEN_MAX: u32 = 64 * 1024;
+/// A page is 2 to the power of its order times as long as the shortest.
+const PAGE_ORDER_MAX: u64 = 20;
 
-/// Flags of the byte after the magic bytes: the newest commit is in the second slot; it was made in two phases, so the
-/// tables of free pages belong to it.
+/// Flags of the byte after the magic bytes: the newest commit is in the second slot; redb is to read all pages before it
+/// uses the file; the commit was made in two phases, so the tables of free pages belong to it.
 const SECOND_SLOT: u8 = 1;
+const UNSAFE_STOP: u8 = 2;
 const TWO_PHASES: u8 = 4;
+
+/// Where a slot has the root of redb's own tables: whether there is one, and its number, checksum and length.
+const OWN_FLAG: usize = 2;
+const OWN_ROOT: std::ops::Range<usize> = 40..72;
+
+/// What comes first in a page and says how much of it is used, at most: the heads, ends and pointers of 65,536 entries.
+const PAGE_HEAD_LEN_MAX: usize = 2 << 20;
+/// How much of a page is read at a time.
+const READ_LEN: usize = 256 << 10;
+/// A page that lists tables is no longer than this.
+const NAMES_PAGE_LEN_MAX: usize = 1 << 20;
 
 const LEAF: u8 = 1;
 const BRANCH: u8 = 2;
@@ -37,38 +55,72 @@ const DEPTH_MAX: usize = 32;
 /// Reads redb's own tables in `file`, which nobody writes to meanwhile, against the checksums in their tree.
 ///
 /// # Errors
-/// [`StoreError::DamagedFreePages`] where a page is not what was written; what the disk says else.
+/// [`StoreError::DamagedFreePages`] where a page is not what was written, or cannot be read.
 ///
 /// # Cost
 /// Reads the pages of these tables: some tens of KiB in most stores, and 1 byte for each 8 KiB of a large one.
 pub(crate) fn verify(file: &dyn RandomFile) -> Result<(), StoreError> {
     walk(file, |roots| roots.own).map_err(|error| match error {
-        Wrong::Disk(source) => failed(source),
-        Wrong::Page(why) => StoreError::DamagedFreePages { why: why.into() },
+        Wrong::Disk(source) => io_error(source),
+        Wrong::Page(why) => StoreError::DamagedFreePages { why },
     })
 }
 
 /// Reads the tables of rows in `file` likewise, for a file of which [`verify`] finds that redb cannot be given it.
 ///
 /// # Errors
-/// [`StoreError::DamagedDatabase`] where a page is not what was written; what the disk says else.
+/// [`StoreError::DamagedDatabase`] where a page is not what was written, or cannot be read.
 ///
 /// # Cost
 /// Reads all of it.
 pub(crate) fn verify_rows(file: &dyn RandomFile) -> Result<(), StoreError> {
     walk(file, |roots| roots.rows).map_err(|error| match error {
-        Wrong::Disk(source) => failed(source),
-        Wrong::Page(why) => StoreError::DamagedDatabase { why: why.into() },
+        Wrong::Disk(source) => io_error(source),
+        Wrong::Page(why) => StoreError::DamagedDatabase { why },
     })
 }
 
-fn failed(source: io::Error) -> StoreError {
+/// Writes to `file` that its newest commit has no tables of redb's own, and that redb is to read all pages before it uses
+/// the file: it then finds out from the tables of rows which pages are free. For copies in memory: what a crash left of
+/// such a change would be no database.
+///
+/// # Errors
+/// What the disk says. A file that [`verify`] leaves to redb stays as it is.
+pub(crate) fn forget_free_pages(file: &dyn RandomFile) -> Result<(), StoreError> {
+    let Some(mut head) = head(file).map_err(io_error)? else {
+        return Ok(());
+    };
+    if newest(&head).is_none() {
+        return Ok(());
+    }
+    let flags = &mut head[MAGIC.len()];
+    let from = slot_start(*flags);
+    *flags = (*flags | UNSAFE_STOP) & !TWO_PHASES;
+    let mut slot: [u8; SLOT_LEN] = [0; SLOT_LEN];
+    slot.copy_from_slice(&head[from..from + SLOT_LEN]);
+    slot[OWN_FLAG] = 0;
+    slot[OWN_ROOT].fill(0);
+    let checksum = xxh3_128(&slot[..SLOT_LEN - CHECKSUM_LEN]);
+    slot[SLOT_LEN - CHECKSUM_LEN..].copy_from_slice(&checksum.to_le_bytes());
+    // The older commit would lead to its own tables.
+    head[HEADER_LEN..HEADER_LEN + SLOT_LEN].copy_from_slice(&slot);
+    head[HEADER_LEN + SLOT_LEN..].copy_from_slice(&slot);
+    file.write(0, &head).map_err(io_error)
+}
+
+fn io_error(source: io::Error) -> StoreError {
     StoreError::io("reading the pages of loci.redb")(source)
 }
 
 enum Wrong {
     Disk(io::Error),
-    Page(&'static str),
+    Page(String),
+}
+
+impl From<&str> for Wrong {
+    fn from(why: &str) -> Wrong {
+        Wrong::Page(why.into())
+    }
 }
 
 impl From<io::Error> for Wrong {
@@ -77,18 +129,34 @@ impl From<io::Error> for Wrong {
     }
 }
 
-/// Reads the tables that the root which `of` chooses leads to.
-fn walk(file: &dyn RandomFile, of: impl Fn(Roots) -> Option<Root>) -> Result<(), Wrong> {
-    let len = file.len()?;
+type Head = [u8; HEADER_LEN + 2 * SLOT_LEN];
+
+/// The header of the file and its two slots; `None` for a file that is too short for them.
+fn head(file: &dyn RandomFile) -> io::Result<Option<Head>> {
     let mut head = [0; HEADER_LEN + 2 * SLOT_LEN];
-    if len < head.len() as u64 {
-        return Ok(());
+    if file.len()? < head.len() as u64 {
+        return Ok(None);
     }
-    file.read(0, &mut head)?;
-    let newest = newest(&head);
-    let Some((layout, root)) = newest.and_then(|(layout, roots)| Some((layout, of(roots)?))) else {
+    read(file, 0, &mut head)?;
+    Ok(Some(head))
+}
+
+/// A read, unlike a sync, may be tried again.
+fn read(file: &dyn RandomFile, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    file.read(offset, out).or_else(|_| file.read(offset, out))
+}
+
+/// Reads the tables to which the root leads that `root` chooses.
+fn walk(file: &dyn RandomFile, root: impl Fn(Roots) -> Option<Root>) -> Result<(), Wrong> {
+    let Some(head) = head(file)? else {
         return Ok(());
     };
+    let newest = newest(&head);
+    let Some((layout, root)) = newest.and_then(|(layout, roots)| Some((layout, root(roots)?)))
+    else {
+        return Ok(());
+    };
+    let len = file.len()?;
     let mut pages = Pages {
         file,
         len,
@@ -100,12 +168,16 @@ fn walk(file: &dyn RandomFile, of: impl Fn(Roots) -> Option<Root>) -> Result<(),
         key: None,
         value: None,
     };
-    pages.tree(root, names, 0, &mut |definition| {
-        tables.extend(table(definition)?);
-        Some(())
-    })?;
+    let mut list = |page: &[u8]| {
+        let mut definitions = values(page)?;
+        definitions.try_for_each(|definition| {
+            tables.extend(table(definition?)?);
+            Some(())
+        })
+    };
+    pages.tree(root, names, 0, Some(&mut list))?;
     for (root, widths) in tables {
-        pages.tree(root, widths, 0, &mut |_| Some(()))?;
+        pages.tree(root, widths, 0, None)?;
     }
     Ok(())
 }
@@ -148,7 +220,7 @@ fn newest(head: &[u8]) -> Option<(Layout, Roots)> {
         region_header_pages: u32_at(head, 16)?,
         region_pages_max: u32_at(head, 20)?,
     };
-    let slot = HEADER_LEN + SLOT_LEN * usize::from(flags & SECOND_SLOT);
+    let slot = slot_start(flags);
     let slot = head.get(slot..slot + SLOT_LEN)?;
     let checksum = u128_at(slot, SLOT_LEN - CHECKSUM_LEN)?;
     let is_known = layout.page_len.is_power_of_two()
@@ -156,18 +228,23 @@ fn newest(head: &[u8]) -> Option<(Layout, Roots)> {
         && slot.first() == Some(&FILE_FORMAT)
         && flags & TWO_PHASES != 0
         && xxh3_128(&slot[..SLOT_LEN - CHECKSUM_LEN]) == checksum;
-    let root = |is_there: usize, at: usize| {
+    let root = |flag: usize, offset: usize| {
         let root = Root {
-            page: u64_at(slot, at)?,
-            checksum: u128_at(slot, at + 8)?,
+            page: u64_at(slot, offset)?,
+            checksum: u128_at(slot, offset + 8)?,
         };
-        (slot[is_there] != 0).then_some(root)
+        (slot[flag] != 0).then_some(root)
     };
     let roots = Roots {
         rows: root(1, 8),
-        own: root(2, 40),
+        own: root(OWN_FLAG, OWN_ROOT.start),
     };
     is_known.then_some((layout, roots))
+}
+
+/// Where the slot of the newest commit begins.
+fn slot_start(flags: u8) -> usize {
+    HEADER_LEN + SLOT_LEN * usize::from(flags & SECOND_SLOT)
 }
 
 /// Where a table's tree begins. Empty for an empty table; `None` for bytes that are no definition.
@@ -195,60 +272,109 @@ struct Pages<'f> {
     file: &'f dyn RandomFile,
     len: u64,
     layout: Layout,
-    /// Pages that may still be read: a file does not have more, however its trees refer to them.
+    /// How many of the shortest pages may still be read: a file does not have more, however its trees refer to them.
     left: u64,
 }
 
 impl Pages<'_> {
-    /// Reads the tree below `root`, whose `depth`-th level this is, and hands on every value.
+    /// Reads the tree below `root`, whose `depth`-th level this is, and hands on every leaf.
     fn tree(
         &mut self,
         root: Root,
         widths: Widths,
         depth: usize,
-        value: &mut dyn FnMut(&[u8]) -> Option<()>,
+        mut leaf: Option<&mut (dyn FnMut(&[u8]) -> Option<()> + '_)>,
     ) -> Result<(), Wrong> {
-        let too_many = Wrong::Page("a tree has more pages than the file");
-        self.left = self.left.checked_sub(1).ok_or(too_many)?;
         if depth == DEPTH_MAX {
-            return Err(Wrong::Page("a tree is too deep"));
+            return Err("a tree is too deep".into());
         }
-        let page = self.page(root)?;
-        let not_whole = || Wrong::Page("a page's checksum does not fit");
-        let len = used(&page, widths).ok_or_else(not_whole)?;
-        let bytes = page.get(..len).ok_or_else(not_whole)?;
-        if xxh3_128(bytes) != root.checksum {
-            return Err(not_whole());
+        let is_listed = leaf.is_some();
+        let page = self.page(root, widths, is_listed)?;
+        let not_whole = || Wrong::from("a page's checksum does not fit");
+        if page.first() == Some(&LEAF) {
+            let listed = leaf.map_or(Some(()), |leaf| leaf(&page));
+            return listed.ok_or_else(not_whole);
         }
-        if page[0] == LEAF {
-            return values(bytes, widths, value).ok_or_else(not_whole);
-        }
-        let children = children(bytes).ok_or_else(not_whole)?;
+        let children = children(&page).ok_or_else(not_whole)?;
         drop(page);
-        let mut children = children.into_iter();
-        children.try_for_each(|child| self.tree(child, widths, depth + 1, value))
+        for child in children {
+            // Borrowed again for each child.
+            let leaf = leaf.as_mut().map(|leaf| &mut **leaf as _);
+            self.tree(child, widths, depth + 1, leaf)?;
+        }
+        Ok(())
     }
 
-    /// The page `root`, whole.
-    fn page(&self, root: Root) -> Result<Vec<u8>, Wrong> {
+    /// The first bytes of the page `root`, whose checksum fits: all that are used of one that `is_listed` or has
+    /// children, and its kind at least.
+    fn page(&mut self, root: Root, widths: Widths, is_listed: bool) -> Result<Vec<u8>, Wrong> {
+        let (start, len) = self.place(root)?;
+        let not_whole = || Wrong::from("a page's checksum does not fit");
+        let mut page = Vec::new();
+        // What says how much of it is used lies in its first bytes, mostly in the first of all.
+        self.read_to(&mut page, start, len.min(self.layout.page_len as usize))?;
+        let mut used_len = used(&page, widths);
+        if used_len.is_none() {
+            self.read_to(&mut page, start, len.min(PAGE_HEAD_LEN_MAX))?;
+            used_len = used(&page, widths);
+        }
+        let used_len = used_len.filter(|&used| used <= len).ok_or_else(not_whole)?;
+        if is_listed && used_len > NAMES_PAGE_LEN_MAX {
+            return Err("a page lists too many tables".into());
+        }
+        page.truncate(used_len);
+        self.read_to(&mut page, start, used_len.min(PAGE_HEAD_LEN_MAX))?;
+        let mut hash = Xxh3::new();
+        hash.update(&page);
+        let mut end = page.len();
+        while end < used_len {
+            let mut rest = Vec::new();
+            let from = start + end as u64;
+            self.read_to(&mut rest, from, (used_len - end).min(READ_LEN))?;
+            hash.update(&rest);
+            end += rest.len();
+        }
+        if hash.digest128() == root.checksum {
+            Ok(page)
+        } else {
+            Err(not_whole())
+        }
+    }
+
+    /// Reads on until `bytes`, which were read from `start` on, are as many as `len`.
+    fn read_to(&self, bytes: &mut Vec<u8>, start: u64, len: usize) -> Result<(), Wrong> {
+        let from = bytes.len();
+        if from >= len {
+            return Ok(());
+        }
+        bytes.resize(len, 0);
+        read(self.file, start + from as u64, &mut bytes[from..])
+            .map_err(|source| Wrong::Page(format!("a page cannot be read ({source})")))
+    }
+
+    /// Offset and length of the page `root`, which counts as read from here on.
+    fn place(&mut self, root: Root) -> Result<(u64, usize), Wrong> {
         let page_len = u64::from(self.layout.page_len);
         let order = root.page >> 59;
+        if order > PAGE_ORDER_MAX {
+            return Err("a page is longer than any".into());
+        }
+        let left = self.left.checked_sub(1 << order);
+        self.left = left.ok_or("a tree has more pages than the file")?;
         let index = root.page & (0xF_FFFF >> order);
         let region = (root.page >> 20) & 0xF_FFFF;
         let header_len = u64::from(self.layout.region_header_pages) * page_len;
         let region_len = header_len + u64::from(self.layout.region_pages_max) * page_len;
-        let len = page_len << order.min(20);
-        let place = || {
+        let len = page_len << order;
+        let start = || {
             let region = page_len.checked_add(region.checked_mul(region_len)?)?;
             let start = region
                 .checked_add(header_len)?
                 .checked_add(index.checked_mul(len)?)?;
             (start.checked_add(len)? <= self.len).then_some(start)
         };
-        let start = place().ok_or(Wrong::Page("a page lies beyond the end of the file"))?;
-        let mut page = vec![0; len as usize];
-        self.file.read(start, &mut page)?;
-        Ok(page)
+        let start = start().ok_or("a page lies beyond the end of the file")?;
+        Ok((start, len as usize))
     }
 }
 
@@ -299,20 +425,17 @@ fn children(page: &[u8]) -> Option<Vec<Root>> {
     (0..count).map(child).collect()
 }
 
-/// Hands on the values of a leaf, whose checksum fits, where the lengths of keys and values differ, as they do where
-/// tables are listed.
-fn values(page: &[u8], widths: Widths, value: &mut dyn FnMut(&[u8]) -> Option<()>) -> Option<()> {
-    if widths.key.is_some() || widths.value.is_some() {
-        return Some(());
-    }
+/// The values of a leaf in which keys and values have lengths of their own, as where tables are listed; each `None` where
+/// it lies beyond the page.
+fn values(page: &[u8]) -> Option<impl Iterator<Item = Option<&[u8]>>> {
     let count = usize::from(u16::from_le_bytes(*page.get(2..)?.first_chunk()?));
     let mut start = u32_at(page, 4 * count)? as usize;
-    for n in 0..count {
+    Some((0..count).map(move |n| {
         let end = u32_at(page, 4 + 4 * (count + n))? as usize;
-        value(page.get(start..end)?)?;
+        let value = page.get(start..end);
         start = end;
-    }
-    Some(())
+        value
+    }))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
@@ -334,7 +457,7 @@ mod tests {
 
     use parking_lot::Mutex;
     use proptest::prelude::*;
-    use redb::{ReadableDatabase, TableDefinition};
+    use redb::{ReadableDatabase, ReadableTableMetadata, TableDefinition};
 
     use super::*;
 
@@ -373,7 +496,7 @@ mod tests {
         }
     }
 
-    fn of(bytes: Vec<u8>) -> Bytes {
+    fn in_memory(bytes: Vec<u8>) -> Bytes {
         Bytes {
             bytes,
             read: Mutex::default(),
@@ -408,11 +531,11 @@ mod tests {
     fn what_redb_wrote_is_sound_and_a_flipped_bit_in_any_page_that_is_read_is_found() {
         let folder = tempfile::tempdir().unwrap();
         for bytes in files(folder.path()) {
-            let file = of(bytes.clone());
+            let file = in_memory(bytes.clone());
             verify(&file).unwrap();
             let read = file.read.into_inner();
             assert!(read.len() > 4, "{read:?}");
-            let mut file = of(bytes);
+            let mut file = in_memory(bytes);
             // The header is redb's to judge.
             for &(offset, _) in &read[1..] {
                 for within in [0, 2, 9, 30] {
@@ -430,7 +553,7 @@ mod tests {
     fn a_flipped_bit_in_any_page_with_rows_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let [_, bytes] = files(folder.path());
-        let mut file = of(bytes);
+        let mut file = in_memory(bytes);
         verify_rows(&file).unwrap();
         let read = std::mem::take(&mut *file.read.lock());
         assert!(read.len() > 1_000, "{}", read.len());
@@ -447,7 +570,7 @@ mod tests {
     fn lists_of_free_pages_of_several_levels_are_read_whole() {
         let folder = tempfile::tempdir().unwrap();
         let [open, _] = files(folder.path());
-        let file = of(open);
+        let file = in_memory(open);
         verify(&file).unwrap();
         let read = file.read.into_inner();
         let has_branch = |&&(offset, _): &&(u64, usize)| file.bytes[offset as usize] == BRANCH;
@@ -459,10 +582,96 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [_, bytes] = files(folder.path());
         for bytes in [Vec::new(), bytes[..100].to_vec(), vec![7; 10_000]] {
-            verify(&of(bytes)).unwrap();
+            verify(&in_memory(bytes)).unwrap();
         }
-        let cut = verify(&of(bytes[..8192].to_vec()));
+        let cut = verify(&in_memory(bytes[..8192].to_vec()));
         assert!(matches!(cut, Err(StoreError::DamagedFreePages { .. })));
+    }
+
+    #[test]
+    fn a_large_page_that_is_referred_to_often_is_read_no_more_often_than_the_file_is_long() {
+        const ORDER: u64 = 8;
+        let layout = Layout {
+            page_len: 4096,
+            region_header_pages: 0,
+            region_pages_max: 1 << 20,
+        };
+        let mut leaf = vec![0; 4096 << ORDER];
+        leaf[0] = LEAF;
+        leaf[2] = 1;
+        let used_len = leaf.len() as u32;
+        // One pair: the end of its key, and that of its value.
+        leaf[4..8].copy_from_slice(&12_u32.to_le_bytes());
+        leaf[8..12].copy_from_slice(&used_len.to_le_bytes());
+        let checksum = xxh3_128(&leaf);
+        let file = in_memory([&vec![0; 4096][..], &leaf].concat());
+        let len = file.len().unwrap();
+        let mut pages = Pages {
+            file: &file,
+            len,
+            left: len / 4096,
+            layout,
+        };
+        let root = Root {
+            page: ORDER << 59,
+            checksum,
+        };
+        let widths = Widths {
+            key: None,
+            value: None,
+        };
+        assert!(pages.tree(root, widths, 0, None).is_ok());
+        let again = pages.tree(root, widths, 0, None);
+        assert!(matches!(again, Err(Wrong::Page(_))));
+        let read: usize = file.read.lock().iter().map(|&(_, len)| len).sum();
+        assert!(read as u64 <= len, "{read}");
+    }
+
+    #[test]
+    fn redb_finds_out_which_pages_are_free_in_a_file_without_their_list() {
+        let folder = tempfile::tempdir().unwrap();
+        for bytes in files(folder.path()) {
+            let sound = verify_rows(&in_memory(bytes.clone()));
+            sound.unwrap();
+            let file = Writable(Mutex::new(bytes));
+            forget_free_pages(&file).unwrap();
+            let path = folder.path().join("again.redb");
+            fs::write(&path, file.0.into_inner()).unwrap();
+            let mut database = redb::Database::open(&path).unwrap();
+            assert!(database.check_integrity().unwrap());
+            let reading = database.begin_read().unwrap();
+            let table = reading.open_table(TABLE).unwrap();
+            assert_eq!(table.len().unwrap(), 20_000);
+            assert_eq!(table.get(1_999).unwrap().unwrap().value(), [39; 300]);
+            drop((table, reading));
+            commit(&database, 20_000..20_100, &[7; 300]);
+        }
+    }
+
+    #[derive(Debug)]
+    struct Writable(Mutex<Vec<u8>>);
+
+    impl RandomFile for Writable {
+        fn len(&self) -> io::Result<u64> {
+            Ok(self.0.lock().len() as u64)
+        }
+
+        fn set_len(&self, _len: u64) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            in_memory(self.0.lock().clone()).read(offset, out)
+        }
+
+        fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            self.0.lock()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+            Ok(())
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
     }
 
     /// A file of one page of a tree, whose checksums fit whatever it says.
@@ -501,7 +710,7 @@ mod tests {
             page[2..4].copy_from_slice(&count.to_le_bytes());
             let listed: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
             page[4..4 + listed.len()].copy_from_slice(&listed);
-            let file = of(of_page(page, branch));
+            let file = in_memory(of_page(page, branch));
             let _ = (verify(&file), verify_rows(&file));
         }
     }

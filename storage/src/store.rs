@@ -421,15 +421,33 @@ impl<V: Views> Store<V> {
         sender.send(job).map_err(|_| StoreError::Closed)
     }
 
+    /// What is wrong where the database's file lists its free pages, as far as anybody looked. Nothing is written to such
+    /// a file: a store is opened to be read only, or writing ends.
+    pub fn damaged_free_pages(&self) -> Option<String> {
+        let database = self.shared.database();
+        database.damaged_free_pages().map(str::to_owned)
+    }
+
     /// Reads every page of the database's file against the checksums in its tree. Writers wait meanwhile. After a commit
     /// that failed there are none, and it is what would be found if the store were opened again.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedFreePages`], after which nothing is written; [`StoreError::DamagedDatabase`].
     pub(crate) fn check_pages(&self) -> Result<(), StoreError> {
+        if let Some(why) = self.damaged_free_pages() {
+            return Err(StoreError::DamagedFreePages { why });
+        }
         self.while_nobody_writes(rewrite::check_file)
     }
 
     /// As [`Store::check_pages`], for a copy: where only the list of free pages is damaged, rows can be copied.
     pub(crate) fn check_pages_of_rows(&self) -> Result<(), StoreError> {
         match self.check_pages() {
+            Err(StoreError::DamagedFreePages { .. })
+                if self.shared.database().has_read_all_rows() =>
+            {
+                Ok(())
+            }
             Err(StoreError::DamagedFreePages { .. }) => {
                 self.while_nobody_writes(rewrite::check_rows_of)
             }
@@ -444,10 +462,18 @@ impl<V: Views> Store<V> {
     ) -> Result<(), StoreError> {
         let files = &self.shared.files;
         let (disk, path) = (Arc::clone(&files.disk), files.folder.join(DATABASE));
+        let database = self.shared.database();
         let slot = Arc::new(Mutex::new(Ok(())));
         let result = Arc::clone(&slot);
+        let work = move || {
+            let checked = read(&disk, &path);
+            if let Err(StoreError::DamagedFreePages { why }) = &checked {
+                database.end_writing(why);
+            }
+            *result.lock() = checked;
+        };
         let asked = self.ask(|done| Job::Still {
-            work: Box::new(move || *result.lock() = read(&disk, &path)),
+            work: Box::new(work),
             done,
         });
         match asked {

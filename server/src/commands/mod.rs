@@ -164,7 +164,7 @@ fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
                 StoreError::Io { .. } => format!("{} cannot be written to", folder.display()),
                 error => error.to_string(),
             };
-            note!("loci: {why}: it is only read");
+            note!("loci: the store is only read: {why}");
             database
         }
         opened => opened?,

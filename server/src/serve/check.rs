@@ -9,6 +9,7 @@ use std::io;
 use std::net::TcpListener;
 use std::path::Path;
 
+use locidb::storage::StoreError;
 use locidb::{Database, Options};
 use serde::Serialize;
 
@@ -211,6 +212,11 @@ fn store(of: &StoreFolder) -> Finding {
     }
     match Database::open_with(&of.folder, &options) {
         Ok(database) => {
+            if let Some(why) = database.damaged_free_pages() {
+                database.close();
+                let error = StoreError::DamagedFreePages { why };
+                return finding(what, Level::Wrong, error);
+            }
             let stats = database.stats();
             let segments = database.damaged().iter();
             let segments = segments.filter(|damaged| damaged.segment.is_some());

@@ -63,6 +63,7 @@ fn of_store(error: &StoreError) -> Code {
         | StoreError::DamagedTable { .. }
         | StoreError::DamagedDatabase { .. }
         | StoreError::DamagedFreePages { .. }
+        | StoreError::UnreadableDatabase { .. }
         | StoreError::MissingRow { .. }
         | StoreError::NoDatabase { .. }
         | StoreError::Part { .. } => Code::Damaged,
