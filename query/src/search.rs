@@ -189,7 +189,7 @@ fn run(
         taken: Vec::new(),
         takes: 0,
         kept: Vec::new(),
-        told: Told::default(),
+        extras: Extras::default(),
         cited: Vec::new(),
         context: None,
     };
@@ -231,9 +231,9 @@ struct Lists {
     heads_by: Option<Fusion>,
 }
 
-/// What an answer tells beside its hits.
+/// What an answer has beside its hits.
 #[derive(Default)]
-struct Told {
+struct Extras {
     reached: Vec<loci_graph::Reached>,
     relations: Vec<RelationHit>,
     communities: Vec<CommunityDigest>,
@@ -258,7 +258,7 @@ struct Execution<'e, 'v> {
     takes: usize,
     /// Documents or sections that the stage at hand keeps, best first.
     kept: Vec<(u32, u32)>,
-    told: Told,
+    extras: Extras,
     cited: Vec<Cited>,
     context: Option<Context>,
 }
@@ -473,7 +473,7 @@ impl Execution<'_, '_> {
         };
         let told = request.concepts;
         let mut found = self.run.graph(self.graph, start, (walk, hops), told, k)?;
-        self.told.reached = std::mem::take(&mut found.reached);
+        self.extras.reached = std::mem::take(&mut found.reached);
         self.lists.graph = found;
         Ok(())
     }
@@ -486,7 +486,7 @@ impl Execution<'_, '_> {
         }
         let graph = self.graph;
         let work = || Ok(two_hop(graph, &near, hops).reached);
-        self.told.reached = self
+        self.extras.reached = self
             .run
             .trace
             .step("graph", work, |reached| reached.len())?;
@@ -558,7 +558,7 @@ impl Execution<'_, '_> {
             let why = format!(
                 "{count} sentences of digests are in no chunk; `loci check` tells of damage, `loci analyze` writes the digests again"
             );
-            self.told.damaged.push(why);
+            self.extras.damaged.push(why);
         }
         if plan.request.filter.is_some() {
             // A digest speaks of all chunks; a filter hides what it does not allow here, too.
@@ -578,7 +578,7 @@ impl Execution<'_, '_> {
             let quoted = quoted_chunks(view, &found)?;
             self.fused = self.run.allowed_of(quoted);
         }
-        self.told.communities = found;
+        self.extras.communities = found;
         Ok(())
     }
 
@@ -684,7 +684,7 @@ impl Execution<'_, '_> {
             rank::sort(&mut self.taken);
         }
         let (plan, graph, view, counter) = (self.plan, self.graph, self.run.view, self.counter);
-        let (taken, reached) = (&self.taken, &self.told.reached);
+        let (taken, reached) = (&self.taken, &self.extras.reached);
         let work = || {
             let mut fetch = Fetch::new(view, counter);
             let mut names = Names::new(view);
@@ -714,13 +714,13 @@ impl Execution<'_, '_> {
         let count = |found: &(Vec<Cited>, Vec<String>)| found.0.len();
         let (cited, damaged) = self.run.trace.step("fetch", work, count)?;
         self.cited = cited;
-        self.told.damaged.extend(damaged);
+        self.extras.damaged.extend(damaged);
         if plan.request.concepts && !reached.is_empty() {
             let mut names = Names::new(view);
             let work = || Ok(names.relations(graph, reached)?);
             let count = |relations: &Vec<RelationHit>| relations.len();
-            self.told.relations = self.run.trace.step("relations", work, count)?;
-            self.told.damaged.extend(names.damaged());
+            self.extras.relations = self.run.trace.step("relations", work, count)?;
+            self.extras.damaged.extend(names.damaged());
         }
         Ok(())
     }
@@ -751,11 +751,11 @@ impl Execution<'_, '_> {
             true => names.concepts(self.analysed.told())?,
             false => Vec::new(),
         };
-        self.told.damaged.extend(names.damaged());
-        let communities = self.told.communities.into_iter();
+        self.extras.damaged.extend(names.damaged());
+        let communities = self.extras.communities.into_iter();
         let mut partial = partial(view, plan, self.run.words_left_out);
         let left_out = |why: String| format!("left out: {why}");
-        partial.extend(self.told.damaged.into_iter().map(left_out));
+        partial.extend(self.extras.damaged.into_iter().map(left_out));
         self.run.trace.record("answer", self.cited.len());
         Ok(Answer {
             question: request.question.clone(),
@@ -766,7 +766,7 @@ impl Execution<'_, '_> {
             hits: self.cited.into_iter().map(|cited| cited.hit).collect(),
             did_you_mean,
             concepts,
-            relations: self.told.relations,
+            relations: self.extras.relations,
             communities: communities.map(CommunityHit::from).collect(),
             context: self.context,
             partial,

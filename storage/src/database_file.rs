@@ -127,8 +127,8 @@ impl Database {
     pub(crate) fn end_writing(&self, why: &str) {
         let is_found_anew = false;
         let why = why.to_owned();
-        let told = StoreError::DamagedFreePages { why: why.clone() };
-        let _ = self.failure.why.set(told.to_string());
+        let error = StoreError::DamagedFreePages { why: why.clone() };
+        let _ = self.failure.why.set(error.to_string());
         let _ = self.free_pages.set(FreePages { why, is_found_anew });
     }
 }

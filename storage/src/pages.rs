@@ -2,12 +2,12 @@
 //!
 //! redb has tables of its own: which pages are free, and which will be. It reads them when it opens a file and at every
 //! commit, and believes them: a damaged one lets it write over pages that rows are on, or panic where nothing can catch
-//! it. So they are read before redb is given a file to write to ([`verify`]). A copy in memory of a file that fails this can
-//! do without them: redb finds from the rows which pages are free ([`forget_free_pages`]). [`verify_rows`] tells whether
+//! it. So they are read before redb is given a file to write to ([`verify`]). A file that fails this is opened in
+//! memory only, without them: redb then finds out from the rows which pages are free ([`forget_free_pages`]). [`verify_rows`] tells whether
 //! the rows of a file that a store has open can be copied all the same.
 //!
-//! Always true: bytes are hostile, whatever their checksums say. No more pages are read than the file has, and no page is
-//! taken into memory whole.
+//! Always true: bytes are hostile, whatever their checksums say. No more pages are read than the file has, and of a page
+//! no more than 2 MiB are in memory at a time.
 //!
 //! The layout is the one of redb's file format 3 (redb's `docs/design.md`). A file in another format, or one that redb
 //! must repair before it uses it, is left to redb, which then reads every page itself.
