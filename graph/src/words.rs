@@ -3,6 +3,7 @@
 //! A section is a header of words, then arrays of words one after another. [`Layout`] finds where they
 //! lie, [`Words`] reads one. Nothing is assumed of alignment, and no access can panic.
 
+use std::cmp::Ordering;
 use std::iter::Copied;
 use std::ops::{Range, RangeInclusive};
 use std::slice;
@@ -43,11 +44,42 @@ impl<'a> Words<'a> {
         Words(self.0.get(range).unwrap_or_default())
     }
 
-    /// Where `value` stands among ascending words.
+    /// Where `value` stands among ascending words: interpolation finds a place near it, exponential search
+    /// (Bentley and Yao, 1976) goes on from there. One read where no number is left out, as with the
+    /// concepts of a store of one segment; O(log distance) elsewhere.
     pub(crate) fn position_of(self, value: u32) -> Option<usize> {
-        self.0
-            .binary_search_by_key(&value, |&word| u32::from_le_bytes(word))
-            .ok()
+        let (first, last) = (self.get(0)?, self.get(self.len() - 1)?);
+        let above = u64::from(value.checked_sub(first)?);
+        let span = u64::from(last.checked_sub(first)?).max(1);
+        let guess = (above.min(span) * (self.len() - 1) as u64 / span) as usize;
+        let range = match self.get(guess)?.cmp(&value) {
+            Ordering::Equal => return Some(guess),
+            Ordering::Less => self.bounds_after(guess, value),
+            Ordering::Greater => self.bounds_before(guess, value),
+        };
+        let place = self.slice(range.clone()).0;
+        let place = place.binary_search_by_key(&value, |&word| u32::from_le_bytes(word));
+        place.ok().map(|place| range.start + place)
+    }
+
+    /// Where `value` can stand behind `below`, whose word is smaller.
+    fn bounds_after(self, mut below: usize, value: u32) -> Range<usize> {
+        let mut step = 1;
+        while self.get(below + step).is_some_and(|word| word < value) {
+            below += step;
+            step *= 2;
+        }
+        below + 1..(below + step + 1).min(self.len())
+    }
+
+    /// Where `value` can stand before `above`, whose word is larger.
+    fn bounds_before(self, mut above: usize, value: u32) -> Range<usize> {
+        let mut step = 1;
+        while step <= above && self.get(above - step).is_some_and(|word| word > value) {
+            above -= step;
+            step *= 2;
+        }
+        above.saturating_sub(step)..above
     }
 
     /// How many words at the beginning satisfy `is_before`, which no word after the first that does not may.
@@ -173,4 +205,57 @@ pub(crate) fn starts(lengths: impl IntoIterator<Item = usize>) -> Vec<u32> {
         count(at)
     });
     std::iter::once(0).chain(ends).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes_of(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        extend(&mut bytes, values);
+        bytes
+    }
+
+    fn position_in(bytes: &[u8], value: u32) -> Option<usize> {
+        Words::new(bytes, &(0..bytes.len())).position_of(value)
+    }
+
+    #[test]
+    fn a_word_is_found_at_both_ends_of_the_numbers() {
+        let bytes = bytes_of([0, u32::MAX]);
+        assert_eq!(position_in(&bytes, 0), Some(0));
+        assert_eq!(position_in(&bytes, u32::MAX), Some(1));
+        assert_eq!(position_in(&bytes, 7), None);
+        assert_eq!(position_in(&[], 0), None);
+    }
+
+    #[test]
+    fn words_that_do_not_ascend_are_searched_without_a_panic() {
+        let bytes = bytes_of([9, 3, 3, 0, u32::MAX, 1]);
+        for value in [0, 1, 3, 4, 9, u32::MAX] {
+            if let Some(place) = position_in(&bytes, value) {
+                assert_eq!(u32::from_le_bytes(bytes.as_chunks().0[place]), value);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_word_stands_where_a_walk_over_all_finds_it(
+            values in prop::collection::btree_set(
+                prop_oneof![0u32..300, 1_000_000u32..1_000_200, any::<u32>()],
+                0..200,
+            ),
+            others in prop::collection::vec(prop_oneof![0u32..300, any::<u32>()], 20),
+        ) {
+            let bytes = bytes_of(values.iter().copied());
+            for value in values.iter().copied().chain(others) {
+                let expected = values.iter().position(|&word| word == value);
+                prop_assert_eq!(position_in(&bytes, value), expected);
+            }
+        }
+    }
 }
