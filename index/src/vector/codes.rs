@@ -127,6 +127,8 @@ pub(super) struct Quantiser {
     pub(super) mean: Vec<f32>,
     /// For codes that are turned.
     turn: Turn,
+    /// The mean, turned.
+    rotated_mean: Vec<f32>,
 }
 
 /// Memory of a quantiser's work.
@@ -143,12 +145,24 @@ impl Quantiser {
             true => Turn::new(dim),
             false => Turn::default(),
         };
+        let mut rotated_mean = Vec::new();
+        if codes.is_rotated() {
+            rotated_mean.extend_from_slice(&mean);
+            rotated_mean.resize(dim, 0.0);
+            turn.apply(&mut rotated_mean, &mut Vec::new());
+        }
         Quantiser {
             codes,
             step,
             mean,
             turn,
+            rotated_mean,
         }
+    }
+
+    /// The mean as codes have their numbers, `[dim, to whole blocks]`; empty where they are not rotated.
+    pub(super) fn rotated_mean(&self) -> &[f32] {
+        &self.rotated_mean
     }
 
     /// For `vectors` `[any number, dim]`.
@@ -238,13 +252,13 @@ fn mean(vectors: &[f32], dim: usize) -> Vec<f32> {
 /// dealt out over each other. (Ailon and Chazelle, "The fast Johnson-Lindenstrauss transform", SIAM J.
 /// Comput. 39(1), 2009, with blocks in place of the next power of two.)
 #[derive(Clone, Debug, Default)]
-struct Turn {
+pub(super) struct Turn {
     /// The sign bits that are flipped, of both rounds.
     signs: [Vec<u32>; 2],
 }
 
 impl Turn {
-    fn new(dim: usize) -> Turn {
+    pub(super) fn new(dim: usize) -> Turn {
         let len = dim.next_multiple_of(128) as u64;
         let signs = |round: u64| {
             let bit = |i: u64| {
@@ -261,7 +275,7 @@ impl Turn {
 
     /// Turns `vector`; `scratch` is used again.
     #[inline(always)]
-    fn apply(&self, vector: &mut Vec<f32>, scratch: &mut Vec<f32>) {
+    pub(super) fn apply(&self, vector: &mut Vec<f32>, scratch: &mut Vec<f32>) {
         let len = vector.len().next_multiple_of(128);
         vector.resize(len, 0.0);
         spread(vector, &self.signs[0]);

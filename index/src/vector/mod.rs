@@ -11,6 +11,7 @@
 //! | [`graph`] | the section of the graph: built, walked, measured |
 //! | [`codes`] | vectors in fewer bytes |
 //! | `crate::kernels` | their inner products, an instruction set a file |
+//! | [`MeanCosine`] | a question beside the mean of several vectors |
 //! | [`plan`] | which way a segment is searched |
 //!
 //! The section of flat vectors:
@@ -34,6 +35,7 @@ mod coded;
 mod codes;
 mod flat;
 mod graph;
+mod mean;
 mod metric;
 mod plan;
 mod search;
@@ -41,6 +43,7 @@ mod search;
 pub use codes::Codes;
 pub use flat::{FlatBuilder, FlatReader};
 pub use graph::{Effort, GraphOptions, NOT_KEPT};
+pub use mean::MeanCosine;
 pub use metric::Metric;
 pub use plan::Way;
 pub use search::{VectorQuery, VectorReader, VectorScratch, Visit, search};

@@ -11,8 +11,10 @@ use super::coded::{Bounds, Coded};
 use super::codes::Query;
 use super::flat::FlatReader;
 use super::graph::{Among, Effort, GraphReader, Reach, Walk};
+use super::mean::half_bytes;
 use super::plan::{Facts, Way, plan};
 use super::{Metric, VectorError};
+use crate::kernels;
 use crate::top::Top;
 
 /// Nodes from which a filtered walk starts besides the entry: what may be found need not hang
@@ -89,6 +91,14 @@ impl<B: AsRef<[u8]>> VectorReader<B> {
 
     pub(super) fn graph(&self) -> Option<&GraphReader<B>> {
         self.graph.as_ref()
+    }
+
+    /// Asks for what [`MeanCosine::add`](super::MeanCosine::add) reads of a place: reads of it soon after wait less.
+    pub fn prefetch(&self, place: usize) {
+        match half_bytes(self) {
+            Some(graph) => kernels::prefetch(graph.code(place).unwrap_or_default()),
+            None => self.flat.prefetch(place),
+        }
     }
 
     /// Whether there is a graph.

@@ -141,6 +141,19 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         self.count
     }
 
+    pub(in super::super) fn quantiser(&self) -> &Quantiser {
+        &self.quantiser
+    }
+
+    /// The code of a node's vector.
+    pub(in super::super) fn code(&self, node: usize) -> Option<&[u8]> {
+        if node >= self.count as usize {
+            return None;
+        }
+        let start = self.records_start + node as u64 * self.record.len as u64;
+        slice(self.bytes.as_ref(), start, self.record.code_len as u64)
+    }
+
     /// Links that a node has at most in layer 0.
     pub(in super::super) fn degree_max(&self) -> usize {
         2 * self.m
