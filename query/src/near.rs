@@ -3,9 +3,11 @@
 //! The vector of a concept is the mean of the vectors of chunks that mention it, at length 1. None is stored: a
 //! concept that is near has chunks that are near, so those of the nearest chunks are compared, each by the first
 //! [`MENTIONS_MAX`] of its chunks. So they are of the view at hand, whichever model the vectors came from, and
-//! nothing is to be kept in step. Where segments have codes of their vectors, these are read. Vectors of concepts as a source of a question's concepts: R8 of the sources.
+//! nothing is to be kept in step. Where segments have codes of their vectors, these are read. Vectors of concepts as a
+//! source of a question's concepts: R8 of the sources.
 //!
-//! Always true: similarities are cosines, as near as codes are; a concept without a vector in the active space is never near.
+//! Always true: similarities are cosines, as near as codes are; a concept without a vector in the active space is
+//! never near.
 //!
 //! Start reading at [`near_concepts`].
 
