@@ -3,11 +3,12 @@
 //! The vector of a concept is the mean of the vectors of chunks that mention it, at length 1. None is stored: a
 //! concept that is near has chunks that are near, so those of the nearest chunks are compared, each by the first
 //! [`MENTIONS_MAX`] of its chunks. So they are of the view at hand, whichever model the vectors came from, and
-//! nothing is to be kept in step. Where segments have codes of their vectors, these are read. Vectors of concepts as a
-//! source of a question's concepts: R8 of the sources.
+//! nothing is to be kept in step. Vectors of concepts as a source of a question's concepts: R8 of the sources.
 //!
-//! Always true: similarities are cosines, as near as codes are; a concept without a vector in the active space is
-//! never near.
+//! Large segments have codes of their vectors, which are read in place of them: similarities there are cosines to two
+//! digits ([`MeanCosine`]), and change in the third when segments are merged.
+//!
+//! Always true: a concept without a vector in the active space is never near.
 //!
 //! Start reading at [`near_concepts`].
 
@@ -69,10 +70,13 @@ pub(crate) fn near_concepts(
     let mut ahead = rows.iter();
     ahead.by_ref().take(ROWS_AHEAD).for_each(Row::prefetch);
     for (concept, mentions) in compared {
-        ahead.by_ref().take(mentions.len()).for_each(Row::prefetch);
         mean.clear();
-        for rows in rows[mentions].chunk_by(Row::is_beside) {
-            mean.add(rows[0].vectors, rows.iter().map(|row| row.place));
+        for rows in rows[mentions].chunk_by(Row::is_of_same_segment) {
+            let places = rows.iter().map(|row| {
+                ahead.next().inspect(|row| row.prefetch());
+                row.place
+            });
+            mean.add(rows[0].vectors, places);
         }
         let similarity = mean.cosine();
         if similarity.is_some_and(|similarity| similarity >= similarity_min) {
@@ -133,7 +137,7 @@ impl Row<'_> {
     }
 
     /// Whether both are of one segment.
-    fn is_beside(&self, other: &Row<'_>) -> bool {
+    fn is_of_same_segment(&self, other: &Row<'_>) -> bool {
         std::ptr::eq(self.vectors, other.vectors)
     }
 }

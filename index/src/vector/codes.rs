@@ -125,9 +125,9 @@ pub(super) struct Quantiser {
     pub(super) step: f32,
     /// `[dim]`, or empty: nothing is taken off.
     pub(super) mean: Vec<f32>,
-    /// For codes that are turned.
-    turn: Turn,
-    /// The mean, turned.
+    /// For codes that are rotated.
+    rotation: Rotation,
+    /// The mean, rotated; for [`Codes::I4`] alone.
     rotated_mean: Vec<f32>,
 }
 
@@ -141,26 +141,26 @@ pub(super) struct Transformed {
 impl Quantiser {
     /// As it was read.
     pub(super) fn new(codes: Codes, step: f32, mean: Vec<f32>, dim: usize) -> Quantiser {
-        let turn = match codes.is_rotated() {
-            true => Turn::new(dim),
-            false => Turn::default(),
+        let rotation = match codes.is_rotated() {
+            true => Rotation::new(dim),
+            false => Rotation::default(),
         };
         let mut rotated_mean = Vec::new();
-        if codes.is_rotated() {
+        if codes == Codes::I4 {
             rotated_mean.extend_from_slice(&mean);
             rotated_mean.resize(dim, 0.0);
-            turn.apply(&mut rotated_mean, &mut Vec::new());
+            rotation.apply(&mut rotated_mean, &mut Vec::new());
         }
         Quantiser {
             codes,
             step,
             mean,
-            turn,
+            rotation,
             rotated_mean,
         }
     }
 
-    /// The mean as codes have their numbers, `[dim, to whole blocks]`; empty where they are not rotated.
+    /// The mean as codes have their numbers, `[dim, to whole blocks]`; empty but for [`Codes::I4`].
     pub(super) fn rotated_mean(&self) -> &[f32] {
         &self.rotated_mean
     }
@@ -183,10 +183,10 @@ impl Quantiser {
         let mut quantiser = Quantiser::new(codes, 1.0, mean, dim);
         let count = vectors.len() / dim.max(1);
         let stride = (count * dim / SAMPLE_LEN).max(1);
-        let (mut sample, mut turned) = (Vec::new(), Transformed::default());
+        let (mut sample, mut rotated) = (Vec::new(), Transformed::default());
         for vector in vectors.chunks_exact(dim).step_by(stride) {
-            quantiser.transform(vector, &mut turned);
-            sample.extend_from_slice(&turned.numbers);
+            quantiser.transform(vector, &mut rotated);
+            sample.extend_from_slice(&rotated.numbers);
         }
         quantiser.step = codes.step(&mut sample);
         quantiser
@@ -201,7 +201,7 @@ impl Quantiser {
             false => numbers.extend(vector.iter().zip(&self.mean).map(|(x, mean)| x - mean)),
         }
         if self.codes.is_rotated() {
-            self.turn.apply(numbers, dealt);
+            self.rotation.apply(numbers, dealt);
         }
     }
 
@@ -245,20 +245,20 @@ fn mean(vectors: &[f32], dim: usize) -> Vec<f32> {
     sums.into_iter().map(|sum| (sum / count) as f32).collect()
 }
 
-/// A turn of vectors of one length, which are lengthened by zeros to whole blocks of 128 numbers.
+/// A rotation of vectors of one length, which are lengthened by zeros to whole blocks of 128 numbers.
 /// Lengths and inner products stay.
 ///
 /// Twice: signs of chance, then a Walsh-Hadamard transform of each block; between the two, blocks are
 /// dealt out over each other. (Ailon and Chazelle, "The fast Johnson-Lindenstrauss transform", SIAM J.
 /// Comput. 39(1), 2009, with blocks in place of the next power of two.)
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct Rotation {
     /// The sign bits that are flipped, of both rounds.
     signs: [Vec<u32>; 2],
 }
 
-impl Turn {
-    pub(super) fn new(dim: usize) -> Turn {
+impl Rotation {
+    pub(super) fn new(dim: usize) -> Rotation {
         let len = dim.next_multiple_of(128) as u64;
         let signs = |round: u64| {
             let bit = |i: u64| {
@@ -268,12 +268,12 @@ impl Turn {
             };
             (0..len).map(|i| bit(i) << 31).collect()
         };
-        Turn {
+        Rotation {
             signs: [signs(1), signs(2)],
         }
     }
 
-    /// Turns `vector`; `scratch` is used again.
+    /// Rotates `vector`; `scratch` is used again.
     #[inline(always)]
     pub(super) fn apply(&self, vector: &mut Vec<f32>, scratch: &mut Vec<f32>) {
         let len = vector.len().next_multiple_of(128);
@@ -397,7 +397,7 @@ impl Query {
         self.floats.clear();
         self.floats.extend_from_slice(query);
         if quantiser.codes.is_rotated() {
-            quantiser.turn.apply(&mut self.floats, &mut self.dealt);
+            quantiser.rotation.apply(&mut self.floats, &mut self.dealt);
         }
         let len = query.len().next_multiple_of(BLOCK_LEN);
         self.floats.resize(len, 0.0);
@@ -444,7 +444,7 @@ impl Query {
         self.worth * (sum - 128 * self.sum as i32) as f32
     }
 
-    /// The length of what the query's own code lacks, for codes of a byte that are not turned.
+    /// The length of what the query's own code lacks, for codes of a byte that are not rotated.
     pub(super) fn missed(&self, quantiser: &Quantiser) -> f32 {
         let own_step = f64::from(self.worth / quantiser.step);
         let lacks = |(&x, &number): (&f32, &i8)| f64::from(x) - f64::from(number) * own_step;
@@ -579,23 +579,23 @@ mod tests {
             &[0.0, 0.5, 0.0, 0.0, 0.0],
         );
         assert_eq!(i8[..6], [128, 138, 108, 255, 1, 0]);
-        let mut turned = vec![1.0];
-        Turn::new(1).apply(&mut turned, &mut Vec::new());
-        let level = |at: usize| (turned[at] / 0.05 + 7.5).round().clamp(0.0, 15.0) as u8;
+        let mut rotated = vec![1.0];
+        Rotation::new(1).apply(&mut rotated, &mut Vec::new());
+        let level = |at: usize| (rotated[at] / 0.05 + 7.5).round().clamp(0.0, 15.0) as u8;
         let i4 = bytes(Codes::I4, &[1.0], 0.05, &[]);
         let slow: Vec<u8> = (0..64).map(|at| level(at) + 16 * level(64 + at)).collect();
         assert_eq!(i4, slow);
-        assert_eq!(i4[..8], TURNED, "the turn is part of the format");
+        assert_eq!(i4[..8], ROTATED, "the rotation is part of the format");
         let b1 = bytes(Codes::B1, &[1.0], 1.0, &[]);
         let slow: Vec<bool> = (0..128).map(|at| b1[at / 8] >> (at % 8) & 1 == 1).collect();
-        assert_eq!(slow, turned.iter().map(|&x| x > 0.0).collect::<Vec<_>>());
+        assert_eq!(slow, rotated.iter().map(|&x| x > 0.0).collect::<Vec<_>>());
     }
 
     /// A change here is a new format version, not a new expectation.
-    const TURNED: [u8; 8] = [72, 151, 57, 167, 169, 183, 134, 138];
+    const ROTATED: [u8; 8] = [72, 151, 57, 167, 169, 183, 134, 138];
 
     #[test]
-    fn a_turn_keeps_inner_products_and_spreads_what_is_in_one_place() {
+    fn a_rotation_keeps_inner_products_and_spreads_what_is_in_one_place() {
         for dim in [1, 100, 128, 384, 1000] {
             let vector = |seed: u64| -> Vec<f32> {
                 let number = |i| (mixed(seed << 32 | i) >> 40) as f32 / (1 << 23) as f32 - 1.0;
@@ -603,18 +603,18 @@ mod tests {
             };
             let dot = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
             let (a, b) = (vector(1), vector(2));
-            let (mut turned_a, mut turned_b) = (a.clone(), b.clone());
-            let turn = Turn::new(dim as usize);
-            turn.apply(&mut turned_a, &mut Vec::new());
-            turn.apply(&mut turned_b, &mut Vec::new());
+            let (mut rotated_a, mut rotated_b) = (a.clone(), b.clone());
+            let rotation = Rotation::new(dim as usize);
+            rotation.apply(&mut rotated_a, &mut Vec::new());
+            rotation.apply(&mut rotated_b, &mut Vec::new());
             let slack = 1e-5 * dim as f32 + 1e-6;
             assert!(
-                (dot(&a, &b) - dot(&turned_a, &turned_b)).abs() < slack,
+                (dot(&a, &b) - dot(&rotated_a, &rotated_b)).abs() < slack,
                 "{dim}"
             );
             let mut one = vec![0.0; dim as usize];
             one[dim as usize / 2] = 1.0;
-            turn.apply(&mut one, &mut Vec::new());
+            rotation.apply(&mut one, &mut Vec::new());
             let largest = one.iter().fold(0f32, |most, x| most.max(x.abs()));
             assert!(largest < 0.4, "{dim}: {largest}");
         }

@@ -8,10 +8,9 @@ use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
 use super::coded::{Bounds, Coded};
-use super::codes::Query;
+use super::codes::{Codes, Query};
 use super::flat::FlatReader;
 use super::graph::{Among, Effort, GraphReader, Reach, Walk};
-use super::mean::half_bytes;
 use super::plan::{Facts, Way, plan};
 use super::{Metric, VectorError};
 use crate::kernels;
@@ -41,6 +40,9 @@ const FEW: usize = 16;
 
 /// Vectors by which is estimated how many a filter allows.
 const SAMPLE_LEN: usize = 128;
+
+/// The step of four bits over numbers from -2 to 2, which differences of unit vectors cannot exceed.
+const FOUR_BIT_STEP_MAX: f32 = 2.0 / 7.5;
 
 const MISSING: VectorError = VectorError::Malformed("a vector is missing");
 
@@ -89,13 +91,22 @@ impl<B: AsRef<[u8]>> VectorReader<B> {
         self.coded.get().and_then(Option::as_ref)
     }
 
+    /// The graph, where its codes have four bits and represent unit vectors: a greater step than unit vectors can have
+    /// is that of a segment whose vectors are all the same.
+    pub(super) fn four_bit_graph(&self) -> Option<&GraphReader<B>> {
+        let graph = self.graph.as_ref()?;
+        let quantiser = graph.quantiser();
+        let fits = graph.metric() == Metric::Cosine && quantiser.step <= FOUR_BIT_STEP_MAX;
+        (fits && quantiser.codes == Codes::I4).then_some(graph)
+    }
+
     pub(super) fn graph(&self) -> Option<&GraphReader<B>> {
         self.graph.as_ref()
     }
 
     /// Asks for what [`MeanCosine::add`](super::MeanCosine::add) reads of a place: reads of it soon after wait less.
     pub fn prefetch(&self, place: usize) {
-        match half_bytes(self) {
+        match self.four_bit_graph() {
             Some(graph) => kernels::prefetch(graph.code(place).unwrap_or_default()),
             None => self.flat.prefetch(place),
         }
