@@ -221,9 +221,10 @@ impl Asked {
     ) -> Result<SearchRequest, BenchError> {
         let view = database.view();
         let query = &self.folder.queries[line];
-        let question = match query.terms.is_empty() {
-            true => query.text.clone(),
-            false => query.terms.join(" "),
+        let question = if query.terms.is_empty() {
+            query.text.clone()
+        } else {
+            query.terms.join(" ")
         };
         let mut concepts = Vec::new();
         for name in self.seeds.get(line).into_iter().flatten() {

@@ -229,9 +229,10 @@ fn for_each_file(
 ) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        match path.is_dir() {
-            true => for_each_file(&path, visit)?,
-            false => visit(&path)?,
+        if path.is_dir() {
+            for_each_file(&path, visit)?
+        } else {
+            visit(&path)?
         }
     }
     Ok(())

@@ -193,9 +193,10 @@ fn part(ranked: Ranked, found: &Communities) -> Result<(PartBuilder, Vec<usize>)
 }
 
 fn go_on(progress: &dyn Progress, step: &str, done: u64) -> Result<(), Error> {
-    match progress.report(step, done, 2).is_break() {
-        true => Err(Error::Interrupted),
-        false => Ok(()),
+    if progress.report(step, done, 2).is_break() {
+        Err(Error::Interrupted)
+    } else {
+        Ok(())
     }
 }
 

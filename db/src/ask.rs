@@ -141,9 +141,10 @@ impl<'a> Asker<'a> {
     }
 
     fn answer_in_words(&mut self) -> Result<(), Error> {
-        let global = match self.is_global {
-            true => self.answer_globally()?,
-            false => None,
+        let global = if self.is_global {
+            self.answer_globally()?
+        } else {
+            None
         };
         let told = match global {
             Some(told) => told,
@@ -275,9 +276,10 @@ impl<'a> Asker<'a> {
     }
 
     fn prompt(mut self) -> Result<Prompt, Error> {
-        let digests = match self.is_global {
-            true => self.communities()?,
-            false => Vec::new(),
+        let digests = if self.is_global {
+            self.communities()?
+        } else {
+            Vec::new()
         };
         if self.partials(&digests).is_empty() {
             return Ok(prompt_from_hits(&self.answer, self.budget, self.counter)?);

@@ -171,19 +171,18 @@ impl Database {
         };
         let weights = Settings::weights(view.rows())?;
         let copies = || Replaced::new(view, &[segment], weights);
-        let stored: Vec<Arc<Part>> = match segment.dead.is_empty() {
-            true => {
-                let vectors = segment.vectors.iter().map(|(_, part)| part);
-                [&segment.part]
-                    .into_iter()
-                    .chain(vectors)
-                    .cloned()
-                    .collect()
-            }
-            false => match copies() {
+        let stored: Vec<Arc<Part>> = if segment.dead.is_empty() {
+            let vectors = segment.vectors.iter().map(|(_, part)| part);
+            [&segment.part]
+                .into_iter()
+                .chain(vectors)
+                .cloned()
+                .collect()
+        } else {
+            match copies() {
                 Some(replaced) => build(Some(replaced))?,
                 None => return Ok(Vec::new()),
-            },
+            }
         };
         let fresh = build(None)?;
         let is_compared = |id: u32| match SectionId::from_number(id) {
@@ -259,9 +258,10 @@ impl Database {
         };
         let rebuilt = inner.store.rebuild(&mut report);
         *inner.rebuild_error.lock() = rebuilt.as_ref().err().map(ToString::to_string);
-        match rebuilt? {
-            true => Ok(()),
-            false => Err(Error::Interrupted),
+        if rebuilt? {
+            Ok(())
+        } else {
+            Err(Error::Interrupted)
         }
     }
 

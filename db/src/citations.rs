@@ -179,11 +179,12 @@ fn check(what: &str, chunk: u32, count: u32, confidence: f32) -> Result<(), Stor
             "a {what} names chunk {chunk}, but the document has {count}"
         )));
     }
-    match (0.0..=1.0).contains(&confidence) {
-        true => Ok(()),
-        false => Err(StoreError::Invalid(format!(
+    if (0.0..=1.0).contains(&confidence) {
+        Ok(())
+    } else {
+        Err(StoreError::Invalid(format!(
             "the confidence of a {what} is {confidence}; give a number in 0..=1"
-        ))),
+        )))
     }
 }
 
@@ -562,12 +563,11 @@ pub(crate) fn told_by(
 
 /// An identity without the byte 0, of bounded length.
 fn bounded(kind: &str, text: &str) -> String {
-    match text.len() <= IDENTITY_LEN_MAX {
-        true => format!("{kind}{}", text.replace('\0', " ")),
-        false => {
-            let hash = u128::from_be_bytes(content_hash(text.as_bytes()));
-            format!("{kind}#{hash:032x}")
-        }
+    if text.len() <= IDENTITY_LEN_MAX {
+        format!("{kind}{}", text.replace('\0', " "))
+    } else {
+        let hash = u128::from_be_bytes(content_hash(text.as_bytes()));
+        format!("{kind}#{hash:032x}")
     }
 }
 

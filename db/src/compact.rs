@@ -165,9 +165,10 @@ pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<
     let live = old.iter().flat_map(|segment| segment.live_documents());
     let mut documents: Vec<DocumentId> = live.collect();
     documents.sort_unstable();
-    let draft = match documents.is_empty() {
-        true => None,
-        false => Some(inner.over(view, || Ok(build(inner, view, old, &documents)?))?),
+    let draft = if documents.is_empty() {
+        None
+    } else {
+        Some(inner.over(view, || Ok(build(inner, view, old, &documents)?))?)
     };
     failpoint::reach("merge-built");
     let old: Vec<SegmentId> = old.iter().map(|segment| segment.id).collect();
@@ -226,9 +227,10 @@ struct Stoppable<'b> {
 
 impl SegmentBuilder for Stoppable<'_> {
     fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => Err(StoreError::Closed),
-            false => self.builder.push(rows, document),
+        if self.stop.load(Ordering::Relaxed) {
+            Err(StoreError::Closed)
+        } else {
+            self.builder.push(rows, document)
         }
     }
 

@@ -220,9 +220,10 @@ impl Names<'_, '_> {
             return Ok(known);
         }
         let normalised = normalise(name);
-        let id = match normalised.is_empty() {
-            true => None,
-            false => Some(self.staging.concept_id(&normalised)?),
+        let id = if normalised.is_empty() {
+            None
+        } else {
+            Some(self.staging.concept_id(&normalised)?)
         };
         self.known.insert(name.to_owned(), id);
         Ok(id)
@@ -443,9 +444,10 @@ fn put_relation(
 ) -> Result<(), StoreError> {
     let is_there = record.document_count > 0;
     staging.count_graph(0, i64::from(is_there) - i64::from(was_there));
-    match is_there {
-        true => staging.put(Table::Relations, key.clone(), encode(record)?),
-        false => staging.delete(Table::Relations, key.clone()),
+    if is_there {
+        staging.put(Table::Relations, key.clone(), encode(record)?)
+    } else {
+        staging.delete(Table::Relations, key.clone())
     }
     Ok(())
 }

@@ -27,9 +27,10 @@ pub(crate) fn stay_in_background() {
 pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     static ALL: OnceLock<Option<ThreadPool>> = OnceLock::new();
     static ONE: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    let pool = match BACKGROUND.get() {
-        true => ONE.get_or_init(|| pool(1)),
-        false => ALL.get_or_init(|| pool(0)),
+    let pool = if BACKGROUND.get() {
+        ONE.get_or_init(|| pool(1))
+    } else {
+        ALL.get_or_init(|| pool(0))
     };
     let Some(pool) = pool else {
         // No threads are to be had: the caller's pool, whichever it is.

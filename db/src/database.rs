@@ -171,9 +171,10 @@ impl Inner {
     pub(crate) fn check_watch(&self, watch: PageWatch) -> Result<(), Error> {
         // A cut within a page, which no fault tells of, is noticed here.
         self.store.view().snapshot().check_pages()?;
-        match self.store.lost_pages() == watch.lost_pages {
-            true => Ok(()),
-            false => Err(lost_pages()),
+        if self.store.lost_pages() == watch.lost_pages {
+            Ok(())
+        } else {
+            Err(lost_pages())
         }
     }
 
@@ -496,15 +497,12 @@ impl Database {
         let model = Outside::new(model);
         let view = self.view();
         let space = view.snapshot().space();
-        match space.is_some_and(|space| model.made(&space.record)) {
-            true => {
-                switch::moved(&self.inner, folder)?;
-                switch::fill(&self.inner, &model, progress)?;
-            }
-            false => {
-                let folder = Some(folder);
-                switch::switch(&self.inner, &Target::Outside { model, folder }, progress)?;
-            }
+        if space.is_some_and(|space| model.made(&space.record)) {
+            switch::moved(&self.inner, folder)?;
+            switch::fill(&self.inner, &model, progress)?;
+        } else {
+            let folder = Some(folder);
+            switch::switch(&self.inner, &Target::Outside { model, folder }, progress)?;
         }
         self.maintenance.wake();
         Ok(())

@@ -93,9 +93,10 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
         if is_rebuilding(&inner) {
             rebuild_lost(&inner);
         }
-        let mut tidied = match inner.store.is_read_only() {
-            true => Ok(false),
-            false => recover_and_note(&inner).map(|()| true),
+        let mut tidied = if inner.store.is_read_only() {
+            Ok(false)
+        } else {
+            recover_and_note(&inner).map(|()| true)
         };
         while !inner.stop.load(Ordering::Relaxed) && matches!(tidied, Ok(true)) {
             tidied = tidy_and_note(&inner);
@@ -106,16 +107,18 @@ fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
             wait(pause, &inner.stop);
         }
         let until = Instant::now() + pause;
-        pause = match tidied.is_err() || is_left {
-            true => (pause * 2).min(PAUSE_MAX),
-            false => PAUSE_MIN,
+        pause = if tidied.is_err() || is_left {
+            (pause * 2).min(PAUSE_MAX)
+        } else {
+            PAUSE_MIN
         };
         let is_writable = !inner.store.is_read_only();
         drop(inner);
-        let called = match is_left && is_writable {
+        let called = if is_left && is_writable {
             // It is tried again, whether or not anybody writes.
-            true => calls.recv_deadline(until),
-            false => calls.recv().map_err(RecvTimeoutError::from),
+            calls.recv_deadline(until)
+        } else {
+            calls.recv().map_err(RecvTimeoutError::from)
         };
         if matches!(called, Err(RecvTimeoutError::Disconnected)) {
             return;
@@ -133,9 +136,12 @@ fn wait(pause: Duration, stop: &AtomicBool) {
 /// Builds what was damaged when the store was opened.
 fn rebuild_lost(inner: &Inner) {
     let _turn = inner.rebuilding.lock();
-    let mut go_on = |_, _| match inner.stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    let mut go_on = |_, _| {
+        if inner.stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let rebuilt = catch_unwind(AssertUnwindSafe(|| inner.store.rebuild(&mut go_on)));
     let failed = match rebuilt {

@@ -65,9 +65,10 @@ pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Erro
 
 /// Forgets that something is lost, where there was nothing to build it of.
 pub(crate) fn recovered(inner: &Inner, what: Derived) -> Result<(), Error> {
-    match has_lost(inner, what) {
-        true => inner.edit(vec![Edit::Recovered(what)]),
-        false => Ok(()),
+    if has_lost(inner, what) {
+        inner.edit(vec![Edit::Recovered(what)])
+    } else {
+        Ok(())
     }
 }
 
@@ -82,9 +83,10 @@ pub(crate) fn give_up_damaged(inner: &Inner, all: bool) -> Result<usize, Error> 
     let count = damaged.len();
     let edits = damaged.into_iter();
     let edits: Vec<Edit> = edits.map(|(what, why)| Edit::Lose { what, why }).collect();
-    match edits.is_empty() {
-        true => Ok(0),
-        false => inner.edit(edits).map(|()| count),
+    if edits.is_empty() {
+        Ok(0)
+    } else {
+        inner.edit(edits).map(|()| count)
     }
 }
 
@@ -113,9 +115,10 @@ pub(crate) struct UntilStopped<'s>(pub(crate) &'s AtomicBool);
 
 impl Progress for UntilStopped<'_> {
     fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
-        match self.0.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if self.0.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }

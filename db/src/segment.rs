@@ -239,14 +239,13 @@ impl<'a> Old<'a> {
             return None;
         }
         let copies_vectors = view.projector.is_some();
-        let vectors = match copies_vectors {
-            true => {
-                let (_, part) = segment.vectors.as_ref()?;
-                part.verify().ok()?;
-                let [leaves, inner] = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));
-                Some([leaves?.reader, inner?.reader])
-            }
-            false => None,
+        let vectors = if copies_vectors {
+            let (_, part) = segment.vectors.as_ref()?;
+            part.verify().ok()?;
+            let [leaves, inner] = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));
+            Some([leaves?.reader, inner?.reader])
+        } else {
+            None
         };
         Some(Old {
             segment,

@@ -147,9 +147,10 @@ fn resume(inner: &Inner, target: &Target) -> Result<Option<VectorSource>, Error>
         Target::Builtin => pending.record.builtin && chunks < 2 * pending.record.fitted_chunks,
         Target::Outside { model, .. } => model.made(&pending.record),
     };
-    match fits {
-        true => Ok(Some(source_of(pending)?)),
-        false => Ok(None),
+    if fits {
+        Ok(Some(source_of(pending)?))
+    } else {
+        Ok(None)
     }
 }
 

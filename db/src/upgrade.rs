@@ -80,21 +80,18 @@ fn try_upgrade(
         count += 1;
         first.get_or_insert(finding);
     };
-    match upgraded.from == upgraded.to {
-        true => {
-            match database.rebuild(progress) {
-                // What keeps a document from being found is a finding below.
-                Ok(()) | Err(Error::Store(_)) => {}
-                Err(error) => return Err(error),
-            }
-            database.check_damaged(&mut tell);
-            database.look(true, progress, &mut tell)?;
+    if upgraded.from == upgraded.to {
+        match database.rebuild(progress) {
+            // What keeps a document from being found is a finding below.
+            Ok(()) | Err(Error::Store(_)) => {}
+            Err(error) => return Err(error),
         }
-        false => {
-            // Segments that this build reads no more are built again, which is no damage.
-            database.rebuild(progress)?;
-            database.look(true, progress, &mut tell)?;
-        }
+        database.check_damaged(&mut tell);
+        database.look(true, progress, &mut tell)?;
+    } else {
+        // Segments that this build reads no more are built again, which is no damage.
+        database.rebuild(progress)?;
+        database.look(true, progress, &mut tell)?;
     }
     let has_lost = !database.lost().is_empty();
     database.close();

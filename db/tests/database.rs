@@ -663,9 +663,10 @@ fn files_of(folder: &std::path::Path) -> std::collections::BTreeMap<std::path::P
     let mut files = std::collections::BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.extend(files_of(&path)),
-            false => drop(files.insert(path.clone(), std::fs::read(path).unwrap())),
+        if path.is_dir() {
+            files.extend(files_of(&path))
+        } else {
+            drop(files.insert(path.clone(), std::fs::read(path).unwrap()))
         }
     }
     files

@@ -372,9 +372,10 @@ impl Progress for After {
         let left = &self.0;
         let is_last = step == "writing digests"
             && left.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) == 1;
-        match is_last {
-            true => std::ops::ControlFlow::Break(()),
-            false => std::ops::ControlFlow::Continue(()),
+        if is_last {
+            std::ops::ControlFlow::Break(())
+        } else {
+            std::ops::ControlFlow::Continue(())
         }
     }
 }

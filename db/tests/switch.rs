@@ -205,9 +205,10 @@ struct Until(&'static str);
 
 impl Progress for Until {
     fn report(&self, step: &str, _: u64, _: u64) -> ControlFlow<()> {
-        match step == self.0 {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if step == self.0 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }
@@ -259,11 +260,12 @@ fn new_text_gets_its_vectors_although_the_model_failed_once() {
     let fails = Arc::new(AtomicUsize::new(usize::MAX));
     let limit = Arc::clone(&fails);
     let model = Letters::with("letters-1", move |before| {
-        match before >= limit.load(Ordering::SeqCst) {
-            true => Err(EmbedError::Unavailable {
+        if before >= limit.load(Ordering::SeqCst) {
+            Err(EmbedError::Unavailable {
                 reason: "down".into(),
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     });
     let model = Arc::new(model);

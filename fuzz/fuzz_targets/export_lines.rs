@@ -14,7 +14,8 @@ use locidb::{Database, Options, SearchRequest, Silent};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Lines of the export of a small store.
-static LINES: LazyLock<Vec<String>> = LazyLock::new(|| exported().lines().map(String::from).collect());
+static LINES: LazyLock<Vec<String>> =
+    LazyLock::new(|| exported().lines().map(String::from).collect());
 
 fn framed(lines: &[u8]) -> Vec<u8> {
     let mut framed = LINES[0].clone().into_bytes();
@@ -23,7 +24,10 @@ fn framed(lines: &[u8]) -> Vec<u8> {
     if !framed.ends_with(b"\n") {
         framed.push(b'\n');
     }
-    let (count, hash) = (framed.iter().filter(|&&byte| byte == b'\n').count(), xxh3_64(&framed));
+    let (count, hash) = (
+        framed.iter().filter(|&&byte| byte == b'\n').count(),
+        xxh3_64(&framed),
+    );
     framed.extend(format!("{{\"end\":{count},\"xxh3\":\"{hash:016x}\"}}\n").into_bytes());
     framed
 }
@@ -58,6 +62,8 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let mut again = Vec::new();
-    database.export(&mut again, &Silent).expect("what was imported is exported");
+    database
+        .export(&mut again, &Silent)
+        .expect("what was imported is exported");
     let _ = database.search(&SearchRequest::new("echo basalt"));
 });

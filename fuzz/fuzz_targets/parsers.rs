@@ -43,11 +43,15 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
     for file in bytes.split(|byte| *byte == 0) {
-        let at = file.iter().position(|byte| *byte == b'\n').unwrap_or(file.len());
+        let at = file
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .unwrap_or(file.len());
         let (name, content) = file.split_at(at);
         let name = String::from_utf8_lossy(name);
         if zip.start_file(name, options).is_ok() {
-            zip.write_all(content.get(1..).unwrap_or_default()).expect("memory");
+            zip.write_all(content.get(1..).unwrap_or_default())
+                .expect("memory");
         }
     }
     zip.finish().map(Cursor::into_inner).unwrap_or_default()
@@ -64,12 +68,11 @@ fuzz_target!(|bytes: &[u8]| {
         _ => (PACKED_KINDS[kind % 3], kind / 3),
     };
     let file;
-    let bytes = match usize::from(first) >= PACKED {
-        true => {
-            file = packed(bytes);
-            &file
-        }
-        false => bytes,
+    let bytes = if usize::from(first) >= PACKED {
+        file = packed(bytes);
+        &file
+    } else {
+        bytes
     };
     let kind = Kind::from_name(kind).expect("a known name");
     if let Ok(mut parsed) = parse(kind, bytes, Some("fuzz")) {

@@ -212,9 +212,10 @@ fn partition(words: Words<'_>, value: u32) -> usize {
     let (mut from, mut to) = (0, words.len());
     while from < to {
         let middle = from.midpoint(to);
-        match words.get(middle).is_some_and(|word| word < value) {
-            true => from = middle + 1,
-            false => to = middle,
+        if words.get(middle).is_some_and(|word| word < value) {
+            from = middle + 1
+        } else {
+            to = middle
         }
     }
     from

@@ -160,9 +160,10 @@ impl<B: AsRef<[u8]>> CommunitiesReader<B> {
             let members = reader.words(&level.members).len();
             reader.words(&level.starts).are_starts_of(members)
         };
-        match reader.levels.iter().all(fits) {
-            true => Ok(reader),
-            false => Err(wrong("starts do not ascend to the length of their array")),
+        if reader.levels.iter().all(fits) {
+            Ok(reader)
+        } else {
+            Err(wrong("starts do not ascend to the length of their array"))
         }
     }
 

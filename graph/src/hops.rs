@@ -194,9 +194,10 @@ fn ranked_hops<B: AsRef<[u8]>>(
 /// What was reached at a place, with the way to it. `levels`: where each number of hops ends.
 fn found(steps: &[Step], levels: &[usize], at: usize, with_path: bool) -> Reached {
     let hops = levels[1..].partition_point(|&end| end <= at);
-    let mut path = match with_path {
-        true => vec![ConceptId(steps[at].concept); hops + 1],
-        false => Vec::new(),
+    let mut path = if with_path {
+        vec![ConceptId(steps[at].concept); hops + 1]
+    } else {
+        Vec::new()
     };
     let mut before = at;
     for place in path.iter_mut().rev() {
@@ -286,11 +287,11 @@ pub fn chunks_of<B: AsRef<[u8]>>(
             if hits.len() >= limit {
                 return hits;
             }
-            let is_new = match is_short {
-                true => hits
-                    .iter()
-                    .all(|hit: &ConceptHit| hit.hit.ordinal != ordinal),
-                false => taken.insert(ordinal),
+            let is_new = if is_short {
+                hits.iter()
+                    .all(|hit: &ConceptHit| hit.hit.ordinal != ordinal)
+            } else {
+                taken.insert(ordinal)
             };
             if is_new && allowed(ordinal) {
                 hits.push(ConceptHit {

@@ -160,9 +160,10 @@ impl Graph {
             }
             near.touched.sort_unstable();
             for &other in &near.touched {
-                match other as usize == community {
-                    true => *own += near.weight[other as usize],
-                    false => arcs.push((other, near.weight[other as usize])),
+                if other as usize == community {
+                    *own += near.weight[other as usize]
+                } else {
+                    arcs.push((other, near.weight[other as usize]))
                 }
             }
             near.clear();

@@ -97,9 +97,10 @@ pub(crate) fn link_words<B: AsRef<[u8]>>(
         let matched = &words[at..at + found.len];
         links.push(Link {
             concept: found.named.0.concept,
-            how: match found.named.0.synonym {
-                true => How::Synonym,
-                false => How::Name,
+            how: if found.named.0.synonym {
+                How::Synonym
+            } else {
+                How::Name
             },
             name: name_of(matched, found.as_written),
             words: at..at + found.len,
@@ -162,14 +163,13 @@ pub(crate) fn link_parts_of<B: AsRef<[u8]>>(
     for run in open.chunk_by(|a, b| a + 1 == *b) {
         let range = run[0]..run[run.len() - 1] + 1;
         let parts = parts_of(readers, &words[range.clone()], &keep);
-        match parts.is_empty() {
-            false => found.extend(shared(&range, parts)),
-            true => {
-                for at in range {
-                    let parts = parts_of(readers, &words[at..at + 1], &keep);
-                    found.extend(shared(&(at..at + 1), parts));
-                }
+        if parts.is_empty() {
+            for at in range {
+                let parts = parts_of(readers, &words[at..at + 1], &keep);
+                found.extend(shared(&(at..at + 1), parts));
             }
+        } else {
+            found.extend(shared(&range, parts))
         }
     }
     found.sort_by(|a, b| {
@@ -223,9 +223,10 @@ fn parts_of<B: AsRef<[u8]>>(
     }
     let kept = common.into_iter().flatten().filter(|&id| keep(id));
     let kept: Vec<ConceptId> = kept.take(SAME_PART_MAX + 1).collect();
-    match kept.len() > SAME_PART_MAX {
-        true => Vec::new(),
-        false => kept,
+    if kept.len() > SAME_PART_MAX {
+        Vec::new()
+    } else {
+        kept
     }
 }
 

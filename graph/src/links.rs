@@ -96,9 +96,12 @@ fn arc_shares(edges: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
     }
     let total: f64 = weights.values().sum();
     let even = 1.0 / weights.len().max(1) as f64;
-    let share = |weight: f64| match total > 0.0 && total.is_finite() {
-        true => weight / total,
-        false => even,
+    let share = |weight: f64| {
+        if total > 0.0 && total.is_finite() {
+            weight / total
+        } else {
+            even
+        }
     };
     let shares = weights.into_iter();
     shares
@@ -201,9 +204,10 @@ impl<B: AsRef<[u8]>> Links for ViewLinks<'_, B> {
 }
 
 fn part(own: f64, total: f64) -> f32 {
-    match total > 0.0 {
-        true => (own / total) as f32,
-        false => 0.0,
+    if total > 0.0 {
+        (own / total) as f32
+    } else {
+        0.0
     }
 }
 
@@ -484,10 +488,7 @@ impl Links for OpenLinks<'_> {
 
     fn concepts(&mut self, chunk: u32, with_own: bool, step: impl FnMut(u32)) {
         let (shared, end) = self.row(chunk);
-        let row = match with_own {
-            true => shared.start..end,
-            false => shared,
-        };
+        let row = if with_own { shared.start..end } else { shared };
         self.concepts.slice(row).iter().for_each(step);
     }
 

@@ -95,9 +95,10 @@ pub fn shortest_path<'a, B: AsRef<[u8]>>(
     };
     loop {
         let [ahead, behind] = &sides;
-        let (small, large) = match ahead.front.len() <= behind.front.len() {
-            true => (ahead, behind),
-            false => (behind, ahead),
+        let (small, large) = if ahead.front.len() <= behind.front.len() {
+            (ahead, behind)
+        } else {
+            (behind, ahead)
         };
         let meeting = small.front.iter().find(|at| large.before.contains_key(at));
         if let Some(&at) = meeting {
@@ -114,9 +115,10 @@ pub fn shortest_path<'a, B: AsRef<[u8]>>(
         if ahead.before.len() + behind.before.len() > visited_max {
             return Found::Bounded;
         }
-        match from_start {
-            true => ahead.grow(view, along),
-            false => behind.grow(view, back),
+        if from_start {
+            ahead.grow(view, along)
+        } else {
+            behind.grow(view, back)
         }
     }
 }

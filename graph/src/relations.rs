@@ -598,57 +598,58 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn both_directions_give_back_the_edges(
-            edges in prop::collection::vec(
-                (0u32..5, 0u32..5, "[a-c]{0,2}", 0u8..4, prop::collection::vec(0u32..4, 0..3)), 0..16),
-        ) {
-            let edges: Vec<Pushed> =
-                edges.into_iter().map(|(s, t, kind, w, ev)| (s, t, kind, f32::from(w), ev)).collect();
-            let mut expected: BTreeMap<(u32, u32, String, Option<u32>), (f32, BTreeSet<u32>)> = BTreeMap::new();
-            for (source, target, kind, weight, evidence) in &edges {
-                let first = evidence.iter().min().copied();
-                let entry = expected.entry((*source, *target, kind.clone(), first)).or_default();
-                entry.0 += weight;
-                entry.1.extend(evidence);
+            #[test]
+            fn both_directions_give_back_the_edges(
+                edges in prop::collection::vec(
+                    (0u32..5, 0u32..5, "[a-c]{0,2}", 0u8..4, prop::collection::vec(0u32..4, 0..3)), 0..16),
+            ) {
+                let edges: Vec<Pushed> =
+                    edges.into_iter().map(|(s, t, kind, w, ev)| (s, t, kind, f32::from(w), ev)).collect();
+                let mut expected: BTreeMap<(u32, u32, String, Option<u32>), (f32, BTreeSet<u32>)> = BTreeMap::new();
+                for (source, target, kind, weight, evidence) in &edges {
+                    let first = evidence.iter().min().copied();
+                    let entry = expected.entry((*source, *target, kind.clone(), first)).or_default();
+                    entry.0 += weight;
+                    entry.1.extend(evidence);
+                }
+                let relations = RelationsReader::open(build(&edges), 4).unwrap();
+                let mut outgoing = BTreeMap::new();
+                let mut incoming = BTreeMap::new();
+                for concept in relations.concept_ids() {
+                    for edge in relations.edges(concept) {
+                        let (ends, into) = if edge.outgoing {
+    ((concept.0, edge.other.0), &mut outgoing)
+    } else {
+    ((edge.other.0, concept.0), &mut incoming)
+    };
+                        let evidence: BTreeSet<u32> = edge.evidence.map(|chunk| chunk.0).collect();
+                        let first = evidence.first().copied();
+                        into.insert((ends.0, ends.1, edge.kind.to_owned(), first), (edge.weight, evidence));
+                    }
+                }
+                prop_assert_eq!(&outgoing, &expected);
+                expected.retain(|(source, target, ..), _| source != target);
+                prop_assert_eq!(&incoming, &expected);
             }
-            let relations = RelationsReader::open(build(&edges), 4).unwrap();
-            let mut outgoing = BTreeMap::new();
-            let mut incoming = BTreeMap::new();
-            for concept in relations.concept_ids() {
-                for edge in relations.edges(concept) {
-                    let (ends, into) = match edge.outgoing {
-                        true => ((concept.0, edge.other.0), &mut outgoing),
-                        false => ((edge.other.0, concept.0), &mut incoming),
-                    };
-                    let evidence: BTreeSet<u32> = edge.evidence.map(|chunk| chunk.0).collect();
-                    let first = evidence.first().copied();
-                    into.insert((ends.0, ends.1, edge.kind.to_owned(), first), (edge.weight, evidence));
+
+            #[test]
+            fn changed_bytes_give_an_error_or_numbers_in_range(at: prop::sample::Index, byte: u8) {
+                let mut bytes = sample();
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+                if let Ok(relations) = RelationsReader::open(bytes, 3) {
+                    read_all(&relations, 3);
                 }
             }
-            prop_assert_eq!(&outgoing, &expected);
-            expected.retain(|(source, target, ..), _| source != target);
-            prop_assert_eq!(&incoming, &expected);
-        }
 
-        #[test]
-        fn changed_bytes_give_an_error_or_numbers_in_range(at: prop::sample::Index, byte: u8) {
-            let mut bytes = sample();
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-            if let Ok(relations) = RelationsReader::open(bytes, 3) {
-                read_all(&relations, 3);
+            #[test]
+            fn any_words_give_an_error_or_numbers_in_range(words in prop::collection::vec(0u32..3, 7..40)) {
+                let mut bytes = Vec::new();
+                extend(&mut bytes, [VERSION]);
+                extend(&mut bytes, words);
+                if let Ok(relations) = RelationsReader::open(bytes, 3) {
+                    read_all(&relations, 3);
+                }
             }
         }
-
-        #[test]
-        fn any_words_give_an_error_or_numbers_in_range(words in prop::collection::vec(0u32..3, 7..40)) {
-            let mut bytes = Vec::new();
-            extend(&mut bytes, [VERSION]);
-            extend(&mut bytes, words);
-            if let Ok(relations) = RelationsReader::open(bytes, 3) {
-                read_all(&relations, 3);
-            }
-        }
-    }
 }

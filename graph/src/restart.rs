@@ -238,9 +238,12 @@ fn masses(
     options: RestartOptions,
     scratch: &mut Scratch,
 ) -> (Vec<(u32, f64)>, bool) {
-    let share = |share: f64, otherwise: f64| match share.is_finite() {
-        true => share.clamp(0.0, 1.0),
-        false => otherwise,
+    let share = |share: f64, otherwise: f64| {
+        if share.is_finite() {
+            share.clamp(0.0, 1.0)
+        } else {
+            otherwise
+        }
     };
     let mut walker = Walker {
         start: start(&mut links, seeds, &mut scratch.concepts),
@@ -440,9 +443,10 @@ impl<L: Links> Walker<L> {
                 }
                 Node::Chunk(chunk) => {
                     let mass = scratch.chunks.take(chunk);
-                    let own = match self.owns() {
-                        true => on * f64::from(self.links.own(chunk)),
-                        false => 0.0,
+                    let own = if self.owns() {
+                        on * f64::from(self.links.own(chunk))
+                    } else {
+                        0.0
                     };
                     let mass = mass / (1.0 - own);
                     scratch.settled.add(chunk, mass);

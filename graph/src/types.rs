@@ -116,9 +116,12 @@ pub fn consolidate(counts: &TypeCounts, options: TypeOptions) -> BTreeMap<String
     if options.method == Method::Global {
         kept.extend(most(&total, options.types));
     }
-    let become_of = |kind: &String| match kept.contains(kind) {
-        true => kind.clone(),
-        false => nearest(kind, &kept, &total, &counts.together),
+    let become_of = |kind: &String| {
+        if kept.contains(kind) {
+            kind.clone()
+        } else {
+            nearest(kind, &kept, &total, &counts.together)
+        }
     };
     let become_of: BTreeMap<&String, String> =
         total.keys().map(|kind| (kind, become_of(kind))).collect();
@@ -144,9 +147,12 @@ fn nearest(
     total: &BTreeMap<String, u64>,
     together: &BTreeMap<(String, String), u64>,
 ) -> String {
-    let pair = |other: &String| match kind < other.as_str() {
-        true => (kind.to_owned(), other.clone()),
-        false => (other.clone(), kind.to_owned()),
+    let pair = |other: &String| {
+        if kind < other.as_str() {
+            (kind.to_owned(), other.clone())
+        } else {
+            (other.clone(), kind.to_owned())
+        }
     };
     let words: BTreeSet<&str> = kind.split('_').collect();
     let last = kind.rsplit('_').next();

@@ -158,9 +158,10 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
         }
         let count = |segment: &Placed<'a, GraphReader<B>>| {
             let chunks = segment.reader.mentions.chunks(concept);
-            match segment.dead.is_empty() {
-                true => chunks.len(),
-                false => chunks.filter(|&(local, _)| !segment.is_dead(local)).count(),
+            if segment.dead.is_empty() {
+                chunks.len()
+            } else {
+                chunks.filter(|&(local, _)| !segment.is_dead(local)).count()
             }
         };
         self.segments.iter().map(count).sum()

@@ -41,9 +41,10 @@ fn main() -> ExitCode {
 
 fn flat(text: &str, full: bool) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match full {
-        true => words,
-        false => words.chars().take(100).collect(),
+    if full {
+        words
+    } else {
+        words.chars().take(100).collect()
     }
 }
 

@@ -175,10 +175,7 @@ pub fn build(
 
 /// What the file states, else what was found in its text.
 fn stated(stated: Vec<String>, found: Vec<String>) -> Vec<String> {
-    match stated.is_empty() {
-        true => found,
-        false => stated,
-    }
+    if stated.is_empty() { found } else { stated }
 }
 
 /// How hard its prose is to read.

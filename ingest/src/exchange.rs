@@ -727,11 +727,12 @@ fn header(fields: &[&str]) -> Result<Vec<Column>, String> {
     let has_ids = has(|column| matches!(column, Column::Id(_)));
     let has_ends = has(|column| matches!(column, Column::Start(_)))
         && has(|column| matches!(column, Column::End(_)));
-    match has_ids || has_ends {
-        true => Ok(columns),
-        false => Err(
+    if has_ids || has_ends {
+        Ok(columns)
+    } else {
+        Err(
             "the header names neither :ID (or _id) nor :START_ID and :END_ID (or _start and _end)"
                 .into(),
-        ),
+        )
     }
 }

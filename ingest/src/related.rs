@@ -30,9 +30,10 @@ pub fn relate(chunks: &mut [NewChunk]) {
     let is_section = |place: &usize| chunks[*place].record.level == Level::Section;
     let sections: Vec<usize> = (0..chunks.len()).filter(is_section).collect();
     let names: Vec<Option<String>> = sections.iter().map(|&at| name(&chunks[at])).collect();
-    let alike = match sections.len() < SECTIONS_MIN {
-        true => vec![Vec::new(); sections.len()],
-        false => alike(&sections, chunks),
+    let alike = if sections.len() < SECTIONS_MIN {
+        vec![Vec::new(); sections.len()]
+    } else {
+        alike(&sections, chunks)
     };
     for (at, alike) in alike.into_iter().enumerate() {
         let own = names[at].clone();

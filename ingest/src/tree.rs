@@ -213,9 +213,10 @@ impl ParsedDocument {
         }
         self.validate_citations()?;
         let names: BTreeSet<&str> = self.assets.iter().map(|asset| &asset.name[..]).collect();
-        match names.len() == self.assets.len() {
-            true => Ok(()),
-            false => Err("two assets have one name".into()),
+        if names.len() == self.assets.len() {
+            Ok(())
+        } else {
+            Err("two assets have one name".into())
         }
     }
 
@@ -235,9 +236,10 @@ impl ParsedDocument {
             BlockKind::Reference(Some(at)) => (at as usize) < self.references.len(),
             _ => true,
         };
-        match self.blocks.iter().all(of_list) {
-            true => Ok(()),
-            false => Err("an entry of the references is none of them".into()),
+        if self.blocks.iter().all(of_list) {
+            Ok(())
+        } else {
+            Err("an entry of the references is none of them".into())
         }
     }
 }

@@ -38,9 +38,10 @@ impl Warnings {
         if sentence.is_empty() || self.told.contains(&sentence) {
             return;
         }
-        match self.told.len() < WARNINGS_MAX {
-            true => self.told.push(sentence),
-            false => self.untold = self.untold.saturating_add(1),
+        if self.told.len() < WARNINGS_MAX {
+            self.told.push(sentence)
+        } else {
+            self.untold = self.untold.saturating_add(1)
         }
     }
 

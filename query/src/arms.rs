@@ -212,11 +212,10 @@ impl<'v> Run<'v> {
         let count = |allowed: &RoaringBitmap| allowed.len() as usize;
         let work = || {
             let of_levels = self.allowed(&expr)?;
-            Ok(match others {
-                true => {
-                    (self.view.live() - self.view.around(&of_levels, Extent::Document)) | of_levels
-                }
-                false => of_levels,
+            Ok(if others {
+                (self.view.live() - self.view.around(&of_levels, Extent::Document)) | of_levels
+            } else {
+                of_levels
             })
         };
         let of_levels = trace.step("levels", work, count);
@@ -274,9 +273,10 @@ impl<'v> Run<'v> {
             (Some(allowed), Some(narrowed)) => Some(allowed & narrowed),
             (allowed, narrowed) => allowed.or_else(|| narrowed.clone()),
         };
-        match self.left_out.is_empty() {
-            true => bounds,
-            false => Some(bounds.unwrap_or_else(|| self.view.live()) - &self.left_out),
+        if self.left_out.is_empty() {
+            bounds
+        } else {
+            Some(bounds.unwrap_or_else(|| self.view.live()) - &self.left_out)
         }
     }
 
@@ -479,9 +479,10 @@ impl<'v> Run<'v> {
             if seeds.is_empty() {
                 return Ok(GraphFound::default());
             }
-            let reached = match told || chunks.len() < k {
-                true => two_hop(graph, &seeds, hops).reached,
-                false => Vec::new(),
+            let reached = if told || chunks.len() < k {
+                two_hop(graph, &seeds, hops).reached
+            } else {
+                Vec::new()
             };
             if chunks.len() < k {
                 let more = |k| chunks_of(graph, &reached, filter, k);
@@ -543,9 +544,10 @@ fn weighed(graph: GraphView<'_, Section>, start: Start<'_>) -> Vec<(ConceptId, f
     let heads_mass: f32 = rarities.sum();
     if heads_mass > 0.0 {
         let share = start.heads_share.clamp(0.0, 0.99);
-        let weight = match mass > 0.0 {
-            true => share / (1.0 - share) * mass / heads_mass,
-            false => 1.0,
+        let weight = if mass > 0.0 {
+            share / (1.0 - share) * mass / heads_mass
+        } else {
+            1.0
         };
         weighed.extend(of_heads.into_iter().map(|concept| (concept, weight)));
     }

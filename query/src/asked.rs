@@ -163,9 +163,10 @@ impl Asked {
         let most = if most > 0.0 { most } else { 1.0 };
         let mut by_term: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, word) in words.iter_mut().enumerate() {
-            word.weight = match word.weight > 0.0 {
-                true => word.weight.max(most / WEIGHT_RATIO_MAX),
-                false => most,
+            word.weight = if word.weight > 0.0 {
+                word.weight.max(most / WEIGHT_RATIO_MAX)
+            } else {
+                most
             };
             for term in &word.terms {
                 by_term.entry(term.clone()).or_default().push(index);

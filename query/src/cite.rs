@@ -102,10 +102,10 @@ pub(crate) fn cite_as(document: &DocumentRecord, key: &str, chunk: &ChunkRecord)
 
 /// The public key of a document, as it is printed.
 pub(crate) fn document_key(document: &DocumentRecord) -> String {
-    match document.user.is_empty() && document.collection.is_empty() && !document.key.contains("::")
-    {
-        true => document.key.clone(),
-        false => chunk_key(document, 0).document.to_string(),
+    if document.user.is_empty() && document.collection.is_empty() && !document.key.contains("::") {
+        document.key.clone()
+    } else {
+        chunk_key(document, 0).document.to_string()
     }
 }
 

@@ -79,9 +79,10 @@ pub fn digest(
     let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
     let mut candidates = Vec::new();
     for (place, hit) in hits.iter().take(HITS_MAX).enumerate() {
-        let prior = match best > 0.0 {
-            true => (hit.score / best).clamp(0.0, 1.0),
-            false => 1.0 / hit.rank.max(1) as f32,
+        let prior = if best > 0.0 {
+            (hit.score / best).clamp(0.0, 1.0)
+        } else {
+            1.0 / hit.rank.max(1) as f32
         };
         for (at, text) in quotable(hit.text) {
             if is_heading(text, hit.citation) {
@@ -320,9 +321,10 @@ fn told(quotes: impl Iterator<Item = Quote>, budget: usize, counter: Counter<'_>
         let reference = answer.citations.len();
         answer.text += &format!("{gap}{} [{reference}]", quote.text);
     }
-    match answer.citations.is_empty() {
-        true => no_answer(budget, counter),
-        false => answer,
+    if answer.citations.is_empty() {
+        no_answer(budget, counter)
+    } else {
+        answer
     }
 }
 

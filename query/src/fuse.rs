@@ -90,9 +90,10 @@ impl Mixture {
     /// proportion where they cover less than is wanted. A question about something that is not a concept of
     /// the store walks from words that it only mentions by the way.
     pub fn covered(self, coverage: f32) -> Mixture {
-        let trusted = match self.graph_coverage > 0.0 {
-            true => (coverage / self.graph_coverage).clamp(0.0, 1.0),
-            false => 1.0,
+        let trusted = if self.graph_coverage > 0.0 {
+            (coverage / self.graph_coverage).clamp(0.0, 1.0)
+        } else {
+            1.0
         };
         Mixture {
             graph_weight: self.graph_weight * trusted,
@@ -353,9 +354,10 @@ impl Accumulator {
                 agreed += hit.score;
             }
         }
-        match all > 0.0 {
-            true => (agreed / all / full).clamp(0.0, 1.0),
-            false => 1.0,
+        if all > 0.0 {
+            (agreed / all / full).clamp(0.0, 1.0)
+        } else {
+            1.0
         }
     }
 

@@ -67,9 +67,10 @@ pub fn map(
         .map(|(place, quote)| Candidate::new(asked, quote, (0, place), 1.0, terms))
         .collect();
     found.extend(candidates.iter().flat_map(|one| one.found.iter().copied()));
-    let score = match asked.is_thematic() {
-        true => 100.0,
-        false => 100.0 * asked.share(&found),
+    let score = if asked.is_thematic() {
+        100.0
+    } else {
+        100.0 * asked.share(&found)
     };
     if score <= 0.0 {
         return None;
@@ -77,9 +78,10 @@ pub fn map(
     let speaks = |one: &Candidate| asked.is_thematic() || !one.found.is_empty();
     let (speaking, beside): (Vec<_>, Vec<_>) = candidates.into_iter().partition(speaks);
     // A community may be about what is asked without a sentence that names it.
-    let (quoted, score) = match speaking.is_empty() {
-        true => (first(beside, budget, counter), BESIDE * score),
-        false => (choose(asked, speaking, budget, POINTS_MAX, counter), score),
+    let (quoted, score) = if speaking.is_empty() {
+        (first(beside, budget, counter), BESIDE * score)
+    } else {
+        (choose(asked, speaking, budget, POINTS_MAX, counter), score)
     };
     let points: Vec<Quote> = quoted.into_iter().map(|one| one.quote).collect();
     (!points.is_empty()).then(|| Partial {
@@ -130,9 +132,10 @@ fn share_out(paragraphs: &mut [Paragraph<'_>], room: usize, counter: Counter<'_>
         for at in 0..paragraphs.len() {
             let said: Vec<&Candidate> = paragraphs.iter().flat_map(|of| &of.told).collect();
             let paragraph = &paragraphs[at];
-            let heading = match paragraph.told.is_empty() {
-                true => counter(&paragraph.heading()),
-                false => 0,
+            let heading = if paragraph.told.is_empty() {
+                counter(&paragraph.heading())
+            } else {
+                0
             };
             let next = paragraph.waiting.iter().position(|one| {
                 one.quote.tokens(counter) + heading <= left
@@ -181,9 +184,10 @@ impl Paragraph<'_> {
     }
 
     fn heading(&self) -> String {
-        match self.title.is_empty() {
-            true => String::new(),
-            false => format!("{}: ", self.title),
+        if self.title.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", self.title)
         }
     }
 }
@@ -207,9 +211,10 @@ fn told(paragraphs: Vec<Paragraph<'_>>, budget: usize, counter: Counter<'_>) -> 
             answer.text += &format!("{} [{reference}]{gap}", one.quote.text);
         }
     }
-    match answer.citations.is_empty() {
-        true => no_answer(budget, counter),
-        false => answer,
+    if answer.citations.is_empty() {
+        no_answer(budget, counter)
+    } else {
+        answer
     }
 }
 

@@ -90,17 +90,19 @@ impl Quoted {
         for word in words(text) {
             let number = self.numbers.get(&word);
             for at in (0..rows.len()).rev() {
-                rows[at] = match number == Some(&self.words[at]) {
-                    true => 1 + at.checked_sub(1).map_or(0, |before| rows[before]),
-                    false => 0,
+                rows[at] = if number == Some(&self.words[at]) {
+                    1 + at.checked_sub(1).map_or(0, |before| rows[before])
+                } else {
+                    0
                 };
                 best = best.max(rows[at]);
             }
         }
         let enough = (self.words.len() as f32 * SHARE).ceil() as usize;
-        match best >= enough.max(WORDS_MIN) {
-            true => best,
-            false => 0,
+        if best >= enough.max(WORDS_MIN) {
+            best
+        } else {
+            0
         }
     }
 }

@@ -172,9 +172,10 @@ fn run(
     scratch.analyzer.speak(view.languages());
     scratch.text.begin();
     let segments = view.graph_segments();
-    let asked = match plan.request.syntax && plan.strategy == Strategy::Text {
-        true => Some(TextQuery::parse(&plan.request.question)?),
-        false => None,
+    let asked = if plan.request.syntax && plan.strategy == Strategy::Text {
+        Some(TextQuery::parse(&plan.request.question)?)
+    } else {
+        None
     };
     let mut execution = Execution {
         plan,
@@ -347,9 +348,10 @@ impl Execution<'_, '_> {
             }
             let seeds = &plan.request.seeds;
             let is_told = seeds.hits > 0 && analysed.links.is_empty();
-            analysed.coverage = match seeds.concepts.is_empty() && !is_told {
-                true => coverage(view, &analysed, analyzer, text)?,
-                false => 1.0,
+            analysed.coverage = if seeds.concepts.is_empty() && !is_told {
+                coverage(view, &analysed, analyzer, text)?
+            } else {
+                1.0
             };
             Ok(analysed)
         };
@@ -410,9 +412,10 @@ impl Execution<'_, '_> {
             if names_any {
                 return Ok(Vec::new());
             }
-            let nearest = match found.is_empty() {
-                true => &run.nearest(question, chunks, effort, scratch)?,
-                false => found,
+            let nearest = if found.is_empty() {
+                &run.nearest(question, chunks, effort, scratch)?
+            } else {
+                found
             };
             let nearest = nearest.iter().take(chunks).map(|hit| hit.ordinal);
             Ok(near_concepts(view, graph, question, nearest, kept))
@@ -526,12 +529,11 @@ impl Execution<'_, '_> {
         };
         let (_, chunks) = run.trace.step("narrow", work, |kept| kept.0)?;
         run.trace.detail(format!("{}s", to.name()));
-        match more {
-            true => run.leave_out(chunks),
-            false => {
-                run.narrow(chunks);
-                kept.clear();
-            }
+        if more {
+            run.leave_out(chunks)
+        } else {
+            run.narrow(chunks);
+            kept.clear();
         }
         Ok(())
     }
@@ -544,9 +546,12 @@ impl Execution<'_, '_> {
             terms,
             vector: plan.request.vector.as_deref(),
         };
-        let work = || match all {
-            true => of_everything(view, asked, analyzer, keep),
-            false => of_concepts(view, graph, links, keep),
+        let work = || {
+            if all {
+                of_everything(view, asked, analyzer, keep)
+            } else {
+                of_concepts(view, graph, links, keep)
+            }
         };
         let digests = self
             .run
@@ -587,9 +592,10 @@ impl Execution<'_, '_> {
         let view = run.view;
         let row = |hit: &Fused| skeleton(view, hit.ordinal);
         let rank = || {
-            let citing = match rerank.cited > 0.0 {
-                true => citing(view, fused)?,
-                false => HashMap::new(),
+            let citing = if rerank.cited > 0.0 {
+                citing(view, fused)?
+            } else {
+                HashMap::new()
             };
             if rerank.confidence > 0.0 || rerank.citations > 0.0 || rerank.cited > 0.0 {
                 let cited = |hit: &Fused| citing.get(&hit.ordinal).copied().unwrap_or_default();
@@ -738,18 +744,20 @@ impl Execution<'_, '_> {
             self.scratch.analyzer.speak(view.languages());
         }
         let analyzer = &mut self.scratch.analyzer;
-        let did_you_mean = match request.syntax && plan.strategy == Strategy::Text {
-            true => suggestions(
+        let did_you_mean = if request.syntax && plan.strategy == Strategy::Text {
+            suggestions(
                 self.run.unknown(&asked, analyzer)?,
                 &Fetch::new(view, self.counter),
                 analyzer,
-            )?,
-            false => Vec::new(),
+            )?
+        } else {
+            Vec::new()
         };
         let mut names = Names::new(view);
-        let concepts = match request.concepts {
-            true => names.concepts(self.analysed.told())?,
-            false => Vec::new(),
+        let concepts = if request.concepts {
+            names.concepts(self.analysed.told())?
+        } else {
+            Vec::new()
         };
         self.extras.damaged.extend(names.damaged());
         let communities = self.extras.communities.into_iter();
@@ -792,9 +800,10 @@ impl Analysed {
 
     /// The question's concepts: those that it names, else those that it is near to.
     fn told(&self) -> &[Link] {
-        match self.links.is_empty() {
-            true => &self.near,
-            false => &self.links,
+        if self.links.is_empty() {
+            &self.near
+        } else {
+            &self.links
         }
     }
 }
@@ -976,9 +985,10 @@ fn partial(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
         .any(|operator| matches!(operator, Operator::Vector { .. }));
     let space = view.snapshot().space();
     let mut partial = match (space, &plan.request.vector) {
-        (Some(space), None) if wants => vec![match space.record.builtin {
-            true => "vectors: the embedder knows no word of the question".into(),
-            false => "vectors: the question has none".into(),
+        (Some(space), None) if wants => vec![if space.record.builtin {
+            "vectors: the embedder knows no word of the question".into()
+        } else {
+            "vectors: the question has none".into()
         }],
         _ => Vec::new(),
     };

@@ -106,9 +106,10 @@ struct Run {
 
 impl Run {
     fn push(&mut self, c: char) {
-        match c.is_numeric() {
-            true => self.digits += 1,
-            false => self.letters += 1,
+        if c.is_numeric() {
+            self.digits += 1
+        } else {
+            self.letters += 1
         }
     }
 

@@ -122,13 +122,14 @@ fn leave_out_caught_panics() {
             path.split(['/', '\\'])
                 .any(|part| part.starts_with("redb-"))
         };
-        match panic.location().is_some_and(|at| is_of_redb(at.file())) {
-            true => note!("loci: loci.redb is damaged"),
+        if panic.location().is_some_and(|at| is_of_redb(at.file())) {
+            note!("loci: loci.redb is damaged")
+        } else {
             // Its message may quote what a stranger wrote.
-            false => match output::visible(&panic.to_string()) {
+            match output::visible(&panic.to_string()) {
                 Cow::Borrowed(_) => tell(panic),
                 Cow::Owned(message) => note!("{message}"),
-            },
+            }
         }
     }));
 }

@@ -164,9 +164,10 @@ fn an_export_has_its_name_once_it_is_whole() {
         let mut bytes = whole.clone();
         bytes.copy_within((page + 1) * 4096..(page + 2) * 4096, page * 4096);
         fs::write(&path, bytes).unwrap();
-        match loci(&["export", "--db", &db, out]).status.success() {
-            true => fs::remove_file(out).unwrap(),
-            false => told += 1,
+        if loci(&["export", "--db", &db, out]).status.success() {
+            fs::remove_file(out).unwrap()
+        } else {
+            told += 1
         }
         assert!(!unfinished() && !Path::new(out).exists());
         if told == 3 {

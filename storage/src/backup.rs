@@ -150,9 +150,10 @@ pub fn restore(
         });
     }
     let _newest = Lock::acquire(&**disk, from)?;
-    let _source = match source == from {
-        true => None,
-        false => Some(Lock::acquire(&**disk, &source)?),
+    let _source = if source == from {
+        None
+    } else {
+        Some(Lock::acquire(&**disk, &source)?)
     };
     create_folder(&**disk, to)?;
     let _to = Lock::acquire(&**disk, to)?;

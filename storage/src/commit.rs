@@ -318,9 +318,10 @@ impl Committer<'_> {
         self.host.publish(durable)?;
         reach("published");
         self.last = (written.len(), started.elapsed());
-        self.undurable_since = match durable {
-            true => None,
-            false => self.undurable_since.or_else(|| Some(Instant::now())),
+        self.undurable_since = if durable {
+            None
+        } else {
+            self.undurable_since.or_else(|| Some(Instant::now()))
         };
         Ok(generation)
     }
@@ -408,9 +409,10 @@ impl Gather<'_> {
         ran: usize,
         held: &mut Option<Job>,
     ) -> Option<(Work, Durability, Sender<Result<u64, StoreError>>)> {
-        let job = match ran < self.wanted {
-            true => self.jobs.recv_deadline(self.until).ok()?,
-            false => self.jobs.try_recv().ok()?,
+        let job = if ran < self.wanted {
+            self.jobs.recv_deadline(self.until).ok()?
+        } else {
+            self.jobs.try_recv().ok()?
         };
         match job {
             Job::Write {

@@ -181,9 +181,10 @@ pub enum StoreError {
 
 /// What to do with a store of another format.
 fn advice(found: u32, ours: u32) -> &'static str {
-    match found < ours {
-        true => "bring it up by `loci upgrade`, or Database::upgrade",
-        false => "use the release that wrote it, or a later one",
+    if found < ours {
+        "bring it up by `loci upgrade`, or Database::upgrade"
+    } else {
+        "use the release that wrote it, or a later one"
     }
 }
 

@@ -497,12 +497,13 @@ fn read_payload(
 }
 
 fn packed(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    match bytes.len() as u64 <= DOCUMENT_LEN_MAX {
-        true => Ok(pack(bytes)),
-        false => Err(format!(
+    if bytes.len() as u64 <= DOCUMENT_LEN_MAX {
+        Ok(pack(bytes))
+    } else {
+        Err(format!(
             "{} bytes, of {DOCUMENT_LEN_MAX} at most",
             bytes.len()
-        )),
+        ))
     }
 }
 
@@ -658,9 +659,10 @@ impl<V: Views> Import<'_, V> {
         self.rows += 1;
         self.waiting_len += key.len() + payload.len();
         self.waiting.push((table, key, payload));
-        match self.waiting_len >= IMPORT_BYTES_MAX {
-            true => self.put(),
-            false => Ok(()),
+        if self.waiting_len >= IMPORT_BYTES_MAX {
+            self.put()
+        } else {
+            Ok(())
         }
     }
 

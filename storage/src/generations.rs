@@ -84,14 +84,13 @@ impl Target {
         if mark.is_some_and(|by| ![Filling::Backup, Filling::Other].contains(&by)) {
             unfinished::refuse(&**disk, folder)?;
         }
-        let newest = match exists(disk, &folder.join(DATABASE))? {
-            true => Some(look(disk, folder, rows, manifest)?),
-            false => {
-                if let Some(older) = older(disk, folder)?.first() {
-                    look(disk, &older.1, rows, manifest)?;
-                }
-                None
+        let newest = if exists(disk, &folder.join(DATABASE))? {
+            Some(look(disk, folder, rows, manifest)?)
+        } else {
+            if let Some(older) = older(disk, folder)?.first() {
+                look(disk, &older.1, rows, manifest)?;
             }
+            None
         };
         let segments = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
         let target = Target {
@@ -185,14 +184,15 @@ impl Target {
         let keep = keep.map_or(usize::MAX, |keep| keep.saturating_sub(1));
         let mut kept = Vec::new();
         for (n, (generation, folder)) in older.into_iter().enumerate() {
-            match n < keep {
-                true => kept.push(generation),
+            if n < keep {
+                kept.push(generation)
+            } else {
                 // Somebody looks something up there: it goes with the next backup.
-                false => match Lock::acquire(&*self.disk, &folder) {
+                match Lock::acquire(&*self.disk, &folder) {
                     Ok(_lock) => remove(&self.disk, &folder)?,
                     Err(StoreError::Locked { .. }) => kept.push(generation),
                     Err(error) => return Err(error),
-                },
+                }
             }
         }
         Ok(kept)
@@ -221,9 +221,10 @@ pub(crate) fn source(
     if let Some((_, older)) = older.iter().find(|(of, _)| *of == wanted) {
         return Ok(older.clone());
     }
-    let of = match newest {
-        true => Some(manifest_of(disk, folder)?.generation),
-        false => None,
+    let of = if newest {
+        Some(manifest_of(disk, folder)?.generation)
+    } else {
+        None
     };
     if of == Some(wanted) {
         return Ok(folder.to_path_buf());
@@ -305,15 +306,14 @@ fn look(
         let why = "holds another store, or a backup of one: give a folder of its own";
         return Err(wrong(folder, why));
     };
-    match earlier.generation > manifest.generation {
-        true => {
-            let why = format!(
-                "holds generation {} of this store, which is at {}: a backup is not put back in time",
-                earlier.generation, manifest.generation
-            );
-            Err(wrong(folder, &why))
-        }
-        false => Ok(earlier),
+    if earlier.generation > manifest.generation {
+        let why = format!(
+            "holds generation {} of this store, which is at {}: a backup is not put back in time",
+            earlier.generation, manifest.generation
+        );
+        Err(wrong(folder, &why))
+    } else {
+        Ok(earlier)
     }
 }
 

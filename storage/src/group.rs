@@ -161,9 +161,12 @@ impl<'t> Group<'t> {
         let staged = std::mem::take(&mut self.staged);
         let born: Vec<DocumentId> = self.born.iter().copied().collect();
         let bytes = self.bytes;
-        let build = || match born.is_empty() {
-            true => Ok(Vec::new()),
-            false => host.build(&staged, &born, bytes),
+        let build = || {
+            if born.is_empty() {
+                Ok(Vec::new())
+            } else {
+                host.build(&staged, &born, bytes)
+            }
         };
         if bytes < PARALLEL_BYTES_MIN || born.is_empty() {
             self.write(&staged)?;
@@ -454,9 +457,10 @@ impl<'t> Group<'t> {
         }
         let at = self.manifest.segments.len();
         let id = self.list(host, draft, at)?;
-        match dead.is_empty() {
-            true => Ok(()),
-            false => self.put_tombstones(id, &dead),
+        if dead.is_empty() {
+            Ok(())
+        } else {
+            self.put_tombstones(id, &dead)
         }
     }
 
@@ -508,9 +512,10 @@ impl<'t> Group<'t> {
             };
             let entry = self.place(host, part)?;
             let listed = &mut self.manifest.segments[at];
-            let slot = match active {
-                true => &mut listed.vectors,
-                false => &mut listed.pending,
+            let slot = if active {
+                &mut listed.vectors
+            } else {
+                &mut listed.pending
             };
             if let Some((_, old)) = slot.replace((space.0, entry)) {
                 self.drop_part(&old)?;

@@ -227,9 +227,10 @@ impl Staging<'_> {
             return Ok(());
         };
         record.documents.retain(|&of| of != document.0);
-        match record.documents.is_empty() {
-            true => self.delete(Table::ConceptEdits, keys::edit(id)),
-            false => self.put(Table::ConceptEdits, keys::edit(id), encode(&record)?),
+        if record.documents.is_empty() {
+            self.delete(Table::ConceptEdits, keys::edit(id))
+        } else {
+            self.put(Table::ConceptEdits, keys::edit(id), encode(&record)?)
         }
         Ok(())
     }
@@ -255,8 +256,9 @@ impl Staging<'_> {
 
 /// The documents in the keys of an edit's moves.
 fn documents(record: &ConceptEditRecord) -> Vec<DocumentId> {
-    match record.documents.is_empty() {
-        true => vec![ALL],
-        false => record.documents.iter().copied().map(DocumentId).collect(),
+    if record.documents.is_empty() {
+        vec![ALL]
+    } else {
+        record.documents.iter().copied().map(DocumentId).collect()
     }
 }

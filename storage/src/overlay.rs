@@ -48,11 +48,12 @@ impl Overlay {
         if let Some(known) = self.known(path) {
             return Ok(known);
         }
-        match self.below.exists(path)? {
-            false => Ok(None),
-            true => Ok(Some(
+        if self.below.exists(path)? {
+            Ok(Some(
                 self.put(path, File::over(Some(self.below.map(path)?))),
-            )),
+            ))
+        } else {
+            Ok(None)
         }
     }
 
@@ -95,9 +96,10 @@ impl Disk for Overlay {
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
-        let mut names = match self.below.exists(folder)? {
-            true => self.below.names(folder)?,
-            false => Vec::new(),
+        let mut names = if self.below.exists(folder)? {
+            self.below.names(folder)?
+        } else {
+            Vec::new()
         };
         for (path, file) in &*self.files.lock() {
             let name = path.file_name().and_then(|name| name.to_str());
@@ -124,9 +126,10 @@ impl Disk for Overlay {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
-        match self.exists(path)? {
-            true => Err(io::ErrorKind::AlreadyExists.into()),
-            false => Ok(Box::new(self.put(path, File::over(None)))),
+        if self.exists(path)? {
+            Err(io::ErrorKind::AlreadyExists.into())
+        } else {
+            Ok(Box::new(self.put(path, File::over(None))))
         }
     }
 

@@ -202,9 +202,10 @@ impl<V: Views> Store<V> {
     }
 
     fn list_rebuilt(&self, draft: SegmentDraft) -> Result<(), StoreError> {
-        match draft.runs.is_empty() {
-            true => Ok(()),
-            false => self.change(vec![Edit::Rebuilt(self.prepare(draft)?)]),
+        if draft.runs.is_empty() {
+            Ok(())
+        } else {
+            self.change(vec![Edit::Rebuilt(self.prepare(draft)?)])
         }
     }
 

@@ -137,12 +137,13 @@ impl Rewritten {
         let database = self.database.as_mut().ok_or(StoreError::Closed)?;
         check_pages(database)?;
         let copied = Tables::open(database)?.len()?;
-        match copied == rows {
-            true => self.failure.check(),
-            false => Err(StoreError::Io {
+        if copied == rows {
+            self.failure.check()
+        } else {
+            Err(StoreError::Io {
                 what: "reading the copy back".into(),
                 source: io::Error::other(format!("{copied} rows of {rows} are there")),
-            }),
+            })
         }
     }
 

@@ -115,10 +115,13 @@ pub(crate) fn check_payload(table: Table, payload: &[u8]) -> Result<(), String> 
     match shape(table).payload {
         Payload::Archived(record) => (record.check)(payload),
         Payload::Packed | Payload::Bytes => Ok(()),
-        Payload::Numbers(widths) => match payload.len() == widths.iter().sum::<usize>() {
-            true => Ok(()),
-            false => Err(format!("{} bytes", payload.len())),
-        },
+        Payload::Numbers(widths) => {
+            if payload.len() == widths.iter().sum::<usize>() {
+                Ok(())
+            } else {
+                Err(format!("{} bytes", payload.len()))
+            }
+        }
         Payload::Text => match std::str::from_utf8(payload) {
             Ok(_) => Ok(()),
             Err(why) => Err(why.to_string()),
@@ -220,9 +223,10 @@ fn pieces<'k>(shape: &[Piece], key: &'k [u8]) -> Result<Vec<(Piece, &'k [u8])>, 
             .ok_or_else(wrong)?;
         found.push((*piece, bytes));
     }
-    match rest.is_empty() {
-        true => Ok(found),
-        false => Err(wrong()),
+    if rest.is_empty() {
+        Ok(found)
+    } else {
+        Err(wrong())
     }
 }
 

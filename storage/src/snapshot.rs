@@ -533,9 +533,10 @@ fn is_damage(error: &StoreError) -> bool {
 fn verify_len_max(manifest: &ManifestRecord, opening: bool) -> u64 {
     let lens = manifest.parts().map(|part| part.len);
     let bytes = lens.fold(0, u64::saturating_add);
-    match opening && bytes <= VERIFY_AT_OPEN_LEN_MAX {
-        true => u64::MAX,
-        false => VERIFY_PART_LEN_MAX,
+    if opening && bytes <= VERIFY_AT_OPEN_LEN_MAX {
+        u64::MAX
+    } else {
+        VERIFY_PART_LEN_MAX
     }
 }
 

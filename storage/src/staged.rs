@@ -33,9 +33,10 @@ impl StagedRows {
             return;
         }
         for (mine, later) in self.tables.iter_mut().zip(later.tables) {
-            match mine.is_empty() {
-                true => *mine = later,
-                false => mine.extend(later),
+            if mine.is_empty() {
+                *mine = later
+            } else {
+                mine.extend(later)
             }
         }
     }

@@ -156,9 +156,10 @@ impl<'g> Staging<'g> {
     /// What a writer must not leave: edits in a commit that others share, whose tombstones they would
     /// not see.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        match self.alone || self.changes.edits.is_empty() {
-            true => Ok(()),
-            false => Err(only_alone()),
+        if self.alone || self.changes.edits.is_empty() {
+            Ok(())
+        } else {
+            Err(only_alone())
         }
     }
 
@@ -251,9 +252,10 @@ impl<'g> Staging<'g> {
         let mut found: Vec<Key> = Vec::new();
         self.scan(Table::Vectors, &from, to.as_deref(), &mut |key, _| {
             found.push(key.to_vec());
-            Ok(match found.len() < SWEEP_ROWS_MAX {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            Ok(if found.len() < SWEEP_ROWS_MAX {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             })
         })?;
         if found.len() < SWEEP_ROWS_MAX {

@@ -352,9 +352,10 @@ impl<V: Views> Store<V> {
     }
 
     fn check_writable(&self) -> Result<(), StoreError> {
-        match self.read_only {
-            true => Err(StoreError::OpenedReadOnly),
-            false => Ok(()),
+        if self.read_only {
+            Err(StoreError::OpenedReadOnly)
+        } else {
+            Ok(())
         }
     }
 
@@ -750,11 +751,12 @@ fn refuse_lost(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
     let names = segments
         .list()
         .map_err(StoreError::io("listing segments"))?;
-    match names.iter().any(|name| generation_of(name).is_some()) {
-        true => Err(StoreError::NoDatabase {
+    if names.iter().any(|name| generation_of(name).is_some()) {
+        Err(StoreError::NoDatabase {
             path: folder.to_path_buf(),
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 
@@ -768,14 +770,13 @@ fn open_database(
     let disk = &options.disk;
     // Looked for again, under the lock: another process may have made it meanwhile.
     let there = disk.exists(path);
-    let made = match there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
-        true => None,
-        false => {
-            unfinished::refuse(&**disk, folder)?;
-            refuse_lost(disk, folder)?;
-            clear_copy(&**disk, folder)?;
-            Some(folder.join(NAME_NEW))
-        }
+    let made = if there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
+        None
+    } else {
+        unfinished::refuse(&**disk, folder)?;
+        refuse_lost(disk, folder)?;
+        clear_copy(&**disk, folder)?;
+        Some(folder.join(NAME_NEW))
     };
     let at = made.as_deref().unwrap_or(path);
     let file = disk.open(at).map_err(|source| match source.kind() {

@@ -137,12 +137,11 @@ impl<'v> Verifier<'v> {
         let Some(record) = self.rows().document(document)? else {
             return Err(damaged(Table::Chunks, &key, "they have no document"));
         };
-        match record.chunk_count == count {
-            true => Ok(()),
-            false => {
-                let why = format!("{count} of its {} chunks are there", record.chunk_count);
-                Err(damaged(Table::Documents, &key, &why))
-            }
+        if record.chunk_count == count {
+            Ok(())
+        } else {
+            let why = format!("{count} of its {} chunks are there", record.chunk_count);
+            Err(damaged(Table::Documents, &key, &why))
         }
     }
 
@@ -164,9 +163,10 @@ impl<'v> Verifier<'v> {
         }
         let rows = self.counts[table.slot()];
         let len = guarded(table, || Ok(self.tables.of(table).len()?))?;
-        match rows == len {
-            true => Ok(()),
-            false => Err(wrong(table, format!("{rows} rows can be read of {len}"))),
+        if rows == len {
+            Ok(())
+        } else {
+            Err(wrong(table, format!("{rows} rows can be read of {len}")))
         }
     }
 
@@ -336,9 +336,10 @@ pub(crate) fn lacks(
         Table::ConceptContributions => {
             let (document, concept) = key.split_at(8);
             let back = [concept, document].concat();
-            match has(Table::Documents, document)? {
-                false => Some("it has no document".into()),
-                true => needs(has(Table::ConceptDocuments, &back)?, "row of the concept"),
+            if has(Table::Documents, document)? {
+                needs(has(Table::ConceptDocuments, &back)?, "row of the concept")
+            } else {
+                Some("it has no document".into())
             }
         }
         Table::ConceptDocuments => {
@@ -351,14 +352,20 @@ pub(crate) fn lacks(
         }
         Table::ChunkItems => needs(has(Table::Items, &key[12..])?, "item"),
         Table::ConceptItems => needs(has(Table::Items, &key[4..])?, "item"),
-        Table::WorkReferences => match has(Table::Works, &key[..4])? {
-            false => Some("it has no work".into()),
-            true => needs(has(Table::References, &key[4..])?, "reference"),
-        },
-        Table::DocumentWorks => match has(Table::Documents, &key[..8])? {
-            false => Some("it has no document".into()),
-            true => needs(has(Table::Works, &key[8..])?, "work"),
-        },
+        Table::WorkReferences => {
+            if has(Table::Works, &key[..4])? {
+                needs(has(Table::References, &key[4..])?, "reference")
+            } else {
+                Some("it has no work".into())
+            }
+        }
+        Table::DocumentWorks => {
+            if has(Table::Documents, &key[..8])? {
+                needs(has(Table::Works, &key[8..])?, "work")
+            } else {
+                Some("it has no document".into())
+            }
+        }
         _ => None,
     })
 }

@@ -87,9 +87,10 @@ fn chunk_texts(rows: &dyn Rows) -> Result<Vec<String>, StoreError> {
         let chunk: ChunkRecord = decode(Table::Chunks, key, payload)?;
         let text = document.as_ref();
         texts.extend(text.map(|(_, document)| indexed_text(document, &chunk)));
-        Ok(match texts.len() < EMBEDDED {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        Ok(if texts.len() < EMBEDDED {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         })
     })?;
     Ok(texts)

@@ -62,13 +62,15 @@ pub fn document(number: u64, version: u64, shape: Shape) -> NewDocument {
         original: text.into_bytes(),
         text: None,
         chunks,
-        relations: match one.name == other.name {
-            true => Vec::new(),
-            false => vec![relation(&one, &other)],
+        relations: if one.name == other.name {
+            Vec::new()
+        } else {
+            vec![relation(&one, &other)]
         },
-        concepts: match one.name == other.name {
-            true => vec![one],
-            false => vec![one, other],
+        concepts: if one.name == other.name {
+            vec![one]
+        } else {
+            vec![one, other]
         },
         ..NewDocument::default()
     }

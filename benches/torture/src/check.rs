@@ -481,16 +481,16 @@ impl<'c> Check<'c> {
         let visible = !mentions.is_empty() || !edges.is_empty() || self.said.values().any(incoming);
         let found = graph.lookup(name);
         let id = rows.concept_id(name)?;
-        match visible {
-            true => ensure!(found == id, "the name {name} leads to {found:?}"),
+        if visible {
+            ensure!(found == id, "the name {name} leads to {found:?}")
+        } else {
             // It may be another name of something else.
-            false => {
-                let must = self.is_synonym(name);
-                ensure!(
-                    found.is_some() >= must && (found.is_none() || found != id),
-                    "the name {name} leads to {found:?}; it is not visible"
-                );
-            }
+
+            let must = self.is_synonym(name);
+            ensure!(
+                found.is_some() >= must && (found.is_none() || found != id),
+                "the name {name} leads to {found:?}; it is not visible"
+            );
         }
         let Some(id) = id else { return Ok(()) };
         let found = graph

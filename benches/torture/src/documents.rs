@@ -168,9 +168,10 @@ fn concept(source: &mut Source<'_>, name: &str, count: u32) -> NewConcept {
         },
         kind: source.pick(&["", "stone", "ore"]).to_string(),
         description: words(source, 0, 4).join(" "),
-        synonyms: match source.chance(4) {
-            true => vec![format!("old {name}")],
-            false => Vec::new(),
+        synonyms: if source.chance(4) {
+            vec![format!("old {name}")]
+        } else {
+            Vec::new()
         },
         mentions,
     }
@@ -248,16 +249,18 @@ impl Draft {
         let section = self.open(None, &[heading]);
         let inner = self.source.pick(&HEADINGS);
         let nested = self.source.chance(4);
-        let (parent, path) = match nested {
-            true => (
+        let (parent, path) = if nested {
+            (
                 self.open(Some(section), &[heading, inner]),
                 vec![heading, inner],
-            ),
-            false => (section, vec![heading]),
+            )
+        } else {
+            (section, vec![heading])
         };
-        let passages = match self.large {
-            true => LARGE_CHUNKS + self.source.below(40),
-            false => self.source.below(4),
+        let passages = if self.large {
+            LARGE_CHUNKS + self.source.below(40)
+        } else {
+            self.source.below(4)
         };
         for place in 0..passages {
             let text = self.passage(place);
@@ -295,9 +298,10 @@ impl Draft {
         let (place, at) = (self.chunks.len() as u32, self.text.len() as u64);
         self.text.push_str(text);
         self.text.push('\n');
-        let vector = match self.vectors {
-            true => vector(&mut self.source, text),
-            false => None,
+        let vector = if self.vectors {
+            vector(&mut self.source, text)
+        } else {
+            None
         };
         let record = ChunkRecord {
             parent,

@@ -66,8 +66,9 @@ fn main() -> anyhow::Result<ExitCode> {
         }
     };
     println!("{}", serde_json::to_string(&report)?);
-    Ok(match report.violations.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if report.violations.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }

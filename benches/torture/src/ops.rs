@@ -157,9 +157,10 @@ impl Change {
             0 => Change::Move {
                 from: source.below(name) as u8,
                 to: source.below(name) as u8,
-                documents: match source.chance(2) {
-                    true => 0,
-                    false => source.below(256) as u8,
+                documents: if source.chance(2) {
+                    0
+                } else {
+                    source.below(256) as u8
                 },
             },
             1 => Change::Undo {

@@ -309,9 +309,10 @@ impl Fate {
             Fate::Prefix { percent } => keep(place * 100 < count * percent as usize),
             Fate::Some { kept, torn } => {
                 let kept = source.below(100) < kept;
-                match kept && torn > 0 && source.below(100) < torn {
-                    true => Survival::Torn,
-                    false => keep(kept),
+                if kept && torn > 0 && source.below(100) < torn {
+                    Survival::Torn
+                } else {
+                    keep(kept)
                 }
             }
         }
@@ -507,9 +508,10 @@ impl Disk for SimDisk {
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
         let there = self.exists(path)?;
-        let file = match there {
-            true => self.shared.state.lock().file(path)?,
-            false => self.operate(OperationKind::Create, |state| state.open(path))?,
+        let file = if there {
+            self.shared.state.lock().file(path)?
+        } else {
+            self.operate(OperationKind::Create, |state| state.open(path))?
         };
         Ok(Box::new(SimFile {
             disk: self.clone(),

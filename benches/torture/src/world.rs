@@ -184,10 +184,7 @@ impl World {
         self.check(|check, database| {
             check.all()?;
             recounts(database)?;
-            match is_struck {
-                true => Ok(()),
-                false => sound(database),
-            }
+            if is_struck { Ok(()) } else { sound(database) }
         })
     }
 
@@ -318,9 +315,10 @@ impl World {
 
     fn finish(&mut self) -> Result<()> {
         let done = self.database()?.finish(&Silent);
-        match self.succeeded(done)? {
-            true => self.check(|check, _| check.communities()),
-            false => self.check(|_, _| Ok(())),
+        if self.succeeded(done)? {
+            self.check(|check, _| check.communities())
+        } else {
+            self.check(|_, _| Ok(()))
         }
     }
 
@@ -439,12 +437,13 @@ impl World {
         self.model = recovered(&view, &states)?;
         drop(view);
         self.only_model();
-        match source.chance(3) {
-            true => self.check_all(),
-            false => self.check(|check, database| {
+        if source.chance(3) {
+            self.check_all()
+        } else {
+            self.check(|check, database| {
                 check.some(&mut source)?;
                 recounts(database)
-            }),
+            })
         }
     }
 
@@ -520,9 +519,10 @@ impl World {
         self.check(|check, _| check.some(&mut source))
             .context("when read-only")?;
         self.disarm();
-        let image = match source.chance(2) {
-            true => self.disk.kill_image(),
-            false => self.disk.crash_image(&mut source),
+        let image = if source.chance(2) {
+            self.disk.kill_image()
+        } else {
+            self.disk.crash_image(&mut source)
         };
         self.restart(image).context("opened again after a fault")
     }

@@ -119,9 +119,10 @@ fn survives(image: SimDisk) -> bool {
 fn a_disk_that_lies_about_syncs_is_found_out() {
     for lying in [false, true] {
         let disk = SimDisk::new();
-        let options = match lying {
-            true => options(Lying(disk.clone())),
-            false => options(disk.clone()),
+        let options = if lying {
+            options(Lying(disk.clone()))
+        } else {
+            options(disk.clone())
         };
         let database = Database::open_with(FOLDER, &options).unwrap();
         store(&database, 1);

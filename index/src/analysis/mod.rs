@@ -183,9 +183,10 @@ impl Analyzer {
 
     /// Takes texts for such of `languages` from now on; English where there are none. Cheap.
     pub fn speak(&mut self, languages: Languages) {
-        self.languages = match languages.is_empty() {
-            true => Language::ENGLISH.into(),
-            false => languages,
+        self.languages = if languages.is_empty() {
+            Language::ENGLISH.into()
+        } else {
+            languages
         };
     }
 
@@ -335,12 +336,11 @@ impl Analyzer {
         };
         let mut places = 1;
         let visible: String;
-        let word = match word.contains(is_invisible) {
-            true => {
-                visible = word.replace(is_invisible, "");
-                &visible
-            }
-            false => word,
+        let word = if word.contains(is_invisible) {
+            visible = word.replace(is_invisible, "");
+            &visible
+        } else {
+            word
         };
         match shape(word) {
             Shape::Suffixed(word, bare) => {
@@ -351,9 +351,10 @@ impl Analyzer {
             Shape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
             Shape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
             Shape::Compound(word) => {
-                match word.contains(split::is_sign) {
-                    true => keep(self.folded(word), 0),
-                    false => self.for_each_stem(language, word, |stem| keep(stem, 0)),
+                if word.contains(split::is_sign) {
+                    keep(self.folded(word), 0)
+                } else {
+                    self.for_each_stem(language, word, |stem| keep(stem, 0))
                 }
                 for (place, part) in (0..).zip(parts(word)) {
                     self.for_each_stem(language, part, |stem| keep(stem, place));
@@ -477,9 +478,10 @@ fn with_suffix<'t>(text: &'t str, start: usize, word: &'t str) -> &'t str {
         return word;
     };
     let next = after[suffix.len()..].chars().next();
-    match next.is_some_and(|c| c.is_alphanumeric() || SUFFIXES.concat().contains(c)) {
-        true => word,
-        false => &text[start..end + suffix.len()],
+    if next.is_some_and(|c| c.is_alphanumeric() || SUFFIXES.concat().contains(c)) {
+        word
+    } else {
+        &text[start..end + suffix.len()]
     }
 }
 

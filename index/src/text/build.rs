@@ -329,9 +329,10 @@ impl Lists {
     /// Adds the next term: its chunks, ascending, each with where its positions are in `positions`.
     pub(super) fn push(&mut self, run: &[Pending], positions: &[u8]) {
         let is_row = self.width >= ROWS_MIN_LOCALS && run.len() > self.width / ROW_SHARE;
-        let (place, encoding) = match is_row {
-            true => (u64::from(self.row_count), ENCODING_ROW),
-            false => (self.postings.len() as u64, ENCODING_WINDOWS),
+        let (place, encoding) = if is_row {
+            (u64::from(self.row_count), ENCODING_ROW)
+        } else {
+            (self.postings.len() as u64, ENCODING_WINDOWS)
         };
         self.entries.extend_from_slice(&place.to_le_bytes());
         self.entries

@@ -135,9 +135,10 @@ impl<'a> Dictionary<'a> {
         match self {
             Dictionary::List(list) => (0..list.count).try_for_each(|place| {
                 let term = list.term(place)?;
-                match accepts(like, term) {
-                    true => told(term, place as u64),
-                    false => Ok(()),
+                if accepts(like, term) {
+                    told(term, place as u64)
+                } else {
+                    Ok(())
                 }
             }),
             Dictionary::Fst(fst) => for_each_path(fst, like, told),

@@ -227,9 +227,10 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             Node::Phrase(field, text, slop) => self.phrase(*field, text, *slop, boost)?,
             Node::Pattern(field, text) => {
                 let patterns = patterns(text, self.analyzer);
-                match patterns.is_empty() {
-                    true => Vec::new(),
-                    false => vec![self.like(*field, &patterns, boost)?],
+                if patterns.is_empty() {
+                    Vec::new()
+                } else {
+                    vec![self.like(*field, &patterns, boost)?]
                 }
             }
             Node::Misspelt(field, text, distance) => {

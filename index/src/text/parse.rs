@@ -339,9 +339,10 @@ impl Parser {
         let Some(len) = rest.iter().position(|&c| c == ']') else {
             let words: String = rest.iter().collect();
             let is_range = words.split_whitespace().nth(1) == Some("TO");
-            return match is_range {
-                true => self.fail(self.at, "this range is not closed; write \\[ for a bracket"),
-                false => Ok(None),
+            return if is_range {
+                self.fail(self.at, "this range is not closed; write \\[ for a bracket")
+            } else {
+                Ok(None)
             };
         };
         let inside: String = rest[..len].iter().collect();

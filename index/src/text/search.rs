@@ -630,11 +630,12 @@ pub(super) fn check<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
 ) -> Result<(), TextError> {
     let fits = |placed: &Placed<'_, TextReader<B>>| placed.reader.local_end() <= placed.chunk_count;
-    match segments.iter().all(fits) {
-        true => Ok(()),
-        false => Err(TextError::Malformed(
+    if segments.iter().all(fits) {
+        Ok(())
+    } else {
+        Err(TextError::Malformed(
             "it speaks of more chunks than its segment has",
-        )),
+        ))
     }
 }
 

@@ -141,9 +141,10 @@ pub(super) struct Transformed {
 impl Quantiser {
     /// As it was read.
     pub(super) fn new(codes: Codes, step: f32, mean: Vec<f32>, dim: usize) -> Quantiser {
-        let rotation = match codes.is_rotated() {
-            true => Rotation::new(dim),
-            false => Rotation::default(),
+        let rotation = if codes.is_rotated() {
+            Rotation::new(dim)
+        } else {
+            Rotation::default()
         };
         let mut rotated_mean = Vec::new();
         if codes == Codes::I4 {
@@ -167,9 +168,10 @@ impl Quantiser {
 
     /// For `vectors` `[any number, dim]`.
     pub(super) fn fit(codes: Codes, vectors: &[f32], dim: usize) -> Quantiser {
-        let mean = match codes.is_centred() {
-            true => mean(vectors, dim),
-            false => Vec::new(),
+        let mean = if codes.is_centred() {
+            mean(vectors, dim)
+        } else {
+            Vec::new()
         };
         Quantiser::with_mean(codes, vectors, dim, mean)
     }
@@ -196,9 +198,10 @@ impl Quantiser {
     fn transform(&self, vector: &[f32], out: &mut Transformed) {
         let Transformed { numbers, dealt } = out;
         numbers.clear();
-        match self.mean.is_empty() {
-            true => numbers.extend_from_slice(vector),
-            false => numbers.extend(vector.iter().zip(&self.mean).map(|(x, mean)| x - mean)),
+        if self.mean.is_empty() {
+            numbers.extend_from_slice(vector)
+        } else {
+            numbers.extend(vector.iter().zip(&self.mean).map(|(x, mean)| x - mean))
         }
         if self.codes.is_rotated() {
             self.rotation.apply(numbers, dealt);

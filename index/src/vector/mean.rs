@@ -104,9 +104,10 @@ impl MeanCosine {
         let mut rotated = self.rotated.take().unwrap_or_else(|| Rotated::new(query));
         for place in places {
             let code = graph.code(place).unwrap_or_default();
-            match clipped(code) * CLIPPED_SHARE > 2 * code.len() {
-                true => self.add_vector(vectors, place),
-                false => rotated.add(code, graph),
+            if clipped(code) * CLIPPED_SHARE > 2 * code.len() {
+                self.add_vector(vectors, place)
+            } else {
+                rotated.add(code, graph)
             }
         }
         rotated.flush(graph);

@@ -695,9 +695,12 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         mut f: impl FnMut(usize, Local) -> Result<(), VectorError>,
     ) -> Result<(), VectorError> {
         let flat = &self.placed.reader.flat;
-        let mut live = |place: usize, local: Local| match self.placed.is_dead(local) {
-            true => Ok(()),
-            false => f(place, local),
+        let mut live = |place: usize, local: Local| {
+            if self.placed.is_dead(local) {
+                Ok(())
+            } else {
+                f(place, local)
+            }
         };
         match self.query.filter {
             None => flat

@@ -112,9 +112,10 @@ impl Outline {
     fn meet(&self, mut a: usize, mut b: usize) -> usize {
         // Sections are numbered in reading order, so the larger number is never the ancestor.
         while a != b {
-            match a > b {
-                true => a = self.sections[a].parent,
-                false => b = self.sections[b].parent,
+            if a > b {
+                a = self.sections[a].parent
+            } else {
+                b = self.sections[b].parent
             }
         }
         a

@@ -197,9 +197,10 @@ fn looks_like_names(text: &str) -> bool {
 fn names(text: &str) -> Vec<String> {
     let text = text.trim().trim_end_matches([',', ':', '(']);
     let last = text.rsplit(' ').next().unwrap_or("");
-    let text = match last.chars().count() > 2 {
-        true => text.trim_end_matches('.'),
-        false => text,
+    let text = if last.chars().count() > 2 {
+        text.trim_end_matches('.')
+    } else {
+        text
     };
     let text = text
         .replace(" and ", ", ")

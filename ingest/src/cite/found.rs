@@ -138,19 +138,22 @@ impl Works {
                 .filter(with_second)
                 .map(|known| known.place)
                 .collect();
-            match named.is_empty() {
-                true => from.iter().map(|known| known.place).collect(),
-                false => named,
+            if named.is_empty() {
+                from.iter().map(|known| known.place).collect()
+            } else {
+                named
             }
         };
-        let works = match exact.is_empty() {
-            true => pick(matching),
-            false => pick(exact.into_iter().copied().collect()),
+        let works = if exact.is_empty() {
+            pick(matching)
+        } else {
+            pick(exact.into_iter().copied().collect())
         };
         // Of so many it is not known which is meant.
-        match works.len() > RANGE_MAX as usize {
-            true => Vec::new(),
-            false => works,
+        if works.len() > RANGE_MAX as usize {
+            Vec::new()
+        } else {
+            works
         }
     }
 }
@@ -198,9 +201,10 @@ fn in_text(text: &str, works: &Works, is_markdown: bool) -> Vec<InText> {
         };
         let inside = &text[inside_at..end];
         let is_link = is_markdown && is_square && text[end + 1..].starts_with(['(', '[', ':']);
-        let group = match is_square && !is_link {
-            true => by_label(inside, works),
-            false => Vec::new(),
+        let group = if is_square && !is_link {
+            by_label(inside, works)
+        } else {
+            Vec::new()
         };
         let lead = found.last().map_or(0, |last| last.range.end);
         let cited = match () {

@@ -69,9 +69,10 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
         let pieces = near.filter(|block| is_piece(block)).take(AHEAD_PIECES_MAX);
         let (mut entries, mut others) = (0, 0);
         for block in pieces {
-            match reads_as_entry(block, &visible(block.range.clone())) {
-                true => entries += 1,
-                false => others += 1,
+            if reads_as_entry(block, &visible(block.range.clone())) {
+                entries += 1
+            } else {
+                others += 1
             }
         }
         entries > 0 && entries >= others
@@ -100,11 +101,12 @@ pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
     for block in pieces {
         let alone = matches!(block.kind, BlockKind::ListItem | BlockKind::Reference(_));
         // A marker such as `1.` stands before the block of a list item.
-        let from = match alone && parsed.text_is_original {
-            true => parsed.text[..block.range.start]
+        let from = if alone && parsed.text_is_original {
+            parsed.text[..block.range.start]
                 .rfind('\n')
-                .map_or(0, |at| at + 1),
-            false => block.range.start,
+                .map_or(0, |at| at + 1)
+        } else {
+            block.range.start
         };
         lines.extend(
             split(&visible(from..block.range.end))

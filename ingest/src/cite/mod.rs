@@ -173,9 +173,10 @@ impl<'p> Sentences<'p> {
         let text = &self.parsed.text;
         let from = text.ceil_char_boundary(range.start.saturating_sub(CONTEXT_CHARS_MAX / 2));
         let to = text.floor_char_boundary(range.end.saturating_add(CONTEXT_CHARS_MAX / 2));
-        match span.len() > CONTEXT_CHARS_MAX {
-            true => span.start.max(from)..span.end.min(to).max(span.start.max(from)),
-            false => span,
+        if span.len() > CONTEXT_CHARS_MAX {
+            span.start.max(from)..span.end.min(to).max(span.start.max(from))
+        } else {
+            span
         }
     }
 

@@ -233,13 +233,14 @@ fn full_name(words: &[Word<'_>], at: usize) -> Option<Range<usize>> {
         let mut ends = parts.iter().rev().zip(letters.iter().rev());
         let fits = ends.all(|(a, b)| a.eq_ignore_ascii_case(b));
         // A hyphenated word gives all of its initials (`Multi-Version`) or one (`look-aside`).
-        let taken = match fits && parts.len() <= letters.len() {
-            true => parts.len(),
-            false => usize::from(
+        let taken = if fits && parts.len() <= letters.len() {
+            parts.len()
+        } else {
+            usize::from(
                 parts
                     .first()
                     .is_some_and(|c| c.eq_ignore_ascii_case(&letter)),
-            ),
+            )
         };
         if taken > 0 {
             letters.truncate(letters.len() - taken);

@@ -67,9 +67,10 @@ fn is_fit(word: &Word<'_>) -> bool {
 fn is_first(word: &Word<'_>, usage: &Usage) -> bool {
     let lower = word.surface.to_lowercase();
     let proper = usage.is_proper(&lower) || word.is_acronym();
-    let participle = match lower.ends_with("ing") {
-        true => usage.as_noun(&lower) > 0,
-        false => lower.ends_with("ed") && !usage.leans_to_verb(&lower),
+    let participle = if lower.ends_with("ing") {
+        usage.as_noun(&lower) > 0
+    } else {
+        lower.ends_with("ed") && !usage.leans_to_verb(&lower)
     };
     letters(word.surface) > 0
         && (!lexicon::is_stop(&lower) || word.is_acronym())

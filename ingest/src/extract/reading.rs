@@ -210,9 +210,10 @@ impl Usage {
     /// Whether a lower-case word is used as a verb here, as far as can be told.
     pub(crate) fn is_verb(&self, lower: &str) -> bool {
         let Uses { noun, verb, .. } = self.of(lower);
-        match lexicon::is_verb(lower) {
-            true => noun < 2 || noun < 2 * verb,
-            false => verb >= 2 && verb > noun,
+        if lexicon::is_verb(lower) {
+            noun < 2 || noun < 2 * verb
+        } else {
+            verb >= 2 && verb > noun
         }
     }
 

@@ -225,9 +225,10 @@ fn tally(
                 .iter()
                 .for_each(|&leaf| *tally.mentions.entry(leaf).or_default() += 1);
             let found = &words[run.clone()];
-            let forms = match line.is_heading {
-                true => &mut tally.heading_forms,
-                false => &mut tally.forms,
+            let forms = if line.is_heading {
+                &mut tally.heading_forms
+            } else {
+                &mut tally.forms
             };
             if super::name::key(found) == pool[name].0 {
                 forms.add(&line.text, found, run.start == 0, usage);
@@ -283,10 +284,7 @@ impl Judge<'_> {
     }
 
     fn recurs(&self, key: &str, c: &Candidate) -> bool {
-        let often = match self.short {
-            true => 2,
-            false => 3,
-        };
+        let often = if self.short { 2 } else { 3 };
         let verbal = key.ends_with("ing") || key.ends_with("ed");
         match key.contains(' ') {
             true => c.phrase >= often,

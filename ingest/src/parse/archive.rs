@@ -119,10 +119,7 @@ fn malformed(kind: Kind, reason: String) -> ParseError {
 /// of the archive stay at its root.
 pub(super) fn resolve(base: &str, target: &str) -> String {
     let folder = base.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let from = match target.starts_with('/') {
-        true => "",
-        false => folder,
-    };
+    let from = if target.starts_with('/') { "" } else { folder };
     let mut parts: Vec<&str> = Vec::new();
     for part in from.split('/').chain(target.split('/')) {
         match part {

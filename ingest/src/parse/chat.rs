@@ -28,17 +28,17 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         return Err(ParseError::Empty);
     }
     let is_json = source.trim_start().starts_with(['{', '[']) && !plain::begins_turn(source);
-    let mut document = match is_json {
-        true => json::parse(source, limits)?,
-        false => {
-            limits.check_text(decoded.text.len())?;
-            plain::parse(decoded, limits)?
-        }
+    let mut document = if is_json {
+        json::parse(source, limits)?
+    } else {
+        limits.check_text(decoded.text.len())?;
+        plain::parse(decoded, limits)?
     };
     document.file_type = FileType::Transcript;
-    match document.blocks.is_empty() {
-        true => Err(ParseError::Empty),
-        false => Ok(document),
+    if document.blocks.is_empty() {
+        Err(ParseError::Empty)
+    } else {
+        Ok(document)
     }
 }
 

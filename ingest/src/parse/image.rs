@@ -99,9 +99,10 @@ pub(crate) fn readable(name: &str) -> String {
         .split(is_break)
         .filter(|word| !word.is_empty())
         .collect();
-    match words.is_empty() {
-        true => name.to_owned(),
-        false => words.join(" "),
+    if words.is_empty() {
+        name.to_owned()
+    } else {
+        words.join(" ")
     }
 }
 

@@ -63,9 +63,10 @@ fn read<'x>(article: Node<'x, 'x>, limits: &Limits) -> Result<ParsedDocument, Pa
     let works = Works::of(article);
     walk::write(article, &works, &mut document, limits)?;
     document.references = works.references;
-    match document.blocks.is_empty() && document.title.is_none() {
-        true => Err(ParseError::Empty),
-        false => Ok(document),
+    if document.blocks.is_empty() && document.title.is_none() {
+        Err(ParseError::Empty)
+    } else {
+        Ok(document)
     }
 }
 

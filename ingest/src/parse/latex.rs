@@ -42,9 +42,10 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     };
     let reader = reader::Reader::new(&text, &pairs);
     walk::write(&reader, &source.raws, &mut document, limits)?;
-    match document.blocks.is_empty() && document.title.is_none() {
-        true => Err(ParseError::Empty),
-        false => Ok(document),
+    if document.blocks.is_empty() && document.title.is_none() {
+        Err(ParseError::Empty)
+    } else {
+        Ok(document)
     }
 }
 

@@ -411,9 +411,10 @@ impl<'a> Reader<'a> {
         let marks = block.marks[first..].iter();
         let inside = marks.take_while(|mark| mark.range.end <= range.end);
         self.blocks.push_block(Block {
-            kind: match is_caption {
-                true => BlockKind::Caption,
-                false => block.kind.clone(),
+            kind: if is_caption {
+                BlockKind::Caption
+            } else {
+                block.kind.clone()
             },
             marks: inside
                 .filter(|mark| range.start <= mark.range.start)

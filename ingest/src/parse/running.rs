@@ -84,9 +84,10 @@ impl Running {
 
     /// What is visible from byte `from` on; nothing where a block ended in between.
     fn since(&self, from: usize) -> Range<usize> {
-        match self.text.is_char_boundary(from) {
-            true => trimmed(&self.text, from..self.text.len()),
-            false => 0..0,
+        if self.text.is_char_boundary(from) {
+            trimmed(&self.text, from..self.text.len())
+        } else {
+            0..0
         }
     }
 
@@ -171,9 +172,10 @@ impl<'a> Writer<'a> {
     ) -> Result<(), ParseError> {
         let is_code = matches!(block.kind, BlockKind::Code(_));
         let body = running.text.trim_end();
-        let lead = match is_code {
-            true => code_start(body),
-            false => body.len() - body.trim_start().len(),
+        let lead = if is_code {
+            code_start(body)
+        } else {
+            body.len() - body.trim_start().len()
         };
         let body = &body[lead..];
         if body.is_empty() {

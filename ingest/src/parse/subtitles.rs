@@ -48,9 +48,10 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         file_type: FileType::Transcript,
         ..ParsedDocument::default()
     };
-    let cues = match source.trim_start().starts_with(['{', '[']) {
-        true => timed::read(source, &mut document)?,
-        false => cues::read(source, &mut document, limits)?,
+    let cues = if source.trim_start().starts_with(['{', '[']) {
+        timed::read(source, &mut document)?
+    } else {
+        cues::read(source, &mut document, limits)?
     };
     if cues.iter().all(|cue| cue.text.trim().is_empty()) {
         return Err(ParseError::Empty);

@@ -97,13 +97,15 @@ fn add_prose(
     let mut rest = lines;
     while let Some((first, others)) = rest.split_first() {
         // Only a paragraph that begins as a list is one: prose may hold a line like "1. x" by chance.
-        let count = match is_item(&lines[0]) {
-            true => 1 + others.iter().take_while(|line| !is_item(line)).count(),
-            false => rest.len(),
+        let count = if is_item(&lines[0]) {
+            1 + others.iter().take_while(|line| !is_item(line)).count()
+        } else {
+            rest.len()
         };
-        let kind = match is_item(first) {
-            true => BlockKind::ListItem,
-            false => BlockKind::Paragraph,
+        let kind = if is_item(first) {
+            BlockKind::ListItem
+        } else {
+            BlockKind::Paragraph
         };
         blocks.push(kind, first.start..rest[count - 1].end, Vec::new())?;
         rest = &rest[count..];

@@ -58,9 +58,10 @@ impl<'a> Writer<'a> {
         self.mark(&[]);
         let (content, mut marks) = self.inline.take();
         let is_code = matches!(block.kind, BlockKind::Code(_));
-        let lead = match is_code {
-            true => content.len() - content.trim_start_matches(['\n', '\r']).len(),
-            false => content.len() - content.trim_start().len(),
+        let lead = if is_code {
+            content.len() - content.trim_start_matches(['\n', '\r']).len()
+        } else {
+            content.len() - content.trim_start().len()
         };
         let content = content.trim_end();
         if content.len() <= lead {

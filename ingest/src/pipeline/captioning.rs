@@ -120,9 +120,10 @@ impl Captioning {
                 Some(Ok(caption)) => {
                     failures = 0;
                     bytes += cost(name, &caption);
-                    match bytes <= CAPTIONS_BYTES_MAX {
-                        true => drop(told.captions.of.insert(name.clone(), caption)),
-                        false => told.leave(Beyond::Bytes),
+                    if bytes <= CAPTIONS_BYTES_MAX {
+                        drop(told.captions.of.insert(name.clone(), caption))
+                    } else {
+                        told.leave(Beyond::Bytes)
                     }
                 }
                 Some(Err(CaptionError::Stopped)) => return Err(CaptionError::Stopped),
@@ -200,9 +201,10 @@ impl Told {
             ));
         }
         for (why, count) in &self.beyond {
-            let noun = match warnings.is_empty() {
-                true => "picture",
-                false => "more picture",
+            let noun = if warnings.is_empty() {
+                "picture"
+            } else {
+                "more picture"
             };
             warnings.push(format!(
                 "{} {} no caption: {why}",

@@ -55,9 +55,12 @@ pub(super) fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
 
 /// Opens the file, and returns its length.
 fn open(path: &Path) -> Result<(File, u64), String> {
-    let file = open_without_links(path).map_err(|error| match is_link(path) {
-        true => replaced(),
-        false => error.to_string(),
+    let file = open_without_links(path).map_err(|error| {
+        if is_link(path) {
+            replaced()
+        } else {
+            error.to_string()
+        }
     })?;
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     if !metadata.is_file() {

@@ -22,9 +22,10 @@ impl Progress for StopAfter {
             return ControlFlow::Continue(());
         }
         self.1.lock().unwrap().push(done);
-        match done >= self.0 {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if done >= self.0 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 }
@@ -45,12 +46,11 @@ impl Progress for Changes<'_> {
             return ControlFlow::Continue(());
         }
         let mut steps = self.steps.lock().unwrap();
-        match steps.is_empty() {
-            true => ControlFlow::Break(()),
-            false => {
-                steps.remove(0)();
-                ControlFlow::Continue(())
-            }
+        if steps.is_empty() {
+            ControlFlow::Break(())
+        } else {
+            steps.remove(0)();
+            ControlFlow::Continue(())
         }
     }
 }

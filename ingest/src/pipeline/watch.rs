@@ -56,9 +56,10 @@ pub fn watch(
     // The first look takes everything as it is, and all paths must be there.
     let mut is_first = true;
     loop {
-        let files = match is_first {
-            true => find(database, paths, options)?,
-            false => find_there(database, paths, options)?,
+        let files = if is_first {
+            find(database, paths, options)?
+        } else {
+            find_there(database, paths, options)?
         };
         let (due, gone) = watched.look(files, paths, is_first);
         if how.delete {

@@ -150,9 +150,10 @@ impl Flow {
 
     /// Moves down by `by`, to the next column where there is no room for `room` below that.
     fn down(&mut self, by: f32, room: f32) {
-        match self.y - by - room < self.bottom {
-            true => self.next_column(),
-            false => self.y -= by,
+        if self.y - by - room < self.bottom {
+            self.next_column()
+        } else {
+            self.y -= by
         }
     }
 
@@ -388,9 +389,10 @@ fn pdf(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
         .collect();
     let font = |name| format!("<< /Type /Font /Subtype /Type1 /BaseFont /{name} >>");
     let last_entry = first_entry + outline.len().saturating_sub(1);
-    let ends = match outline.is_empty() {
-        true => String::new(),
-        false => format!("/First {first_entry} 0 R /Last {last_entry} 0 R"),
+    let ends = if outline.is_empty() {
+        String::new()
+    } else {
+        format!("/First {first_entry} 0 R /Last {last_entry} 0 R")
     };
     let mut objects = vec![
         "<< /Type /Catalog /Pages 2 0 R /Outlines 7 0 R >>".to_owned(),
@@ -419,9 +421,10 @@ fn pdf(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
         ));
     }
     for (i, (title, page)) in outline.iter().enumerate() {
-        let next = match i + 1 < outline.len() {
-            true => format!("/Next {} 0 R", first_entry + i + 1),
-            false => String::new(),
+        let next = if i + 1 < outline.len() {
+            format!("/Next {} 0 R", first_entry + i + 1)
+        } else {
+            String::new()
         };
         let page = 9 + 2 * page;
         objects.push(format!(

@@ -51,9 +51,10 @@ impl<B: AsRef<[u8]>> Projection<B> {
             }
             before = end;
         }
-        match before as usize == self.header.text_len {
-            true => Ok(()),
-            false => Err(ProjectionError::Field { field: "ends" }),
+        if before as usize == self.header.text_len {
+            Ok(())
+        } else {
+            Err(ProjectionError::Field { field: "ends" })
         }
     }
 
@@ -62,9 +63,10 @@ impl<B: AsRef<[u8]>> Projection<B> {
     /// # Errors
     /// [`ProjectionError::Checksum`].
     pub fn verify(&self) -> Result<(), ProjectionError> {
-        match xxh3_64(&self.bytes.as_ref()[HEADER_LEN..]) == self.header.body_xxh3 {
-            true => Ok(()),
-            false => Err(ProjectionError::Checksum { part: "body" }),
+        if xxh3_64(&self.bytes.as_ref()[HEADER_LEN..]) == self.header.body_xxh3 {
+            Ok(())
+        } else {
+            Err(ProjectionError::Checksum { part: "body" })
         }
     }
 

@@ -116,12 +116,11 @@ impl FolderEmbedder {
             model,
             tokenizer,
         };
-        let known = match at("check.json").exists() {
-            true => {
-                let known = serde_json::from_slice(&read("check.json")?);
-                known.map_err(|error| fails("check.json", &error))?
-            }
-            false => known(),
+        let known = if at("check.json").exists() {
+            let known = serde_json::from_slice(&read("check.json")?);
+            known.map_err(|error| fails("check.json", &error))?
+        } else {
+            known()
         };
         embedder
             .check(&known)
@@ -200,9 +199,10 @@ impl Embedder for FolderEmbedder {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let vector = |text: &&str| {
             let vector = self.vector(text)?;
-            match vector.len() == self.dim {
-                true => Ok(vector),
-                false => Err(broken("its vectors are not of one length")),
+            if vector.len() == self.dim {
+                Ok(vector)
+            } else {
+                Err(broken("its vectors are not of one length"))
             }
         };
         self.pool.run(|| texts.par_iter().map(vector).collect())

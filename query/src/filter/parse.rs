@@ -165,9 +165,10 @@ impl<'t> Parser<'t> {
             }
             TokenKind::Word(word) if word.eq_ignore_ascii_case("has") => {
                 self.at += 1;
-                match self.at_value() {
-                    true => Test::Has(self.value(field)?),
-                    false => Test::Exists,
+                if self.at_value() {
+                    Test::Has(self.value(field)?)
+                } else {
+                    Test::Exists
                 }
             }
             TokenKind::Word(word) if word.eq_ignore_ascii_case("prefix") => {
@@ -202,10 +203,13 @@ impl<'t> Parser<'t> {
             TokenKind::Mark("<=") => is(Test::AtMost(self.period(field)?.1)),
             TokenKind::Mark(">") => is(Test::Above(self.period(field)?.1)),
             TokenKind::Mark(">=") => is(Test::AtLeast(self.period(field)?.0)),
-            TokenKind::Word(word) if word.eq_ignore_ascii_case("has") => match self.at_value() {
-                true => within(self.period(field)?),
-                false => is(Test::Exists),
-            },
+            TokenKind::Word(word) if word.eq_ignore_ascii_case("has") => {
+                if self.at_value() {
+                    within(self.period(field)?)
+                } else {
+                    is(Test::Exists)
+                }
+            }
             TokenKind::Word(word) if word.eq_ignore_ascii_case("in") => {
                 let start = self.peek();
                 if let Some(periods) = self.list(|parser| parser.period(field))? {

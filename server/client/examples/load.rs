@@ -206,9 +206,10 @@ impl Http {
         }
         let mut told = vec![0; len];
         self.stream.read_exact(&mut told).map_err(failed)?;
-        match status.contains(" 200 ") {
-            true => serde_json::from_slice(&told).map_err(|error| error.to_string()),
-            false => Err(format!("{status}: {}", String::from_utf8_lossy(&told))),
+        if status.contains(" 200 ") {
+            serde_json::from_slice(&told).map_err(|error| error.to_string())
+        } else {
+            Err(format!("{status}: {}", String::from_utf8_lossy(&told)))
         }
     }
 }
@@ -266,14 +267,13 @@ fn main() {
                 let is_write =
                     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64;
                 let is_write = is_write < args.writes;
-                let done = match is_write {
-                    true => asked.store(number),
-                    false => {
-                        let request = &requests[number as usize % requests.len()];
-                        asked.ask(request).map(|count| {
-                            hits.fetch_add(count as u64, Ordering::Relaxed);
-                        })
-                    }
+                let done = if is_write {
+                    asked.store(number)
+                } else {
+                    let request = &requests[number as usize % requests.len()];
+                    asked.ask(request).map(|count| {
+                        hits.fetch_add(count as u64, Ordering::Relaxed);
+                    })
                 };
                 if let Err(error) = done {
                     errors.fetch_add(1, Ordering::Relaxed);

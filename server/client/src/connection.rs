@@ -176,9 +176,10 @@ impl Connection {
         each: &mut (dyn FnMut(M::Each) + Send),
     ) -> Result<(u64, M::Last), ClientError> {
         // Long work is not over as long as replies come.
-        let deadline_ms = match M::streams() {
-            true => 0,
-            false => u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX),
+        let deadline_ms = if M::streams() {
+            0
+        } else {
+            u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)
         };
         let payload = method.encode(deadline_ms);
         if payload.len() > self.session.payload_len_max as usize {

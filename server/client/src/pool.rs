@@ -97,9 +97,10 @@ impl AsyncClient {
         address: Address,
         options: ClientOptions,
     ) -> Result<AsyncClient, ClientError> {
-        let tls = match address.tls {
-            true => Some(connector(&options)?),
-            false => None,
+        let tls = if address.tls {
+            Some(connector(&options)?)
+        } else {
+            None
         };
         let inner = Inner {
             address,

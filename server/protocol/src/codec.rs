@@ -358,9 +358,10 @@ impl<T: Wire> Wire for Option<T> {
     }
 
     fn take(from: &mut Source<'_>) -> Result<Self, DecodeError> {
-        match bool::take(from)? {
-            true => Ok(Some(T::take(from)?)),
-            false => Ok(None),
+        if bool::take(from)? {
+            Ok(Some(T::take(from)?))
+        } else {
+            Ok(None)
         }
     }
 }

@@ -43,13 +43,14 @@ pub(crate) fn run(args: &Analyze, out: &Out) -> anyhow::Result<Done> {
 
 fn told(analysed: &Analysed) -> String {
     let by_level: Vec<String> = analysed.communities.iter().map(usize::to_string).collect();
-    let communities = match by_level.is_empty() {
-        true => "no communities".into(),
-        false => format!(
+    let communities = if by_level.is_empty() {
+        "no communities".into()
+    } else {
+        format!(
             "communities by level, finest first: {} (modularity {:.3})",
             by_level.join(", "),
             analysed.modularity
-        ),
+        )
     };
     format!(
         "{} concepts, {} relations; {communities}; {} digests written, {} were there",

@@ -33,9 +33,10 @@ pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
         if args.search.record {
             answer.response = Some(database.record(&request, &answer)?.0);
         }
-        match out.json {
-            true => out.json_line(&answer)?,
-            false => print(&answer, out)?,
+        if out.json {
+            out.json_line(&answer)?
+        } else {
+            print(&answer, out)?
         }
         if let Some(response) = answer.response.filter(|_| !out.json) {
             out.line(&format!("Recorded as {response}"))?;
@@ -49,9 +50,10 @@ pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
 }
 
 fn print_prompt(prompt: &Prompt, out: &Out) -> anyhow::Result<()> {
-    match out.json {
-        true => out.json_line(prompt),
-        false => out.line(&prompt.text),
+    if out.json {
+        out.json_line(prompt)
+    } else {
+        out.line(&prompt.text)
     }
 }
 
@@ -89,11 +91,12 @@ fn place(citation: &Citation) -> String {
 fn coverage(critique: &Critique) -> String {
     let percent = (100.0 * critique.score).round();
     let verdict = critique.verdict.name();
-    match critique.missing.is_empty() {
-        true => format!("Coverage of the question: {percent} % ({verdict})."),
-        false => format!(
+    if critique.missing.is_empty() {
+        format!("Coverage of the question: {percent} % ({verdict}).")
+    } else {
+        format!(
             "Coverage of the question: {percent} % ({verdict}). No hit mentions: {}.",
             critique.missing.join(", ")
-        ),
+        )
     }
 }

@@ -15,9 +15,10 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
     let checked = database.check(args.deep, &bar, &mut |finding| findings.push(finding));
     drop(bar);
     for finding in &findings {
-        match out.json {
-            true => out.json_line(finding)?,
-            false => out.line(&told(finding))?,
+        if out.json {
+            out.json_line(finding)?
+        } else {
+            out.line(&told(finding))?
         }
     }
     if let Err(Error::Interrupted) = checked {
@@ -39,9 +40,10 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
     if findings.is_empty() && !out.json {
         out.line("nothing is wrong")?;
     }
-    Ok(match findings.is_empty() {
-        true => Done::Well,
-        false => Done::Wrong,
+    Ok(if findings.is_empty() {
+        Done::Well
+    } else {
+        Done::Wrong
     })
 }
 
@@ -52,8 +54,9 @@ fn told(finding: &Finding) -> String {
         key,
         finding,
     } = finding;
-    match key.is_empty() {
-        true => format!("{file}, {section}: {finding}"),
-        false => format!("{file}, {section}, key {key}: {finding}"),
+    if key.is_empty() {
+        format!("{file}, {section}: {finding}")
+    } else {
+        format!("{file}, {section}, key {key}: {finding}")
     }
 }

@@ -29,9 +29,10 @@ pub(crate) fn run(args: &Communities, out: &Out) -> anyhow::Result<Done> {
         }
     };
     for community in &communities {
-        match out.json {
-            true => out.json_line(community)?,
-            false => print(&community.digest, out)?,
+        if out.json {
+            out.json_line(community)?
+        } else {
+            print(&community.digest, out)?
         }
     }
     Ok(Done::Well)

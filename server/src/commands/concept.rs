@@ -40,9 +40,10 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         note!("loci: no concept {asked:?}");
         return Ok(Done::Wrong);
     };
-    match out.json {
-        true => out.json_line(&concept)?,
-        false => print(&concept, out)?,
+    if out.json {
+        out.json_line(&concept)?
+    } else {
+        print(&concept, out)?
     }
     Ok(Done::Well)
 }
@@ -87,9 +88,10 @@ fn relations(relations: &[ShownRelation], out: &Out) -> anyhow::Result<()> {
 }
 
 fn edited(edit: EditId, out: &Out) -> anyhow::Result<Done> {
-    match out.json {
-        true => out.json_line(&json!({ "edit": edit.0 }))?,
-        false => out.line(&format!("done: --undo {} takes it back", edit.0))?,
+    if out.json {
+        out.json_line(&json!({ "edit": edit.0 }))?
+    } else {
+        out.line(&format!("done: --undo {} takes it back", edit.0))?
     }
     Ok(Done::Well)
 }
@@ -99,9 +101,10 @@ fn undo(database: &Database, id: u64, out: &Out) -> anyhow::Result<Done> {
         note!("loci: no merge or split {id}, or it was undone: --edits lists them");
         return Ok(Done::Wrong);
     }
-    match out.json {
-        true => out.json_line(&json!({ "undone": id }))?,
-        false => out.line("undone")?,
+    if out.json {
+        out.json_line(&json!({ "undone": id }))?
+    } else {
+        out.line("undone")?
     }
     Ok(Done::Well)
 }
@@ -115,9 +118,10 @@ fn edits(database: &Database, out: &Out) -> anyhow::Result<Done> {
         return Ok(Done::Well);
     }
     let row = |edit: &ConceptEdit| {
-        let documents = match edit.documents.is_empty() {
-            true => "all".to_owned(),
-            false => edit.documents.join(", "),
+        let documents = if edit.documents.is_empty() {
+            "all".to_owned()
+        } else {
+            edit.documents.join(", ")
         };
         vec![
             edit.id.to_string(),

@@ -51,9 +51,10 @@ fn keys(args: &Delete) -> anyhow::Result<Vec<DocumentKey>> {
     let user = args.user.as_deref().unwrap_or_default();
     let collection = args.collection.as_deref().unwrap_or_default();
     let key = |text: &String| {
-        let key = match named {
-            true => DocumentKey::new(user, collection, &text[..]),
-            false => text.parse(),
+        let key = if named {
+            DocumentKey::new(user, collection, &text[..])
+        } else {
+            text.parse()
         };
         key.map_err(|error| WrongCall(format!("{text:?}: {error}")).into())
     };
@@ -69,9 +70,10 @@ fn delete(database: &Database, keys: &[DocumentKey]) -> Result<Vec<bool>, Error>
 /// Documents are deleted with or without a reader of the lines about them.
 fn say(key: &DocumentKey, there: bool, out: &Out) -> io::Result<()> {
     let status = if there { "deleted" } else { "missing" };
-    let line = match out.json {
-        true => json!({ "document": key.to_string(), "status": status }).to_string(),
-        false => format!("{status:9}  {key}"),
+    let line = if out.json {
+        json!({ "document": key.to_string(), "status": status }).to_string()
+    } else {
+        format!("{status:9}  {key}")
     };
     match out.write(&line) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -263,9 +263,10 @@ fn between(ends: [f64; 2]) -> String {
 }
 
 fn row(e: &Evaluation) -> Vec<String> {
-    let strategy = match e.options.is_empty() {
-        true => e.strategy.clone(),
-        false => format!("{} {}", e.strategy, e.options.join(" ")),
+    let strategy = if e.options.is_empty() {
+        e.strategy.clone()
+    } else {
+        format!("{} {}", e.strategy, e.options.join(" "))
     };
     vec![
         strategy,

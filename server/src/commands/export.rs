@@ -31,9 +31,10 @@ pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
     }
     let database = open(&args.db)?;
     let bar = Bar::new();
-    let done = match to.as_os_str() == STANDARD {
-        true => database.export(&mut BufWriter::new(io::stdout().lock()), &bar),
-        false => to_file(&database, to, &bar)?,
+    let done = if to.as_os_str() == STANDARD {
+        database.export(&mut BufWriter::new(io::stdout().lock()), &bar)
+    } else {
+        to_file(&database, to, &bar)?
     };
     drop(bar);
     database.close();
@@ -47,9 +48,10 @@ pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
     if to.as_os_str() == STANDARD {
         return Ok(Done::Well);
     }
-    match out.json {
-        true => out.json_line(&json!({ "exported": { "rows": rows } }))?,
-        false => out.line(&format!("{}: {rows} rows", to.display()))?,
+    if out.json {
+        out.json_line(&json!({ "exported": { "rows": rows } }))?
+    } else {
+        out.line(&format!("{}: {rows} rows", to.display()))?
     }
     Ok(Done::Well)
 }

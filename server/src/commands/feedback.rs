@@ -29,16 +29,17 @@ pub(crate) fn run(args: &GiveFeedback, out: &Out) -> anyhow::Result<Done> {
         }
         told => told?,
     }
-    match out.json {
-        true => out.json_line(&json!({
+    if out.json {
+        out.json_line(&json!({
             "response": args.response, "hit": args.hit, "feedback": feedback,
-        }))?,
-        false => out.line(&format!(
+        }))?
+    } else {
+        out.line(&format!(
             "response {}, {}: {}",
             args.response,
             args.hit,
             feedback.name()
-        ))?,
+        ))?
     }
     Ok(Done::Well)
 }

@@ -40,9 +40,10 @@ pub(crate) fn export(args: &GraphExport, out: &Out) -> anyhow::Result<Done> {
     file.flush().with_context(failed)?;
     drop(file);
     unfinished.replace(&args.out).with_context(failed)?;
-    match out.json {
-        true => out.json_line(&json!({ "concepts": concepts, "relations": relations }))?,
-        false => out.line(&format!("{concepts} concepts and {relations} relations"))?,
+    if out.json {
+        out.json_line(&json!({ "concepts": concepts, "relations": relations }))?
+    } else {
+        out.line(&format!("{concepts} concepts and {relations} relations"))?
     }
     Ok(Done::Well)
 }
@@ -78,9 +79,10 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
         }
         imported => imported?,
     }
-    match out.json {
-        true => out.json_line(&json!({ "nodes": nodes, "relationships": relationships }))?,
-        false => out.line(&format!("{nodes} nodes and {relationships} relationships"))?,
+    if out.json {
+        out.json_line(&json!({ "nodes": nodes, "relationships": relationships }))?
+    } else {
+        out.line(&format!("{nodes} nodes and {relationships} relationships"))?
     }
     Ok(Done::Well)
 }

@@ -135,9 +135,10 @@ impl Progress for Print {
 
 impl Reporter for Print {
     fn outcome(&self, outcome: &Outcome) {
-        let line = match self.out.json {
-            true => serde_json::to_string(outcome).map_err(io::Error::other),
-            false => Ok(line_of(outcome)),
+        let line = if self.out.json {
+            serde_json::to_string(outcome).map_err(io::Error::other)
+        } else {
+            Ok(line_of(outcome))
         };
         let printed = self
             .bar

@@ -22,12 +22,13 @@ pub(crate) fn run(key: &Key, out: &Out) -> anyhow::Result<Done> {
 
 /// The keys of the store in a folder, which must hold one.
 fn file_of(folder: &Path) -> Result<KeyFile, WrongCall> {
-    match folder.join("loci.redb").is_file() {
-        true => Ok(KeyFile::of(folder)),
-        false => Err(WrongCall(format!(
+    if folder.join("loci.redb").is_file() {
+        Ok(KeyFile::of(folder))
+    } else {
+        Err(WrongCall(format!(
             "no store at {}; check the path, or create one by ingesting into it",
             folder.display()
-        ))),
+        )))
     }
 }
 
@@ -47,9 +48,10 @@ fn add(args: &KeyAdd, out: &Out) -> anyhow::Result<Done> {
         Err(AccessError::Invalid(why)) => return Err(WrongCall(why).into()),
         key => key?,
     };
-    match out.json {
-        true => out.json_line(&json!({ "id": key.id(), "key": key.to_string() }))?,
-        false => out.line(&key.to_string())?,
+    if out.json {
+        out.json_line(&json!({ "id": key.id(), "key": key.to_string() }))?
+    } else {
+        out.line(&key.to_string())?
     }
     note!("loci: keep it well: it is not told again");
     Ok(Done::Well)
@@ -84,9 +86,10 @@ fn revoke(folder: &Path, id: &str, out: &Out) -> anyhow::Result<Done> {
         note!("loci: there is no key {id:?}; `loci key list` tells which there are");
         return Ok(Done::Wrong);
     }
-    match out.json {
-        true => out.json_line(&json!({ "revoked": id }))?,
-        false => out.line("revoked")?,
+    if out.json {
+        out.json_line(&json!({ "revoked": id }))?
+    } else {
+        out.line("revoked")?
     }
     Ok(Done::Well)
 }

@@ -205,9 +205,12 @@ fn rebuilt(database: &Database) -> anyhow::Result<()> {
     let bar = Bar::new();
     // What was fitted on or computed over the whole store is built anew from all of it.
     let done = database.rebuild(&bar);
-    let done = done.and_then(|()| match database.is_read_only() {
-        true => Ok(()),
-        false => database.recover(&bar),
+    let done = done.and_then(|()| {
+        if database.is_read_only() {
+            Ok(())
+        } else {
+            database.recover(&bar)
+        }
     });
     drop(bar);
     match done {

@@ -27,9 +27,10 @@ pub(crate) fn run(args: &Records, out: &Out) -> anyhow::Result<Done> {
         let before_ms = now.saturating_sub(age.as_millis() as u64);
         let forgotten = database.forget_records(before_ms)?;
         database.close();
-        match out.json {
-            true => out.json_line(&json!({ "forgotten": forgotten }))?,
-            false => out.line(&format!("{forgotten} forgotten"))?,
+        if out.json {
+            out.json_line(&json!({ "forgotten": forgotten }))?
+        } else {
+            out.line(&format!("{forgotten} forgotten"))?
         }
         return Ok(Done::Well);
     }

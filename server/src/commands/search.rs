@@ -212,9 +212,10 @@ pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Re
     if !answer.concepts.is_empty() {
         // A question names some, or is near to some.
         let is_near = |of: &ConceptHit| of.how == ConceptSource::Vector;
-        let what = match answer.concepts.iter().all(is_near) {
-            true => "Near to concepts",
-            false => "Concepts",
+        let what = if answer.concepts.iter().all(is_near) {
+            "Near to concepts"
+        } else {
+            "Concepts"
         };
         let names: Vec<&str> = answer.concepts.iter().map(|c| &c.name[..]).collect();
         out.line(&format!("{what}: {}", one_line(&names.join(", "))))?;

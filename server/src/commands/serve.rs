@@ -39,11 +39,12 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
         .map_err(|error| WrongCall(format!("audit_log: {error}")))?;
     let stores = Arc::new(stores(&config)?);
     for (store, key) in stores.first_keys()? {
-        match out.json {
-            true => out.json_line(&json!({ "store": store, "key": key.to_string() }))?,
-            false => out.line(&format!(
+        if out.json {
+            out.json_line(&json!({ "store": store, "key": key.to_string() }))?
+        } else {
+            out.line(&format!(
                 "key of an admin of {store}, told this once: {key}"
-            ))?,
+            ))?
         }
     }
     noted::slow_from(config.slow());

@@ -19,9 +19,10 @@ pub(crate) fn run(args: &Stats, out: &Out) -> anyhow::Result<Done> {
             }))?;
         } else {
             print(&stats, out)?;
-            match differences.is_empty() {
-                true => out.line("A full recount agrees.")?,
-                false => differences.iter().try_for_each(|what| out.line(what))?,
+            if differences.is_empty() {
+                out.line("A full recount agrees.")?
+            } else {
+                differences.iter().try_for_each(|what| out.line(what))?
             }
         }
         return Ok(if differences.is_empty() {
@@ -141,9 +142,10 @@ fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
         rows.push(vec!["last merge failed".into(), error.clone()]);
     }
     let Some(space) = &stats.space else {
-        let space = match stats.lost.contains(&"projection") {
-            true => "damaged, and to be fitted anew",
-            false => "none yet",
+        let space = if stats.lost.contains(&"projection") {
+            "damaged, and to be fitted anew"
+        } else {
+            "none yet"
         };
         rows.push(vec!["vector space".into(), space.into()]);
         return out.table(&[], &rows);

@@ -115,14 +115,13 @@ fn open_files(connections: usize) -> Finding {
         return finding(what, Level::Ok, "the system does not limit them");
     };
     let need = connections as u64 + FILES_BESIDE;
-    match may >= need {
-        true => finding(what, Level::Ok, format!("{may} may be open")),
-        false => {
-            let detail = format!(
-                "{may} may be open, and {need} are needed for all connections: raise the limit (ulimit -n, LimitNOFILE), or lower limits.connections_max and limits.pending_max"
-            );
-            finding(what, Level::Note, detail)
-        }
+    if may >= need {
+        finding(what, Level::Ok, format!("{may} may be open"))
+    } else {
+        let detail = format!(
+            "{may} may be open, and {need} are needed for all connections: raise the limit (ulimit -n, LimitNOFILE), or lower limits.connections_max and limits.pending_max"
+        );
+        finding(what, Level::Note, detail)
     }
 }
 

@@ -489,9 +489,10 @@ impl Config {
             (token_name, token.is_none_or(Secret::can_be)),
             (
                 "cors_origins",
-                match all {
-                    true => origins.len() == 1,
-                    false => origins.iter().all(|origin| is_origin(origin)),
+                if all {
+                    origins.len() == 1
+                } else {
+                    origins.iter().all(|origin| is_origin(origin))
                 },
             ),
             ("otlp_endpoint", endpoint.is_none_or(is_endpoint)),

@@ -120,9 +120,10 @@ pub(crate) fn check(endpoint: &str) -> Result<(), OtlpError> {
 
 fn exporter(endpoint: &str, runtime: Handle) -> Result<SpanExporter, OtlpError> {
     let client = Client {
-        tls: match endpoint.starts_with("https:") {
-            true => Some(connector()?),
-            false => None,
+        tls: if endpoint.starts_with("https:") {
+            Some(connector()?)
+        } else {
+            None
         },
         runtime,
         is_failing: AtomicBool::new(false),

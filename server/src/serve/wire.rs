@@ -329,14 +329,13 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     ) -> Result<usize, End> {
         let mut part = (&mut self.read).take(most as u64);
         let read = part.read_buf(&mut self.bytes);
-        let count = match is_begun {
-            true => {
-                let since = *self.coming.since.get_or_insert_with(Instant::now);
-                // A large payload is given more time, at a rate that slow lines reach.
-                let wait = FRAME_WAIT + Duration::from_secs((received / RATE_MIN) as u64);
-                timeout(wait.saturating_sub(since.elapsed()), read).await
-            }
-            false => Ok(read.await),
+        let count = if is_begun {
+            let since = *self.coming.since.get_or_insert_with(Instant::now);
+            // A large payload is given more time, at a rate that slow lines reach.
+            let wait = FRAME_WAIT + Duration::from_secs((received / RATE_MIN) as u64);
+            timeout(wait.saturating_sub(since.elapsed()), read).await
+        } else {
+            Ok(read.await)
         };
         match count {
             Ok(Ok(count)) => Ok(count),
@@ -561,14 +560,15 @@ impl Session {
         };
         // Steps keep their order, so they are read here however long they are.
         let is_step = matches!(payload.get(4..6), Some([0x02..=0x05, 0x02]));
-        match payload.len() > FREE_LEN && !is_step {
-            true => self.large(payload, waiting, cancelled),
-            false => match Call::decode(&payload) {
+        if payload.len() > FREE_LEN && !is_step {
+            self.large(payload, waiting, cancelled)
+        } else {
+            match Call::decode(&payload) {
                 Ok((deadline_ms, call)) => self.begin(deadline_ms, call, waiting, cancelled),
                 Err(error) => {
                     waiting.tell(Err(error.into()));
                 }
-            },
+            }
         }
         Ok(())
     }
@@ -792,12 +792,11 @@ impl Waiting {
         let bytes = match result {
             Ok(given) => {
                 let payload = given.encode();
-                match payload.len() <= self.shared.limits.payload_len_max as usize {
-                    true => Header::new(FrameKind::Reply, self.id).frame(&payload),
-                    false => {
-                        let why = "the answer is larger than a frame may be: ask for less";
-                        fault_frame(self.id, &Fault::new(Code::TooLarge, why))
-                    }
+                if payload.len() <= self.shared.limits.payload_len_max as usize {
+                    Header::new(FrameKind::Reply, self.id).frame(&payload)
+                } else {
+                    let why = "the answer is larger than a frame may be: ask for less";
+                    fault_frame(self.id, &Fault::new(Code::TooLarge, why))
                 }
             }
             Err(fault) => fault_frame(self.id, &fault),

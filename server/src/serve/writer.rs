@@ -164,9 +164,10 @@ async fn write_all<W: Outlet>(
             if together.len() + left.len() > TOGETHER_LEN {
                 failed = !flush(&mut write, &mut together).await;
             }
-            match left.len() > TOGETHER_LEN {
-                true => failed |= !put(&mut write, left).await,
-                false => together.extend_from_slice(left),
+            if left.len() > TOGETHER_LEN {
+                failed |= !put(&mut write, left).await
+            } else {
+                together.extend_from_slice(left)
             }
         }
         if failed || !flush(&mut write, &mut together).await {

@@ -178,9 +178,12 @@ pub(super) fn export(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
     let database = store.database()?;
     let lines = database
         .export(&mut parts, &Quiet(&told))
-        .map_err(|error| match parts.is_gone {
-            true => task.ended(),
-            false => told.fault(error),
+        .map_err(|error| {
+            if parts.is_gone {
+                task.ended()
+            } else {
+                told.fault(error)
+            }
         })?;
     parts.send().map_err(|_| task.ended())?;
     Ok(Given::Number(lines))
@@ -267,9 +270,10 @@ impl Write for Parts<'_> {
 }
 
 pub(super) fn consolidate_types(store: &Store, stratified: bool) -> Result<Given, Fault> {
-    let method = match stratified {
-        true => Method::Stratified,
-        false => Method::Global,
+    let method = if stratified {
+        Method::Stratified
+    } else {
+        Method::Global
     };
     let map = store.database()?.consolidate_types(method);
     Given::json(&map.map_err(fault_of)?)
@@ -334,12 +338,11 @@ pub(super) fn add_key(store: &Store, call: AddKey) -> Result<Given, Fault> {
 
 pub(super) fn revoke_key(store: &Store, id: &str) -> Result<Given, Fault> {
     let there = store.change_keys(|keys, _| Ok(keys.revoke(id)));
-    match there.map_err(access_fault)? {
-        true => Ok(Given::Nothing),
-        false => {
-            let why = format!("there is no key {id:?}");
-            Err(Fault::new(Code::NotFound, why))
-        }
+    if there.map_err(access_fault)? {
+        Ok(Given::Nothing)
+    } else {
+        let why = format!("there is no key {id:?}");
+        Err(Fault::new(Code::NotFound, why))
     }
 }
 

@@ -292,10 +292,7 @@ pub(crate) fn allow(caller: &Caller, call: &Call) -> Result<(), Fault> {
         Call::Ask(call) => call.record,
         _ => false,
     };
-    let needed = match records {
-        true => Role::Write,
-        false => call.role(),
-    };
+    let needed = if records { Role::Write } else { call.role() };
     check_role(caller, needed)
 }
 

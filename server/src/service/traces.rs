@@ -216,12 +216,11 @@ pub(super) fn explained<E>(
         explain: true,
         ..request.clone()
     })?;
-    let steps = match request.explain {
-        true => answer.explain.clone(),
-        false => {
-            answer.plan = None;
-            answer.explain.take()
-        }
+    let steps = if request.explain {
+        answer.explain.clone()
+    } else {
+        answer.plan = None;
+        answer.explain.take()
     };
     KEPT.with_borrow_mut(|kept| {
         *kept = Some(Kept {

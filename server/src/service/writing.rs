@@ -133,36 +133,54 @@ pub(super) fn apply(
             writer.check_owns("document", &document.record.user)?;
             writer.number(tx.put_document(*document)?.0)
         }
-        Change::DeleteDocument(key) => match writer.owns(&key.user) {
-            true => Outcome::Was(tx.delete_document(&key)?),
-            false => Outcome::Was(false),
-        },
+        Change::DeleteDocument(key) => {
+            if writer.owns(&key.user) {
+                Outcome::Was(tx.delete_document(&key)?)
+            } else {
+                Outcome::Was(false)
+            }
+        }
         Change::ReadDocument(key) => {
             let found = tx.document(&key)?;
             let found = found.filter(|(_, record)| writer.owns(&record.user));
             let number = |id: u64| if writer.user.is_none() { id } else { 0 };
             Outcome::Document(found.map(|(id, record)| (number(id.0), record)))
         }
-        Change::PatchDocument(key, record) => match writer.owns(&key.user) {
-            true => Outcome::Was(tx.patch_document(&key, |of| *of = *record)?),
-            false => Outcome::Was(false),
-        },
-        Change::ReadChunk(key) => match writer.owns(&key.document.user) {
-            true => Outcome::Chunk(tx.chunk(&key)?),
-            false => Outcome::Chunk(None),
-        },
-        Change::PatchChunk(key, record) => match writer.owns(&key.document.user) {
-            true => Outcome::Was(tx.patch_chunk(&key, |of| *of = *record)?),
-            false => Outcome::Was(false),
-        },
-        Change::SetGraph(key, concepts, relations) => match writer.owns(&key.user) {
-            true => Outcome::Was(tx.set_graph(&key, concepts, relations)?),
-            false => Outcome::Was(false),
-        },
-        Change::SetCitations(key, references, citations, claims) => match writer.owns(&key.user) {
-            true => Outcome::Was(tx.set_citations(&key, references, citations, claims)?),
-            false => Outcome::Was(false),
-        },
+        Change::PatchDocument(key, record) => {
+            if writer.owns(&key.user) {
+                Outcome::Was(tx.patch_document(&key, |of| *of = *record)?)
+            } else {
+                Outcome::Was(false)
+            }
+        }
+        Change::ReadChunk(key) => {
+            if writer.owns(&key.document.user) {
+                Outcome::Chunk(tx.chunk(&key)?)
+            } else {
+                Outcome::Chunk(None)
+            }
+        }
+        Change::PatchChunk(key, record) => {
+            if writer.owns(&key.document.user) {
+                Outcome::Was(tx.patch_chunk(&key, |of| *of = *record)?)
+            } else {
+                Outcome::Was(false)
+            }
+        }
+        Change::SetGraph(key, concepts, relations) => {
+            if writer.owns(&key.user) {
+                Outcome::Was(tx.set_graph(&key, concepts, relations)?)
+            } else {
+                Outcome::Was(false)
+            }
+        }
+        Change::SetCitations(key, references, citations, claims) => {
+            if writer.owns(&key.user) {
+                Outcome::Was(tx.set_citations(&key, references, citations, claims)?)
+            } else {
+                Outcome::Was(false)
+            }
+        }
         Change::MergeConcepts(from, into) => {
             writer.check_whole()?;
             Outcome::Number(tx.merge_concepts(&from, &into)?.0)
@@ -184,15 +202,19 @@ pub(super) fn apply(
         Change::ReplaceItem(id, item) => {
             writer.check_owns("item", &item.owner)?;
             check_item(writer, tx, &item)?;
-            match owns_item(writer, tx, id)? {
-                true => Outcome::Was(tx.replace_item(id, *item)?),
-                false => Outcome::Was(false),
+            if owns_item(writer, tx, id)? {
+                Outcome::Was(tx.replace_item(id, *item)?)
+            } else {
+                Outcome::Was(false)
             }
         }
-        Change::DeleteItem(id) => match owns_item(writer, tx, id)? {
-            true => Outcome::Was(tx.delete_item(id)?),
-            false => Outcome::Was(false),
-        },
+        Change::DeleteItem(id) => {
+            if owns_item(writer, tx, id)? {
+                Outcome::Was(tx.delete_item(id)?)
+            } else {
+                Outcome::Was(false)
+            }
+        }
         Change::Set(name, value) => {
             if writer.role < Role::Admin {
                 let why = "settings are changed by a key with the role admin";

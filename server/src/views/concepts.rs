@@ -232,9 +232,10 @@ impl Reader<'_> {
         edges.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.other.cmp(&b.other)));
         edges.truncate(LISTED_MAX);
         let shown = edges.iter().map(|edge| {
-            let (source, target) = match edge.outgoing {
-                true => (id, edge.other),
-                false => (edge.other, id),
+            let (source, target) = if edge.outgoing {
+                (id, edge.other)
+            } else {
+                (edge.other, id)
             };
             Ok(ShownRelation {
                 source: self.record(source)?.name,
@@ -375,9 +376,10 @@ impl Reader<'_> {
         };
         let steps = path.concepts.windows(2).zip(&path.edges);
         let relations = steps.map(|(ends, edge)| {
-            let (source, target) = match edge.outgoing {
-                true => (ends[0], ends[1]),
-                false => (ends[1], ends[0]),
+            let (source, target) = if edge.outgoing {
+                (ends[0], ends[1])
+            } else {
+                (ends[1], ends[0])
             };
             Ok(ShownRelation {
                 source: self.record(source)?.name,

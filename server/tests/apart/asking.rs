@@ -60,9 +60,10 @@ impl Caller {
 
     /// Makes a request over HTTP with these lines beside those that it has.
     pub(crate) fn send(&self, http: &Http, more: &[String]) -> Response {
-        let key = match http.is_page {
-            true => format!("Cookie: {}", self.cookie),
-            false => format!("Authorization: Bearer {}", self.key),
+        let key = if http.is_page {
+            format!("Cookie: {}", self.cookie)
+        } else {
+            format!("Authorization: Bearer {}", self.key)
         };
         let lines = [&key].into_iter().chain(&http.fields).chain(more);
         let lines: Vec<&str> = lines.map(String::as_str).collect();
@@ -204,9 +205,10 @@ fn without_number(text: &str, name: &str) -> String {
     for part in parts {
         let at = part.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
         let is_near = at <= 12;
-        let rest = match is_near {
-            true => part[at..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.'),
-            false => part,
+        let rest = if is_near {
+            part[at..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
+        } else {
+            part
         };
         masked.push_str(name);
         masked.push_str(rest);

@@ -117,9 +117,10 @@ impl Part {
 
     /// An error when pages of its file vanished since it was opened: whatever was read from it is to be thrown away.
     pub fn check_pages(&self) -> Result<(), PartError> {
-        match self.bytes.has_lost_pages() {
-            true => Err(PartError::LostPages),
-            false => Ok(()),
+        if self.bytes.has_lost_pages() {
+            Err(PartError::LostPages)
+        } else {
+            Ok(())
         }
     }
 

@@ -77,9 +77,10 @@ impl Camera {
         let expected = self.expected.lock();
         let killed = source.chance(8);
         self.images.lock().push(Image {
-            disk: match killed {
-                true => disk.kill_image(),
-                false => disk.crash_image(&mut source),
+            disk: if killed {
+                disk.kill_image()
+            } else {
+                disk.crash_image(&mut source)
             },
             states: expected.clone(),
             at: *at,
@@ -187,9 +188,10 @@ fn compare(
     let view = database.view();
     let model = recovered(&view, states)?;
     let check = Check::new(&view, &model)?;
-    match everything {
-        true => check.all()?,
-        false => check.some(source)?,
+    if everything {
+        check.all()?
+    } else {
+        check.some(source)?
     }
     recounts(&database)?;
     panics::none()

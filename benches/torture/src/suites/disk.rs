@@ -154,9 +154,10 @@ pub(crate) fn bytes_of(folder: &Path) -> Result<u64> {
         let Ok(metadata) = entry.metadata() else {
             continue;
         };
-        bytes += match metadata.is_dir() {
-            true => bytes_of(&entry.path())?,
-            false => metadata.blocks() * 512,
+        bytes += if metadata.is_dir() {
+            bytes_of(&entry.path())?
+        } else {
+            metadata.blocks() * 512
         };
     }
     Ok(bytes)

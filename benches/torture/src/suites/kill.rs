@@ -160,9 +160,10 @@ impl<'a> Life<'a> {
     fn round(&mut self, source: &mut Source<'_>) -> Result<()> {
         // Half of the stores are killed while they are being made.
         let making = self.stored.is_empty() && source.chance(2);
-        let when = match making {
-            true => When::After(Duration::from_micros(source.below(15_000).into())),
-            false => draw(source),
+        let when = if making {
+            When::After(Duration::from_micros(source.below(15_000).into()))
+        } else {
+            draw(source)
         };
         let mut task = self.task(source, &when)?;
         let (name, started) = (task.name, Instant::now());

@@ -210,13 +210,14 @@ impl<'a> Copies<'a> {
     /// Runs a command and kills it; whether it ended by itself before that.
     fn kill(&mut self, command: &mut Command, source: &mut Source<'_>) -> Result<bool> {
         let moments = self.copying.moments();
-        let when = match source.chance(2) {
-            true => When::Share(source.below(1100)),
-            false => When::At {
+        let when = if source.chance(2) {
+            When::Share(source.below(1100))
+        } else {
+            When::At {
                 name: source.pick(&moments),
                 times: 1 + source.below(4) * source.below(2),
                 more: Duration::from_millis(source.below(4).saturating_sub(1).into()),
-            },
+            }
         };
         let when = when.within(self.typical.unwrap_or(TYPICAL));
         let started = Instant::now();

@@ -164,9 +164,10 @@ impl Load<'_> {
     fn work(&self, thread: u64, writes: bool) {
         let mut source = Source::stream(self.args.seed, thread);
         while !self.stop.load(Ordering::Relaxed) {
-            let done = match writes {
-                true => self.write(&mut source),
-                false => self.search(&mut source),
+            let done = if writes {
+                self.write(&mut source)
+            } else {
+                self.search(&mut source)
             };
             if let Err(error) = done {
                 self.errors.lock().push(format!("{error:#}"));
@@ -190,9 +191,10 @@ impl Load<'_> {
 
     /// Half of the writes replace; the others add, or delete in turn.
     fn write(&self, source: &mut Source<'_>) -> Result<()> {
-        let adds = match self.args.steady {
-            true => self.numbers.lock().len() as u64 <= DOCUMENTS,
-            false => !source.chance(4),
+        let adds = if self.args.steady {
+            self.numbers.lock().len() as u64 <= DOCUMENTS
+        } else {
+            !source.chance(4)
         };
         match source.chance(2) {
             true => self.replace(source)?,

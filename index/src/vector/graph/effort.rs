@@ -354,9 +354,10 @@ impl<'a> Sample<'a> {
         }
         for _ in 0..SLACK_TRIES {
             let middle = (low * high).sqrt();
-            match follow(middle)? < ef as f32 {
-                true => low = middle,
-                false => high = middle,
+            if follow(middle)? < ef as f32 {
+                low = middle
+            } else {
+                high = middle
             }
         }
         Ok(1.0 + high)

@@ -302,9 +302,10 @@ fn read_mean(head: &[u8], start: usize, len: usize) -> Result<Vec<f32>, VectorEr
     let bytes = head.get(start..start + 4 * len).ok_or(CUT)?;
     let (numbers, _) = bytes.as_chunks();
     let mean: Vec<f32> = numbers.iter().map(|&x| f32::from_le_bytes(x)).collect();
-    match mean.iter().all(|x| x.is_finite()) {
-        true => Ok(mean),
-        false => Err(VectorError::Malformed("the mean is not finite")),
+    if mean.iter().all(|x| x.is_finite()) {
+        Ok(mean)
+    } else {
+        Err(VectorError::Malformed("the mean is not finite"))
     }
 }
 
@@ -323,9 +324,10 @@ impl OldLayer {
     }
 
     pub(super) fn node(&self, own: u32) -> Option<u32> {
-        match self.nodes.is_empty() {
-            true => Some(own),
-            false => self.nodes.get(own as usize).copied(),
+        if self.nodes.is_empty() {
+            Some(own)
+        } else {
+            self.nodes.get(own as usize).copied()
         }
     }
 
@@ -481,9 +483,10 @@ impl<C: Code> Field for Bottom<'_, C> {
         let Some(record) = self.record(node) else {
             return f32::INFINITY;
         };
-        let norm = match self.record.has_norm() {
-            true => u32_at(record, self.record.code_len).map_or(0.0, f32::from_bits),
-            false => 0.0,
+        let norm = if self.record.has_norm() {
+            u32_at(record, self.record.code_len).map_or(0.0, f32::from_bits)
+        } else {
+            0.0
         };
         let code = record.get(..self.record.code_len).unwrap_or_default();
         self.query.distance::<S, C>(simd, code, norm)

@@ -146,13 +146,12 @@ impl Out<'_> {
                 ..Block::default()
             });
         }
-        let name = match is_prose(&blocks[0]) {
-            true => None,
-            false => {
-                let name = format!("{}:", said.speaker);
-                let start = self.add(&name)?;
-                Some(start..start + name.len())
-            }
+        let name = if is_prose(&blocks[0]) {
+            None
+        } else {
+            let name = format!("{}:", said.speaker);
+            let start = self.add(&name)?;
+            Some(start..start + name.len())
         };
         let start = self.add(&said.text)?;
         push_turn(&mut self.blocks, &said.speaker, name, blocks, start, None)
@@ -228,13 +227,13 @@ fn read_object(object: &Object) -> Vec<Conversation> {
     ] {
         if let Some(list) = object.get(name).and_then(Value::as_array) {
             let said = messages(list);
-            return match said.is_empty() {
-                true => list
-                    .iter()
+            return if said.is_empty() {
+                list.iter()
                     .filter(|value| value.is_object())
                     .flat_map(flat)
-                    .collect(),
-                false => vec![Conversation::of(Some(object), said)],
+                    .collect()
+            } else {
+                vec![Conversation::of(Some(object), said)]
             };
         }
     }

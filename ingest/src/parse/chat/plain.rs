@@ -144,9 +144,12 @@ fn accepted(text: &str, start: usize) -> Vec<Label<'_>> {
         *counts.entry(label.speaker).or_insert(0_usize) += 1;
     }
     let is_stamped = labels.iter().filter(|label| label.stamp.is_some()).count() * 2 > labels.len();
-    labels.retain(|label| match is_stamped {
-        true => label.stamp.is_some(),
-        false => is_role(label.speaker) || counts[label.speaker] > 1,
+    labels.retain(|label| {
+        if is_stamped {
+            label.stamp.is_some()
+        } else {
+            is_role(label.speaker) || counts[label.speaker] > 1
+        }
     });
     labels
 }

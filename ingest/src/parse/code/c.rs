@@ -14,9 +14,10 @@ pub(super) struct C {
 
 impl Grammar for C {
     fn language(&self) -> tree_sitter::Language {
-        match self.is_cpp {
-            true => tree_sitter_cpp::LANGUAGE.into(),
-            false => tree_sitter_c::LANGUAGE.into(),
+        if self.is_cpp {
+            tree_sitter_cpp::LANGUAGE.into()
+        } else {
+            tree_sitter_c::LANGUAGE.into()
         }
     }
 
@@ -110,12 +111,13 @@ impl C {
 
 /// Macros of a line are gathered into runs.
 fn macro_function<'tree>(node: Node<'tree>, source: &str) -> Role<'tree> {
-    match text(node, source).trim_end().contains('\n') {
-        true => Role::Item {
+    if text(node, source).trim_end().contains('\n') {
+        Role::Item {
             what: "macro",
             name: field(node, "name", source),
-        },
-        false => Role::Loose("macro"),
+        }
+    } else {
+        Role::Loose("macro")
     }
 }
 

@@ -123,9 +123,10 @@ impl Divider<'_> {
         if self.cuts.0.is_empty()
             && let Some(start) = self.lead.take()
         {
-            let kind = match is_prose(&self.source[start..end]) {
-                true => BlockKind::Paragraph,
-                false => definition(String::new(), "other"),
+            let kind = if is_prose(&self.source[start..end]) {
+                BlockKind::Paragraph
+            } else {
+                definition(String::new(), "other")
             };
             self.cuts.add(self.source, start, kind, false);
         }

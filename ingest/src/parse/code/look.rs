@@ -435,9 +435,10 @@ fn name(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric() && !is_joint(c));
     let name = &text[..end.unwrap_or(text.len())];
     let name = name.trim_end_matches(|c: char| is_joint(c) && c != '_' && c != '$');
-    match name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$')) {
-        true => name,
-        false => "",
+    if name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$')) {
+        name
+    } else {
+        ""
     }
 }
 
@@ -574,9 +575,10 @@ fn sql(code: &str) -> Option<Look> {
         .collect();
     let symbol = name(&unquoted);
     // An alteration is no second definition.
-    match is(0, "create") {
-        true => Some(Look::new(what, symbol)),
-        false => Some(Look::new("other", symbol)),
+    if is(0, "create") {
+        Some(Look::new(what, symbol))
+    } else {
+        Some(Look::new("other", symbol))
     }
 }
 

@@ -486,9 +486,10 @@ fn line_start(source: &str, at: usize) -> usize {
     let start = source[..at]
         .trim_end_matches([' ', '\t', '\u{c}', '\r'])
         .len();
-    match source[..start].ends_with('\n') || start == 0 {
-        true => start,
-        false => at,
+    if source[..start].ends_with('\n') || start == 0 {
+        start
+    } else {
+        at
     }
 }
 

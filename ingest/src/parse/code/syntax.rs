@@ -51,9 +51,10 @@ pub(super) fn read<'s>(
     }
     let mut best: Option<(usize, Read<'s>)> = None;
     for way in ways(language, source, file_name) {
-        let text = match way.is_masked {
-            true => macros::masked(source).map_or(Cow::Borrowed(source), Cow::Owned),
-            false => Cow::Borrowed(source),
+        let text = if way.is_masked {
+            macros::masked(source).map_or(Cow::Borrowed(source), Cow::Owned)
+        } else {
+            Cow::Borrowed(source)
         };
         // What one grammar gives up, the others would as well.
         let tree = parse(way.grammar, &text)?;
@@ -121,9 +122,10 @@ fn parse(grammar: &dyn Grammar, source: &str) -> Option<Tree> {
     let mut reports = 0;
     let mut count = |_: &_| {
         reports += 1;
-        match reports > reports_max {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if reports > reports_max {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     };
     let options = ParseOptions::new().progress_callback(&mut count);

@@ -177,9 +177,10 @@ impl<'t> Reader<'t, '_> {
         self.code.text.push_str(line.trim_end());
         self.code.text.push('\n');
         self.limits.check_text(self.code.text.len())?;
-        match self.later.is_empty() {
-            true => Ok(()),
-            false => self.flush(),
+        if self.later.is_empty() {
+            Ok(())
+        } else {
+            self.flush()
         }
     }
 

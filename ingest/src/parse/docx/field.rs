@@ -26,9 +26,10 @@ struct Field {
 
 impl Fields {
     pub(super) fn begin(&mut self) {
-        match self.open.len() < OPEN_MAX {
-            true => self.open.push(Field::default()),
-            false => self.beyond += 1,
+        if self.open.len() < OPEN_MAX {
+            self.open.push(Field::default())
+        } else {
+            self.beyond += 1
         }
     }
 

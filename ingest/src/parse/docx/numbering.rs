@@ -196,9 +196,10 @@ impl Level {
                     chars.next();
                     let at = level as usize - 1;
                     let number = counts[at].unwrap_or(levels[at].start);
-                    let format = match self.is_decimal {
-                        true => "decimal",
-                        false => &levels[at].format,
+                    let format = if self.is_decimal {
+                        "decimal"
+                    } else {
+                        &levels[at].format
                     };
                     label.push_str(&written(number, format));
                 }

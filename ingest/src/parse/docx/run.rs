@@ -161,9 +161,10 @@ impl<'t> Reader<'t, '_> {
         if !text.trim().is_empty() {
             self.pages.touch();
         }
-        match self.state.is_verbatim {
-            true => self.writer.inline.push_verbatim(text),
-            false => self.writer.inline.push(text),
+        if self.state.is_verbatim {
+            self.writer.inline.push_verbatim(text)
+        } else {
+            self.writer.inline.push(text)
         }
     }
 

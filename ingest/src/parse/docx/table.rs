@@ -67,9 +67,10 @@ impl<'t> Reader<'t, '_> {
                 let mut merged = merged.into_iter().flatten();
                 merged.any(|merge| attribute(merge, "val") != Some("restart"))
             });
-            cells.push(match is_continued {
-                true => String::new(),
-                false => self.cell(*cell)?,
+            cells.push(if is_continued {
+                String::new()
+            } else {
+                self.cell(*cell)?
             });
             let span =
                 properties.and_then(|properties| value(properties, "gridSpan")?.parse().ok());

@@ -422,9 +422,10 @@ impl<'a> Walk<'a> {
         self.visible();
         self.inline.push(&formula.text);
         self.last_formula = Some(formula.text);
-        match is_display {
-            true => self.flush_as(BlockKind::Equation),
-            false => Ok(()),
+        if is_display {
+            self.flush_as(BlockKind::Equation)
+        } else {
+            Ok(())
         }
     }
 
@@ -457,9 +458,10 @@ impl<'a> Walk<'a> {
             _ => {}
         }
         self.pictures.push(picture);
-        match self.inline.len() == 0 && self.closed.is_none() {
-            true => self.flush_pictures(),
-            false => Ok(()),
+        if self.inline.len() == 0 && self.closed.is_none() {
+            self.flush_pictures()
+        } else {
+            Ok(())
         }
     }
 
@@ -482,9 +484,10 @@ impl<'a> Walk<'a> {
     fn flush_table(&mut self) -> Result<(), ParseError> {
         self.inline.truncate(0);
         let table = std::mem::take(&mut self.table);
-        let kind = match table.rows.is_table() {
-            true => BlockKind::Table,
-            false => BlockKind::Paragraph,
+        let kind = if table.rows.is_table() {
+            BlockKind::Table
+        } else {
+            BlockKind::Paragraph
         };
         let Some(text) = table.rows.finish(self.limits)? else {
             return Ok(());

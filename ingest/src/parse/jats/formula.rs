@@ -21,9 +21,10 @@ pub(super) fn is_tex<'x>(node: Node<'x, 'x>) -> bool {
 }
 
 fn below_or_self<'x>(node: Node<'x, 'x>, name: &str) -> Option<Node<'x, 'x>> {
-    match node.has_tag_name(name) {
-        true => Some(node),
-        false => below(node, name),
+    if node.has_tag_name(name) {
+        Some(node)
+    } else {
+        below(node, name)
     }
 }
 
@@ -119,13 +120,12 @@ fn grouped<'x>(node: Node<'x, 'x>, out: &mut String) {
     let mut inner = String::new();
     linear(node, &mut inner);
     let inner = inner.trim();
-    match inner.chars().all(char::is_alphanumeric) || inner.chars().count() == 1 {
-        true => out.push_str(inner),
-        false => {
-            out.push('(');
-            out.push_str(inner);
-            out.push(')');
-        }
+    if inner.chars().all(char::is_alphanumeric) || inner.chars().count() == 1 {
+        out.push_str(inner)
+    } else {
+        out.push('(');
+        out.push_str(inner);
+        out.push(')');
     }
 }
 

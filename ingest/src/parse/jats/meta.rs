@@ -83,9 +83,10 @@ pub(super) fn name<'x>(node: Node<'x, 'x>) -> Option<String> {
                 .iter()
                 .filter_map(|part| text_in(node, part))
                 .collect();
-            match parts.is_empty() {
-                true => text_of(node),
-                false => parts.join(" "),
+            if parts.is_empty() {
+                text_of(node)
+            } else {
+                parts.join(" ")
             }
         }
         // A group may list its members within its own name.

@@ -133,9 +133,10 @@ pub(super) fn text<'x>(work: Node<'x, 'x>) -> String {
     let has_own = own
         .filter_map(|node| node.text())
         .any(|text| !text.trim().is_empty());
-    match has_own || work.has_tag_name("note") {
-        true => text_of(work),
-        false => put_together(work),
+    if has_own || work.has_tag_name("note") {
+        text_of(work)
+    } else {
+        put_together(work)
     }
 }
 

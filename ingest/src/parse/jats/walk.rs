@@ -157,9 +157,10 @@ impl<'x> Walk<'_, 'x> {
         if !node.is_element() || LEFT_OUT.contains(&node.tag_name().name()) {
             return Ok(());
         }
-        match self.closed_depth > 0 || !self.block(node)? {
-            true => self.inline(node),
-            false => Ok(()),
+        if self.closed_depth > 0 || !self.block(node)? {
+            self.inline(node)
+        } else {
+            Ok(())
         }
     }
 
@@ -293,9 +294,10 @@ impl<'x> Walk<'_, 'x> {
             self.heading(title)?;
         }
         for part in node.children().filter(|part| !is_title(part)) {
-            match part.has_tag_name("ref") {
-                true => self.reference(part)?,
-                false => self.node(part)?,
+            if part.has_tag_name("ref") {
+                self.reference(part)?
+            } else {
+                self.node(part)?
             }
         }
         self.flush()?;

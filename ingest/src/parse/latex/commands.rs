@@ -424,9 +424,10 @@ pub(super) fn reference(name: &str, label: &str) -> String {
         name,
         "autoref" | "cref" | "Cref" | "vref" | "fullref" | "Autoref" | "nameref"
     );
-    let kind = match is_clever {
-        true => look_up(KINDS, prefix),
-        false => look_up(KINDS, &own.to_ascii_lowercase()).filter(|_| name != "eqref"),
+    let kind = if is_clever {
+        look_up(KINDS, prefix)
+    } else {
+        look_up(KINDS, &own.to_ascii_lowercase()).filter(|_| name != "eqref")
     };
     match kind {
         Some(kind) => format!("{kind} {key}"),

@@ -361,8 +361,9 @@ pub(super) fn space_len(text: &str) -> usize {
     let Some(line) = after.strip_prefix('\n') else {
         return text.len() - after.len();
     };
-    match super::pairs::is_blank(line.as_bytes()) {
-        true => text.len() - after.len(),
-        false => text.len() - line.trim_start_matches([' ', '\t']).len(),
+    if super::pairs::is_blank(line.as_bytes()) {
+        text.len() - after.len()
+    } else {
+        text.len() - line.trim_start_matches([' ', '\t']).len()
     }
 }

@@ -94,9 +94,10 @@ fn rows(
         let values = values.map(|value| value.cloned().unwrap_or_default());
         rows.push(std::iter::once(category.clone()).chain(values).collect());
     }
-    Ok(match categories.is_empty() {
-        true => Vec::new(),
-        false => rows,
+    Ok(if categories.is_empty() {
+        Vec::new()
+    } else {
+        rows
     })
 }
 

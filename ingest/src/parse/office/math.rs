@@ -121,9 +121,10 @@ fn tied(part: &str) -> String {
     let is_word = part
         .chars()
         .all(|c| c.is_alphanumeric() || matches!(c, '.' | '′'));
-    match is_word || part.chars().count() == 1 || is_fenced(part) {
-        true => part.to_owned(),
-        false => format!("({part})"),
+    if is_word || part.chars().count() == 1 || is_fenced(part) {
+        part.to_owned()
+    } else {
+        format!("({part})")
     }
 }
 

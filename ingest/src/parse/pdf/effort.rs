@@ -146,12 +146,13 @@ impl<'f> Effort<'f> {
         let dict = object.as_dict();
         let subtype = dict.and_then(|dict| dict.get("Subtype"));
         let is_form = subtype.and_then(Object::as_name) == Some("Form");
-        let cost = match is_form {
-            true => self.of_form(&object, around, depth.checked_sub(1)?)?,
-            false => Cost {
+        let cost = if is_form {
+            self.of_form(&object, around, depth.checked_sub(1)?)?
+        } else {
+            Cost {
                 has_picture: subtype.and_then(Object::as_name) == Some("Image"),
                 ..Cost::default()
-            },
+            }
         };
         let is_own = !is_form || self.entry(&object, "Resources").is_some();
         if let Some(reference) = reference.filter(|_| is_own) {

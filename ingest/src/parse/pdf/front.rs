@@ -211,11 +211,10 @@ pub(super) fn doi(text: &str, is_full: bool) -> Option<String> {
         suffix = suffix[..suffix.len() - 1].trim_end_matches(['.', ',', ';']);
     }
     let rest = rest.trim_start();
-    let goes_on = match rest.is_empty() {
-        true => is_full && raw.ends_with('.'),
-        false => {
-            raw.ends_with('.') && rest.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit())
-        }
+    let goes_on = if rest.is_empty() {
+        is_full && raw.ends_with('.')
+    } else {
+        raw.ends_with('.') && rest.starts_with(|c: char| c.is_lowercase() || c.is_ascii_digit())
     };
     let is_cut = raw.ends_with(['/', '-', '_', '(']) || goes_on;
     ((4..=9).contains(&digits) && !suffix.is_empty() && !is_cut)

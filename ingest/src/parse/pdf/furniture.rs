@@ -42,9 +42,10 @@ pub(super) fn drop_running_lines(pages: &mut [Vec<Line>]) {
     // A cell may also be one of a table's head, which some pages begin with.
     let cell_repeats_min = repeats_min.max(pages.len() / CELL_PAGES);
     let is_repeated = |running: &Running| {
-        let least = match running.is_cell {
-            true => cell_repeats_min,
-            false => repeats_min,
+        let least = if running.is_cell {
+            cell_repeats_min
+        } else {
+            repeats_min
         };
         counts.get(running).is_some_and(|n| *n >= least)
     };

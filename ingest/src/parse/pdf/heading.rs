@@ -74,15 +74,12 @@ pub(super) fn outline(file: &PdfDocument) -> Vec<Entry> {
 pub(super) fn mark(drafts: &mut Vec<Draft>, outline: &[Entry], facts: &Facts) {
     let matched = mark_outline(drafts, outline);
     let is_trusted = matched >= MATCHED_MIN && 2 * matched >= outline.len();
-    match is_trusted {
-        true => {
-            mark_alike(drafts, facts);
-            mark_title(drafts, facts);
-        }
-        false => {
-            mark_by_type(drafts, facts);
-            mark_slanted(drafts, facts);
-        }
+    if is_trusted {
+        mark_alike(drafts, facts);
+        mark_title(drafts, facts);
+    } else {
+        mark_by_type(drafts, facts);
+        mark_slanted(drafts, facts);
     }
     join_chapter_labels(drafts);
 }
@@ -347,9 +344,10 @@ fn is_candidate(draft: &Draft, facts: &Facts, bold_counts: bool) -> bool {
     let is_larger = line.size >= LARGER * facts.body_size;
     let is_bold =
         bold_counts && line.size >= 0.95 * facts.body_size && draft.lines.iter().all(is_all_bold);
-    let reads_so = match is_larger {
-        true => !text.ends_with(['.', ',', ';']),
-        false => is_title(&text),
+    let reads_so = if is_larger {
+        !text.ends_with(['.', ',', ';'])
+    } else {
+        is_title(&text)
     };
     let number = numbered(&text).is_some();
     (draft.sort == Sort::Prose || (draft.sort == Sort::ListItem && number))

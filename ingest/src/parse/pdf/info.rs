@@ -59,18 +59,20 @@ pub(super) fn apply(
 /// Those shown, but where the file also states others beside them.
 fn authors(shown: Vec<String>, stated: Vec<String>) -> Vec<String> {
     let is_part = stated.len() > shown.len() && shown.iter().all(|name| stated.contains(name));
-    match shown.is_empty() || is_part {
-        true => stated,
-        false => shown,
+    if shown.is_empty() || is_part {
+        stated
+    } else {
+        shown
     }
 }
 
 /// The people that the file names, where it names nothing else.
 fn stated_authors(authors: &str) -> Vec<String> {
     let names = split(authors);
-    match names.iter().all(|name| is_stated_name(name)) {
-        true => names,
-        false => Vec::new(),
+    if names.iter().all(|name| is_stated_name(name)) {
+        names
+    } else {
+        Vec::new()
     }
 }
 
@@ -140,16 +142,16 @@ fn level(draft: &Draft) -> Option<u8> {
 
 /// Authors by `;`, else by `and` and by commas between full names.
 fn split(authors: &str) -> Vec<String> {
-    let parts: Vec<String> = match authors.contains(';') {
-        true => authors.split(';').map(str::to_owned).collect(),
-        false => {
-            let list = authors.replace(" and ", ", ").replace(" & ", ", ");
-            let names: Vec<String> = list.split(", ").map(str::to_owned).collect();
-            // "Lee, Ann" is one author; "Ann Lee, Bo Ek" are two.
-            match names.iter().all(|name| name.trim().contains(' ')) {
-                true => names,
-                false => vec![authors.to_owned()],
-            }
+    let parts: Vec<String> = if authors.contains(';') {
+        authors.split(';').map(str::to_owned).collect()
+    } else {
+        let list = authors.replace(" and ", ", ").replace(" & ", ", ");
+        let names: Vec<String> = list.split(", ").map(str::to_owned).collect();
+        // "Lee, Ann" is one author; "Ann Lee, Bo Ek" are two.
+        if names.iter().all(|name| name.trim().contains(' ')) {
+            names
+        } else {
+            vec![authors.to_owned()]
         }
     };
     let trimmed = parts.iter().map(|part| part.trim().trim_matches(','));

@@ -241,9 +241,10 @@ fn order(atoms: Vec<Atom>, depth: usize, flows: &mut Vec<Vec<Atom>>) {
         if !across.is_empty() {
             flows.push(std::mem::take(&mut across));
         }
-        match atom.x1 <= gutter {
-            true => left.push(atom),
-            false => right.push(atom),
+        if atom.x1 <= gutter {
+            left.push(atom)
+        } else {
+            right.push(atom)
         }
     }
     for side in [left, right] {

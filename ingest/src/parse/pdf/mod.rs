@@ -185,11 +185,12 @@ fn without_text(file: &PdfDocument, page_count: usize, unreadable: usize) -> Par
         let pictures = file.page_image_handles(index);
         pictures.is_ok_and(|pictures| !pictures.is_empty())
     });
-    match has_pictures {
-        true => ParseError::Scanned {
+    if has_pictures {
+        ParseError::Scanned {
             pages: page_count as u64,
-        },
-        false => ParseError::Empty,
+        }
+    } else {
+        ParseError::Empty
     }
 }
 

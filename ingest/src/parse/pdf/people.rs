@@ -234,9 +234,10 @@ fn list(lines: &[Line]) -> Option<List> {
         }
         let parts = parts(&text);
         let next = lines.get(i + 1).map(Line::text).unwrap_or_default();
-        match is_open(&text, &parts) || next.starts_with("and ") {
-            true => text.push(' '),
-            false => return whole_list(&parts, &text, i + 1, lines.get(i + 1)),
+        if is_open(&text, &parts) || next.starts_with("and ") {
+            text.push(' ')
+        } else {
+            return whole_list(&parts, &text, i + 1, lines.get(i + 1));
         }
     }
     None

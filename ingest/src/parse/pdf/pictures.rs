@@ -113,9 +113,12 @@ pub(super) fn read(file: &PdfDocument, page_count: usize, limits: &Limits) -> Pi
             break;
         }
         // A foreign crate's work on damaged bytes: what fails costs the pictures of a page.
-        let found = catch_unwind(AssertUnwindSafe(|| match effort.allows(index) {
-            true => on_page(file, index),
-            false => None,
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            if effort.allows(index) {
+                on_page(file, index)
+            } else {
+                None
+            }
         }));
         if found.is_err() {
             effort.fail();
@@ -185,12 +188,15 @@ fn keep(seen: Vec<(Picture, PdfImageHandle<'_>)>, limits: &Limits) -> Pictures {
                 }
             }
         }
-        let read = catch_unwind(AssertUnwindSafe(|| match is_jpeg {
-            true => handle
-                .raw_compressed_bytes()
-                .ok()
-                .filter(|b| is_jpeg_file(b)),
-            false => handle.decode().and_then(|image| image.to_png_bytes()).ok(),
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            if is_jpeg {
+                handle
+                    .raw_compressed_bytes()
+                    .ok()
+                    .filter(|b| is_jpeg_file(b))
+            } else {
+                handle.decode().and_then(|image| image.to_png_bytes()).ok()
+            }
         }));
         let bytes = match read.ok().flatten() {
             Some(bytes) if bytes.len() < BYTES_MIN => continue,

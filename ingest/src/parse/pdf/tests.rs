@@ -61,18 +61,20 @@ fn file(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
         (6, format!("<< {info} >>")),
         (8, font("Times-Italic")),
     ];
-    objects.push(match outline.is_empty() {
-        true => (7, "<< /Type /Outlines /Count 0 >>".to_owned()),
-        false => (
+    objects.push(if outline.is_empty() {
+        (7, "<< /Type /Outlines /Count 0 >>".to_owned())
+    } else {
+        (
             7,
             format!("<< /Type /Outlines /First {first} 0 R /Last {last} 0 R >>"),
-        ),
+        )
     });
     objects.push((9, picture()));
     for (i, Sheet(content)) in sheets.iter().enumerate() {
-        let pictures = match content.contains("/P Do") {
-            true => "/XObject << /P 9 0 R >>",
-            false => "",
+        let pictures = if content.contains("/P Do") {
+            "/XObject << /P 9 0 R >>"
+        } else {
+            ""
         };
         let fonts = format!("<< /Font << /R 3 0 R /B 4 0 R /C 5 0 R /I 8 0 R >> {pictures} >>");
         let page = format!(
@@ -87,9 +89,10 @@ fn file(sheets: &[Sheet], outline: &[(&str, usize)], info: &str) -> Vec<u8> {
         ));
     }
     for (i, (title, page)) in outline.iter().enumerate() {
-        let next = match i + 1 < outline.len() {
-            true => format!("/Next {} 0 R", first + i + 1),
-            false => String::new(),
+        let next = if i + 1 < outline.len() {
+            format!("/Next {} 0 R", first + i + 1)
+        } else {
+            String::new()
         };
         let page = 10 + 2 * page;
         objects.push((
@@ -710,9 +713,10 @@ fn nested_forms(own_resources: bool) -> Vec<u8> {
         (9, picture()),
     ];
     for i in 0..DEPTH {
-        let content = match i + 1 < DEPTH {
-            true => format!("/F{} Do ", i + 1).repeat(10),
-            false => "q 100 0 0 100 72 72 cm /P Do Q".to_owned(),
+        let content = if i + 1 < DEPTH {
+            format!("/F{} Do ", i + 1).repeat(10)
+        } else {
+            "q 100 0 0 100 72 72 cm /P Do Q".to_owned()
         };
         let own = if own_resources { &resources[..] } else { "" };
         let entries = format!("/Type /XObject /Subtype /Form /BBox [0 0 612 792] {own}");

@@ -117,9 +117,10 @@ impl Slide<'_, '_> {
         for paragraph in children(body, "p").filter(|paragraph| has_text(*paragraph)) {
             let (level, stated) = list_of(paragraph);
             let bullet = stated.unwrap_or_else(|| self.layout.bullet(shape, &own, level));
-            let kind = match level > 0 || bullet != Bullet::Nothing {
-                true => BlockKind::ListItem,
-                false => BlockKind::Paragraph,
+            let kind = if level > 0 || bullet != Bullet::Nothing {
+                BlockKind::ListItem
+            } else {
+                BlockKind::Paragraph
             };
             self.writer.inline.push(&counts.next(level, &bullet));
             self.writer.inline.space();
@@ -191,9 +192,10 @@ impl Slide<'_, '_> {
     /// The text of a cell; none where it is merged into another.
     fn cell(&mut self, cell: Node<'_, '_>) -> String {
         let is_merged = |name| attribute(cell, name).is_some_and(is_true);
-        match is_merged("hMerge") || is_merged("vMerge") {
-            true => String::new(),
-            false => self.title(cell),
+        if is_merged("hMerge") || is_merged("vMerge") {
+            String::new()
+        } else {
+            self.title(cell)
         }
     }
 

@@ -129,9 +129,10 @@ fn send(to: &mpsc::Sender<Item>, item: Item, deadline: Option<Instant>) -> Contr
         }),
         (_, Err(_)) => false,
     };
-    match is_sent {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
+    if is_sent {
+        ControlFlow::Continue(())
+    } else {
+        ControlFlow::Break(())
     }
 }
 

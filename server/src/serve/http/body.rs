@@ -150,9 +150,10 @@ impl Http {
     /// [`Code::Overloaded`].
     pub(crate) fn more_room(&self, read: &mut Read, factor: usize) -> Result<(), Fault> {
         let len = read.bytes.len();
-        match len > FREE_LEN {
-            true => self.take_room(read, len * factor),
-            false => Ok(()),
+        if len > FREE_LEN {
+            self.take_room(read, len * factor)
+        } else {
+            Ok(())
         }
     }
 

@@ -196,9 +196,10 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures
         .merge(mcp::router())
         .merge(pages::router())
         .fallback(|headers: HeaderMap| async move {
-            match pages::is_browser(&headers) {
-                true => pages::not_found(),
-                false => Problem::no_such_route().into_response(),
+            if pages::is_browser(&headers) {
+                pages::not_found()
+            } else {
+                Problem::no_such_route().into_response()
             }
         })
         .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
@@ -218,10 +219,9 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures
 
 /// Whether calls are taken.
 async fn ready(State(http): State<Http>) -> Response {
-    match *http.shared.stopping.borrow() {
-        true => {
-            Problem::from(Fault::new(Code::Unavailable, "the server is stopping")).into_response()
-        }
-        false => "ready\n".into_response(),
+    if *http.shared.stopping.borrow() {
+        Problem::from(Fault::new(Code::Unavailable, "the server is stopping")).into_response()
+    } else {
+        "ready\n".into_response()
     }
 }

@@ -187,9 +187,10 @@ fn request(asked: Search) -> Result<SearchRequest, Fault> {
 
 fn passages(answer: Answer, wants_context: bool) -> Passages {
     let mut left = PASSAGES_CHARS;
-    let told = answer.hits.into_iter().map(|hit| match wants_context {
-        true => passage(hit, None),
-        false => {
+    let told = answer.hits.into_iter().map(|hit| {
+        if wants_context {
+            passage(hit, None)
+        } else {
             let most = PASSAGE_CHARS.min(left);
             left -= hit.text.chars().count().min(most);
             passage(hit, Some(most))

@@ -32,9 +32,10 @@ impl fmt::Display for Harm {
 pub(super) fn strike(folder: &Path, source: &mut Source<'_>) -> Result<Harm> {
     let files = files(folder)?;
     // Rows are half of what there is to damage.
-    let file = match source.chance(2) {
-        true => folder.join("loci.redb"),
-        false => files[source.below(files.len() as u32) as usize].clone(),
+    let file = if source.chance(2) {
+        folder.join("loci.redb")
+    } else {
+        files[source.below(files.len() as u32) as usize].clone()
     };
     let mut bytes = fs::read(&file)?;
     let pages = (bytes.len() / PAGE_LEN) as u32;
@@ -68,9 +69,10 @@ pub(super) fn strike(folder: &Path, source: &mut Source<'_>) -> Result<Harm> {
     };
     fs::write(&file, &bytes)?;
     let name = file.strip_prefix(folder)?.display().to_string();
-    let place = match name.starts_with("segments") {
-        true => "segments",
-        false => "rows",
+    let place = if name.starts_with("segments") {
+        "segments"
+    } else {
+        "rows"
     };
     Ok(Harm {
         kind,

@@ -120,9 +120,10 @@ impl<'x> Walk<'_, 'x> {
         let Some(formula) = formula::text(node) else {
             return self.running.push(&text_of(node));
         };
-        match formula::is_tex(node) {
-            true => self.running.push(&format!("${formula}$")),
-            false => self.running.push(&formula),
+        if formula::is_tex(node) {
+            self.running.push(&format!("${formula}$"))
+        } else {
+            self.running.push(&formula)
         }
     }
 

@@ -216,9 +216,10 @@ async fn store(
 ) -> Answered<Response> {
     let file = Box::new(file);
     let under_way = asked.begin_holding(Ingest { file }, room)?;
-    match wants_events(headers) {
-        true => Ok(events(under_way, readable)),
-        false => stored(under_way.last().await?.value()?),
+    if wants_events(headers) {
+        Ok(events(under_way, readable))
+    } else {
+        stored(under_way.last().await?.value()?)
     }
 }
 
@@ -271,9 +272,10 @@ async fn check_state(asked: &Asked, of: &DocumentKey, headers: &HeaderMap) -> Re
     };
     let holds = (!is_wanted || is_in(IF_MATCH, Compared::Strongly))
         && !is_in(IF_NONE_MATCH, Compared::Weakly);
-    match holds {
-        true => Ok(()),
-        false => Err(Problem::of(StatusCode::PRECONDITION_FAILED)),
+    if holds {
+        Ok(())
+    } else {
+        Err(Problem::of(StatusCode::PRECONDITION_FAILED))
     }
 }
 

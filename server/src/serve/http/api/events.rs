@@ -39,9 +39,10 @@ pub(super) async fn long(
     call: impl Into<Call>,
 ) -> Answered<Response> {
     let under_way = asked.begin(call)?;
-    match wants_events(headers) {
-        true => Ok(events(under_way, Ok)),
-        false => Ok(under_way.last().await?.into_response()),
+    if wants_events(headers) {
+        Ok(events(under_way, Ok))
+    } else {
+        Ok(under_way.last().await?.into_response())
     }
 }
 

@@ -84,9 +84,10 @@ impl Form {
                 }
             }
         }
-        match form.files.is_empty() {
-            true => Err(Problem::invalid("the form has no file")),
-            false => Ok(form),
+        if form.files.is_empty() {
+            Err(Problem::invalid("the form has no file"))
+        } else {
+            Ok(form)
         }
     }
 }

@@ -127,10 +127,11 @@ impl Sent {
 
 /// The mark of a state: what is told of it, hashed.
 pub(super) fn mark_of(told: &[u8]) -> String {
-    let hash = match told.len() > HERE_LEN {
+    let hash = if told.len() > HERE_LEN {
         // Long ones do not hold up those that the same thread serves.
-        true => block_in_place(|| Sha256::digest(told)),
-        false => Sha256::digest(told),
+        block_in_place(|| Sha256::digest(told))
+    } else {
+        Sha256::digest(told)
     };
     let hash = hash.get(..MARK_LEN).unwrap_or_default();
     format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash))

@@ -181,13 +181,14 @@ pub(super) async fn import(
         .read(sent.body, asked.body_len_max(GRAPH_LEN_MAX))
         .await?;
     let (bytes, room) = (read.bytes, read.room);
-    let files = match is_form {
-        true => Form::of(kind, bytes, &[])?.files,
-        false => vec![FormFile {
+    let files = if is_form {
+        Form::of(kind, bytes, &[])?.files
+    } else {
+        vec![FormFile {
             field: "file".into(),
             name: "graph.csv".into(),
             bytes,
-        }],
+        }]
     };
     let files = files.into_iter().map(|file| GraphFile {
         goes_on: file.field == GOES_ON,

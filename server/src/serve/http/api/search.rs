@@ -92,9 +92,10 @@ fn asked_for(body: Map<String, Value>) -> Result<(SearchRequest, bool), Problem>
 }
 
 fn check_question(request: &SearchRequest) -> Result<(), Problem> {
-    match request.question.trim().is_empty() && request.vector.is_none() {
-        true => Err(Problem::invalid("question: ask something")),
-        false => Ok(()),
+    if request.question.trim().is_empty() && request.vector.is_none() {
+        Err(Problem::invalid("question: ask something"))
+    } else {
+        Ok(())
     }
 }
 

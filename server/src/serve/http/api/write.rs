@@ -115,9 +115,10 @@ fn lay_over(whole: &mut Value, given: Value) -> Result<(), String> {
 
 /// Refuses a name that is none.
 fn check_name(what: &str, name: &str) -> Result<(), Problem> {
-    match name.trim().is_empty() {
-        true => Err(Problem::invalid(format!("{what}: a name is missing"))),
-        false => Ok(()),
+    if name.trim().is_empty() {
+        Err(Problem::invalid(format!("{what}: a name is missing")))
+    } else {
+        Ok(())
     }
 }
 

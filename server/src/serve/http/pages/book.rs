@@ -335,12 +335,13 @@ fn spine(chunks: &[ListedChunk]) -> Vec<usize> {
     if !sections.is_empty() && passages.iter().all(is_within) {
         return sections;
     }
-    match passages.is_empty() {
-        false => passages,
-        true => chunks
+    if passages.is_empty() {
+        chunks
             .first()
             .map(|first| of(first.level))
-            .unwrap_or_default(),
+            .unwrap_or_default()
+    } else {
+        passages
     }
 }
 

@@ -61,9 +61,10 @@ fn form(collection: Option<&str>) -> Markup {
 }
 
 fn nothing(is_whole: bool) -> Markup {
-    match is_whole {
-        true => how_to_fill(),
-        false => html! { p class="notice" { "There are no more documents here." } },
+    if is_whole {
+        how_to_fill()
+    } else {
+        html! { p class="notice" { "There are no more documents here." } }
     }
 }
 

@@ -29,9 +29,10 @@ impl Fields {
 
 /// A name or value as it was meant.
 fn plain(coded: &str) -> String {
-    let spaced = match coded.contains('+') {
-        true => Cow::Owned(coded.replace('+', " ")),
-        false => Cow::Borrowed(coded),
+    let spaced = if coded.contains('+') {
+        Cow::Owned(coded.replace('+', " "))
+    } else {
+        Cow::Borrowed(coded)
     };
     percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
 }

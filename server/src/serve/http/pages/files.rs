@@ -72,8 +72,9 @@ async fn file(Path((hash, name)): Path<(String, String)>, headers: HeaderMap) ->
         (header::ETAG, &tag),
         (header::CONTENT_TYPE, kind),
     ];
-    match is_held {
-        true => (StatusCode::NOT_MODIFIED, fields).into_response(),
-        false => (fields, *content).into_response(),
+    if is_held {
+        (StatusCode::NOT_MODIFIED, fields).into_response()
+    } else {
+        (fields, *content).into_response()
     }
 }

@@ -23,9 +23,10 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Http> for Named<T> {
         };
         let why = format!("the path: {}", wrong.body_text());
         let fault = Fault::new(Code::Invalid, why);
-        Err(match reader::is_browser(&parts.headers) {
-            true => frame::failed(None, &fault),
-            false => Problem::from(fault).into_response(),
+        Err(if reader::is_browser(&parts.headers) {
+            frame::failed(None, &fault)
+        } else {
+            Problem::from(fault).into_response()
         })
     }
 }

@@ -44,9 +44,10 @@ pub(super) fn local(path: &str) -> &str {
     let is_plain = path
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    match path.starts_with('/') && !path.starts_with("//") && is_plain {
-        true => path,
-        false => "/",
+    if path.starts_with('/') && !path.starts_with("//") && is_plain {
+        path
+    } else {
+        "/"
     }
 }
 

@@ -158,12 +158,11 @@ async fn opened(visitor: &Visitor, key: ChunkKey) -> Result<Response, Fault> {
 
 async fn opened_at(visitor: &Visitor, key: DocumentKey, part: usize) -> Result<Response, Fault> {
     let book = Book::of(visitor, key).await?;
-    match part < book.parts.len() || part == 0 {
-        true => page(visitor, &book, part, None).await,
-        false => {
-            let why = format!("the document has {} parts", book.parts.len());
-            Err(Fault::new(Code::NotFound, why))
-        }
+    if part < book.parts.len() || part == 0 {
+        page(visitor, &book, part, None).await
+    } else {
+        let why = format!("the document has {} parts", book.parts.len());
+        Err(Fault::new(Code::NotFound, why))
     }
 }
 

@@ -50,25 +50,22 @@ async fn search(visitor: Visitor, RawQuery(query): RawQuery) -> Response {
         Ok(request) => request,
         Err(wrong) => return refused(&visitor, &form, &wrong),
     };
-    let given = match form.in_words {
-        true => {
-            visitor
-                .asked()
-                .call(Ask {
-                    request,
-                    record: false,
-                })
-                .await
-        }
-        false => {
-            visitor
-                .asked()
-                .call(Search {
-                    request,
-                    record: false,
-                })
-                .await
-        }
+    let given = if form.in_words {
+        visitor
+            .asked()
+            .call(Ask {
+                request,
+                record: false,
+            })
+            .await
+    } else {
+        visitor
+            .asked()
+            .call(Search {
+                request,
+                record: false,
+            })
+            .await
     };
     match given {
         Ok(Given::Answer(answer)) => answered(&visitor, &form, &answer),
@@ -297,9 +294,10 @@ async fn held(visitor: &Visitor) -> Result<Held, Fault> {
             limit: 1,
         };
         let page: DocumentPage = visitor.told(first).await?;
-        return Ok(match page.documents.is_empty() {
-            true => Held::Nothing,
-            false => Held::Something,
+        return Ok(if page.documents.is_empty() {
+            Held::Nothing
+        } else {
+            Held::Something
         });
     }
     let stats: Value = visitor.told(GetStats {}).await?;
@@ -527,9 +525,10 @@ fn methods(methods: &Methods, best: Best) -> Markup {
 }
 
 fn method(name: &str, rank: u32, score: f32, best: f32) -> Markup {
-    let share = match best > 0.0 {
-        true => (score / best).clamp(0.0, 1.0),
-        false => 0.0,
+    let share = if best > 0.0 {
+        (score / best).clamp(0.0, 1.0)
+    } else {
+        0.0
     };
     html! {
         span title=(format!("score {score:.4}")) {
@@ -578,9 +577,10 @@ fn after_heading(text: &str, heading: &str) -> usize {
     let first = text.lines().next().unwrap_or_default();
     let told = first.trim_start_matches('#').trim();
     let rest = &text[first.len()..];
-    match !told.is_empty() && told == heading.trim() && !rest.trim().is_empty() {
-        true => text.chars().count() - rest.trim_start().chars().count(),
-        false => 0,
+    if !told.is_empty() && told == heading.trim() && !rest.trim().is_empty() {
+        text.chars().count() - rest.trim_start().chars().count()
+    } else {
+        0
     }
 }
 
@@ -604,10 +604,7 @@ fn telling(chars: &[char], begin: usize, highlights: &[(u32, u32)]) -> Vec<(usiz
         .filter(|span| !is_small(span))
         .copied()
         .collect();
-    match telling.is_empty() {
-        true => spans,
-        false => telling,
-    }
+    if telling.is_empty() { spans } else { telling }
 }
 
 /// The first of the highlights that most others follow within what is shown.
@@ -631,13 +628,15 @@ fn window(len: usize, first: usize, is_space: impl Fn(usize) -> bool) -> (usize,
         let near = at..len.min(at + BEFORE_CHARS / 2);
         near.into_iter().find(|at| is_space(*at)).unwrap_or(at)
     };
-    let from = match first + BEFORE_CHARS <= SHOWN_CHARS {
-        true => 0,
-        false => space_from((first - BEFORE_CHARS).min(len - SHOWN_CHARS)),
+    let from = if first + BEFORE_CHARS <= SHOWN_CHARS {
+        0
+    } else {
+        space_from((first - BEFORE_CHARS).min(len - SHOWN_CHARS))
     };
-    match from + SHOWN_CHARS + BEFORE_CHARS / 2 >= len {
-        true => (from, len),
-        false => (from, space_from(from + SHOWN_CHARS)),
+    if from + SHOWN_CHARS + BEFORE_CHARS / 2 >= len {
+        (from, len)
+    } else {
+        (from, space_from(from + SHOWN_CHARS))
     }
 }
 

@@ -34,9 +34,10 @@ pub(super) fn router() -> Router<Http> {
 async fn form(State(http): State<Http>, RawQuery(query): RawQuery) -> Response {
     let fields = Fields::read(query.as_deref().unwrap_or_default());
     let to = origin::local(fields.get("to"));
-    match http.shared.stores.ask_for_keys() {
-        true => page(StatusCode::OK, to, None),
-        false => Redirect::to(to).into_response(),
+    if http.shared.stores.ask_for_keys() {
+        page(StatusCode::OK, to, None)
+    } else {
+        Redirect::to(to).into_response()
     }
 }
 
@@ -88,21 +89,23 @@ async fn sign_out(State(http): State<Http>, request: Request) -> Response {
 
 /// Refuses a form that another site sends.
 fn own_form(parts: &Parts) -> Result<(), Fault> {
-    match origin::is_own(&parts.headers) {
-        true => Ok(()),
-        false => Err(Fault::new(
+    if origin::is_own(&parts.headers) {
+        Ok(())
+    } else {
+        Err(Fault::new(
             Code::Forbidden,
             "another site sent this form: send it from here",
-        )),
+        ))
     }
 }
 
 /// Has the browser keep the token for so long, and send it from pages of this server alone.
 fn kept(parts: &Parts, token: &str, long: Duration) -> [(HeaderName, String); 1] {
-    let (name, secure) = match is_secure(parts) {
+    let (name, secure) = if is_secure(parts) {
         // No other name of the domain can set a cookie that is called so.
-        true => (COOKIE_OF_HOST, "; Secure"),
-        false => (COOKIE, ""),
+        (COOKIE_OF_HOST, "; Secure")
+    } else {
+        (COOKIE, "")
     };
     let seconds = long.as_secs();
     let cookie =

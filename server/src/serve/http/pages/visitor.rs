@@ -99,9 +99,10 @@ impl FromRequestParts<Http> for Visitor {
 
 /// The token in the cookie. Where the browser speaks TLS, only the cookie counts that no other name of the domain can set.
 pub(super) fn token(parts: &Parts) -> Option<&str> {
-    let wanted = match sign_in::is_secure(parts) {
-        true => COOKIE_OF_HOST,
-        false => COOKIE,
+    let wanted = if sign_in::is_secure(parts) {
+        COOKIE_OF_HOST
+    } else {
+        COOKIE
     };
     let lines = parts.headers.get_all(header::COOKIE).into_iter();
     let cookies = lines
