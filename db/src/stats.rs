@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use loci_storage::Table;
 use loci_storage::records::{DocumentRecord, PartEntry, SpaceRecord};
 use loci_storage::rows::decode;
+use loci_storage::segment::Layer;
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::usage::Usage;
 use serde::Serialize;
@@ -58,6 +59,8 @@ pub struct Stats {
     /// without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<&'static str>,
+    /// Chunks that have a vector in that space, those that are deleted and wait for a merge among them.
+    pub embedded_chunks: u64,
     /// The vector space that searches use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub space: Option<SpaceStats>,
@@ -194,6 +197,11 @@ impl Database {
                 .iter()
                 .map(|lost| lost.what.name())
                 .collect(),
+            embedded_chunks: Layer::ALL
+                .into_iter()
+                .flat_map(|layer| view.read.vectors(layer))
+                .map(|segment| segment.reader.flat().len() as u64)
+                .sum(),
             space: snapshot
                 .space()
                 .map(|space| SpaceStats::new(space.id.0, &space.record)),

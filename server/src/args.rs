@@ -117,7 +117,7 @@ pub(crate) struct Demo {
 #[derive(Debug, Args)]
 pub(crate) struct Ingest {
     /// Folder of the store; made when missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Files and folders
     #[arg(required = true, value_name = "PATH")]
@@ -184,7 +184,7 @@ pub(crate) enum EmbedArg {
 #[derive(Debug, Args)]
 pub(crate) struct Search {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// The question. With --strategy text: words, "phrases", +must, -not, field:word (title, headings, body,
     /// code, key), "phrases"~2, prefix*, misspelt~, [from TO to], OR, AND, NOT, (groups), word^3
@@ -232,7 +232,7 @@ pub(crate) struct Search {
 #[derive(Debug, Args)]
 pub(crate) struct GiveFeedback {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// What the answer is called, as `loci search --record` prints it
     pub(crate) response: u64,
@@ -246,7 +246,7 @@ pub(crate) struct GiveFeedback {
 #[derive(Debug, Args)]
 pub(crate) struct Records {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// One answer; else the newest
     pub(crate) response: Option<u64>,
@@ -280,7 +280,7 @@ pub(crate) struct Ask {
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Key of a document, or of a chunk (`KEY#NUMBER`)
     pub(crate) key: String,
@@ -292,7 +292,7 @@ pub(crate) struct Show {
 #[derive(Debug, Args)]
 pub(crate) struct Concept {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Its name, however written
     #[arg(required_unless_present_any = ["undo", "edits"])]
@@ -323,7 +323,7 @@ pub(crate) struct Concept {
 #[derive(Debug, Args)]
 pub(crate) struct Stats {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Count everything again from rows and segments, and say what differs
     #[arg(long)]
@@ -339,7 +339,7 @@ pub(crate) struct Stats {
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Keys of documents, as hits print them; with --collection or --user, their keys in there
     #[arg(required = true, value_name = "KEY")]
@@ -355,7 +355,7 @@ pub(crate) struct Delete {
 #[derive(Debug, Args)]
 pub(crate) struct Analyze {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Also list so many concepts that most shortest ways lead over, estimated from a sample of ends
     #[arg(long, value_name = "NUMBER")]
@@ -365,7 +365,7 @@ pub(crate) struct Analyze {
 #[derive(Debug, Args)]
 pub(crate) struct Types {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Keep the most frequent types, and have the others told as the nearest of them
     #[arg(long, value_enum)]
@@ -387,7 +387,7 @@ pub(crate) enum TypeMethod {
 #[derive(Debug, Args)]
 pub(crate) struct Citations {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// A document's key, or the DOI or title of a cited work; else cited works are listed
     pub(crate) of: Option<String>,
@@ -413,7 +413,7 @@ pub(crate) enum Graph {
 #[derive(Debug, Args)]
 pub(crate) struct GraphExport {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// File to write: *.cypher or *.cql for a script, else GraphML
     #[arg(value_name = "FILE")]
@@ -435,7 +435,7 @@ pub(crate) enum GraphFormat {
 #[derive(Debug, Args)]
 pub(crate) struct GraphImport {
     /// Folder of the store; made when missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Files of nodes; give several as A,B, of which the first begins with the header, and the option again for
     /// nodes with another header
@@ -461,7 +461,7 @@ pub(crate) struct GraphImport {
 #[derive(Debug, Args)]
 pub(crate) struct Communities {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Their level, 0 the finest; else the coarsest
     #[arg(long)]
@@ -474,14 +474,14 @@ pub(crate) struct Communities {
 #[derive(Debug, Args)]
 pub(crate) struct Compact {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Also look whether rows agree with each other, with segments, and with what the store says of itself
     #[arg(long)]
@@ -494,7 +494,7 @@ pub(crate) struct Check {
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Folder of the backup: missing, empty, or with an earlier backup of the same store
     #[arg(value_name = "OUT")]
@@ -511,7 +511,7 @@ pub(crate) struct Restore {
     #[arg(value_name = "BACKUP")]
     pub(crate) from: PathBuf,
     /// Folder that becomes the store: missing or empty, or left by a restore that was stopped
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Which of the states that the backup keeps; without it the newest
     #[arg(long, value_name = "N")]
@@ -521,7 +521,7 @@ pub(crate) struct Restore {
 #[derive(Debug, Args)]
 pub(crate) struct Upgrade {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// Only say whether it can be done: nothing is changed
     #[arg(long)]
@@ -531,7 +531,7 @@ pub(crate) struct Upgrade {
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// File that is made; - for standard output
     #[arg(value_name = "OUT")]
@@ -544,14 +544,14 @@ pub(crate) struct Import {
     #[arg(value_name = "IN")]
     pub(crate) from: PathBuf,
     /// Folder that becomes the store: missing or empty
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Config {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     #[command(subcommand)]
     pub(crate) action: Option<ConfigAction>,
@@ -649,7 +649,7 @@ pub(crate) struct Serve {
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// What lines of the log on standard error are
     #[arg(long, value_enum, default_value = "text", env = "LOCI_LOG")]
@@ -670,7 +670,7 @@ pub(crate) enum Key {
 #[derive(Debug, Args)]
 pub(crate) struct KeyAdd {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// What it allows: read, write (and read), admin (and everything)
     #[arg(long, value_parser = role, default_value = "read")]
@@ -695,14 +695,14 @@ pub(crate) struct KeyAdd {
 #[derive(Debug, Args)]
 pub(crate) struct KeyList {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KeyRevoke {
     /// Folder of the store
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// The key's id: what stands between `loci_` and the next `_`
     pub(crate) id: String,
@@ -715,7 +715,7 @@ fn role(name: &str) -> Result<Role, String> {
 #[derive(Debug, Args)]
 pub(crate) struct Load {
     /// Folder of the store; made when missing
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "LOCI_DB", hide_env_values = true, value_name = "DIR")]
     pub(crate) db: PathBuf,
     /// The data folder
     #[arg(long, value_name = "FOLDER")]

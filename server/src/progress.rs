@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use locidb::Progress;
 
 use crate::output::{is_watched, note, visible};
@@ -35,10 +35,8 @@ impl Bar {
             ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(Some(0), target);
-        if let Ok(style) =
-            ProgressStyle::with_template("{msg:16} {bar:32} {pos}/{len} {elapsed} (left: {eta})")
-        {
-            bar.set_style(style);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}{left}") {
+            bar.set_style(style.with_key("left", write_time_left));
         }
         Bar { bar }
     }
@@ -46,6 +44,14 @@ impl Bar {
     /// Runs `print` with the bar out of the way.
     pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
+    }
+}
+
+/// Writes how long the rest will take, once the first steps have shown how long a step takes.
+fn write_time_left(state: &ProgressState, to: &mut dyn std::fmt::Write) {
+    if (1..state.len().unwrap_or(0)).contains(&state.pos()) && !state.eta().is_zero() {
+        // A string takes all that is written to it.
+        let _ = write!(to, ", {:#} left", HumanDuration(state.eta()));
     }
 }
 

@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 
+use assert_cmd::Command;
 use common::{data_folder, db_path, json, refused, text};
 
 #[test]
@@ -175,7 +176,55 @@ fn an_effort_that_cannot_be_is_a_wrong_call() {
 }
 
 #[test]
-fn a_second_process_is_told_at_once() {
+fn the_environment_names_the_store_where_no_option_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let loci = |args: &[&str]| {
+        let mut command = Command::cargo_bin("loci").unwrap();
+        command.env("LOCI_DB", &db).args(args).output().unwrap()
+    };
+    let file = folder.path().join("tides.md");
+    fs::write(&file, "# Tides\n\nThe moon raises the tides.\n").unwrap();
+    assert!(
+        loci(&["ingest", &file.display().to_string()])
+            .status
+            .success()
+    );
+    let found = loci(&["search", "what raises the tides?", "--json"]);
+    let found = common::json_lines(&String::from_utf8(found.stdout).unwrap());
+    assert_eq!(found[0]["hits"][0]["document"], "tides.md");
+    // An option wins.
+    let other = folder.path().join("other").display().to_string();
+    assert_eq!(loci(&["stats", "--db", &other]).status.code(), Some(1));
+}
+
+#[test]
+fn a_hit_shows_the_part_of_its_text_that_the_question_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = db_path(folder.path());
+    let filler = "Boats wait in the harbour until the water is high enough to sail. ".repeat(12);
+    let file = folder.path().join("harbour.txt");
+    fs::write(
+        &file,
+        format!("{filler}A lighthouse keeper polishes the lens."),
+    )
+    .unwrap();
+    json(0, &["ingest", "--db", &db, &file.display().to_string()]);
+    let question = "who polishes the lighthouse lens?";
+    let plain = text(0, &["search", "--db", &db, question]);
+    assert!(
+        plain.contains("A lighthouse keeper polishes the lens."),
+        "{plain}"
+    );
+    let marked = text(0, &["search", "--db", &db, question, "--highlights"]);
+    assert!(
+        marked.contains("«lighthouse» keeper «polishes»"),
+        "{marked}"
+    );
+}
+
+#[test]
+fn a_second_process_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let _held = locidb::Database::open(&db).unwrap();

@@ -174,7 +174,7 @@ pub struct Summary {
     pub deleted: u64,
     /// Chunks of all that are stored.
     pub chunks: u64,
-    /// Texts that a model embedded; the built-in embedder and vectors that were there count nothing.
+    /// Texts that a model embedded. With the built-in embedder: chunks that have a vector now and had none before.
     pub embedded: u64,
     /// Whether the caller stopped it before the end.
     pub interrupted: bool,
@@ -283,9 +283,17 @@ fn store_files(
     }
     summary.interrupted = flow.is_break();
     if !summary.interrupted {
-        let before = worker.database.embedded_texts();
+        let embedded = || {
+            let chunks = worker.database.stats().embedded_chunks;
+            (worker.database.embedded_texts(), chunks)
+        };
+        let (texts_before, chunks_before) = embedded();
         let finished = worker.database.finish(reporter);
-        summary.embedded += worker.database.embedded_texts() - before;
+        let (texts, chunks) = embedded();
+        summary.embedded += match texts - texts_before {
+            0 => chunks.saturating_sub(chunks_before),
+            by_model => by_model,
+        };
         match finished {
             Err(locidb::Error::Interrupted) => summary.interrupted = true,
             other => other?,

@@ -11,6 +11,7 @@ use crate::output::{Out, note};
 use crate::progress::Bar;
 
 pub(crate) fn run(args: &Compact, out: &Out) -> anyhow::Result<Done> {
+    let bytes_before = file_bytes(&args.db);
     let database = open(&args.db)?;
     let bar = Bar::new();
     let compacted = database.compact(&bar);
@@ -23,8 +24,9 @@ pub(crate) fn run(args: &Compact, out: &Out) -> anyhow::Result<Done> {
         }
         compacted => compacted?,
     };
-    // Closing cuts what the database's file was grown ahead.
+    // While it is open, the database's file is longer than its pages need: it grows in steps.
     let compacted = Compacted {
+        bytes_before: bytes_before?,
         bytes_after: file_bytes(&args.db)?,
         ..compacted
     };

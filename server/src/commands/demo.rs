@@ -73,6 +73,7 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
         let question = line.split('\t').next().unwrap_or_default();
         let request = SearchRequest {
             k: SHOWN,
+            highlights: !out.json,
             ..SearchRequest::new(question)
         };
         let answer = database.search(&settings.over(request))?;
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
             out.json_line(&answer)?;
         } else {
             out.line(&format!("\n{question}"))?;
-            search::print(&answer, false, out)?;
+            search::print(&answer, search::Shows::default(), out)?;
         }
     }
     database.close();

@@ -19,7 +19,9 @@ const K_MAX: usize = 10_000;
 pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     let wanted = Wanted::of(args)?;
     let database = open_to_ask(args)?;
-    let request = wanted.over(&database.settings()?)?;
+    let mut request = wanted.over(&database.settings()?)?;
+    // People see the part of a hit that the question asked for.
+    request.highlights |= !out.json;
     if request.strategy == Strategy::Vector
         && !database.lost().is_empty()
         && !database.is_read_only()
@@ -34,7 +36,11 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
     if out.json {
         out.json_line(&answer)?
     } else {
-        print(&answer, args.filter.is_some(), out)?
+        let shows = Shows {
+            is_filtered: args.filter.is_some(),
+            marks: args.highlights,
+        };
+        print(&answer, shows, out)?
     }
     if !database.is_read_only() {
         rebuilt(&database)?;
@@ -145,13 +151,18 @@ fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), WrongCall> {
     Ok((limits.iter().map(|(_, count)| count).sum(), limits))
 }
 
-/// Up to `len` characters of `text` around its first highlight, with signs around all that lie within.
-fn marked(text: &str, spans: &[(u32, u32)], len: usize) -> String {
-    let first = spans.first().map_or(0, |&(start, _)| start as usize);
-    let from = if first < len / 2 { 0 } else { first - len / 4 };
+/// The part of a hit's text to show: the window of `len` characters that holds the most of what the question asked
+/// for, the first such one. `marks`: whether to put signs around that.
+fn excerpt(text: &str, highlights: &[(u32, u32)], len: usize, marks: bool) -> String {
+    let from = window(highlights, text.chars().count(), len);
     let end = (from + len) as u32;
     let mut out = String::from(if from > 0 { "… " } else { "" });
-    let mut spans = spans.iter().filter(|&&(_, last)| last <= end).peekable();
+    let inside = |&&(start, last): &&(u32, u32)| start as usize >= from && last <= end;
+    let mut spans = highlights
+        .iter()
+        .filter(inside)
+        .filter(|_| marks)
+        .peekable();
     for (at, c) in (0u32..).zip(text.chars()).skip(from).take(len) {
         if spans.next_if(|&&(_, end)| end == at).is_some() {
             out.push('»');
@@ -164,10 +175,51 @@ fn marked(text: &str, spans: &[(u32, u32)], len: usize) -> String {
     if spans.peek().is_some() {
         out.push('»');
     }
+    if text.chars().count() > from + len {
+        out.push('…');
+    }
     out
 }
 
-pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Result<()> {
+/// Where the window of `len` characters begins that holds the most highlights, a quarter of it before the first of
+/// them. A text that fits is shown from its start.
+fn window(highlights: &[(u32, u32)], chars: usize, len: usize) -> usize {
+    if chars <= len {
+        return 0;
+    }
+    let begin = |start: u32| {
+        let start = start as usize;
+        if start < len / 2 { 0 } else { start - len / 4 }
+    };
+    // Long words say more of what a question is about than short ones.
+    let highlighted = |from: usize| -> u32 {
+        let inside =
+            |&&(start, end): &&(u32, u32)| start as usize >= from && end as usize <= from + len;
+        let lens = highlights
+            .iter()
+            .filter(inside)
+            .map(|(start, end)| end - start);
+        lens.sum()
+    };
+    let starts = highlights.iter().map(|&(start, _)| begin(start));
+    // Of equals the first.
+    let best = starts
+        .rev()
+        .max_by_key(|&from| highlighted(from))
+        .unwrap_or(0);
+    best.min(chars - len)
+}
+
+/// How an answer is printed for people.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shows {
+    /// Whether a filter was given.
+    pub(super) is_filtered: bool,
+    /// Whether there are signs around what the question asked for.
+    pub(super) marks: bool,
+}
+
+pub(super) fn print(answer: &Answer, shows: Shows, out: &Out) -> anyhow::Result<()> {
     if let Some(why) = answer.why.as_ref().filter(|_| answer.explain.is_some()) {
         out.line(&format!("{}: {why}", answer.strategy))?;
     }
@@ -181,11 +233,9 @@ pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Re
             one_line(&hit.citation.label),
             one_line(&hit.document)
         ))?;
-        let text = match &hit.highlights {
-            Some(spans) => marked(&hit.text, spans, SHOWN_CHARS - 40),
-            None => hit.text.clone(),
-        };
-        out.line(&format!("    {}", shorten(&text, SHOWN_CHARS)))?;
+        let highlights = hit.highlights.as_deref().unwrap_or_default();
+        let text = excerpt(&hit.text, highlights, SHOWN_CHARS, shows.marks);
+        out.line(&format!("    {}", shorten(&text, usize::MAX)))?;
         let methods = [
             hit.methods.text.map(|m| format!("text {}", m.rank)),
             hit.methods.vector.map(|m| format!("vector {}", m.rank)),
@@ -198,7 +248,7 @@ pub(super) fn print(answer: &Answer, is_filtered: bool, out: &Out) -> anyhow::Re
         let chunk = one_line(&hit.chunk);
         out.line(&format!("    {chunk}  ({})", methods.join(", ")))?;
     }
-    let allowed = if is_filtered {
+    let allowed = if shows.is_filtered {
         " that the filter allows"
     } else {
         ""
@@ -251,4 +301,36 @@ pub(super) fn print_steps(steps: &[ExplainStep], out: &Out) -> anyhow::Result<()
         })
         .collect();
     out.table(&["operator", "candidates", "took_us"], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_where_most_of_the_question_is() {
+        let cases: &[(&str, &[(u32, u32)], &str)] = &[
+            ("a text that fits", &[(2, 6)], "a «text» that fits"),
+            (
+                "no highlight is in this long text",
+                &[],
+                "no highlight is in t…",
+            ),
+            (
+                "an ox, and far away a red fox runs",
+                &[(3, 5), (22, 25), (26, 29)],
+                "… ay a «red» «fox» runs",
+            ),
+            (
+                "oxen are here, and nothing but grass",
+                &[(0, 4)],
+                "«oxen» are here, and n…",
+            ),
+        ];
+        for (text, highlights, want) in cases {
+            assert_eq!(excerpt(text, highlights, 20, true), *want, "{text}");
+            let plain = want.replace(['«', '»'], "");
+            assert_eq!(excerpt(text, highlights, 20, false), plain, "{text}");
+        }
+    }
 }
