@@ -583,7 +583,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doi_is_the_same_however_it_is_written() {
+    fn doi_is_normalised_for_every_spelling() {
         for written in [
             "10.1000/XYZ",
             " https://doi.org/10.1000/xyz. ",
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn short_titles_tell_nothing() {
+    fn short_titles_give_no_identity() {
         let told = |title| told_by(None, None, Some(title)).collect::<Vec<_>>();
         assert!(told("Introduction").is_empty());
         assert_eq!(told("The Art of War"), ["t:art of war"]);
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn citations_count_for_all_chunks_above() {
+    fn citations_count_for_all_ancestor_chunks() {
         let citation = |chunk| CitationRecord {
             chunk,
             ..CitationRecord::default()

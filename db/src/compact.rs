@@ -383,7 +383,7 @@ fn due(sizes: &[Size]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn segments_that_are_small_beside_the_others_stay_apart() {
+    fn recent_segments_merge_only_with_segments_of_similar_size() {
         let cases: &[(&str, &[u64], &[usize])] = &[
             ("nothing to merge", &[], &[]),
             ("one segment stays", &[900], &[]),
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tier_of_more_than_eight_is_merged_with_those_below() {
+    fn tier_with_more_than_eight_segments_merges_with_lower_tiers() {
         assert!(due(&[]).is_empty());
         assert!(due(&sizes(&[1; 8])).is_empty());
         assert_eq!(due(&sizes(&[1; 9])).len(), 9);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn large_segments_are_left_alone_however_many_they_are() {
+    fn large_segments_are_never_merged() {
         let large = MERGE_CHUNKS_MAX / 2 + 1;
         let mut stored = vec![large; 40];
         stored.extend([1, 1, 1]);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn adding_small_segments_for_ever_rebuilds_a_chunk_a_few_times_only() {
+    fn repeated_small_inserts_rewrite_each_chunk_few_times() {
         let (mut stored, mut rebuilt) = (Vec::new(), 0);
         for _ in 0..40_000 {
             stored.push(Size {
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_vectors_of_sound_segments_are_copied() {
+    fn merge_copies_text_and_vectors_of_intact_segments() {
         use crate::segment::Replaced;
         let folder = tempfile::tempdir().unwrap();
         let database = Database::open(folder.path()).unwrap();

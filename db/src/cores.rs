@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_done_while_every_global_thread_waits_for_it() {
+    fn run_completes_while_global_pool_is_blocked() {
         let turn = Mutex::new(0);
         let wait = |n: u64| {
             let mut turn = turn.lock().unwrap();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_background_has_one_core() {
+    fn background_thread_uses_one_core() {
         let threads = || run(rayon::current_num_threads);
         let cores = std::thread::available_parallelism().unwrap().get();
         assert_eq!(threads(), cores);

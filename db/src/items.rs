@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn many_items_are_compared_by_a_sample_of_pairs() {
+    fn diversity_samples_pairs_when_items_are_many() {
         // Every item is like half of the others and unlike the other half.
         let front = |n: u32| words(if n.is_multiple_of(2) { "odd" } else { "even" });
         let fronts: Vec<_> = (0..1500).map(front).collect();

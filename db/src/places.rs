@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_has_the_place_where_its_text_stands_once() {
+    fn chunk_gets_offsets_when_its_text_is_unique() {
         let text = "Größe. Ferns grow. Ferns. Mosses: aaa.";
         let cases: &[(&str, (u64, u64))] = &[
             ("Größe.", (0, 6)),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_given_stays() {
+    fn given_offsets_are_preserved() {
         let mut given = chunk(None, "Ferns");
         given.location.chars = (1, 3);
         let mut chunks = [given, chunk(Some(9), "grow")];
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_paragraph_of_a_large_text_is_found() {
+    fn every_paragraph_of_a_large_text_is_located() {
         let paragraph = |n: u32| {
             format!(
                 "Paragraph {n} says something that no other does: {}.\n\n",
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_a_log_is_found_however_alike_they_begin() {
+    fn log_lines_with_shared_prefixes_are_located() {
         let filler = "x".repeat(400);
         let line = |n: u32| format!("{{\"timestamp\":\"2026-01-01T00:00:{n:08}\",{filler}}}\n");
         let lines: Vec<String> = (0..4_000).map(line).collect();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_one_letter_costs_no_more_than_the_bound() {
+    fn repetitive_text_stays_within_work_limit() {
         let text = "x".repeat(4 << 20);
         let part = "x".repeat(1000);
         let chunks = vec![(None, &part[..]); 1000];
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn many_chunks_of_a_large_text_cost_no_more_than_the_bound() {
+    fn many_chunks_stay_within_work_limit() {
         let text = "x".repeat(1 << 20);
         let chunks = vec![(None, "y"); 100_000];
         let found = located(&text, &chunks);

@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_means_over_judged_chunks_that_are_stored() {
+    fn metrics_average_judged_chunks_that_are_still_stored() {
         let replayed = Replayed {
             judged: vec![
                 judged(Feedback::Used, 2, Some(1), false),
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hit_is_named_by_rank_or_chunk() {
+    fn hit_ref_parses_rank_or_chunk_key() {
         assert_eq!("3".parse::<HitName>().unwrap(), HitName::Rank(3));
         let chunk: HitName = "notes::a.md#3".parse().unwrap();
         assert_eq!(chunk.to_string(), "hit notes::a.md#3");
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn one_arm_has_its_own_name_and_several_are_hybrid() {
+    fn retrieval_method_is_hybrid_when_several_arms_match() {
         let cases = [
             ([true, false, false], RetrievalMethod::Keyword),
             ([false, true, false], RetrievalMethod::Semantic),

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_value_that_no_setting_allows_is_told_and_not_used() {
+    fn invalid_stored_value_is_an_error_and_unknown_name_is_ignored() {
         assert_eq!(Settings::read(&One("hops", "3")).unwrap().hops, 3);
         assert_eq!(
             Settings::read(&One("hop", "9")).unwrap(),
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_wants_reciprocal_ranks_gives_them_to_requests_without_a_rule() {
+    fn rrf_setting_applies_to_requests_without_fusion() {
         let settings = Settings::default().with("fusion", "rrf").unwrap();
         let settings = settings.with("rrf_k", "7").unwrap();
         let plain = SearchRequest::new("q");
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_sets_all_sizes_of_chunks_whatever_they_were() {
+    fn chunk_preset_overwrites_all_chunk_sizes() {
         let own = Settings::default();
         let own = own.with("chunk_parent_tokens", "9000").unwrap();
         let own = own.with("chunk_child_tokens", "8000").unwrap();
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_names_and_values_say_what_is_allowed() {
+    fn invalid_setting_error_lists_allowed_values() {
         let cases = [
             ("hop", "3", "there are chunk_child_tokens"),
             ("hops", "4", "1..3"),

@@ -132,7 +132,7 @@ fn asked(
 const QUESTION: &str = "Where does the Danube end?";
 
 #[test]
-fn without_a_generator_sentences_answer_and_are_cited_to_the_character() {
+fn extractive_answer_cites_exact_characters_without_generator() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path(), None);
     let request = SearchRequest {
@@ -157,7 +157,7 @@ fn without_a_generator_sentences_answer_and_are_cited_to_the_character() {
 }
 
 #[test]
-fn references_of_a_reply_are_to_passages_that_exist() {
+fn references_to_missing_passages_are_removed_from_replies() {
     let says = |_: &str| Ok("It ends at the Black Sea [1]. So they say [77].".into());
     let (answer, prompts) = asked(says, &SearchRequest::new(QUESTION));
     let told = answer.answer.unwrap();
@@ -182,7 +182,7 @@ fn references_of_a_reply_are_to_passages_that_exist() {
 }
 
 #[test]
-fn when_the_generator_fails_sentences_answer_and_it_is_said() {
+fn extractive_answer_is_returned_and_failure_reported_when_generator_fails() {
     let fails = |_: &str| {
         Err(GenerateError::Unavailable {
             reason: "no route".into(),
@@ -204,7 +204,7 @@ fn when_the_generator_fails_sentences_answer_and_it_is_said() {
 }
 
 #[test]
-fn a_generator_is_not_asked_about_nothing() {
+fn generator_is_not_called_when_nothing_is_found() {
     let (answer, prompts) = asked(|_| Ok("I know.".into()), &SearchRequest::new("zyxwv"));
     let told = answer.answer.unwrap();
     assert!(told.text.contains("no passage"), "{}", told.text);
@@ -219,7 +219,7 @@ fn global(question: &str) -> SearchRequest {
 }
 
 #[test]
-fn communities_answer_questions_about_the_whole() {
+fn communities_answer_global_questions() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path(), None);
     let before = database.ask(&global("What are the main themes?")).unwrap();
@@ -252,7 +252,7 @@ fn communities_answer_questions_about_the_whole() {
 }
 
 #[test]
-fn a_generator_maps_communities_and_reduces_what_they_say() {
+fn generator_maps_and_reduces_community_answers() {
     let says = |prompt: &str| {
         if prompt.contains("Partial answers:") {
             let relevant = prompt.contains("> Brass is an alloy");

@@ -57,7 +57,7 @@ fn found(database: &Database, word: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_backup_is_the_store_as_it_was_and_opens_as_one() {
+fn backup_equals_the_store_and_can_be_opened() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = open(&at("store"));
@@ -84,7 +84,7 @@ fn a_backup_is_the_store_as_it_was_and_opens_as_one() {
 }
 
 #[test]
-fn a_second_backup_copies_what_is_new_and_forgets_what_is_gone() {
+fn second_backup_copies_new_and_removes_obsolete_segments() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     // No part is small enough for a row.
@@ -120,7 +120,7 @@ fn a_second_backup_copies_what_is_new_and_forgets_what_is_gone() {
 }
 
 #[test]
-fn folders_that_are_no_backup_of_this_store_are_refused_and_left_alone() {
+fn foreign_folders_are_refused_and_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = open(&at("store"));
@@ -177,7 +177,7 @@ fn folders_that_are_no_backup_of_this_store_are_refused_and_left_alone() {
 }
 
 #[test]
-fn a_backup_that_is_stopped_or_damaged_leaves_the_one_before() {
+fn interrupted_or_damaged_backup_keeps_the_previous_one() {
     struct Stop;
     impl Progress for Stop {
         fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
@@ -198,7 +198,7 @@ fn a_backup_that_is_stopped_or_damaged_leaves_the_one_before() {
 }
 
 #[test]
-fn a_store_that_is_written_to_backs_up_whole_commits() {
+fn backup_contains_whole_commits_during_writes() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = open(&at("store"));

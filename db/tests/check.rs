@@ -136,7 +136,7 @@ fn both() -> [Options; 2] {
 }
 
 #[test]
-fn a_bit_that_flips_is_found_refused_or_harmless() {
+fn flipped_bit_is_found_refused_or_harmless() {
     for options in both() {
         let told = tortured(&options, 60, |bytes, round| flip(bytes, round));
         assert!(told[0] + told[1] > 0, "{told:?}");
@@ -145,7 +145,7 @@ fn a_bit_that_flips_is_found_refused_or_harmless() {
 
 #[test]
 #[ignore = "20,000 stores are made and opened: half an hour"]
-fn twenty_thousand_bits_that_flip_are_found_refused_or_harmless() {
+fn twenty_thousand_flipped_bits_are_found_refused_or_harmless() {
     for options in both() {
         println!(
             "refused, found, harmless: {:?}",
@@ -155,7 +155,7 @@ fn twenty_thousand_bits_that_flip_are_found_refused_or_harmless() {
 }
 
 #[test]
-fn a_file_that_is_cut_is_found_refused_or_harmless() {
+fn truncated_file_is_found_refused_or_harmless() {
     for options in both() {
         let cut = |bytes: &mut Vec<u8>, round: u64| {
             let len = chance(round) as usize % bytes.len() / 4096 * 4096;
@@ -167,7 +167,7 @@ fn a_file_that_is_cut_is_found_refused_or_harmless() {
 }
 
 #[test]
-fn a_row_that_points_at_nothing_is_found_by_a_deep_check_alone() {
+fn dangling_row_is_found_only_by_deep_check() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &Options::default());
     let path = folder.path().join("loci.redb");
@@ -197,7 +197,7 @@ fn a_row_that_points_at_nothing_is_found_by_a_deep_check_alone() {
 }
 
 #[test]
-fn a_hit_whose_row_is_damaged_is_left_out_and_told_and_the_others_are_found() {
+fn hit_with_damaged_row_is_omitted_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &Options::default());
     let database = Database::open(folder.path()).unwrap();
@@ -293,7 +293,7 @@ fn replaced(sound: &Path, file: &Path, by: &[u8]) -> &'static str {
 }
 
 #[test]
-fn a_file_in_the_place_of_another_is_refused_or_found() {
+fn swapped_file_is_refused_or_found() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     // Every part has a file of its own.
@@ -328,7 +328,7 @@ fn a_file_in_the_place_of_another_is_refused_or_found() {
 }
 
 #[test]
-fn a_page_of_the_database_in_the_place_of_another_is_found_also_where_every_row_is_sound() {
+fn swapped_database_page_is_found_when_every_row_is_intact() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &Options::default());
     let path = folder.path().join("loci.redb");

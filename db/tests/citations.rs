@@ -85,7 +85,7 @@ fn delete(database: &Database, of: &str) {
 }
 
 #[test]
-fn a_stub_is_filled_in_with_its_edges_kept_and_is_a_stub_again() {
+fn stub_keeps_its_edges_when_document_is_stored_and_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let mut citing = paper("a", "A survey of attention models", None);
@@ -154,7 +154,7 @@ fn a_stub_is_filled_in_with_its_edges_kept_and_is_a_stub_again() {
 }
 
 #[test]
-fn works_become_one_when_a_document_or_a_reference_shows_it() {
+fn works_merge_when_a_document_or_reference_identifies_them() {
     let title = "Attention is all you need";
     let given = [
         NewReference {
@@ -214,7 +214,7 @@ fn works_become_one_when_a_document_or_a_reference_shows_it() {
 }
 
 #[test]
-fn references_that_say_too_little_are_of_works_of_their_own() {
+fn ambiguous_references_get_separate_works() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let mut citing = paper("a", "A survey of attention models", None);
@@ -273,7 +273,7 @@ fn left_nothing(view: &View) {
 }
 
 #[test]
-fn what_is_stored_again_keeps_the_time_of_its_citations() {
+fn stored_again_document_keeps_citation_timestamps() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let citing = |context: &str| {
@@ -306,7 +306,7 @@ fn what_is_stored_again_keeps_the_time_of_its_citations() {
 }
 
 #[test]
-fn works_are_cited_together_and_documents_coupled() {
+fn co_cited_works_and_coupled_documents_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let titles = [
@@ -341,7 +341,7 @@ fn works_are_cited_together_and_documents_coupled() {
 }
 
 #[test]
-fn claims_are_seen_from_both_chunks_even_before_the_other_is_stored() {
+fn claims_are_listed_from_both_chunks_before_the_target_is_stored() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let mut claiming = paper("a", "A reply to the other paper", None);

@@ -81,7 +81,7 @@ fn is_sound(database: &Database) {
 }
 
 #[test]
-fn an_eventual_write_is_seen_at_once_and_there_after_a_flush() {
+fn eventual_write_is_visible_at_once_and_durable_after_flush() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
     for n in 0..20 {
@@ -159,7 +159,7 @@ fn a_chunk_is_changed_by_its_key() {
 }
 
 #[test]
-fn what_a_document_says_of_concepts_is_replaced_whole() {
+fn set_graph_replaces_all_contributions_of_a_document() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
     put(&database, 1);
@@ -184,7 +184,7 @@ fn what_a_document_says_of_concepts_is_replaced_whole() {
 }
 
 #[test]
-fn compaction_gives_back_what_deleted_documents_held() {
+fn compaction_frees_space_of_deleted_documents() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
     (0..200).for_each(|n| put(&database, n));
@@ -220,7 +220,7 @@ fn compaction_gives_back_what_deleted_documents_held() {
 }
 
 #[test]
-fn a_store_is_written_and_read_while_it_is_compacted() {
+fn reads_and_writes_continue_during_compaction() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(open(folder.path()));
     (0..300).for_each(|n| put(&database, n));
@@ -262,7 +262,7 @@ fn a_store_is_written_and_read_while_it_is_compacted() {
 }
 
 #[test]
-fn a_compaction_that_is_interrupted_leaves_the_store_as_it_was() {
+fn interrupted_compaction_leaves_the_store_unchanged() {
     struct AtCopy;
     impl locidb::Progress for AtCopy {
         fn report(&self, step: &str, _: u64, _: u64) -> std::ops::ControlFlow<()> {
@@ -288,7 +288,7 @@ fn a_compaction_that_is_interrupted_leaves_the_store_as_it_was() {
 }
 
 #[test]
-fn an_item_follows_its_chunk_and_outlives_it() {
+fn item_follows_its_chunk_and_survives_its_deletion() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
     put(&database, 1);
@@ -335,7 +335,7 @@ fn an_item_follows_its_chunk_and_outlives_it() {
 }
 
 #[test]
-fn two_compactions_at_once_come_one_after_the_other() {
+fn concurrent_compactions_run_one_after_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(open(folder.path()));
     (0..200).for_each(|n| put(&database, n));
@@ -359,7 +359,7 @@ fn two_compactions_at_once_come_one_after_the_other() {
 }
 
 #[test]
-fn a_writer_that_would_wait_for_itself_is_told() {
+fn flush_inside_a_write_returns_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(open(folder.path()));
     let inner = Arc::clone(&database);
@@ -370,7 +370,7 @@ fn a_writer_that_would_wait_for_itself_is_told() {
 }
 
 #[test]
-fn a_patched_title_leaves_the_vector_that_was_brought_for_the_same_text() {
+fn patched_title_keeps_the_provided_vector() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
     database.use_given_space("mine", 2).unwrap();
@@ -458,7 +458,7 @@ fn answers_are_the_same_before_and_after_segments_are_merged() {
 }
 
 #[test]
-fn weights_of_fields_hold_for_what_is_stored_already() {
+fn field_weights_apply_to_stored_documents() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
     let stored = |n: usize, title: &str, text: &str| {

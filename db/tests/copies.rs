@@ -56,7 +56,7 @@ fn is_unfinished(opened: Result<Database, Error>, wanted: Filling) -> bool {
 }
 
 #[test]
-fn a_backup_that_was_killed_is_made_again() {
+fn killed_backup_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = Database::open_with(at("store"), &in_files()).unwrap();
@@ -88,7 +88,7 @@ fn a_backup_that_was_killed_is_made_again() {
 }
 
 #[test]
-fn a_folder_that_a_killed_restore_left_is_opened_by_nobody_and_restored_again() {
+fn partial_restore_is_refused_on_open_and_can_be_restored_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = Database::open_with(at("store"), &in_files()).unwrap();
@@ -130,7 +130,7 @@ fn a_folder_that_a_killed_restore_left_is_opened_by_nobody_and_restored_again() 
 }
 
 #[test]
-fn a_folder_that_a_killed_import_left_is_opened_by_nobody_and_imported_again() {
+fn partial_import_is_refused_on_open_and_can_be_imported_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = Database::open_with(at("store"), &in_files()).unwrap();
@@ -153,7 +153,7 @@ fn a_folder_that_a_killed_import_left_is_opened_by_nobody_and_imported_again() {
 }
 
 #[test]
-fn segments_without_a_database_are_not_taken_for_a_new_store() {
+fn segments_without_a_database_are_not_opened_as_a_new_store() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     let database = Database::open_with(&store, &in_files()).unwrap();
@@ -171,7 +171,7 @@ fn segments_without_a_database_are_not_taken_for_a_new_store() {
 }
 
 #[test]
-fn a_backup_keeps_as_many_states_as_it_is_asked_to_and_each_can_be_restored() {
+fn backup_retains_the_requested_generations_and_each_can_be_restored() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = Database::open_with(at("store"), &in_files()).unwrap();
@@ -314,7 +314,7 @@ fn swap_pages(rounds: u64) -> Swapped {
 }
 
 #[test]
-fn a_database_with_a_page_over_another_is_neither_backed_up_nor_exported() {
+fn database_with_a_swapped_page_is_neither_backed_up_nor_exported() {
     let seen = swap_pages(60);
     // Pages that are free may hold anything.
     assert!(seen.backups >= 1 && seen.exports >= 1);

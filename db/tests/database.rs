@@ -82,7 +82,7 @@ fn text(question: &str) -> SearchRequest {
 }
 
 #[test]
-fn a_hit_has_its_place_its_parent_and_its_context() {
+fn hit_has_location_parent_and_context() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     put(
@@ -126,7 +126,7 @@ fn a_hit_has_its_place_its_parent_and_its_context() {
 }
 
 #[test]
-fn what_is_replaced_or_deleted_is_no_longer_found_by_any_arm() {
+fn replaced_or_deleted_documents_are_not_found_by_any_arm() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     let with_concept = |texts: &[&str]| NewDocument {
@@ -157,7 +157,7 @@ fn what_is_replaced_or_deleted_is_no_longer_found_by_any_arm() {
 }
 
 #[test]
-fn concepts_of_several_documents_are_merged_and_taken_apart_again() {
+fn concepts_of_several_documents_are_merged_and_separated() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     let speaking = |key: &str, name: &str, description: &str, count: u32| NewDocument {
@@ -264,7 +264,7 @@ fn filters_and_levels_hold_in_every_arm() {
 }
 
 #[test]
-fn the_answer_does_not_depend_on_how_documents_fell_into_segments() {
+fn answer_does_not_depend_on_segment_layout() {
     let one = tempfile::tempdir().unwrap();
     let many = tempfile::tempdir().unwrap();
     let together = Database::open(one.path()).unwrap();
@@ -321,7 +321,7 @@ fn the_answer_does_not_depend_on_how_documents_fell_into_segments() {
 }
 
 #[test]
-fn the_built_in_embedder_is_fitted_once_and_serves_what_comes_later() {
+fn builtin_embedder_is_fitted_once_and_embeds_later_documents() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     let texts = [
@@ -368,7 +368,7 @@ fn the_built_in_embedder_is_fitted_once_and_serves_what_comes_later() {
 }
 
 #[test]
-fn documents_are_stemmed_and_asked_in_their_language() {
+fn documents_are_stemmed_and_searched_in_their_language() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     let german = "Die alten Häuser stehen am Fluss, und in jedem von ihnen wohnt eine Familie.";
@@ -437,7 +437,7 @@ fn documents_are_stemmed_and_asked_in_their_language() {
 }
 
 #[test]
-fn settings_are_kept_in_the_store() {
+fn settings_are_persisted_in_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     database.set("hops", "1").unwrap();
@@ -448,7 +448,7 @@ fn settings_are_kept_in_the_store() {
 }
 
 #[test]
-fn errors_of_a_writer_come_back_as_they_were() {
+fn writer_errors_are_returned_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     let failed = database.write(|tx| {
@@ -518,7 +518,7 @@ fn adversarial_questions_get_a_clear_answer() {
 }
 
 #[test]
-fn an_error_that_a_writer_passes_over_fails_the_whole_write() {
+fn ignored_step_error_fails_the_whole_write() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     put(&database, document("a", &["before"]));
@@ -540,7 +540,7 @@ fn an_error_that_a_writer_passes_over_fails_the_whole_write() {
 }
 
 #[test]
-fn a_vector_stays_with_its_text_when_the_document_is_stored_again() {
+fn vector_is_kept_when_the_same_text_is_stored_again() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     database.use_given_space("test", 2).unwrap();
@@ -560,7 +560,7 @@ fn a_vector_stays_with_its_text_when_the_document_is_stored_again() {
 }
 
 #[test]
-fn a_store_whose_segment_files_are_all_gone_is_rebuilt_and_answers() {
+fn store_without_segment_files_is_rebuilt_and_answers() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options {
         inline_len_max: 1 << 10,
@@ -607,7 +607,7 @@ fn in_files() -> Options {
 }
 
 #[test]
-fn while_segments_are_built_again_the_rest_answers_says_so_and_is_written_to() {
+fn store_answers_partially_and_accepts_writes_during_rebuild() {
     let folder = tempfile::tempdir().unwrap();
     let database = bridges(folder.path());
     database.close();
@@ -673,7 +673,7 @@ fn files_of(folder: &std::path::Path) -> std::collections::BTreeMap<std::path::P
 }
 
 #[test]
-fn a_store_that_is_only_read_changes_no_byte_and_is_read_by_several() {
+fn read_only_store_is_unchanged_and_shared_by_readers() {
     let folder = tempfile::tempdir().unwrap();
     let database = bridges(folder.path());
     database.finish(&Silent).unwrap();
@@ -735,7 +735,7 @@ fn a_store_that_is_only_read_changes_no_byte_and_is_read_by_several() {
 }
 
 #[test]
-fn a_view_outlives_its_database_and_keeps_the_store_locked() {
+fn snapshot_outlives_the_database_and_keeps_the_store_locked() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     put(&database, document("a", &["held"]));
@@ -771,7 +771,7 @@ fn direction(n: u64) -> Vec<f32> {
 }
 
 #[test]
-fn a_large_segment_is_walked_and_finds_what_a_scan_finds() {
+fn graph_search_of_a_large_segment_matches_a_scan() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     database.use_given_space("given", 8).unwrap();
@@ -836,7 +836,7 @@ fn a_large_segment_is_walked_and_finds_what_a_scan_finds() {
 }
 
 #[test]
-fn words_that_time_does_not_allow_are_told() {
+fn terms_skipped_for_time_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     for n in 0..20 {
@@ -856,7 +856,7 @@ fn words_that_time_does_not_allow_are_told() {
 }
 
 #[test]
-fn assets_come_change_and_go_with_their_document() {
+fn assets_are_stored_replaced_and_deleted_with_their_document() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     let asset = |name: &str, bytes: &[u8]| NewAsset {
@@ -909,7 +909,7 @@ fn assets_come_change_and_go_with_their_document() {
 }
 
 #[test]
-fn a_document_is_remembered_by_its_file_until_it_is_put_anew_or_deleted() {
+fn origin_is_kept_until_the_document_is_replaced_or_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     put(&database, document("a", &["Ferns grow."]));
@@ -950,7 +950,7 @@ fn a_document_is_remembered_by_its_file_until_it_is_put_anew_or_deleted() {
 }
 
 #[test]
-fn a_chunk_without_a_place_is_cited_where_its_text_is_or_nowhere() {
+fn chunk_without_offsets_is_located_by_its_text_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     let mut first = document("a", &[]);

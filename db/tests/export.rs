@@ -43,7 +43,7 @@ fn answers(database: &Database) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn a_store_that_is_made_of_an_export_is_the_one_that_was_exported() {
+fn imported_store_equals_the_exported_one() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = common::every_table(&at("store"));
@@ -85,7 +85,7 @@ fn every_table_has_a_row_in_the_export() {
 }
 
 #[test]
-fn given_vectors_come_back_to_the_last_bit() {
+fn provided_vectors_round_trip_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = Database::open(at("store")).unwrap();
@@ -112,7 +112,7 @@ fn given_vectors_come_back_to_the_last_bit() {
 }
 
 #[test]
-fn an_export_that_was_cut_or_changed_is_refused_and_the_whole_one_is_taken_afterwards() {
+fn truncated_or_changed_export_is_refused_and_complete_one_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = common::every_table(&at("store"));
@@ -146,7 +146,7 @@ fn an_export_that_was_cut_or_changed_is_refused_and_the_whole_one_is_taken_after
 }
 
 #[test]
-fn rows_that_do_not_agree_are_refused_though_every_line_is_sound() {
+fn inconsistent_rows_are_refused_when_every_line_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = common::every_table(&at("store"));
@@ -166,7 +166,7 @@ fn rows_that_do_not_agree_are_refused_though_every_line_is_sound() {
 }
 
 #[test]
-fn a_folder_that_holds_something_is_left_as_it_is() {
+fn import_leaves_a_non_empty_folder_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = common::every_table(&at("store"));
@@ -182,7 +182,7 @@ fn a_folder_that_holds_something_is_left_as_it_is() {
 }
 
 #[test]
-fn an_import_that_was_stopped_while_it_took_its_place_begins_anew() {
+fn import_restarts_after_being_stopped_during_the_final_move() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let exported = lines(&common::every_table(&at("store")));
@@ -207,7 +207,7 @@ fn an_import_that_was_stopped_while_it_took_its_place_begins_anew() {
 }
 
 #[test]
-fn ids_that_are_given_out_next_are_beyond_those_that_are_there() {
+fn new_ids_are_above_imported_ids_after_import() {
     let folder = tempfile::tempdir().unwrap();
     let text =
         String::from_utf8(lines(&common::every_table(&folder.path().join("store")))).unwrap();

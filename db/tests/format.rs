@@ -151,7 +151,7 @@ fn a_store_of_every_format_is_upgraded_opened_and_answers_as_it_did() {
 }
 
 #[test]
-fn a_later_format_is_refused_by_all_that_would_read_it() {
+fn later_format_is_refused_by_every_reader() {
     let folder = tempfile::tempdir().unwrap();
     place(FORMAT, folder.path());
     let later = FORMAT + 1;
@@ -173,7 +173,7 @@ fn a_later_format_is_refused_by_all_that_would_read_it() {
 }
 
 #[test]
-fn a_store_that_would_not_be_whole_is_not_upgraded() {
+fn inconsistent_store_is_not_upgraded() {
     let folder = tempfile::tempdir().unwrap();
     place(0, folder.path());
     // A suffix that leads to no chunk.

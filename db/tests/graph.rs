@@ -97,7 +97,7 @@ fn reached(view: &View, name: &str, limit: usize) -> Vec<(ConceptId, usize)> {
 }
 
 #[test]
-fn concepts_that_are_linked_are_a_community_until_their_document_goes() {
+fn linked_concepts_form_a_community_until_their_document_is_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let analysed = database.analyse(&Silent).unwrap();
@@ -146,7 +146,7 @@ fn concepts_that_are_linked_are_a_community_until_their_document_goes() {
 }
 
 #[test]
-fn a_walk_is_the_same_whether_neighbours_are_written_down_or_not() {
+fn walk_is_the_same_with_and_without_stored_adjacency() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     database.finish(&Silent).unwrap();
@@ -180,7 +180,7 @@ fn told(view: &View, name: &str) -> Option<(usize, Vec<(String, f32)>)> {
 }
 
 #[test]
-fn a_merge_moves_mentions_relations_and_items_and_is_undone() {
+fn merge_moves_mentions_relations_and_items_and_can_be_undone() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let put = |document: NewDocument| {
@@ -250,7 +250,7 @@ fn a_merge_moves_mentions_relations_and_items_and_is_undone() {
 }
 
 #[test]
-fn a_split_tells_two_things_of_one_name_apart() {
+fn split_separates_two_concepts_with_one_name() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let key = |key: &str| DocumentKey::new("", "", key).unwrap();
@@ -310,7 +310,7 @@ fn digests(database: &Database) -> (usize, usize, Vec<String>) {
 }
 
 #[test]
-fn a_digest_is_written_anew_only_where_its_community_or_its_sentences_changed() {
+fn digest_is_rewritten_only_when_community_or_sentences_change() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let (written, kept, texts) = digests(&database);
@@ -381,7 +381,7 @@ impl Progress for After {
 }
 
 #[test]
-fn digests_that_were_interrupted_are_taken_up_where_they_were() {
+fn interrupted_digest_update_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     database.use_embedder(EmbedderChoice::None).unwrap();

@@ -61,7 +61,7 @@ fn lost(folder: &Path, what: Derived) {
 }
 
 #[test]
-fn a_damaged_projection_is_told_by_every_answer_and_check_until_it_is_fitted_anew() {
+fn damaged_projection_is_reported_by_answers_and_check_until_refit() {
     let folder = tempfile::tempdir().unwrap();
     lost(folder.path(), Derived::Projection);
     for deep in [false, true] {
@@ -106,7 +106,7 @@ fn a_damaged_projection_is_told_by_every_answer_and_check_until_it_is_fitted_ane
 }
 
 #[test]
-fn a_damaged_analysis_is_told_by_answers_of_the_graph_and_by_check() {
+fn damaged_analysis_is_reported_by_graph_answers_and_check() {
     let folder = tempfile::tempdir().unwrap();
     lost(folder.path(), Derived::Analysis);
     let database = Database::open(folder.path()).unwrap();
@@ -127,7 +127,7 @@ fn a_damaged_analysis_is_told_by_answers_of_the_graph_and_by_check() {
 type Work = fn(&Database);
 
 #[test]
-fn whatever_writes_next_builds_anew_what_was_lost() {
+fn next_write_rebuilds_lost_data() {
     let works: [(&str, Work); 4] = [
         ("finish", |database| database.finish(&Silent).unwrap()),
         ("compact", |database| {
@@ -170,7 +170,7 @@ fn whatever_writes_next_builds_anew_what_was_lost() {
 }
 
 #[test]
-fn the_background_builds_anew_what_was_lost() {
+fn background_thread_rebuilds_lost_data() {
     let folder = tempfile::tempdir().unwrap();
     lost(folder.path(), Derived::Projection);
     let database = Database::open(folder.path()).unwrap();
@@ -186,7 +186,7 @@ fn the_background_builds_anew_what_was_lost() {
 }
 
 #[test]
-fn a_store_that_is_only_read_tells_what_is_lost_and_stays_as_it_is() {
+fn read_only_store_reports_lost_data_and_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
     flip(&file_of(folder.path(), Derived::Projection));
@@ -214,7 +214,7 @@ fn export(database: &Database) -> String {
 }
 
 #[test]
-fn the_name_of_a_concept_that_only_a_deleted_document_spoke_of_is_in_no_row() {
+fn concept_name_is_removed_with_the_last_document_that_mentions_it() {
     let folder = tempfile::tempdir().unwrap();
     fill(&folder.path().join("store"), &Options::default());
     let database = Database::open(folder.path().join("store")).unwrap();
@@ -284,7 +284,7 @@ fn for_each_digest(database: &Database, look: &mut dyn FnMut(&[u8], &[u8])) {
 }
 
 #[test]
-fn digests_have_vectors_again_once_the_projection_was_fitted_anew() {
+fn digests_get_vectors_again_after_refit() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
     let database = Database::open(folder.path()).unwrap();
@@ -334,7 +334,7 @@ fn change_digests(folder: &Path, change: &mut dyn FnMut(&[u8], &mut Vec<u8>)) {
 }
 
 #[test]
-fn a_recovery_that_was_stopped_before_the_digests_goes_on_with_them() {
+fn interrupted_recovery_resumes_with_the_digests() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
     let database = Database::open(folder.path()).unwrap();
@@ -363,7 +363,7 @@ fn a_recovery_that_was_stopped_before_the_digests_goes_on_with_them() {
 }
 
 #[test]
-fn a_damaged_digest_is_reported_keeps_no_document_from_being_replaced_or_deleted_and_is_written_again()
+fn damaged_digest_is_reported_and_rewritten_without_blocking_writes()
  {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &Options::default());
@@ -398,7 +398,7 @@ fn is_in_digests(database: &Database, word: &str) -> bool {
 }
 
 #[test]
-fn sentences_of_deleted_and_replaced_documents_are_in_no_digest() {
+fn digests_have_no_sentences_of_deleted_or_replaced_documents() {
     let folder = tempfile::tempdir().unwrap();
     fill(&folder.path().join("store"), &Options::default());
     let database = Database::open(folder.path().join("store")).unwrap();
@@ -436,7 +436,7 @@ fn sentences_of_deleted_and_replaced_documents_are_in_no_digest() {
 }
 
 #[test]
-fn what_there_is_nothing_to_build_of_is_forgotten() {
+fn lost_data_is_cleared_when_there_is_nothing_to_rebuild_from() {
     let folder = tempfile::tempdir().unwrap();
     lost(folder.path(), Derived::Projection);
     let database = Database::open(folder.path()).unwrap();
@@ -449,7 +449,7 @@ fn what_there_is_nothing_to_build_of_is_forgotten() {
 }
 
 #[test]
-fn a_call_during_which_a_file_was_cut_within_a_page_is_refused() {
+fn call_is_refused_when_a_file_is_truncated_within_a_page() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
     let file = file_of(folder.path(), Derived::Analysis);
@@ -464,7 +464,7 @@ fn a_call_during_which_a_file_was_cut_within_a_page_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_the_place_of_a_segment_is_damage_that_is_mended_and_holds_nobody_up() {
+fn fifo_in_place_of_a_segment_is_repaired_without_blocking() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
     let file = file_of(folder.path(), Derived::Analysis);
@@ -479,7 +479,7 @@ fn a_pipe_in_the_place_of_a_segment_is_damage_that_is_mended_and_holds_nobody_up
 }
 
 #[test]
-fn a_store_that_is_opened_to_be_read_only_is_backed_up_to_the_disk() {
+fn read_only_store_can_be_backed_up_to_disk() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     fill(&store, &in_files());
@@ -499,7 +499,7 @@ fn a_store_that_is_opened_to_be_read_only_is_backed_up_to_the_disk() {
 
 #[cfg(unix)]
 #[test]
-fn segments_that_are_overwritten_while_the_store_is_open_are_repaired_with_what_is_derived_from_them()
+fn segments_overwritten_while_open_are_repaired_with_derived_data()
  {
     use std::os::unix::fs::FileExt;
     let folder = tempfile::tempdir().unwrap();
@@ -527,7 +527,7 @@ fn segments_that_are_overwritten_while_the_store_is_open_are_repaired_with_what_
 }
 
 #[test]
-fn heads_are_what_their_records_say() {
+fn partial_records_match_full_records() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &Options::default());
     let database = Database::open(folder.path()).unwrap();
@@ -595,7 +595,7 @@ fn read_only() -> Options {
 }
 
 #[test]
-fn a_store_that_lost_count_of_its_free_pages_is_read_exported_and_backed_up_whole_and_never_written_to()
+fn store_with_damaged_free_pages_is_readable_exportable_and_read_only()
  {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
@@ -633,7 +633,7 @@ fn a_store_that_lost_count_of_its_free_pages_is_read_exported_and_backed_up_whol
 }
 
 #[test]
-fn a_store_that_lost_count_of_its_free_pages_and_all_segments_is_read_all_the_same() {
+fn store_with_damaged_free_pages_and_no_segments_is_readable() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
     let damaged = with_damaged_free_pages(folder.path());
@@ -653,7 +653,7 @@ fn a_store_that_lost_count_of_its_free_pages_and_all_segments_is_read_all_the_sa
 }
 
 #[test]
-fn writing_ends_once_a_store_is_found_to_have_lost_count_of_its_free_pages_while_it_is_open() {
+fn writes_stop_when_damaged_free_pages_are_found_while_open() {
     use std::os::unix::fs::FileExt;
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");

@@ -101,7 +101,7 @@ fn a_recorded_answer_has_its_question_options_and_hits() {
 }
 
 #[test]
-fn feedback_needs_a_hit_that_is_there() {
+fn feedback_requires_an_existing_hit() {
     let folder = tempfile::tempdir().unwrap();
     let database = herons(folder.path());
     let id = ask(&database, "frogs");
@@ -127,7 +127,7 @@ fn feedback_needs_a_hit_that_is_there() {
 }
 
 #[test]
-fn a_replay_tells_what_a_change_of_the_store_did() {
+fn replay_reports_effects_of_store_changes() {
     let folder = tempfile::tempdir().unwrap();
     let database = herons(folder.path());
     let id = ask(&database, "heron reeds");
@@ -172,7 +172,7 @@ fn a_replay_tells_what_a_change_of_the_store_did() {
 }
 
 #[test]
-fn a_vector_is_asked_again_only_in_its_own_space() {
+fn recorded_vector_is_reused_only_in_its_own_space() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     database.use_given_space("given", 2).unwrap();

@@ -121,7 +121,7 @@ fn model_of(database: &Database) -> Option<String> {
 }
 
 #[test]
-fn a_model_from_outside_answers_once_every_text_is_embedded() {
+fn external_model_answers_once_every_text_is_embedded() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 40);
     let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
@@ -132,7 +132,7 @@ fn a_model_from_outside_answers_once_every_text_is_embedded() {
 }
 
 #[test]
-fn searches_and_writes_go_on_while_a_switch_is_made() {
+fn searches_and_writes_continue_during_a_switch() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(open(folder.path(), 40));
     let first: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
@@ -157,7 +157,7 @@ fn searches_and_writes_go_on_while_a_switch_is_made() {
 }
 
 #[test]
-fn a_switch_that_was_interrupted_embeds_nothing_twice() {
+fn interrupted_switch_embeds_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 600);
     let failing = Letters::with("letters-1", |before| match before {
@@ -182,7 +182,7 @@ fn a_switch_that_was_interrupted_embeds_nothing_twice() {
 }
 
 #[test]
-fn the_model_is_handed_over_again_when_the_store_is_opened_and_fills_in_new_text() {
+fn model_given_at_open_embeds_new_text() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);
     let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
@@ -214,7 +214,7 @@ impl Progress for Until {
 }
 
 #[test]
-fn a_refit_goes_on_where_it_was_interrupted() {
+fn interrupted_refit_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 60);
     database.finish(&Silent).unwrap();
@@ -236,7 +236,7 @@ fn a_refit_goes_on_where_it_was_interrupted() {
 }
 
 #[test]
-fn a_space_that_was_given_up_leaves_no_rows_behind() {
+fn abandoned_space_leaves_no_rows() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 40);
     for name in ["letters-1", "letters-2"] {
@@ -254,7 +254,7 @@ fn a_space_that_was_given_up_leaves_no_rows_behind() {
 }
 
 #[test]
-fn new_text_gets_its_vectors_although_the_model_failed_once() {
+fn new_text_is_embedded_after_a_model_failure() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);
     let fails = Arc::new(AtomicUsize::new(usize::MAX));
@@ -288,7 +288,7 @@ fn new_text_gets_its_vectors_although_the_model_failed_once() {
 }
 
 #[test]
-fn finishing_a_store_that_did_not_change_commits_nothing() {
+fn finish_commits_nothing_when_the_store_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);
     let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
@@ -301,7 +301,7 @@ fn finishing_a_store_that_did_not_change_commits_nothing() {
 }
 
 #[test]
-fn a_share_is_measured_anew_once_there_is_twice_as_much() {
+fn vector_weight_is_recalibrated_when_the_store_doubles() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 2);
     let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
@@ -321,7 +321,7 @@ fn a_share_is_measured_anew_once_there_is_twice_as_much() {
 
 #[cfg(feature = "minilm")]
 #[test]
-fn a_folder_without_a_model_changes_nothing() {
+fn folder_without_a_model_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);
     database.finish(&Silent).unwrap();
@@ -352,7 +352,7 @@ fn a_folder_without_a_model_changes_nothing() {
 #[cfg(feature = "minilm")]
 #[test]
 #[ignore = "needs the folder of a model, in LOCI_MINILM"]
-fn a_store_finds_its_model_by_itself_until_another_is_chosen() {
+fn configured_model_is_loaded_until_another_is_chosen() {
     let model = std::env::var("LOCI_MINILM").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);

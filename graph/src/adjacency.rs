@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_for_the_same_segments_with_the_same_dead_chunks() {
+    fn covers_only_equal_segments_with_equal_dead_chunks() {
         let stored = [(SegmentId(1), 0), (SegmentId(1 << 40), 5)];
         let adjacency = Adjacency::open(adjacency(&[], |_| 0.0, &stored)).unwrap();
         let covers = |segments: &[(u64, u64)]| {
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_section_or_an_error(
+        fn any_bytes_open_as_a_section_or_fail(
             edges in prop::collection::vec((0u32..9, 0u32..9), 0..20),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             keep in any::<prop::sample::Index>(),

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_tells_the_middle_of_a_star() {
+    fn sampled_betweenness_finds_the_centre_of_a_star() {
         let edges: Vec<_> = (1..100)
             .map(|at| (ConceptId(0), ConceptId(at), 1.0))
             .collect();

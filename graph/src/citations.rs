@@ -332,7 +332,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_section_or_an_error(
+        fn any_bytes_open_as_a_section_or_fail(
             pushed in any_pushed(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             keep in any::<prop::sample::Index>(),

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn communities_are_read_as_they_were_written() {
+    fn communities_round_trip() {
         let fine = [0, 0, 0, 1, 1, 1, 2, 3, 3];
         let coarse = [0, 0, 0, 0, 0, 0, 1, 2, 2];
         let bytes = write(&found(&[&fine, &coarse]), |id| (id.0 % 3) as f32);
@@ -279,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_section_or_an_error(
+        fn any_bytes_open_as_a_section_or_fail(
             of in prop::collection::vec(0u32..5, 1..20),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             keep in any::<prop::sample::Index>(),

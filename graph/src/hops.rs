@@ -371,7 +371,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reaches_what_the_reference_reaches_however_segments_fall(
+        fn two_hop_agrees_with_reference_for_any_segmentation(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), hops in 1usize..4, limit in 0usize..12,
         ) {
             let expected = reference(&corpus, &corpus.facts(), &seeds, hops, Along::default());
@@ -384,7 +384,7 @@ mod tests {
         }
 
         #[test]
-        fn kinds_and_directions_are_kept(
+        fn edge_filter_restricts_kinds_and_directions(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), hops in 1usize..4, along in any_along(),
         ) {
             let expected = reference(&corpus, &corpus.facts(), &seeds, hops, along);
@@ -394,7 +394,7 @@ mod tests {
         }
 
         #[test]
-        fn bounded_neighbours_are_the_same_however_segments_fall(
+        fn bounded_fan_out_does_not_depend_on_segmentation(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), fan_out in 0usize..3,
         ) {
             let options = HopOptions { fan_out, ..HopOptions::default() };
@@ -406,7 +406,7 @@ mod tests {
         }
 
         #[test]
-        fn chunks_come_by_their_best_concept(
+        fn chunks_are_ordered_by_their_best_concept(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), limit in 0usize..12,
             filter in prop::option::of(prop::collection::btree_set(0u32..15, 0..15)),
         ) {

@@ -571,7 +571,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn communities_are_connected_nested_and_as_good_as_they_say(
+        fn communities_are_connected_nested_and_have_reported_modularity(
             pairs in prop::collection::vec((0u32..40, 0u32..40, 1u8..5), 0..120),
             seed in any::<u64>(),
             resolution in prop::sample::select(vec![0.5, 1.0, 2.0]),

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn capitalised_words_stand_for_the_names_that_have_them() {
+    fn capitalised_words_link_to_names_containing_them() {
         let names = reader(
             &[
                 ("Albert Einstein", 1),

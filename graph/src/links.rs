@@ -538,7 +538,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stored_is_what_the_segments_say(corpus in any_corpus(), cuts in any_cuts()) {
+        fn stored_links_equal_links_read_from_segments(corpus in any_corpus(), cuts in any_cuts()) {
             corpus.with_view(&cuts, |view| {
                 let stored = StoredLinks::open(links(view, &[])).unwrap();
                 assert_eq!(told(stored.open_links()), told(ViewLinks::new(view)));
@@ -546,7 +546,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_section_or_an_error(
+        fn any_bytes_open_as_a_section_or_fail(
             corpus in any_corpus(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             keep in any::<prop::sample::Index>(),
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn they_hold_for_the_same_segments_in_the_same_places() {
+    fn covers_only_equal_segments_at_equal_ordinals() {
         let segments: [_; 0] = [];
         let view: GraphView<'_, Vec<u8>> = GraphView {
             segments: &segments,

@@ -256,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_directions_give_back_the_pairs(
+        fn both_directions_return_the_pairs(
             pushes in prop::collection::vec((0u32..6, 0u32..6, 1u32..4), 0..24),
         ) {
             let mut expected: BTreeMap<(u32, u32), u32> = BTreeMap::new();
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_noticed() {
+    fn every_truncation_is_detected() {
         let bytes = sample();
         for len in 0..bytes.len() {
             assert!(

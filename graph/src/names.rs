@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_synonym_loses_against_a_name_and_against_a_lower_id() {
+    fn name_and_lower_id_win_over_a_synonym() {
         let names = reader(
             &[("Quantum", 5)],
             &[("quantum", 1), ("qm", 9), ("qm", 4), ("", 3)],
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn rivals_are_found_where_the_first_is_not_wanted() {
+    fn homonyms_are_found_when_the_first_is_rejected() {
         let names = reader(&[("qm", 7)], &[("qm", 9), ("qm", 4), ("qm", 7), ("wf", 3)]);
         assert_eq!(names.len(), 2);
         let first = names.named("qm").unwrap();
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_without_rivals_are_read() {
+    fn sections_without_homonyms_are_read() {
         let mut bytes = build(&[("bb cc", 3)], &[("b", 3)]);
         bytes[0] = 2;
         let names = NamesReader::open(bytes).unwrap();
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_noticed() {
+    fn every_truncation_is_detected() {
         let bytes = build(&[("neural network", 1), ("brain", 2)], &[("nn", 1)]);
         for len in 0..bytes.len() {
             assert!(
@@ -547,7 +547,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_flipped_bit_is_noticed_or_harmless(bit: prop::sample::Index) {
+        fn flipped_bit_is_detected_or_harmless(bit: prop::sample::Index) {
             let mut bytes = build(&[("neural network", 1), ("brain", 2)], &[("nn", 1)]);
             let bit = bit.index(bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);

@@ -278,7 +278,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_of_one_thing_become_one_string() {
+    fn name_variants_normalise_to_one_string() {
         let cases: &[(&str, &str, &str)] = &[
             ("accents", "Café", "cafe"),
             ("decomposed accents", "Cafe\u{301}", "cafe"),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn words_know_where_they_were_written() {
+    fn words_have_their_character_ranges() {
         let found: Vec<(String, Range<usize>)> = words("Ein Café, C++; 量子")
             .into_iter()
             .map(|word| (word.text, word.chars))
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn singular_is_naive_but_careful() {
+    fn singular_removes_only_plural_endings() {
         let cases = [
             ("networks", Some("network")),
             ("theories", Some("theory")),
@@ -382,7 +382,7 @@ mod tests {
         }
 
         #[test]
-        fn words_lie_in_the_text_in_order(text in "\\PC{0,40}") {
+        fn words_are_ordered_and_inside_the_text(text in "\\PC{0,40}") {
             let found = words(&text);
             let len = text.chars().count();
             prop_assert!(found.iter().all(|word| word.chars.start < word.chars.end && word.chars.end <= len));

@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_way_is_shorter(
+        fn path_is_shortest(
             corpus in any_corpus(), cuts in any_cuts(), from in 0u32..10, to in 0u32..10, along in any_along(),
         ) {
             let (from, to) = (ConceptId(from), ConceptId(to));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_told() {
+    fn visited_limit_is_reported() {
         let mut relations = crate::RelationsBuilder::default();
         for at in 0..9 {
             let (source, target) = (ConceptId(at), ConceptId(at + 1));

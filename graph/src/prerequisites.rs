@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn prerequisites_come_in_learning_order() {
+    fn prerequisites_are_in_learning_order() {
         type Case = (
             &'static str,
             &'static [(u32, u32)],

@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_seen_from_both_ends() {
+    fn edges_are_listed_from_both_ends() {
         let relations = RelationsReader::open(sample(), 3).unwrap();
         assert_eq!(
             listed(&relations, 3),
@@ -569,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_are_no_weights_count_nothing() {
+    fn invalid_weights_count_as_zero() {
         let edge = |weight| (1, 2, String::new(), weight, vec![]);
         let bytes = build(&[edge(f32::NAN), edge(-1.0), edge(f32::INFINITY), edge(0.25)]);
         let relations = RelationsReader::open(bytes, 0).unwrap();
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_noticed() {
+    fn every_truncation_is_detected() {
         let bytes = sample();
         for len in 0..bytes.len() {
             assert!(
@@ -599,7 +599,7 @@ mod tests {
 
     proptest! {
             #[test]
-            fn both_directions_give_back_the_edges(
+            fn both_directions_return_the_edges(
                 edges in prop::collection::vec(
                     (0u32..5, 0u32..5, "[a-c]{0,2}", 0u8..4, prop::collection::vec(0u32..4, 0..3)), 0..16),
             ) {

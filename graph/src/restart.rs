@@ -710,7 +710,7 @@ mod tests {
         }
 
         #[test]
-        fn a_small_residual_is_the_whole_walk(
+        fn small_residual_converges_to_the_full_walk(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), options in any_options(),
         ) {
             let options = RestartOptions { reach: Reach::Residual(1e-9), links_max: usize::MAX, ..options };
@@ -725,7 +725,7 @@ mod tests {
         }
 
         #[test]
-        fn neither_segments_nor_written_links_change_a_bit(
+        fn segmentation_and_stored_links_change_no_bit(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), options in any_options(), links_max in 0usize..40,
         ) {
             let options = RestartOptions { links_max: links_max * GATHERED_SHARE, ..options };
@@ -756,7 +756,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_over_ids_that_cannot_be_takes_no_memory_by_their_number() {
+    fn huge_ids_do_not_allocate_dense_memory() {
         let (mut mentions, mut relations) =
             (MentionsBuilder::default(), RelationsBuilder::default());
         let ids = [1, CONCEPTS_DENSE as u32, u32::MAX];
@@ -793,7 +793,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_few_are_added_as_any_list_is(
+        fn add_few_agrees_with_add_lists(
             a in prop::collection::btree_map(0u32..60, 0.0f64..1.0, 0..40),
             b in prop::collection::btree_map(0u32..60, 0.0f64..1.0, 0..8),
         ) {
@@ -807,7 +807,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_heaviest_are_those_that_sorting_puts_first(
+        fn heaviest_agrees_with_full_sort(
             masses in prop::collection::vec((0u32..400, 0u8..6), 0..300), links_max in 0usize..900,
         ) {
             let mut masses: Vec<(u32, f64)> = masses.into_iter().map(|(id, mass)| (id, mass.into())).collect();
@@ -831,7 +831,7 @@ mod tests {
         }
 
         #[test]
-        fn the_best_are_those_that_sorting_puts_first(
+        fn top_chunks_agree_with_full_sort(
             scores in prop::collection::vec(0u8..9, 0..200), k in 0usize..20,
             filter in prop::option::of(prop::collection::btree_set(0u32..200, 0..99)),
         ) {
@@ -848,7 +848,7 @@ mod tests {
         }
 
         #[test]
-        fn masses_that_are_far_are_kept_as_others(
+        fn sparse_masses_behave_like_dense_ones(
             added in prop::collection::vec((0u32..200, 0.0..1.0f64), 0..40),
             taken in prop::collection::vec(0u32..200, 0..9),
         ) {
@@ -865,7 +865,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_without_weight_or_mentions_lead_nowhere() {
+    fn seeds_without_weight_or_mentions_return_nothing() {
         let nan = (ConceptId(1), f32::NAN);
         let segments = [];
         let view: GraphView<'_, Vec<u8>> = GraphView {

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_corpus_keeps_its_types_only_where_they_are_stratified() {
+    fn small_corpus_keeps_its_types_when_stratified() {
         let counts = counts(&[
             ("large", &[("CELL", 900), ("DRUG", 800), ("RARE", 5)]),
             ("small", &[("PHILOSOPHER", 10), ("IDEA", 4)]),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn others_become_what_concepts_have_beside_them_or_what_is_called_alike() {
+    fn dropped_types_map_to_co_occurring_or_similarly_named_types() {
         let mut counts = counts(&[(
             "",
             &[
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn without_types_there_is_nothing_to_keep() {
+    fn consolidate_of_no_types_is_empty() {
         let mut none = TypeCounts::default();
         none.add("", " ");
         assert!(consolidate(&none, TypeOptions::default()).is_empty());

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_dead_chunk_says_is_invisible() {
+    fn edges_stated_only_by_dead_chunks_are_invisible() {
         let reader = one_segment();
         let visible = |dead: &[u32]| {
             let dead: RoaringBitmap = dead.iter().collect();
@@ -434,7 +434,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_are_counted_alike_with_and_without_written_links(
+        fn chunk_count_is_equal_with_and_without_stored_links(
             corpus in any_corpus(), cuts in any_cuts(),
         ) {
             let counts = |view: GraphView<'_, Vec<u8>>| -> Vec<usize> {
@@ -449,7 +449,7 @@ mod tests {
         }
 
         #[test]
-        fn relations_among_concepts_are_those_that_their_edges_state(
+        fn relations_among_agrees_with_edges(
             corpus in any_corpus(), cuts in any_cuts(), limit in 0usize..9,
             concepts in prop::collection::vec((0u32..12).prop_map(ConceptId), 0..6),
         ) {
@@ -471,7 +471,7 @@ mod tests {
         }
 
         #[test]
-        fn a_view_says_what_its_live_chunks_say(corpus in any_corpus(), cuts in any_cuts()) {
+        fn snapshot_agrees_with_its_live_chunks(corpus in any_corpus(), cuts in any_cuts()) {
             let facts = corpus.facts();
             corpus.with_view(&cuts, |view| {
                 assert_eq!(view.concept_ids(), facts.concepts());

@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keeps_what_sorting_everything_keeps(
+        fn top_k_equals_full_sort(
             scores in prop::collection::vec(0u8..8, 0..60), k in 0usize..70, flip in any::<bool>(),
         ) {
             let mut top = Top::default();

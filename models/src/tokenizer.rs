@@ -97,7 +97,7 @@ mod file {
         }
 
         #[test]
-        fn a_file_counts_whole_texts_as_its_model_does() {
+        fn tokenizer_file_counts_whole_texts_without_truncation() {
             let tokenizer = TokenizerFile::open(file(WORDS).path()).unwrap();
             for (text, tokens) in [
                 ("", 0),
@@ -109,7 +109,7 @@ mod file {
         }
 
         #[test]
-        fn what_is_no_tokeniser_is_refused_with_its_path() {
+        fn invalid_tokenizer_file_is_rejected_with_its_path() {
             let file = file("{\"model\": 7}");
             let error = TokenizerFile::open(file.path()).err().unwrap().to_string();
             assert!(

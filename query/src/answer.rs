@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_left_out_and_the_order_is_the_contracts() {
+    fn json_omits_absent_fields_and_keeps_the_documented_order() {
         let answer = Answer {
             question: "q".into(),
             strategy: "hybrid".into(),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_answer_is_read_back() {
+    fn full_answer_round_trips_through_json() {
         let citation = Citation::default();
         let answer = Answer {
             hits: vec![Hit {

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_go_by_weight_and_no_word_is_lost() {
+    fn matched_weight_is_weighted_and_counts_unknown_words() {
         let rare = asked("river level", &|term| {
             if term == "level" { 100.0 } else { 1.0 }
         });
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_asked_for_by_any_of_its_terms() {
+    fn word_matches_by_any_of_its_terms() {
         let one = |term| AskedTerm {
             term,
             position: 0,
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_about_a_whole_are_known() {
+    fn thematic_questions_are_detected() {
         let cases = [
             ("What are the main themes across all books?", true),
             ("Give me an overview", true),

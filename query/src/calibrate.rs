@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_that_hurt_get_no_more_than_hurts_nothing() {
+    fn harmful_vectors_get_a_lower_weight() {
         let got = calibrate(&questions(|i| (i % 3, 5 + i % 4))).unwrap();
         assert_eq!(got.questions, 100);
         assert!(got.figures[0].mrr > got.figures[10].mrr);
@@ -254,26 +254,26 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_within_the_noise_leaves_the_share_that_was_supposed() {
+    fn loss_within_noise_keeps_the_default_weight() {
         let got = calibrate(&questions(|i| if i == 0 { (0, 3) } else { (1, 1) })).unwrap();
         assert!(got.figures[10].mrr < got.figures[0].mrr);
         assert_eq!(got.share, SHARE_MAX);
     }
 
     #[test]
-    fn vectors_that_find_more_get_the_share_that_finds_most() {
+    fn helpful_vectors_get_the_best_weight() {
         let got = calibrate(&questions(|i| (9 - i % 3, 0))).unwrap();
         assert_eq!(chosen(&got), best(&got));
         assert!(got.share >= SHARE_MAX, "{got:?}");
     }
 
     #[test]
-    fn few_questions_conclude_nothing() {
+    fn too_few_questions_return_none() {
         assert_eq!(calibrate(&questions(|_| (3, 0))[..QUESTIONS_MIN - 1]), None);
     }
 
     #[test]
-    fn figures_at_the_ends_are_those_of_one_arm() {
+    fn metrics_at_extreme_weights_equal_a_single_arm() {
         let got = calibrate(&questions(|_| (3, 1))).unwrap();
         assert_eq!((got.figures[0].mrr, got.figures[10].mrr), (0.25, 0.5));
         assert!((f64::from(got.figures[0].ndcg) - 1.0 / 5f64.log2()).abs() < 1e-6);

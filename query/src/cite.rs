@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_citation_leads_back_to_the_key_of_its_chunk() {
+    fn citation_link_round_trips_to_the_chunk_key() {
         for (key, collection) in [("a/b c.pdf", ""), ("100 %-Größe#1.md", "notes"), ("", "")] {
             let document = DocumentRecord {
                 key: key.into(),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_say_where_a_chunk_stands() {
+    fn label_shows_the_chunk_location() {
         let pages = |first, last| Location {
             pages: Some((first, last)),
             ..Location::default()
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_number_is_said_once() {
+    fn section_number_is_not_repeated_in_label() {
         let numbered = |number: &str, title: &str| ChunkRecord {
             section_number: Some(number.into()),
             ..located(
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_shape_of_the_contract() {
+    fn citation_json_matches_the_documented_shape() {
         let location = Location {
             chars: (5, 9),
             pages: Some((1, 2)),

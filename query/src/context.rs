@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_are_shown_whole_when_they_fit_with_the_hits_marked() {
+    fn whole_sections_are_shown_and_hits_marked_when_they_fit() {
         let hits = [
             hit(1, (7, 14), Some((0, 23))),
             hit(2, (0, 7), Some((0, 23))),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_are_none_and_texts_in_other_words_are_shown_without_a_panic() {
+    fn invalid_offsets_and_paraphrased_texts_do_not_panic() {
         let odd = |rank, chars, text| {
             let mut odd = hit(rank, (0, 7), Some((0, 23)));
             odd.own = Extent {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_come_before_what_surrounds_them() {
+    fn hits_take_the_budget_before_surrounding_text() {
         let hits = [
             hit(1, (0, 7), Some((0, 23))),
             hit(2, (39, 45), Some((23, 45))),
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_marked() {
+    fn omitted_text_is_marked() {
         let hits = [
             hit(1, (0, 7), Some((0, 45))),
             hit(2, (39, 45), Some((0, 45))),
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_stand_by_their_best_hit() {
+    fn documents_are_ordered_by_their_best_hit() {
         let other = Passage {
             document: "e",
             title: "Other",
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_is_shown_when_nothing_fits_whole() {
+    fn best_hit_is_truncated_when_nothing_fits() {
         let context = assemble(&[hit(1, (0, 45), None)], 9, &words);
         assert_eq!(context.sections[0].text, "One a. Two b.…");
         assert_eq!(

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_say_how_much_is_mentioned_and_how_close_together() {
+    fn score_reflects_coverage_and_proximity() {
         let cases: &[(&str, &str, &[&str], f32, Verdict, &[&str])] = &[
             (
                 "all in one hit",
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn concepts_count_where_they_say_more_than_the_words() {
+    fn concepts_count_when_words_do_not_cover_them() {
         let got = judge(
             "nn training",
             &["neural network", "training"],
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_read_back() {
+    fn critique_round_trips_through_json() {
         let critique = judge("river delta", &["sea"], &["A river."]);
         let json = serde_json::to_string(&critique).unwrap();
         assert!(json.contains(r#""verdict":"insufficient""#), "{json}");

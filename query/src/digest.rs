@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentences_that_have_most_of_the_question_are_told() {
+    fn sentences_matching_most_of_the_question_are_selected() {
         let cases: &[(&str, &str, &[&str], usize, &str)] = &[
             (
                 "one sentence of many",
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn citations_are_of_the_very_sentence() {
+    fn citation_covers_only_the_quoted_sentence() {
         let texts = [
             "Önly this. Nothing of it here.",
             "Größe zählt. The delta of a river grows.",
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_and_fragments_give_way_to_sentences() {
+    fn sentences_rank_above_headings_and_fragments() {
         let citation = Citation {
             path: vec!["Rivers".into(), "2.1 The river delta".into()],
             ..Citation::default()
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_does_not_say_its_characters_is_cited_whole() {
+    fn chunk_without_offsets_is_cited_whole() {
         let citation = Citation::default();
         let hit = Source {
             text: "Lakes are deep. The river rises.",
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_answers_it_says_so() {
+    fn no_answer_text_is_returned_when_nothing_matches() {
         for texts in [&[][..], &["Lakes are deep and cold."]] {
             let answer = answer("What is a volcano?", texts, 300);
             assert_eq!(answer.text, NO_ANSWER);

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_damaged_index_is_not_blamed_on_the_question() {
+    fn damaged_index_is_not_reported_as_a_question_error() {
         let damaged = QueryError::from(VectorError::Malformed("a link of the graph leads nowhere"));
         assert!(damaged.to_string().starts_with("vector index: malformed"));
         let asked = QueryError::from(VectorError::Zero);

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_relevant_is_dropped() {
+    fn irrelevant_communities_are_dropped() {
         let asked = plain("How does the river shape valleys?");
         let scores: Vec<Option<f32>> = communities()
             .iter()
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn every_community_speaks_to_a_question_about_a_whole() {
+    fn thematic_question_matches_every_community() {
         let answer = ask("What are the main themes?", &communities(), 500);
         assert_eq!(
             answer.text,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn each_has_a_say_before_any_has_a_second() {
+    fn every_community_is_quoted_once_before_any_twice() {
         let answer = ask("What are the main themes?", &communities(), 33);
         assert_eq!(
             answer.text,
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_community_may_be_about_what_no_sentence_of_it_names() {
+    fn community_matches_by_description_without_a_matching_sentence() {
         let about = Community {
             about: "delta IS_PART_OF river",
             ..community("mouth", &["Sand settles where the water slows."])
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_communities_quote_is_said_once() {
+    fn shared_quote_appears_once() {
         let twice = [
             community("river", &["A river rises in spring."]),
             community("spring", &["A river rises in spring."]),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_relevant_it_says_so() {
+    fn no_answer_text_is_returned_when_nothing_is_relevant() {
         let answer = ask("What is a neutrino?", &communities(), 500);
         assert_eq!(answer, no_answer(500, &estimate));
     }

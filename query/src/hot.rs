@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_read_once_and_what_is_kept_is_bounded() {
+    fn row_is_read_once_and_cache_size_is_bounded() {
         let hot: Hot<u32, String> = Hot::default();
         let mut reads = 0;
         for _ in 0..3 {

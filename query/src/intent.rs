@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_are_known_by_their_wording() {
+    fn intent_is_detected_from_wording() {
         let cases = [
             ("What is Newton's second law?", Intent::Concept),
             ("what’s a mutex", Intent::Concept),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phrase_that_stands_anywhere_has_a_telling_word() {
+    fn every_anywhere_phrase_has_a_keyword() {
         for phrase in [EXAMPLE_ANYWHERE, QUESTION_ANYWHERE, CONCEPT_ANYWHERE].concat() {
             assert!(
                 phrase.split(' ').any(|word| TELLING_WORDS.contains(&word)),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_json() {
+    fn names_match_json() {
         for intent in [
             Intent::Concept,
             Intent::Example,

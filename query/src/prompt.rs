@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_cannot_leave_its_quotation() {
+    fn document_text_cannot_escape_its_quotation() {
         let hostile = citation(HOSTILE);
         let passages = [Passage {
             rank: 1,
@@ -617,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn a_community_may_say_that_it_has_nothing_to_say() {
+    fn not_relevant_reply_is_detected() {
         for (reply, want) in [
             ("Not relevant.", true),
             (" **not relevant** ", true),

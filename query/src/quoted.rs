@@ -119,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_sentence_is_found_in_the_text_that_has_it() {
+    fn quoted_sentence_is_found_in_its_passage() {
         let quoted = Quoted::new("The kernel maps each page, and then it returns.").unwrap();
         assert_eq!(
             quoted.run_in("First. The kernel maps\neach page; and then IT returns to user space."),

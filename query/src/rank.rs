@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn quotations_come_first_the_longest_before_others_and_stay_there() {
+    fn quoting_hits_rank_first_longest_quotation_first() {
         let mut found = hits(&[0.9, 0.8, 0.1, 0.7]);
         assert_eq!(quoted_first(&mut found, &[0, 6, 9]), 2);
         assert_eq!(ordinals(&found), [2, 1, 0, 3]);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_hits_are_of_the_type_that_answers_and_half_of_the_one_that_supports() {
+    fn balance_types_splits_hits_between_primary_and_supporting_type() {
         let kinds = [
             ChunkType::Other,
             ChunkType::Example,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_missing_leaves_its_places_to_the_best_and_a_bad_chunk_stays_down() {
+    fn missing_type_is_filled_with_the_best_hits_and_low_scores_stay_down() {
         let kinds = [
             ChunkType::Other,
             ChunkType::Other,
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn doubt_moves_a_chunk_down_and_citations_move_it_up() {
+    fn low_confidence_demotes_and_citations_promote() {
         let rows = [row(0.5, 0, 50), row(1.0, 0, 50), row(1.0, 2, 100)];
         let of = |hit: &Fused| Some(rows[hit.ordinal.0 as usize]);
         let doubt = Rerank {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_near_copy_makes_room_for_what_is_new() {
+    fn near_duplicate_is_displaced_by_a_different_hit() {
         let alike = |a: usize, b: usize| if a < 2 && b < 2 { 1.0 } else { 0.0 };
         assert_eq!(
             ordinals(&unlike(&hits(&[1.0, 0.99, 0.6]), 0.5, 2, alike)),

@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_changed_by_name() {
+    fn option_is_changed_by_name() {
         let request = SearchRequest::new("q");
         let changed = [
             ("k", "3"),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_options_say_what_there_is() {
+    fn invalid_option_error_lists_allowed_values() {
         for (name, value, says) in [
             ("kk", "3", "candidates"),
             ("k", "many", "k: "),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_read_back_from_json() {
+    fn request_round_trips_through_json() {
         let request = SearchRequest {
             filter: Some(Expr::parse("page in 3..5 and not collection = drafts").unwrap()),
             effort: Effort::Within(std::time::Duration::from_micros(500)),

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_known_by_their_wording() {
+    fn scope_is_detected_from_wording() {
         let cases = [
             (
                 "What are the main themes across all 19 books?",
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phrase_has_a_word_that_is_looked_for_first() {
+    fn every_anywhere_phrase_has_a_keyword() {
         for (phrases, some) in [
             (GLOBAL_ANYWHERE, GLOBAL_WORDS),
             (STRUCTURE_ANYWHERE, STRUCTURE_WORDS),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_quoted_as_a_whole_or_not_at_all() {
+    fn only_fully_quoted_questions_are_quoted() {
         assert!(is_quoted(" \"snapshot isolation\" "));
         for question in ["\"a\" and \"b\"", "\"", "\"\"", "say \"it\"", "plain"] {
             assert!(!is_quoted(question), "{question}");

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_end_at_capitals_and_at_stops_that_stand_alone() {
+    fn sentences_end_at_capitals_and_isolated_full_stops() {
         let cases: &[(&str, &[&str])] = &[
             ("One is. Two is.", &["One is. ", "Two is."]),
             ("one is . two is .", &["one is . ", "two is ."]),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quoted_is_whole_and_reads_as_a_sentence() {
+    fn quotable_sentences_are_complete() {
         let cases: &[(&str, &str, &[&str])] = &[
             ("nothing", "", &[]),
             (

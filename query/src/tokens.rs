@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn counts_as_the_table_says() {
+    fn estimates_match_the_documented_table() {
         let cases: &[(&str, u32, u32)] = &[
             ("", 0, 0),
             ("  \n\t ", 0, 0),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_takes_time() {
+    fn reading_time_is_rounded_to_seconds() {
         let cases = [
             (0, 0),
             (1, 1),

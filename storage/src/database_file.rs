@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failure_the_disk_is_left_alone_and_the_failure_told() {
+    fn check_reports_the_failure_and_later_writes_skip_the_disk_after_a_failed_sync() {
         let disk = Arc::new(Failing::default());
         let (file, failure) = DatabaseFile::new(Box::new(Shared(Arc::clone(&disk))));
         file.write(0, b"before").unwrap();

@@ -143,7 +143,7 @@ mod tests {
     use crate::disk::OsDisk;
 
     #[test]
-    fn a_published_part_is_read_back_and_its_name_is_not_reused() {
+    fn published_part_is_readable_and_its_name_cannot_be_reused() {
         let folder = tempfile::tempdir().unwrap();
         let dir = SegmentDir::open(Arc::new(OsDisk), folder.path().join("segments")).unwrap();
         let name = file_name(3, 5);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_leads_out_of_the_folder_is_refused() {
+    fn part_name_is_rejected_when_it_escapes_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let dir = SegmentDir::open(Arc::new(OsDisk), folder.path().join("segments")).unwrap();
         std::fs::write(folder.path().join("other"), b"bytes").unwrap();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn generations_are_read_from_names_of_ours_only() {
+    fn generation_is_parsed_from_part_file_names_only() {
         assert_eq!(generation_of(&file_name(0xabc, 1)), Some(0xabc));
         for name in [
             "x.seg",

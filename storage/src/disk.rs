@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_given_back_though_a_starting_process_has_a_copy_of_its_file() {
+    fn lock_is_released_when_a_spawned_process_inherits_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("LOCK");
         let file = File::create(&path).unwrap();

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_tells_who_holds_which_file() {
+    fn proc_locks_line_parses_to_process_device_and_inode() {
         let lock = parse("12: FLOCK  ADVISORY  READ 4711 fd:0a:131 0 EOF").unwrap();
         let want = HeldLock {
             process: 4711,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_this_process_is_seen() {
+    fn lock_of_this_process_is_listed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("LOCK");
         assert_eq!(of(&path), Vec::<String>::new());

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn relation_keys_give_back_what_went_in() {
+    fn parse_relation_returns_the_parts_the_key_was_built_from() {
         let key = relation(ConceptId(7), ConceptId(9), "uses");
         assert_eq!(
             parse_relation(&key),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_for_keys_are_checked() {
+    fn invalid_keys_are_rejected() {
         assert!(DocumentKey::new("", "", "").is_err());
         assert!(DocumentKey::new("a:b", "", "k").is_err());
         assert!(DocumentKey::new("", "", "k".repeat(KEY_LEN_MAX + 1)).is_err());

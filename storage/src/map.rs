@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_vanishes_reads_as_zeros_and_marks_its_map_alone() {
+    fn truncated_page_reads_as_zeros_and_only_its_map_reports_lost_pages() {
         let (cut, whole) = (file(), file());
         let counter = Arc::new(LostPages::default());
         let mut map = Map::new(&cut).unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_within_a_page_marks_the_map_without_a_fault() {
+    fn map_reports_lost_pages_when_the_file_is_truncated_within_a_page() {
         for cut_to in [4 * PAGE - 1, 4 * PAGE - 100, 3 * PAGE + 5] {
             let file = file();
             let map = Map::new(&file).unwrap();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn more_maps_than_a_block_has_lines_are_each_known() {
+    fn every_map_is_tracked_when_there_are_more_than_one_block_holds() {
         let maps: Vec<(File, Map)> = (0..200)
             .map(|_| {
                 let file = file();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_read_while_pages_vanish_see_the_mark() {
+    fn concurrent_readers_see_lost_pages_when_the_file_is_truncated() {
         for _ in 0..20 {
             let file = file();
             let map = Map::new(&file).unwrap();

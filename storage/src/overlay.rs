@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_both() {
+    fn names_lists_files_of_the_overlay_and_the_base() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("a"), b"a").unwrap();

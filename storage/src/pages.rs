@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn what_redb_wrote_is_sound_and_a_flipped_bit_in_any_page_that_is_read_is_found() {
+    fn system_table_check_passes_on_redb_files_and_fails_on_any_flipped_bit_it_reads() {
         let folder = tempfile::tempdir().unwrap();
         for bytes in files(folder.path()) {
             let file = in_memory(bytes.clone());
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_in_any_page_with_rows_is_found() {
+    fn user_table_check_fails_on_a_flipped_bit_in_any_page() {
         let folder = tempfile::tempdir().unwrap();
         let [_, bytes] = files(folder.path());
         let mut file = in_memory(bytes);
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_free_pages_of_several_levels_are_read_whole() {
+    fn multi_level_free_page_trees_are_read_completely() {
         let folder = tempfile::tempdir().unwrap();
         let [open, _] = files(folder.path());
         let file = in_memory(open);
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_empty_cut_or_something_else_is_left_to_redb() {
+    fn empty_truncated_and_foreign_files_are_left_to_redb() {
         let folder = tempfile::tempdir().unwrap();
         let [_, bytes] = files(folder.path());
         for bytes in [Vec::new(), bytes[..100].to_vec(), vec![7; 10_000]] {
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_page_that_is_referred_to_often_is_read_no_more_often_than_the_file_is_long() {
+    fn page_reads_are_bounded_by_file_length_when_a_large_page_is_referenced_repeatedly() {
         const ORDER: u64 = 8;
         let layout = Layout {
             page_len: 4096,
@@ -628,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn redb_finds_out_which_pages_are_free_in_a_file_without_their_list() {
+    fn redb_rebuilds_the_free_page_list_when_it_is_cleared() {
         let folder = tempfile::tempdir().unwrap();
         for bytes in files(folder.path()) {
             let sound = verify_rows(&in_memory(bytes.clone()));

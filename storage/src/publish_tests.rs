@@ -3,7 +3,7 @@
 use crate::publish::{Held, Pins, Unlisted};
 
 #[test]
-fn views_that_newer_ones_took_the_place_of_are_held_until_they_are_dropped() {
+fn superseded_snapshots_are_counted_until_they_are_dropped() {
     let pins = Pins::new();
     let held = |count, oldest| Held { count, oldest };
     let first = Pins::pin(&pins, 1);
@@ -19,7 +19,7 @@ fn views_that_newer_ones_took_the_place_of_are_held_until_they_are_dropped() {
 }
 
 #[test]
-fn what_a_manifest_omits_waits_until_it_is_durable() {
+fn omitted_parts_are_retired_when_a_durable_manifest_omits_them() {
     let retired = std::cell::RefCell::new(Vec::new());
     let retire = |part: &u8| retired.borrow_mut().push(*part);
     let mut unlisted = Unlisted::new();

@@ -542,7 +542,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_length_beyond_what_the_bytes_can_become_is_refused() {
+    fn unpack_rejects_a_length_the_compressed_bytes_cannot_reach() {
         let packed = [&[1][..], &DOCUMENT_LEN_MAX.to_le_bytes(), &[0x10, 7]].concat();
         assert_eq!(
             unpack(&packed).unwrap_err(),

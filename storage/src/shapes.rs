@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_not_their_tables_are_refused() {
+    fn malformed_keys_are_rejected() {
         for (table, key) in [
             (Table::Documents, &[1u8; 7][..]),
             (Table::Documents, &[1; 9]),

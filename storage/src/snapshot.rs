@@ -737,7 +737,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listed_lengths_need_not_have_a_sum() {
+    fn verify_len_max_saturates_when_part_lengths_overflow() {
         let part = |len| PartEntry {
             id: 1,
             len,

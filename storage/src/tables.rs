@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_follow_the_numbers() {
+    fn table_indexes_follow_their_numbers() {
         for (slot, table) in Table::ALL.into_iter().enumerate() {
             assert_eq!(
                 (table.slot(), usize::from(table.number())),

@@ -204,7 +204,7 @@ mod tests {
     use crate::disk::OsDisk;
 
     #[test]
-    fn a_mark_is_read_back_whatever_it_says_and_refuses_a_folder_without_a_database() {
+    fn marker_round_trips_and_blocks_opening_a_folder_without_a_database() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         assert_eq!(read(&OsDisk, folder).unwrap(), None);

@@ -46,16 +46,16 @@ mod thread {
 }
 
 #[test]
-fn durable_commits_reclaim_what_they_omit_under_every_interleaving() {
+fn durable_commits_reclaim_omitted_files_under_every_interleaving() {
     loom::model(|| scenario::run([true, true]));
 }
 
 #[test]
-fn eventual_commits_reclaim_nothing_before_the_next_durable_one_under_every_interleaving() {
+fn eventual_commits_reclaim_no_files_until_the_next_durable_commit_under_every_interleaving() {
     loom::model(|| scenario::run([false, true]));
 }
 
 #[test]
-fn what_no_durable_manifest_omits_stays_under_every_interleaving() {
+fn files_listed_by_a_durable_manifest_are_retained_under_every_interleaving() {
     loom::model(|| scenario::run([true, false]));
 }

@@ -46,16 +46,16 @@ mod thread {
 }
 
 #[test]
-fn durable_commits_reclaim_what_they_omit_under_random_schedules() {
+fn durable_commits_reclaim_omitted_files_under_random_schedules() {
     shuttle::check_random(|| scenario::run([true, true]), 10_000);
 }
 
 #[test]
-fn eventual_commits_reclaim_nothing_before_the_next_durable_one_under_random_schedules() {
+fn eventual_commits_reclaim_no_files_until_the_next_durable_commit_under_random_schedules() {
     shuttle::check_random(|| scenario::run([false, true]), 10_000);
 }
 
 #[test]
-fn what_no_durable_manifest_omits_stays_under_random_schedules() {
+fn files_listed_by_a_durable_manifest_are_retained_under_random_schedules() {
     shuttle::check_random(|| scenario::run([true, false]), 10_000);
 }

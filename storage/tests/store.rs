@@ -129,7 +129,7 @@ fn check(snapshot: &Snapshot) {
 }
 
 #[test]
-fn a_document_is_read_back_after_reopening() {
+fn document_is_readable_after_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let id = put(&store, "a.md", &["one", "two"]);
@@ -155,7 +155,7 @@ fn a_document_is_read_back_after_reopening() {
 }
 
 #[test]
-fn a_replaced_document_keeps_its_id_and_the_keys_of_unchanged_chunks() {
+fn replacing_a_document_keeps_its_id_and_the_keys_of_unchanged_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let first = put(&store, "a.md", &["one", "two", "three"]);
@@ -176,7 +176,7 @@ fn a_replaced_document_keeps_its_id_and_the_keys_of_unchanged_chunks() {
 }
 
 #[test]
-fn a_deleted_document_is_dead_in_its_segment_and_gone_from_rows() {
+fn deleting_a_document_tombstones_its_chunks_and_removes_its_rows() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let rows = [document("a.md", &["one"]), document("b.md", &["two"])];
@@ -212,7 +212,7 @@ fn a_deleted_document_is_dead_in_its_segment_and_gone_from_rows() {
 }
 
 #[test]
-fn a_failing_writer_fails_alone() {
+fn failing_writer_does_not_affect_others_in_its_group() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(open(folder.path()).unwrap());
     let writers: Vec<_> = (0..12)
@@ -243,7 +243,7 @@ fn a_failing_writer_fails_alone() {
 }
 
 #[test]
-fn a_writer_that_is_alone_keeps_nobody_else_from_being_committed() {
+fn exclusive_writer_does_not_block_earlier_writers_from_committing() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(open(folder.path()).unwrap());
     let (begun, has_begun) = std::sync::mpsc::channel();
@@ -279,7 +279,7 @@ fn a_writer_that_is_alone_keeps_nobody_else_from_being_committed() {
 }
 
 #[test]
-fn what_was_acknowledged_is_durable_while_a_writer_is_alone_for_long() {
+fn acknowledged_writes_are_durable_before_an_exclusive_writer_runs() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let rows = document("soon.md", &["text"]);
@@ -302,7 +302,7 @@ fn what_was_acknowledged_is_durable_while_a_writer_is_alone_for_long() {
 }
 
 #[test]
-fn a_writer_sees_its_own_changes() {
+fn writer_sees_its_own_changes() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     store
@@ -321,7 +321,7 @@ fn a_writer_sees_its_own_changes() {
 }
 
 #[test]
-fn documents_that_break_a_rule_are_refused() {
+fn invalid_documents_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let refuse = |rows: DocumentRows| {
@@ -351,7 +351,7 @@ fn documents_that_break_a_rule_are_refused() {
 }
 
 #[test]
-fn a_second_process_is_told_at_once() {
+fn second_open_fails_with_locked() {
     let folder = tempfile::tempdir().unwrap();
     let _store = open(folder.path()).unwrap();
     assert!(matches!(
@@ -361,7 +361,7 @@ fn a_second_process_is_told_at_once() {
 }
 
 #[test]
-fn a_missing_store_is_not_made_unless_asked() {
+fn opening_a_missing_store_fails_without_create() {
     let folder = tempfile::tempdir().unwrap();
     let options = StoreOptions {
         create: false,
@@ -437,7 +437,7 @@ fn damaged_and_vanished_segments_are_rebuilt_from_rows() {
 }
 
 #[test]
-fn what_a_crash_left_is_cleared_away_and_an_older_database_is_refused() {
+fn orphan_files_are_deleted_on_open_and_a_stale_database_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     put_large(&store, 20);
@@ -462,7 +462,7 @@ fn what_a_crash_left_is_cleared_away_and_an_older_database_is_refused() {
 }
 
 #[test]
-fn a_merge_drops_what_is_dead_and_keeps_what_died_meanwhile_dead() {
+fn merge_drops_dead_chunks_and_preserves_concurrent_deletes() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     for n in 0..4 {
@@ -514,7 +514,7 @@ fn a_merge_drops_what_is_dead_and_keeps_what_died_meanwhile_dead() {
 }
 
 #[test]
-fn files_of_merged_segments_go_with_their_last_reader() {
+fn merged_segment_files_are_deleted_with_their_last_reader() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     put_large(&store, 20);
@@ -575,7 +575,7 @@ fn a_flipped_bit_in_the_database_never_gives_a_wrong_row() {
 }
 
 #[test]
-fn a_document_without_chunks_is_kept_and_hinders_no_merge() {
+fn document_without_chunks_is_stored_and_has_no_segment() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let empty = || DocumentRows {
@@ -618,7 +618,7 @@ fn a_document_without_chunks_is_kept_and_hinders_no_merge() {
 }
 
 #[test]
-fn edits_of_the_manifest_are_refused_in_a_commit_that_others_share() {
+fn manifest_edits_are_rejected_in_shared_commits() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let refused = store.write(|staging| {
@@ -632,7 +632,7 @@ fn edits_of_the_manifest_are_refused_in_a_commit_that_others_share() {
 }
 
 #[test]
-fn a_lock_file_that_was_removed_lets_no_second_writer_in() {
+fn second_open_fails_with_locked_when_the_lock_file_was_removed() {
     let folder = tempfile::tempdir().unwrap();
     let _store = open(folder.path()).unwrap();
     fs::remove_file(folder.path().join("LOCK")).unwrap();
@@ -660,7 +660,7 @@ fn retrieval(at_ms: u64) -> RetrievalRecord {
 }
 
 #[test]
-fn recorded_answers_keep_feedback_and_their_ids_are_given_once() {
+fn retrievals_keep_feedback_and_ids_are_never_reused() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let record = |store: &Store<Bare>, at_ms| {
@@ -697,7 +697,7 @@ fn recorded_answers_keep_feedback_and_their_ids_are_given_once() {
 }
 
 #[test]
-fn many_answers_are_forgotten_in_steps() {
+fn old_retrievals_are_deleted_in_batches() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let count = SWEEP_ROWS_MAX as u64 + 10;

@@ -33,7 +33,7 @@ proptest! {
 }
 
 #[test]
-fn the_beginning_of_a_hit_is_shown_also_where_words_are_not_parted() {
+fn hit_is_truncated_in_scripts_without_spaces() {
     let request = SearchRequest {
         context_tokens: Some(30),
         ..SearchRequest::new("莱茵河")

@@ -5,7 +5,7 @@ use locidb::SearchRequest;
 use crate::stores::{ask, document, paragraph, section, store};
 
 #[test]
-fn a_citation_names_the_place_in_words_and_numbers() {
+fn citation_has_location_label_and_numbers() {
     let text = "Die Welle ist überall zugleich.";
     let passage = paragraph(text).but(|record| {
         record.heading_path = vec!["3 Quanten".into(), "Wave Functions".into()];

@@ -108,7 +108,7 @@ fn hidden() -> Store {
 }
 
 #[test]
-fn filters_on_every_field_hold_in_every_strategy_and_fill_all_places() {
+fn filters_apply_in_every_strategy_and_fill_k_hits() {
     let store = hidden();
     // Digests are of the whole store; what the global strategy keeps of them has a test of its own.
     let strategies = Strategy::ALL

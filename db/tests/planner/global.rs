@@ -13,7 +13,7 @@ use crate::stores::{
 };
 
 #[test]
-fn questions_about_everything_are_answered_by_digests_and_those_about_something_are_not() {
+fn only_global_questions_are_answered_by_digests() {
     let store = store(sagas());
     store.analyse(&Silent).unwrap();
     let answer = ask(&store, &SearchRequest::new(EVERYTHING));
@@ -47,7 +47,7 @@ fn questions_about_everything_are_answered_by_digests_and_those_about_something_
 }
 
 #[test]
-fn a_filter_keeps_a_question_about_everything_to_what_it_allows() {
+fn filter_restricts_global_questions() {
     let mut documents = sagas();
     let quiet = paragraph("The quiet book is about the main themes of chess.");
     documents.push(document("quiet", vec![quiet]));
@@ -68,7 +68,7 @@ fn a_filter_keeps_a_question_about_everything_to_what_it_allows() {
 }
 
 #[test]
-fn a_store_without_digests_says_so_or_takes_another_way() {
+fn store_without_digests_returns_an_error_or_uses_another_strategy() {
     let store = store(sagas());
     let global = SearchRequest {
         strategy: Strategy::Global,
@@ -87,7 +87,7 @@ fn a_store_without_digests_says_so_or_takes_another_way() {
 }
 
 #[test]
-fn concepts_of_the_question_are_told_with_what_found_them() {
+fn question_concepts_are_returned_with_their_source() {
     let mut documents = sagas();
     documents[0].concepts[0].synonyms = vec!["Rhein".into()];
     documents.push(speaking_of(
@@ -128,7 +128,7 @@ fn concepts_of_the_question_are_told_with_what_found_them() {
 }
 
 #[test]
-fn a_question_that_names_no_concept_is_near_to_some() {
+fn question_without_named_concepts_gets_near_concepts() {
     let towards = |x: f32, y: f32| Some(vec![x, y, 0.1]);
     let mut parts = Vec::new();
     for (text, vector) in [
@@ -187,7 +187,7 @@ fn a_question_that_names_no_concept_is_near_to_some() {
 }
 
 #[test]
-fn levels_hold_for_the_chunks_that_digests_quote() {
+fn levels_apply_to_chunks_quoted_by_digests() {
     let store = store(sagas());
     store.analyse(&Silent).unwrap();
     let asked = |level| SearchRequest {
@@ -201,7 +201,7 @@ fn levels_hold_for_the_chunks_that_digests_quote() {
 }
 
 #[test]
-fn the_graph_alone_answers_what_the_embedder_finds_near() {
+fn graph_strategy_starts_from_near_concepts() {
     let asked = |strategy| SearchRequest {
         strategy,
         ..SearchRequest::new("hills, canal and northern sea")

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::stores::{ask, chunks, library};
 
 #[test]
-fn numbers_that_nobody_means_are_answered_within_bounds() {
+fn absurd_numbers_are_answered_within_bounds() {
     let database = library();
     let huge = usize::MAX;
     let plain = SearchRequest::new("rhine and votes");
@@ -89,7 +89,7 @@ fn numbers_that_nobody_means_are_answered_within_bounds() {
 }
 
 #[test]
-fn shares_that_are_none_are_refused_by_name() {
+fn invalid_fractions_are_refused_by_name() {
     let plain = SearchRequest::new("rhine and votes");
     let requests = [
         SearchRequest {
@@ -123,7 +123,7 @@ fn shares_that_are_none_are_refused_by_name() {
 }
 
 #[test]
-fn politeness_without_end_is_no_question() {
+fn question_of_only_courtesies_is_answered() {
     for word in ["please ", "so ", "tell me "] {
         let request = SearchRequest::new(word.repeat(200_000));
         assert!(ask(library(), &request).hits.len() <= request.k);
@@ -131,7 +131,7 @@ fn politeness_without_end_is_no_question() {
 }
 
 #[test]
-fn a_question_in_quotation_marks_that_is_no_text_question_is_asked_as_it_stands() {
+fn quoted_question_with_invalid_syntax_is_searched_as_plain_text() {
     let long = format!("\"{}\"", vec!["rhine"; 100].join(" "));
     for question in ["\"?!\"", "\"rhine\\\"", "\"   \"", "\"", &long[..]] {
         let answer = ask(library(), &SearchRequest::new(question));

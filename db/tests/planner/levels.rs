@@ -41,7 +41,7 @@ fn facts_come_from_sentences_contexts_from_paragraphs_structures_from_sections()
 }
 
 #[test]
-fn a_document_without_the_levels_that_suit_a_question_answers_all_the_same() {
+fn document_without_the_chosen_levels_is_still_searched() {
     let store = papers();
     let flat = document(
         "slides",
@@ -80,7 +80,7 @@ fn a_document_without_the_levels_that_suit_a_question_answers_all_the_same() {
 }
 
 #[test]
-fn limits_of_levels_hold_each_for_itself() {
+fn level_limits_apply_independently() {
     let store = papers();
     let request = SearchRequest {
         level_limits: vec![

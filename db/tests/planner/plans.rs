@@ -7,7 +7,7 @@ use locidb::{Answer, Expr, SearchRequest, Strategy};
 use crate::stores::{EVERYTHING, ask, library, timeless};
 
 #[test]
-fn a_plan_that_was_kept_as_json_answers_as_the_search_did() {
+fn plan_restored_from_json_gives_the_same_answer() {
     let database = library();
     let view = database.view();
     let searcher = Searcher::default();

@@ -6,7 +6,7 @@ use locidb::{NewCitation, NewReference, Rerank, SearchRequest};
 use crate::stores::{ask, chunks, document, filtered, leaf, paragraph, store};
 
 #[test]
-fn a_chunk_that_cites_much_moves_up_as_far_as_it_is_told_to() {
+fn citing_chunk_rises_by_the_configured_weight() {
     let bare = paragraph("Tides follow the moon, and tides follow the sun.");
     let citing = paragraph("Tides follow the moon [1], the sun [2] and the shape of bays [3].")
         .but(|record| record.citation_count = 3);
@@ -29,7 +29,7 @@ fn a_chunk_that_cites_much_moves_up_as_far_as_it_is_told_to() {
 }
 
 #[test]
-fn doubt_moves_a_statement_down_and_can_be_left_out() {
+fn low_confidence_demotes_a_statement_unless_disabled() {
     let doubtful = leaf(Level::Proposition, "Tides obey the moon.").but(|r| r.confidence = 0.1);
     let sure =
         leaf(Level::Proposition, "Tides obey the moon and the sun.").but(|r| r.confidence = 1.0);
@@ -51,7 +51,7 @@ fn doubt_moves_a_statement_down_and_can_be_left_out() {
 }
 
 #[test]
-fn a_document_that_others_cite_moves_up_as_far_as_it_is_told_to() {
+fn cited_document_rises_by_the_configured_weight() {
     let plain = document("a", vec![paragraph("Tides follow the moon and the sun.")]);
     let mut cited = document(
         "b",

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::stores::{ask, chunks, filtered, guide, guides, levels, staged, store, textbook};
 
 #[test]
-fn stages_lead_from_documents_to_sections_to_statements_and_nowhere_else() {
+fn staged_search_narrows_from_documents_to_sections_to_statements() {
     let store = store(guides());
     // One document by its summary: nothing of the other one, whatever its statements say.
     let answer = ask(&store, &staged("consensus vote", (1, 20, 30)));
@@ -43,7 +43,7 @@ fn a_question_for_documents_is_staged_where_documents_have_summaries() {
 }
 
 #[test]
-fn filters_hold_in_every_stage() {
+fn filters_apply_in_every_stage() {
     let mut documents = guides();
     for (year, document) in (2001..).zip(&mut documents) {
         document.record.year = Some(year);
@@ -62,7 +62,7 @@ fn filters_hold_in_every_stage() {
 }
 
 #[test]
-fn a_document_without_a_summary_fills_the_places_that_summaries_leave() {
+fn documents_without_summary_fill_the_remaining_slots() {
     // More matching statements in the first than one arm brings.
     let many: Vec<String> = (0..150)
         .map(|n| format!("Consensus by votes, rule {n}."))

@@ -6,7 +6,7 @@ use locidb::{Rerank, SearchRequest, Strategy};
 use crate::stores::{ask, chunks, document, paragraph, store, textbook, types};
 
 #[test]
-fn half_of_the_hits_answer_by_type_and_half_support_them_all_by_relevance() {
+fn hits_are_split_between_primary_and_supporting_type() {
     let store = textbook();
     for (question, intent, want) in [
         ("What is force?", "concept", (5, 5, 0, 0)),
@@ -47,7 +47,7 @@ fn half_of_the_hits_answer_by_type_and_half_support_them_all_by_relevance() {
 }
 
 #[test]
-fn mixed_questions_and_those_that_do_not_want_it_keep_their_order() {
+fn type_balancing_is_skipped_for_mixed_intent_or_when_disabled() {
     let store = textbook();
     let plain = |question: &str| SearchRequest {
         rerank: Rerank {
@@ -67,7 +67,7 @@ fn mixed_questions_and_those_that_do_not_want_it_keep_their_order() {
 }
 
 #[test]
-fn a_type_that_a_store_lacks_leaves_its_half_to_the_best_of_the_rest() {
+fn missing_type_is_filled_with_the_best_hits() {
     let part = |n: usize, kind| {
         paragraph(&format!("force number {n}")).but(|record| record.chunk_type = kind)
     };

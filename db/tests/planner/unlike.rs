@@ -5,7 +5,7 @@ use locidb::SearchRequest;
 use crate::stores::{ask, document, paragraph, store};
 
 #[test]
-fn hits_that_say_the_same_make_room_when_that_is_asked_for() {
+fn duplicate_hits_are_displaced_when_diversity_is_set() {
     let copies = (0..5).map(|n| paragraph(&format!("the heron stands in the reeds at dawn {n}")));
     let other = paragraph("a heron was painted on the old wooden door of an inn");
     let store = store(vec![document("birds", copies.chain([other]).collect())]);

@@ -7,7 +7,7 @@ use locidb::{SearchRequest, Seeds, Strategy};
 use crate::stores::{ask, chunks, concept, sagas, store};
 
 #[test]
-fn a_walk_starts_where_it_is_told_to() {
+fn walk_starts_at_the_given_seeds() {
     let store = store(sagas());
     for walk in [Walk::Restart, Walk::Hops] {
         let seeded = |seeds: Seeds| SearchRequest {
@@ -36,7 +36,7 @@ fn a_walk_starts_where_it_is_told_to() {
 }
 
 #[test]
-fn a_walk_goes_on_from_the_best_hits() {
+fn walk_starts_from_the_best_hits() {
     let store = store(sagas());
     // No concept is named; the best hit by words speaks of iron and copper, whose neighbours follow.
     let asked = |hits| SearchRequest {

@@ -6,7 +6,7 @@ use locidb::{Climb, SearchRequest};
 use crate::stores::{ask, document, filtered, paragraph, section, store};
 
 #[test]
-fn a_whole_document_comes_with_a_hit_where_it_wants_and_fits() {
+fn full_document_is_returned_when_requested_and_within_budget() {
     let words = |word: &str, count: usize| vec![word; count].join(" ");
     let of = |key: &str, mode, text: &str| {
         let parts = vec![paragraph("The heron waits."), paragraph(text)];

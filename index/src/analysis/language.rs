@@ -444,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_are_known_by_code_region_and_name() {
+    fn language_code_is_found_by_code_region_and_name() {
         let cases = [
             ("de", Some("deu")),
             ("DE-at", Some("deu")),
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_languages_are_those_of_the_format() {
+    fn language_numbers_match_the_format() {
         let codes: Vec<&str> = KNOWN.iter().map(|known| known.code).collect();
         assert_eq!(codes[1], "eng");
         assert_eq!(codes[13], "deu");
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_of_a_text_is_told_from_a_few_sentences() {
+    fn language_is_detected_from_a_few_sentences() {
         let cases = [
             (
                 "eng",
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_told_by_their_middle() {
+    fn language_of_a_long_text_is_detected_from_samples() {
         let english =
             "This is a notice that comes before the text and says nothing of its language. ";
         let german = "Die Lage der Stadt am Fluss war für den Handel von großer Bedeutung. ";

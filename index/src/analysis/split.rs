@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_told_apart() {
+    fn word_shape_is_classified() {
         use Shape::{Acronym, Compound, Number, Plain, Suffixed};
         let cases: &[(&str, Shape<'_>)] = &[
             ("word", Plain("word")),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_where_a_reader_sees_parts() {
+    fn words_are_split_into_parts() {
         let cases: &[(&str, &[&str])] = &[
             ("parseHttpRequest", &["parse", "Http", "Request"]),
             ("HTTPServer", &["HTTP", "Server"]),

@@ -7,7 +7,7 @@ fn terms(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn words_become_the_terms_that_the_table_promises() {
+fn words_become_the_documented_terms() {
     let cases: &[(&str, &[&str])] = &[
         ("", &[]),
         (" -- … ", &[]),
@@ -40,7 +40,7 @@ fn words_become_the_terms_that_the_table_promises() {
 
 /// Inputs that break naive analysis, and what comes of them. A change here is a new [`VERSION`].
 #[test]
-fn tricky_texts_become_these_terms() {
+fn edge_case_texts_become_expected_terms() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("empty", "", &[]),
         ("spaces only", " \t\n\u{a0}", &[]),
@@ -194,7 +194,7 @@ fn tricky_texts_become_these_terms() {
 }
 
 #[test]
-fn long_words_are_cut() {
+fn long_words_are_truncated() {
     let long = "ab1".repeat(1000);
     assert_eq!(terms(&long), [&long[..TERM_CHARS_MAX]]);
     let parts = "Abcdef".repeat(1000);
@@ -202,7 +202,7 @@ fn long_words_are_cut() {
 }
 
 #[test]
-fn a_list_has_the_same_terms() {
+fn term_list_equals_terms() {
     let (mut analyzer, mut list) = (Analyzer::new(), TermList::default());
     for text in ["Water levels", "", "a parseHttp"] {
         analyzer.list(text, &mut list);
@@ -211,7 +211,7 @@ fn a_list_has_the_same_terms() {
 }
 
 #[test]
-fn memory_is_bounded_and_does_not_change_terms() {
+fn memo_is_bounded_and_does_not_change_terms() {
     let mut analyzer = Analyzer::new();
     for i in 0..MEMO_WORDS_MAX + 10 {
         analyzer.for_each_term(&format!("w{i}"), |_| {});
@@ -222,7 +222,7 @@ fn memory_is_bounded_and_does_not_change_terms() {
 }
 
 #[test]
-fn an_analyzer_of_questions_remembers_fewer_words_and_answers_alike() {
+fn query_analyzer_has_a_smaller_memo_and_equal_terms() {
     let mut analyzer = Analyzer::for_questions();
     for i in 0..2 * QUESTION_WORDS_MAX {
         analyzer.for_each_term(&format!("w{i}"), |_| {});
@@ -234,7 +234,7 @@ fn an_analyzer_of_questions_remembers_fewer_words_and_answers_alike() {
 }
 
 #[test]
-fn a_phrase_has_its_words_at_consecutive_places() {
+fn phrase_words_have_consecutive_positions() {
     let places = |text: &str| -> Vec<(String, u32, String)> {
         let mut told = Vec::new();
         Analyzer::new().for_each_token(text, |token| {
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn tokens_come_in_order_and_lie_inside_the_text(text in any::<String>()) {
+    fn tokens_are_ordered_and_inside_the_text(text in any::<String>()) {
         let (mut last, mut end) = (0, 0);
         Analyzer::new().for_each_token(&text, |token| {
             assert!(text.get(token.span.clone()).is_some_and(|written| !written.is_empty()));
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn spaces_part_a_text(a in "[a-zA-Z0-9_.]{0,12}", b in "[a-zA-Z0-9_.]{0,12}") {
+    fn spaces_separate_words(a in "[a-zA-Z0-9_.]{0,12}", b in "[a-zA-Z0-9_.]{0,12}") {
         let mut both = terms(&a);
         both.extend(terms(&b));
         prop_assert_eq!(terms(&format!("{a} {b}")), both);
@@ -398,7 +398,7 @@ fn stems_of_every_language_are_those_of_this_version() {
 }
 
 #[test]
-fn a_question_has_the_stems_of_every_language_once() {
+fn query_has_the_stems_of_every_language_once() {
     let mut analyzer = Analyzer::new();
     let (english, german) = (Language::ENGLISH, Language::of(Some("deu")));
     analyzer.speak(Languages::from(english).union(german.into()));

@@ -80,7 +80,7 @@ fn any_rows() -> impl Strategy<Value = Vec<Row>> {
 }
 
 #[test]
-fn every_predicate_selects_what_it_says() {
+fn every_predicate_selects_matching_chunks() {
     let rows = [
         (0, "topic", text("Rust")),
         (1, "topic", text("rust")),
@@ -166,7 +166,7 @@ fn fields_and_values_are_listed_in_order() {
 }
 
 #[test]
-fn a_field_of_many_values_selects_as_one_of_few_does() {
+fn field_with_many_values_selects_like_field_with_few() {
     let many = BITMAPS_MAX as i64 + 10;
     let rows: Vec<Row> = (0..many)
         .map(|i| (i as u32 / 2, "n", FacetValue::Integer(i * 7 % many)))
@@ -194,7 +194,7 @@ fn a_field_of_many_values_selects_as_one_of_few_does() {
 }
 
 #[test]
-fn segments_are_put_together_without_deleted_chunks() {
+fn select_merges_segments_without_deleted_chunks() {
     let reader = FacetReader::new(section(&[(0, "a", text("x")), (2, "a", text("y"))])).unwrap();
     let (none, dead) = (RoaringBitmap::new(), RoaringBitmap::from([0]));
     let place = |base, chunk_count, dead| Placed {
@@ -266,7 +266,7 @@ fn exercise(bytes: Vec<u8>, predicates: &[Predicate]) {
 
 proptest! {
     #[test]
-    fn selects_what_looking_at_every_value_selects(
+    fn select_agrees_with_full_scan(
         rows in any_rows(), predicates in prop::collection::vec(any_predicate(), 1..8),
     ) {
         let reader = FacetReader::new(section(&rows)).unwrap();

@@ -89,7 +89,7 @@ impl Job for OfBlock<'_> {
 
 proptest! {
     #[test]
-    fn all_levels_multiply_codes_that_lie_across_each_other_as_they_do_single_ones(
+    fn all_levels_compute_equal_interleaved_and_single_dots(
         codes in prop::collection::vec(any::<u8>(), 0..1500),
         numbers in prop::collection::vec(any::<i8>(), 0..100),
     ) {
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn blocks_are_compared_alike(
+    fn all_levels_compare_blocks_equally(
         numbers in prop::collection::vec(prop_oneof![0u32..4, any::<u32>()], 64),
         least in prop_oneof![0u32..4, any::<u32>()],
     ) {

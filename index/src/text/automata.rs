@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelling_may_swap_neighbours() {
+    fn transposed_letters_count_as_one_edit() {
         let misspelt = Misspelling::new("water", 1);
         for term in ["water", "wtaer", "wate", "waters", "wader"] {
             assert!(accepts(&misspelt, term.as_bytes()), "{term}");
@@ -357,20 +357,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn misspellings_are_those_of_the_definition(word in "[abé]{0,5}", term in "[abé]{0,5}", most in 0u8..3) {
+        fn levenshtein_automaton_agrees_with_edit_distance(word in "[abé]{0,5}", term in "[abé]{0,5}", most in 0u8..3) {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
             let is_near = distance(&chars(&word), &chars(&term)) <= usize::from(most);
             prop_assert_eq!(accepts(&Misspelling::new(&word, most), term.as_bytes()), is_near);
         }
 
         #[test]
-        fn patterns_match_as_they_read(pattern in "[ab*é]{0,6}", term in "[abé]{0,6}") {
+        fn wildcard_automaton_agrees_with_reference(pattern in "[ab*é]{0,6}", term in "[abé]{0,6}") {
             let expected = like(pattern.as_bytes(), term.as_bytes());
             prop_assert_eq!(accepts(&Pattern::new(&pattern).unwrap(), term.as_bytes()), expected);
         }
 
         #[test]
-        fn ranges_are_those_of_the_order(
+        fn range_automaton_agrees_with_byte_order(
             from in "[abé]{0,3}", to in prop::option::of("[abé]{0,3}"), term in "[abé]{0,4}",
         ) {
             let range = Range::new(&from, to.as_deref());
@@ -379,7 +379,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_stepped_over(word in "\\PC{0,8}", bytes in prop::collection::vec(any::<u8>(), 0..20)) {
+        fn automata_accept_any_bytes_without_panic(word in "\\PC{0,8}", bytes in prop::collection::vec(any::<u8>(), 0..20)) {
             accepts(&Misspelling::new(&word, 2), &bytes);
             accepts(&Pattern::new(&word).unwrap(), &bytes);
         }

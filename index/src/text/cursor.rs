@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phrases_are_counted_where_words_keep_their_distance() {
+    fn phrase_is_counted_when_word_distances_match() {
         let words = |lists: &[&[u32]]| -> Vec<(u32, Vec<u32>)> {
             (0..).zip(lists.iter().map(|list| list.to_vec())).collect()
         };

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_these_bytes() {
+    fn list_bytes_are_stable() {
         let listed = [
             &[0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0][..],
             b"abc",
@@ -286,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_forms_are_a_map(terms in any_terms(), asked in any_terms()) {
+        fn list_and_fst_both_map_terms_to_numbers(terms in any_terms(), asked in any_terms()) {
             for bytes in both(&terms) {
                 let dictionary = Dictionary::new(&bytes).unwrap();
                 prop_assert_eq!(dictionary.len(), terms.len());
@@ -304,7 +304,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_dictionary_or_an_error(
+        fn any_bytes_open_as_a_dictionary_or_fail(
             terms in any_terms(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
             keep in any::<prop::sample::Index>(),

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_those_of_lucene() {
+    fn length_codes_match_lucene() {
         for length in 0..=40 {
             assert_eq!(decode(encode(length)), length);
         }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_is_the_code_of_its_length() {
+    fn every_length_code_round_trips() {
         for code in 0..=u8::MAX {
             assert_eq!(encode(decode(code)), code);
         }

@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_read_as_the_table_promises() {
+    fn query_syntax_parses_as_documented() {
         let cases = [
             ("", ""),
             ("water level", "water level"),
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_column() {
+    fn syntax_errors_name_the_column() {
         let cases = [
             ("a \"b", 3, "quotation mark"),
             ("(a", 1, "not closed"),
@@ -562,14 +562,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_question_or_an_error(text in "[ab +\\-\"():~^*\\\\0-9]{0,30}|\\PC{0,30}") {
+        fn any_text_parses_or_fails(text in "[ab +\\-\"():~^*\\\\0-9]{0,30}|\\PC{0,30}") {
             if let Err(error) = TextQuery::parse(&text) {
                 prop_assert!((1..=text.chars().count() + 1).contains(&error.column));
             }
         }
 
         #[test]
-        fn mere_words_stay_as_they_are(words in prop::collection::vec("[a-z]{1,8}", 0..6)) {
+        fn plain_words_are_unchanged(words in prop::collection::vec("[a-z]{1,8}", 0..6)) {
             let query = TextQuery::parse(&words.join(" ")).unwrap();
             prop_assert_eq!(told(&query.clauses), words.join(" "));
         }

@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(lists in prop::collection::vec(
+        fn positions_round_trip(lists in prop::collection::vec(
             prop::collection::btree_set(any::<u32>(), 1..20), 1..10,
         )) {
             let mut bytes = Vec::new();
@@ -112,7 +112,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_positions_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_bytes_are_positions_or_fail(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let (mut lists, mut positions) = (Lists(&bytes), Vec::new());
             while lists.read(&mut positions).is_ok() {
                 prop_assert!(positions.is_sorted());

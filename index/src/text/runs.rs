@@ -190,7 +190,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_those_of_the_words(
+        fn longest_runs_agree_with_reference(
             chunks in prop::collection::vec(any_text(40), 1..90),
             cut in 0..90usize,
             text in any_text(14),

@@ -122,7 +122,7 @@ fn any_corpus() -> impl Strategy<Value = Vec<Chunk>> {
 }
 
 #[test]
-fn a_rare_word_beats_a_frequent_one_and_two_beat_one() {
+fn rare_term_outranks_frequent_and_two_terms_outrank_one() {
     let corpus = [
         words("the cat"),
         words("the dog"),
@@ -144,7 +144,7 @@ fn a_rare_word_beats_a_frequent_one_and_two_beat_one() {
 }
 
 #[test]
-fn deleted_and_filtered_chunks_leave_room_for_others() {
+fn deleted_and_filtered_chunks_do_not_use_up_k() {
     let corpus = vec![words("cat"); 6];
     let question = words("cat");
     let deleted = RoaringBitmap::from([0, 4]);
@@ -198,7 +198,7 @@ fn frequent_terms_saturate() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_refused() {
+fn invalid_input_is_refused() {
     let mut builder = TextBuilder::new();
     builder.push(Local(3), ["a"]).unwrap();
     assert!(matches!(
@@ -232,7 +232,7 @@ fn what_breaks_a_rule_is_refused() {
 }
 
 #[test]
-fn terms_come_sorted_with_their_chunks() {
+fn terms_are_sorted_with_their_chunks() {
     let corpus = [words("b a b"), words("c"), words("a")];
     let reader = TextReader::new(section(&corpus)).unwrap();
     let mut seen = Vec::new();
@@ -269,7 +269,7 @@ fn texts_are_analysed_and_counted_together() {
 }
 
 #[test]
-fn fields_count_as_their_weights_say() {
+fn fields_count_by_their_weights() {
     let mut builder = TextBuilder::with_weights([1, 3, 1, 1, 1]);
     let mut analyzer = crate::analysis::Analyzer::new();
     for (local, field) in [(0, Field::Body), (1, Field::Title)] {
@@ -352,7 +352,7 @@ fn skewed(count: u64, seed: u64, len: std::ops::Range<u64>) -> Vec<Chunk> {
 }
 
 #[test]
-fn frequent_and_rare_terms_together_find_what_scoring_every_chunk_finds() {
+fn mixed_terms_agree_with_exhaustive_scoring() {
     let (corpus, questions) = (skewed(3000, 1, 5..60), skewed(40, 2, 1..16));
     let odd: RoaringBitmap = (0..3000).filter(|n| n % 2 == 1).collect();
     let few: RoaringBitmap = (0..3000).filter(|n| n % 97 == 0).collect();
@@ -381,7 +381,7 @@ fn frequent_and_rare_terms_together_find_what_scoring_every_chunk_finds() {
 
 /// Beyond the first 65,536 chunks few windows are read whole.
 #[test]
-fn windows_that_are_skimmed_hold_what_scoring_every_chunk_finds() {
+fn maxscore_windows_agree_with_exhaustive_scoring() {
     const COUNT: u32 = 200_000;
     let (corpus, questions) = (skewed(COUNT.into(), 3, 2..14), skewed(60, 4, 1..9));
     let reader = TextReader::new(section(&corpus)).unwrap();
@@ -422,7 +422,7 @@ fn windows_that_are_skimmed_hold_what_scoring_every_chunk_finds() {
 }
 
 #[test]
-fn what_time_does_not_allow_is_left_out_least_weight_first() {
+fn terms_over_budget_are_skipped_lowest_weight_first() {
     let corpus: Vec<Chunk> = (0..200)
         .map(|n| {
             let rare = if n % 40 == 0 { "rare" } else { "x" };
@@ -528,7 +528,7 @@ fn every_truncation_is_refused() {
 
 proptest! {
     #[test]
-    fn finds_what_scoring_every_chunk_finds(corpus in any_corpus(), question in any_chunk(), k in 0usize..50) {
+    fn search_agrees_with_exhaustive_scoring(corpus in any_corpus(), question in any_chunk(), k in 0usize..50) {
         let found = search_cut(&corpus, &[], &question, (None, &RoaringBitmap::new()), k);
         let scores = oracle(&corpus, &question);
         let mut best: Vec<f64> = scores.iter().copied().filter(|&s| s > 0.0).collect();
@@ -548,7 +548,7 @@ proptest! {
     }
 
     #[test]
-    fn scores_do_not_depend_on_how_chunks_fell_into_segments(
+    fn scores_do_not_depend_on_segmentation(
         corpus in any_corpus(),
         question in any_chunk(),
         cuts in prop::collection::vec(0usize..40, 0..5),
@@ -571,7 +571,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stored_chunk_scores_as_an_imagined_one(corpus in any_corpus(), question in any_chunk()) {
+    fn score_chunk_agrees_with_search(corpus in any_corpus(), question in any_chunk()) {
         let reader = TextReader::new(section(&corpus)).unwrap();
         let dead = RoaringBitmap::new();
         let chunk_count = corpus.len() as u32;
@@ -589,7 +589,7 @@ proptest! {
     }
 
     #[test]
-    fn a_search_after_the_weights_of_its_terms_or_of_others_finds_the_same(
+    fn search_with_cached_lookups_finds_the_same(
         corpus in any_corpus(), question in any_chunk(), other in any_chunk(), begins in any::<bool>(),
     ) {
         let [reader, another] = [0, corpus.len() / 2]

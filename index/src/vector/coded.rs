@@ -244,7 +244,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn codes_leave_out_nothing_that_is_nearer(
+        fn code_scan_finds_the_exact_nearest(
             (vectors, query) in any_vectors(),
             dead in prop::collection::btree_set(0u32..200, 0..20),
             allowed in prop::option::of(prop::collection::btree_set(0u32..400, 0..300)),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_that_are_too_short_for_codes_are_compared_as_they_are() {
+    fn vectors_too_short_for_codes_are_compared_exactly() {
         let short = |n: usize| {
             (0..8)
                 .map(|i| 1e-22 * ((n * 7 + i * 3) % 13) as f32 + 1e-23)

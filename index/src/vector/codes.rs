@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_these_bytes() {
+    fn code_bytes_are_stable() {
         let bytes = |codes: Codes, vector: &[f32], step, mean: &[f32]| {
             let quantiser = Quantiser::new(codes, step, mean.to_vec(), vector.len());
             let mut out = Vec::new();
@@ -598,7 +598,7 @@ mod tests {
     const ROTATED: [u8; 8] = [72, 151, 57, 167, 169, 183, 134, 138];
 
     #[test]
-    fn a_rotation_keeps_inner_products_and_spreads_what_is_in_one_place() {
+    fn rotation_keeps_inner_products_and_spreads_single_coordinates() {
         for dim in [1, 100, 128, 384, 1000] {
             let vector = |seed: u64| -> Vec<f32> {
                 let number = |i| (mixed(seed << 32 | i) >> 40) as f32 / (1 << 23) as f32 - 1.0;
@@ -625,7 +625,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn distances_are_near_those_of_full_vectors(
+        fn code_distances_approximate_exact_distances(
             pairs in prop::collection::vec((-1f32..1.0, -1f32..1.0), 1..300),
             l2 in any::<bool>(),
         ) {

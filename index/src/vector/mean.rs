@@ -330,7 +330,7 @@ mod tests {
         }
 
         #[test]
-        fn lengths_count_where_the_metric_has_them(
+        fn vector_lengths_count_unless_metric_is_cosine(
             vectors in prop::collection::vec((any_vector(), -3.0f32..3.0), 30),
             query in any_vector(),
             l2: bool,
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn more_codes_than_a_byte_can_sum_are_added_in_parts() {
+    fn code_sums_do_not_overflow_a_byte() {
         let mut levels = [0; 128];
         for _ in 0..CODES_MAX {
             add_levels(&[0xff; 64], &mut levels);
@@ -367,7 +367,7 @@ mod tests {
 
     /// A step fits the cluster, which is narrow; an outlier is far beyond what it can represent.
     #[test]
-    fn outliers_of_a_narrow_cluster_are_not_taken_for_part_of_it() {
+    fn outliers_of_a_narrow_cluster_are_added_at_full_precision() {
         let axis = |at: usize| -> Vec<f32> { (0..DIM).map(|i| f32::from(i == at)).collect() };
         let cluster = |n: usize| -> Vec<f32> {
             (0..DIM)
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_that_are_all_the_same_have_their_own_cosine() {
+    fn cosine_of_equal_vectors_is_that_of_one() {
         let reader = reader(&vec![vec![1.0; DIM]; 99], Metric::Cosine, Some(Codes::I4));
         assert!((mean_cosine(&[1.0; DIM], &reader, 0..8) - 1.0).abs() < 1e-6);
     }

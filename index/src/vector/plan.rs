@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_follows_from_the_share_that_may_be_found() {
+    fn strategy_depends_on_the_eligible_share() {
         let way = |count, eligible| {
             plan(Facts {
                 count,

@@ -133,7 +133,7 @@ fn prints_the_instruction_sets_that_the_kernels_use() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_refused() {
+fn invalid_input_is_refused() {
     for dim in [0, DIM_MAX + 1] {
         assert!(matches!(
             FlatBuilder::new(dim, Metric::Dot),
@@ -176,7 +176,7 @@ fn what_breaks_a_rule_is_refused() {
 }
 
 #[test]
-fn segments_of_different_spaces_are_refused() {
+fn segments_of_different_metric_or_dimension_are_refused() {
     let reader = |dim, metric| {
         VectorReader::new(section(&[Some(vec![1.0; dim])], dim, metric), None).unwrap()
     };
@@ -249,7 +249,7 @@ fn vectors_are_read_at_any_alignment() {
 
 proptest! {
     #[test]
-    fn finds_what_the_slow_way_finds(
+    fn search_agrees_with_brute_force(
         (rows, query) in any_rows(),
         metric in any_metric(),
         cut in 0usize..30,
@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn gives_back_the_vectors_that_were_pushed((rows, query) in any_rows()) {
+    fn pushed_vectors_round_trip((rows, query) in any_rows()) {
         let reader = FlatReader::new(section(&rows, query.len(), Metric::Dot)).unwrap();
         for (local, row) in (0..).zip(&rows) {
             let got = reader.vector(Local(local)).map(|v| v.into_owned());
@@ -325,7 +325,7 @@ proptest! {
 }
 
 #[test]
-fn more_hits_than_a_number_can_double_are_all_that_there_are() {
+fn huge_k_returns_every_vector() {
     let mut flat = FlatBuilder::new(2, Metric::Dot).unwrap();
     for local in 0..200 {
         flat.push(Local(local), &[local as f32, 1.0]).unwrap();

@@ -178,12 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn counts_stop_at_the_largest_that_fits() {
+    fn term_counts_saturate_at_u16_max() {
         assert!(counted(&[vec![3; 70_000]]).row(0).eq([(3, 65_535)]));
     }
 
     #[test]
-    fn a_row_that_is_not_there_is_empty() {
+    fn row_out_of_range_is_empty() {
         assert_eq!(counted(&[vec![1]]).row(1).count(), 0);
         assert_eq!(counted(&[vec![1]]).row(usize::MAX - 1).count(), 0);
     }

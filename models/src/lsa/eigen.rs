@@ -298,7 +298,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn special_matrices_settle() {
+    fn iteration_converges_on_special_matrices() {
         type Case<'a> = (&'a str, Vec<Vec<f64>>, &'a [f64]);
         let cases: &[Case<'_>] = &[
             ("nothing but zeros", vec![vec![0.0; 3]; 3], &[0.0, 0.0, 0.0]),
@@ -322,7 +322,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_finite_is_refused() {
+    fn non_finite_matrix_is_rejected() {
         assert!(symmetric(matrix(&[vec![f64::NAN]])).is_none());
         assert!(
             symmetric(matrix(&[

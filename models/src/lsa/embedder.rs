@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_answered_in_order_and_like_single_texts() {
+    fn batch_embedding_preserves_order_and_matches_single_embeddings() {
         let embedder = embedder();
         let texts = ["wing", "nothing known", "", "heat wall heat"];
         let batch = embedder.embed(&texts).unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_tells_spaces_apart() {
+    fn model_name_is_that_of_the_projection() {
         let embedder = embedder();
         assert!(embedder.model().starts_with("lsa-1:"));
         assert_eq!(embedder.model(), embedder.projection().model());

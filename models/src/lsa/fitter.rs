@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_folded_in_has_the_vector_that_it_has_in_the_fit() {
+    fn folded_in_row_has_the_same_vector_as_in_the_fit() {
         let fitted = fit_subjects(&FitOptions::default());
         for (row, terms) in subjects(150).iter().enumerate() {
             let reversed = terms.iter().rev();
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn small_and_odd_corpora_give_few_dimensions_or_a_reason() {
+    fn degenerate_corpora_yield_few_dimensions_or_an_error() {
         let long = vec!["word"; 70_000];
         type Case<'a> = (&'a str, Vec<Vec<&'a str>>, Result<usize, FitError>);
         let cases: Vec<Case<'_>> = vec![

@@ -264,7 +264,7 @@ pub(super) mod tests {
 
     /// A change here is a new version of the format, not a new expectation.
     #[test]
-    fn bytes_are_as_the_table_says() {
+    fn golden_bytes_of_a_projection() {
         let bytes = sample();
         assert_eq!(bytes.len(), 64 + 3 * 8 + 12 + 6);
         assert_eq!(
@@ -284,7 +284,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn wrong_bytes_are_refused_by_name() {
+    fn invalid_bytes_are_rejected_with_the_matching_error() {
         let change = |at: usize, to: &[u8]| {
             let mut bytes = sample();
             bytes[at..][..to.len()].copy_from_slice(to);

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_without_a_term_are_passed_over() {
+    fn counts_of_unknown_terms_are_ignored() {
         let projection = Projection::new(sample()).unwrap();
         assert_eq!(projection.project(&[(3, 1), (u32::MAX, 2), (0, 0)]), None);
         assert!(near(
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_that_cancel_have_no_direction() {
+    fn embedding_is_none_when_terms_cancel_out() {
         let parts = Parts {
             dim: 1,
             rows: 2,
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_name_come_back() {
+    fn projection_reports_its_sizes_and_model_name() {
         let projection = Projection::new(sample()).unwrap();
         assert_eq!(
             (projection.dim(), projection.terms(), projection.rows()),

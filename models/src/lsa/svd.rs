@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_spectrum_is_found_with_fewer_columns_than_the_rank() {
+    fn leading_singular_values_are_found_with_fewer_columns_than_the_rank() {
         // 120 × 90 of full rank; 8 wanted: the block has 40 columns, filled up to 64.
         let block = Tiles::gaussian(120, 3, 11);
         let mut rows = vec![vec![0.0_f32; 90]; 120];
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_rises_to_one_and_can_stop_the_work() {
+    fn progress_increases_to_one_and_break_cancels_the_work() {
         let (starts, ids, weights) = parts(&[vec![1.0, 0.5], vec![0.0, 1.0]]);
         let sparse = Sparse::new(2, &starts, &ids, weights);
         let mut told = Vec::new();

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_is_away_is_an_error_that_names_it() {
+    fn missing_folder_is_reported_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let away = folder.path().join("away");
         let model = LazyFolderEmbedder::new(away, "onnx-1:0".into(), 384);

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_known_vectors_have_length_one_and_differ() {
+    fn reference_vectors_have_unit_length_and_differ() {
         let known = known();
         for (at, one) in known.iter().enumerate() {
             assert_eq!(one.vector.len(), 384);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_model_says_what_it_lacks() {
+    fn error_names_the_missing_file_when_a_folder_has_no_model() {
         let folder = tempfile::tempdir().unwrap();
         let told = |folder: &Path| FolderEmbedder::open(folder).err().unwrap().to_string();
         assert!(told(folder.path()).contains("model.onnx and tokenizer.json"));
@@ -275,7 +275,7 @@ mod tests {
     /// Needs a model: `LOCI_MINILM=FOLDER cargo test --release -p loci-models --features minilm -- --ignored`.
     #[test]
     #[ignore = "needs the folder of a model, in LOCI_MINILM"]
-    fn a_model_embeds_as_it_should_whatever_its_batch() {
+    fn embeddings_do_not_depend_on_the_batch() {
         let folder = std::env::var("LOCI_MINILM").unwrap();
         let embedder = FolderEmbedder::open(Path::new(&folder)).unwrap();
         let long = "water and wine ".repeat(2000);

@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_is_given_twice() {
+    fn field_names_are_unique() {
         let mut names = BTreeSet::new();
         for field in FIELDS {
             for name in field.aliases.iter().chain([&field.name]) {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_of_the_pen_find_what_was_meant() {
+    fn typos_suggest_the_closest_field() {
         let cases = [
             ("pge", Some("page")),
             ("titel", Some("title")),

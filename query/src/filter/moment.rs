@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_understood() {
+    fn timestamps_are_parsed() {
         const SECOND: i64 = 1000;
         let cases: &[(&str, Option<(i64, i64)>)] = &[
             ("1970", Some((0, 365 * DAY_MS - 1))),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_understood() {
+    fn seconds_are_parsed() {
         let cases: &[(&str, Option<i64>)] = &[
             ("90", Some(90_000)),
             ("90.5", Some(90_500)),

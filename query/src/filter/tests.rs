@@ -18,7 +18,7 @@ fn is(field: &str, test: Test) -> Expr {
 }
 
 #[test]
-fn filters_are_understood() {
+fn filters_are_parsed() {
     let year = || is("year", Test::AtLeast(2020));
     let cases: Vec<(&str, Expr)> = vec![
         (
@@ -418,7 +418,7 @@ proptest! {
 }
 
 #[test]
-fn nothing_more_is_asked_once_nothing_is_left() {
+fn evaluation_stops_when_no_chunk_is_left() {
     let asked = Cell::new(0);
     let none = |_: &str, _: &Predicate| {
         asked.set(asked.get() + 1);
@@ -434,7 +434,7 @@ fn nothing_more_is_asked_once_nothing_is_left() {
 }
 
 #[test]
-fn errors_of_an_index_are_passed_on() {
+fn index_errors_are_propagated() {
     let broken = |_: &str, _: &Predicate| Err::<RoaringBitmap, _>("damaged");
     let expr = Expr::parse("not page = 1").unwrap();
     assert_eq!(evaluate(&expr, &broken, &(0..9).collect()), Err("damaged"));

@@ -18,7 +18,7 @@ fn ordinals(hits: &[Fused]) -> Vec<u32> {
 }
 
 #[test]
-fn reciprocal_ranks_by_cases() {
+fn reciprocal_rank_fusion_matches_examples() {
     type Case = (
         &'static str,
         &'static [&'static [u32]],
@@ -47,7 +47,7 @@ fn reciprocal_ranks_by_cases() {
 }
 
 #[test]
-fn the_mixture_takes_scores_of_text_and_vector_and_ranks_of_the_graph() {
+fn mixture_uses_text_and_vector_scores_and_graph_ranks() {
     let (text, vector, graph) = (
         list(&[(1, 8.0), (2, 4.0)]),
         list(&[(2, 0.9), (3, 0.45)]),
@@ -83,7 +83,7 @@ fn the_mixture_takes_scores_of_text_and_vector_and_ranks_of_the_graph() {
 }
 
 #[test]
-fn a_graph_that_leads_elsewhere_than_text_and_vectors_weighs_less() {
+fn graph_without_agreement_weighs_less() {
     let text = list(&[(1, 8.0), (2, 4.0)]);
     let weight_of = |graph: &[(u32, f32)]| {
         let graph = list(graph);
@@ -116,7 +116,7 @@ fn a_graph_that_leads_elsewhere_than_text_and_vectors_weighs_less() {
 }
 
 #[test]
-fn an_arm_without_share_brings_nothing_unless_it_is_alone() {
+fn arm_with_zero_weight_counts_only_when_alone() {
     let (text, vector) = (list(&[(1, 8.0)]), list(&[(2, 0.9), (1, 0.8)]));
     let fusion = Fusion::Mixture(Mixture {
         vector_share: 0.0,
@@ -143,7 +143,7 @@ fn an_arm_without_share_brings_nothing_unless_it_is_alone() {
 }
 
 #[test]
-fn a_scattered_graph_is_trusted_less() {
+fn graph_with_low_concentration_weighs_less() {
     let text = list(&[(1, 1.0), (2, 0.8)]);
     let sharp = list(&[(2, 0.5), (3, 0.1)]);
     let scattered: Vec<Scored> = list(&(2..52).map(|i| (i, 0.01)).collect::<Vec<_>>());
@@ -161,7 +161,7 @@ fn a_scattered_graph_is_trusted_less() {
 }
 
 #[test]
-fn a_rule_is_read_back_from_its_json() {
+fn fusion_round_trips_through_json() {
     for fusion in [
         Fusion::default(),
         Fusion::Rrf(RankWeights::default()),

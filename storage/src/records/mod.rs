@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_give_back_their_value() {
+    fn enum_values_round_trip_through_numbers_names_and_json() {
         macro_rules! check {
             ($($Enum:ident)*) => {$(
                 for (number, &value) in (0u8..).zip($Enum::ALL) {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_do_not_fit_are_refused() {
+    fn invalid_document_runs_are_rejected() {
         let (bytes, chunks) = section(&[(2, 3), (5, 1)]);
         assert!(Documents::new(&bytes[..], chunks + 1).is_err());
         assert!(Documents::new(&bytes[..17], chunks).is_err());

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_comes_back() {
+    fn header_round_trips() {
         assert_eq!(Header::decode(&sample().encode()).unwrap(), sample());
     }
 

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_come_back_aligned() {
+    fn sections_round_trip_and_are_aligned() {
         let part = open(&sample()).unwrap();
         assert_eq!(part.header().part, 9);
         assert_eq!(part.section(SectionId::Text, 1).unwrap().as_ref(), b"inner");
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_noticed() {
+    fn truncated_part_is_rejected_at_every_length() {
         let bytes = sample();
         for len in 0..bytes.len() {
             assert!(

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_speak_local_numbers() {
+    fn skeleton_rows_use_segment_local_ordinals() {
         let skeleton = Skeleton::new(sample(), 4, 2).unwrap();
         let row = skeleton.get(Local(3)).unwrap();
         assert_eq!((row.parent, row.subtree_end), (Some(Local(1)), Local(4)));

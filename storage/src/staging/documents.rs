@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_out_of_order_are_refused() {
+    fn chunk_trees_out_of_preorder_are_rejected() {
         for parents in [
             vec![Some(0)],
             vec![None, Some(2), None],
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_stay_keep_their_suffix() {
+    fn unchanged_chunks_keep_their_suffix() {
         let mut old = Old {
             next_suffix: 3,
             ..Old::default()

@@ -47,7 +47,7 @@ fn check_merge(chunks: &[(Vec<(usize, String)>, usize, bool)], weights: Weights)
 }
 
 #[test]
-fn sections_with_rows_windows_and_skips_merge_into_what_one_would_be() {
+fn merge_of_rows_windows_and_skips_equals_one_build() {
     let words = skewed(70_000, 7, 1..4);
     let chunks: Vec<_> = (0..)
         .zip(words)
@@ -57,7 +57,7 @@ fn sections_with_rows_windows_and_skips_merge_into_what_one_would_be() {
 }
 
 #[test]
-fn sections_that_do_not_go_together_are_not_merged() {
+fn incompatible_sections_are_not_merged() {
     let section = |weights: Weights| {
         let mut builder = TextBuilder::with_weights(weights);
         push(&mut builder, 0, &[(0, "water".into())]);
@@ -78,7 +78,7 @@ fn sections_that_do_not_go_together_are_not_merged() {
 
 proptest! {
     #[test]
-    fn a_merge_is_what_a_section_made_at_once_is(
+    fn merge_equals_one_build(
         chunks in prop::collection::vec((any_texts(), 0usize..3, any::<bool>()), 0..80),
         weights in prop::array::uniform5(1u8..4),
     ) {

@@ -167,7 +167,7 @@ fn ranked(
 }
 
 #[test]
-fn phrases_stand_in_one_field() {
+fn phrases_match_within_one_field() {
     let mut builder = TextBuilder::new();
     let mut analyzer = crate::analysis::Analyzer::new();
     let chunks = [
@@ -235,7 +235,7 @@ fn phrases_stand_in_one_field() {
 }
 
 #[test]
-fn a_question_finds_chunks_in_every_language() {
+fn query_finds_chunks_in_every_language() {
     let texts = [
         ("eng", "The runner was running along old houses"),
         ("deu", "Die alten Häuser stehen am Fluss"),
@@ -298,7 +298,7 @@ fn a_question_finds_chunks_in_every_language() {
 
 /// A passage in another language, or taken for such, has words that no other has as terms.
 #[test]
-fn a_word_that_must_be_there_is_found_with_its_accents_and_without() {
+fn required_word_is_found_with_and_without_accents() {
     let mut builder = TextBuilder::new();
     let mut analyzer = Analyzer::new();
     analyzer.speak(Language::of(Some("fra")).into());
@@ -328,7 +328,7 @@ fn a_word_that_must_be_there_is_found_with_its_accents_and_without() {
 }
 
 #[test]
-fn words_that_are_written_out_are_found_whatever_their_stem() {
+fn wildcard_fuzzy_and_range_match_unstemmed_words() {
     let mut builder = TextBuilder::new();
     let mut analyzer = Analyzer::new();
     let bodies = [
@@ -397,7 +397,7 @@ fn words_that_are_written_out_are_found_whatever_their_stem() {
 
 /// A word of one language that a text in another quotes is no rare word.
 #[test]
-fn a_word_weighs_what_it_does_in_the_language_where_most_chunks_have_it() {
+fn word_weight_is_that_of_its_most_frequent_language() {
     let mut builder = TextBuilder::new();
     let mut analyzer = Analyzer::new();
     for local in 0..60 {
@@ -448,7 +448,7 @@ fn a_word_weighs_what_it_does_in_the_language_where_most_chunks_have_it() {
 }
 
 #[test]
-fn words_are_rare_among_the_chunks_of_their_language() {
+fn idf_is_computed_per_language() {
     let mut builder = TextBuilder::new();
     let mut analyzer = Analyzer::new();
     for local in 0..40 {
@@ -486,7 +486,7 @@ fn words_are_rare_among_the_chunks_of_their_language() {
 }
 
 #[test]
-fn positions_are_found_far_into_rows_and_windows() {
+fn positions_are_found_deep_in_rows_and_windows() {
     let chunk = |n: u32| {
         let often = format!("often x{} often", n % 3);
         let rare = if n.is_multiple_of(11) {
@@ -508,7 +508,7 @@ fn positions_are_found_far_into_rows_and_windows() {
 
 proptest! {
     #[test]
-    fn answers_are_scored_by_the_parts_that_they_have(
+    fn hits_are_scored_by_their_matching_clauses(
         corpus in any_corpus(),
         cut in 0usize..40,
         question in any_question(),
@@ -540,7 +540,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn questions_find_what_they_mean(
+    fn query_results_agree_with_reference(
         corpus in any_corpus(),
         cut in 0usize..40,
         question in any_question(),

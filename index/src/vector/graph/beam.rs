@@ -355,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_sorts_by_distance_then_by_node_and_gives_both_back() {
+    fn candidates_sort_by_distance_then_node_and_round_trip() {
         let distances = [f32::NEG_INFINITY, -2.5, -0.0, 0.0, 1e-9, 3.0, f32::INFINITY];
         let all: Vec<Near> = distances
             .iter()

@@ -115,7 +115,7 @@ impl Segment {
 }
 
 #[test]
-fn walks_find_what_is_near_by_every_code_and_metric() {
+fn walks_reach_recall_for_every_code_and_metric() {
     let (vectors, questions) = (clustered(3000, 1), clustered(50, 2));
     let floors = [0.97, 0.97, 0.97, 0.97, 0.95, 0.5];
     for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
@@ -129,7 +129,7 @@ fn walks_find_what_is_near_by_every_code_and_metric() {
 }
 
 #[test]
-fn filters_of_every_width_keep_the_recall() {
+fn recall_holds_for_filters_of_every_selectivity() {
     const COUNT: u32 = 24_000;
     let (vectors, questions) = (clustered(COUNT as usize, 3), clustered(40, 4));
     let options = GraphOptions {
@@ -183,7 +183,7 @@ fn deleted_neighbours_do_not_cost_hits() {
 
 /// The dead are still walked through: they must not end a walk.
 #[test]
-fn a_walk_goes_on_past_deleted_copies_of_the_question() {
+fn walk_continues_past_deleted_copies_of_the_query() {
     let mut vectors = clustered(8000, 30);
     let question = vectors[17].clone();
     for (n, copy) in vectors.iter_mut().step_by(100).enumerate() {
@@ -199,7 +199,7 @@ fn a_walk_goes_on_past_deleted_copies_of_the_question() {
 }
 
 #[test]
-fn the_length_of_a_question_changes_no_hits() {
+fn query_length_does_not_change_hits() {
     let vectors = clustered(3000, 31);
     for metric in [Metric::Dot, Metric::Cosine] {
         let segment = Segment::new(&vectors, metric, Codes::I4);
@@ -231,7 +231,7 @@ fn inner_products_with_vectors_of_any_length_are_found() {
 }
 
 #[test]
-fn the_table_promises_what_searches_keep() {
+fn effort_table_recall_matches_searches() {
     let vectors = clustered(5000, 34);
     let segment = Segment::new(&vectors, Metric::Cosine, Codes::I4);
     let prepared: Vec<f32> = vectors
@@ -265,7 +265,7 @@ fn the_table_promises_what_searches_keep() {
 }
 
 #[test]
-fn more_effort_never_keeps_fewer_candidates() {
+fn higher_ef_never_shortens_the_candidate_list() {
     let segment = Segment::new(&clustered(5000, 35), Metric::Cosine, Codes::I8);
     let efforts = segment.graph.graph().unwrap().efforts();
     let kept: Vec<usize> = (1..2000).map(|ef| efforts.reach(ef, 10, None).ef).collect();
@@ -296,7 +296,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn more_effort_finds_more_and_the_table_says_how_much() {
+fn higher_effort_raises_recall_as_tabulated() {
     let (vectors, questions) = (clustered(5000, 8), clustered(60, 9));
     let segment = Segment::new(&vectors, Metric::Dot, Codes::I8);
     let efforts: Vec<(u32, f32)> = segment.graph.efforts().collect();
@@ -342,7 +342,7 @@ fn more_effort_finds_more_and_the_table_says_how_much() {
 
 /// What differs little is told apart by full vectors: codes alone cannot.
 #[test]
-fn half_bytes_find_what_full_vectors_find_in_tight_clusters() {
+fn four_bit_codes_reach_recall_in_tight_clusters() {
     let tight = |count: usize, seed: u64| -> Vec<Vec<f32>> {
         let (centres, noise) = (clustered(50, 20), clustered(count, seed));
         let near = |(n, noise): (usize, &Vec<f32>)| {
@@ -365,7 +365,7 @@ fn half_bytes_find_what_full_vectors_find_in_tight_clusters() {
 }
 
 #[test]
-fn walks_end_sooner_where_hits_stand_apart() {
+fn walks_stop_early_when_hits_are_well_separated() {
     let vectors = clustered(3000, 23);
     let segment = Segment::new(&vectors, Metric::Cosine, Codes::I8);
     let measured = |question: &[f32]| {
@@ -388,7 +388,7 @@ fn walks_end_sooner_where_hits_stand_apart() {
 }
 
 #[test]
-fn codes_alone_rank_nearly_as_full_vectors_do() {
+fn ranking_by_codes_approximates_exact_ranking() {
     let (vectors, questions) = (clustered(2000, 10), clustered(20, 11));
     for metric in [Metric::Cosine, Metric::L2] {
         let segment = Segment::new(&vectors, metric, Codes::I8);
@@ -449,7 +449,7 @@ fn equal_vectors_hide_neither_each_other_nor_the_rest() {
 }
 
 #[test]
-fn no_way_finds_what_another_search_left_behind() {
+fn searches_do_not_leak_scratch_state() {
     let vectors = clustered(10_000, 16);
     let segment = Segment::new(&vectors, Metric::Cosine, Codes::I8);
     let mut scratch = VectorScratch::default();
@@ -491,7 +491,7 @@ fn no_way_finds_what_another_search_left_behind() {
 }
 
 #[test]
-fn options_that_build_no_graph_are_refused() {
+fn invalid_graph_options_are_refused() {
     let mut flat = FlatBuilder::new(2, Metric::Dot).unwrap();
     flat.push(Local(0), &[1.0, 0.0]).unwrap();
     for (m, ef_construction) in [(0, 100), (1, 100), (65, 100), (16, 15), (16, 10_001)] {
@@ -520,7 +520,7 @@ fn equal_vectors_and_few_vectors_are_found() {
 }
 
 #[test]
-fn a_copied_graph_loses_what_is_gone_and_gains_what_is_new() {
+fn reused_graph_drops_removed_and_adds_new_nodes() {
     let (vectors, questions) = (clustered(4000, 13), clustered(40, 14));
     let options = GraphOptions::default();
     let (flat, graph) = built(&vectors[..3000], Metric::Cosine, &options);
