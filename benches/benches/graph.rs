@@ -8,9 +8,9 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use loci_storage::{ConceptId, Local, Ordinal, Placed};
 use locidb::graph::{
-    Adjacency, GraphReader, GraphView, HopOptions, LeidenOptions, MentionsBuilder, NamesBuilder,
-    PageRankOptions, Ranks, RanksBuilder, RelationsBuilder, RestartOptions, StoredLinks, adjacency,
-    chunks_of, leiden, links, pagerank, restart_walk, two_hop,
+    Adjacency, GraphReader, GraphSnapshot, HopOptions, LeidenOptions, MentionsBuilder,
+    NamesBuilder, PageRankOptions, RandomWalkOptions, Ranks, RanksBuilder, RelationsBuilder,
+    StoredLinks, adjacency, chunks_mentioning, leiden, links, pagerank, random_walk, two_hop,
 };
 use roaring::RoaringBitmap;
 
@@ -80,7 +80,7 @@ fn walks(c: &mut Criterion) {
         }];
         let seeds = |n: u32| [n, n * 7, n * 31].map(|n| ConceptId(n % concepts));
         for (name, adjacency) in [("written", Some(&graph.adjacency)), ("gathered", None)] {
-            let view = GraphView {
+            let view = GraphSnapshot {
                 segments: &segments,
                 ranks: Some(&graph.ranks),
                 adjacency,
@@ -91,11 +91,11 @@ fn walks(c: &mut Criterion) {
                 b.iter(|| {
                     n += 1;
                     let walk = two_hop(view, &seeds(n), HopOptions::default());
-                    chunks_of(view, &walk.reached, None, 20)
+                    chunks_mentioning(view, &walk.reached, None, 20)
                 });
             });
         }
-        let view = GraphView {
+        let view = GraphSnapshot {
             segments: &segments,
             ranks: Some(&graph.ranks),
             adjacency: Some(&graph.adjacency),
@@ -106,13 +106,13 @@ fn walks(c: &mut Criterion) {
             ("restart/written", Some(&stored)),
             ("restart/gathered", None),
         ] {
-            let view = GraphView { links, ..view };
+            let view = GraphSnapshot { links, ..view };
             let mut n = 0;
             group.bench_function(BenchmarkId::new(name, concepts), |b| {
                 b.iter(|| {
                     n += 1;
                     let seeds = seeds(n).map(|seed| (seed, 1.0));
-                    restart_walk(view, &seeds, RestartOptions::default(), None, 20)
+                    random_walk(view, &seeds, RandomWalkOptions::default(), None, 20)
                 });
             });
         }

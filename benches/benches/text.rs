@@ -72,7 +72,7 @@ fn questions(c: &mut Criterion) {
         let mut next = asked.iter().cycle();
         group.bench_function(BenchmarkId::new("words", count), |b| {
             b.iter(|| {
-                analyzer.list(next.next().expect("it goes round"), &mut list);
+                analyzer.fill_term_list(next.next().expect("it goes round"), &mut list);
                 let terms: Vec<&str> = list.iter().collect();
                 search(&placed, &terms, &TextSearch::new(K), &mut scratch).expect("it is sound")
             });

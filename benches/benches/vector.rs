@@ -63,7 +63,7 @@ impl Segment {
             codes,
             ..GraphOptions::default()
         };
-        let graph = flat.graph(&options, 1).expect("there are vectors");
+        let graph = flat.build_graph(&options, 1).expect("there are vectors");
         Segment {
             reader: VectorReader::new(flat.finish(), graph).expect("it was just written"),
             count: (vectors.len() / DIM) as u32,
@@ -116,7 +116,7 @@ fn build(c: &mut Criterion) {
         let flat = flat(&vectors);
         group.throughput(Throughput::Elements(count as u64));
         group.bench_function(BenchmarkId::from_parameter(count), |b| {
-            b.iter(|| flat.graph(&GraphOptions::default(), 1))
+            b.iter(|| flat.build_graph(&GraphOptions::default(), 1))
         });
     }
 }

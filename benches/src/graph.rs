@@ -11,9 +11,10 @@ use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
 use locidb::graph::{
-    Adjacency, Communities, GraphReader, GraphView, HopOptions, LeidenOptions, MentionsBuilder,
-    NamesBuilder, PageRankOptions, Ranks, RanksBuilder, Reach, RelationsBuilder, RestartOptions,
-    StoredLinks, adjacency, chunks_of, leiden, links, pagerank, restart_walk, two_hop,
+    Adjacency, Communities, GraphReader, GraphSnapshot, HopOptions, LeidenOptions, MentionsBuilder,
+    NamesBuilder, PageRankOptions, RandomWalkOptions, Ranks, RanksBuilder, RelationsBuilder,
+    StoredLinks, WalkBound, adjacency, chunks_mentioning, leiden, links, pagerank, random_walk,
+    two_hop,
 };
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
@@ -98,9 +99,9 @@ pub fn walks(
         .map(|&at| exact.best(&given.seeds[at]))
         .collect();
     for (name, reach) in reaches() {
-        let options = RestartOptions {
-            reach,
-            ..RestartOptions::default()
+        let options = RandomWalkOptions {
+            bound: reach,
+            ..RandomWalkOptions::default()
         };
         let walk = |at: usize| graph.restart(&given.seeds[at], options);
         let mut fields = json!(latency(
@@ -123,10 +124,10 @@ pub fn walks(
 }
 
 /// The walks with restart that are measured: some links, and until a residual.
-fn reaches() -> impl Iterator<Item = (String, Reach)> {
-    let steps = [3, 5, 7, 9].map(|steps| (format!("{steps} links"), Reach::Steps(steps)));
+fn reaches() -> impl Iterator<Item = (String, WalkBound)> {
+    let steps = [3, 5, 7, 9].map(|steps| (format!("{steps} links"), WalkBound::Steps(steps)));
     let push =
-        [1e-4, 1e-5, 1e-6].map(|least| (format!("residual {least:e}"), Reach::Residual(least)));
+        [1e-4, 1e-5, 1e-6].map(|least| (format!("residual {least:e}"), WalkBound::Residual(least)));
     steps.into_iter().chain(push)
 }
 
@@ -220,7 +221,7 @@ impl ExactWalk {
         start
             .iter_mut()
             .for_each(|mass| *mass /= f64::max(total, f64::MIN_POSITIVE));
-        let restart = RestartOptions::default().restart;
+        let restart = RandomWalkOptions::default().restart_probability;
         let mut concepts = start.clone();
         let mut chunks = vec![0.0; self.of_chunk.len()];
         for _ in 0..ROUNDS {
@@ -284,7 +285,7 @@ pub fn algorithms(folder: &Path, mut line: impl FnMut(&Value)) -> Result<(), Ben
     let found = leiden(concepts(), &edges, LeidenOptions::default());
     let (wall, cpu) = started.read();
     let again = leiden(concepts(), &edges, LeidenOptions::default());
-    let count = found.last().iter().max().map_or(0, |&last| last + 1);
+    let count = found.coarsest().iter().max().map_or(0, |&last| last + 1);
     let fields = json!({
         "s": wall.as_secs_f64(),
         "cpu_s": cpu.as_secs_f64(),
@@ -301,7 +302,7 @@ pub fn algorithms(folder: &Path, mut line: impl FnMut(&Value)) -> Result<(), Ben
 
 /// Communities that are not connected by edges inside of them.
 fn disconnected(edges: &[(ConceptId, ConceptId, f32)], found: &Communities) -> usize {
-    let of = found.last();
+    let of = found.coarsest();
     let mut parents: Vec<u32> = (0..of.len() as u32).collect();
     fn root(parents: &mut [u32], mut at: u32) -> u32 {
         while parents[at as usize] != at {
@@ -381,7 +382,7 @@ fn write(given: &GivenGraph, folder: &Path) -> Result<usize, BenchError> {
         dead: &RoaringBitmap::new(),
         reader: &reader,
     }];
-    let view = GraphView {
+    let view = GraphSnapshot {
         segments: &placed,
         ranks: None,
         adjacency: None,
@@ -470,8 +471,8 @@ impl Graph {
     fn view<'v>(
         &'v self,
         segments: &'v [Placed<'v, GraphReader<Section>>],
-    ) -> GraphView<'v, Section> {
-        GraphView {
+    ) -> GraphSnapshot<'v, Section> {
+        GraphSnapshot {
             segments,
             ranks: Some(&self.ranks),
             adjacency: Some(&self.adjacency),
@@ -480,10 +481,10 @@ impl Graph {
     }
 
     /// The chunks where a walk with restart most likely ends.
-    fn restart(&self, seeds: &[u32], options: RestartOptions) -> Vec<u32> {
+    fn restart(&self, seeds: &[u32], options: RandomWalkOptions) -> Vec<u32> {
         let segments = self.segments();
         let seeds: Vec<_> = seeds.iter().map(|&seed| (ConceptId(seed), 1.0)).collect();
-        let found = restart_walk(self.view(&segments), &seeds, options, None, BEST);
+        let found = random_walk(self.view(&segments), &seeds, options, None, BEST);
         found.chunks.into_iter().map(|hit| hit.ordinal.0).collect()
     }
 
@@ -496,7 +497,7 @@ impl Graph {
             ..HopOptions::default()
         };
         let walk = two_hop(view, seeds, options);
-        let chunks = chunks_of(view, &walk.reached, None, K);
+        let chunks = chunks_mentioning(view, &walk.reached, None, K);
         chunks
             .into_iter()
             .map(|found| found.hit.ordinal.0)

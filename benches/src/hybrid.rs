@@ -18,7 +18,7 @@ use loci_storage::rows::missing;
 use loci_storage::segment::Layer;
 use loci_storage::snapshot::Place;
 use loci_storage::{ChunkKey, ConceptId, Scored, StoreError, Table, keys};
-use locidb::graph::{HopOptions, chunks_of, normalise, two_hop};
+use locidb::graph::{HopOptions, chunks_mentioning, normalise, two_hop};
 use locidb::query::cite::chunk_key;
 use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::{
@@ -454,8 +454,10 @@ const LEGS: [(&str, Find); 3] = [
         Ok(vector::search(&segments, &query, &mut scratch.vector)?)
     }),
     ("text", |view, request, scratch| {
-        scratch.analyzer.speak(view.read().languages());
-        scratch.analyzer.list(&request.question, &mut scratch.terms);
+        scratch.analyzer.set_languages(view.read().languages());
+        scratch
+            .analyzer
+            .fill_term_list(&request.question, &mut scratch.terms);
         let terms: Vec<&str> = scratch.terms.iter().collect();
         let segments = view.read().text(Layer::Leaves);
         Ok(text::search(
@@ -479,7 +481,7 @@ fn walk(view: &View, seeds: &[ConceptId]) -> Vec<Scored> {
         ..HopOptions::default()
     };
     let walk = two_hop(graph, seeds, options);
-    let chunks = chunks_of(graph, &walk.reached, None, LEG);
+    let chunks = chunks_mentioning(graph, &walk.reached, None, LEG);
     chunks.into_iter().map(|found| found.hit).collect()
 }
 

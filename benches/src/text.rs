@@ -236,7 +236,7 @@ impl TextSegment {
         (analyzer, list, scratch): &mut Asker,
     ) -> Result<Vec<Scored>, BenchError> {
         let placed = self.placed();
-        analyzer.list(question, list);
+        analyzer.fill_term_list(question, list);
         let terms: Vec<&str> = list.iter().collect();
         Ok(search(&placed, &terms, &TextSearch::new(K), scratch)?)
     }

@@ -139,7 +139,7 @@ fn build(data: &Data, bench: &VectorBench, file: &Path) -> Result<Value, BenchEr
     }
     let of_graph = Stopwatch::start();
     let graph = pool
-        .install(|| flat.graph(&options, 1))?
+        .install(|| flat.build_graph(&options, 1))?
         .unwrap_or_default();
     let (graph_wall, graph_cpu) = of_graph.read();
     let graph_bytes = graph.len();
@@ -235,7 +235,7 @@ impl<'a> Case<'a> {
         let query = |i: usize| VectorQuery {
             filter: self.filter,
             effort: Effort::Ef(ef),
-            rank_again: self.rank_again,
+            rescore: self.rank_again,
             ..VectorQuery::new(data.query(i), K)
         };
         let mut scratch = VectorScratch::default();
@@ -244,15 +244,19 @@ impl<'a> Case<'a> {
             let hits = search(&placed, &query(i), &mut scratch)?;
             let is_right = |hit: &&Scored| truth.contains(&hit.ordinal.0);
             found += hits.iter().filter(is_right).count();
-            distances += scratch.visits().iter().map(|v| v.measured).sum::<u64>();
+            distances += scratch
+                .segment_stats()
+                .iter()
+                .map(|v| v.distance_count)
+                .sum::<u64>();
         }
         let wanted: usize = self.truth.iter().map(Vec::len).sum();
-        let way = scratch.visits().first();
+        let way = scratch.segment_stats().first();
         let mut fields = json!({
             "ef": ef,
             "recall10": found as f64 / wanted.max(1) as f64,
             "distances": distances / self.truth.len().max(1) as u64,
-            "way": way.map(|visit| visit.way.to_string()),
+            "way": way.map(|visit| visit.strategy.to_string()),
         });
         let took = latency(
             self.truth.len(),

@@ -4,7 +4,7 @@
 //! Start reading at [`update`].
 
 use loci_graph::{
-    Communities, GraphView, LeidenOptions, PageRankOptions, Ranks, RanksBuilder, adjacency,
+    Communities, GraphSnapshot, LeidenOptions, PageRankOptions, Ranks, RanksBuilder, adjacency,
     betweenness, communities, leiden, links, pagerank,
 };
 use loci_storage::segment::{PartBuilder, PartKind, Section, SectionId};
@@ -150,7 +150,7 @@ struct Ranked {
 impl Ranked {
     fn new(
         view: &View,
-        graph: GraphView<'_, Section>,
+        graph: GraphSnapshot<'_, Section>,
         concepts: &[ConceptId],
         edges: &[(ConceptId, ConceptId, f32)],
         options: PageRankOptions,

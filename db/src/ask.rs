@@ -122,7 +122,7 @@ impl<'a> Asker<'a> {
             answer => answer?,
         };
         let mut analyzer = Analyzer::new();
-        analyzer.speak(view.read.languages());
+        analyzer.set_languages(view.read.languages());
         let asked = asked(view, &request.question, &mut analyzer)?;
         let global = Strategy::Global;
         Ok(Asker {

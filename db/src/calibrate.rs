@@ -201,7 +201,7 @@ fn questions(
             continue;
         }
         let (at, sentence) = sentences[draw(seed, index as u64) as usize % sentences.len()];
-        analyzer.speak(language_of(&document).into());
+        analyzer.set_languages(language_of(&document).into());
         let asked = analyzer.terms(sentence);
         if asked.len() < TERMS_MIN {
             continue;

@@ -15,7 +15,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_index::text::Weights;
+use loci_index::text::FieldWeights;
 use loci_storage::build::{SegmentBuilder, SegmentDocument, SegmentDraft, build_segment};
 use loci_storage::segment::{Layer, PartBuilder};
 use loci_storage::snapshot::OpenSegment;
@@ -263,7 +263,7 @@ fn merge_all(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
 }
 
 /// Whether the text of a segment was written with other weights of fields than are set now.
-fn has_other_weights(view: &View, segment: &OpenSegment, weights: Weights) -> bool {
+fn has_other_weights(view: &View, segment: &OpenSegment, weights: FieldWeights) -> bool {
     let text = view.read.text_of(segment, Layer::Leaves);
     text.is_some_and(|text| text.reader.weights() != weights)
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use loci_graph::{Withdrawn, merge, normalise};
+use loci_graph::{WithdrawOutcome, merge, normalise};
 use loci_storage::keys::{self, Key};
 use loci_storage::records::{
     ConceptContribution, ConceptRecord, RelationContribution, RelationRecord,
@@ -365,7 +365,7 @@ fn withdraw_concept(
     let Some(mut record) = staging.rows().concept(id)? else {
         return Err(missing(Table::Concepts, &keys::concept(id)));
     };
-    if merge::withdraw(&mut record, document, said) == Withdrawn::Recount {
+    if merge::withdraw(&mut record, document, said) == WithdrawOutcome::Recount {
         record = recount_concept(staging.rows(), id, &record.normalised, Some(document))?;
     }
     staging.count_graph(-i64::from(record.document_count == 0), 0);
@@ -429,7 +429,7 @@ fn withdraw_relation(
     let Some(mut record) = record else {
         return Err(missing(Table::Relations, key));
     };
-    if merge::withdraw_relation(&mut record, said) == Withdrawn::Recount {
+    if merge::withdraw_relation(&mut record, said) == WithdrawOutcome::Recount {
         record = recount_relation(staging.rows(), key, Some(document))?;
     }
     put_relation(staging, key, true, &record)

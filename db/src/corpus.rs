@@ -46,7 +46,7 @@ impl Corpus {
                 };
                 let base = segment.base.0 + run.first.0;
                 for_each_passage(view, id, |place, document, chunk| {
-                    analyzer.speak(language_of(document).into());
+                    analyzer.set_languages(language_of(document).into());
                     let terms = analyzer.terms(&indexed_text(document, chunk));
                     corpus.push(Ordinal(base + place), id, place, &terms);
                 })?;

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use loci_graph::{CommunitiesReader, GraphView, communities};
+use loci_graph::{CommunitiesReader, GraphSnapshot, communities};
 use loci_query::community::{CommunityDigest, quotes, told};
 use loci_query::sentences::sentences;
 use loci_storage::heads::digest_head;
@@ -64,7 +64,7 @@ pub(crate) fn update(
     if let Some(known) = view.read.communities() {
         for level in 0..known.level_count() {
             for community in 0..known.count(level) as u32 {
-                let key = communities::key(level, known.members(level, community));
+                let key = communities::stable_key(level, known.members(level, community));
                 wanted.insert(key, (level, community));
             }
         }
@@ -261,7 +261,7 @@ fn is_quoted(rows: &dyn Rows, sentence: &DigestSentence) -> Result<bool, StoreEr
 /// The digest of a community, without its vector.
 fn digest(
     view: &View,
-    graph: GraphView<'_, Section>,
+    graph: GraphSnapshot<'_, Section>,
     known: &CommunitiesReader<Section>,
     level: usize,
     community: u32,
@@ -287,7 +287,7 @@ fn digest(
 }
 
 /// The relations of most weight among members; ties by ends and kind.
-fn relations(graph: GraphView<'_, Section>, members: &[ConceptId]) -> Vec<(u32, String, u32)> {
+fn relations(graph: GraphSnapshot<'_, Section>, members: &[ConceptId]) -> Vec<(u32, String, u32)> {
     let inside: BTreeSet<ConceptId> = members.iter().take(NAMED_MAX).copied().collect();
     let mut found = Vec::new();
     for &member in &inside {
@@ -315,7 +315,7 @@ struct Candidate {
 /// The sentences of the chunks that mention most of the members.
 fn candidates(
     view: &View,
-    graph: GraphView<'_, Section>,
+    graph: GraphSnapshot<'_, Section>,
     weights: &BTreeMap<ConceptId, f64>,
 ) -> Result<Vec<Candidate>, Error> {
     let mut chunks: BTreeMap<Ordinal, f64> = BTreeMap::new();

@@ -8,11 +8,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_graph::{CitationsBuilder, Cites, MentionsBuilder, NamesBuilder, RelationsBuilder};
+use loci_graph::{CitationEdge, CitationsBuilder, MentionsBuilder, NamesBuilder, RelationsBuilder};
 use loci_index::analysis::{Analyzer, Language, LanguageCounts};
 use loci_index::facets::FacetBuilder;
-use loci_index::text::{self, Field, LEFT_OUT, Merged, TextBuilder, TextReader, Weights};
-use loci_index::vector::{FlatBuilder, GraphOptions, Metric, NOT_KEPT, VectorError, VectorReader};
+use loci_index::text::{
+    self, Field, FieldWeights, MergeInput, REMOVED_LOCAL, TextBuilder, TextReader,
+};
+use loci_index::vector::{
+    FlatBuilder, GraphOptions, Metric, REMOVED_NODE, VectorError, VectorReader,
+};
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::records::{ChunkRecord, ContentType, DocumentRecord, EmbedLevels};
 use loci_storage::rows::missing;
@@ -103,7 +107,7 @@ impl<'a> Donor<'a> {
         segment: &'a OpenSegment,
         layers: [Placed<'a, VectorReader<Section>>; 2],
     ) -> Donor<'a> {
-        let none = |layer: usize| vec![NOT_KEPT; layers[layer].reader.flat().len()];
+        let none = |layer: usize| vec![REMOVED_NODE; layers[layer].reader.flat().len()];
         let kept = [none(0), none(1)];
         Donor {
             segment,
@@ -119,7 +123,7 @@ impl<'a> Donor<'a> {
         };
         let old = self.layers[layer as usize].reader.flat();
         let local = Local(run.first.0 + at);
-        let Some((new, place)) = builder.len().checked_sub(1).zip(old.place(local)) else {
+        let Some((new, place)) = builder.len().checked_sub(1).zip(old.position_of(local)) else {
             return;
         };
         // Text or embedding may have changed meanwhile.
@@ -132,13 +136,13 @@ impl<'a> Donor<'a> {
 
 /// What the words of a document are stemmed by.
 pub(crate) fn language_of(record: &DocumentRecord) -> Language {
-    Language::of(record.language.as_deref())
+    Language::from_declared(record.language.as_deref())
 }
 
 /// The segments that a new one takes the place of: their text and the vectors of the built-in embedder are
 /// copied.
 pub(crate) struct Replaced<'a> {
-    weights: Weights,
+    weights: FieldWeights,
     old: Vec<Old<'a>>,
 }
 
@@ -172,7 +176,7 @@ impl<'a> Replaced<'a> {
     pub(crate) fn new(
         view: &'a View,
         old: &[&'a OpenSegment],
-        weights: Weights,
+        weights: FieldWeights,
     ) -> Option<Replaced<'a>> {
         let mut all = Vec::with_capacity(old.len());
         for segment in old {
@@ -218,7 +222,7 @@ impl<'a> Replaced<'a> {
     }
 
     fn text(&self, layer: Layer, languages: LanguageCounts) -> Result<Vec<u8>, StoreError> {
-        let merged = self.old.iter().map(|old| Merged {
+        let merged = self.old.iter().map(|old| MergeInput {
             reader: old.text[layer as usize],
             locals: &old.locals,
         });
@@ -228,7 +232,7 @@ impl<'a> Replaced<'a> {
 }
 
 impl<'a> Old<'a> {
-    fn new(view: &'a View, segment: &'a OpenSegment, weights: Weights) -> Option<Old<'a>> {
+    fn new(view: &'a View, segment: &'a OpenSegment, weights: FieldWeights) -> Option<Old<'a>> {
         segment.part.verify().ok()?;
         let text = Layer::ALL.map(|layer| view.read.text_of(segment, layer));
         let [Some(leaves), Some(inner)] = text else {
@@ -251,7 +255,7 @@ impl<'a> Old<'a> {
             segment,
             text,
             vectors,
-            locals: vec![LEFT_OUT; segment.chunk_count as usize],
+            locals: vec![REMOVED_LOCAL; segment.chunk_count as usize],
         })
     }
 }
@@ -269,7 +273,7 @@ impl<'a> SegmentWriter<'a> {
     /// An empty segment with vectors from `source`.
     pub(crate) fn new(
         source: Option<VectorSource>,
-        weights: Weights,
+        weights: FieldWeights,
         analyzers: &'a Analyzers,
     ) -> Result<SegmentWriter<'a>, StoreError> {
         Ok(SegmentWriter {
@@ -349,11 +353,11 @@ impl<'a> SegmentWriter<'a> {
     ) -> Result<(), StoreError> {
         let cited = Cited::stored(rows, document.id)?;
         for (place, number, citation, work) in cited.edges() {
-            let cites = Cites {
+            let cites = CitationEdge {
                 work,
                 number,
                 intent: citation.intent,
-                claim: citation.claim,
+                is_claim: citation.claim,
                 confidence: citation.confidence,
             };
             self.citations.push(Local(document.first.0 + place), cites);
@@ -410,7 +414,7 @@ impl<'a> SegmentWriter<'a> {
 impl SegmentBuilder for SegmentWriter<'_> {
     fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError> {
         let language = language_of(&document.record);
-        self.analyzer.get().speak(language.into());
+        self.analyzer.get().set_languages(language.into());
         let old = match &self.replaced {
             Some(replaced) => Some(replaced.find(document)?),
             None => None,
@@ -498,7 +502,8 @@ fn graph(
     }
     let go_on = || stop.is_none_or(|stop| !stop.load(Ordering::Relaxed));
     let options = GraphOptions::for_dim(vectors.dim());
-    let built = cores::run(|| vectors.graph_after(&options, GRAPH_VECTORS_MIN, before, &go_on));
+    let built =
+        cores::run(|| vectors.build_graph_from(&options, GRAPH_VECTORS_MIN, before, &go_on));
     built.map_err(|error| match error {
         VectorError::Stopped => StoreError::Closed,
         error => StoreError::view(error),

@@ -1,7 +1,7 @@
 //! The settings of a store, kept in it. `loci config` reads and writes them by name.
 
-use loci_index::analysis::{code_of, detect};
-use loci_index::text::{Field, WEIGHTS, Weights};
+use loci_index::analysis::{detect, language_code};
+use loci_index::text::{Field, FieldWeights, UNIFORM_WEIGHTS};
 use loci_query::SearchRequest;
 use loci_query::fuse::{Fusion, RankWeights};
 use loci_storage::records::EmbedLevels;
@@ -200,13 +200,13 @@ impl Settings {
         let json = rows.get(Table::Settings, b"language")?;
         let set: Option<String> = json.and_then(|json| serde_json::from_slice(&json).ok());
         let set = set.filter(|language| language != LANGUAGE_AUTO);
-        let code = detect(text).or_else(|| code_of(&set?));
+        let code = detect(text).or_else(|| language_code(&set?));
         Ok(code.map(str::to_owned))
     }
 
     /// How often words of each field count.
-    pub(crate) fn weights(rows: &dyn Rows) -> Result<Weights, StoreError> {
-        let mut weights = WEIGHTS;
+    pub(crate) fn weights(rows: &dyn Rows) -> Result<FieldWeights, StoreError> {
+        let mut weights = UNIFORM_WEIGHTS;
         for (field, name) in WEIGHT_SETTINGS {
             if let Some(json) = rows.get(Table::Settings, name.as_bytes())?
                 && let Ok(weight) = serde_json::from_slice::<u8>(&json)
@@ -285,7 +285,7 @@ impl Settings {
             ),
             (
                 "language",
-                self.language == LANGUAGE_AUTO || code_of(&self.language).is_some(),
+                self.language == LANGUAGE_AUTO || language_code(&self.language).is_some(),
                 "auto, or an ISO 639 code such as eng or de",
             ),
             (

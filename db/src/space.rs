@@ -69,7 +69,7 @@ impl Projector {
     /// The vector of a question in any of `languages`; `None` when no word of it is known.
     pub(crate) fn embed(&self, text: &str, languages: Languages) -> Option<Vec<f32>> {
         let mut analyzer = self.analyzers.lock().pop().unwrap_or_default();
-        analyzer.speak(languages);
+        analyzer.set_languages(languages);
         let terms = analyzer.terms(text);
         self.analyzers.lock().push(analyzer);
         self.embed_terms(&terms)
@@ -238,7 +238,7 @@ pub(crate) fn vectors_of(
         let Some(run) = segment.documents.find(id) else {
             continue;
         };
-        analyzer.speak(language_of(&document).into());
+        analyzer.set_languages(language_of(&document).into());
         for (place, chunk) in (0u32..).zip(&rows.chunks(id)?) {
             let layer = layer_of(place, chunk);
             if is_embedded(document.embed, layer) {

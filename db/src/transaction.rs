@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use loci_index::analysis::code_of;
+use loci_index::analysis::language_code;
 use loci_storage::records::{
     ChunkRecord, DocumentRecord, Feedback, FileType, ItemRecord, RetrievalRecord,
 };
@@ -133,7 +133,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             let before = staging.rows().document(id)?;
             let patched = staging.patch_document(key, |record| {
                 patch(record);
-                let code = record.language.as_deref().and_then(code_of);
+                let code = record.language.as_deref().and_then(language_code);
                 if let Some(code) = code {
                     record.language = Some(code.into());
                 }
@@ -432,7 +432,7 @@ fn count_citations(chunks: &mut [ChunkRecord], cited: &Cited) {
 /// no language goes to the metadata where the text has one.
 fn set_language(staging: &Staging<'_>, rows: &mut DocumentRows) -> Result<(), Error> {
     let stated = rows.record.language.take();
-    if let Some(code) = stated.as_deref().and_then(code_of) {
+    if let Some(code) = stated.as_deref().and_then(language_code) {
         rows.record.language = Some(code.into());
         return Ok(());
     }

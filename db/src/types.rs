@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use loci_graph::types::{Method, TypeCounts, TypeOptions, consolidate};
+use loci_graph::types::{TypeCounts, TypeOptions, TypeSelection, consolidate};
 use loci_storage::records::ConceptContribution;
 use loci_storage::rows::decode;
 use loci_storage::{ConceptId, DocumentId, Rows, StoreError, Table, keys};
@@ -45,18 +45,18 @@ impl Database {
     /// are kept is set by `types_per_corpus` and `type_share_min`; a corpus is a collection.
     ///
     /// Costs a pass over what all documents say of concepts.
-    pub fn consolidate_types(&self, method: Method) -> Result<TypeMap, Error> {
+    pub fn consolidate_types(&self, method: TypeSelection) -> Result<TypeMap, Error> {
         let view = self.view();
         let settings = Settings::read(view.rows())?;
         let options = TypeOptions {
-            method,
+            selection: method,
             types: settings.types_per_corpus as usize,
             share_min: settings.type_share_min.into(),
         };
         let map = TypeMap {
             method: match method {
-                Method::Global => "global".into(),
-                Method::Stratified => "stratified".into(),
+                TypeSelection::Global => "global".into(),
+                TypeSelection::Stratified => "stratified".into(),
             },
             map: consolidate(&counted(view.rows())?, options),
         };
@@ -106,7 +106,7 @@ fn counted(rows: &dyn Rows) -> Result<TypeCounts, StoreError> {
         Ok(ControlFlow::Continue(()))
     })?;
     for kinds in kinds.values() {
-        counts.add_together(kinds.iter().map(String::as_str));
+        counts.add_co_occurring(kinds.iter().map(String::as_str));
     }
     Ok(counts)
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use loci_graph::{CitationsView, Cites};
+use loci_graph::{CitationEdge, CitationsSnapshot};
 use loci_query::cite::{chunk_key, cite};
 use loci_storage::records::{CitationRecord, ClaimRecord, Intent, WorkRecord};
 use loci_storage::rows::{decode, missing, read};
@@ -274,9 +274,9 @@ impl CitationNetwork<'_> {
         Ok(Some(found))
     }
 
-    fn edges_of(&self, document: DocumentId) -> Vec<(Ordinal, Cites)> {
+    fn edges_of(&self, document: DocumentId) -> Vec<(Ordinal, CitationEdge)> {
         let segments = self.view.read.citations();
-        let view = CitationsView {
+        let view = CitationsSnapshot {
             segments: &segments,
         };
         let snapshot = self.view.snapshot();
@@ -287,12 +287,12 @@ impl CitationNetwork<'_> {
             .locate(first)
             .and_then(|(segment, _)| segment.live_run(document));
         let count = run.map_or(0, |run| run.count);
-        view.of_chunks(first..Ordinal(first.0 + count))
+        view.in_chunks(first..Ordinal(first.0 + count))
     }
 
-    fn citing(&self, work: WorkId) -> Vec<(Ordinal, Cites)> {
+    fn citing(&self, work: WorkId) -> Vec<(Ordinal, CitationEdge)> {
         let segments = self.view.read.citations();
-        let view = CitationsView {
+        let view = CitationsSnapshot {
             segments: &segments,
         };
         view.citing(work)
@@ -305,7 +305,7 @@ impl CitationNetwork<'_> {
             .map(|place| place.document)
     }
 
-    fn told(&self, edges: Vec<(Ordinal, Cites)>) -> Result<Vec<Cited>, Error> {
+    fn told(&self, edges: Vec<(Ordinal, CitationEdge)>) -> Result<Vec<Cited>, Error> {
         let mut told = Vec::with_capacity(edges.len());
         for (ordinal, cites) in edges {
             let Some(place) = self.view.snapshot().place(ordinal) else {

@@ -363,8 +363,7 @@ fn interrupted_recovery_resumes_with_the_digests() {
 }
 
 #[test]
-fn damaged_digest_is_reported_and_rewritten_without_blocking_writes()
- {
+fn damaged_digest_is_reported_and_rewritten_without_blocking_writes() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &Options::default());
     let database = Database::open(folder.path()).unwrap();
@@ -499,8 +498,7 @@ fn read_only_store_can_be_backed_up_to_disk() {
 
 #[cfg(unix)]
 #[test]
-fn segments_overwritten_while_open_are_repaired_with_derived_data()
- {
+fn segments_overwritten_while_open_are_repaired_with_derived_data() {
     use std::os::unix::fs::FileExt;
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
@@ -595,8 +593,7 @@ fn read_only() -> Options {
 }
 
 #[test]
-fn store_with_damaged_free_pages_is_readable_exportable_and_read_only()
- {
+fn store_with_damaged_free_pages_is_readable_exportable_and_read_only() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     fill(&store, &in_files());

@@ -22,7 +22,7 @@ use std::ops::Range;
 use loci_storage::{ConceptId, SegmentId};
 
 use crate::GraphError;
-use crate::words::{Layout, Words, count, extend, starts};
+use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "adjacency";
 const VERSION: u32 = 1;
@@ -62,7 +62,7 @@ pub fn adjacency(
             next[from.0 as usize] += 1;
         }
     }
-    let mut kept: Vec<usize> = Vec::with_capacity(nodes);
+    let mut row_lens: Vec<usize> = Vec::with_capacity(nodes);
     let mut neighbours: Vec<u32> = Vec::with_capacity(at);
     let mut rest = &mut arcs[..];
     let mut row: Vec<(f32, u32)> = Vec::new();
@@ -74,7 +74,7 @@ pub fn adjacency(
         row.extend(own.iter().map(|&id| (rank(ConceptId(id)), id)));
         row.dedup_by_key(|(_, id)| *id);
         row.sort_by(|a, b| b.0.total_cmp(&a.0));
-        kept.push(row.len());
+        row_lens.push(row.len());
         neighbours.extend(row.iter().map(|(_, id)| id));
     }
     let mut bytes = Vec::new();
@@ -88,7 +88,7 @@ pub fn adjacency(
     for (id, dead) in segments {
         extend(&mut bytes, [id.0 as u32, (id.0 >> 32) as u32, *dead, 0]);
     }
-    extend(&mut bytes, starts(kept));
+    extend(&mut bytes, starts(row_lens));
     extend(&mut bytes, neighbours);
     bytes
 }
@@ -116,7 +116,7 @@ impl<B: AsRef<[u8]>> Adjacency<B> {
         layout.finish()?;
         if !adjacency
             .words(&adjacency.starts)
-            .are_starts_of(arcs as usize)
+            .are_row_starts(arcs as usize)
         {
             return Err(GraphError::Malformed {
                 section: SECTION,
@@ -148,8 +148,8 @@ impl<B: AsRef<[u8]>> Adjacency<B> {
             .map(ConceptId)
     }
 
-    fn words(&self, range: &Range<usize>) -> Words<'_> {
-        Words::new(self.bytes.as_ref(), range)
+    fn words(&self, range: &Range<usize>) -> U32Slice<'_> {
+        U32Slice::new(self.bytes.as_ref(), range)
     }
 }
 

@@ -43,17 +43,17 @@ pub fn betweenness(
     }
     drawn.truncate(sources);
     drawn.sort_unstable();
-    let mut ways = Ways::new(&network);
+    let mut path_counts = PathCounts::new(&network);
     for &source in &drawn {
-        ways.count(source);
+        path_counts.add_source(source);
     }
     // Each pair is met from both ends, and of the ends only a share was drawn.
     let scale = ids.len() as f64 / sources.max(1) as f64 / 2.0;
-    let sums = ways.sums.iter().map(|sum| sum * scale);
+    let sums = path_counts.sums.iter().map(|sum| sum * scale);
     ids.into_iter().zip(sums).collect()
 }
 
-struct Ways<'a> {
+struct PathCounts<'a> {
     network: &'a Network,
     sums: Vec<f64>,
     /// Of one source: steps to each node (`u32::MAX`: not reached), shortest ways there, what depends on it.
@@ -64,10 +64,10 @@ struct Ways<'a> {
     order: Vec<u32>,
 }
 
-impl<'a> Ways<'a> {
-    fn new(network: &'a Network) -> Ways<'a> {
+impl<'a> PathCounts<'a> {
+    fn new(network: &'a Network) -> PathCounts<'a> {
         let count = network.len();
-        Ways {
+        PathCounts {
             network,
             sums: vec![0.0; count],
             steps: vec![u32::MAX; count],
@@ -78,7 +78,7 @@ impl<'a> Ways<'a> {
     }
 
     /// Adds the ways from one source.
-    fn count(&mut self, source: usize) {
+    fn add_source(&mut self, source: usize) {
         let mut queue = VecDeque::from([source as u32]);
         self.steps[source] = 0;
         self.paths[source] = 1.0;
@@ -129,18 +129,18 @@ mod tests {
         for from in 0..count {
             for to in from + 1..count {
                 let mut ways: Vec<Vec<u32>> = vec![vec![from]];
-                while !ways.is_empty() && !ways.iter().any(|way| way.last() == Some(&to)) {
-                    let longer = ways.iter().flat_map(|way| {
-                        let last = *way.last().unwrap();
+                while !ways.is_empty() && !ways.iter().any(|path| path.last() == Some(&to)) {
+                    let longer = ways.iter().flat_map(|path| {
+                        let last = *path.last().unwrap();
                         let next = (0..count).filter(move |&at| is_edge(last, at));
-                        let next = next.filter(|at| !way.contains(at));
-                        next.map(|at| way.iter().copied().chain([at]).collect())
+                        let next = next.filter(|at| !path.contains(at));
+                        next.map(|at| path.iter().copied().chain([at]).collect())
                     });
                     ways = longer.collect();
                 }
-                ways.retain(|way| way.last() == Some(&to));
-                for way in &ways {
-                    for &at in &way[1..way.len() - 1] {
+                ways.retain(|path| path.last() == Some(&to));
+                for path in &ways {
+                    for &at in &path[1..path.len() - 1] {
                         sums[at as usize] += 1.0 / ways.len() as f64;
                     }
                 }

@@ -27,7 +27,7 @@ use loci_storage::records::Intent;
 use loci_storage::{Local, Ordinal, Placed, WorkId};
 
 use crate::GraphError;
-use crate::words::{Layout, Words, count, extend, starts};
+use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "citations";
 const VERSION: u32 = 1;
@@ -35,7 +35,7 @@ const CLAIM: u32 = 1 << 8;
 
 /// A citation of a work by a chunk.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cites {
+pub struct CitationEdge {
     /// The work.
     pub work: WorkId,
     /// The citation's number in its document.
@@ -43,7 +43,7 @@ pub struct Cites {
     /// What it is for.
     pub intent: Intent,
     /// Whether the chunk makes a claim about the work.
-    pub claim: bool,
+    pub is_claim: bool,
     /// How sure it is that this work is meant, in 0..=1.
     pub confidence: f32,
 }
@@ -51,19 +51,19 @@ pub struct Cites {
 /// Collects the citations of a segment.
 #[derive(Debug, Default)]
 pub struct CitationsBuilder {
-    edges: BTreeMap<(Local, u32), Cites>,
+    edges: BTreeMap<(Local, u32), CitationEdge>,
 }
 
 impl CitationsBuilder {
     /// Adds one, in any order; one of the same chunk and number takes its place. A confidence that is no share
     /// counts as 0.
-    pub fn push(&mut self, chunk: Local, cites: Cites) {
+    pub fn push(&mut self, chunk: Local, cites: CitationEdge) {
         let is_share = (0.0..=1.0).contains(&cites.confidence);
         let confidence = if is_share { cites.confidence } else { 0.0 };
         let key = (chunk, cites.number);
         self.edges.insert(
             key,
-            Cites {
+            CitationEdge {
                 confidence,
                 ..cites
             },
@@ -83,7 +83,7 @@ impl CitationsBuilder {
         extend(&mut bytes, self.edges.keys().map(|key| key.0.0));
         extend(&mut bytes, edges().map(|edge| edge.work.0));
         extend(&mut bytes, edges().map(|edge| edge.number));
-        let info = |edge: &Cites| edge.intent as u32 + if edge.claim { CLAIM } else { 0 };
+        let info = |edge: &CitationEdge| edge.intent as u32 + if edge.is_claim { CLAIM } else { 0 };
         extend(&mut bytes, edges().map(info));
         extend(&mut bytes, edges().map(|edge| edge.confidence.to_bits()));
         extend(&mut bytes, by_work.keys().map(|work| work.0));
@@ -149,13 +149,14 @@ impl<B: AsRef<[u8]>> CitationsReader<B> {
         {
             return Some("a chunk is out of range or order");
         }
-        if !self.words(&self.ids).ascend_strictly() || !starts.are_starts_of(chunks.len()) {
+        if !self.words(&self.ids).is_strictly_ascending() || !starts.are_row_starts(chunks.len()) {
             return Some("works do not ascend, or their starts");
         }
         let works = self.words(&self.works);
         let rows_fit = self.words(&self.ids).iter().enumerate().all(|(at, id)| {
             let row = self.words(&self.edges).slice(starts.row(at));
-            row.ascend_strictly() && row.iter().all(|edge| works.get(edge as usize) == Some(id))
+            row.is_strictly_ascending()
+                && row.iter().all(|edge| works.get(edge as usize) == Some(id))
         });
         if !rows_fit {
             return Some("an edge is listed at a work that it does not cite");
@@ -168,14 +169,20 @@ impl<B: AsRef<[u8]>> CitationsReader<B> {
     }
 
     /// The citations of the chunks in a range, by chunk, then number. Costs a binary search.
-    pub fn of_chunks(&self, range: Range<Local>) -> impl Iterator<Item = (Local, Cites)> + '_ {
+    pub fn in_chunks(
+        &self,
+        range: Range<Local>,
+    ) -> impl Iterator<Item = (Local, CitationEdge)> + '_ {
         let chunks = self.words(&self.chunks);
         let first = |chunk: Local| partition(chunks, chunk.0);
         (first(range.start)..first(range.end)).filter_map(|edge| self.edge(edge))
     }
 
     /// The citations of a work, by chunk, then number. Costs a binary search.
-    pub fn citing(&self, work: WorkId) -> impl ExactSizeIterator<Item = (Local, Cites)> + '_ {
+    pub fn citing(
+        &self,
+        work: WorkId,
+    ) -> impl ExactSizeIterator<Item = (Local, CitationEdge)> + '_ {
         let place = self.words(&self.ids).position_of(work.0);
         let row = place.map_or(0..0, |place| self.words(&self.starts).row(place));
         let edges = self.words(&self.edges).slice(row);
@@ -190,25 +197,25 @@ impl<B: AsRef<[u8]>> CitationsReader<B> {
         self.words(&self.ids).iter().map(WorkId)
     }
 
-    fn edge(&self, edge: usize) -> Option<(Local, Cites)> {
+    fn edge(&self, edge: usize) -> Option<(Local, CitationEdge)> {
         let info = self.words(&self.infos).get(edge)?;
-        let cites = Cites {
+        let cites = CitationEdge {
             work: WorkId(self.words(&self.works).get(edge)?),
             number: self.words(&self.numbers).get(edge)?,
             intent: Intent::from_number((info % CLAIM) as u8)?,
-            claim: info >= CLAIM,
+            is_claim: info >= CLAIM,
             confidence: f32::from_bits(self.words(&self.confidences).get(edge)?),
         };
         Some((Local(self.words(&self.chunks).get(edge)?), cites))
     }
 
-    fn words(&self, range: &Range<usize>) -> Words<'_> {
-        Words::new(self.bytes.as_ref(), range)
+    fn words(&self, range: &Range<usize>) -> U32Slice<'_> {
+        U32Slice::new(self.bytes.as_ref(), range)
     }
 }
 
 /// How many of ascending words are below `value`.
-fn partition(words: Words<'_>, value: u32) -> usize {
+fn partition(words: U32Slice<'_>, value: u32) -> usize {
     let (mut from, mut to) = (0, words.len());
     while from < to {
         let middle = from.midpoint(to);
@@ -223,14 +230,14 @@ fn partition(words: Words<'_>, value: u32) -> usize {
 
 /// The citations of all segments of a view, without those of dead chunks.
 #[derive(Clone, Copy, Debug)]
-pub struct CitationsView<'a, B> {
+pub struct CitationsSnapshot<'a, B> {
     /// The segments, by ascending base.
     pub segments: &'a [Placed<'a, CitationsReader<B>>],
 }
 
-impl<'a, B: AsRef<[u8]>> CitationsView<'a, B> {
+impl<'a, B: AsRef<[u8]>> CitationsSnapshot<'a, B> {
     /// The citations of the chunks in a range, which lies in one segment, by chunk, then number.
-    pub fn of_chunks(&self, range: Range<Ordinal>) -> Vec<(Ordinal, Cites)> {
+    pub fn in_chunks(&self, range: Range<Ordinal>) -> Vec<(Ordinal, CitationEdge)> {
         let after = self
             .segments
             .partition_point(|segment| segment.base <= range.start);
@@ -240,14 +247,14 @@ impl<'a, B: AsRef<[u8]>> CitationsView<'a, B> {
         let local = |ordinal: Ordinal| Local(ordinal.0.saturating_sub(segment.base.0));
         let edges = segment
             .reader
-            .of_chunks(local(range.start)..local(range.end));
+            .in_chunks(local(range.start)..local(range.end));
         let live = edges.filter(|edge| !segment.is_dead(edge.0));
         live.map(|(chunk, cites)| (segment.ordinal(chunk), cites))
             .collect()
     }
 
     /// The citations of a work, by chunk, then number.
-    pub fn citing(&self, work: WorkId) -> Vec<(Ordinal, Cites)> {
+    pub fn citing(&self, work: WorkId) -> Vec<(Ordinal, CitationEdge)> {
         let mut found = Vec::new();
         for segment in self.segments {
             let edges = segment.reader.citing(work);
@@ -266,12 +273,12 @@ mod tests {
 
     type Pushed = (u32, u32, u32, u8, bool);
 
-    fn cites(&(_, work, number, intent, claim): &Pushed) -> Cites {
-        Cites {
+    fn cites(&(_, work, number, intent, claim): &Pushed) -> CitationEdge {
+        CitationEdge {
             work: WorkId(work),
             number,
             intent: Intent::from_number(intent).unwrap(),
-            claim,
+            is_claim: claim,
             confidence: 0.5,
         }
     }
@@ -303,7 +310,7 @@ mod tests {
             pushed in any_pushed(), cut in 0u32..7, dead in prop::collection::btree_set(0u32..6, 0..4),
             start in 0u32..7, len in 0u32..7,
         ) {
-            let mut expected: BTreeMap<(u32, u32), Cites> = BTreeMap::new();
+            let mut expected: BTreeMap<(u32, u32), CitationEdge> = BTreeMap::new();
             for one in &pushed {
                 expected.insert((one.0, one.2), cites(one));
             }
@@ -319,7 +326,7 @@ mod tests {
             let segments = parts.each_ref().map(|(range, reader, dead)| Placed {
                 base: Ordinal(range.start), chunk_count: range.len() as u32, dead, reader,
             });
-            let view = CitationsView { segments: &segments };
+            let view = CitationsSnapshot { segments: &segments };
             for work in (0..5).map(WorkId) {
                 let want: Vec<_> = expected.iter().filter(|(_, c)| c.work == work)
                     .map(|(key, c)| (Ordinal(key.0), *c)).collect();
@@ -328,7 +335,7 @@ mod tests {
             let end = (start + len).min(if start < cut { cut } else { 7 });
             let want: Vec<_> = expected.iter().filter(|(key, _)| (start..end).contains(&key.0))
                 .map(|(key, c)| (Ordinal(key.0), *c)).collect();
-            prop_assert_eq!(view.of_chunks(Ordinal(start)..Ordinal(end.max(start))), want);
+            prop_assert_eq!(view.in_chunks(Ordinal(start)..Ordinal(end.max(start))), want);
         }
 
         #[test]
@@ -347,7 +354,7 @@ mod tests {
                 for work in reader.work_ids() {
                     reader.citing(work).for_each(drop);
                 }
-                reader.of_chunks(Local(0)..Local(u32::MAX)).for_each(drop);
+                reader.in_chunks(Local(0)..Local(u32::MAX)).for_each(drop);
             }
         }
     }

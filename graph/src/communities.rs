@@ -27,7 +27,7 @@ use loci_storage::staging::content_hash;
 
 use crate::GraphError;
 use crate::leiden::Communities;
-use crate::words::{Layout, Words, count, extend, starts};
+use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "communities";
 const VERSION: u32 = 1;
@@ -40,10 +40,13 @@ pub const MEMBERS_MIN: usize = 3;
 
 /// The bytes of the section. `rank`: that of a concept; not NaN.
 pub fn write(found: &Communities, rank: impl Fn(ConceptId) -> f32) -> Vec<u8> {
-    let mut kept: Vec<&Vec<u32>> = found.levels.iter().collect();
-    kept.dedup();
-    let first = kept.len().saturating_sub(LEVELS_MAX);
-    let levels: Vec<Level> = kept[first..].iter().map(|of| Level::of(of)).collect();
+    let mut distinct_levels: Vec<&Vec<u32>> = found.levels.iter().collect();
+    distinct_levels.dedup();
+    let first = distinct_levels.len().saturating_sub(LEVELS_MAX);
+    let levels: Vec<Level> = distinct_levels[first..]
+        .iter()
+        .map(|of| Level::from_partition(of))
+        .collect();
     let ids = &found.concepts;
     let mut bytes = Vec::new();
     extend(
@@ -56,7 +59,7 @@ pub fn write(found: &Communities, rank: impl Fn(ConceptId) -> f32) -> Vec<u8> {
     }
     extend(&mut bytes, ids.iter().map(|id| id.0));
     for (at, level) in levels.iter().enumerate() {
-        extend(&mut bytes, level.of.iter().copied());
+        extend(&mut bytes, level.community_of.iter().copied());
         extend(&mut bytes, starts(level.members.iter().map(Vec::len)));
         for members in &level.members {
             let ranked = members.iter().map(|&place| ids[place]);
@@ -65,14 +68,15 @@ pub fn write(found: &Communities, rank: impl Fn(ConceptId) -> f32) -> Vec<u8> {
             extend(&mut bytes, ranked.into_iter().map(|(_, id)| id.0));
         }
         let above = levels.get(at + 1);
-        let parent = |members: &Vec<usize>| above.map_or(NONE, |above| above.of[members[0]]);
+        let parent =
+            |members: &Vec<usize>| above.map_or(NONE, |above| above.community_of[members[0]]);
         extend(&mut bytes, level.members.iter().map(parent));
     }
     bytes
 }
 
 /// What names a community for as long as its level and members stay: the same in every analysis.
-pub fn key(level: usize, members: impl Iterator<Item = ConceptId>) -> [u8; 16] {
+pub fn stable_key(level: usize, members: impl Iterator<Item = ConceptId>) -> [u8; 16] {
     let mut members: Vec<u32> = members.map(|member| member.0).collect();
     members.sort_unstable();
     let mut bytes = Vec::with_capacity(4 + 4 * members.len());
@@ -84,29 +88,32 @@ pub fn key(level: usize, members: impl Iterator<Item = ConceptId>) -> [u8; 16] {
 /// One level, without communities that are too small.
 struct Level {
     /// By place of the concept.
-    of: Vec<u32>,
+    community_of: Vec<u32>,
     /// By community: places.
     members: Vec<Vec<usize>>,
 }
 
 impl Level {
-    fn of(all: &[u32]) -> Level {
+    fn from_partition(all: &[u32]) -> Level {
         let end = all.iter().max().map_or(0, |&last| last as usize + 1);
         let mut by_number: Vec<Vec<usize>> = vec![Vec::new(); end];
         for (place, &community) in all.iter().enumerate() {
             by_number[community as usize].push(place);
         }
-        let (mut of, mut members) = (vec![NONE; all.len()], Vec::new());
+        let (mut community_of, mut members) = (vec![NONE; all.len()], Vec::new());
         for places in by_number {
             if places.len() < MEMBERS_MIN {
                 continue;
             }
             for &place in &places {
-                of[place] = count(members.len());
+                community_of[place] = count(members.len());
             }
             members.push(places);
         }
-        Level { of, members }
+        Level {
+            community_of,
+            members,
+        }
     }
 }
 
@@ -120,7 +127,7 @@ pub struct CommunitiesReader<B> {
 
 #[derive(Debug, Default)]
 struct LevelRanges {
-    of: Range<usize>,
+    community_of: Range<usize>,
     starts: Range<usize>,
     members: Range<usize>,
     parents: Range<usize>,
@@ -140,12 +147,12 @@ impl<B: AsRef<[u8]>> CommunitiesReader<B> {
         }
         let sizes = layout.words(2 * u64::from(level_count))?;
         let ids = layout.words(u64::from(concepts))?;
-        let sizes = Words::new(bytes.as_ref(), &sizes);
+        let sizes = U32Slice::new(bytes.as_ref(), &sizes);
         let mut levels = Vec::with_capacity(level_count as usize);
         for at in 0..level_count as usize {
             let size = |i: usize| u64::from(sizes.get(2 * at + i).unwrap_or(0));
             levels.push(LevelRanges {
-                of: layout.words(u64::from(concepts))?,
+                community_of: layout.words(u64::from(concepts))?,
                 starts: layout.words(size(0) + 1)?,
                 members: layout.words(size(1))?,
                 parents: layout.words(size(0))?,
@@ -153,12 +160,12 @@ impl<B: AsRef<[u8]>> CommunitiesReader<B> {
         }
         layout.finish()?;
         let reader = CommunitiesReader { bytes, ids, levels };
-        if !reader.words(&reader.ids).ascend_strictly() {
+        if !reader.words(&reader.ids).is_strictly_ascending() {
             return Err(wrong("concepts do not ascend"));
         }
         let fits = |level: &LevelRanges| {
             let members = reader.words(&level.members).len();
-            reader.words(&level.starts).are_starts_of(members)
+            reader.words(&level.starts).are_row_starts(members)
         };
         if reader.levels.iter().all(fits) {
             Ok(reader)
@@ -179,9 +186,11 @@ impl<B: AsRef<[u8]>> CommunitiesReader<B> {
     }
 
     /// The community of a concept at a level. Costs a binary search.
-    pub fn of(&self, concept: ConceptId, level: usize) -> Option<u32> {
+    pub fn community_of(&self, concept: ConceptId, level: usize) -> Option<u32> {
         let place = self.words(&self.ids).position_of(concept.0)?;
-        let community = self.words(&self.levels.get(level)?.of).get(place)?;
+        let community = self
+            .words(&self.levels.get(level)?.community_of)
+            .get(place)?;
         Some(community).filter(|&community| community != NONE)
     }
 
@@ -189,7 +198,7 @@ impl<B: AsRef<[u8]>> CommunitiesReader<B> {
     pub fn path(&self, concept: ConceptId) -> Vec<(usize, u32)> {
         let levels = (0..self.levels.len()).rev();
         levels
-            .filter_map(|level| Some((level, self.of(concept, level)?)))
+            .filter_map(|level| Some((level, self.community_of(concept, level)?)))
             .collect()
     }
 
@@ -216,8 +225,8 @@ impl<B: AsRef<[u8]>> CommunitiesReader<B> {
             .filter(|&parent| parent != NONE)
     }
 
-    fn words(&self, range: &Range<usize>) -> Words<'_> {
-        Words::new(self.bytes.as_ref(), range)
+    fn words(&self, range: &Range<usize>) -> U32Slice<'_> {
+        U32Slice::new(self.bytes.as_ref(), range)
     }
 }
 

@@ -8,7 +8,7 @@ use loci_storage::{ConceptId, Ordinal, Scored};
 use roaring::RoaringBitmap;
 
 use crate::adjacency::Adjacency;
-use crate::view::{Along, GraphView};
+use crate::snapshot::{EdgeFilter, GraphSnapshot};
 
 /// Hops that a traversal may be asked for.
 pub const HOPS_MAX: usize = 3;
@@ -26,7 +26,7 @@ pub struct HopOptions {
     /// Neighbours of one concept that are followed: the best by PageRank, then id.
     pub fan_out: usize,
     /// Whether the ways to what is reached are wanted; else they may be left empty.
-    pub paths: bool,
+    pub with_paths: bool,
 }
 
 impl Default for HopOptions {
@@ -36,23 +36,23 @@ impl Default for HopOptions {
             hops: 2,
             limit: 20,
             fan_out: 256,
-            paths: true,
+            with_paths: true,
         }
     }
 }
 
 /// What a traversal reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Walk {
+pub struct Traversal {
     /// The concepts, best first.
-    pub reached: Vec<Reached>,
+    pub reached: Vec<ReachedConcept>,
     /// Whether the limit or the bound on neighbours left something out.
     pub truncated: bool,
 }
 
 /// A concept that a traversal reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reached {
+pub struct ReachedConcept {
     /// The concept.
     pub concept: ConceptId,
     /// Edges between it and the nearest seed; 0 for a seed.
@@ -71,32 +71,35 @@ pub struct Reached {
 /// at most `limit · (edges of a concept)` for the concepts before the last hop, unless one hop alone
 /// passes the limit: that hop is collected whole, because its best may come from anywhere.
 pub fn two_hop<B: AsRef<[u8]>>(
-    view: GraphView<'_, B>,
+    snapshot: GraphSnapshot<'_, B>,
     seeds: &[ConceptId],
     options: HopOptions,
-) -> Walk {
-    hops_along(view, seeds, options, Along::default())
+) -> Traversal {
+    two_hop_filtered(snapshot, seeds, options, EdgeFilter::default())
 }
 
 /// [`two_hop`] by the edges that `along` takes. Where that is not all of them, it costs as much as without
 /// neighbours that are written by rank.
-pub fn hops_along<B: AsRef<[u8]>>(
-    view: GraphView<'_, B>,
+pub fn two_hop_filtered<B: AsRef<[u8]>>(
+    snapshot: GraphSnapshot<'_, B>,
     seeds: &[ConceptId],
     options: HopOptions,
-    along: Along<'_>,
-) -> Walk {
-    if let Some(adjacency) = view.adjacency.filter(|_| along == Along::default()) {
-        return ranked_hops(view, adjacency, seeds, options);
+    edge_filter: EdgeFilter<'_>,
+) -> Traversal {
+    if let Some(adjacency) = snapshot
+        .adjacency
+        .filter(|_| edge_filter == EdgeFilter::default())
+    {
+        return ranked_hops(snapshot, adjacency, seeds, options);
     }
-    let mut level = visible_seeds(view, seeds);
+    let mut level = visible_seeds(snapshot, seeds);
     let seen = level.iter().map(|seed| seed.concept).collect();
-    let mut search = Search {
-        view,
-        along,
+    let mut search = LevelSearch {
+        snapshot,
+        edge_filter,
         fan_out: options.fan_out,
         seen,
-        cut: false,
+        is_truncated: false,
     };
     let mut reached = Vec::new();
     for hop in 1..=options.hops.clamp(1, HOPS_MAX) {
@@ -104,43 +107,43 @@ pub fn hops_along<B: AsRef<[u8]>>(
         let next = if enough {
             Vec::new()
         } else {
-            search.beyond(&level, hop)
+            search.expand_level(&level, hop)
         };
         reached.append(&mut level);
         level = next;
     }
     reached.append(&mut level);
-    let truncated = search.cut || reached.len() > options.limit;
+    let truncated = search.is_truncated || reached.len() > options.limit;
     reached.truncate(options.limit);
-    Walk { reached, truncated }
+    Traversal { reached, truncated }
 }
 
 /// A concept while it is reached.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Step {
+struct RankedStep {
     /// Ascends as the rank falls.
     rank: u32,
     concept: u32,
     /// The place of the concept before it.
-    before: u32,
+    predecessor: u32,
 }
 
 /// [`two_hop`] over neighbours that are written by rank: of each concept no more of them are looked at than
 /// may be returned.
 fn ranked_hops<B: AsRef<[u8]>>(
-    view: GraphView<'_, B>,
+    snapshot: GraphSnapshot<'_, B>,
     adjacency: &Adjacency<B>,
     seeds: &[ConceptId],
     options: HopOptions,
-) -> Walk {
-    let step = |concept: ConceptId, before: usize| Step {
+) -> Traversal {
+    let step = |concept: ConceptId, before: usize| RankedStep {
         // Ranks are not negative, so their bits ascend as they do.
-        rank: !view.rank(concept).to_bits(),
+        rank: !snapshot.rank(concept).to_bits(),
         concept: concept.0,
-        before: before as u32,
+        predecessor: before as u32,
     };
-    let visible = seeds.iter().filter(|&&seed| view.is_visible(seed));
-    let mut reached: Vec<Step> = visible.map(|&seed| step(seed, 0)).collect();
+    let visible = seeds.iter().filter(|&&seed| snapshot.is_visible(seed));
+    let mut reached: Vec<RankedStep> = visible.map(|&seed| step(seed, 0)).collect();
     reached.sort_unstable();
     reached.dedup();
     let mut levels = vec![0, reached.len()];
@@ -154,7 +157,7 @@ fn ranked_hops<B: AsRef<[u8]>>(
             let neighbours = adjacency.neighbours(ConceptId(reached[from].concept));
             cut |= neighbours.len() > options.fan_out;
             // One more than may be returned tells that something is left out.
-            let mut wanted = left + 1;
+            let mut remaining = left + 1;
             for concept in neighbours.take(options.fan_out) {
                 if reached[..end]
                     .iter()
@@ -163,36 +166,42 @@ fn ranked_hops<B: AsRef<[u8]>>(
                     continue;
                 }
                 reached.push(step(concept, from));
-                wanted -= 1;
-                if wanted == 0 {
+                remaining -= 1;
+                if remaining == 0 {
                     break;
                 }
             }
         }
         reached[end..].sort_unstable();
         let mut last = None;
-        let mut kept = end;
+        let mut end_of_level = end;
         for at in end..reached.len() {
             let next = reached[at];
             if last.replace(next.concept) != Some(next.concept) {
-                reached[kept] = next;
-                kept += 1;
+                reached[end_of_level] = next;
+                end_of_level += 1;
             }
         }
-        reached.truncate(kept);
-        levels.push(kept);
+        reached.truncate(end_of_level);
+        levels.push(end_of_level);
     }
     let truncated = cut || reached.len() > options.limit;
     reached.truncate(options.limit);
-    let reached = (0..reached.len()).map(|at| found(&reached, &levels, at, options.paths));
-    Walk {
+    let reached =
+        (0..reached.len()).map(|at| reached_concept(&reached, &levels, at, options.with_paths));
+    Traversal {
         reached: reached.collect(),
         truncated,
     }
 }
 
 /// What was reached at a place, with the way to it. `levels`: where each number of hops ends.
-fn found(steps: &[Step], levels: &[usize], at: usize, with_path: bool) -> Reached {
+fn reached_concept(
+    steps: &[RankedStep],
+    levels: &[usize],
+    at: usize,
+    with_path: bool,
+) -> ReachedConcept {
     let hops = levels[1..].partition_point(|&end| end <= at);
     let mut path = if with_path {
         vec![ConceptId(steps[at].concept); hops + 1]
@@ -202,23 +211,26 @@ fn found(steps: &[Step], levels: &[usize], at: usize, with_path: bool) -> Reache
     let mut before = at;
     for place in path.iter_mut().rev() {
         *place = ConceptId(steps[before].concept);
-        before = steps[before].before as usize;
+        before = steps[before].predecessor as usize;
     }
-    Reached {
+    ReachedConcept {
         concept: ConceptId(steps[at].concept),
         hops,
         path,
     }
 }
 
-fn visible_seeds<B: AsRef<[u8]>>(view: GraphView<'_, B>, seeds: &[ConceptId]) -> Vec<Reached> {
+fn visible_seeds<B: AsRef<[u8]>>(
+    snapshot: GraphSnapshot<'_, B>,
+    seeds: &[ConceptId],
+) -> Vec<ReachedConcept> {
     let mut seeds: Vec<ConceptId> = seeds
         .iter()
         .copied()
-        .filter(|&seed| view.is_visible(seed))
+        .filter(|&seed| snapshot.is_visible(seed))
         .collect();
-    view.sort_by_rank(&mut seeds);
-    let reached = |concept| Reached {
+    snapshot.sort_by_rank(&mut seeds);
+    let reached = |concept| ReachedConcept {
         concept,
         hops: 0,
         path: vec![concept],
@@ -226,26 +238,28 @@ fn visible_seeds<B: AsRef<[u8]>>(view: GraphView<'_, B>, seeds: &[ConceptId]) ->
     seeds.into_iter().map(reached).collect()
 }
 
-struct Search<'a, B> {
-    view: GraphView<'a, B>,
-    along: Along<'a>,
+struct LevelSearch<'a, B> {
+    snapshot: GraphSnapshot<'a, B>,
+    edge_filter: EdgeFilter<'a>,
     fan_out: usize,
     seen: HashSet<ConceptId>,
     /// Whether neighbours were left out.
-    cut: bool,
+    is_truncated: bool,
 }
 
-impl<B: AsRef<[u8]>> Search<'_, B> {
+impl<B: AsRef<[u8]>> LevelSearch<'_, B> {
     /// What lies one edge beyond `level` and was not seen before, in order.
-    fn beyond(&mut self, level: &[Reached], hops: usize) -> Vec<Reached> {
+    fn expand_level(&mut self, level: &[ReachedConcept], hops: usize) -> Vec<ReachedConcept> {
         let mut next = Vec::new();
         for from in level {
-            let neighbours = self.view.neighbours_along(from.concept, self.along);
-            self.cut |= neighbours.len() > self.fan_out;
+            let neighbours = self
+                .snapshot
+                .neighbours_filtered(from.concept, self.edge_filter);
+            self.is_truncated |= neighbours.len() > self.fan_out;
             for concept in neighbours.into_iter().take(self.fan_out) {
                 if self.seen.insert(concept) {
                     let path = from.path.iter().copied().chain([concept]).collect();
-                    next.push(Reached {
+                    next.push(ReachedConcept {
                         concept,
                         hops,
                         path,
@@ -253,7 +267,7 @@ impl<B: AsRef<[u8]>> Search<'_, B> {
                 }
             }
         }
-        let rank = |reached: &Reached| self.view.rank(reached.concept);
+        let rank = |reached: &ReachedConcept| self.snapshot.rank(reached.concept);
         next.sort_by(|a, b| rank(b).total_cmp(&rank(a)).then(a.concept.cmp(&b.concept)));
         next
     }
@@ -271,19 +285,19 @@ pub struct ConceptHit {
 /// The live chunks that mention what was reached: by the place of their best concept, then ordinal.
 ///
 /// `filter`: ordinals that may be returned. Each chunk is returned once, `limit` at most.
-pub fn chunks_of<B: AsRef<[u8]>>(
-    view: GraphView<'_, B>,
-    reached: &[Reached],
+pub fn chunks_mentioning<B: AsRef<[u8]>>(
+    snapshot: GraphSnapshot<'_, B>,
+    reached: &[ReachedConcept],
     filter: Option<&RoaringBitmap>,
     limit: usize,
 ) -> Vec<ConceptHit> {
-    let mut taken: HashSet<Ordinal> = HashSet::new();
+    let mut returned: HashSet<Ordinal> = HashSet::new();
     let is_short = limit <= COMPARED_MAX;
     let allowed = |chunk: Ordinal| filter.is_none_or(|filter| filter.contains(chunk.0));
     let mut hits = Vec::new();
     for (place, concept) in reached.iter().map(|reached| reached.concept).enumerate() {
         let score = 1.0 / (1.0 + place as f32);
-        for (ordinal, _) in view.chunks(concept) {
+        for (ordinal, _) in snapshot.chunks(concept) {
             if hits.len() >= limit {
                 return hits;
             }
@@ -291,7 +305,7 @@ pub fn chunks_of<B: AsRef<[u8]>>(
                 hits.iter()
                     .all(|hit: &ConceptHit| hit.hit.ordinal != ordinal)
             } else {
-                taken.insert(ordinal)
+                returned.insert(ordinal)
             };
             if is_new && allowed(ordinal) {
                 hits.push(ConceptHit {
@@ -307,7 +321,7 @@ pub fn chunks_of<B: AsRef<[u8]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Corpus, Facts, any_along, any_corpus, any_cuts};
+    use crate::test_corpus::{Corpus, ExpectedGraph, any_corpus, any_cuts, any_edge_filter};
     use proptest::prelude::*;
     use std::cmp::Reverse;
     use std::collections::BTreeMap;
@@ -315,11 +329,11 @@ mod tests {
     /// Plainly right: distances by relaxing all edges, then paths backwards from each concept.
     fn reference(
         corpus: &Corpus,
-        facts: &Facts,
+        facts: &ExpectedGraph,
         seeds: &[ConceptId],
         hops: usize,
-        along: Along<'_>,
-    ) -> Vec<Reached> {
+        edge_filter: EdgeFilter<'_>,
+    ) -> Vec<ReachedConcept> {
         let visible = facts.concepts();
         let mut distance: BTreeMap<ConceptId, usize> = seeds
             .iter()
@@ -330,7 +344,7 @@ mod tests {
             let near: Vec<ConceptId> = distance.keys().copied().collect();
             for concept in near
                 .into_iter()
-                .flat_map(|from| facts.neighbours_along(from, along))
+                .flat_map(|from| facts.neighbours_filtered(from, edge_filter))
             {
                 distance.entry(concept).or_insert(hop);
             }
@@ -339,11 +353,11 @@ mod tests {
         let path_to = |concept: ConceptId| {
             let mut path = vec![concept];
             while distance[&path[0]] > 0 {
-                let back = Along {
-                    direction: along.direction.back(),
-                    ..along
+                let back = EdgeFilter {
+                    direction: edge_filter.direction.reversed(),
+                    ..edge_filter
                 };
-                let before = facts.neighbours_along(path[0], back);
+                let before = facts.neighbours_filtered(path[0], back);
                 let before = before.into_iter().filter(|other| {
                     distance
                         .get(other)
@@ -353,9 +367,9 @@ mod tests {
             }
             path
         };
-        let mut reached: Vec<Reached> = distance
+        let mut reached: Vec<ReachedConcept> = distance
             .iter()
-            .map(|(&concept, &hops)| Reached {
+            .map(|(&concept, &hops)| ReachedConcept {
                 concept,
                 hops,
                 path: path_to(concept),
@@ -374,9 +388,9 @@ mod tests {
         fn two_hop_agrees_with_reference_for_any_segmentation(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), hops in 1usize..4, limit in 0usize..12,
         ) {
-            let expected = reference(&corpus, &corpus.facts(), &seeds, hops, Along::default());
+            let expected = reference(&corpus, &corpus.expected(), &seeds, hops, EdgeFilter::default());
             let options = HopOptions { hops, limit, ..HopOptions::default() };
-            let got = corpus.with_view(&cuts, |view| two_hop(view, &seeds, options));
+            let got = corpus.with_snapshot(&cuts, |view| two_hop(view, &seeds, options));
             let ranked = corpus.with_analysis(&cuts, |view| two_hop(view, &seeds, options));
             prop_assert_eq!(&ranked, &got);
             prop_assert_eq!(got.truncated, expected.len() > limit);
@@ -385,11 +399,11 @@ mod tests {
 
         #[test]
         fn edge_filter_restricts_kinds_and_directions(
-            corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), hops in 1usize..4, along in any_along(),
+            corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), hops in 1usize..4, along in any_edge_filter(),
         ) {
-            let expected = reference(&corpus, &corpus.facts(), &seeds, hops, along);
+            let expected = reference(&corpus, &corpus.expected(), &seeds, hops, along);
             let options = HopOptions { hops, ..HopOptions::default() };
-            let got = corpus.with_analysis(&cuts, |view| hops_along(view, &seeds, options, along));
+            let got = corpus.with_analysis(&cuts, |view| two_hop_filtered(view, &seeds, options, along));
             prop_assert_eq!(got.reached, expected);
         }
 
@@ -398,8 +412,8 @@ mod tests {
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), fan_out in 0usize..3,
         ) {
             let options = HopOptions { fan_out, ..HopOptions::default() };
-            let got = corpus.with_view(&cuts, |view| two_hop(view, &seeds, options));
-            let whole = corpus.with_view(&[false; 5], |view| two_hop(view, &seeds, options));
+            let got = corpus.with_snapshot(&cuts, |view| two_hop(view, &seeds, options));
+            let whole = corpus.with_snapshot(&[false; 5], |view| two_hop(view, &seeds, options));
             let ranked = corpus.with_analysis(&cuts, |view| two_hop(view, &seeds, options));
             prop_assert_eq!(&got, &ranked);
             prop_assert_eq!(got, whole);
@@ -410,10 +424,10 @@ mod tests {
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), limit in 0usize..12,
             filter in prop::option::of(prop::collection::btree_set(0u32..15, 0..15)),
         ) {
-            let facts = corpus.facts();
-            let reached = reference(&corpus, &facts, &seeds, 2, Along::default());
+            let facts = corpus.expected();
+            let reached = reference(&corpus, &facts, &seeds, 2, EdgeFilter::default());
             let filter: Option<RoaringBitmap> = filter.map(|filter| filter.into_iter().collect());
-            let got = corpus.with_view(&cuts, |view| chunks_of(view, &reached, filter.as_ref(), limit));
+            let got = corpus.with_snapshot(&cuts, |view| chunks_mentioning(view, &reached, filter.as_ref(), limit));
             let best = |chunk: &Ordinal| {
                 reached.iter().position(|reached| facts.mentions.contains_key(&(reached.concept, *chunk)))
             };

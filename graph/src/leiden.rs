@@ -50,7 +50,7 @@ pub struct Communities {
 
 impl Communities {
     /// The communities of the last level, by place of the concept.
-    pub fn last(&self) -> &[u32] {
+    pub fn coarsest(&self) -> &[u32] {
         self.levels.last().map_or(&[], Vec::as_slice)
     }
 }
@@ -70,13 +70,13 @@ pub fn leiden(
 ) -> Communities {
     let (concepts, mut edges) = numbered(concepts, edges);
     edges.retain(|(a, b, _)| a != b);
-    let graph = Graph::of(&Network::new(concepts.len(), &edges));
+    let graph = Graph::from_network(&Network::new(concepts.len(), &edges));
     let mut random = ChaCha8Rng::seed_from_u64(options.seed);
     let mut levels = vec![(0..concepts.len() as u32).collect::<Vec<u32>>()];
     let mut found: Option<Vec<u32>> = None;
     for _ in 0..options.iterations.max(1) {
         let start = found.clone().unwrap_or_else(|| levels[0].clone());
-        let run = Run::new(&graph, options.resolution, &mut random).levels(start);
+        let run = LeidenRun::new(&graph, options.resolution, &mut random).levels(start);
         if run.last() == found.as_ref() {
             break;
         }
@@ -97,7 +97,7 @@ struct Graph {
     starts: Vec<usize>,
     arcs: Vec<(u32, f64)>,
     /// Twice the weight inside of each node.
-    own: Vec<f64>,
+    inner_weights: Vec<f64>,
     /// Sum of the weights at each node, those inside twice.
     strength: Vec<f64>,
     /// Sum of all strengths.
@@ -105,7 +105,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(network: &Network) -> Graph {
+    fn from_network(network: &Network) -> Graph {
         let (mut starts, mut arcs) = (vec![0], Vec::new());
         for node in 0..network.len() {
             let first = arcs.len();
@@ -121,23 +121,23 @@ impl Graph {
         Graph::new(starts, arcs, vec![0.0; network.len()])
     }
 
-    fn new(starts: Vec<usize>, arcs: Vec<(u32, f64)>, own: Vec<f64>) -> Graph {
+    fn new(starts: Vec<usize>, arcs: Vec<(u32, f64)>, inner_weights: Vec<f64>) -> Graph {
         let sum = |node: usize| -> f64 {
             let row = &arcs[starts[node]..starts[node + 1]];
-            own[node] + row.iter().map(|arc| arc.1).sum::<f64>()
+            inner_weights[node] + row.iter().map(|arc| arc.1).sum::<f64>()
         };
-        let strength: Vec<f64> = (0..own.len()).map(sum).collect();
+        let strength: Vec<f64> = (0..inner_weights.len()).map(sum).collect();
         Graph {
             total: strength.iter().sum(),
             starts,
             arcs,
-            own,
+            inner_weights,
             strength,
         }
     }
 
     fn len(&self) -> usize {
-        self.own.len()
+        self.inner_weights.len()
     }
 
     fn row(&self, node: usize) -> &[(u32, f64)] {
@@ -145,17 +145,17 @@ impl Graph {
     }
 
     /// One node for each community. `of`: the community of each node, all below `count`.
-    fn aggregated(&self, of: &[u32], count: usize) -> Graph {
-        let members = Members::of(of, count);
+    fn aggregated(&self, partition: &[u32], count: usize) -> Graph {
+        let members = Members::from_partition(partition, count);
         let (mut starts, mut arcs) = (Vec::with_capacity(count + 1), Vec::new());
         let mut own = vec![0.0; count];
-        let mut near = Near::new(count);
+        let mut near = NeighbourWeights::new(count);
         starts.push(0);
         for (community, own) in own.iter_mut().enumerate() {
             for &node in members.row(community) {
-                *own += self.own[node as usize];
+                *own += self.inner_weights[node as usize];
                 for &(other, weight) in self.row(node as usize) {
-                    near.add(of[other as usize], weight);
+                    near.add(partition[other as usize], weight);
                 }
             }
             near.touched.sort_unstable();
@@ -172,19 +172,19 @@ impl Graph {
         Graph::new(starts, arcs, own)
     }
 
-    fn modularity(&self, of: &[u32], resolution: f64) -> f64 {
+    fn modularity(&self, partition: &[u32], resolution: f64) -> f64 {
         if self.total <= 0.0 {
             return 0.0;
         }
-        let count = of.iter().max().map_or(0, |&last| last as usize + 1);
+        let count = partition.iter().max().map_or(0, |&last| last as usize + 1);
         let (mut inside, mut strength) = (0.0, vec![0.0; count]);
         for node in 0..self.len() {
-            strength[of[node] as usize] += self.strength[node];
+            strength[partition[node] as usize] += self.strength[node];
             let own = self
                 .row(node)
                 .iter()
-                .filter(|arc| of[arc.0 as usize] == of[node]);
-            inside += self.own[node] + own.map(|arc| arc.1).sum::<f64>();
+                .filter(|arc| partition[arc.0 as usize] == partition[node]);
+            inside += self.inner_weights[node] + own.map(|arc| arc.1).sum::<f64>();
         }
         let expected: f64 = strength.iter().map(|sum| (sum / self.total).powi(2)).sum();
         inside / self.total - resolution * expected
@@ -198,7 +198,7 @@ struct Members {
 }
 
 impl Members {
-    fn of(communities: &[u32], count: usize) -> Members {
+    fn from_partition(communities: &[u32], count: usize) -> Members {
         let mut starts = vec![0usize; count + 1];
         for &community in communities {
             starts[community as usize + 1] += 1;
@@ -220,15 +220,15 @@ impl Members {
 }
 
 /// Weights from one node to communities.
-struct Near {
+struct NeighbourWeights {
     weight: Vec<f64>,
     /// Those that are not 0.
     touched: Vec<u32>,
 }
 
-impl Near {
-    fn new(count: usize) -> Near {
-        Near {
+impl NeighbourWeights {
+    fn new(count: usize) -> NeighbourWeights {
+        NeighbourWeights {
             weight: vec![0.0; count],
             touched: Vec::new(),
         }
@@ -251,15 +251,15 @@ impl Near {
 }
 
 /// One run over a graph.
-struct Run<'a> {
+struct LeidenRun<'a> {
     graph: &'a Graph,
     resolution: f64,
     random: &'a mut ChaCha8Rng,
 }
 
-impl<'a> Run<'a> {
-    fn new(graph: &'a Graph, resolution: f64, random: &'a mut ChaCha8Rng) -> Run<'a> {
-        Run {
+impl<'a> LeidenRun<'a> {
+    fn new(graph: &'a Graph, resolution: f64, random: &'a mut ChaCha8Rng) -> LeidenRun<'a> {
+        LeidenRun {
             graph,
             resolution,
             random,
@@ -333,7 +333,7 @@ impl Mover<'_> {
             .collect();
         let mut queue: VecDeque<u32> = shuffled(nodes, random).into();
         let mut is_queued = vec![true; nodes];
-        let mut near = Near::new(nodes);
+        let mut near = NeighbourWeights::new(nodes);
         while let Some(node) = queue.pop_front() {
             let at = node as usize;
             is_queued[at] = false;
@@ -385,13 +385,13 @@ impl Mover<'_> {
     /// in a community that is named by one of its nodes.
     fn refined(&self, partition: &[u32], count: usize) -> Vec<u32> {
         let graph = self.graph;
-        let members = Members::of(partition, count);
+        let members = Members::from_partition(partition, count);
         let mut refined: Vec<u32> = (0..graph.len() as u32).collect();
         let mut is_alone = vec![true; graph.len()];
         let mut strength = graph.strength.clone();
         // Weight from each refined community to the rest of its community.
         let mut outward = vec![0.0; graph.len()];
-        let mut near = Near::new(graph.len());
+        let mut near = NeighbourWeights::new(graph.len());
         for community in 0..count {
             let nodes = members.row(community);
             let whole: f64 = nodes
@@ -452,10 +452,10 @@ fn shuffled(count: usize, random: &mut ChaCha8Rng) -> Vec<u32> {
 }
 
 /// Communities numbered from 0 without gaps, in the order of their numbers; and how many they are.
-fn compact(of: &[u32]) -> (Vec<u32>, usize) {
-    let end = of.iter().max().map_or(0, |&last| last as usize + 1);
+fn compact(partition: &[u32]) -> (Vec<u32>, usize) {
+    let end = partition.iter().max().map_or(0, |&last| last as usize + 1);
     let mut new = vec![u32::MAX; end];
-    for &community in of {
+    for &community in partition {
         new[community as usize] = 0;
     }
     let mut count = 0;
@@ -463,13 +463,13 @@ fn compact(of: &[u32]) -> (Vec<u32>, usize) {
         *number = count;
         count += 1;
     }
-    let all = of.iter().map(|&community| new[community as usize]);
+    let all = partition.iter().map(|&community| new[community as usize]);
     (all.collect(), count as usize)
 }
 
 /// Communities numbered from 0 in the order of their first nodes.
-fn renumbered(of: &[u32]) -> Vec<u32> {
-    let end = of.iter().max().map_or(0, |&last| last as usize + 1);
+fn renumbered(partition: &[u32]) -> Vec<u32> {
+    let end = partition.iter().max().map_or(0, |&last| last as usize + 1);
     let (mut new, mut count) = (vec![u32::MAX; end], 0);
     let number = |&community: &u32| {
         let own = &mut new[community as usize];
@@ -479,7 +479,7 @@ fn renumbered(of: &[u32]) -> Vec<u32> {
         }
         *own
     };
-    of.iter().map(number).collect()
+    partition.iter().map(number).collect()
 }
 
 #[cfg(test)]
@@ -514,7 +514,7 @@ mod tests {
         }
         let mut sum = 0.0;
         for a in 0..count {
-            for b in (0..count).filter(|&b| found.last()[a] == found.last()[b]) {
+            for b in (0..count).filter(|&b| found.coarsest()[a] == found.coarsest()[b]) {
                 sum += weights[a][b] - resolution * strength[a] * strength[b] / total;
             }
         }
@@ -555,18 +555,18 @@ mod tests {
         }
         pairs.push((0, 5));
         let found = leiden([ConceptId(99)], &edges(&pairs), LeidenOptions::default());
-        assert_eq!(found.last(), [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2]);
+        assert_eq!(found.coarsest(), [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2]);
         assert_eq!(found.concepts.last(), Some(&ConceptId(99)));
         let apart = LeidenOptions {
             resolution: 20.0,
             ..LeidenOptions::default()
         };
         assert_eq!(
-            leiden([], &edges(&pairs), apart).last().iter().max(),
+            leiden([], &edges(&pairs), apart).coarsest().iter().max(),
             Some(&9)
         );
         let nothing = leiden([], &[], LeidenOptions::default());
-        assert!(nothing.last().is_empty() && nothing.modularity == 0.0);
+        assert!(nothing.coarsest().is_empty() && nothing.modularity == 0.0);
     }
 
     proptest! {
@@ -605,7 +605,7 @@ mod tests {
             let options = LeidenOptions { seed, iterations: 10, ..LeidenOptions::default() };
             let found = leiden([], &edges, options);
             let best = found.modularity;
-            let count = found.last().iter().max().map_or(0, |last| last + 1);
+            let count = found.coarsest().iter().max().map_or(0, |last| last + 1);
             for place in 0..found.concepts.len() {
                 for community in 0..=count {
                     let mut other = found.clone();

@@ -52,30 +52,32 @@ pub mod normalise;
 pub mod pagerank;
 pub mod paths;
 pub mod prerequisites;
+pub mod random_walk;
 pub mod relations;
-pub mod restart;
+pub mod snapshot;
 #[cfg(test)]
-mod sample;
+mod test_corpus;
 pub mod types;
-pub mod view;
-mod words;
+mod u32_slice;
 
 pub use adjacency::{Adjacency, adjacency};
 pub use betweenness::betweenness;
-pub use citations::{CitationsBuilder, CitationsReader, CitationsView, Cites};
+pub use citations::{CitationEdge, CitationsBuilder, CitationsReader, CitationsSnapshot};
 pub use communities::CommunitiesReader;
 pub use error::GraphError;
-pub use hops::{ConceptHit, HopOptions, Reached, Walk, chunks_of, hops_along, two_hop};
+pub use hops::{
+    ConceptHit, HopOptions, ReachedConcept, Traversal, chunks_mentioning, two_hop, two_hop_filtered,
+};
 pub use leiden::{Communities, LeidenOptions, leiden};
-pub use link::{How, Link, link};
+pub use link::{EntityLink, MatchKind, link};
 pub use links::{StoredLinks, links};
 pub use mentions::{MentionsBuilder, MentionsReader};
-pub use merge::Withdrawn;
+pub use merge::WithdrawOutcome;
 pub use names::{NamesBuilder, NamesReader};
 pub use normalise::normalise;
 pub use pagerank::{PageRankOptions, Ranks, RanksBuilder, pagerank};
-pub use paths::{Found, Path, shortest_path};
+pub use paths::{ConceptPath, PathOutcome, shortest_path};
 pub use prerequisites::{PREREQUISITE_FOR, Prerequisites, prerequisites};
+pub use random_walk::{RandomWalkOptions, RandomWalkResult, WalkBound, random_walk};
 pub use relations::{Edge, Evidence, Relation, RelationsBuilder, RelationsReader};
-pub use restart::{Reach, RestartOptions, Restarted, restart_walk};
-pub use view::{Along, Direction, GraphReader, GraphView, ViewEdge};
+pub use snapshot::{Direction, EdgeFilter, GraphReader, GraphSnapshot, SnapshotEdge};

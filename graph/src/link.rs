@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use loci_storage::ConceptId;
 
-use crate::names::{Named, NamesReader};
+use crate::names::{NameEntry, NamesReader};
 use crate::normalise::{Word, is_stop_word, singular, words};
 
 /// How a text names a concept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum MatchKind {
     /// By its name.
     Name,
     /// By another name of it.
@@ -26,11 +26,11 @@ pub enum How {
 
 /// A concept that a text names.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Link {
+pub struct EntityLink {
     /// The concept.
     pub concept: ConceptId,
     /// How it is named.
-    pub how: How,
+    pub match_kind: MatchKind,
     /// The dictionary's name, synonym or part of a name that matched.
     pub name: String,
     /// The words of the text, counted from 0, that matched.
@@ -39,25 +39,25 @@ pub struct Link {
     pub chars: Range<usize>,
     /// How sure it is that the text means this concept: 1 where it is named; where words of its name stand for it,
     /// one over the number of concepts that they may stand for.
-    pub share: f32,
+    pub confidence: f32,
 }
 
 /// The concept with this normalised name in any segment; names win over synonyms, then the lowest id.
 pub fn lookup<B: AsRef<[u8]>>(readers: &[&NamesReader<B>], normalised: &str) -> Option<ConceptId> {
-    lookup_where(readers, normalised, |_| true)
+    lookup_filtered(readers, normalised, |_| true)
 }
 
 /// [`lookup`] among the concepts that `keep` accepts.
-pub fn lookup_where<B: AsRef<[u8]>>(
+pub fn lookup_filtered<B: AsRef<[u8]>>(
     readers: &[&NamesReader<B>],
     normalised: &str,
     keep: impl Fn(ConceptId) -> bool,
 ) -> Option<ConceptId> {
-    let kept = readers.iter().filter_map(|reader| {
-        let first = reader.named(normalised)?;
-        reader.kept(normalised, first, &keep)
+    let accepted = readers.iter().filter_map(|reader| {
+        let first = reader.entry(normalised)?;
+        reader.first_accepted(normalised, first, &keep)
     });
-    kept.min().map(|named| named.concept)
+    accepted.min().map(|named| named.concept)
 }
 
 /// The concepts that `text` names: the longest match over all readers, left to right, no overlaps.
@@ -68,16 +68,16 @@ pub fn lookup_where<B: AsRef<[u8]>>(
 /// word never matches. Names of more than [`LINK_WORDS_MAX`](crate::names::LINK_WORDS_MAX) words are not found.
 ///
 /// Costs at most `words · LINK_WORDS_MAX` short walks a reader; most end at the first byte.
-pub fn link<B: AsRef<[u8]>>(readers: &[&NamesReader<B>], text: &str) -> Vec<Link> {
-    link_where(readers, text, |_| true)
+pub fn link<B: AsRef<[u8]>>(readers: &[&NamesReader<B>], text: &str) -> Vec<EntityLink> {
+    link_filtered(readers, text, |_| true)
 }
 
 /// [`link`] with the concepts that `keep` accepts; the others do not hide shorter matches.
-pub fn link_where<B: AsRef<[u8]>>(
+pub fn link_filtered<B: AsRef<[u8]>>(
     readers: &[&NamesReader<B>],
     text: &str,
     keep: impl Fn(ConceptId) -> bool,
-) -> Vec<Link> {
+) -> Vec<EntityLink> {
     link_words(readers, &words(text), keep)
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn link_words<B: AsRef<[u8]>>(
     readers: &[&NamesReader<B>],
     words: &[Word],
     keep: impl Fn(ConceptId) -> bool,
-) -> Vec<Link> {
+) -> Vec<EntityLink> {
     let mut links = Vec::new();
     let mut at = 0;
     while at < words.len() {
@@ -95,16 +95,16 @@ pub(crate) fn link_words<B: AsRef<[u8]>>(
             continue;
         };
         let matched = &words[at..at + found.len];
-        links.push(Link {
+        links.push(EntityLink {
             concept: found.named.0.concept,
-            how: if found.named.0.synonym {
-                How::Synonym
+            match_kind: if found.named.0.is_synonym {
+                MatchKind::Synonym
             } else {
-                How::Name
+                MatchKind::Name
             },
             name: name_of(matched, found.as_written),
             words: at..at + found.len,
-            share: 1.0,
+            confidence: 1.0,
             chars: matched[0].chars.start..matched[found.len - 1].chars.end,
         });
         at += found.len;
@@ -127,22 +127,22 @@ const SAME_PART_MAX: usize = 4;
 pub fn link_parts<B: AsRef<[u8]>>(
     readers: &[&NamesReader<B>],
     text: &str,
-    links: &[Link],
+    links: &[EntityLink],
     keep: impl Fn(ConceptId) -> bool,
     rank: impl Fn(ConceptId) -> f32,
-) -> Vec<Link> {
-    link_parts_of(readers, text, &words(text), links, keep, rank)
+) -> Vec<EntityLink> {
+    link_parts_in_words(readers, text, &words(text), links, keep, rank)
 }
 
 /// [`link_parts`] for a text with these words.
-pub(crate) fn link_parts_of<B: AsRef<[u8]>>(
+pub(crate) fn link_parts_in_words<B: AsRef<[u8]>>(
     readers: &[&NamesReader<B>],
     text: &str,
     words: &[Word],
-    links: &[Link],
+    links: &[EntityLink],
     keep: impl Fn(ConceptId) -> bool,
     rank: impl Fn(ConceptId) -> f32,
-) -> Vec<Link> {
+) -> Vec<EntityLink> {
     let is_ascii = text.is_ascii();
     let written: Vec<char> = text.chars().filter(|_| !is_ascii).collect();
     let char_at = |at: usize| {
@@ -162,14 +162,14 @@ pub(crate) fn link_parts_of<B: AsRef<[u8]>>(
     let mut found = Vec::new();
     for run in open.chunk_by(|a, b| a + 1 == *b) {
         let range = run[0]..run[run.len() - 1] + 1;
-        let parts = parts_of(readers, &words[range.clone()], &keep);
+        let parts = concepts_with_parts(readers, &words[range.clone()], &keep);
         if parts.is_empty() {
             for at in range {
-                let parts = parts_of(readers, &words[at..at + 1], &keep);
-                found.extend(shared(&(at..at + 1), parts));
+                let parts = concepts_with_parts(readers, &words[at..at + 1], &keep);
+                found.extend(with_confidence(&(at..at + 1), parts));
             }
         } else {
-            found.extend(shared(&range, parts))
+            found.extend(with_confidence(&range, parts))
         }
     }
     found.sort_by(|a, b| {
@@ -180,10 +180,10 @@ pub(crate) fn link_parts_of<B: AsRef<[u8]>>(
     });
     let found = found.into_iter();
     found
-        .map(|(range, concept, share)| Link {
+        .map(|(range, concept, share)| EntityLink {
             concept,
-            how: How::Part,
-            share,
+            match_kind: MatchKind::Part,
+            confidence: share,
             name: name_of(&words[range.clone()], true),
             chars: words[range.start].chars.start..words[range.end - 1].chars.end,
             words: range,
@@ -192,7 +192,7 @@ pub(crate) fn link_parts_of<B: AsRef<[u8]>>(
 }
 
 /// What the words in a range may stand for, each with its share.
-fn shared(
+fn with_confidence(
     range: &Range<usize>,
     parts: Vec<ConceptId>,
 ) -> impl Iterator<Item = (Range<usize>, ConceptId, f32)> {
@@ -202,7 +202,7 @@ fn shared(
 }
 
 /// The concepts with all these words in their names; none where they are too many.
-fn parts_of<B: AsRef<[u8]>>(
+fn concepts_with_parts<B: AsRef<[u8]>>(
     readers: &[&NamesReader<B>],
     words: &[Word],
     keep: &impl Fn(ConceptId) -> bool,
@@ -211,7 +211,7 @@ fn parts_of<B: AsRef<[u8]>>(
     for word in words {
         let mut with = BTreeSet::new();
         for reader in readers {
-            match reader.with_part(&word.text, WITH_PART_MAX) {
+            match reader.concepts_with_part(&word.text, WITH_PART_MAX) {
                 Some(found) => with.extend(found),
                 None => return Vec::new(),
             }
@@ -221,32 +221,32 @@ fn parts_of<B: AsRef<[u8]>>(
             None => with,
         });
     }
-    let kept = common.into_iter().flatten().filter(|&id| keep(id));
-    let kept: Vec<ConceptId> = kept.take(SAME_PART_MAX + 1).collect();
-    if kept.len() > SAME_PART_MAX {
+    let accepted = common.into_iter().flatten().filter(|&id| keep(id));
+    let accepted: Vec<ConceptId> = accepted.take(SAME_PART_MAX + 1).collect();
+    if accepted.len() > SAME_PART_MAX {
         Vec::new()
     } else {
-        kept
+        accepted
     }
 }
 
 /// A match at the start of some words. The largest is the best.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct NameMatch {
     len: usize,
     as_written: bool,
-    named: Reverse<Named>,
+    named: Reverse<NameEntry>,
 }
 
 fn longest<B: AsRef<[u8]>>(
     readers: &[&NamesReader<B>],
     words: &[Word],
     keep: &impl Fn(ConceptId) -> bool,
-) -> Option<Found> {
-    let mut best: Option<Found> = None;
+) -> Option<NameMatch> {
+    let mut best: Option<NameMatch> = None;
     for reader in readers {
         reader.prefixes(words, |len, as_written, named| {
-            let found = |named| Found {
+            let found = |named| NameMatch {
                 len,
                 as_written,
                 named: Reverse(named),
@@ -259,8 +259,8 @@ fn longest<B: AsRef<[u8]>>(
             if len == 1 && is_stop_word(&name) {
                 return;
             }
-            let kept = reader.kept(&name, named, keep).map(found);
-            best = best.max(kept);
+            let accepted = reader.first_accepted(&name, named, keep).map(found);
+            best = best.max(accepted);
         });
     }
     best
@@ -270,7 +270,7 @@ fn longest<B: AsRef<[u8]>>(
 fn name_of(words: &[Word], as_written: bool) -> String {
     let mut name = String::new();
     for (index, word) in words.iter().enumerate() {
-        if index > 0 && !word.glued {
+        if index > 0 && !word.is_joined {
             name.push(' ');
         }
         let last = index + 1 == words.len();
@@ -401,12 +401,12 @@ mod tests {
         let rank = |concept: ConceptId| concept.0 as f32;
         let ask = |text: &str| -> Vec<(u32, String)> {
             let links = link(&[&names], text);
-            assert!(links.iter().all(|link| link.how != How::Part));
+            assert!(links.iter().all(|link| link.match_kind != MatchKind::Part));
             let found = link_parts(&[&names], text, &links, |id| id != ConceptId(3), rank);
             let found = found.into_iter();
             found
                 .map(|link| {
-                    assert_eq!(link.how, How::Part);
+                    assert_eq!(link.match_kind, MatchKind::Part);
                     let chars = text.chars().skip(link.chars.start);
                     let written = chars.take(link.chars.len()).collect::<String>();
                     (link.concept.0, written)
@@ -435,18 +435,18 @@ mod tests {
     fn a_rejected_concept_does_not_hide_another_of_the_same_name() {
         let names = reader(&[("wave", 1)], &[("wave", 5), ("wave", 2), ("psi", 5)]);
         let live = |concept| concept == ConceptId(5);
-        assert_eq!(lookup_where(&[&names], "wave", live), Some(ConceptId(5)));
-        let links = link_where(&[&names], "Waves", live);
+        assert_eq!(lookup_filtered(&[&names], "wave", live), Some(ConceptId(5)));
+        let links = link_filtered(&[&names], "Waves", live);
         assert_eq!(
-            (links[0].concept, links[0].how),
-            (ConceptId(5), How::Synonym)
+            (links[0].concept, links[0].match_kind),
+            (ConceptId(5), MatchKind::Synonym)
         );
     }
 
     #[test]
     fn a_rejected_concept_does_not_hide_a_shorter_one() {
         let names = reader(&[("neural", 1), ("neural network", 2)], &[]);
-        let links = link_where(&[&names], "neural network", |concept| {
+        let links = link_filtered(&[&names], "neural network", |concept| {
             concept != ConceptId(2)
         });
         assert_eq!(links.len(), 1);

@@ -42,8 +42,8 @@ use std::ops::Range;
 use loci_storage::{ConceptId, Ordinal, SegmentId};
 
 use crate::GraphError;
-use crate::view::GraphView;
-use crate::words::{Layout, Words, count, extend, starts};
+use crate::snapshot::GraphSnapshot;
+use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "links";
 const VERSION: u32 = 1;
@@ -51,7 +51,7 @@ const VERSION: u32 = 1;
 const SEGMENT_WORDS: usize = 4;
 
 /// The steps that a walk can take.
-pub(crate) trait Links {
+pub(crate) trait WalkLinks {
     /// 0 for a concept that no live chunk mentions.
     fn rarity(&mut self, concept: u32) -> f32;
 
@@ -68,10 +68,10 @@ pub(crate) trait Links {
     fn concepts(&mut self, chunk: u32, with_own: bool, step: impl FnMut(u32));
 
     /// The sum of the rarities of all its concepts.
-    fn total(&mut self, chunk: u32) -> f32;
+    fn rarity_sum(&mut self, chunk: u32) -> f32;
 
     /// The part of a chunk's rarities that is of its own concepts.
-    fn own(&mut self, chunk: u32) -> f32;
+    fn own_weight(&mut self, chunk: u32) -> f32;
 
     /// Neighbours of a concept, ascending, and their shares.
     fn neighbours(&mut self, concept: u32, step: impl FnMut(u32, f32));
@@ -84,12 +84,12 @@ fn rarity(live: f64, chunks: usize) -> f32 {
     }
 }
 
-fn pull(mentions: u32) -> f64 {
+fn mention_weight(mentions: u32) -> f64 {
     1.0 + f64::from(mentions.max(1)).ln()
 }
 
 /// Shares of the neighbours of a concept, from the weights of its edges.
-fn arc_shares(edges: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
+fn arc_weights(edges: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
     let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
     for (other, weight) in edges {
         *weights.entry(other).or_default() += f64::from(weight);
@@ -110,39 +110,39 @@ fn arc_shares(edges: impl Iterator<Item = (u32, f32)>) -> Vec<(u32, f32)> {
 }
 
 /// Links read off the segments of a view. Slow: each concept and chunk is counted when it is met.
-pub(crate) struct ViewLinks<'a, B> {
-    view: GraphView<'a, B>,
+pub(crate) struct SnapshotLinks<'a, B> {
+    snapshot: GraphSnapshot<'a, B>,
     live: f64,
     /// Live chunks that mention a concept.
-    counted: HashMap<u32, usize>,
+    chunk_counts: HashMap<u32, usize>,
     /// Concepts of a chunk: those of other chunks too, then its own.
     rows: HashMap<u32, (Vec<u32>, Vec<u32>)>,
 }
 
-impl<'a, B: AsRef<[u8]>> ViewLinks<'a, B> {
-    pub(crate) fn new(view: GraphView<'a, B>) -> ViewLinks<'a, B> {
-        ViewLinks {
-            view,
-            live: view.live_chunk_count() as f64,
-            counted: HashMap::new(),
+impl<'a, B: AsRef<[u8]>> SnapshotLinks<'a, B> {
+    pub(crate) fn new(snapshot: GraphSnapshot<'a, B>) -> SnapshotLinks<'a, B> {
+        SnapshotLinks {
+            snapshot,
+            live: snapshot.live_chunk_count() as f64,
+            chunk_counts: HashMap::new(),
             rows: HashMap::new(),
         }
     }
 
-    fn counted(&mut self, concept: u32) -> usize {
-        let view = self.view;
-        let count = self.counted.entry(concept);
-        *count.or_insert_with(|| view.chunk_count(ConceptId(concept)))
+    fn live_chunk_count(&mut self, concept: u32) -> usize {
+        let snapshot = self.snapshot;
+        let count = self.chunk_counts.entry(concept);
+        *count.or_insert_with(|| snapshot.chunk_count(ConceptId(concept)))
     }
 
     fn row(&mut self, chunk: u32) -> (Vec<u32>, Vec<u32>) {
         if let Some(row) = self.rows.get(&chunk) {
             return row.clone();
         }
-        let concepts = self.view.concepts(Ordinal(chunk));
+        let concepts = self.snapshot.concepts(Ordinal(chunk));
         let row: (Vec<u32>, Vec<u32>) = concepts
             .map(|(concept, _)| concept.0)
-            .partition(|&concept| self.counted(concept) > 1);
+            .partition(|&concept| self.live_chunk_count(concept) > 1);
         self.rows.insert(chunk, row.clone());
         row
     }
@@ -156,13 +156,13 @@ impl<'a, B: AsRef<[u8]>> ViewLinks<'a, B> {
     }
 }
 
-impl<B: AsRef<[u8]>> Links for ViewLinks<'_, B> {
+impl<B: AsRef<[u8]>> WalkLinks for SnapshotLinks<'_, B> {
     fn rarity(&mut self, concept: u32) -> f32 {
-        rarity(self.live, self.counted(concept))
+        rarity(self.live, self.live_chunk_count(concept))
     }
 
     fn concept_degree(&mut self, concept: u32) -> usize {
-        self.counted(concept)
+        self.live_chunk_count(concept)
     }
 
     fn chunk_degree(&mut self, chunk: u32) -> usize {
@@ -170,10 +170,10 @@ impl<B: AsRef<[u8]>> Links for ViewLinks<'_, B> {
     }
 
     fn chunks(&mut self, concept: u32, mut step: impl FnMut(u32, f32)) {
-        let pulls = self.view.chunks(ConceptId(concept));
-        let pulls: f64 = pulls.map(|(_, mentions)| pull(mentions)).sum();
-        for (chunk, mentions) in self.view.chunks(ConceptId(concept)) {
-            step(chunk.0, (pull(mentions) / pulls) as f32);
+        let pulls = self.snapshot.chunks(ConceptId(concept));
+        let pulls: f64 = pulls.map(|(_, mentions)| mention_weight(mentions)).sum();
+        for (chunk, mentions) in self.snapshot.chunks(ConceptId(concept)) {
+            step(chunk.0, (mention_weight(mentions) / pulls) as f32);
         }
     }
 
@@ -183,27 +183,27 @@ impl<B: AsRef<[u8]>> Links for ViewLinks<'_, B> {
         shared.into_iter().chain(own).for_each(step);
     }
 
-    fn total(&mut self, chunk: u32) -> f32 {
+    fn rarity_sum(&mut self, chunk: u32) -> f32 {
         let (shared, own) = self.row(chunk);
         (self.sum(&shared) + self.sum(&own)) as f32
     }
 
-    fn own(&mut self, chunk: u32) -> f32 {
+    fn own_weight(&mut self, chunk: u32) -> f32 {
         let (shared, own) = self.row(chunk);
         let (shared, own) = (self.sum(&shared), self.sum(&own));
-        part(own, shared + own)
+        weight_ratio(own, shared + own)
     }
 
     fn neighbours(&mut self, concept: u32, mut step: impl FnMut(u32, f32)) {
-        let edges = self.view.live_edges(ConceptId(concept));
+        let edges = self.snapshot.live_edges(ConceptId(concept));
         let edges = edges.map(|(_, edge)| (edge.other.0, edge.weight));
-        for (other, share) in arc_shares(edges.filter(|edge| edge.0 != concept)) {
+        for (other, share) in arc_weights(edges.filter(|edge| edge.0 != concept)) {
             step(other, share);
         }
     }
 }
 
-fn part(own: f64, total: f64) -> f32 {
+fn weight_ratio(own: f64, total: f64) -> f32 {
     if total > 0.0 {
         (own / total) as f32
     } else {
@@ -216,18 +216,18 @@ fn part(own: f64, total: f64) -> f32 {
 ///
 /// Costs a pass over all mentions and relations. Memory: some 24 bytes a link and an arc.
 pub fn links<B: AsRef<[u8]>>(
-    view: GraphView<'_, B>,
+    snapshot: GraphSnapshot<'_, B>,
     segments: &[(SegmentId, u32, Ordinal)],
 ) -> Vec<u8> {
-    let last = view.segments.last();
+    let last = snapshot.segments.last();
     let chunks = last.map_or(0, |last| last.base.0 + last.chunk_count);
-    let live = view.live_chunk_count() as f64;
-    let concepts = view.concept_ids();
-    let edges = view.weighted_edges();
+    let live = snapshot.live_chunk_count() as f64;
+    let concepts = snapshot.concept_ids();
+    let edges = snapshot.weighted_edges();
     let ends = edges.iter().flat_map(|(a, b, _)| [a.0, b.0]);
     let last = concepts.last().map(|last| last.0);
     let nodes = ends.chain(last).max().map_or(0, |last| last + 1);
-    let rows = (0..nodes).map(|concept| view.chunks(ConceptId(concept)));
+    let rows = (0..nodes).map(|concept| snapshot.chunks(ConceptId(concept)));
     let rows = rows.map(|row| row.map(|(chunk, mentions)| (chunk.0, mentions)));
     let rows: Vec<Vec<(u32, u32)>> = rows.map(Iterator::collect).collect();
     let rarities: Vec<f32> = rows.iter().map(|row| rarity(live, row.len())).collect();
@@ -237,9 +237,10 @@ pub fn links<B: AsRef<[u8]>>(
         arcs[source.0 as usize].push((target.0, weight));
         arcs[target.0 as usize].push((source.0, weight));
     }
-    let arcs = arcs.into_iter().map(|row| arc_shares(row.into_iter()));
+    let arcs = arcs.into_iter().map(|row| arc_weights(row.into_iter()));
     let arcs: Vec<Vec<(u32, f32)>> = arcs.collect();
-    let of_chunks = (0..chunks).map(|chunk| ChunkRow::new(view, Ordinal(chunk), &rows, &rarities));
+    let of_chunks =
+        (0..chunks).map(|chunk| ChunkRow::new(snapshot, Ordinal(chunk), &rows, &rarities));
     let of_chunks: Vec<ChunkRow> = of_chunks.collect();
     let mut bytes = Vec::new();
     let header = [
@@ -261,12 +262,20 @@ pub fn links<B: AsRef<[u8]>>(
     extend(&mut bytes, starts(rows.iter().map(Vec::len)));
     extend(&mut bytes, rows.iter().flatten().map(|(chunk, _)| *chunk));
     for row in &rows {
-        let pulls: f64 = row.iter().map(|link| pull(link.1)).sum();
-        let shares = row.iter().map(|link| (pull(link.1) / pulls) as f32);
+        let pulls: f64 = row.iter().map(|link| mention_weight(link.1)).sum();
+        let shares = row
+            .iter()
+            .map(|link| (mention_weight(link.1) / pulls) as f32);
         extend(&mut bytes, shares.map(f32::to_bits));
     }
-    extend(&mut bytes, of_chunks.iter().map(|row| row.total.to_bits()));
-    extend(&mut bytes, of_chunks.iter().map(|row| row.own.to_bits()));
+    extend(
+        &mut bytes,
+        of_chunks.iter().map(|row| row.rarity_sum.to_bits()),
+    );
+    extend(
+        &mut bytes,
+        of_chunks.iter().map(|row| row.own_weight.to_bits()),
+    );
     extend(
         &mut bytes,
         starts(of_chunks.iter().map(|row| row.concepts.len())),
@@ -285,20 +294,20 @@ pub fn links<B: AsRef<[u8]>>(
 struct ChunkRow {
     concepts: Vec<u32>,
     own_count: u32,
-    total: f32,
-    own: f32,
+    rarity_sum: f32,
+    own_weight: f32,
 }
 
 impl ChunkRow {
     fn new<B: AsRef<[u8]>>(
-        view: GraphView<'_, B>,
+        snapshot: GraphSnapshot<'_, B>,
         chunk: Ordinal,
         rows: &[Vec<(u32, u32)>],
         rarities: &[f32],
     ) -> ChunkRow {
         // One that no chunk is listed for, in damaged bytes, is no link.
         let is_known = |concept: &u32| rows.get(*concept as usize).is_some_and(|of| !of.is_empty());
-        let concepts = view.concepts(chunk).map(|(concept, _)| concept.0);
+        let concepts = snapshot.concepts(chunk).map(|(concept, _)| concept.0);
         let concepts = concepts.filter(is_known);
         let (mut concepts, own): (Vec<u32>, Vec<u32>) = concepts
             .partition(|&concept| rows.get(concept as usize).is_some_and(|of| of.len() > 1));
@@ -313,8 +322,8 @@ impl ChunkRow {
         ChunkRow {
             concepts,
             own_count: count(own.len()),
-            total: (of_shared + of_own) as f32,
-            own: part(of_own, of_shared + of_own),
+            rarity_sum: (of_shared + of_own) as f32,
+            own_weight: weight_ratio(of_own, of_shared + of_own),
         }
     }
 }
@@ -327,15 +336,15 @@ pub struct StoredLinks<B> {
     rarities: Range<usize>,
     concept_starts: Range<usize>,
     chunks: Range<usize>,
-    chunk_shares: Range<usize>,
-    totals: Range<usize>,
-    owns: Range<usize>,
+    chunk_weights: Range<usize>,
+    rarity_sums: Range<usize>,
+    own_weights: Range<usize>,
     chunk_starts: Range<usize>,
     concepts: Range<usize>,
     own_counts: Range<usize>,
     arc_starts: Range<usize>,
     neighbours: Range<usize>,
-    arc_shares: Range<usize>,
+    arc_weights: Range<usize>,
 }
 
 impl<B: AsRef<[u8]>> StoredLinks<B> {
@@ -351,15 +360,15 @@ impl<B: AsRef<[u8]>> StoredLinks<B> {
             rarities: layout.words(n)?,
             concept_starts: layout.words(n + 1)?,
             chunks: layout.words(links)?,
-            chunk_shares: layout.words(links)?,
-            totals: layout.words(m)?,
-            owns: layout.words(m)?,
+            chunk_weights: layout.words(links)?,
+            rarity_sums: layout.words(m)?,
+            own_weights: layout.words(m)?,
             chunk_starts: layout.words(m + 1)?,
             concepts: layout.words(links)?,
             own_counts: layout.words(m)?,
             arc_starts: layout.words(n + 1)?,
             neighbours: layout.words(arcs)?,
-            arc_shares: layout.words(arcs)?,
+            arc_weights: layout.words(arcs)?,
             bytes,
         };
         layout.finish()?;
@@ -375,9 +384,9 @@ impl<B: AsRef<[u8]>> StoredLinks<B> {
     fn fault(&self, nodes: u32, chunk_count: u32) -> Option<&'static str> {
         let words = |range: &Range<usize>| self.words(range);
         let links = words(&self.chunks).len();
-        let starts_fit = words(&self.concept_starts).are_starts_of(links)
-            && words(&self.chunk_starts).are_starts_of(links)
-            && words(&self.arc_starts).are_starts_of(words(&self.neighbours).len());
+        let starts_fit = words(&self.concept_starts).are_row_starts(links)
+            && words(&self.chunk_starts).are_row_starts(links)
+            && words(&self.arc_starts).are_row_starts(words(&self.neighbours).len());
         let below = |range: &Range<usize>, bound: u32| words(range).iter().all(|id| id < bound);
         let ids_fit = below(&self.chunks, chunk_count)
             && below(&self.concepts, nodes)
@@ -404,8 +413,8 @@ impl<B: AsRef<[u8]>> StoredLinks<B> {
             })
     }
 
-    fn words(&self, range: &Range<usize>) -> Words<'_> {
-        Words::new(self.bytes.as_ref(), range)
+    fn words(&self, range: &Range<usize>) -> U32Slice<'_> {
+        U32Slice::new(self.bytes.as_ref(), range)
     }
 
     /// How many live chunks mention a concept.
@@ -420,41 +429,46 @@ impl<B: AsRef<[u8]>> StoredLinks<B> {
             rarities: self.words(&self.rarities),
             concept_starts: self.words(&self.concept_starts),
             chunks: self.words(&self.chunks),
-            chunk_shares: self.words(&self.chunk_shares),
-            totals: self.words(&self.totals),
-            owns: self.words(&self.owns),
+            chunk_weights: self.words(&self.chunk_weights),
+            rarity_sums: self.words(&self.rarity_sums),
+            own_weights: self.words(&self.own_weights),
             chunk_starts: self.words(&self.chunk_starts),
             concepts: self.words(&self.concepts),
             own_counts: self.words(&self.own_counts),
             arc_starts: self.words(&self.arc_starts),
             neighbours: self.words(&self.neighbours),
-            arc_shares: self.words(&self.arc_shares),
+            arc_weights: self.words(&self.arc_weights),
         }
     }
 }
 
 /// The arrays of [`StoredLinks`].
 pub(crate) struct OpenLinks<'a> {
-    rarities: Words<'a>,
-    concept_starts: Words<'a>,
-    chunks: Words<'a>,
-    chunk_shares: Words<'a>,
-    totals: Words<'a>,
-    owns: Words<'a>,
-    chunk_starts: Words<'a>,
-    concepts: Words<'a>,
-    own_counts: Words<'a>,
-    arc_starts: Words<'a>,
-    neighbours: Words<'a>,
-    arc_shares: Words<'a>,
+    rarities: U32Slice<'a>,
+    concept_starts: U32Slice<'a>,
+    chunks: U32Slice<'a>,
+    chunk_weights: U32Slice<'a>,
+    rarity_sums: U32Slice<'a>,
+    own_weights: U32Slice<'a>,
+    chunk_starts: U32Slice<'a>,
+    concepts: U32Slice<'a>,
+    own_counts: U32Slice<'a>,
+    arc_starts: U32Slice<'a>,
+    neighbours: U32Slice<'a>,
+    arc_weights: U32Slice<'a>,
 }
 
-fn number(words: Words<'_>, at: u32) -> f32 {
+fn number(words: U32Slice<'_>, at: u32) -> f32 {
     words.get(at as usize).map_or(0.0, f32::from_bits)
 }
 
-fn shares(of: Words<'_>, shares: Words<'_>, row: Range<usize>, mut step: impl FnMut(u32, f32)) {
-    let rows = of.slice(row.clone()).iter().zip(shares.slice(row).iter());
+fn for_each_weight(
+    ids: U32Slice<'_>,
+    shares: U32Slice<'_>,
+    row: Range<usize>,
+    mut step: impl FnMut(u32, f32),
+) {
+    let rows = ids.slice(row.clone()).iter().zip(shares.slice(row).iter());
     rows.for_each(|(id, share)| step(id, f32::from_bits(share)));
 }
 
@@ -468,7 +482,7 @@ impl OpenLinks<'_> {
     }
 }
 
-impl Links for OpenLinks<'_> {
+impl WalkLinks for OpenLinks<'_> {
     fn rarity(&mut self, concept: u32) -> f32 {
         number(self.rarities, concept)
     }
@@ -483,7 +497,7 @@ impl Links for OpenLinks<'_> {
 
     fn chunks(&mut self, concept: u32, step: impl FnMut(u32, f32)) {
         let row = self.concept_starts.row(concept as usize);
-        shares(self.chunks, self.chunk_shares, row, step);
+        for_each_weight(self.chunks, self.chunk_weights, row, step);
     }
 
     fn concepts(&mut self, chunk: u32, with_own: bool, step: impl FnMut(u32)) {
@@ -492,56 +506,58 @@ impl Links for OpenLinks<'_> {
         self.concepts.slice(row).iter().for_each(step);
     }
 
-    fn total(&mut self, chunk: u32) -> f32 {
-        number(self.totals, chunk)
+    fn rarity_sum(&mut self, chunk: u32) -> f32 {
+        number(self.rarity_sums, chunk)
     }
 
-    fn own(&mut self, chunk: u32) -> f32 {
-        number(self.owns, chunk)
+    fn own_weight(&mut self, chunk: u32) -> f32 {
+        number(self.own_weights, chunk)
     }
 
     fn neighbours(&mut self, concept: u32, step: impl FnMut(u32, f32)) {
         let row = self.arc_starts.row(concept as usize);
-        shares(self.neighbours, self.arc_shares, row, step);
+        for_each_weight(self.neighbours, self.arc_weights, row, step);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{any_corpus, any_cuts};
+    use crate::test_corpus::{any_corpus, any_cuts};
     use proptest::prelude::*;
 
-    type Told = (Vec<f32>, Vec<Vec<(u32, f32)>>, Vec<Vec<u32>>, Vec<[f32; 2]>);
+    type LinksDump = (Vec<f32>, Vec<Vec<(u32, f32)>>, Vec<Vec<u32>>, Vec<[f32; 2]>);
 
     /// All that links say of 12 concepts and 20 chunks.
-    fn told(mut links: impl Links) -> Told {
-        let mut told = Told::default();
+    fn dump(mut links: impl WalkLinks) -> LinksDump {
+        let mut dumped = LinksDump::default();
         for concept in 0..12 {
-            told.0.push(links.rarity(concept));
+            dumped.0.push(links.rarity(concept));
             let (mut chunks, mut neighbours) = (Vec::new(), Vec::new());
             links.chunks(concept, |chunk, share| chunks.push((chunk, share)));
             assert_eq!(links.concept_degree(concept), chunks.len());
             links.neighbours(concept, |other, share| neighbours.push((other, share)));
-            told.1.extend([chunks, neighbours]);
+            dumped.1.extend([chunks, neighbours]);
         }
         for chunk in 0..20 {
             let (mut all, mut shared) = (Vec::new(), Vec::new());
             links.concepts(chunk, true, |concept| all.push(concept));
             links.concepts(chunk, false, |concept| shared.push(concept));
             assert_eq!(links.chunk_degree(chunk), shared.len());
-            told.2.extend([all, shared]);
-            told.3.push([links.total(chunk), links.own(chunk)]);
+            dumped.2.extend([all, shared]);
+            dumped
+                .3
+                .push([links.rarity_sum(chunk), links.own_weight(chunk)]);
         }
-        told
+        dumped
     }
 
     proptest! {
         #[test]
         fn stored_links_equal_links_read_from_segments(corpus in any_corpus(), cuts in any_cuts()) {
-            corpus.with_view(&cuts, |view| {
+            corpus.with_snapshot(&cuts, |view| {
                 let stored = StoredLinks::open(links(view, &[])).unwrap();
-                assert_eq!(told(stored.open_links()), told(ViewLinks::new(view)));
+                assert_eq!(dump(stored.open_links()), dump(SnapshotLinks::new(view)));
             });
         }
 
@@ -551,7 +567,7 @@ mod tests {
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             keep in any::<prop::sample::Index>(),
         ) {
-            let mut bytes = corpus.with_view(&[false; 5], |view| links(view, &[(SegmentId(1), 0, Ordinal(0))]));
+            let mut bytes = corpus.with_snapshot(&[false; 5], |view| links(view, &[(SegmentId(1), 0, Ordinal(0))]));
             for (at, value) in changes {
                 let at = at.index(bytes.len());
                 bytes[at] = value;
@@ -572,7 +588,7 @@ mod tests {
     #[test]
     fn covers_only_equal_segments_at_equal_ordinals() {
         let segments: [_; 0] = [];
-        let view: GraphView<'_, Vec<u8>> = GraphView {
+        let snapshot: GraphSnapshot<'_, Vec<u8>> = GraphSnapshot {
             segments: &segments,
             ranks: None,
             adjacency: None,
@@ -582,7 +598,7 @@ mod tests {
             (SegmentId(3), 0, Ordinal(0)),
             (SegmentId(1 << 40), 5, Ordinal(9)),
         ];
-        let stored = StoredLinks::open(links(view, &written)).unwrap();
+        let stored = StoredLinks::open(links(snapshot, &written)).unwrap();
         let covers = |segments: &[(u64, u64, u32)]| {
             let segments = segments.iter();
             stored.covers(segments.map(|&(id, dead, base)| (SegmentId(id), dead, Ordinal(base))))
@@ -597,14 +613,14 @@ mod tests {
     #[test]
     fn bytes_are_those_of_version_1() {
         let segments: [_; 0] = [];
-        let view: GraphView<'_, Vec<u8>> = GraphView {
+        let snapshot: GraphSnapshot<'_, Vec<u8>> = GraphSnapshot {
             segments: &segments,
             ranks: None,
             adjacency: None,
             links: None,
         };
         let words = [1, 0, 0, 0, 0, 1, 7, 0, 3, 2, 0, 0, 0u32];
-        let bytes = links(view, &[(SegmentId(7), 3, Ordinal(2))]);
+        let bytes = links(snapshot, &[(SegmentId(7), 3, Ordinal(2))]);
         assert_eq!(bytes, words.map(u32::to_le_bytes).concat());
     }
 }

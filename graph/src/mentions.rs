@@ -26,7 +26,7 @@ use std::ops::Range;
 use loci_storage::{ConceptId, Local};
 
 use crate::GraphError;
-use crate::words::{Layout, Words, count, extend, starts};
+use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
 
 const SECTION: &str = "mentions";
 const VERSION: u32 = 1;
@@ -138,11 +138,11 @@ impl<B: AsRef<[u8]>> MentionsReader<B> {
         if chunk_starts.len() - 1 > chunk_count as usize {
             return Some("there are more chunks than in the segment");
         }
-        if !concepts.ascend_strictly() {
+        if !concepts.is_strictly_ascending() {
             return Some("concepts do not ascend");
         }
-        let starts_fit =
-            concept_starts.are_starts_of(chunks.len()) && chunk_starts.are_starts_of(members.len());
+        let starts_fit = concept_starts.are_row_starts(chunks.len())
+            && chunk_starts.are_row_starts(members.len());
         if !starts_fit {
             return Some("starts do not ascend to the number of pairs");
         }
@@ -183,16 +183,16 @@ impl<B: AsRef<[u8]>> MentionsReader<B> {
             })
     }
 
-    fn words(&self, range: &Range<usize>) -> Words<'_> {
-        Words::new(self.bytes.as_ref(), range)
+    fn words(&self, range: &Range<usize>) -> U32Slice<'_> {
+        U32Slice::new(self.bytes.as_ref(), range)
     }
 }
 
 /// Whether every row ascends and holds only numbers below `bound`.
-fn rows_are_sets(starts: Words<'_>, values: Words<'_>, bound: usize) -> bool {
+fn rows_are_sets(starts: U32Slice<'_>, values: U32Slice<'_>, bound: usize) -> bool {
     (0..starts.len() - 1).all(|index| {
         let row = values.slice(starts.row(index));
-        row.ascend_strictly()
+        row.is_strictly_ascending()
             && row
                 .iter()
                 .next_back()

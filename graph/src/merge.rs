@@ -26,7 +26,7 @@ use loci_storage::records::{
 /// Whether a record is right after a withdrawal.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Withdrawn {
+pub enum WithdrawOutcome {
     /// It is.
     Exact,
     /// It is not: the contribution may have supplied what the record shows. Recount the rest.
@@ -64,21 +64,21 @@ pub fn withdraw(
     record: &mut ConceptRecord,
     document: DocumentId,
     contribution: &ConceptContribution,
-) -> Withdrawn {
+) -> WithdrawOutcome {
     if record.document_count <= 1 {
         *record = recount(&record.normalised, []);
-        return Withdrawn::Exact;
+        return WithdrawOutcome::Exact;
     }
     let supplied = record.first_document == Some(document.0)
-        || supplied(&record.description, &contribution.description)
-        || supplied(&record.kind, &contribution.kind)
+        || is_supplied_by(&record.description, &contribution.description)
+        || is_supplied_by(&record.kind, &contribution.kind)
         || synonyms(&record.normalised, contribution).next().is_some();
     record.document_count -= 1;
     let exact = subtract(&mut record.mention_count, mention_count(contribution));
     if supplied || !exact {
-        Withdrawn::Recount
+        WithdrawOutcome::Recount
     } else {
-        Withdrawn::Exact
+        WithdrawOutcome::Exact
     }
 }
 
@@ -110,17 +110,17 @@ pub fn fold_relation(record: &mut RelationRecord, contribution: &RelationContrib
 pub fn withdraw_relation(
     record: &mut RelationRecord,
     contribution: &RelationContribution,
-) -> Withdrawn {
+) -> WithdrawOutcome {
     if record.document_count <= 1 {
         *record = RelationRecord::default();
-        return Withdrawn::Exact;
+        return WithdrawOutcome::Exact;
     }
     record.document_count -= 1;
     let exact = subtract(&mut record.weight_micro, contribution.weight_micro);
-    if supplied(&record.description, &contribution.description) || !exact {
-        Withdrawn::Recount
+    if is_supplied_by(&record.description, &contribution.description) || !exact {
+        WithdrawOutcome::Recount
     } else {
-        Withdrawn::Exact
+        WithdrawOutcome::Exact
     }
 }
 
@@ -136,15 +136,15 @@ pub fn recount_relation(
 }
 
 /// Keeps the longer in bytes; of equally long ones the first in byte order.
-pub fn keep_longest(kept: &mut String, other: &String) {
-    let longer = other.len() > kept.len();
-    if longer || (other.len() == kept.len() && other < kept) {
-        kept.clone_from(other);
+pub fn keep_longest(longest: &mut String, other: &String) {
+    let longer = other.len() > longest.len();
+    if longer || (other.len() == longest.len() && other < longest) {
+        longest.clone_from(other);
     }
 }
 
-fn supplied(kept: &str, contributed: &str) -> bool {
-    !contributed.is_empty() && kept == contributed
+fn is_supplied_by(shown: &str, contributed: &str) -> bool {
+    !contributed.is_empty() && shown == contributed
 }
 
 fn synonyms<'c>(
@@ -176,7 +176,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    type Said = BTreeMap<u64, ConceptContribution>;
+    type Contributions = BTreeMap<u64, ConceptContribution>;
 
     fn any_contribution() -> impl Strategy<Value = ConceptContribution> {
         let synonyms = prop::collection::vec("[a-c]{0,2}", 0..3);
@@ -202,8 +202,8 @@ mod tests {
     }
 
     /// Plainly right: looks at the whole set for every field.
-    fn reference(said: &Said) -> ConceptRecord {
-        let all = || said.values();
+    fn reference(contributions: &Contributions) -> ConceptRecord {
+        let all = || contributions.values();
         let kinds = all()
             .map(|c| c.kind.clone())
             .filter(|kind| !kind.is_empty());
@@ -213,7 +213,7 @@ mod tests {
         synonyms.retain(|synonym| !synonym.is_empty() && synonym != "b");
         let mut descriptions: Vec<String> = all().map(|c| c.description.clone()).collect();
         descriptions.sort_by_key(|text| (std::cmp::Reverse(text.len()), text.clone()));
-        let first = said.iter().next();
+        let first = contributions.iter().next();
         ConceptRecord {
             name: first.map(|(_, c)| c.name.clone()).unwrap_or_default(),
             normalised: "b".into(),
@@ -224,7 +224,7 @@ mod tests {
                 .flat_map(|c| &c.mentions)
                 .map(|m| u64::from(m.1))
                 .sum(),
-            document_count: said.len() as u64,
+            document_count: contributions.len() as u64,
             first_document: first.map(|(&document, _)| document),
         }
     }
@@ -234,12 +234,12 @@ mod tests {
         fn any_history_gives_the_record_of_what_remains(
             history in prop::collection::vec((0u64..6, any_contribution()), 0..24),
         ) {
-            let mut said = Said::new();
+            let mut said = Contributions::new();
             let mut record = recount("b", []);
             for (document, contribution) in history {
                 // A document that contributed is withdrawn; one that did not contributes.
                 if let Some(former) = said.remove(&document) {
-                    if withdraw(&mut record, DocumentId(document), &former) == Withdrawn::Recount {
+                    if withdraw(&mut record, DocumentId(document), &former) == WithdrawOutcome::Recount {
                         // Latest first, so that the order differs from the history's.
                         let rest = said.iter().rev().map(|(&d, c)| (DocumentId(d), c.clone()));
                         record = recount("b", rest);
@@ -260,7 +260,7 @@ mod tests {
             let mut record = RelationRecord::default();
             for (document, contribution) in history {
                 if let Some(former) = said.remove(&document) {
-                    if withdraw_relation(&mut record, &former) == Withdrawn::Recount {
+                    if withdraw_relation(&mut record, &former) == WithdrawOutcome::Recount {
                         record = recount_relation(said.values().rev().cloned());
                     }
                 } else {
@@ -286,7 +286,7 @@ mod tests {
         );
         assert_eq!(
             withdraw(&mut record, DocumentId(2), &plain("s")),
-            Withdrawn::Exact
+            WithdrawOutcome::Exact
         );
         assert_eq!(record, recount("b", [(DocumentId(1), plain("long"))]));
         let mut record = recount(
@@ -295,7 +295,7 @@ mod tests {
         );
         assert_eq!(
             withdraw(&mut record, DocumentId(2), &plain("long")),
-            Withdrawn::Recount
+            WithdrawOutcome::Recount
         );
     }
 }

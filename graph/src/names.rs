@@ -34,7 +34,7 @@ use loci_storage::ConceptId;
 
 use crate::GraphError;
 use crate::normalise::{Word, is_stop_word, singular, words};
-use crate::words::{Layout, Words, count, extend};
+use crate::u32_slice::{Layout, U32Slice, count, extend};
 
 const SECTION: &str = "names";
 const VERSION: u32 = 3;
@@ -48,11 +48,11 @@ pub const LINK_WORDS_MAX: usize = 12;
 /// Words of a name whose parts are kept: longer ones are hardly called by one of them.
 const PARTS_WORDS_MAX: usize = 5;
 /// What no name starts with, nor has in it.
-const PART: u8 = 1;
-const RIVAL: u8 = 2;
+const PART_KEY: u8 = 1;
+const HOMONYM_KEY: u8 = 2;
 const KEY_END: u8 = 0;
 /// Rivals of a name that are looked at.
-const RIVALS_MAX: usize = 4096;
+const HOMONYMS_MAX: usize = 4096;
 /// Bytes of a concept's id in the key of a part.
 const ID_LEN: usize = 4;
 /// Ways that go on from a node of the transducer.
@@ -61,20 +61,20 @@ const BRANCHES_MAX: usize = 256;
 /// What a name stands for. The smallest wins where several concepts claim one name: names before
 /// synonyms, then the lowest id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Named {
-    pub(crate) synonym: bool,
+pub(crate) struct NameEntry {
+    pub(crate) is_synonym: bool,
     pub(crate) concept: ConceptId,
 }
 
-impl Named {
+impl NameEntry {
     fn value(self) -> u64 {
-        u64::from(self.concept.0) << 1 | u64::from(self.synonym)
+        u64::from(self.concept.0) << 1 | u64::from(self.is_synonym)
     }
 
-    fn from_value(value: u64) -> Option<Named> {
+    fn from_value(value: u64) -> Option<NameEntry> {
         let concept = ConceptId(u32::try_from(value >> 1).ok()?);
-        Some(Named {
-            synonym: value & 1 == 1,
+        Some(NameEntry {
+            is_synonym: value & 1 == 1,
             concept,
         })
     }
@@ -84,9 +84,9 @@ impl Named {
 #[derive(Debug, Default)]
 pub struct NamesBuilder {
     /// In the order in which they came, with repeats.
-    names: Vec<(String, Named)>,
+    names: Vec<(String, NameEntry)>,
     /// Keys of parts and rivals.
-    others: Vec<Vec<u8>>,
+    extra_keys: Vec<Vec<u8>>,
     /// Words in the longest name.
     words_max: usize,
 }
@@ -97,11 +97,11 @@ impl NamesBuilder {
         let words = words(normalised);
         if (2..=PARTS_WORDS_MAX).contains(&words.len()) {
             let telling = words.iter().filter(|word| is_part(word));
-            let keys = telling.map(|word| key_of(PART, &word.text, concept));
-            self.others.extend(keys);
+            let keys = telling.map(|word| key_of(PART_KEY, &word.text, concept));
+            self.extra_keys.extend(keys);
         }
-        let named = Named {
-            synonym: false,
+        let named = NameEntry {
+            is_synonym: false,
             concept,
         };
         self.insert(normalised, words.len(), named);
@@ -110,14 +110,14 @@ impl NamesBuilder {
     /// Adds another name of a concept, normalised. Where it is the name of another concept, or a synonym of one with
     /// a lower id, it is found where that one is not wanted.
     pub fn push_synonym(&mut self, normalised: &str, concept: ConceptId) {
-        let named = Named {
-            synonym: true,
+        let named = NameEntry {
+            is_synonym: true,
             concept,
         };
         self.insert(normalised, words(normalised).len(), named);
     }
 
-    fn insert(&mut self, normalised: &str, words: usize, named: Named) {
+    fn insert(&mut self, normalised: &str, words: usize, named: NameEntry) {
         if !normalised.is_empty() {
             self.words_max = self.words_max.max(words);
             self.names.push((normalised.to_owned(), named));
@@ -128,24 +128,24 @@ impl NamesBuilder {
     pub fn finish(mut self) -> Vec<u8> {
         // Of several concepts with one name the smallest comes first, and stays.
         self.names.sort_unstable();
-        let others = &mut self.others;
-        self.names.dedup_by(|next, kept| {
-            let is_same = next.0 == kept.0;
-            if is_same && next.1.concept != kept.1.concept {
-                others.push(key_of(RIVAL, &next.0, next.1.concept));
+        let others = &mut self.extra_keys;
+        self.names.dedup_by(|next, previous| {
+            let is_same = next.0 == previous.0;
+            if is_same && next.1.concept != previous.1.concept {
+                others.push(key_of(HOMONYM_KEY, &next.0, next.1.concept));
             }
             is_same
         });
-        self.others.sort_unstable();
-        self.others.dedup();
+        self.extra_keys.sort_unstable();
+        self.extra_keys.dedup();
         let mut bytes = Vec::new();
         extend(
             &mut bytes,
             [
                 VERSION,
                 count(self.words_max),
-                count(self.names.len() + self.others.len()),
-                count(self.others.len()),
+                count(self.names.len() + self.extra_keys.len()),
+                count(self.extra_keys.len()),
             ],
         );
         if self.names.is_empty() {
@@ -155,7 +155,7 @@ impl NamesBuilder {
             bytes.extend_from_slice(&EMPTY);
             return bytes;
         }
-        let others = self.others.iter().map(|key| (&key[..], 0));
+        let others = self.extra_keys.iter().map(|key| (&key[..], 0));
         let names = self.names.iter();
         let names = names.map(|(name, named)| (name.as_bytes(), named.value()));
         let transducer = fst::Map::from_iter(others.chain(names)).expect("the keys ascend");
@@ -166,7 +166,7 @@ impl NamesBuilder {
 
 /// Whether a word of a name may stand for all of it.
 fn is_part(word: &Word) -> bool {
-    !word.glued && word.text.chars().count() > 1 && !is_stop_word(&word.text)
+    !word.is_joined && word.text.chars().count() > 1 && !is_stop_word(&word.text)
 }
 
 /// The key by which `text` leads to a concept, as a part of its name or a rival of its first.
@@ -176,9 +176,9 @@ fn key_of(kind: u8, text: &str, concept: ConceptId) -> Vec<u8> {
 }
 
 /// The bytes of a section after its header.
-struct Tail<B>(B);
+struct SectionTail<B>(B);
 
-impl<B: AsRef<[u8]>> AsRef<[u8]> for Tail<B> {
+impl<B: AsRef<[u8]>> AsRef<[u8]> for SectionTail<B> {
     fn as_ref(&self) -> &[u8] {
         self.0.as_ref().get(HEADER_LEN..).unwrap_or_default()
     }
@@ -186,9 +186,9 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Tail<B> {
 
 /// The names of a segment, checked.
 pub struct NamesReader<B> {
-    fst: Fst<Tail<B>>,
+    fst: Fst<SectionTail<B>>,
     words_max: usize,
-    other_count: usize,
+    extra_key_count: usize,
 }
 
 impl<B> fmt::Debug for NamesReader<B> {
@@ -215,11 +215,11 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
         };
         let (_, [_, words_max, key_count, other_count]) =
             Layout::open_since::<4>(SECTION, VERSION_MIN..=VERSION, bytes.as_ref())?;
-        let tail = Tail(bytes);
+        let tail = SectionTail(bytes);
         if !root_is_inside(tail.as_ref()) {
             return Err(malformed("the transducer has no root"));
         }
-        let fst = guarded(|| Fst::new(tail).ok().filter(|fst| fst.verify().is_ok()))
+        let fst = catch_panic(|| Fst::new(tail).ok().filter(|fst| fst.verify().is_ok()))
             .ok_or_else(|| malformed("the transducer is damaged"))?;
         if fst.len() != key_count as usize {
             return Err(malformed("the transducer has another number of names"));
@@ -227,13 +227,13 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
         Ok(NamesReader {
             fst,
             words_max: (words_max as usize).min(LINK_WORDS_MAX),
-            other_count: (other_count as usize).min(key_count as usize),
+            extra_key_count: (other_count as usize).min(key_count as usize),
         })
     }
 
     /// How many names and synonyms there are.
     pub fn len(&self) -> usize {
-        self.fst.len() - self.other_count
+        self.fst.len() - self.extra_key_count
     }
 
     /// Whether there are none.
@@ -243,33 +243,33 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
 
     /// The concept with this normalised name or synonym. Costs one step a byte.
     pub fn get(&self, normalised: &str) -> Option<ConceptId> {
-        Some(self.named(normalised)?.concept)
+        Some(self.entry(normalised)?.concept)
     }
 
-    pub(crate) fn named(&self, normalised: &str) -> Option<Named> {
-        self.accept(self.step(self.start()?, normalised)?)
+    pub(crate) fn entry(&self, normalised: &str) -> Option<NameEntry> {
+        self.entry_at(self.step(self.start()?, normalised)?)
     }
 
     /// The first concept that `keep` accepts of those which are called `normalised`: `first`, or one of its rivals.
-    pub(crate) fn kept(
+    pub(crate) fn first_accepted(
         &self,
         normalised: &str,
-        first: Named,
+        first: NameEntry,
         keep: impl Fn(ConceptId) -> bool,
-    ) -> Option<Named> {
+    ) -> Option<NameEntry> {
         if keep(first.concept) {
             return Some(first);
         }
-        let (rivals, _) = self.behind(RIVAL, normalised, RIVALS_MAX)?;
-        let kept = rivals.into_iter().find(|&concept| keep(concept))?;
-        Some(Named {
-            synonym: true,
-            concept: kept,
+        let (homonyms, _) = self.concepts_by_key(HOMONYM_KEY, normalised, HOMONYMS_MAX)?;
+        let accepted = homonyms.into_iter().find(|&concept| keep(concept))?;
+        Some(NameEntry {
+            is_synonym: true,
+            concept: accepted,
         })
     }
 
     fn start(&self) -> Option<State> {
-        let node = guarded(|| Some(self.fst.root().addr()))?;
+        let node = catch_panic(|| Some(self.fst.root().addr()))?;
         Some(State {
             node,
             output: Output::zero(),
@@ -278,7 +278,7 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
 
     /// Follows the bytes of `text`; `None` when no name goes on like this.
     fn step(&self, from: State, text: &str) -> Option<State> {
-        guarded(|| {
+        catch_panic(|| {
             let mut node = self.fst.node(from.node);
             let mut output = from.output;
             for &byte in text.as_bytes() {
@@ -294,29 +294,34 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
     }
 
     /// What is named by the bytes that led here.
-    fn accept(&self, state: State) -> Option<Named> {
-        let value = guarded(|| {
+    fn entry_at(&self, state: State) -> Option<NameEntry> {
+        let value = catch_panic(|| {
             let node = self.fst.node(state.node);
             node.is_final()
                 .then(|| state.output.cat(node.final_output()).value())
         })?;
-        Named::from_value(value)
+        NameEntry::from_value(value)
     }
 
     /// The concepts that have `word` in a name of several words, ascending; `None` where they are more than
     /// `limit`.
-    pub(crate) fn with_part(&self, word: &str, limit: usize) -> Option<Vec<ConceptId>> {
-        let (found, are_all) = self.behind(PART, word, limit)?;
+    pub(crate) fn concepts_with_part(&self, word: &str, limit: usize) -> Option<Vec<ConceptId>> {
+        let (found, are_all) = self.concepts_by_key(PART_KEY, word, limit)?;
         are_all.then_some(found)
     }
 
     /// The concepts that a kind of key leads to from `text`, ascending, and whether these are all. `None` where a
     /// crafted transducer makes the fst crate panic.
-    fn behind(&self, kind: u8, text: &str, limit: usize) -> Option<(Vec<ConceptId>, bool)> {
+    fn concepts_by_key(
+        &self,
+        kind: u8,
+        text: &str,
+        limit: usize,
+    ) -> Option<(Vec<ConceptId>, bool)> {
         let from = key_of(kind, text, ConceptId(0));
         let to = key_of(kind, text, ConceptId(u32::MAX));
-        let like = OtherKeys::new(&from, limit);
-        guarded(|| {
+        let like = KeyRangeAutomaton::new(&from, limit);
+        catch_panic(|| {
             let mut found = Vec::new();
             let mut keys = self.fst.search(&like).ge(&from).le(&to).into_stream();
             while let Some((key, _)) = keys.next() {
@@ -332,12 +337,16 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
 
     /// Calls `found` with every name that starts with the first word: the words it takes, whether it
     /// was written as in the dictionary (else in the plural), and what it stands for.
-    pub(crate) fn prefixes(&self, words: &[Word], mut found: impl FnMut(usize, bool, Named)) {
+    pub(crate) fn prefixes(&self, words: &[Word], mut found: impl FnMut(usize, bool, NameEntry)) {
         let Some(mut state) = self.start() else {
             return;
         };
         for (index, word) in words.iter().take(self.words_max).enumerate() {
-            let gap = if index == 0 || word.glued { "" } else { " " };
+            let gap = if index == 0 || word.is_joined {
+                ""
+            } else {
+                " "
+            };
             let Some(before) = self.step(state, gap) else {
                 return;
             };
@@ -350,13 +359,13 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
                 return;
             };
             let singular = singular.and_then(|text| self.step(stemmed, &text[stem.len()..]));
-            if let Some(named) = singular.and_then(|state| self.accept(state)) {
+            if let Some(named) = singular.and_then(|state| self.entry_at(state)) {
                 found(index + 1, false, named);
             }
             let Some(after) = self.step(stemmed, rest) else {
                 return;
             };
-            if let Some(named) = self.accept(after) {
+            if let Some(named) = self.entry_at(after) {
                 found(index + 1, true, named);
             }
             state = after;
@@ -366,24 +375,24 @@ impl<B: AsRef<[u8]>> NamesReader<B> {
 
 /// Keys as long as one of a part or rival. A crafted transducer may go on without end, or branch without ever ending a
 /// key, so the steps are bounded too.
-struct OtherKeys {
+struct KeyRangeAutomaton {
     len: usize,
     steps: Cell<usize>,
 }
 
-impl OtherKeys {
+impl KeyRangeAutomaton {
     /// For keys like `key`, of which `limit` are wanted and one more.
-    fn new(key: &[u8], limit: usize) -> OtherKeys {
+    fn new(key: &[u8], limit: usize) -> KeyRangeAutomaton {
         // Every byte of the word has siblings, and every key that is found a few bytes of its own.
         let steps = BRANCHES_MAX * key.len() + ID_LEN * limit.saturating_add(2);
-        OtherKeys {
+        KeyRangeAutomaton {
             len: key.len(),
             steps: Cell::new(steps),
         }
     }
 }
 
-impl Automaton for OtherKeys {
+impl Automaton for KeyRangeAutomaton {
     /// Bytes so far.
     type State = usize;
 
@@ -414,7 +423,7 @@ fn root_is_inside(transducer: &[u8]) -> bool {
     else {
         return false;
     };
-    let halves = Words::new(transducer, &(at..at + 8));
+    let halves = U32Slice::new(transducer, &(at..at + 8));
     let root = halves
         .iter()
         .rev()
@@ -431,7 +440,7 @@ fn shared<'w>(word: &'w str, other: &str) -> (&'w str, &'w str) {
 }
 
 /// Runs `read`; `None` where the fst crate panics over crafted bytes.
-fn guarded<T>(read: impl FnOnce() -> Option<T>) -> Option<T> {
+fn catch_panic<T>(read: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(read)).ok().flatten()
 }
 
@@ -474,17 +483,17 @@ mod tests {
     fn homonyms_are_found_when_the_first_is_rejected() {
         let names = reader(&[("qm", 7)], &[("qm", 9), ("qm", 4), ("qm", 7), ("wf", 3)]);
         assert_eq!(names.len(), 2);
-        let first = names.named("qm").unwrap();
-        let kept = |unwanted: &[u32]| {
-            let kept = names.kept("qm", first, |id| !unwanted.contains(&id.0));
-            kept.map(|named| (named.concept.0, named.synonym))
+        let first = names.entry("qm").unwrap();
+        let first_accepted = |unwanted: &[u32]| {
+            let first_accepted = names.first_accepted("qm", first, |id| !unwanted.contains(&id.0));
+            first_accepted.map(|named| (named.concept.0, named.is_synonym))
         };
-        assert_eq!(kept(&[]), Some((7, false)));
-        assert_eq!(kept(&[7]), Some((4, true)));
-        assert_eq!(kept(&[7, 4]), Some((9, true)));
-        assert_eq!(kept(&[7, 4, 9]), None);
-        let first = names.named("wf").unwrap();
-        assert_eq!(names.kept("wf", first, |_| false), None);
+        assert_eq!(first_accepted(&[]), Some((7, false)));
+        assert_eq!(first_accepted(&[7]), Some((4, true)));
+        assert_eq!(first_accepted(&[7, 4]), Some((9, true)));
+        assert_eq!(first_accepted(&[7, 4, 9]), None);
+        let first = names.entry("wf").unwrap();
+        assert_eq!(names.first_accepted("wf", first, |_| false), None);
     }
 
     #[test]
@@ -493,7 +502,7 @@ mod tests {
         bytes[0] = 2;
         let names = NamesReader::open(bytes).unwrap();
         assert_eq!(names.get("b"), Some(ConceptId(3)));
-        assert_eq!(names.with_part("cc", 9), Some(vec![ConceptId(3)]));
+        assert_eq!(names.concepts_with_part("cc", 9), Some(vec![ConceptId(3)]));
     }
 
     #[test]
@@ -517,21 +526,21 @@ mod tests {
             }
         }
         let names = NamesReader::open(builder.finish()).unwrap();
-        let found = names.with_part("water", 300).unwrap();
+        let found = names.concepts_with_part("water", 300).unwrap();
         assert!(found.into_iter().eq(ids.map(ConceptId)));
-        assert_eq!(names.with_part("water", 299), None);
-        assert_eq!(names.with_part("wat", 1), Some(Vec::new()));
+        assert_eq!(names.concepts_with_part("water", 299), None);
+        assert_eq!(names.concepts_with_part("wat", 1), Some(Vec::new()));
     }
 
     #[test]
     fn steps_over_the_keys_of_parts_are_bounded() {
-        let like = OtherKeys::new(b"\x01w\x000000", 2);
+        let like = KeyRangeAutomaton::new(b"\x01w\x000000", 2);
         let all = (0..u64::from(u32::MAX)).find(|_| {
             like.accept(&0, 0);
             !like.can_match(&0)
         });
         assert!(all.is_some_and(|steps| steps < 10_000));
-        assert!(!OtherKeys::new(b"\x01w\x000000", 2).can_match(&7));
+        assert!(!KeyRangeAutomaton::new(b"\x01w\x000000", 2).can_match(&7));
     }
 
     #[test]
@@ -563,15 +572,15 @@ mod tests {
             let mut bytes = build(&[("neural network", 1), ("brain", 2)], &[("nn", 1)]);
             let at = 16 + at % (bytes.len() - 32);
             bytes[at] = value;
-            if let Some(fst) = guarded(|| Fst::new(Tail(bytes)).ok()) {
+            if let Some(fst) = catch_panic(|| Fst::new(SectionTail(bytes)).ok()) {
                 let names = NamesReader {
                     fst,
                     words_max: 12,
-                    other_count: 0,
+                    extra_key_count: 0,
                 };
                 crate::link(&[&names], "a neural network in the brain nn");
                 for word in ["neural", "network", ""] {
-                    names.with_part(word, 9);
+                    names.concepts_with_part(word, 9);
                 }
             }
         }

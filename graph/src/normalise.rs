@@ -47,22 +47,22 @@ const STOP_WORDS: &[&str] = &[
 /// stop words at the edges make no difference. Costs one pass over the name.
 pub fn normalise(name: &str) -> String {
     let words = words(name);
-    let mut kept = &words[..];
-    while let [first, rest @ ..] = kept
+    let mut rest_of_name = &words[..];
+    while let [first, rest @ ..] = rest_of_name
         && !rest.is_empty()
         && LEADING.contains(&first.text.as_str())
     {
-        kept = rest;
+        rest_of_name = rest;
     }
-    while let [rest @ .., last] = kept
+    while let [rest @ .., last] = rest_of_name
         && !rest.is_empty()
         && TRAILING.contains(&last.text.as_str())
     {
-        kept = rest;
+        rest_of_name = rest;
     }
     let mut joined = String::with_capacity(name.len());
-    for word in kept {
-        if !joined.is_empty() && !word.glued {
+    for word in rest_of_name {
+        if !joined.is_empty() && !word.is_joined {
             joined.push(' ');
         }
         joined.push_str(&word.text);
@@ -100,7 +100,7 @@ pub(crate) struct Word {
     /// The folded word; never empty.
     pub(crate) text: String,
     /// Whether nothing separates it from the word before.
-    pub(crate) glued: bool,
+    pub(crate) is_joined: bool,
     /// Characters of the text that it was written with.
     pub(crate) chars: Range<usize>,
 }
@@ -188,7 +188,7 @@ struct Splitter {
     /// Whether the open word is an unspaced letter.
     single: bool,
     /// Whether nothing separated since the last word was closed.
-    glued: bool,
+    is_joined: bool,
 }
 
 impl Splitter {
@@ -211,7 +211,7 @@ impl Splitter {
             self.signs_end = at + 1;
         } else {
             self.close();
-            self.glued = false;
+            self.is_joined = false;
         }
     }
 
@@ -220,7 +220,7 @@ impl Splitter {
             if c.is_alphabetic() {
                 self.signs.clear();
                 self.close();
-                self.glued = false;
+                self.is_joined = false;
             } else {
                 self.take_signs();
             }
@@ -265,10 +265,10 @@ impl Splitter {
         };
         self.words.push(Word {
             text,
-            glued: self.glued,
+            is_joined: self.is_joined,
             chars: self.chars.clone(),
         });
-        self.glued = true;
+        self.is_joined = true;
     }
 }
 

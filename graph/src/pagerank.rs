@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::GraphError;
 use crate::network::{Network, numbered};
-use crate::words::{Layout, Words, count, extend};
+use crate::u32_slice::{Layout, U32Slice, count, extend};
 
 const SECTION: &str = "ranks";
 const VERSION: u32 = 1;
@@ -137,7 +137,7 @@ impl<B: AsRef<[u8]>> Ranks<B> {
         let ranks = layout.words(u64::from(count))?;
         layout.finish()?;
         let is_rank = |bits| f32::from_bits(bits).is_finite() && f32::from_bits(bits) >= 0.0;
-        if !Words::new(bytes.as_ref(), &ranks).iter().all(is_rank) {
+        if !U32Slice::new(bytes.as_ref(), &ranks).iter().all(is_rank) {
             return Err(GraphError::Malformed {
                 section: SECTION,
                 why: "a rank is negative or not finite",
@@ -148,7 +148,7 @@ impl<B: AsRef<[u8]>> Ranks<B> {
 
     /// The rank of a concept; 0 when it has none, because it is newer than the analysis.
     pub fn get(&self, concept: ConceptId) -> f32 {
-        let ranks = Words::new(self.bytes.as_ref(), &self.ranks);
+        let ranks = U32Slice::new(self.bytes.as_ref(), &self.ranks);
         ranks.get(concept.0 as usize).map_or(0.0, f32::from_bits)
     }
 }

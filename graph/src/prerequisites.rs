@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use loci_storage::ConceptId;
 
-use crate::view::GraphView;
+use crate::snapshot::GraphSnapshot;
 
 /// The kind of an edge from a prerequisite to what it is needed for; ASCII case makes no difference.
 pub const PREREQUISITE_FOR: &str = "PREREQUISITE_FOR";
@@ -35,14 +35,14 @@ pub struct Prerequisites {
 ///
 /// Costs the edges of at most `limit + 1` concepts.
 pub fn prerequisites<B: AsRef<[u8]>>(
-    view: GraphView<'_, B>,
+    snapshot: GraphSnapshot<'_, B>,
     concept: ConceptId,
     limit: usize,
 ) -> Prerequisites {
-    let (needs, truncated) = nearest(view, concept, limit);
-    let mut search = Search {
-        needs: &needs,
-        done: HashSet::new(),
+    let (needs, truncated) = nearest_prerequisites(snapshot, concept, limit);
+    let mut search = CycleSearch {
+        requirements: &needs,
+        visited: HashSet::new(),
         order: Vec::new(),
         cycles: BTreeSet::new(),
     };
@@ -57,21 +57,21 @@ pub fn prerequisites<B: AsRef<[u8]>>(
 }
 
 /// The concept and its nearest prerequisites, each with what it needs among them.
-type Needs = HashMap<ConceptId, Vec<ConceptId>>;
+type Requirements = HashMap<ConceptId, Vec<ConceptId>>;
 
-fn nearest<B: AsRef<[u8]>>(
-    view: GraphView<'_, B>,
+fn nearest_prerequisites<B: AsRef<[u8]>>(
+    snapshot: GraphSnapshot<'_, B>,
     concept: ConceptId,
     limit: usize,
-) -> (Needs, bool) {
-    let mut needs = Needs::new();
+) -> (Requirements, bool) {
+    let mut needs = Requirements::new();
     let mut known = HashSet::from([concept]);
     let mut level = vec![concept];
     let mut truncated = false;
     while !level.is_empty() {
         let mut next = Vec::new();
         for concept in level {
-            let direct = direct(view, concept);
+            let direct = direct(snapshot, concept);
             next.extend(
                 direct
                     .iter()
@@ -80,10 +80,10 @@ fn nearest<B: AsRef<[u8]>>(
             );
             needs.insert(concept, direct);
         }
-        view.sort_by_rank(&mut next);
-        let room = limit.saturating_sub(known.len() - 1);
-        truncated |= next.len() > room;
-        next.truncate(room);
+        snapshot.sort_by_rank(&mut next);
+        let capacity = limit.saturating_sub(known.len() - 1);
+        truncated |= next.len() > capacity;
+        next.truncate(capacity);
         known.extend(&next);
         level = next;
     }
@@ -94,53 +94,53 @@ fn nearest<B: AsRef<[u8]>>(
 }
 
 /// The direct prerequisites of a concept: by falling PageRank, then id, each once.
-fn direct<B: AsRef<[u8]>>(view: GraphView<'_, B>, concept: ConceptId) -> Vec<ConceptId> {
-    let edges = view.live_edges(concept).map(|(_, edge)| edge);
+fn direct<B: AsRef<[u8]>>(snapshot: GraphSnapshot<'_, B>, concept: ConceptId) -> Vec<ConceptId> {
+    let edges = snapshot.live_edges(concept).map(|(_, edge)| edge);
     let mut direct: Vec<ConceptId> = edges
         .filter(|edge| edge.kind.eq_ignore_ascii_case(PREREQUISITE_FOR))
         .filter(|edge| !edge.outgoing || edge.other == concept)
         .map(|edge| edge.other)
         .collect();
-    view.sort_by_rank(&mut direct);
+    snapshot.sort_by_rank(&mut direct);
     direct
 }
 
 /// A depth-first search that notes concepts when all they need is noted.
-struct Search<'n> {
-    needs: &'n Needs,
-    done: HashSet<ConceptId>,
+struct CycleSearch<'n> {
+    requirements: &'n Requirements,
+    visited: HashSet<ConceptId>,
     order: Vec<ConceptId>,
     cycles: BTreeSet<Vec<ConceptId>>,
 }
 
-impl<'n> Search<'n> {
+impl<'n> CycleSearch<'n> {
     fn run(&mut self, concept: ConceptId) {
-        let mut path = vec![(concept, self.needs_of(concept))];
+        let mut path = vec![(concept, self.requirements(concept))];
         let mut on_path = HashSet::from([concept]);
         while let Some((concept, rest)) = path.last_mut() {
             let Some((&need, others)) = rest.split_first() else {
                 on_path.remove(concept);
-                self.done.insert(*concept);
+                self.visited.insert(*concept);
                 self.order.push(*concept);
                 path.pop();
                 continue;
             };
             *rest = others;
             if on_path.contains(&need) {
-                self.note_cycle(&path, need);
-            } else if !self.done.contains(&need) {
+                self.record_cycle(&path, need);
+            } else if !self.visited.contains(&need) {
                 on_path.insert(need);
-                path.push((need, self.needs_of(need)));
+                path.push((need, self.requirements(need)));
             }
         }
     }
 
-    fn needs_of(&self, concept: ConceptId) -> &'n [ConceptId] {
-        self.needs.get(&concept).map_or(&[], Vec::as_slice)
+    fn requirements(&self, concept: ConceptId) -> &'n [ConceptId] {
+        self.requirements.get(&concept).map_or(&[], Vec::as_slice)
     }
 
     /// The end of the path needs `first`, which stands on the path.
-    fn note_cycle(&mut self, path: &[(ConceptId, &[ConceptId])], first: ConceptId) {
+    fn record_cycle(&mut self, path: &[(ConceptId, &[ConceptId])], first: ConceptId) {
         if self.cycles.len() >= CYCLES_MAX {
             return;
         }
@@ -160,13 +160,17 @@ impl<'n> Search<'n> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{any_corpus, any_cuts};
+    use crate::test_corpus::{any_corpus, any_cuts};
     use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
     use loci_storage::{Local, Ordinal, Placed};
     use proptest::prelude::*;
     use roaring::RoaringBitmap;
 
-    fn ask(edges: &[(u32, u32)], concept: u32, limit: usize) -> (Vec<u32>, Vec<Vec<u32>>, bool) {
+    fn run_prerequisites(
+        edges: &[(u32, u32)],
+        concept: u32,
+        limit: usize,
+    ) -> (Vec<u32>, Vec<Vec<u32>>, bool) {
         let mut relations = RelationsBuilder::default();
         for &(source, target) in edges {
             relations.push(
@@ -197,7 +201,7 @@ mod tests {
             reader: &reader,
         }];
         let found = prerequisites(
-            GraphView {
+            GraphSnapshot {
                 segments: &segments,
                 ranks: None,
                 adjacency: None,
@@ -258,7 +262,7 @@ mod tests {
             ("no room", &[(1, 0)], 0, (vec![], vec![], true)),
         ];
         for (case, edges, limit, expected) in cases {
-            assert_eq!(&ask(edges, 0, *limit), expected, "{case}");
+            assert_eq!(&run_prerequisites(edges, 0, *limit), expected, "{case}");
         }
     }
 
@@ -267,9 +271,9 @@ mod tests {
         fn the_order_respects_every_edge_outside_of_cycles(
             corpus in any_corpus(), cuts in any_cuts(), concept in (0u32..10).prop_map(ConceptId),
         ) {
-            let edges = corpus.facts().prerequisites();
-            let found = corpus.with_view(&cuts, |view| prerequisites(view, concept, 99));
-            let whole = corpus.with_view(&[false; 5], |view| prerequisites(view, concept, 99));
+            let edges = corpus.expected().prerequisites();
+            let found = corpus.with_snapshot(&cuts, |view| prerequisites(view, concept, 99));
+            let whole = corpus.with_snapshot(&[false; 5], |view| prerequisites(view, concept, 99));
             prop_assert_eq!(&found, &whole);
             // before[c] = all that c needs, by repeating until nothing changes.
             let before = |concept: ConceptId| {

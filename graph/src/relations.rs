@@ -34,19 +34,19 @@ use std::ops::Range;
 use loci_storage::{ConceptId, Local};
 
 use crate::GraphError;
-use crate::words::{Layout, WordIter, Words, count, extend, starts};
+use crate::u32_slice::{Layout, U32Iter, U32Slice, count, extend, starts};
 
 const SECTION: &str = "relations";
 const VERSION: u32 = 1;
 
 /// Edges for each target that are looked at one after another.
-const PASSED_PER_TARGET: usize = 4;
+const SCANNED_PER_TARGET: usize = 4;
 
 /// Source, target, kind, and the first piece of evidence or, without any, `u32::MAX`.
 type EdgeKey = (ConceptId, ConceptId, String, u32);
 
 #[derive(Debug, Default)]
-struct Stated {
+struct EdgeData {
     weight: f64,
     evidence: BTreeSet<Local>,
 }
@@ -54,7 +54,7 @@ struct Stated {
 /// Collects the edges of a segment.
 #[derive(Debug, Default)]
 pub struct RelationsBuilder {
-    edges: BTreeMap<EdgeKey, Stated>,
+    edges: BTreeMap<EdgeKey, EdgeData>,
 }
 
 impl RelationsBuilder {
@@ -72,20 +72,20 @@ impl RelationsBuilder {
         evidence: &[Local],
     ) {
         let first = evidence.iter().min().map_or(u32::MAX, |chunk| chunk.0);
-        let stated = self
+        let edge = self
             .edges
             .entry((source, target, kind.to_owned(), first))
             .or_default();
         if weight.is_finite() && weight > 0.0 {
-            stated.weight += f64::from(weight);
+            edge.weight += f64::from(weight);
         }
-        stated.evidence.extend(evidence);
+        edge.evidence.extend(evidence);
     }
 
     /// The section's bytes.
     pub fn finish(self) -> Vec<u8> {
         let keys = || self.edges.keys();
-        let stated = || self.edges.values();
+        let edges = || self.edges.values();
         let concepts: Vec<ConceptId> = keys()
             .flat_map(|(source, target, ..)| [*source, *target])
             .collect::<BTreeSet<_>>()
@@ -96,7 +96,7 @@ impl RelationsBuilder {
             .collect::<BTreeSet<_>>()
             .into_iter()
             .collect();
-        let concept = |id: &ConceptId| place(&concepts, id);
+        let concept = |id: &ConceptId| sorted_index(&concepts, id);
         let incidences = incidences(
             concepts.len(),
             keys().map(|(s, t, ..)| (concept(s), concept(t))),
@@ -117,7 +117,7 @@ impl RelationsBuilder {
         extend(
             &mut bytes,
             [
-                count(stated().map(|edge| edge.evidence.len()).sum()),
+                count(edges().map(|edge| edge.evidence.len()).sum()),
                 count(kinds_len),
                 0,
             ],
@@ -135,18 +135,16 @@ impl RelationsBuilder {
         );
         extend(
             &mut bytes,
-            keys().map(|(_, _, kind, _)| count(place(&kinds, &kind.as_str()))),
+            keys().map(|(_, _, kind, _)| count(sorted_index(&kinds, &kind.as_str()))),
         );
         extend(
             &mut bytes,
-            stated().map(|edge| (edge.weight as f32).min(f32::MAX).to_bits()),
+            edges().map(|edge| (edge.weight as f32).min(f32::MAX).to_bits()),
         );
-        extend(&mut bytes, starts(stated().map(|edge| edge.evidence.len())));
+        extend(&mut bytes, starts(edges().map(|edge| edge.evidence.len())));
         extend(
             &mut bytes,
-            stated()
-                .flat_map(|edge| &edge.evidence)
-                .map(|chunk| chunk.0),
+            edges().flat_map(|edge| &edge.evidence).map(|chunk| chunk.0),
         );
         extend(&mut bytes, starts(kinds.iter().map(|kind| kind.len())));
         kinds.iter().for_each(|kind| bytes.extend(kind.as_bytes()));
@@ -154,7 +152,7 @@ impl RelationsBuilder {
     }
 }
 
-fn place<T: Ord>(sorted: &[T], value: &T) -> usize {
+fn sorted_index<T: Ord>(sorted: &[T], value: &T) -> usize {
     sorted
         .binary_search(value)
         .expect("every end and kind was collected from the edges")
@@ -209,7 +207,7 @@ pub struct Relation<'a> {
 
 /// The chunks that state an edge, ascending. An iterator over local numbers.
 #[derive(Clone, Debug)]
-pub struct Evidence<'a>(WordIter<'a>);
+pub struct Evidence<'a>(U32Iter<'a>);
 
 impl Iterator for Evidence<'_> {
     type Item = Local;
@@ -292,14 +290,14 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
         let below = |range: &Range<usize>, bound: usize| {
             self.words(range).iter().all(|word| (word as usize) < bound)
         };
-        if !concepts.ascend_strictly() {
+        if !concepts.is_strictly_ascending() {
             return Some("concepts do not ascend");
         }
         let starts_fit = self
             .words(&self.concept_starts)
-            .are_starts_of(incidences.len())
-            && evidence_starts.are_starts_of(evidence.len())
-            && kind_starts.are_starts_of(self.kinds.len());
+            .are_row_starts(incidences.len())
+            && evidence_starts.are_row_starts(evidence.len())
+            && kind_starts.are_row_starts(self.kinds.len());
         if !starts_fit {
             return Some("starts do not ascend to the length of their array");
         }
@@ -309,7 +307,7 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
         if !below(&self.sources, concepts.len()) || !below(&self.targets, concepts.len()) {
             return Some("an edge's end is out of range");
         }
-        if !self.incidences_fit() {
+        if !self.are_incidences_valid() {
             return Some("an edge is listed at a concept that is not its end");
         }
         if !below(&self.edge_kinds, kind_starts.len() - 1) {
@@ -319,8 +317,11 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
         if !self.words(&self.weights).iter().all(is_weight) {
             return Some("a weight is negative or not finite");
         }
-        let rows_ascend =
-            (0..edges).all(|edge| evidence.slice(evidence_starts.row(edge)).ascend_strictly());
+        let rows_ascend = (0..edges).all(|edge| {
+            evidence
+                .slice(evidence_starts.row(edge))
+                .is_strictly_ascending()
+        });
         if !rows_ascend || !below(&self.evidence, chunk_count as usize) {
             return Some("a piece of evidence is out of range or order");
         }
@@ -331,7 +332,7 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
     }
 
     /// Whether every incidence names an edge that has the row's concept as the end it claims.
-    fn incidences_fit(&self) -> bool {
+    fn are_incidences_valid(&self) -> bool {
         let starts = self.words(&self.concept_starts);
         (0..self.words(&self.concepts).len()).all(|place| {
             let row = self.words(&self.incidences).slice(starts.row(place));
@@ -387,7 +388,7 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
     }
 
     /// Where the edges of this segment keep each of `concepts`; `None` for one that has no edge here.
-    pub(crate) fn places(&self, concepts: &[ConceptId]) -> Vec<Option<u32>> {
+    pub(crate) fn concept_indices(&self, concepts: &[ConceptId]) -> Vec<Option<u32>> {
         let known = self.words(&self.concepts);
         let place = |concept: &ConceptId| known.position_of(concept.0).map(|place| place as u32);
         concepts.iter().map(place).collect()
@@ -407,7 +408,7 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
         let outgoing = row.slice(0..row.partition_point(|word| word & 1 == 1));
         let ends = self.words(&self.targets);
         let end = move |word: u32| ends.get((word >> 1) as usize).unwrap_or(u32::MAX);
-        let has_few = outgoing.len() <= targets.len().saturating_mul(PASSED_PER_TARGET);
+        let has_few = outgoing.len() <= targets.len().saturating_mul(SCANNED_PER_TARGET);
         let (passed, searched) = if has_few {
             (outgoing, &targets[..0])
         } else {
@@ -453,8 +454,8 @@ impl<B: AsRef<[u8]>> RelationsReader<B> {
         std::str::from_utf8(kinds.get(self.words(&self.kind_starts).row(kind))?).ok()
     }
 
-    fn words(&self, range: &Range<usize>) -> Words<'_> {
-        Words::new(self.bytes.as_ref(), range)
+    fn words(&self, range: &Range<usize>) -> U32Slice<'_> {
+        U32Slice::new(self.bytes.as_ref(), range)
     }
 }
 

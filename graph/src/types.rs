@@ -16,11 +16,11 @@ use crate::normalise::{normalise, singular};
 pub const OTHER: &str = "OTHER";
 
 /// Types of one concept that are counted together; who has more was merged of very different ones.
-const TOGETHER_MAX: usize = 32;
+const CO_OCCURRING_TYPES_MAX: usize = 32;
 
 /// Which types are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
+pub enum TypeSelection {
     /// The most frequent of all corpora together.
     Global,
     /// The most frequent of each corpus that make up a least share of it.
@@ -32,7 +32,7 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TypeOptions {
     /// Which.
-    pub method: Method,
+    pub selection: TypeSelection,
     /// Types of a corpus, or of all together, at most.
     pub types: usize,
     /// The least share of a corpus that a type of it must make up, in 0..=1.
@@ -43,7 +43,7 @@ impl Default for TypeOptions {
     /// Stratified, 12 types a corpus, of at least 1 %.
     fn default() -> TypeOptions {
         TypeOptions {
-            method: Method::Stratified,
+            selection: TypeSelection::Stratified,
             types: 12,
             share_min: 0.01,
         }
@@ -56,34 +56,34 @@ pub struct TypeCounts {
     /// By corpus, by type: concepts that have it.
     corpora: BTreeMap<String, BTreeMap<String, u64>>,
     /// By two different types, the lesser first: concepts that have both.
-    together: BTreeMap<(String, String), u64>,
+    co_occurrences: BTreeMap<(String, String), u64>,
 }
 
 impl TypeCounts {
     /// Counts one concept that has a type in a corpus. An empty type is none.
     pub fn add(&mut self, corpus: &str, kind: &str) {
-        if !folded(kind).is_empty() {
+        if !fold_type(kind).is_empty() {
             let corpus = self.corpora.entry(corpus.to_owned()).or_default();
             *corpus.entry(kind.to_owned()).or_default() += 1;
         }
     }
 
     /// Counts one concept that has all these types.
-    pub fn add_together<'k>(&mut self, kinds: impl IntoIterator<Item = &'k str>) {
-        let kinds: BTreeSet<String> = kinds.into_iter().map(folded).collect();
+    pub fn add_co_occurring<'k>(&mut self, kinds: impl IntoIterator<Item = &'k str>) {
+        let kinds: BTreeSet<String> = kinds.into_iter().map(fold_type).collect();
         let kinds = kinds.into_iter().filter(|kind| !kind.is_empty());
-        let kinds: Vec<String> = kinds.take(TOGETHER_MAX).collect();
+        let kinds: Vec<String> = kinds.take(CO_OCCURRING_TYPES_MAX).collect();
         for (at, first) in kinds.iter().enumerate() {
             for second in &kinds[at + 1..] {
                 let pair = (first.clone(), second.clone());
-                *self.together.entry(pair).or_default() += 1;
+                *self.co_occurrences.entry(pair).or_default() += 1;
             }
         }
     }
 }
 
 /// A type as it is compared: `Brain regions` and `BRAIN_REGION` are `BRAIN_REGION`.
-fn folded(kind: &str) -> String {
+fn fold_type(kind: &str) -> String {
     let name = normalise(&kind.replace('_', " "));
     let mut words: Vec<String> = name.split(' ').map(str::to_owned).collect();
     if let Some(last) = words.last_mut()
@@ -97,42 +97,42 @@ fn folded(kind: &str) -> String {
 /// What becomes of each type as it is written, the kept ones included.
 pub fn consolidate(counts: &TypeCounts, options: TypeOptions) -> BTreeMap<String, String> {
     let mut total: BTreeMap<String, u64> = BTreeMap::new();
-    let mut kept: BTreeSet<String> = BTreeSet::new();
+    let mut selected_types: BTreeSet<String> = BTreeSet::new();
     for corpus in counts.corpora.values() {
         let mut own: BTreeMap<String, u64> = BTreeMap::new();
         for (kind, count) in corpus {
-            *own.entry(folded(kind)).or_default() += count;
+            *own.entry(fold_type(kind)).or_default() += count;
         }
         for (kind, count) in &own {
             *total.entry(kind.clone()).or_default() += count;
         }
-        if options.method == Method::Stratified {
+        if options.selection == TypeSelection::Stratified {
             let all: u64 = own.values().sum();
             let least = options.share_min * all as f64;
             own.retain(|_, count| *count as f64 >= least);
-            kept.extend(most(&own, options.types));
+            selected_types.extend(most_frequent(&own, options.types));
         }
     }
-    if options.method == Method::Global {
-        kept.extend(most(&total, options.types));
+    if options.selection == TypeSelection::Global {
+        selected_types.extend(most_frequent(&total, options.types));
     }
     let become_of = |kind: &String| {
-        if kept.contains(kind) {
+        if selected_types.contains(kind) {
             kind.clone()
         } else {
-            nearest(kind, &kept, &total, &counts.together)
+            nearest_type(kind, &selected_types, &total, &counts.co_occurrences)
         }
     };
     let become_of: BTreeMap<&String, String> =
         total.keys().map(|kind| (kind, become_of(kind))).collect();
     let written = counts.corpora.values().flat_map(BTreeMap::keys);
     written
-        .filter_map(|kind| Some((kind.clone(), become_of.get(&folded(kind))?.clone())))
+        .filter_map(|kind| Some((kind.clone(), become_of.get(&fold_type(kind))?.clone())))
         .collect()
 }
 
 /// The most frequent types, ties by name.
-fn most(counts: &BTreeMap<String, u64>, limit: usize) -> impl Iterator<Item = String> {
+fn most_frequent(counts: &BTreeMap<String, u64>, limit: usize) -> impl Iterator<Item = String> {
     let mut kinds: Vec<(Reverse<u64>, String)> = counts
         .iter()
         .map(|(kind, count)| (Reverse(*count), kind.clone()))
@@ -141,11 +141,11 @@ fn most(counts: &BTreeMap<String, u64>, limit: usize) -> impl Iterator<Item = St
     kinds.into_iter().take(limit).map(|(_, kind)| kind)
 }
 
-fn nearest(
+fn nearest_type(
     kind: &str,
-    kept: &BTreeSet<String>,
+    selected_types: &BTreeSet<String>,
     total: &BTreeMap<String, u64>,
-    together: &BTreeMap<(String, String), u64>,
+    co_occurrences: &BTreeMap<(String, String), u64>,
 ) -> String {
     let pair = |other: &String| {
         if kind < other.as_str() {
@@ -157,12 +157,12 @@ fn nearest(
     let words: BTreeSet<&str> = kind.split('_').collect();
     let last = kind.rsplit('_').next();
     let like = |other: &&String| {
-        let beside = together.get(&pair(other)).copied().unwrap_or(0);
+        let beside = co_occurrences.get(&pair(other)).copied().unwrap_or(0);
         let same_last = other.rsplit('_').next() == last;
         let shares = other.split('_').any(|word| words.contains(word));
         (beside, same_last, shares)
     };
-    let best = kept.iter().max_by_key(|other| {
+    let best = selected_types.iter().max_by_key(|other| {
         let count = total.get(*other).copied().unwrap_or(0);
         (like(other), count, Reverse(*other))
     });
@@ -184,9 +184,9 @@ mod tests {
         counts
     }
 
-    fn options(method: Method, types: usize) -> TypeOptions {
+    fn options(method: TypeSelection, types: usize) -> TypeOptions {
         TypeOptions {
-            method,
+            selection: method,
             types,
             ..TypeOptions::default()
         }
@@ -202,7 +202,7 @@ mod tests {
                 ("brain-region", 1),
             ],
         )]);
-        let map = consolidate(&counts, options(Method::Global, 1));
+        let map = consolidate(&counts, options(TypeSelection::Global, 1));
         let became: BTreeSet<&str> = map.values().map(String::as_str).collect();
         assert_eq!((map.len(), became), (3, BTreeSet::from(["BRAIN_REGION"])));
     }
@@ -213,9 +213,9 @@ mod tests {
             ("large", &[("CELL", 900), ("DRUG", 800), ("RARE", 5)]),
             ("small", &[("PHILOSOPHER", 10), ("IDEA", 4)]),
         ]);
-        let global = consolidate(&counts, options(Method::Global, 2));
+        let global = consolidate(&counts, options(TypeSelection::Global, 2));
         assert_eq!(global["PHILOSOPHER"], OTHER);
-        let stratified = consolidate(&counts, options(Method::Stratified, 2));
+        let stratified = consolidate(&counts, options(TypeSelection::Stratified, 2));
         assert_eq!(
             (&stratified["PHILOSOPHER"][..], &stratified["IDEA"][..]),
             ("PHILOSOPHER", "IDEA")
@@ -237,8 +237,8 @@ mod tests {
                 ("COLOUR", 1),
             ],
         )]);
-        counts.add_together(["SCIENTIST", "Researchers", ""]);
-        let map = consolidate(&counts, options(Method::Global, 3));
+        counts.add_co_occurring(["SCIENTIST", "Researchers", ""]);
+        let map = consolidate(&counts, options(TypeSelection::Global, 3));
         assert_eq!(map["SCIENTIST"], "RESEARCHER");
         assert_eq!(map["CONTROL SYSTEM"], "NEURAL_SYSTEM", "the same last word");
         assert_eq!(map["THEORY OF MIND"], "SYSTEM_THEORY", "a word of it");

@@ -8,14 +8,14 @@
 use loci_graph::{LeidenOptions, PageRankOptions, leiden, pagerank};
 use loci_storage::ConceptId;
 
-struct Published {
+struct IgraphResult {
     modularity: f64,
     ranks: Vec<f64>,
     edges: Vec<(ConceptId, ConceptId, f32)>,
 }
 
-fn read(text: &str) -> Published {
-    let mut published = Published {
+fn read(text: &str) -> IgraphResult {
+    let mut published = IgraphResult {
         modularity: 0.0,
         ranks: Vec::new(),
         edges: Vec::new(),
@@ -37,7 +37,7 @@ fn read(text: &str) -> Published {
 }
 
 /// The places of values in ascending order; equal ones share the mean of theirs.
-fn places(values: &[f64]) -> Vec<f64> {
+fn ranks_of(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|&&other| other < value).count() as f64;
     let same = |value: f64| values.iter().filter(|&&other| other == value).count() as f64;
     values
@@ -48,7 +48,7 @@ fn places(values: &[f64]) -> Vec<f64> {
 
 /// The rank correlation of Spearman.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let (a, b) = (places(a), places(b));
+    let (a, b) = (ranks_of(a), ranks_of(b));
     let mean = (a.len() as f64 - 1.0) / 2.0;
     let moment = |a: &[f64], b: &[f64]| -> f64 {
         a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum()

@@ -28,9 +28,9 @@
 
 pub mod analysis;
 mod bytes;
-mod chance;
 pub mod facets;
 mod kernels;
+mod random;
 pub mod text;
 mod top;
 pub mod vector;

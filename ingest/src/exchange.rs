@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, ReaderBuilder};
-use locidb::graph::GraphView;
+use locidb::graph::GraphSnapshot;
 use locidb::storage::records::{ChunkRecord, ConceptRecord, DocumentRecord};
 use locidb::storage::segment::Section;
 use locidb::storage::{ConceptId, DocumentKey, StoreError};
@@ -84,7 +84,7 @@ struct Edge<'a> {
     weight: f32,
 }
 
-fn nodes(view: &View, graph: GraphView<'_, Section>) -> Result<Vec<Node>, ExchangeError> {
+fn nodes(view: &View, graph: GraphSnapshot<'_, Section>) -> Result<Vec<Node>, ExchangeError> {
     let types = view.type_map()?.unwrap_or_default();
     let mut nodes = Vec::new();
     for id in graph.concept_ids() {
@@ -102,7 +102,7 @@ fn nodes(view: &View, graph: GraphView<'_, Section>) -> Result<Vec<Node>, Exchan
 }
 
 /// Outgoing relations by source, target, type.
-fn edges<'a>(graph: GraphView<'a, Section>, nodes: &[Node]) -> Vec<Edge<'a>> {
+fn edges<'a>(graph: GraphSnapshot<'a, Section>, nodes: &[Node]) -> Vec<Edge<'a>> {
     let mut edges = Vec::new();
     for node in nodes {
         let all = graph.edges(node.id).into_iter();

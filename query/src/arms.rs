@@ -10,12 +10,17 @@ use std::fmt;
 use std::time::Instant;
 
 use loci_graph::{
-    GraphView, HopOptions, Link, Reached, RestartOptions, chunks_of, restart_walk, two_hop,
+    EntityLink, GraphSnapshot, HopOptions, RandomWalkOptions, ReachedConcept, chunks_mentioning,
+    random_walk, two_hop,
 };
 use loci_index::analysis::Analyzer;
 use loci_index::facets::{self, Predicate};
-use loci_index::text::{self, TextError, TextQuery, TextReader, TextScratch, TextSearch, Unknown};
-use loci_index::vector::{self, Effort, VectorQuery, VectorScratch, Visit, Way};
+use loci_index::text::{
+    self, SpellingSuggestion, TextError, TextQuery, TextReader, TextScratch, TextSearch,
+};
+use loci_index::vector::{
+    self, Effort, SearchStrategy, SegmentSearchStats, VectorQuery, VectorScratch,
+};
 use loci_storage::records::Level;
 use loci_storage::segment::{Layer, Section};
 use loci_storage::{ConceptId, Ordinal, Placed, Scored};
@@ -108,20 +113,24 @@ impl Trace {
 /// How segments were searched for vectors: each way, with how many segments and distances.
 #[derive(Default)]
 struct Ways {
-    ways: Vec<(Way, usize, u64)>,
+    ways: Vec<(SearchStrategy, usize, u64)>,
     damaged: usize,
 }
 
 impl Ways {
-    fn add(&mut self, visits: &[Visit]) {
+    fn add(&mut self, visits: &[SegmentSearchStats]) {
         for visit in visits {
-            self.damaged += usize::from(visit.damaged);
-            match self.ways.iter_mut().find(|(way, ..)| *way == visit.way) {
+            self.damaged += usize::from(visit.is_graph_damaged);
+            match self
+                .ways
+                .iter_mut()
+                .find(|(way, ..)| *way == visit.strategy)
+            {
                 Some((_, segments, measured)) => {
                     *segments += 1;
-                    *measured += visit.measured;
+                    *measured += visit.distance_count;
                 }
-                None => self.ways.push((visit.way, 1, visit.measured)),
+                None => self.ways.push((visit.strategy, 1, visit.distance_count)),
             }
         }
     }
@@ -148,14 +157,14 @@ impl fmt::Display for Ways {
 #[derive(Default)]
 pub(crate) struct GraphFound {
     pub(crate) chunks: Vec<Scored>,
-    pub(crate) reached: Vec<Reached>,
+    pub(crate) reached: Vec<ReachedConcept>,
 }
 
 /// Where the graph arm starts.
 #[derive(Clone, Copy)]
 pub(crate) struct Start<'a> {
     /// Concepts of the question.
-    pub(crate) links: &'a [Link],
+    pub(crate) links: &'a [EntityLink],
     /// Concepts that were given.
     pub(crate) concepts: &'a [ConceptId],
     /// Chunks whose concepts start it, too.
@@ -303,7 +312,7 @@ impl<'v> Run<'v> {
                 ..*asked
             };
             let hits = text::search(segments, terms, &asked, scratch)?;
-            Ok((hits, scratch.left_out()))
+            Ok((hits, scratch.skipped_terms()))
         })
     }
 
@@ -318,7 +327,7 @@ impl<'v> Run<'v> {
     ) -> Result<Vec<Scored>, QueryError> {
         self.text_by_layer(k, effort, |segments, asked| {
             let hits = text::search_query(segments, query, analyzer, asked, scratch)?;
-            Ok((hits, scratch.left_out()))
+            Ok((hits, scratch.skipped_terms()))
         })
     }
 
@@ -333,7 +342,7 @@ impl<'v> Run<'v> {
         let mut longest = vec![0; chunks.len()];
         for &layer in self.layers {
             let segments = self.view.text(layer);
-            let runs = text::runs(&segments, words, chunks, least)?;
+            let runs = text::longest_word_runs(&segments, words, chunks, least)?;
             for (longest, run) in longest.iter_mut().zip(runs) {
                 *longest = run.max(*longest);
             }
@@ -388,14 +397,14 @@ impl<'v> Run<'v> {
         &self,
         query: &TextQuery,
         analyzer: &mut Analyzer,
-    ) -> Result<Vec<Unknown>, QueryError> {
+    ) -> Result<Vec<SpellingSuggestion>, QueryError> {
         let segments: Vec<_> = self
             .layers
             .iter()
             .flat_map(|&layer| self.view.text(layer))
             .collect();
         let filter = self.filter.as_ref();
-        Ok(text::unknown(&segments, query, filter, analyzer)?)
+        Ok(text::suggest_spellings(&segments, query, filter, analyzer)?)
     }
 
     /// The `k` chunks nearest to `query`.
@@ -434,7 +443,7 @@ impl<'v> Run<'v> {
         k: usize,
         effort: Effort,
         scratch: &mut VectorScratch,
-        mut visited: impl FnMut(&[Visit]),
+        mut visited: impl FnMut(&[SegmentSearchStats]),
     ) -> Result<Vec<Scored>, QueryError> {
         let k = self.at_most(k);
         let query = VectorQuery {
@@ -445,7 +454,7 @@ impl<'v> Run<'v> {
         let mut lists = Vec::with_capacity(self.layers.len());
         for &layer in self.layers {
             lists.push(vector::search(&self.view.vectors(layer), &query, scratch)?);
-            visited(scratch.visits());
+            visited(scratch.segment_stats());
         }
         Ok(merged(lists, k))
     }
@@ -454,7 +463,7 @@ impl<'v> Run<'v> {
     /// the concepts within some hops; only the latter for [`Walk::Hops`]. `told`: these concepts are wanted, too.
     pub(crate) fn graph(
         &mut self,
-        graph: GraphView<'_, Section>,
+        graph: GraphSnapshot<'_, Section>,
         start: Start<'_>,
         (walk, hops): (Walk, HopOptions),
         told: bool,
@@ -468,8 +477,8 @@ impl<'v> Run<'v> {
             let mut chunks = Vec::new();
             if walk == Walk::Restart {
                 let weighed = weighed(graph, start);
-                let options = RestartOptions::default();
-                let walk = |k| restart_walk(graph, &weighed, options, filter, k).chunks;
+                let options = RandomWalkOptions::default();
+                let walk = |k| random_walk(graph, &weighed, options, filter, k).chunks;
                 chunks = searched(walk, k, |hit| view.is_searched(hit.ordinal, layers));
             }
             if seeds.is_empty() {
@@ -485,7 +494,7 @@ impl<'v> Run<'v> {
                 Vec::new()
             };
             if chunks.len() < k {
-                let more = |k| chunks_of(graph, &reached, filter, k);
+                let more = |k| chunks_mentioning(graph, &reached, filter, k);
                 let more = searched(more, k, |of| view.is_searched(of.hit.ordinal, layers));
                 append(&mut chunks, more, k);
             }
@@ -518,11 +527,14 @@ fn searched<T>(
 }
 
 /// Where a walk with restart starts, and how much there.
-fn weighed(graph: GraphView<'_, Section>, start: Start<'_>) -> Vec<(ConceptId, f32)> {
+fn weighed(graph: GraphSnapshot<'_, Section>, start: Start<'_>) -> Vec<(ConceptId, f32)> {
     let live = graph.live_chunk_count() as f32;
     let rarity = |count: usize| (live / count.max(1) as f32).ln_1p();
     // Rarer still than the walk's own start: measured in docs/decisions/0001-fusion.md.
-    let named = start.links.iter().map(|link| (link.concept, link.share));
+    let named = start
+        .links
+        .iter()
+        .map(|link| (link.concept, link.confidence));
     let given = start.concepts.iter().map(|&concept| (concept, 1.0));
     let mut mass = 0.0;
     let mut weighed: Vec<(ConceptId, f32)> = Vec::new();

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use loci_graph::{GraphView, Link};
+use loci_graph::{EntityLink, GraphSnapshot};
 use loci_index::analysis::Analyzer;
 use loci_storage::segment::Section;
 use loci_storage::snapshot::Place;
@@ -79,8 +79,8 @@ pub(crate) fn of_everything(
 /// those whose concepts come first.
 pub(crate) fn of_concepts(
     view: &ReadView,
-    graph: GraphView<'_, Section>,
-    links: &[Link],
+    graph: GraphSnapshot<'_, Section>,
+    links: &[EntityLink],
     keep: usize,
 ) -> Result<Digests, QueryError> {
     let mut found = Vec::new();
@@ -90,7 +90,10 @@ pub(crate) fn of_concepts(
     let mut concepts: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
     graph.sort_by_rank(&mut concepts);
     let mut counted: Vec<(u32, usize)> = Vec::new();
-    for community in concepts.iter().filter_map(|&concept| known.of(concept, 0)) {
+    for community in concepts
+        .iter()
+        .filter_map(|&concept| known.community_of(concept, 0))
+    {
         match counted.iter_mut().find(|of| of.0 == community) {
             Some(of) => of.1 += 1,
             None => counted.push((community, 1)),

@@ -78,7 +78,7 @@ impl CommunityDigest {
         let Some(known) = view.communities() else {
             return Ok(None);
         };
-        let key = communities::key(level, known.members(level, community));
+        let key = communities::stable_key(level, known.members(level, community));
         let record: Option<DigestRecord> = read(view.snapshot().rows(), Table::Digests, &key)?;
         record.map(|record| told(view, &key, &record)).transpose()
     }

@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use loci_graph::{GraphView, How, Link, Reached};
+use loci_graph::{EntityLink, GraphSnapshot, MatchKind, ReachedConcept};
 use loci_index::analysis::Language;
 use loci_storage::records::{ChunkRecord, DocumentRecord, RetrievalMode};
 use loci_storage::rows::missing;
@@ -72,15 +72,15 @@ impl<'v> Names<'v> {
     }
 
     /// The question's concepts, as an answer tells them.
-    pub(crate) fn concepts(&mut self, links: &[Link]) -> Result<Vec<ConceptHit>, StoreError> {
-        let hit = |link: &Link| {
+    pub(crate) fn concepts(&mut self, links: &[EntityLink]) -> Result<Vec<ConceptHit>, StoreError> {
+        let hit = |link: &EntityLink| {
             let name = self.get(link.concept)?;
             Ok(name.map(|name| ConceptHit {
                 name,
-                score: link.share,
-                how: match link.how {
-                    How::Part => ConceptSource::Capitalised,
-                    How::Near => ConceptSource::Vector,
+                score: link.confidence,
+                how: match link.match_kind {
+                    MatchKind::Part => ConceptSource::Capitalised,
+                    MatchKind::Near => ConceptSource::Vector,
                     _ => ConceptSource::Dictionary,
                 },
             }))
@@ -95,8 +95,8 @@ impl<'v> Names<'v> {
     /// Relations among the reached concepts, nearest first.
     pub(crate) fn relations(
         &mut self,
-        graph: GraphView<'_, Section>,
-        reached: &[Reached],
+        graph: GraphSnapshot<'_, Section>,
+        reached: &[ReachedConcept],
     ) -> Result<Vec<RelationHit>, StoreError> {
         let concepts: Vec<ConceptId> = reached.iter().map(|reached| reached.concept).collect();
         let found = graph.relations_among(&concepts, RELATIONS_MAX);
@@ -309,7 +309,7 @@ pub(crate) struct Cited {
 impl Cited {
     /// What its words were stemmed by.
     pub(crate) fn language(&self) -> Language {
-        Language::of(self.document.language.as_deref())
+        Language::from_declared(self.document.language.as_deref())
     }
 }
 
@@ -352,8 +352,8 @@ fn passage<'c>(cited: &'c Cited, label: Option<&'c str>) -> Passage<'c> {
 
 /// The path to the first reached concept that a chunk mentions; empty when it mentions none.
 pub(crate) fn path_to<'r>(
-    graph: GraphView<'_, Section>,
-    reached: &'r [Reached],
+    graph: GraphSnapshot<'_, Section>,
+    reached: &'r [ReachedConcept],
     chunk: Ordinal,
 ) -> &'r [ConceptId] {
     let mentioned: Vec<ConceptId> = graph.concepts(chunk).map(|(concept, _)| concept).collect();

@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use loci_graph::{GraphView, How, Link};
+use loci_graph::{EntityLink, GraphSnapshot, MatchKind};
 use loci_index::vector::{MeanCosine, VectorReader};
 use loci_storage::segment::{Layer, Section};
 use loci_storage::{ConceptId, Local, Ordinal, Placed};
@@ -44,11 +44,11 @@ const ROWS_AHEAD: usize = 6;
 /// concepts.
 pub(crate) fn near_concepts(
     view: &ReadView,
-    graph: GraphView<'_, Section>,
+    graph: GraphSnapshot<'_, Section>,
     question: &[f32],
     chunks: impl Iterator<Item = Ordinal>,
     (k, similarity_min): (usize, f32),
-) -> Vec<Link> {
+) -> Vec<EntityLink> {
     let vectors = Vectors::new(view);
     let mut concepts = BTreeSet::new();
     for chunk in chunks {
@@ -89,13 +89,13 @@ pub(crate) fn near_concepts(
     };
     near.sort_by(order);
     near.truncate(k);
-    let links = near.into_iter().map(|(similarity, concept)| Link {
+    let links = near.into_iter().map(|(similarity, concept)| EntityLink {
         concept,
-        how: How::Near,
+        match_kind: MatchKind::Near,
         name: String::new(),
         words: Range::default(),
         chars: Range::default(),
-        share: similarity.clamp(0.0, 1.0),
+        confidence: similarity.clamp(0.0, 1.0),
     });
     links.collect()
 }
@@ -118,7 +118,7 @@ impl<'v> Vectors<'v> {
             let after = segments.partition_point(|placed| placed.base <= chunk);
             let placed = segments.get(after.checked_sub(1)?)?;
             let vectors = placed.reader;
-            let place = vectors.flat().place(Local(chunk.0 - placed.base.0))?;
+            let place = vectors.flat().position_of(Local(chunk.0 - placed.base.0))?;
             Some(Row { vectors, place })
         })
     }

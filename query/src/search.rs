@@ -11,9 +11,9 @@ use std::fmt;
 use std::time::Instant;
 
 use foldhash::fast::FixedState;
-use loci_graph::{CitationsView, GraphView, HopOptions, How, Link, two_hop};
+use loci_graph::{CitationsSnapshot, EntityLink, GraphSnapshot, HopOptions, MatchKind, two_hop};
 use loci_index::analysis::{Analyzer, Language, untagged};
-use loci_index::text::{self, Highlighter, TextQuery, TextScratch, Unknown};
+use loci_index::text::{self, Highlighter, SpellingSuggestion, TextQuery, TextScratch};
 use loci_index::vector::VectorScratch;
 use loci_storage::segment::{Layer, Section, SkeletonRow};
 use loci_storage::staging::indexed_text;
@@ -80,7 +80,7 @@ struct Scratch {
 impl Default for Scratch {
     fn default() -> Self {
         Scratch {
-            analyzer: Analyzer::for_questions(),
+            analyzer: Analyzer::for_queries(),
             text: TextScratch::default(),
             vector: VectorScratch::default(),
             fused: Accumulator::default(),
@@ -169,8 +169,8 @@ fn run(
     counter: Counter<'_>,
     scratch: &mut Scratch,
 ) -> Result<Answer, QueryError> {
-    scratch.analyzer.speak(view.languages());
-    scratch.text.begin();
+    scratch.analyzer.set_languages(view.languages());
+    scratch.text.clear_lookups();
     let segments = view.graph_segments();
     let asked = if plan.request.syntax && plan.strategy == Strategy::Text {
         Some(TextQuery::parse(&plan.request.question)?)
@@ -215,9 +215,9 @@ struct Analysed {
     terms: Vec<String>,
     /// The number of the word that each term is of.
     words: Vec<u32>,
-    links: Vec<Link>,
+    links: Vec<EntityLink>,
     /// Concepts that it does not name but is near to, where it names none.
-    near: Vec<Link>,
+    near: Vec<EntityLink>,
     /// The share of the terms that the concepts cover, by weight; 1 where the request says where else to start.
     coverage: f32,
 }
@@ -235,7 +235,7 @@ struct Lists {
 /// What an answer has beside its hits.
 #[derive(Default)]
 struct Extras {
-    reached: Vec<loci_graph::Reached>,
+    reached: Vec<loci_graph::ReachedConcept>,
     relations: Vec<RelationHit>,
     communities: Vec<CommunityDigest>,
     /// Damage that something was left out for.
@@ -247,7 +247,7 @@ struct Execution<'e, 'v> {
     plan: &'e Plan,
     counter: Counter<'e>,
     run: Run<'v>,
-    graph: GraphView<'v, Section>,
+    graph: GraphSnapshot<'v, Section>,
     scratch: &'e mut Scratch,
     /// The question in the language of text questions, where it is.
     asked: Option<TextQuery>,
@@ -443,7 +443,7 @@ impl Execution<'_, '_> {
         let hops = HopOptions {
             hops,
             limit: neighbours,
-            paths: request.concepts,
+            with_paths: request.concepts,
             ..HopOptions::default()
         };
         let alone = self.plan.strategy == Strategy::Graph;
@@ -741,7 +741,7 @@ impl Execution<'_, '_> {
         };
         if request.highlights {
             highlight(&mut self.cited, &asked, &mut self.scratch.analyzer);
-            self.scratch.analyzer.speak(view.languages());
+            self.scratch.analyzer.set_languages(view.languages());
         }
         let analyzer = &mut self.scratch.analyzer;
         let did_you_mean = if request.syntax && plan.strategy == Strategy::Text {
@@ -799,7 +799,7 @@ impl Analysed {
     }
 
     /// The question's concepts: those that it names, else those that it is near to.
-    fn told(&self) -> &[Link] {
+    fn told(&self) -> &[EntityLink] {
         if self.links.is_empty() {
             &self.near
         } else {
@@ -819,13 +819,13 @@ impl Lists {
 }
 
 /// The concepts that the question names: those named as a whole before those named in part.
-fn linked(graph: GraphView<'_, Section>, request: &SearchRequest) -> Vec<Link> {
+fn linked(graph: GraphSnapshot<'_, Section>, request: &SearchRequest) -> Vec<EntityLink> {
     let mut end = request.question.len().min(LINKED_LEN_MAX);
     while !request.question.is_char_boundary(end) {
         end -= 1;
     }
     let mut links = graph.link_question(&request.question[..end]);
-    links.sort_by_key(|link| (link.how == How::Part, link.concept));
+    links.sort_by_key(|link| (link.match_kind == MatchKind::Part, link.concept));
     let mut known: HashSet<ConceptId, FixedState> = HashSet::default();
     links.retain(|link| known.insert(link.concept));
     links.truncate(request.query_concepts);
@@ -850,7 +850,9 @@ fn coverage(
         });
     }
     let (mut all, mut covered) = (0.0, 0.0);
-    for (term, weight) in text::weights_for(&view.text(Layer::Leaves), &analysed.terms, scratch)? {
+    for (term, weight) in
+        text::weights_with_scratch(&view.text(Layer::Leaves), &analysed.terms, scratch)?
+    {
         all += weight;
         if named.contains(term) {
             covered += weight;
@@ -867,7 +869,7 @@ fn skeleton(view: &ReadView, chunk: Ordinal) -> Option<SkeletonRow> {
 /// How many other documents cite the document of each hit, where any does.
 fn citing(view: &ReadView, hits: &[Fused]) -> Result<HashMap<Ordinal, usize>, QueryError> {
     let segments = view.citations();
-    let citations = CitationsView {
+    let citations = CitationsSnapshot {
         segments: &segments,
     };
     let mut of_document: HashMap<DocumentId, usize> = HashMap::new();
@@ -900,7 +902,7 @@ fn citing(view: &ReadView, hits: &[Fused]) -> Result<HashMap<Ordinal, usize>, Qu
 fn highlight(cited: &mut [Cited], asked: &TextQuery, analyzer: &mut Analyzer) {
     let highlighter = Highlighter::new(asked, analyzer);
     for cited in cited {
-        analyzer.speak(cited.language().into());
+        analyzer.set_languages(cited.language().into());
         let hit = &mut cited.hit;
         let spans = highlighter.spans(&hit.text, analyzer);
         let (mut at, mut chars) = (0, 0u32);
@@ -917,16 +919,17 @@ fn highlight(cited: &mut [Cited], asked: &TextQuery, analyzer: &mut Analyzer) {
 
 /// Unknown words with those that they may have meant, as a chunk has them.
 fn suggestions(
-    unknown: Vec<Unknown>,
+    unknown: Vec<SpellingSuggestion>,
     fetch: &Fetch<'_>,
     analyzer: &mut Analyzer,
 ) -> Result<Vec<Suggestion>, QueryError> {
     let mut all = Vec::with_capacity(unknown.len());
-    for Unknown { word, term, chunk } in unknown {
+    for SpellingSuggestion { word, term, chunk } in unknown {
         let Ok(fetched) = fetch.get(chunk) else {
             continue;
         };
-        analyzer.speak(Language::of(fetched.document.language.as_deref()).into());
+        analyzer
+            .set_languages(Language::from_declared(fetched.document.language.as_deref()).into());
         let text = indexed_text(&fetched.document, &fetched.chunk);
         let mut written = None;
         analyzer.for_each_token(&text, |token| {

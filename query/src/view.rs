@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use loci_graph::{
-    Adjacency, CitationsReader, CommunitiesReader, GraphReader, GraphView, Ranks, StoredLinks,
+    Adjacency, CitationsReader, CommunitiesReader, GraphReader, GraphSnapshot, Ranks, StoredLinks,
 };
 use loci_index::analysis::Languages;
 use loci_index::facets::{self, FacetReader, FacetValue, Predicate};
@@ -248,11 +248,11 @@ impl ReadView {
     pub fn graph<'v>(
         &'v self,
         segments: &'v [Placed<'v, GraphReader<Section>>],
-    ) -> GraphView<'v, Section> {
+    ) -> GraphSnapshot<'v, Section> {
         let analysis = self.analysis.as_ref();
         let adjacency = analysis.and_then(|of| of.adjacency.as_ref());
         let links = analysis.and_then(|of| of.links.as_ref());
-        GraphView {
+        GraphSnapshot {
             segments,
             ranks: self.ranks(),
             adjacency: adjacency.filter(|_| self.is_analysed),

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
-use locidb::graph::{GraphView, RestartOptions, restart_walk};
+use locidb::graph::{GraphSnapshot, RandomWalkOptions, random_walk};
 use locidb::query::Searcher;
 use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::storage::records::{Level, RelationRecord};
@@ -439,7 +439,7 @@ impl<'c> Check<'c> {
     fn walks(&self) -> Result<()> {
         let segments = self.view.read().graph_segments();
         let graph = self.view.read().graph(&segments);
-        let plain = GraphView {
+        let plain = GraphSnapshot {
             adjacency: None,
             links: None,
             ..graph
@@ -455,12 +455,12 @@ impl<'c> Check<'c> {
         for concept in visible {
             let same = graph.neighbours(concept) == plain.neighbours(concept);
             ensure!(same, "{concept:?} has other neighbours written down");
-            let options = RestartOptions {
-                relations: 0.25,
-                ..RestartOptions::default()
+            let options = RandomWalkOptions {
+                relation_probability: 0.25,
+                ..RandomWalkOptions::default()
             };
             let [by, plainly] = [graph, plain]
-                .map(|graph| restart_walk(graph, &[(concept, 1.0)], options, None, ALL));
+                .map(|graph| random_walk(graph, &[(concept, 1.0)], options, None, ALL));
             ensure!(by == plainly, "walks from {concept:?} differ");
         }
         Ok(())
@@ -547,7 +547,7 @@ impl<'c> Check<'c> {
         edges
     }
 
-    fn found_edges(&self, graph: GraphView<'_, Section>, id: ConceptId) -> Result<Edges> {
+    fn found_edges(&self, graph: GraphSnapshot<'_, Section>, id: ConceptId) -> Result<Edges> {
         let rows = self.view.snapshot().rows();
         let mut edges = Edges::new();
         for edge in graph.edges(id).into_iter().filter(|edge| edge.outgoing) {

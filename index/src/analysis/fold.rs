@@ -18,7 +18,7 @@ pub(super) fn fold_into(text: &str, out: &mut String) {
         .nfkd()
         .flat_map(char::to_lowercase)
         .filter(|&c| !is_accent(c));
-    let mut plain = Plain {
+    let mut plain = AsciiFold {
         inner: lower,
         rest: "".chars(),
     };
@@ -35,12 +35,12 @@ fn is_accent(c: char) -> bool {
 }
 
 /// Replaces letters that do not decompose although readers take them for plain ones.
-struct Plain<I> {
+struct AsciiFold<I> {
     inner: I,
     rest: std::str::Chars<'static>,
 }
 
-impl<I: Iterator<Item = char>> Iterator for Plain<I> {
+impl<I: Iterator<Item = char>> Iterator for AsciiFold<I> {
     type Item = char;
 
     fn next(&mut self) -> Option<char> {
@@ -48,7 +48,7 @@ impl<I: Iterator<Item = char>> Iterator for Plain<I> {
             return Some(c);
         }
         let c = self.inner.next()?;
-        let Some(plain) = plain(c) else {
+        let Some(plain) = plain_letters(c) else {
             return Some(c);
         };
         self.rest = plain.chars();
@@ -56,7 +56,7 @@ impl<I: Iterator<Item = char>> Iterator for Plain<I> {
     }
 }
 
-fn plain(c: char) -> Option<&'static str> {
+fn plain_letters(c: char) -> Option<&'static str> {
     Some(match c {
         'ß' => "ss",
         'æ' => "ae",

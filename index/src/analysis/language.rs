@@ -17,7 +17,7 @@ const LETTERS_MIN: usize = 32;
 pub struct Language(u8);
 
 /// What is known of a language.
-struct Known {
+struct LanguageInfo {
     /// ISO 639-3.
     code: &'static str,
     /// ISO 639-1.
@@ -33,8 +33,8 @@ const fn latin(
     short: &'static str,
     name: &'static str,
     algorithm: Algorithm,
-) -> Known {
-    Known {
+) -> LanguageInfo {
+    LanguageInfo {
         code,
         short,
         name,
@@ -43,21 +43,21 @@ const fn latin(
     }
 }
 
-const fn other(
+const fn non_latin(
     code: &'static str,
     short: &'static str,
     name: &'static str,
     algorithm: Algorithm,
-) -> Known {
-    Known {
+) -> LanguageInfo {
+    LanguageInfo {
         is_latin: false,
         ..latin(code, short, name, algorithm)
     }
 }
 
 /// By number. Text sections and stems name languages by it: new ones go to the end.
-const KNOWN: [Known; 32] = [
-    Known {
+const LANGUAGES: [LanguageInfo; 32] = [
+    LanguageInfo {
         code: "und",
         short: "",
         name: "unstemmed",
@@ -65,8 +65,8 @@ const KNOWN: [Known; 32] = [
         is_latin: true,
     },
     latin("eng", "en", "english", Algorithm::English),
-    other("ara", "ar", "arabic", Algorithm::Arabic),
-    other("hye", "hy", "armenian", Algorithm::Armenian),
+    non_latin("ara", "ar", "arabic", Algorithm::Arabic),
+    non_latin("hye", "hy", "armenian", Algorithm::Armenian),
     latin("eus", "eu", "basque", Algorithm::Basque),
     latin("cat", "ca", "catalan", Algorithm::Catalan),
     latin("ces", "cs", "czech", Algorithm::Czech),
@@ -77,24 +77,24 @@ const KNOWN: [Known; 32] = [
     latin("fin", "fi", "finnish", Algorithm::Finnish),
     latin("fra", "fr", "french", Algorithm::French),
     latin("deu", "de", "german", Algorithm::German),
-    other("ell", "el", "greek", Algorithm::Greek),
-    other("hin", "hi", "hindi", Algorithm::Hindi),
+    non_latin("ell", "el", "greek", Algorithm::Greek),
+    non_latin("hin", "hi", "hindi", Algorithm::Hindi),
     latin("hun", "hu", "hungarian", Algorithm::Hungarian),
     latin("ind", "id", "indonesian", Algorithm::Indonesian),
     latin("gle", "ga", "irish", Algorithm::Irish),
     latin("ita", "it", "italian", Algorithm::Italian),
     latin("lit", "lt", "lithuanian", Algorithm::Lithuanian),
-    other("nep", "ne", "nepali", Algorithm::Nepali),
+    non_latin("nep", "ne", "nepali", Algorithm::Nepali),
     latin("nob", "no", "norwegian", Algorithm::Norwegian),
     latin("pol", "pl", "polish", Algorithm::Polish),
     latin("por", "pt", "portuguese", Algorithm::Portuguese),
     latin("ron", "ro", "romanian", Algorithm::Romanian),
-    other("rus", "ru", "russian", Algorithm::Russian),
+    non_latin("rus", "ru", "russian", Algorithm::Russian),
     latin("spa", "es", "spanish", Algorithm::Spanish),
     latin("swe", "sv", "swedish", Algorithm::Swedish),
-    other("tam", "ta", "tamil", Algorithm::Tamil),
+    non_latin("tam", "ta", "tamil", Algorithm::Tamil),
     latin("tur", "tr", "turkish", Algorithm::Turkish),
-    other("ukr", "uk", "ukrainian", Algorithm::Ukrainian),
+    non_latin("ukr", "uk", "ukrainian", Algorithm::Ukrainian),
 ];
 
 /// Languages in Latin letters that are told apart and have no stemmer.
@@ -195,18 +195,18 @@ impl Language {
     /// English, and whatever is not known better.
     pub const ENGLISH: Language = Language(1);
 
-    fn known(self) -> &'static Known {
-        &KNOWN[usize::from(self.0) % KNOWN.len()]
+    fn info(self) -> &'static LanguageInfo {
+        &LANGUAGES[usize::from(self.0) % LANGUAGES.len()]
     }
 
     /// The language of a document that says `stated`: an ISO 639 code, alone or before a region (`de-AT`),
     /// or an English name. English for anything else, and for nothing; [`Language::UNSTEMMED`] for languages
     /// in Latin letters that have no stemmer.
-    pub fn of(stated: Option<&str>) -> Language {
-        let Some(code) = stated.and_then(code_of) else {
+    pub fn from_declared(declared: Option<&str>) -> Language {
+        let Some(code) = declared.and_then(language_code) else {
             return Language::ENGLISH;
         };
-        let known = (0..).zip(&KNOWN).find(|(_, known)| known.code == code);
+        let known = (0..).zip(&LANGUAGES).find(|(_, known)| known.code == code);
         let is_unstemmed = || UNSTEMMED.iter().any(|lang| lang.code() == code);
         match known {
             Some((number, _)) => Language(number),
@@ -215,25 +215,25 @@ impl Language {
         }
     }
 
-    pub(super) fn number(self) -> usize {
+    pub(super) fn index(self) -> usize {
         usize::from(self.0)
     }
 
     /// Whether its stemmer takes a word with accents for another than without.
-    pub(super) fn goes_by_accents(self) -> bool {
-        let known = self.known();
+    pub(super) fn is_accent_sensitive(self) -> bool {
+        let known = self.info();
         known.is_latin && known.algorithm.is_some() && self != Language::ENGLISH
     }
 
     /// The character that ends its stems: none of English, which so are the same as words that are not
     /// stemmed. Stems of one language mean nothing in another: `nam` is *name* in Spanish.
-    pub(super) fn tag(self) -> Option<char> {
+    pub(super) fn term_tag(self) -> Option<char> {
         (self > Language::ENGLISH).then_some(char::from(self.0))
     }
 
     /// ISO 639-3; `und` for [`Language::UNSTEMMED`].
     pub fn code(self) -> &'static str {
-        self.known().code
+        self.info().code
     }
 
     /// The stem of a word that is written in letters, without what tells its language; `folded`: the same,
@@ -243,11 +243,11 @@ impl Language {
     /// are stemmed with their accents, which their rules go by.
     pub(super) fn stem(self, word: &str, folded: &str) -> Option<(String, Language)> {
         let is_ascii = folded.bytes().all(|b| b.is_ascii_lowercase() || b == b'\'');
-        let language = match (self.known().is_latin, is_ascii) {
+        let language = match (self.info().is_latin, is_ascii) {
             (false, true) => Language::ENGLISH,
             _ => self,
         };
-        let stemmer = Stemmer::new(language.known().algorithm?);
+        let stemmer = Stemmer::new(language.info().algorithm?);
         if language == Language::ENGLISH {
             return is_ascii.then(|| (stemmer.stem(folded).into_owned(), language));
         }
@@ -288,7 +288,7 @@ impl Languages {
 
     /// Those of `bits` that this build knows.
     pub fn from_bits(bits: u64) -> Languages {
-        Languages(bits & ((1 << KNOWN.len()) - 1))
+        Languages(bits & ((1 << LANGUAGES.len()) - 1))
     }
 
     /// Whether there is none.
@@ -315,11 +315,11 @@ impl Languages {
 
 /// How many chunks there are in each language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LanguageCounts([u64; KNOWN.len()]);
+pub struct LanguageCounts([u64; LANGUAGES.len()]);
 
 impl Default for LanguageCounts {
     fn default() -> Self {
-        LanguageCounts([0; KNOWN.len()])
+        LanguageCounts([0; LANGUAGES.len()])
     }
 }
 
@@ -346,7 +346,7 @@ impl LanguageCounts {
     }
 
     /// Chunks among which a term is rare or frequent: those in its language. `None`: all chunks.
-    pub fn of_term(&self, term: &str) -> Option<u64> {
+    pub fn chunk_count_for_term(&self, term: &str) -> Option<u64> {
         let last = *term.as_bytes().last()?;
         if is_tag(last) {
             return self.0.get(usize::from(last)).copied();
@@ -366,23 +366,23 @@ impl From<Language> for Languages {
 
 /// ISO 639-3 of the language that `stated` means: such a code, one of ISO 639-1, either before a region
 /// (`pt-BR`), or an English name. `None` for others.
-pub fn code_of(stated: &str) -> Option<&'static str> {
-    let whole = stated.trim().to_ascii_lowercase();
+pub fn language_code(declared: &str) -> Option<&'static str> {
+    let whole = declared.trim().to_ascii_lowercase();
     let tag = whole.split(['-', '_']).next().unwrap_or_default();
     if let Some((_, code)) = OTHER_CODES.iter().find(|(other, _)| *other == tag) {
         return Some(code);
     }
-    let known = KNOWN[1..]
+    let known = LANGUAGES[1..]
         .iter()
         .find(|known| [known.code, known.short].contains(&tag) || known.name == whole);
-    let told = || {
+    let by_whatlang = || {
         let by_name = |lang: &&Lang| lang.eng_name().eq_ignore_ascii_case(&whole);
         let lang = Lang::from_code(tag);
         lang.or_else(|| Lang::all().iter().find(by_name).copied())
     };
     known
         .map(|known| known.code)
-        .or_else(|| Some(told()?.code()))
+        .or_else(|| Some(by_whatlang()?.code()))
 }
 
 /// ISO 639-3 of the language that `text` is written in; `None` where that is not certain, as for a few words.
@@ -461,19 +461,19 @@ mod tests {
             ("rust", None),
             ("", None),
         ];
-        for (stated, code) in cases {
-            assert_eq!(code_of(stated), code, "{stated}");
+        for (declared, code) in cases {
+            assert_eq!(language_code(declared), code, "{declared}");
         }
-        assert_eq!(Language::of(None), Language::ENGLISH);
-        assert_eq!(Language::of(Some("rust")), Language::ENGLISH);
-        assert_eq!(Language::of(Some("vie")), Language::UNSTEMMED);
-        assert_eq!(Language::of(Some("jpn")), Language::ENGLISH);
-        assert_eq!(Language::of(Some("fr-CA")).code(), "fra");
+        assert_eq!(Language::from_declared(None), Language::ENGLISH);
+        assert_eq!(Language::from_declared(Some("rust")), Language::ENGLISH);
+        assert_eq!(Language::from_declared(Some("vie")), Language::UNSTEMMED);
+        assert_eq!(Language::from_declared(Some("jpn")), Language::ENGLISH);
+        assert_eq!(Language::from_declared(Some("fr-CA")).code(), "fra");
     }
 
     #[test]
     fn language_numbers_match_the_format() {
-        let codes: Vec<&str> = KNOWN.iter().map(|known| known.code).collect();
+        let codes: Vec<&str> = LANGUAGES.iter().map(|known| known.code).collect();
         assert_eq!(codes[1], "eng");
         assert_eq!(codes[13], "deu");
         assert_eq!(codes[31], "ukr");

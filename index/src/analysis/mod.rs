@@ -41,10 +41,10 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use fold::fold_into;
 pub(crate) use language::is_tag;
-pub use language::{Language, LanguageCounts, Languages, code_of, detect, untagged};
+pub use language::{Language, LanguageCounts, Languages, detect, language_code, untagged};
 pub(crate) use script::is_unspaced;
 use script::{Span, spans};
-use split::{Shape, parts, shape};
+use split::{WordShape, parts, word_shape};
 
 /// Counts the changes of what a text's terms are.
 pub const VERSION: u16 = 5;
@@ -63,7 +63,7 @@ const MEMO_WORDS_MAX: usize = 1 << 16;
 
 /// The same for questions: every thread that searches has such a memory for as long as the store is open, and over days
 /// people ask with all words that there are. A word takes some 150 bytes.
-const QUESTION_WORDS_MAX: usize = 1 << 13;
+const QUERY_MEMO_WORDS_MAX: usize = 1 << 13;
 
 /// One term of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,11 +112,11 @@ pub struct Analyzer {
     /// By language.
     memos: Vec<Memo>,
     /// Words in all of them.
-    remembered: usize,
+    memo_len: usize,
     /// Words in all of them, at most.
-    remembered_max: usize,
+    memo_len_max: usize,
     /// Terms of the word at hand.
-    told: TermList,
+    emitted_terms: TermList,
     folded: String,
     /// Where characters start in `folded`, and the bytes of the text that they are written in.
     characters: Vec<(usize, Range<usize>)>,
@@ -127,7 +127,7 @@ type Memo = HashMap<Box<str>, Word, RandomState>;
 
 /// One word of a text, as [`Analyzer::readings`] gives it; the fields are those of [`Token`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read {
+pub struct OwnedToken {
     /// The term.
     pub term: String,
     /// Its place.
@@ -142,13 +142,13 @@ struct Word {
     /// With its place in the word.
     terms: Box<[(Box<str>, u8)]>,
     /// Places that the word takes.
-    places: u8,
+    position_count: u8,
 }
 
 impl std::fmt::Debug for Analyzer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Analyzer")
-            .field("words", &self.remembered)
+            .field("words", &self.memo_len)
             .finish_non_exhaustive()
     }
 }
@@ -165,24 +165,24 @@ impl Analyzer {
         Analyzer {
             languages: Language::ENGLISH.into(),
             memos: Vec::new(),
-            remembered: 0,
-            remembered_max: MEMO_WORDS_MAX,
-            told: TermList::default(),
+            memo_len: 0,
+            memo_len_max: MEMO_WORDS_MAX,
+            emitted_terms: TermList::default(),
             folded: String::new(),
             characters: Vec::new(),
         }
     }
 
     /// One that lives as long as a store is open, and remembers fewer words.
-    pub fn for_questions() -> Self {
+    pub fn for_queries() -> Self {
         Analyzer {
-            remembered_max: QUESTION_WORDS_MAX,
+            memo_len_max: QUERY_MEMO_WORDS_MAX,
             ..Self::new()
         }
     }
 
     /// Takes texts for such of `languages` from now on; English where there are none. Cheap.
-    pub fn speak(&mut self, languages: Languages) {
+    pub fn set_languages(&mut self, languages: Languages) {
         self.languages = if languages.is_empty() {
             Language::ENGLISH.into()
         } else {
@@ -196,14 +196,14 @@ impl Analyzer {
     }
 
     /// The tokens of `text` in each language that is spoken; those that agree are one reading.
-    pub fn readings(&mut self, text: &str) -> Vec<Vec<Read>> {
+    pub fn readings(&mut self, text: &str) -> Vec<Vec<OwnedToken>> {
         let all = self.languages;
         let mut readings = Vec::with_capacity(1);
         for language in all.iter() {
-            self.speak(language.into());
+            self.set_languages(language.into());
             let mut reading = Vec::new();
             self.for_each_token(text, |token| {
-                reading.push(Read {
+                reading.push(OwnedToken {
                     term: token.term.to_owned(),
                     position: token.position,
                     span: token.span,
@@ -213,7 +213,7 @@ impl Analyzer {
                 readings.push(reading);
             }
         }
-        self.speak(all);
+        self.set_languages(all);
         readings
     }
 
@@ -222,18 +222,23 @@ impl Analyzer {
     ///
     /// Cost: one pass; a word seen before is one hash lookup a language.
     pub fn for_each_token(&mut self, text: &str, mut f: impl FnMut(Token<'_>)) {
-        let mut at = Place::default();
+        let mut at = TextCursor::default();
         for span in spans(text) {
             match span {
                 Span::Spaced(text) => {
                     for (start, word) in text.unicode_word_indices() {
                         let word = with_suffix(text, start, word);
-                        self.for_each_of_word(word, at.start + start, &mut at.position, &mut f);
+                        self.for_each_token_of_word(
+                            word,
+                            at.start + start,
+                            &mut at.position,
+                            &mut f,
+                        );
                     }
                     at.start += text.len();
                 }
                 Span::Unspaced(run) => {
-                    self.for_each_pair(run, at.start, &mut at.position, &mut f);
+                    self.for_each_bigram(run, at.start, &mut at.position, &mut f);
                     at.start += run.len();
                 }
             }
@@ -246,7 +251,7 @@ impl Analyzer {
     }
 
     /// Replaces `list` by the terms of `text`; allocates nothing once the list has grown.
-    pub fn list(&mut self, text: &str, list: &mut TermList) {
+    pub fn fill_term_list(&mut self, text: &str, list: &mut TermList) {
         list.clear();
         self.for_each_term(text, |term| list.push(term));
     }
@@ -258,7 +263,7 @@ impl Analyzer {
         terms
     }
 
-    fn for_each_of_word(
+    fn for_each_token_of_word(
         &mut self,
         word: &str,
         start: usize,
@@ -279,35 +284,35 @@ impl Analyzer {
         let (first, second) = (languages.next(), languages.next());
         let mut places = 1;
         if let (Some(language), None) = (first, second) {
-            self.with_word(language, word, |known| {
+            self.with_analysed_word(language, word, |known| {
                 known
                     .terms
                     .iter()
                     .for_each(|(term, place)| tell(term, *place));
-                places = known.places;
+                places = known.position_count;
             });
         } else {
-            let mut told = std::mem::take(&mut self.told);
-            told.clear();
+            let mut emitted_terms = std::mem::take(&mut self.emitted_terms);
+            emitted_terms.clear();
             for language in self.languages.iter() {
-                self.with_word(language, word, |known| {
+                self.with_analysed_word(language, word, |known| {
                     for (term, place) in &known.terms {
-                        if told.iter().all(|other| other != &**term) {
-                            told.push(term);
+                        if emitted_terms.iter().all(|other| other != &**term) {
+                            emitted_terms.push(term);
                             tell(term, *place);
                         }
                     }
-                    places = known.places;
+                    places = known.position_count;
                 });
             }
-            self.told = told;
+            self.emitted_terms = emitted_terms;
         }
         *position = position.saturating_add(u32::from(places));
     }
 
     /// Calls `f` with what a word becomes in a language.
-    fn with_word(&mut self, language: Language, word: &str, f: impl FnOnce(&Word)) {
-        let at = language.number();
+    fn with_analysed_word(&mut self, language: Language, word: &str, f: impl FnOnce(&Word)) {
+        let at = language.index();
         if self.memos.len() <= at {
             self.memos.resize_with(at + 1, Memo::default);
         }
@@ -319,18 +324,18 @@ impl Analyzer {
         if word.len() > MEMO_BYTES_MAX {
             return;
         }
-        if self.remembered >= self.remembered_max {
+        if self.memo_len >= self.memo_len_max {
             self.memos.iter_mut().for_each(Memo::clear);
-            self.remembered = 0;
+            self.memo_len = 0;
         }
         self.memos[at].insert(word.into(), new);
-        self.remembered += 1;
+        self.memo_len += 1;
     }
 
     fn analysed(&mut self, language: Language, word: &str) -> Word {
         let mut terms: Vec<(Box<str>, u8)> = Vec::new();
         let mut keep = |term: Box<str>, place: u8| {
-            if !term.is_empty() && !terms.iter().any(|(kept, _)| *kept == term) {
+            if !term.is_empty() && !terms.iter().any(|(existing, _)| *existing == term) {
                 terms.push((term, place));
             }
         };
@@ -342,15 +347,15 @@ impl Analyzer {
         } else {
             word
         };
-        match shape(word) {
-            Shape::Suffixed(word, bare) => {
+        match word_shape(word) {
+            WordShape::Suffixed(word, bare) => {
                 keep(self.folded(word), 0);
                 self.for_each_stem(language, bare, |stem| keep(stem, 0));
             }
-            Shape::Plain(word) => self.for_each_stem(language, word, |stem| keep(stem, 0)),
-            Shape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
-            Shape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
-            Shape::Compound(word) => {
+            WordShape::Plain(word) => self.for_each_stem(language, word, |stem| keep(stem, 0)),
+            WordShape::Number(word) => keep(self.folded(&word.replace(',', "")), 0),
+            WordShape::Acronym(word) => keep(self.folded(&word.replace('.', "")), 0),
+            WordShape::Compound(word) => {
                 if word.contains(split::is_sign) {
                     keep(self.folded(word), 0)
                 } else {
@@ -364,7 +369,7 @@ impl Analyzer {
         }
         Word {
             terms: terms.into(),
-            places,
+            position_count: places,
         }
     }
 
@@ -387,7 +392,7 @@ impl Analyzer {
     fn for_each_stem(&mut self, language: Language, word: &str, mut f: impl FnMut(Box<str>)) {
         let folded = self.folded(word);
         let stem = self.stemmed(language, word, &folded);
-        let is_accented = language.goes_by_accents() && !word.eq_ignore_ascii_case(&folded);
+        let is_accented = language.is_accent_sensitive() && !word.eq_ignore_ascii_case(&folded);
         let plain = is_accented.then(|| self.stemmed(language, &folded, &folded));
         f(stem);
         plain.into_iter().for_each(f);
@@ -402,7 +407,7 @@ impl Analyzer {
             stem if stem.is_empty() => folded.into(),
             stem => stem,
         };
-        match language.tag().filter(|_| !stem.is_empty()) {
+        match language.term_tag().filter(|_| !stem.is_empty()) {
             None => stem,
             Some(tag) => {
                 let mut tagged = String::from(stem);
@@ -414,7 +419,7 @@ impl Analyzer {
 
     /// Pairs of neighbouring characters of `run`, each with the marks that follow it; a lone
     /// character is a term by itself.
-    fn for_each_pair(
+    fn for_each_bigram(
         &mut self,
         run: &str,
         start: usize,
@@ -456,7 +461,7 @@ impl Analyzer {
 
 /// How far a text was read.
 #[derive(Debug, Default)]
-struct Place {
+struct TextCursor {
     /// Bytes.
     start: usize,
     /// Words.

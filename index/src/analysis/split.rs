@@ -4,7 +4,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// How a word becomes terms. The text inside has no signs at its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape<'t> {
+pub(super) enum WordShape<'t> {
     /// One piece.
     Plain(&'t str),
     /// Digits with signs between them, meant as one number.
@@ -23,37 +23,37 @@ pub(super) fn is_sign(c: char) -> bool {
 }
 
 /// The shape of `word`, as word segmentation gave it.
-pub(super) fn shape(word: &str) -> Shape<'_> {
+pub(super) fn word_shape(word: &str) -> WordShape<'_> {
     let bare = word.trim_end_matches(['+', '#']);
     if bare.len() < word.len() && !bare.is_empty() {
-        return Shape::Suffixed(word, bare);
+        return WordShape::Suffixed(word, bare);
     }
     let word = word.trim_matches(|c| is_sign(c) || c == '\'');
     if let Some(capitals) = word.strip_suffix('s')
         && capitals.len() > 1
         && capitals.bytes().all(|b| b.is_ascii_uppercase())
     {
-        return Shape::Plain(capitals);
+        return WordShape::Plain(capitals);
     }
     if !word.contains(|c: char| is_sign(c) || c.is_uppercase()) {
-        return Shape::Plain(word);
+        return WordShape::Plain(word);
     }
     if is_number(word) {
-        return Shape::Number(word);
+        return WordShape::Number(word);
     }
     if is_acronym(word) {
-        return Shape::Acronym(word);
+        return WordShape::Acronym(word);
     }
     // Parts that are not kept still make the word a compound: `x_1` is not `x`.
-    match cuts(word).nth(1) {
-        None => Shape::Plain(word),
-        Some(_) => Shape::Compound(word),
+    match split_at_signs(word).nth(1) {
+        None => WordShape::Plain(word),
+        Some(_) => WordShape::Compound(word),
     }
 }
 
 /// The parts of a compound word worth a term of their own: all but single letters and digits.
 pub(super) fn parts(word: &str) -> impl Iterator<Item = &str> {
-    cuts(word).filter(|part| part.chars().nth(1).is_some())
+    split_at_signs(word).filter(|part| part.chars().nth(1).is_some())
 }
 
 /// `1.5`, `1.2.3`, `1,000,000`: but not `1,2`, which is two numbers.
@@ -86,7 +86,7 @@ fn is_acronym(word: &str) -> bool {
 }
 
 /// `word` cut at signs and where its case changes; the pieces are not empty.
-fn cuts(word: &str) -> impl Iterator<Item = &str> {
+fn split_at_signs(word: &str) -> impl Iterator<Item = &str> {
     word.split(is_sign)
         .flat_map(case_runs)
         .filter(|part| !part.is_empty())
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn word_shape_is_classified() {
-        use Shape::{Acronym, Compound, Number, Plain, Suffixed};
-        let cases: &[(&str, Shape<'_>)] = &[
+        use WordShape::{Acronym, Compound, Number, Plain, Suffixed};
+        let cases: &[(&str, WordShape<'_>)] = &[
             ("word", Plain("word")),
             ("Word", Plain("Word")),
             ("WORD", Plain("WORD")),
@@ -149,7 +149,7 @@ mod tests {
             ("end.Next", Compound("end.Next")),
         ];
         for (word, expected) in cases {
-            assert_eq!(shape(word), *expected, "{word}");
+            assert_eq!(word_shape(word), *expected, "{word}");
         }
     }
 

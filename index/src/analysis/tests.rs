@@ -205,7 +205,7 @@ fn long_words_are_truncated() {
 fn term_list_equals_terms() {
     let (mut analyzer, mut list) = (Analyzer::new(), TermList::default());
     for text in ["Water levels", "", "a parseHttp"] {
-        analyzer.list(text, &mut list);
+        analyzer.fill_term_list(text, &mut list);
         assert_eq!(list.iter().collect::<Vec<_>>(), terms(text));
     }
 }
@@ -217,31 +217,31 @@ fn memo_is_bounded_and_does_not_change_terms() {
         analyzer.for_each_term(&format!("w{i}"), |_| {});
     }
     let remembered: usize = analyzer.memos.iter().map(HashMap::len).sum();
-    assert!(remembered <= MEMO_WORDS_MAX && remembered == analyzer.remembered);
+    assert!(remembered <= MEMO_WORDS_MAX && remembered == analyzer.memo_len);
     assert_eq!(analyzer.terms("w1 w1"), ["w1", "w1"]);
 }
 
 #[test]
 fn query_analyzer_has_a_smaller_memo_and_equal_terms() {
-    let mut analyzer = Analyzer::for_questions();
-    for i in 0..2 * QUESTION_WORDS_MAX {
+    let mut analyzer = Analyzer::for_queries();
+    for i in 0..2 * QUERY_MEMO_WORDS_MAX {
         analyzer.for_each_term(&format!("w{i}"), |_| {});
-        assert!(analyzer.remembered <= QUESTION_WORDS_MAX);
+        assert!(analyzer.memo_len <= QUERY_MEMO_WORDS_MAX);
     }
     let remembered: usize = analyzer.memos.iter().map(HashMap::len).sum();
-    assert_eq!(remembered, analyzer.remembered);
+    assert_eq!(remembered, analyzer.memo_len);
     assert_eq!(analyzer.terms("Water levels"), terms("Water levels"));
 }
 
 #[test]
 fn phrase_words_have_consecutive_positions() {
     let places = |text: &str| -> Vec<(String, u32, String)> {
-        let mut told = Vec::new();
+        let mut tokens = Vec::new();
         Analyzer::new().for_each_token(text, |token| {
             let written = text[token.span].to_owned();
-            told.push((token.term.to_owned(), token.position, written));
+            tokens.push((token.term.to_owned(), token.position, written));
         });
-        told
+        tokens
     };
     let own = |list: &[(&str, u32, &str)]| -> Vec<(String, u32, String)> {
         let own = |&(term, place, written): &(&str, u32, &str)| {
@@ -307,7 +307,7 @@ proptest! {
 
 fn terms_in(language: &str, text: &str) -> Vec<String> {
     let mut analyzer = Analyzer::new();
-    analyzer.speak(Language::of(Some(language)).into());
+    analyzer.set_languages(Language::from_declared(Some(language)).into());
     analyzer.terms(text)
 }
 
@@ -390,7 +390,7 @@ fn stems_of_every_language_are_those_of_this_version() {
     let mut all = String::new();
     for number in 0..32 {
         let mut analyzer = Analyzer::new();
-        analyzer.speak(Languages::from_bits(1 << number));
+        analyzer.set_languages(Languages::from_bits(1 << number));
         all.extend(analyzer.terms(words).into_iter().map(|term| term + " "));
     }
     let hash = xxhash_rust::xxh3::xxh3_64(all.as_bytes());
@@ -400,13 +400,13 @@ fn stems_of_every_language_are_those_of_this_version() {
 #[test]
 fn query_has_the_stems_of_every_language_once() {
     let mut analyzer = Analyzer::new();
-    let (english, german) = (Language::ENGLISH, Language::of(Some("deu")));
-    analyzer.speak(Languages::from(english).union(german.into()));
+    let (english, german) = (Language::ENGLISH, Language::from_declared(Some("deu")));
+    analyzer.set_languages(Languages::from(english).union(german.into()));
     assert_eq!(analyzer.terms("running"), ["run", "running\r"]);
     assert_eq!(analyzer.terms("Wasser"), ["wasser", "wass\r"]);
     assert_eq!(analyzer.terms("3.14"), ["3.14"]);
     let readings = analyzer.readings("running water");
-    let words = |reading: &Vec<Read>| -> Vec<String> {
+    let words = |reading: &Vec<OwnedToken>| -> Vec<String> {
         reading.iter().map(|word| word.term.clone()).collect()
     };
     assert_eq!(readings.len(), 2);
@@ -415,10 +415,10 @@ fn query_has_the_stems_of_every_language_once() {
     assert_eq!(analyzer.readings("42 1.2.3").len(), 1, "they agree");
     assert_eq!(analyzer.terms("running"), ["run", "running\r"]);
     for language in analyzer.languages().iter() {
-        analyzer.speak(language.into());
+        analyzer.set_languages(language.into());
     }
     assert_eq!(analyzer.terms("running"), ["running\r"], "German alone");
-    analyzer.speak(Languages::default());
+    analyzer.set_languages(Languages::default());
     assert_eq!(analyzer.terms("running"), ["run"], "English for nothing");
 }
 
@@ -431,9 +431,9 @@ proptest! {
         let mut used = Analyzer::new();
         for bits in order {
             let languages = Languages::from_bits(bits);
-            used.speak(languages);
+            used.set_languages(languages);
             let mut fresh = Analyzer::new();
-            fresh.speak(languages);
+            fresh.set_languages(languages);
             let terms = used.terms(&text);
             prop_assert_eq!(&terms, &fresh.terms(&text));
             for term in terms {

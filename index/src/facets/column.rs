@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use super::{ENTRY_LEN, FacetError, FacetValue, Kind, PAIR_LEN, Predicate};
 use crate::bytes::{slice, u32_at, u64_at};
 
-const CUT: FacetError = FacetError::Malformed("a column reaches past the end of the section");
+const TRUNCATED: FacetError = FacetError::Malformed("a column reaches past the end of the section");
 
 /// A column of a section, bounds checked.
 #[derive(Clone, Copy, Debug)]
@@ -37,14 +37,14 @@ impl<'a> Column<'a> {
         entry: &[u8; ENTRY_LEN],
         local_end: u32,
     ) -> Result<Self, FacetError> {
-        let number = |at| u32_at(entry, at).ok_or(CUT);
-        let offset = |at| u64_at(entry, at).ok_or(CUT);
+        let number = |at| u32_at(entry, at).ok_or(TRUNCATED);
+        let offset = |at| u64_at(entry, at).ok_or(TRUNCATED);
         let kind = match entry[4] {
             0 => Kind::Integer,
             1 => Kind::Text,
             _ => return Err(FacetError::Malformed("a column of an unknown kind")),
         };
-        let name = slice(section, offset(16)?, u64::from(number(0)?)).ok_or(CUT)?;
+        let name = slice(section, offset(16)?, u64::from(number(0)?)).ok_or(TRUNCATED)?;
         let name = str::from_utf8(name)
             .map_err(|_| FacetError::Malformed("a field's name is not UTF-8"))?;
         let (len, pairs) = (number(8)?, u64::from(number(12)?));
@@ -59,7 +59,7 @@ impl<'a> Column<'a> {
             _ => return Err(FacetError::Malformed("a column of an unknown form")),
         };
         let (Some(values), Some(chunks)) = (values, chunks) else {
-            return Err(CUT);
+            return Err(TRUNCATED);
         };
         Ok(Column {
             name,
@@ -79,8 +79,8 @@ impl<'a> Column<'a> {
                 let places: Result<Vec<_>, _> = values.iter().map(|v| self.equal(v)).collect();
                 self.chunks_at(&places?)
             }
-            Predicate::Range { low, high } => self.chunks_in(self.between(low, high)?),
-            Predicate::Prefix(prefix) => self.chunks_in(self.starting(prefix)?),
+            Predicate::Range { low, high } => self.chunks_in(self.in_range(low, high)?),
+            Predicate::Prefix(prefix) => self.chunks_in(self.with_prefix(prefix)?),
             Predicate::Has => self.chunks_in(0..self.len),
         }
     }
@@ -117,12 +117,12 @@ impl<'a> Column<'a> {
         if value.kind() != self.kind {
             return Ok(0..0);
         }
-        let start = self.first(|place| Ok(self.compare(place, value)?.is_ge()))?;
-        let end = self.first(|place| Ok(self.compare(place, value)?.is_gt()))?;
+        let start = self.partition_point(|place| Ok(self.compare(place, value)?.is_ge()))?;
+        let end = self.partition_point(|place| Ok(self.compare(place, value)?.is_gt()))?;
         Ok(start..end)
     }
 
-    fn between(
+    fn in_range(
         &self,
         low: &Bound<FacetValue>,
         high: &Bound<FacetValue>,
@@ -135,25 +135,33 @@ impl<'a> Column<'a> {
             return Ok(0..0);
         }
         let start = match low {
-            Bound::Included(low) => self.first(|place| Ok(self.compare(place, low)?.is_ge()))?,
-            Bound::Excluded(low) => self.first(|place| Ok(self.compare(place, low)?.is_gt()))?,
+            Bound::Included(low) => {
+                self.partition_point(|place| Ok(self.compare(place, low)?.is_ge()))?
+            }
+            Bound::Excluded(low) => {
+                self.partition_point(|place| Ok(self.compare(place, low)?.is_gt()))?
+            }
             Bound::Unbounded => 0,
         };
         let end = match high {
-            Bound::Included(high) => self.first(|place| Ok(self.compare(place, high)?.is_gt()))?,
-            Bound::Excluded(high) => self.first(|place| Ok(self.compare(place, high)?.is_ge()))?,
+            Bound::Included(high) => {
+                self.partition_point(|place| Ok(self.compare(place, high)?.is_gt()))?
+            }
+            Bound::Excluded(high) => {
+                self.partition_point(|place| Ok(self.compare(place, high)?.is_ge()))?
+            }
             Bound::Unbounded => self.len,
         };
         Ok(start..end)
     }
 
-    fn starting(&self, prefix: &str) -> Result<Range<u32>, FacetError> {
+    fn with_prefix(&self, prefix: &str) -> Result<Range<u32>, FacetError> {
         if self.kind != Kind::Text {
             return Ok(0..0);
         }
         let prefix = prefix.as_bytes();
-        let start = self.first(|place| Ok(self.text(place)? >= prefix))?;
-        let end = self.first(|place| {
+        let start = self.partition_point(|place| Ok(self.text(place)? >= prefix))?;
+        let end = self.partition_point(|place| {
             let text = self.text(place)?;
             Ok(text > prefix && !text.starts_with(prefix))
         })?;
@@ -161,7 +169,10 @@ impl<'a> Column<'a> {
     }
 
     /// The first place where `reached` holds, which it does from there on.
-    fn first(&self, reached: impl Fn(u32) -> Result<bool, FacetError>) -> Result<u32, FacetError> {
+    fn partition_point(
+        &self,
+        reached: impl Fn(u32) -> Result<bool, FacetError>,
+    ) -> Result<u32, FacetError> {
         let (mut low, mut high) = (0, self.len);
         while low < high {
             let middle = low.midpoint(high);
@@ -185,7 +196,7 @@ impl<'a> Column<'a> {
     fn integer(&self, place: u32) -> Result<i64, FacetError> {
         u64_at(self.values, place as usize * 8)
             .map(u64::cast_signed)
-            .ok_or(CUT)
+            .ok_or(TRUNCATED)
     }
 
     fn text(&self, place: u32) -> Result<&'a [u8], FacetError> {
@@ -233,7 +244,7 @@ impl<'a> Column<'a> {
             .cloned()
             .collect();
         places.sort_unstable_by_key(|range| range.start);
-        let wanted = |place: u32| {
+        let is_selected = |place: u32| {
             let after = places.partition_point(|range| range.start <= place);
             after > 0 && places[after - 1].contains(&place)
         };
@@ -243,7 +254,7 @@ impl<'a> Column<'a> {
         }
         for pair in self.pairs(pairs) {
             let (local, place) = pair?;
-            if wanted(place) {
+            if is_selected(place) {
                 found.insert(local);
             }
         }
@@ -276,11 +287,11 @@ fn open_ended(section: &[u8], offset: u64, len_min: u64) -> Option<&[u8]> {
 fn piece(cut: &[u8], count: u32, place: u32) -> Result<&[u8], FacetError> {
     let at = place as usize * 8;
     let (Some(start), Some(end)) = (u64_at(cut, at), u64_at(cut, at + 8)) else {
-        return Err(CUT);
+        return Err(TRUNCATED);
     };
     let len = end
         .checked_sub(start)
         .ok_or(FacetError::Malformed("a value ends before it starts"))?;
     let first = (u64::from(count) + 1) * 8;
-    slice(cut, first.checked_add(start).ok_or(CUT)?, len).ok_or(CUT)
+    slice(cut, first.checked_add(start).ok_or(TRUNCATED)?, len).ok_or(TRUNCATED)
 }

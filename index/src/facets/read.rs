@@ -7,7 +7,7 @@ use super::column::Column;
 use super::{ENTRY_LEN, FacetError, FacetValue, HEADER_LEN, Kind, Predicate, VERSION};
 use crate::bytes::{u16_at, u32_at};
 
-const CUT: FacetError = FacetError::Malformed("it is shorter than its header says");
+const TRUNCATED: FacetError = FacetError::Malformed("it is shorter than its header says");
 
 /// A facet section over any bytes: a map in production, a `Vec` in a test.
 #[derive(Debug)]
@@ -35,15 +35,15 @@ impl<B: AsRef<[u8]>> FacetReader<B> {
     /// [`FacetError::Version`], [`FacetError::Malformed`].
     pub fn new(bytes: B) -> Result<Self, FacetError> {
         let head = bytes.as_ref();
-        let version = u16_at(head, 0).ok_or(CUT)?;
+        let version = u16_at(head, 0).ok_or(TRUNCATED)?;
         if version != VERSION {
             return Err(FacetError::Version { found: version });
         }
-        let columns = u32_at(head, 4).ok_or(CUT)?;
-        let local_end = u32_at(head, 8).ok_or(CUT)?;
+        let columns = u32_at(head, 4).ok_or(TRUNCATED)?;
+        let local_end = u32_at(head, 8).ok_or(TRUNCATED)?;
         let table_end = HEADER_LEN as u64 + u64::from(columns) * ENTRY_LEN as u64;
         if table_end > head.len() as u64 {
-            return Err(CUT);
+            return Err(TRUNCATED);
         }
         let reader = FacetReader {
             bytes,
@@ -84,7 +84,7 @@ impl<B: AsRef<[u8]>> FacetReader<B> {
     /// [`super::BITMAPS_MAX`] values, one pass over its pairs.
     pub fn select(&self, field: &str, predicate: &Predicate) -> Result<RoaringBitmap, FacetError> {
         let mut selected = RoaringBitmap::new();
-        for column in self.columns_of(field) {
+        for column in self.columns_named(field) {
             selected |= column?.select(predicate)?;
         }
         Ok(selected)
@@ -97,7 +97,7 @@ impl<B: AsRef<[u8]>> FacetReader<B> {
     /// [`FacetError::Malformed`].
     pub fn values(&self, field: &str) -> Result<Vec<(FacetValue, u64)>, FacetError> {
         let mut values = Vec::new();
-        for column in self.columns_of(field) {
+        for column in self.columns_named(field) {
             let column = column?;
             for (place, count) in (0..).zip(column.counts()?) {
                 values.push((column.value(place)?, count));
@@ -106,7 +106,7 @@ impl<B: AsRef<[u8]>> FacetReader<B> {
         Ok(values)
     }
 
-    fn columns_of(&self, field: &str) -> impl Iterator<Item = Result<Column<'_>, FacetError>> {
+    fn columns_named(&self, field: &str) -> impl Iterator<Item = Result<Column<'_>, FacetError>> {
         self.columns().filter(move |column| match column {
             Ok(column) => column.name == field,
             Err(_) => true,

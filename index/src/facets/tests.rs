@@ -21,7 +21,7 @@ fn section(rows: &[Row]) -> Vec<u8> {
 }
 
 /// What the documentation of [`Predicate`] says, word for word.
-fn wants(predicate: &Predicate, value: &FacetValue) -> bool {
+fn is_match(predicate: &Predicate, value: &FacetValue) -> bool {
     match predicate {
         Predicate::Equal(other) => value == other,
         Predicate::In(others) => others.contains(value),
@@ -44,7 +44,7 @@ fn wants(predicate: &Predicate, value: &FacetValue) -> bool {
 }
 
 fn oracle(rows: &[Row], field: &str, predicate: &Predicate) -> RoaringBitmap {
-    let fits = |row: &&Row| row.1 == field && wants(predicate, &row.2);
+    let fits = |row: &&Row| row.1 == field && is_match(predicate, &row.2);
     rows.iter().filter(fits).map(|row| row.0).collect()
 }
 

@@ -49,7 +49,7 @@ impl Simd for Avx2 {
                     sums[lane] = _mm256_add_epi32(sums[lane], products);
                 }
             }
-            sum_of_all(sums)
+            horizontal_sum(sums)
         }
     }
 
@@ -76,12 +76,12 @@ impl Simd for Avx2 {
                     sums[lane] = _mm256_add_epi32(sums[lane], products);
                 }
             }
-            sum_of_all(sums)
+            horizontal_sum(sums)
         }
     }
 
     #[inline(always)]
-    fn dot_u8_across(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
+    fn dot_u8_interleaved(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
         let (codes, _) = codes.as_chunks::<64>();
         let (query, _) = query.as_chunks::<4>();
         let mut answer = [0; 16];
@@ -139,7 +139,7 @@ impl Simd for Avx2 {
                 sum = _mm256_add_epi32(sum, products);
             }
             let zero = _mm256_setzero_si256();
-            sum_of_all([sum, zero, zero, zero])
+            horizontal_sum([sum, zero, zero, zero])
         }
     }
 
@@ -148,9 +148,9 @@ impl Simd for Avx2 {
         let (codes, _) = codes.as_chunks::<64>();
         // SAFETY: the token promises the features; the two loads read the array's 64 bytes.
         unsafe {
-            summed(codes, query, |code| {
+            dot_floats(codes, query, |code| {
                 let (halves, _) = code.as_chunks::<32>();
-                halves_of(|half| _mm256_loadu_ps(halves[half].as_ptr().cast()))
+                load_halves(|half| _mm256_loadu_ps(halves[half].as_ptr().cast()))
             })
         }
     }
@@ -160,9 +160,9 @@ impl Simd for Avx2 {
         let (codes, _) = codes.as_chunks::<32>();
         // SAFETY: the token promises the features; the two loads read the array's 32 bytes.
         unsafe {
-            summed(codes, query, |code| {
+            dot_floats(codes, query, |code| {
                 let (halves, _) = code.as_chunks::<16>();
-                halves_of(|half| _mm256_cvtph_ps(_mm_loadu_si128(halves[half].as_ptr().cast())))
+                load_halves(|half| _mm256_cvtph_ps(_mm_loadu_si128(halves[half].as_ptr().cast())))
             })
         }
     }
@@ -172,9 +172,9 @@ impl Simd for Avx2 {
         let (codes, _) = codes.as_chunks::<32>();
         // SAFETY: the token promises the features; the two loads read the array's 32 bytes.
         unsafe {
-            summed(codes, query, |code| {
+            dot_floats(codes, query, |code| {
                 let (halves, _) = code.as_chunks::<16>();
-                halves_of(|half| {
+                load_halves(|half| {
                     let half = _mm_loadu_si128(halves[half].as_ptr().cast());
                     _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(half)))
                 })
@@ -232,14 +232,14 @@ pub(crate) fn prefetch(bytes: &[u8]) {
 }
 
 #[inline(always)]
-fn halves_of(load: impl Fn(usize) -> __m256) -> [__m256; 2] {
+fn load_halves(load: impl Fn(usize) -> __m256) -> [__m256; 2] {
     [load(0), load(1)]
 }
 
 /// # Safety
 /// The features of [`Avx2`].
 #[inline(always)]
-unsafe fn sum_of_all(sums: [__m256i; 4]) -> i32 {
+unsafe fn horizontal_sum(sums: [__m256i; 4]) -> i32 {
     // SAFETY: the caller has the features.
     unsafe {
         let halves = [
@@ -262,7 +262,7 @@ unsafe fn sum_of_all(sums: [__m256i; 4]) -> i32 {
 /// # Safety
 /// The features of [`Avx2`].
 #[inline(always)]
-unsafe fn summed<const N: usize>(
+unsafe fn dot_floats<const N: usize>(
     codes: &[[u8; N]],
     query: &[f32],
     load: impl Fn(&[u8; N]) -> [__m256; 2],

@@ -72,7 +72,7 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn dot_u8_across(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
+    fn dot_u8_interleaved(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
         let (codes, _) = codes.as_chunks::<64>();
         let (query, _) = query.as_chunks::<4>();
         let len = codes.len().min(query.len());
@@ -125,7 +125,7 @@ impl Simd for Avx512 {
         let (codes, _) = codes.as_chunks::<64>();
         // SAFETY: the token promises the features; a load reads one array of 64 bytes, unaligned.
         unsafe {
-            summed(codes, query, |code| {
+            dot_floats(codes, query, |code| {
                 _mm512_loadu_ps(code.as_ptr().cast::<f32>())
             })
         }
@@ -136,7 +136,7 @@ impl Simd for Avx512 {
         let (codes, _) = codes.as_chunks::<32>();
         // SAFETY: the token promises the features; a load reads one array of 32 bytes, unaligned.
         unsafe {
-            summed(codes, query, |code| {
+            dot_floats(codes, query, |code| {
                 _mm512_cvtph_ps(_mm256_loadu_si256(code.as_ptr().cast()))
             })
         }
@@ -147,7 +147,7 @@ impl Simd for Avx512 {
         let (codes, _) = codes.as_chunks::<32>();
         // SAFETY: the token promises the features; a load reads one array of 32 bytes, unaligned.
         unsafe {
-            summed(codes, query, |code| {
+            dot_floats(codes, query, |code| {
                 let halves = _mm256_loadu_si256(code.as_ptr().cast());
                 let wide = _mm512_cvtepu16_epi32(halves);
                 _mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide))
@@ -210,7 +210,7 @@ unsafe fn numbers(chunk: &[i8; 64]) -> __m512i {
 /// # Safety
 /// The features of [`Avx512`].
 #[inline(always)]
-unsafe fn summed<const N: usize>(
+unsafe fn dot_floats<const N: usize>(
     codes: &[[u8; N]],
     query: &[f32],
     load: impl Fn(&[u8; N]) -> __m512,

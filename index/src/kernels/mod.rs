@@ -48,8 +48,8 @@ pub(crate) trait Simd: Copy {
     /// Σ code · query over bytes, of sixteen codes that lie across each other: a block of 64 bytes has four numbers
     /// of the first, the same four of the second, and so on.
     #[inline(always)]
-    fn dot_u8_across(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
-        portable::dot_u8_across(codes, query)
+    fn dot_u8_interleaved(self, codes: &[u8], query: &[i8]) -> [i32; 16] {
+        portable::dot_u8_interleaved(codes, query)
     }
 
     /// Σ query where the bit is set.

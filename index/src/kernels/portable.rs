@@ -80,7 +80,7 @@ impl Simd for Portable {
 }
 
 #[inline(always)]
-pub(crate) fn dot_u8_across(codes: &[u8], query: &[i8]) -> [i32; 16] {
+pub(crate) fn dot_u8_interleaved(codes: &[u8], query: &[i8]) -> [i32; 16] {
     let (codes, _) = codes.as_chunks::<64>();
     let (query, _) = query.as_chunks::<4>();
     let mut sums = [0; 16];

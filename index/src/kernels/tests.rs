@@ -10,18 +10,18 @@ struct Dots<'a> {
 }
 
 #[derive(Debug, PartialEq)]
-struct Answers {
+struct DotResults {
     integers: [i32; 3],
     floats: [f32; 3],
 }
 
 impl Job for Dots<'_> {
-    type Output = Answers;
+    type Output = DotResults;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Answers {
+    fn run<S: Simd>(self, simd: S) -> DotResults {
         simd.prefetch(self.codes);
-        Answers {
+        DotResults {
             integers: [
                 simd.dot_u8(self.codes, self.numbers),
                 simd.dot_u4(self.codes, self.numbers),
@@ -44,7 +44,7 @@ fn prints_the_levels_of_this_machine() {
 }
 
 /// Each kind of code, number by number, from its definition.
-fn slow(codes: &[u8], numbers: &[i8]) -> [i64; 3] {
+fn reference(codes: &[u8], numbers: &[i8]) -> [i64; 3] {
     let (blocks, bits) = (codes.len() / 64, codes.len() / 8 * 64);
     let u8_at = |i: usize| codes[i];
     let u4_at = |i: usize| {
@@ -65,20 +65,20 @@ fn slow(codes: &[u8], numbers: &[i8]) -> [i64; 3] {
     ]
 }
 
-struct Across<'a>(&'a [u8], &'a [i8]);
+struct InterleavedDot<'a>(&'a [u8], &'a [i8]);
 
-impl Job for Across<'_> {
+impl Job for InterleavedDot<'_> {
     type Output = [i32; 16];
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> [i32; 16] {
-        simd.dot_u8_across(self.0, self.1)
+        simd.dot_u8_interleaved(self.0, self.1)
     }
 }
 
-struct OfBlock<'a>(&'a [u32; 64], u32);
+struct BlockCompare<'a>(&'a [u32; 64], u32);
 
-impl Job for OfBlock<'_> {
+impl Job for BlockCompare<'_> {
     type Output = (u32, u64);
 
     #[inline(always)]
@@ -99,7 +99,7 @@ proptest! {
             (0..fours * 4).map(product).sum()
         });
         for level in Level::all() {
-            prop_assert_eq!(level.run(Across(&codes, &numbers)), slow, "{:?}", level);
+            prop_assert_eq!(level.run(InterleavedDot(&codes, &numbers)), slow, "{:?}", level);
         }
     }
 
@@ -112,7 +112,7 @@ proptest! {
         let greatest = block.into_iter().max().unwrap();
         let bits = (0..64).filter(|&i| block[i] >= least).map(|i| 1u64 << i).sum::<u64>();
         for level in Level::all() {
-            prop_assert_eq!(level.run(OfBlock(&block, least)), (greatest, bits), "{}", level.name());
+            prop_assert_eq!(level.run(BlockCompare(&block, least)), (greatest, bits), "{}", level.name());
         }
     }
 
@@ -123,7 +123,7 @@ proptest! {
         shift in 0usize..4,
     ) {
         let codes = &codes[shift.min(codes.len())..];
-        let want = slow(codes, &numbers);
+        let want = reference(codes, &numbers);
         for level in Level::all() {
             let got = level.run(Dots { codes, numbers: &numbers, floats: &[] }).integers;
             prop_assert_eq!(got.map(i64::from), want, "{}", level.name());
@@ -134,7 +134,7 @@ proptest! {
     fn extreme_bytes_do_not_saturate(blocks in 1usize..64, code in prop::sample::select(vec![0u8, 127, 128, 255]), number in prop::sample::select(vec![-128i8, -127, 127])) {
         let codes = vec![code; blocks * 64];
         let numbers = vec![number; blocks * 128];
-        let want = slow(&codes, &numbers);
+        let want = reference(&codes, &numbers);
         for level in Level::all() {
             let got = level.run(Dots { codes: &codes, numbers: &numbers, floats: &[] }).integers;
             prop_assert_eq!(got.map(i64::from), want, "{}", level.name());

@@ -104,7 +104,7 @@ impl Scorer {
     }
 
     /// Whether it was made of these.
-    pub(super) fn is_of(&self, params: Bm25, statistics: Statistics) -> bool {
+    pub(super) fn is_for(&self, params: Bm25, statistics: Statistics) -> bool {
         self.params == params && self.statistics == statistics
     }
 
@@ -122,14 +122,14 @@ impl Scorer {
 
     /// The gains of a tf by length code, where there is a table: not for 0, nor for great ones.
     #[inline(always)]
-    pub(super) fn gains_of(&self, tf: u8) -> Option<&[f32; 256]> {
+    pub(super) fn gains_for_tf(&self, tf: u8) -> Option<&[f32; 256]> {
         self.gains.get(usize::from(tf).wrapping_sub(1))
     }
 
     /// tf / (tf + norm): in 0..=1. `tf` is 1 or more.
     #[inline(always)]
     pub(super) fn gain(&self, tf: u8, length_code: u8) -> f32 {
-        match self.gains_of(tf) {
+        match self.gains_for_tf(tf) {
             Some(gains) => gains[usize::from(length_code)],
             None => gain(f32::from(tf), self.norm(length::decode(length_code) as f32)),
         }
@@ -141,10 +141,10 @@ impl Scorer {
     /// nothing. Bit for bit the score that [`super::search`] gives to a stored chunk.
     pub fn score_chunk(&self, terms: &[(f32, u32)], length: u32) -> f32 {
         let length_code = length::encode(length);
-        let scale = Scale::of(terms.iter().map(|&(weight, _)| weight));
-        let held = terms.iter().filter(|&&(_, tf)| tf > 0);
-        let sum = held.fold(0, |sum: u32, &(weight, tf)| {
-            let gain = self.gain(saturated(tf), length_code);
+        let scale = Scale::from_weights(terms.iter().map(|&(weight, _)| weight));
+        let matching = terms.iter().filter(|&&(_, tf)| tf > 0);
+        let sum = matching.fold(0, |sum: u32, &(weight, tf)| {
+            let gain = self.gain(saturate_tf(tf), length_code);
             sum + points(scale.weight(weight), gain)
         });
         scale.score(sum)
@@ -168,7 +168,7 @@ pub(super) fn points(weight: f32, gain: f32) -> u32 {
 
 /// The points of tf occurrences, 0 for none, without a branch.
 #[inline(always)]
-pub(super) fn points_or_none(weight: f32, tf: u8, norm: f32) -> u32 {
+pub(super) fn points_or_zero(weight: f32, tf: u8, norm: f32) -> u32 {
     let rounded = (weight * gain(f32::from(tf), norm) + ROUNDER).to_bits() - ROUNDER.to_bits();
     rounded + u32::from(tf > 0)
 }
@@ -183,7 +183,7 @@ pub(super) struct Scale(f32);
 
 impl Scale {
     /// For questions of these weights: all of them, also those of terms that no chunk has.
-    pub(super) fn of(weights: impl Iterator<Item = f32>) -> Scale {
+    pub(super) fn from_weights(weights: impl Iterator<Item = f32>) -> Scale {
         let (mut greatest, mut sum) = (0f32, 0f64);
         for weight in weights {
             greatest = greatest.max(weight);
@@ -210,12 +210,12 @@ impl Scale {
     }
 
     /// The score of points that were turned to a float before.
-    pub(super) fn score_of(self, points: f32) -> f32 {
+    pub(super) fn score_from_points(self, points: f32) -> f32 {
         points / self.0
     }
 }
 
 /// A count as a posting keeps it.
-pub(super) fn saturated(tf: u32) -> u8 {
+pub(super) fn saturate_tf(tf: u32) -> u8 {
     u8::try_from(tf).unwrap_or(u8::MAX)
 }

@@ -8,48 +8,48 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use loci_storage::Local;
 
-use super::bm25::saturated;
+use super::bm25::saturate_tf;
 use super::{
-    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, Field, HEADER_LEN, LANGUAGES_LEN, PLACE_BITS,
+    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, Field, HEADER_LEN, LANGUAGES_LEN, POSITION_BITS,
     ROW_BOUNDS, SKIP_LEN, TERM_BYTES_MAX, TextError, VERSION, dictionary, length, positions,
 };
 use crate::analysis::{self, Analyzer, LanguageCounts};
 
 /// Chunks below which no term has a row, and the share of them above which one has.
 const ROWS_MIN_LOCALS: usize = 64;
-const ROW_SHARE: usize = 8;
+const ROW_DF_DIVISOR: usize = 8;
 
 /// Places between two texts of one field.
-const PLACES_BETWEEN: u32 = 128;
+const POSITION_GAP: u32 = 128;
 
 /// What an occurrence in each field counts, by [`Field`]: 1..=15.
-pub type Weights = [u8; Field::ALL.len()];
+pub type FieldWeights = [u8; Field::ALL.len()];
 
 /// Every field counts the same.
-pub const WEIGHTS: Weights = [1; Field::ALL.len()];
+pub const UNIFORM_WEIGHTS: FieldWeights = [1; Field::ALL.len()];
 
 /// Collects the terms of a layer's chunks.
 #[derive(Debug)]
 pub struct TextBuilder {
-    weights: Weights,
+    weights: FieldWeights,
     languages: LanguageCounts,
     /// Number of a term, by first appearance.
-    numbers: HashMap<Box<str>, u32, RandomState>,
-    postings: Vec<Pending>,
+    term_numbers: HashMap<Box<str>, u32, RandomState>,
+    postings: Vec<PendingPosting>,
     /// Of one posting after another, as the section has them.
     positions: Vec<u8>,
     /// Term numbers of the chunk at hand, each with its position.
-    chunk: Vec<(u32, u32)>,
+    chunk_terms: Vec<(u32, u32)>,
     /// Places that the fields of the chunk have so far.
-    places: [u32; Field::ALL.len()],
-    last: Option<u32>,
+    next_positions: [u32; Field::ALL.len()],
+    last_local: Option<u32>,
     local_end: u32,
     chunk_count: u32,
     total_length: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingPosting {
     /// Where its positions start.
     pub(super) positions: u64,
     pub(super) positions_len: u32,
@@ -68,20 +68,20 @@ impl Default for TextBuilder {
 impl TextBuilder {
     /// A builder without chunks, for which every field counts the same.
     pub fn new() -> Self {
-        Self::with_weights(WEIGHTS)
+        Self::with_weights(UNIFORM_WEIGHTS)
     }
 
     /// A builder without chunks. Weights are taken to lie in 1..=15.
-    pub fn with_weights(weights: Weights) -> Self {
+    pub fn with_weights(weights: FieldWeights) -> Self {
         TextBuilder {
             weights: weights.map(|weight| weight.clamp(1, 15)),
             languages: LanguageCounts::default(),
-            numbers: HashMap::default(),
+            term_numbers: HashMap::default(),
             postings: Vec::new(),
             positions: Vec::new(),
-            chunk: Vec::new(),
-            places: [0; Field::ALL.len()],
-            last: None,
+            chunk_terms: Vec::new(),
+            next_positions: [0; Field::ALL.len()],
+            last_local: None,
             local_end: 0,
             chunk_count: 0,
             total_length: 0,
@@ -98,11 +98,11 @@ impl TextBuilder {
         local: Local,
         terms: impl IntoIterator<Item = S>,
     ) -> Result<(), TextError> {
-        self.begin(local)?;
+        self.begin_chunk(local)?;
         for (place, term) in (0..).zip(terms) {
-            self.add(Field::Body, place, term.as_ref())?;
+            self.add_term(Field::Body, place, term.as_ref())?;
         }
-        self.end(local);
+        self.end_chunk(local);
         Ok(())
     }
 
@@ -116,63 +116,63 @@ impl TextBuilder {
         local: Local,
         analyzer: &mut Analyzer,
         texts: impl IntoIterator<Item = (Field, &'t str)>,
-        mut told: impl FnMut(Field, &str),
+        mut on_term: impl FnMut(Field, &str),
     ) -> Result<(), TextError> {
-        self.begin(local)?;
+        self.begin_chunk(local)?;
         let mut outcome = Ok(());
         for (field, text) in texts {
-            let first = match self.places[field as usize] {
+            let first = match self.next_positions[field as usize] {
                 0 => 0,
-                taken => taken + PLACES_BETWEEN,
+                next => next + POSITION_GAP,
             };
             analyzer.for_each_token(text, |token| {
                 let place = first.saturating_add(token.position);
                 if outcome.is_ok() {
-                    outcome = self.add(field, place, token.term);
+                    outcome = self.add_term(field, place, token.term);
                 }
-                told(field, token.term);
+                on_term(field, token.term);
             });
         }
         outcome?;
         self.languages.add(analyzer.languages(), 1);
-        self.end(local);
+        self.end_chunk(local);
         Ok(())
     }
 
-    fn begin(&mut self, Local(local): Local) -> Result<(), TextError> {
-        if let Some(last) = self.last.filter(|&last| last >= local) {
+    fn begin_chunk(&mut self, Local(local): Local) -> Result<(), TextError> {
+        if let Some(last) = self.last_local.filter(|&last| last >= local) {
             return Err(TextError::Order { local, last });
         }
-        self.chunk.clear();
-        self.places = [0; Field::ALL.len()];
+        self.chunk_terms.clear();
+        self.next_positions = [0; Field::ALL.len()];
         Ok(())
     }
 
-    fn add(&mut self, field: Field, place: u32, term: &str) -> Result<(), TextError> {
+    fn add_term(&mut self, field: Field, place: u32, term: &str) -> Result<(), TextError> {
         if term.is_empty() || term.len() > TERM_BYTES_MAX {
             return Err(TextError::TermLength(term.len()));
         }
-        let next = self.numbers.len() as u32;
-        let number = match self.numbers.get(term) {
+        let next = self.term_numbers.len() as u32;
+        let number = match self.term_numbers.get(term) {
             Some(&number) => number,
-            None => *self.numbers.entry(term.into()).or_insert(next),
+            None => *self.term_numbers.entry(term.into()).or_insert(next),
         };
-        let place = place.min((1 << PLACE_BITS) - 1);
-        self.places[field as usize] = place + 1;
-        self.chunk
-            .push((number, (field as u32) << PLACE_BITS | place));
+        let place = place.min((1 << POSITION_BITS) - 1);
+        self.next_positions[field as usize] = place + 1;
+        self.chunk_terms
+            .push((number, (field as u32) << POSITION_BITS | place));
         Ok(())
     }
 
-    fn end(&mut self, Local(local): Local) {
-        self.last = Some(local);
-        if self.chunk.is_empty() {
+    fn end_chunk(&mut self, Local(local): Local) {
+        self.last_local = Some(local);
+        if self.chunk_terms.is_empty() {
             return;
         }
         let weights = self.weights;
-        let weight = |position: u32| u32::from(weights[(position >> PLACE_BITS) as usize]);
+        let weight = |position: u32| u32::from(weights[(position >> POSITION_BITS) as usize]);
         let length: u64 = self
-            .chunk
+            .chunk_terms
             .iter()
             .map(|&(_, at)| u64::from(weight(at)))
             .sum();
@@ -181,17 +181,17 @@ impl TextBuilder {
         self.total_length += u64::from(length);
         self.local_end = local.saturating_add(1);
         let length_code = length::encode(length);
-        self.chunk.sort_unstable();
-        for run in self.chunk.chunk_by(|a, b| a.0 == b.0) {
+        self.chunk_terms.sort_unstable();
+        for run in self.chunk_terms.chunk_by(|a, b| a.0 == b.0) {
             let start = self.positions.len();
             positions::write(run.iter().map(|&(_, at)| at), &mut self.positions);
             let tf = run.iter().map(|&(_, at)| weight(at)).sum::<u32>();
-            self.postings.push(Pending {
+            self.postings.push(PendingPosting {
                 positions: start as u64,
                 positions_len: (self.positions.len() - start) as u32,
                 term: run[0].0,
                 local,
-                tf: saturated(tf),
+                tf: saturate_tf(tf),
                 length_code,
             });
         }
@@ -199,53 +199,53 @@ impl TextBuilder {
 
     /// The bytes of the section.
     pub fn finish(self) -> Vec<u8> {
-        let starts = starts(&self.postings, self.numbers.len());
+        let starts = term_starts(&self.postings, self.term_numbers.len());
         let sorted = sorted_by_term(&self.postings, &starts);
-        let mut terms: Vec<(Box<str>, u32)> = self.numbers.into_iter().collect();
+        let mut terms: Vec<(Box<str>, u32)> = self.term_numbers.into_iter().collect();
         // A term of a refused chunk may have no postings.
         terms.retain(|&(_, number)| starts[number as usize] < starts[number as usize + 1]);
         terms.sort_unstable();
-        let mut lists = Lists::new(self.local_end as usize);
+        let mut lists = PostingsWriter::new(self.local_end as usize);
         for &(_, number) in &terms {
             let run = &sorted[starts[number as usize]..starts[number as usize + 1]];
             lists.push(run, &self.positions);
         }
         let codes = self.postings.iter();
         let codes = codes.map(|posting| (posting.local, posting.length_code));
-        let head = Head {
+        let head = SectionHeader {
             weights: self.weights,
             languages: self.languages,
             chunk_count: self.chunk_count,
             total_length: self.total_length,
             local_end: self.local_end,
         };
-        head.section(terms.iter().map(|(term, _)| &**term), codes, lists)
+        head.write_section(terms.iter().map(|(term, _)| &**term), codes, lists)
     }
 }
 
 /// What a section says of all its chunks.
-pub(super) struct Head {
-    pub(super) weights: Weights,
+pub(super) struct SectionHeader {
+    pub(super) weights: FieldWeights,
     pub(super) languages: LanguageCounts,
     pub(super) chunk_count: u32,
     pub(super) total_length: u64,
     pub(super) local_end: u32,
 }
 
-impl Head {
+impl SectionHeader {
     /// The bytes of a section.
     ///
     /// - `terms`: ascending, as many as were pushed to `lists`.
     /// - `codes`: locals with their length code, each at least once.
-    pub(super) fn section<'t>(
+    pub(super) fn write_section<'t>(
         self,
         terms: impl ExactSizeIterator<Item = &'t str> + Clone,
         codes: impl Iterator<Item = (u32, u8)>,
-        lists: Lists,
+        lists: PostingsWriter,
     ) -> Vec<u8> {
         let term_count = terms.len() as u32;
         let dictionary = dictionary::write(terms);
-        let lengths = lengths(codes, lists.width);
+        let lengths = encode_lengths(codes, lists.width);
         let mut out = Vec::with_capacity(
             HEADER_LEN
                 + lengths.len()
@@ -289,7 +289,7 @@ impl Head {
 }
 
 /// The decoded length of every local.
-fn lengths(codes: impl Iterator<Item = (u32, u8)>, width: usize) -> Vec<u8> {
+fn encode_lengths(codes: impl Iterator<Item = (u32, u8)>, width: usize) -> Vec<u8> {
     let mut out: Vec<u8> = std::iter::repeat_n(1f32.to_le_bytes(), width)
         .flatten()
         .collect();
@@ -302,7 +302,7 @@ fn lengths(codes: impl Iterator<Item = (u32, u8)>, width: usize) -> Vec<u8> {
 }
 
 /// What the section has of its terms, as they come.
-pub(super) struct Lists {
+pub(super) struct PostingsWriter {
     /// Locals of a row.
     width: usize,
     entries: Vec<u8>,
@@ -313,9 +313,9 @@ pub(super) struct Lists {
     bounds: Vec<u8>,
 }
 
-impl Lists {
-    pub(super) fn new(local_end: usize) -> Lists {
-        Lists {
+impl PostingsWriter {
+    pub(super) fn new(local_end: usize) -> PostingsWriter {
+        PostingsWriter {
             width: local_end.next_multiple_of(BLOCK_LEN),
             entries: Vec::new(),
             postings: Vec::new(),
@@ -327,8 +327,8 @@ impl Lists {
     }
 
     /// Adds the next term: its chunks, ascending, each with where its positions are in `positions`.
-    pub(super) fn push(&mut self, run: &[Pending], positions: &[u8]) {
-        let is_row = self.width >= ROWS_MIN_LOCALS && run.len() > self.width / ROW_SHARE;
+    pub(super) fn push(&mut self, run: &[PendingPosting], positions: &[u8]) {
+        let is_row = self.width >= ROWS_MIN_LOCALS && run.len() > self.width / ROW_DF_DIVISOR;
         let (place, encoding) = if is_row {
             (u64::from(self.row_count), ENCODING_ROW)
         } else {
@@ -355,14 +355,14 @@ impl Lists {
         }
     }
 
-    fn push_row(&mut self, run: &[Pending], positions: &[u8]) {
+    fn push_row(&mut self, run: &[PendingPosting], positions: &[u8]) {
         let start = self.rows.len();
         self.row_count += 1;
         self.rows.resize(start + self.width, 0);
         for posting in run {
             self.rows[start + posting.local as usize] = posting.tf;
         }
-        self.bounds.extend_from_slice(&bounds(run));
+        self.bounds.extend_from_slice(&row_bounds(run));
         let mut rest = run;
         let blocks = (0..self.width / BLOCK_LEN).map(|block| {
             let end = (block + 1) * BLOCK_LEN;
@@ -376,7 +376,7 @@ impl Lists {
 
     fn push_skipped<'p>(
         &mut self,
-        groups: impl ExactSizeIterator<Item = &'p [Pending]>,
+        groups: impl ExactSizeIterator<Item = &'p [PendingPosting]>,
         positions: &[u8],
     ) {
         let skips = self.positions.len();
@@ -389,7 +389,7 @@ impl Lists {
         }
     }
 
-    fn push_positions(&mut self, postings: &[Pending], positions: &[u8]) {
+    fn push_positions(&mut self, postings: &[PendingPosting], positions: &[u8]) {
         for posting in postings {
             let start = posting.positions as usize;
             let end = start + posting.positions_len as usize;
@@ -400,7 +400,7 @@ impl Lists {
 
 /// For each class of tf the greatest tf and the least length code, so that no posting gains more than one
 /// of the pairs.
-fn bounds(run: &[Pending]) -> [u8; 2 * ROW_BOUNDS] {
+fn row_bounds(run: &[PendingPosting]) -> [u8; 2 * ROW_BOUNDS] {
     let mut pairs = [(0u8, u8::MAX); ROW_BOUNDS];
     for posting in run {
         // 1, 2, 3 to 4, 5 to 8, … 129 to 255.
@@ -420,7 +420,7 @@ fn bounds(run: &[Pending]) -> [u8; 2 * ROW_BOUNDS] {
 }
 
 /// Where the postings of each term number start once they are sorted, and where the last end.
-fn starts(postings: &[Pending], term_count: usize) -> Vec<usize> {
+fn term_starts(postings: &[PendingPosting], term_count: usize) -> Vec<usize> {
     let mut starts = vec![0; term_count + 1];
     for posting in postings {
         starts[posting.term as usize + 1] += 1;
@@ -432,7 +432,7 @@ fn starts(postings: &[Pending], term_count: usize) -> Vec<usize> {
 }
 
 /// A stable counting sort.
-fn sorted_by_term(postings: &[Pending], starts: &[usize]) -> Vec<Pending> {
+fn sorted_by_term(postings: &[PendingPosting], starts: &[usize]) -> Vec<PendingPosting> {
     let mut next = starts.to_vec();
     let mut sorted = postings.to_vec();
     for posting in postings {
@@ -443,7 +443,7 @@ fn sorted_by_term(postings: &[Pending], starts: &[usize]) -> Vec<Pending> {
     sorted
 }
 
-fn write_windows(run: &[Pending], out: &mut Vec<u8>) {
+fn write_windows(run: &[PendingPosting], out: &mut Vec<u8>) {
     for window in run.chunk_by(|a, b| a.local >> 16 == b.local >> 16) {
         out.extend_from_slice(&(window[0].local >> 16).to_le_bytes());
         out.extend_from_slice(&(window.len() as u32).to_le_bytes());

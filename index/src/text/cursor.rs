@@ -1,6 +1,6 @@
 //! The chunks and positions of one term, sought by chunk.
 
-use super::positions::{Lists, field_of};
+use super::positions::{PositionLists, field_number};
 use super::read::{List, Row, Term, TextReader, Window};
 use super::{BLOCK_LEN, Field, POSTING_LEN, SKIP_LEN, TextError};
 use crate::bytes::u32_at;
@@ -8,30 +8,30 @@ use crate::bytes::u32_at;
 const DAMAGED: TextError = TextError::Malformed("positions begin outside of the section");
 
 /// Where a term stands in chunks that are named one after another.
-pub(super) struct Cursor<'a> {
-    list: Sought<'a>,
+pub(super) struct TermCursor<'a> {
+    list: CursorList<'a>,
     /// Skips and positions of the term, and of those after it.
     positions: &'a [u8],
     /// Bytes of the skips.
     skips_len: usize,
     /// Where the last chunk's positions ended: its group, the chunks of the group up to it, and the rest
     /// of the bytes.
-    last: Option<(usize, usize, Lists<'a>)>,
+    last: Option<(usize, usize, PositionLists<'a>)>,
 }
 
-enum Sought<'a> {
+enum CursorList<'a> {
     /// Windows with the number of entries before them.
     Windows(Vec<(Window<'a>, u32)>),
     Row(Row<'a>),
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> TermCursor<'a> {
     pub(super) fn new<B: AsRef<[u8]>>(
         reader: &'a TextReader<B>,
         term: Term,
-    ) -> Result<Cursor<'a>, TextError> {
+    ) -> Result<TermCursor<'a>, TextError> {
         let list = match reader.list(term) {
-            List::Row(row) => Sought::Row(row),
+            List::Row(row) => CursorList::Row(row),
             List::Windows(windows) => {
                 let mut before = 0;
                 let mut all = Vec::new();
@@ -41,10 +41,10 @@ impl<'a> Cursor<'a> {
                     all.push((window, before));
                     before += len;
                 }
-                Sought::Windows(all)
+                CursorList::Windows(all)
             }
         };
-        Ok(Cursor {
+        Ok(TermCursor {
             list,
             positions: reader.positions(term),
             skips_len: reader.skips_len(term),
@@ -55,14 +55,14 @@ impl<'a> Cursor<'a> {
     /// The tf of the term in a chunk; 0 where it is not.
     pub(super) fn tf(&self, local: u32) -> u8 {
         match &self.list {
-            Sought::Row(row) => row.tfs.get(local as usize).copied().unwrap_or(0),
-            Sought::Windows(_) => self.entry(local).map_or(0, |(tf, _)| tf),
+            CursorList::Row(row) => row.tfs.get(local as usize).copied().unwrap_or(0),
+            CursorList::Windows(_) => self.entry(local).map_or(0, |(tf, _)| tf),
         }
     }
 
     /// tf, and the number of the entry in the term's list.
     fn entry(&self, local: u32) -> Option<(u8, u32)> {
-        let Sought::Windows(windows) = &self.list else {
+        let CursorList::Windows(windows) = &self.list else {
             return None;
         };
         let at = windows.binary_search_by_key(&(local & !0xffff), |(window, _)| window.first);
@@ -79,7 +79,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn positions(&mut self, local: u32, out: &mut Vec<u32>) -> Result<(), TextError> {
         out.clear();
         let (group, within) = match &self.list {
-            Sought::Row(row) => {
+            CursorList::Row(row) => {
                 let block = local as usize / BLOCK_LEN;
                 let before = row.tfs.get(block * BLOCK_LEN..=local as usize);
                 match before.and_then(<[u8]>::split_last) {
@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
                     _ => return Ok(()),
                 }
             }
-            Sought::Windows(_) => match self.entry(local) {
+            CursorList::Windows(_) => match self.entry(local) {
                 Some((_, number)) => (number as usize / SKIP_LEN, number as usize % SKIP_LEN),
                 None => return Ok(()),
             },
@@ -103,7 +103,10 @@ impl<'a> Cursor<'a> {
         };
         let (skipped, mut lists) = match self.last {
             Some((last, done, rest)) if last == group && done <= within => (done, rest),
-            _ => (0, Lists(self.positions.get(start..).ok_or(DAMAGED)?)),
+            _ => (
+                0,
+                PositionLists(self.positions.get(start..).ok_or(DAMAGED)?),
+            ),
         };
         for _ in skipped..within {
             lists.skip()?;
@@ -114,7 +117,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// How often the term stands in a field of a chunk.
-    pub(super) fn tf_in(
+    pub(super) fn tf_in_field(
         &mut self,
         field: Field,
         local: u32,
@@ -123,7 +126,7 @@ impl<'a> Cursor<'a> {
         self.positions(local, scratch)?;
         Ok(scratch
             .iter()
-            .filter(|&&at| field.covers(field_of(at)))
+            .filter(|&&at| field.matches_number(field_number(at)))
             .count())
     }
 }
@@ -132,12 +135,12 @@ impl<'a> Cursor<'a> {
 ///
 /// - `words`: of each, its place in the question and its positions in the chunk, ascending.
 /// - `slop`: how far out of place words may be, in all; see [`super::parse`].
-pub(super) fn occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
+pub(super) fn phrase_occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
     if words.is_empty() {
         return 0;
     }
     if slop == 0 {
-        return exact(words);
+        return exact_occurrences(words);
     }
     let mut heads = vec![0usize; words.len()];
     let at = |heads: &[usize], word: usize| -> Option<i64> {
@@ -157,7 +160,7 @@ pub(super) fn occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
             most = most.max(start);
         }
         let is_near = most.saturating_sub(least) <= i64::from(slop);
-        found += usize::from(is_near && are_apart(words, &heads));
+        found += usize::from(is_near && are_distinct_positions(words, &heads));
         match heads.get_mut(nearest) {
             Some(head) => *head += 1,
             None => return found,
@@ -166,22 +169,25 @@ pub(super) fn occurrences(words: &[(u32, Vec<u32>)], slop: u32) -> usize {
 }
 
 /// [`occurrences`] without slop: places of the first word around which all others stand as they should.
-fn exact(words: &[(u32, Vec<u32>)]) -> usize {
+fn exact_occurrences(words: &[(u32, Vec<u32>)]) -> usize {
     let Some(((first_place, first), others)) = words.split_first() else {
         return 0;
     };
-    let stands = |position: u32| {
+    let is_occurrence = |position: u32| {
         let start = i64::from(position) - i64::from(*first_place);
         others.iter().all(|(place, positions)| {
-            let wanted = u32::try_from(start + i64::from(*place));
-            wanted.is_ok_and(|wanted| positions.binary_search(&wanted).is_ok())
+            let expected = u32::try_from(start + i64::from(*place));
+            expected.is_ok_and(|expected| positions.binary_search(&expected).is_ok())
         })
     };
-    first.iter().filter(|&&position| stands(position)).count()
+    first
+        .iter()
+        .filter(|&&position| is_occurrence(position))
+        .count()
 }
 
 /// Whether no two words stand at the same place.
-fn are_apart(words: &[(u32, Vec<u32>)], heads: &[usize]) -> bool {
+fn are_distinct_positions(words: &[(u32, Vec<u32>)], heads: &[usize]) -> bool {
     let at = |word: usize| words[word].1.get(heads[word]);
     let places = (0..words.len()).map(at);
     let is_new = |(word, place)| (0..word).all(|other| at(other) != place);
@@ -210,11 +216,11 @@ mod tests {
         ];
         for (lists, slop, count) in cases {
             assert_eq!(
-                occurrences(&words(lists), *slop),
+                phrase_occurrences(&words(lists), *slop),
                 *count,
                 "{lists:?} {slop}"
             );
         }
-        assert_eq!(occurrences(&[], 0), 0);
+        assert_eq!(phrase_occurrences(&[], 0), 0);
     }
 }

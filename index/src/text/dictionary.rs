@@ -24,22 +24,22 @@ use fst::automaton::AlwaysMatch;
 use fst::raw::Fst;
 use fst::{Automaton, IntoStreamer, Streamer};
 
-use super::automata::{Untagged, accepts};
+use super::automata::{UntaggedAutomaton, accepts};
 use super::{TERM_BYTES_MAX, TextError};
 use crate::bytes::{u32_at, u64_at};
 
 const DAMAGED: TextError = TextError::Malformed("the dictionary is not an FST");
-const CUT: TextError = TextError::Malformed("the list of terms is cut");
+const TRUNCATED: TextError = TextError::Malformed("the list of terms is cut");
 
 /// Terms that a dictionary lists at most.
-pub(super) const LISTED_MAX: usize = 1024;
+pub(super) const LIST_TERMS_MAX: usize = 1024;
 
 const KIND_LIST: u64 = 0;
 const LIST_HEADER_LEN: usize = 12;
 
 /// The bytes of a dictionary of `terms`, which ascend; their places count from 0.
 pub(super) fn write<'a>(terms: impl ExactSizeIterator<Item = &'a str> + Clone) -> Vec<u8> {
-    if terms.len() <= LISTED_MAX {
+    if terms.len() <= LIST_TERMS_MAX {
         write_list(terms)
     } else {
         write_fst(terms)
@@ -88,7 +88,7 @@ impl<'a> Dictionary<'a> {
         if u64_at(bytes, 0) == Some(KIND_LIST) {
             return List::new(bytes).map(Dictionary::List);
         }
-        match guarded(|| Fst::new(bytes))? {
+        match catch_panic(|| Fst::new(bytes))? {
             Ok(fst) => Ok(Dictionary::Fst(fst)),
             Err(_) => Err(DAMAGED),
         }
@@ -109,7 +109,7 @@ impl<'a> Dictionary<'a> {
         }
         match self {
             Dictionary::List(list) => list.get(term),
-            Dictionary::Fst(fst) => Ok(guarded(|| fst.get(term))?.map(|output| output.value())),
+            Dictionary::Fst(fst) => Ok(catch_panic(|| fst.get(term))?.map(|output| output.value())),
         }
     }
 
@@ -118,16 +118,16 @@ impl<'a> Dictionary<'a> {
         &self,
         f: impl FnMut(&str, u64) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
-        self.for_each_like(&AlwaysMatch, f)
+        self.for_each_match(&AlwaysMatch, f)
     }
 
     /// Calls `f` with every term that `like` accepts and its place, ascending, until one fails.
-    pub(super) fn for_each_like<A: Automaton>(
+    pub(super) fn for_each_match<A: Automaton>(
         &self,
         like: &A,
         mut f: impl FnMut(&str, u64) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
-        let mut told = |term: &[u8], place| {
+        let mut emit = |term: &[u8], place| {
             let term =
                 str::from_utf8(term).map_err(|_| TextError::Malformed("a term is not UTF-8"))?;
             f(term, place)
@@ -136,32 +136,32 @@ impl<'a> Dictionary<'a> {
             Dictionary::List(list) => (0..list.count).try_for_each(|place| {
                 let term = list.term(place)?;
                 if accepts(like, term) {
-                    told(term, place as u64)
+                    emit(term, place as u64)
                 } else {
                     Ok(())
                 }
             }),
-            Dictionary::Fst(fst) => for_each_path(fst, like, told),
+            Dictionary::Fst(fst) => for_each_fst_match(fst, like, emit),
         }
     }
 }
 
 impl<'a> List<'a> {
     fn new(bytes: &'a [u8]) -> Result<Self, TextError> {
-        let count = u32_at(bytes, 8).ok_or(CUT)? as usize;
+        let count = u32_at(bytes, 8).ok_or(TRUNCATED)? as usize;
         let list = List { bytes, count };
         let terms_len = match count.checked_sub(1) {
             Some(last) => list.end(last)?,
             None => 0,
         };
         if LIST_HEADER_LEN + count * 4 + terms_len != bytes.len() {
-            return Err(CUT);
+            return Err(TRUNCATED);
         }
         Ok(list)
     }
 
     fn end(&self, place: usize) -> Result<usize, TextError> {
-        Ok(u32_at(self.bytes, LIST_HEADER_LEN + place * 4).ok_or(CUT)? as usize)
+        Ok(u32_at(self.bytes, LIST_HEADER_LEN + place * 4).ok_or(TRUNCATED)? as usize)
     }
 
     fn term(&self, place: usize) -> Result<&'a [u8], TextError> {
@@ -172,7 +172,7 @@ impl<'a> List<'a> {
         let terms = self.bytes.get(LIST_HEADER_LEN + self.count * 4..);
         terms
             .and_then(|terms| terms.get(start..self.end(place).ok()?))
-            .ok_or(CUT)
+            .ok_or(TRUNCATED)
     }
 
     fn get(&self, term: &str) -> Result<Option<u64>, TextError> {
@@ -189,22 +189,22 @@ impl<'a> List<'a> {
     }
 }
 
-fn for_each_path<A: Automaton>(
+fn for_each_fst_match<A: Automaton>(
     fst: &Fst<&[u8]>,
-    like: &A,
+    automaton: &A,
     mut f: impl FnMut(&[u8], u64) -> Result<(), TextError>,
 ) -> Result<(), TextError> {
     // Terms share prefixes, so a sound walk takes fewer steps than the terms have bytes.
     let steps = fst.len().saturating_mul(TERM_BYTES_MAX);
-    let like = Untagged(like);
-    let budget = Budget {
-        like: &like,
+    let like = UntaggedAutomaton(automaton);
+    let budget = StepBudget {
+        automaton: &like,
         steps: Cell::new(steps),
     };
-    let mut stream = guarded(|| fst.search(budget).into_stream())?;
+    let mut stream = catch_panic(|| fst.search(budget).into_stream())?;
     loop {
         let stream = &mut stream;
-        let Some((term, place)) = guarded(move || stream.next())? else {
+        let Some((term, place)) = catch_panic(move || stream.next())? else {
             return Ok(());
         };
         f(term, place.value())?;
@@ -212,36 +212,36 @@ fn for_each_path<A: Automaton>(
 }
 
 /// Runs `f`; its panic becomes an error. `f` only reads, so nothing is left half done.
-fn guarded<T>(f: impl FnOnce() -> T) -> Result<T, TextError> {
+fn catch_panic<T>(f: impl FnOnce() -> T) -> Result<T, TextError> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|_| DAMAGED)
 }
 
 /// Follows what another automaton does, but no path that is longer than a term can be, and none when its
 /// steps are spent.
-struct Budget<'a, A> {
-    like: &'a A,
+struct StepBudget<'a, A> {
+    automaton: &'a A,
     steps: Cell<usize>,
 }
 
-impl<A: Automaton> Automaton for Budget<'_, A> {
+impl<A: Automaton> Automaton for StepBudget<'_, A> {
     /// With the bytes so far.
     type State = (A::State, usize);
 
     fn start(&self) -> Self::State {
-        (self.like.start(), 0)
+        (self.automaton.start(), 0)
     }
 
     fn is_match(&self, (state, _): &Self::State) -> bool {
-        self.like.is_match(state)
+        self.automaton.is_match(state)
     }
 
     fn can_match(&self, (state, len): &Self::State) -> bool {
-        *len < TERM_BYTES_MAX && self.steps.get() > 0 && self.like.can_match(state)
+        *len < TERM_BYTES_MAX && self.steps.get() > 0 && self.automaton.can_match(state)
     }
 
     fn accept(&self, (state, len): &Self::State, byte: u8) -> Self::State {
         self.steps.set(self.steps.get().saturating_sub(1));
-        (self.like.accept(state, byte), len + 1)
+        (self.automaton.accept(state, byte), len + 1)
     }
 }
 
@@ -274,8 +274,8 @@ mod tests {
 
     #[test]
     fn many_terms_are_an_fst() {
-        let terms: Vec<String> = (0..=LISTED_MAX).map(|n| format!("{n:05}")).collect();
-        for (count, kind) in [(LISTED_MAX, KIND_LIST), (LISTED_MAX + 1, 3)] {
+        let terms: Vec<String> = (0..=LIST_TERMS_MAX).map(|n| format!("{n:05}")).collect();
+        for (count, kind) in [(LIST_TERMS_MAX, KIND_LIST), (LIST_TERMS_MAX + 1, 3)] {
             let bytes = write(terms[..count].iter().map(String::as_str));
             assert_eq!(u64_at(&bytes, 0), Some(kind));
             let dictionary = Dictionary::new(&bytes).unwrap();

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use loci_storage::{Ordinal, Placed};
 use roaring::RoaringBitmap;
 
-use super::automata::{Misspelling, Pattern, Range, accepts};
-use super::matching::{lone, misspellings, patterns, range};
+use super::automata::{LevenshteinAutomaton, RangeAutomaton, WildcardAutomaton, accepts};
+use super::matching::{fuzzy_automata, range_automaton, single_char_wildcard, wildcard_automata};
 use super::parse::{Clause, Node, Occur};
 use super::search::check;
 use super::{Term, TextError, TextQuery, TextReader};
@@ -16,9 +16,9 @@ use crate::analysis::{Analyzer, untagged};
 #[derive(Clone, Debug, Default)]
 pub struct Highlighter {
     terms: HashSet<String>,
-    patterns: Vec<Pattern>,
-    misspelt: Vec<Misspelling>,
-    ranges: Vec<Range>,
+    patterns: Vec<WildcardAutomaton>,
+    fuzzy: Vec<LevenshteinAutomaton>,
+    ranges: Vec<RangeAutomaton>,
 }
 
 impl Highlighter {
@@ -37,18 +37,18 @@ impl Highlighter {
             match &clause.node {
                 Node::Words(_, text) | Node::Phrase(_, text, _) => {
                     self.terms.extend(analyzer.terms(text));
-                    self.patterns.extend(lone(text, analyzer));
+                    self.patterns.extend(single_char_wildcard(text, analyzer));
                 }
-                Node::Pattern(_, text) => {
-                    self.patterns.extend(patterns(text, analyzer));
+                Node::Wildcard(_, text) => {
+                    self.patterns.extend(wildcard_automata(text, analyzer));
                 }
-                Node::Misspelt(_, text, distance) => {
-                    let misspelt = misspellings(text, *distance, analyzer);
-                    self.misspelt.extend(misspelt.into_iter().flatten());
+                Node::Fuzzy(_, text, distance) => {
+                    let misspelt = fuzzy_automata(text, *distance, analyzer);
+                    self.fuzzy.extend(misspelt.into_iter().flatten());
                 }
                 Node::Range(_, from, to) => {
                     self.ranges
-                        .push(range(from.as_deref(), to.as_deref(), analyzer));
+                        .push(range_automaton(from.as_deref(), to.as_deref(), analyzer));
                 }
                 Node::Group(clauses) => self.add(clauses, analyzer),
             }
@@ -61,7 +61,7 @@ impl Highlighter {
     pub fn spans(&self, text: &str, analyzer: &mut Analyzer) -> Vec<std::ops::Range<usize>> {
         let mut spans: Vec<std::ops::Range<usize>> = Vec::new();
         analyzer.for_each_token(text, |token| {
-            if !self.is_asked(token.term) {
+            if !self.is_match(token.term) {
                 return;
             }
             match spans.last_mut() {
@@ -74,21 +74,18 @@ impl Highlighter {
         spans
     }
 
-    fn is_asked(&self, term: &str) -> bool {
+    fn is_match(&self, term: &str) -> bool {
         let bytes = term.as_bytes();
         self.terms.contains(term)
             || self.patterns.iter().any(|pattern| accepts(pattern, bytes))
-            || self
-                .misspelt
-                .iter()
-                .any(|misspelt| accepts(misspelt, bytes))
+            || self.fuzzy.iter().any(|misspelt| accepts(misspelt, bytes))
             || self.ranges.iter().any(|range| accepts(range, bytes))
     }
 }
 
 /// A word of a question that no chunk has, and one that it may have meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown {
+pub struct SpellingSuggestion {
     /// As it was written.
     pub word: String,
     /// The term that is nearest to it.
@@ -98,11 +95,11 @@ pub struct Unknown {
 }
 
 /// Letters of a word below which nothing is suggested, and from which on two of them may be wrong.
-const SHORT_CHARS: usize = 4;
-const LONG_CHARS: usize = 5;
+const SUGGESTION_CHARS_MIN: usize = 4;
+const TWO_EDIT_CHARS_MIN: usize = 5;
 
 /// Words that suggestions are sought for at most.
-const SOUGHT_MAX: usize = 8;
+const SUGGESTIONS_MAX: usize = 8;
 
 /// The mere words of `query` that no chunk has, with the nearest term that some have: one letter away, or
 /// two for long words; of these the one that most chunks have. Words without such a term are left out, short
@@ -115,26 +112,27 @@ const SOUGHT_MAX: usize = 8;
 ///
 /// # Cost
 /// For each unknown word a walk through the dictionaries.
-pub fn unknown<B: AsRef<[u8]>>(
+pub fn suggest_spellings<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     query: &TextQuery,
     filter: Option<&RoaringBitmap>,
     analyzer: &mut Analyzer,
-) -> Result<Vec<Unknown>, TextError> {
+) -> Result<Vec<SpellingSuggestion>, TextError> {
     check(segments)?;
     let mut words = Vec::new();
-    written(&query.clauses, analyzer, &mut words);
+    collect_query_words(&query.clauses, analyzer, &mut words);
     let (mut tried, mut unknown) = (HashSet::new(), Vec::new());
-    for Written { word, terms } in words {
-        let is_word = word.chars().count() >= SHORT_CHARS && word.chars().all(char::is_alphabetic);
-        if !is_word || tried.len() == SOUGHT_MAX || tried.contains(&terms) {
+    for QueryWord { word, terms } in words {
+        let is_word =
+            word.chars().count() >= SUGGESTION_CHARS_MIN && word.chars().all(char::is_alphabetic);
+        if !is_word || tried.len() == SUGGESTIONS_MAX || tried.contains(&terms) {
             continue;
         }
         if is_known(segments, &terms, filter)? {
             continue;
         }
-        if let Some((term, chunk)) = nearest(segments, &terms, filter)? {
-            unknown.push(Unknown { word, term, chunk });
+        if let Some((term, chunk)) = nearest_term(segments, &terms, filter)? {
+            unknown.push(SpellingSuggestion { word, term, chunk });
         }
         tried.insert(terms);
     }
@@ -150,7 +148,9 @@ fn is_known<B: AsRef<[u8]>>(
     for placed in segments {
         for term in terms {
             let known = placed.reader.term(term)?;
-            let known = known.map(|term| first(placed, term, filter)).transpose()?;
+            let known = known
+                .map(|term| first_live_posting(placed, term, filter))
+                .transpose()?;
             if known.flatten().is_some() {
                 return Ok(true);
             }
@@ -160,7 +160,7 @@ fn is_known<B: AsRef<[u8]>>(
 }
 
 /// The first chunk with a term that may be found.
-fn first<B: AsRef<[u8]>>(
+fn first_live_posting<B: AsRef<[u8]>>(
     placed: &Placed<'_, TextReader<B>>,
     term: Term,
     filter: Option<&RoaringBitmap>,
@@ -176,13 +176,13 @@ fn first<B: AsRef<[u8]>>(
 }
 
 /// A word of a question with its term in each language.
-struct Written {
+struct QueryWord {
     word: String,
     terms: BTreeSet<String>,
 }
 
 /// The words of clauses that are mere words. Words of several terms in one language are left out.
-fn written(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<Written>) {
+fn collect_query_words(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<QueryWord>) {
     for clause in clauses
         .iter()
         .filter(|clause| clause.occur != Occur::MustNot)
@@ -200,33 +200,33 @@ fn written(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut Vec<Written>
                     }
                 }
                 let single = of_text.into_iter().filter(|(_, terms)| !terms.is_empty());
-                words.extend(single.map(|((start, end), terms)| Written {
+                words.extend(single.map(|((start, end), terms)| QueryWord {
                     word: text[start..end].to_owned(),
                     terms,
                 }));
             }
-            Node::Group(clauses) => written(clauses, analyzer, words),
-            Node::Pattern(..) | Node::Misspelt(..) | Node::Range(..) => {}
+            Node::Group(clauses) => collect_query_words(clauses, analyzer, words),
+            Node::Wildcard(..) | Node::Fuzzy(..) | Node::Range(..) => {}
         }
     }
 }
 
-fn nearest<B: AsRef<[u8]>>(
+fn nearest_term<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     terms: &BTreeSet<String>,
     filter: Option<&RoaringBitmap>,
 ) -> Result<Option<(String, Ordinal)>, TextError> {
     for distance in 1..=2 {
         let chars = |term: &str| untagged(term).chars().count();
-        let may = |term: &&String| distance == 1 || chars(term) >= LONG_CHARS;
+        let may = |term: &&String| distance == 1 || chars(term) >= TWO_EDIT_CHARS_MIN;
         let mut near: HashMap<String, (u64, Ordinal)> = HashMap::new();
         for (placed, term) in segments
             .iter()
             .flat_map(|placed| terms.iter().filter(may).map(move |term| (placed, term)))
         {
-            let misspelt = Misspelling::new(untagged(term), distance);
-            placed.reader.for_each_like(&misspelt, |like, term| {
-                let Some(first) = first(placed, term, filter)? else {
+            let misspelt = LevenshteinAutomaton::new(untagged(term), distance);
+            placed.reader.for_each_match(&misspelt, |like, term| {
+                let Some(first) = first_live_posting(placed, term, filter)? else {
                     return Ok(());
                 };
                 let (df, _) = near.entry(like.to_owned()).or_insert((0, first));

@@ -4,7 +4,7 @@
 //! never above the true length, less than 1/8 below it.
 
 /// Lengths below this are their own code.
-const FREE: u32 = 255 - float4(i32::MAX as u32);
+const EXACT_CODES: u32 = 255 - float4(i32::MAX as u32);
 
 /// The code of `length`; lengths over `i32::MAX` are taken for it.
 pub const fn encode(length: u32) -> u8 {
@@ -13,20 +13,20 @@ pub const fn encode(length: u32) -> u8 {
     } else {
         length
     };
-    if length < FREE {
+    if length < EXACT_CODES {
         length as u8
     } else {
-        (FREE + float4(length - FREE)) as u8
+        (EXACT_CODES + float4(length - EXACT_CODES)) as u8
     }
 }
 
 /// The least length with this code.
 pub const fn decode(code: u8) -> u32 {
     let code = code as u32;
-    if code < FREE {
+    if code < EXACT_CODES {
         code
     } else {
-        FREE + unfloat4(code - FREE)
+        EXACT_CODES + unfloat4(code - EXACT_CODES)
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
             assert_eq!(decode(encode(length)), decoded, "{length}");
         }
         assert_eq!(
-            (FREE, encode(i32::MAX as u32), encode(u32::MAX)),
+            (EXACT_CODES, encode(i32::MAX as u32), encode(u32::MAX)),
             (24, 255, 255)
         );
     }

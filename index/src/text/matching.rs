@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use loci_storage::{Placed, Scored};
 use roaring::RoaringBitmap;
 
-use super::automata::{Misspelling, Pattern, Range, accepts};
-use super::cursor::{Cursor, occurrences};
+use super::automata::{LevenshteinAutomaton, RangeAutomaton, WildcardAutomaton, accepts};
+use super::cursor::{TermCursor, phrase_occurrences};
 use super::parse::{Clause, Node, Occur};
-use super::positions::field_of;
-use super::search::{Counted, Made, TextScratch, TextSearch, check, search_counted};
+use super::positions::field_number;
+use super::search::{MatchedChunks, ScoringPart, TextScratch, TextSearch, check, search_parts};
 use super::{Field, Term, TextError, TextQuery, TextReader};
-use crate::analysis::{Analyzer, Read, is_unspaced, untagged};
+use crate::analysis::{Analyzer, OwnedToken, is_unspaced, untagged};
 
 /// The chunks that answer `query` best, scored by BM25.
 ///
@@ -32,7 +32,7 @@ pub fn search_query<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     query: &TextQuery,
     analyzer: &mut Analyzer,
-    asked: &TextSearch<'_>,
+    options: &TextSearch<'_>,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
     check(segments)?;
@@ -40,57 +40,59 @@ pub fn search_query<B: AsRef<[u8]>>(
     let mut matcher = Matcher {
         segments,
         analyzer,
-        counted: Vec::new(),
-        likes: 0,
-        words: 0,
+        parts: Vec::new(),
+        automaton_count: 0,
+        word_count: 0,
     };
-    let allowed = matcher.clauses(&query.clauses, 1.0, true)?.filter();
-    let counted = matcher.counted;
-    if counted.len() > COUNTED_MAX * languages {
+    let allowed = matcher
+        .match_clauses(&query.clauses, 1.0, true)?
+        .into_bitmap();
+    let parts = matcher.parts;
+    if parts.len() > SCORING_PARTS_MAX * languages {
         return Err(TextError::Question("a question has at most 1,024 words"));
     }
     let Some(allowed) = allowed else {
-        return search_counted(segments, &counted, asked, scratch);
+        return search_parts(segments, &parts, options, scratch);
     };
-    let filter = match asked.filter {
+    let filter = match options.filter {
         Some(filter) => filter & allowed,
         None => allowed,
     };
     // All that lets a chunk through has been read; what is counted must not be less.
-    let asked = TextSearch {
+    let filtered_options = TextSearch {
         filter: Some(&filter),
         postings_max: None,
-        ..*asked
+        ..*options
     };
-    search_counted(segments, &counted, &asked, scratch)
+    search_parts(segments, &parts, &filtered_options, scratch)
 }
 
 /// Words, patterns and misspelt words, and words of a phrase, that a question has at most.
-const COUNTED_MAX: usize = 1024;
-const LIKES_MAX: usize = 32;
+const SCORING_PARTS_MAX: usize = 1024;
+const AUTOMATA_MAX: usize = 32;
 const PHRASE_WORDS_MAX: usize = 64;
 
 /// How often a part counts, with all groups around it.
-const BOOSTS: std::ops::RangeInclusive<f32> = 0.01..=100.0;
+const BOOST_RANGE: std::ops::RangeInclusive<f32> = 0.01..=100.0;
 
-fn within(boost: f32) -> f32 {
-    boost.clamp(*BOOSTS.start(), *BOOSTS.end())
+fn clamp_boost(boost: f32) -> f32 {
+    boost.clamp(*BOOST_RANGE.start(), *BOOST_RANGE.end())
 }
 
 /// What some clauses let through.
-enum Through {
+enum ClauseFilter {
     /// Whatever has a word that is counted.
-    Counted,
+    AnyScored,
     /// These ordinals.
-    These(RoaringBitmap),
+    Ordinals(RoaringBitmap),
 }
 
-impl Through {
+impl ClauseFilter {
     /// What the search needs to be told.
-    fn filter(self) -> Option<RoaringBitmap> {
+    fn into_bitmap(self) -> Option<RoaringBitmap> {
         match self {
-            Through::Counted => None,
-            Through::These(ordinals) => Some(ordinals),
+            ClauseFilter::AnyScored => None,
+            ClauseFilter::Ordinals(ordinals) => Some(ordinals),
         }
     }
 }
@@ -98,46 +100,47 @@ impl Through {
 struct Matcher<'a, 'b, B> {
     segments: &'a [Placed<'b, TextReader<B>>],
     analyzer: &'a mut Analyzer,
-    counted: Vec<Counted>,
+    parts: Vec<ScoringPart>,
     /// Patterns and misspelt words so far.
-    likes: usize,
+    automaton_count: usize,
     /// Words that were counted so far.
-    words: u32,
+    word_count: u32,
 }
 
 /// A part that has been looked up: one or several that are counted, any of which it is enough to have.
-struct Leaf {
-    counted: Vec<Counted>,
+struct NodeMatch {
+    parts: Vec<ScoringPart>,
 }
 
 impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
     /// Looks up clauses.
     /// - `boost`: how often they count.
     /// - `is_top`: whether mere words need no set.
-    fn clauses(
+    fn match_clauses(
         &mut self,
         clauses: &[Clause],
         boost: f32,
         is_top: bool,
-    ) -> Result<Through, TextError> {
+    ) -> Result<ClauseFilter, TextError> {
         let has = |occur| clauses.iter().any(|clause: &Clause| clause.occur == occur);
         let is_plain = |clause: &Clause| matches!(clause.node, Node::Words(None, _));
         if is_top && !has(Occur::Must) && !has(Occur::MustNot) && clauses.iter().all(is_plain) {
             for clause in clauses {
-                let leaf = self.leaf(&clause.node, within(boost * clause.boost), false)?;
-                self.counted.extend(leaf.counted);
+                let leaf =
+                    self.match_node(&clause.node, clamp_boost(boost * clause.boost), false)?;
+                self.parts.extend(leaf.parts);
             }
-            return Ok(Through::Counted);
+            return Ok(ClauseFilter::AnyScored);
         }
         let (mut must, mut should) = (None::<RoaringBitmap>, RoaringBitmap::new());
         if clauses.iter().all(|clause| clause.occur == Occur::MustNot) {
-            should = self.everything();
+            should = self.all_live();
         }
         for clause in clauses
             .iter()
             .filter(|clause| clause.occur != Occur::MustNot)
         {
-            let Some(found) = self.clause(clause, boost, true)? else {
+            let Some(found) = self.match_clause(clause, boost, true)? else {
                 continue;
             };
             match clause.occur {
@@ -155,13 +158,13 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
             .iter()
             .filter(|clause| clause.occur == Occur::MustNot)
         {
-            through -= self.clause(clause, boost, false)?.unwrap_or_default();
+            through -= self.match_clause(clause, boost, false)?.unwrap_or_default();
         }
-        Ok(Through::These(through))
+        Ok(ClauseFilter::Ordinals(through))
     }
 
     /// All chunks that are not deleted.
-    fn everything(&self) -> RoaringBitmap {
+    fn all_live(&self) -> RoaringBitmap {
         let mut all = RoaringBitmap::new();
         for placed in self.segments {
             let base = placed.base.0;
@@ -175,92 +178,101 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
 
     /// The ordinals that a clause finds; `None` for one that has no words.
     /// - `is_counted`: whether it adds to scores.
-    fn clause(
+    fn match_clause(
         &mut self,
         clause: &Clause,
         boost: f32,
         is_counted: bool,
     ) -> Result<Option<RoaringBitmap>, TextError> {
-        let boost = within(boost * clause.boost);
+        let boost = clamp_boost(boost * clause.boost);
         if let Node::Group(clauses) = &clause.node {
-            let before = self.counted.len();
-            let through = self.clauses(clauses, boost, false)?;
+            let before = self.parts.len();
+            let through = self.match_clauses(clauses, boost, false)?;
             if !is_counted {
-                self.counted.truncate(before);
+                self.parts.truncate(before);
             }
-            if let Through::These(ordinals) = &through
+            if let ClauseFilter::Ordinals(ordinals) = &through
                 && clauses.iter().any(|clause| clause.occur != Occur::Should)
             {
-                self.restrict(before, ordinals)?;
+                self.restrict_to(before, ordinals)?;
             }
             return Ok(match through {
-                Through::These(ordinals) => Some(ordinals),
-                Through::Counted => None,
+                ClauseFilter::Ordinals(ordinals) => Some(ordinals),
+                ClauseFilter::AnyScored => None,
             });
         }
-        let leaf = self.leaf(&clause.node, boost, clause.occur != Occur::Should)?;
-        if leaf.counted.is_empty() {
+        let leaf = self.match_node(&clause.node, boost, clause.occur != Occur::Should)?;
+        if leaf.parts.is_empty() {
             return Ok(None);
         }
         let mut found = RoaringBitmap::new();
-        for counted in &leaf.counted {
+        for counted in &leaf.parts {
             found |= self.ordinals(counted)?;
         }
         if is_counted {
-            self.counted.extend(leaf.counted);
+            self.parts.extend(leaf.parts);
         }
         Ok(Some(found))
     }
 
     /// - `is_whole`: whether the parts of a word that is cut must stand together.
-    fn leaf(&mut self, node: &Node, boost: f32, is_whole: bool) -> Result<Leaf, TextError> {
+    fn match_node(
+        &mut self,
+        node: &Node,
+        boost: f32,
+        is_whole: bool,
+    ) -> Result<NodeMatch, TextError> {
         let counted = match node {
             Node::Words(None, text) => {
-                let is_cut = is_whole && self.readings(text).iter().any(|words| is_cut(words));
-                match (is_cut, lone(text, self.analyzer)) {
-                    (true, _) => self.phrase(None, text, 0, boost)?,
-                    (false, Some(pattern)) => vec![self.like(None, &[pattern], boost)?],
-                    (false, None) => self.words(text, boost),
+                let is_cut = is_whole
+                    && self
+                        .positioned_terms(text)
+                        .iter()
+                        .any(|words| is_compound(words));
+                match (is_cut, single_char_wildcard(text, self.analyzer)) {
+                    (true, _) => self.match_phrase(None, text, 0, boost)?,
+                    (false, Some(pattern)) => vec![self.match_automata(None, &[pattern], boost)?],
+                    (false, None) => self.word_parts(text, boost),
                 }
             }
-            Node::Words(Some(field), text) => self.phrase(Some(*field), text, 0, boost)?,
-            Node::Phrase(field, text, slop) => self.phrase(*field, text, *slop, boost)?,
-            Node::Pattern(field, text) => {
-                let patterns = patterns(text, self.analyzer);
+            Node::Words(Some(field), text) => self.match_phrase(Some(*field), text, 0, boost)?,
+            Node::Phrase(field, text, slop) => self.match_phrase(*field, text, *slop, boost)?,
+            Node::Wildcard(field, text) => {
+                let patterns = wildcard_automata(text, self.analyzer);
                 if patterns.is_empty() {
                     Vec::new()
                 } else {
-                    vec![self.like(*field, &patterns, boost)?]
+                    vec![self.match_automata(*field, &patterns, boost)?]
                 }
             }
-            Node::Misspelt(field, text, distance) => {
-                self.misspelt(*field, text, *distance, boost)?
+            Node::Fuzzy(field, text, distance) => {
+                self.match_fuzzy(*field, text, *distance, boost)?
             }
             Node::Range(field, from, to) => {
-                let range = range(from.as_deref(), to.as_deref(), self.analyzer);
-                vec![self.like(*field, &[range], boost)?]
+                let range = range_automaton(from.as_deref(), to.as_deref(), self.analyzer);
+                vec![self.match_automata(*field, &[range], boost)?]
             }
             Node::Group(_) => Vec::new(),
         };
-        Ok(Leaf { counted })
+        Ok(NodeMatch { parts: counted })
     }
 
     /// The terms of a text.
-    fn words(&mut self, text: &str, boost: f32) -> Vec<Counted> {
-        let (mut words, before, mut end) = (Vec::new(), self.words, self.words);
+    fn word_parts(&mut self, text: &str, boost: f32) -> Vec<ScoringPart> {
+        let (mut words, before, mut end) = (Vec::new(), self.word_count, self.word_count);
         self.analyzer.for_each_token(text, |token| {
             let word = before.saturating_add(token.position);
             end = end.max(word.saturating_add(1));
-            words.push(Counted::Term(token.term.to_owned(), boost, word));
+            words.push(ScoringPart::Term(token.term.to_owned(), boost, word));
         });
-        self.words = end;
+        self.word_count = end;
         words
     }
 
     /// Place and term of the words of a text, in each language.
-    fn readings(&mut self, text: &str) -> Vec<Vec<(u32, String)>> {
+    fn positioned_terms(&mut self, text: &str) -> Vec<Vec<(u32, String)>> {
         let readings = self.analyzer.readings(text).into_iter();
-        let words = |reading: Vec<Read>| {
+        let words = |reading: Vec<OwnedToken>| {
             let words = reading.into_iter();
             words.map(|word| (word.position, word.term)).collect()
         };
@@ -268,14 +280,14 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
     }
 
     /// The chunks in which words stand as in the question, in any language.
-    fn phrase(
+    fn match_phrase(
         &mut self,
         field: Option<Field>,
         text: &str,
         slop: u32,
         boost: f32,
-    ) -> Result<Vec<Counted>, TextError> {
-        let mut readings = self.readings(text);
+    ) -> Result<Vec<ScoringPart>, TextError> {
+        let mut readings = self.positioned_terms(text);
         readings.retain(|words| !words.is_empty());
         if readings.iter().any(|words| words.len() > PHRASE_WORDS_MAX) {
             return Err(TextError::Question("a phrase has at most 64 words"));
@@ -283,62 +295,68 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
         if readings.is_empty() {
             return Ok(Vec::new());
         }
-        let mut made = Vec::with_capacity(self.segments.len());
+        let mut chunks_by_segment = Vec::with_capacity(self.segments.len());
         for placed in self.segments {
             let mut found = Vec::new();
             for words in &readings {
-                let more = phrase_in(placed.reader, field, words, slop)?;
-                found = either(found, more);
+                let more = phrase_postings(placed.reader, field, words, slop)?;
+                found = union_postings(found, more);
             }
-            made.push(found);
+            chunks_by_segment.push(found);
         }
-        Ok(vec![Counted::Made(Made::new(made), boost)])
+        Ok(vec![ScoringPart::Matches(
+            MatchedChunks::new(chunks_by_segment),
+            boost,
+        )])
     }
 
     /// The chunks that have terms near to those of a text, word by word.
-    fn misspelt(
+    fn match_fuzzy(
         &mut self,
         field: Option<Field>,
         text: &str,
         distance: u8,
         boost: f32,
-    ) -> Result<Vec<Counted>, TextError> {
+    ) -> Result<Vec<ScoringPart>, TextError> {
         let mut all = Vec::new();
-        for like in misspellings(text, distance, self.analyzer) {
-            all.push(self.like(field, &like, boost)?);
+        for like in fuzzy_automata(text, distance, self.analyzer) {
+            all.push(self.match_automata(field, &like, boost)?);
         }
         Ok(all)
     }
 
     /// The chunks that have any of the terms that look like one of these.
-    fn like<A: fst::Automaton>(
+    fn match_automata<A: fst::Automaton>(
         &mut self,
         field: Option<Field>,
-        like: &[A],
+        automata: &[A],
         boost: f32,
-    ) -> Result<Counted, TextError> {
-        self.likes += 1;
-        if self.likes > LIKES_MAX {
+    ) -> Result<ScoringPart, TextError> {
+        self.automaton_count += 1;
+        if self.automaton_count > AUTOMATA_MAX {
             return Err(TextError::Question(
                 "a question has at most 32 patterns, ranges and misspelt words",
             ));
         }
-        let mut made = Vec::with_capacity(self.segments.len());
+        let mut chunks_by_segment = Vec::with_capacity(self.segments.len());
         for placed in self.segments {
-            made.push(like_in(placed.reader, field, like)?);
+            chunks_by_segment.push(matching_postings(placed.reader, field, automata)?);
         }
-        Ok(Counted::Made(Made::new(made), boost))
+        Ok(ScoringPart::Matches(
+            MatchedChunks::new(chunks_by_segment),
+            boost,
+        ))
     }
 
     /// Lets what is counted from `first` on count in these chunks alone.
-    fn restrict(&mut self, first: usize, ordinals: &RoaringBitmap) -> Result<(), TextError> {
-        for at in first..self.counted.len() {
-            let mut kept = Vec::with_capacity(self.segments.len());
+    fn restrict_to(&mut self, first: usize, ordinals: &RoaringBitmap) -> Result<(), TextError> {
+        for at in first..self.parts.len() {
+            let mut chunks_by_segment = Vec::with_capacity(self.segments.len());
             for (i, placed) in self.segments.iter().enumerate() {
                 let is_through = |local: u32| ordinals.contains(placed.base.0 + local);
                 let mut chunks = Vec::new();
-                match &self.counted[at] {
-                    Counted::Term(term, ..) => {
+                match &self.parts[at] {
+                    ScoringPart::Term(term, ..) => {
                         if let Some(term) = placed.reader.term(term)? {
                             for posting in placed.reader.postings(term) {
                                 let posting = posting?;
@@ -346,15 +364,17 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
                             }
                         }
                     }
-                    Counted::Made(made, _) => chunks.extend_from_slice(made.of(i)),
+                    ScoringPart::Matches(matched, _) => {
+                        chunks.extend_from_slice(matched.in_segment(i))
+                    }
                 }
                 chunks.retain(|&(local, _)| is_through(local));
-                kept.push(chunks);
+                chunks_by_segment.push(chunks);
             }
-            let counted = &mut self.counted[at];
+            let counted = &mut self.parts[at];
             let (df, often) = match counted {
-                Counted::Made(made, often) => (made.df(), *often),
-                Counted::Term(term, often, _) => {
+                ScoringPart::Matches(matched, often) => (matched.df(), *often),
+                ScoringPart::Term(term, often, _) => {
                     let mut df = 0;
                     for placed in self.segments {
                         df += u64::from(placed.reader.df(term)?);
@@ -362,25 +382,25 @@ impl<B: AsRef<[u8]>> Matcher<'_, '_, B> {
                     (df, *often)
                 }
             };
-            *counted = Counted::Made(Made::of_those(kept, df), often);
+            *counted = ScoringPart::Matches(MatchedChunks::with_df(chunks_by_segment, df), often);
         }
         Ok(())
     }
 
-    fn ordinals(&self, counted: &Counted) -> Result<RoaringBitmap, TextError> {
+    fn ordinals(&self, counted: &ScoringPart) -> Result<RoaringBitmap, TextError> {
         let mut all = RoaringBitmap::new();
         for (i, placed) in self.segments.iter().enumerate() {
             let base = placed.base.0;
             match counted {
-                Counted::Term(term, ..) => {
+                ScoringPart::Term(term, ..) => {
                     if let Some(term) = placed.reader.term(term)? {
                         for posting in placed.reader.postings(term) {
                             all.insert(base + posting?.local.0);
                         }
                     }
                 }
-                Counted::Made(made, _) => {
-                    all.extend(made.of(i).iter().map(|&(local, _)| base + local))
+                ScoringPart::Matches(matched, _) => {
+                    all.extend(matched.in_segment(i).iter().map(|&(local, _)| base + local))
                 }
             }
         }
@@ -396,16 +416,16 @@ fn spellings(word: &str) -> impl Iterator<Item = String> {
 
 /// What a pattern finds: terms that read so, and for a word with a star at its end the stem of the word, which
 /// the dictionary has in its place.
-pub(super) fn patterns(pattern: &str, analyzer: &mut Analyzer) -> Vec<Pattern> {
+pub(super) fn wildcard_automata(pattern: &str, analyzer: &mut Analyzer) -> Vec<WildcardAutomaton> {
     let folded = analyzer.folded_pattern(pattern);
-    let mut wanted: Vec<String> = spellings(&folded).collect();
+    let mut spellings_and_stems: Vec<String> = spellings(&folded).collect();
     let word = pattern.trim_end_matches('*');
     if word.len() < pattern.len() && !word.contains('*') {
-        wanted.extend(stems(word, analyzer));
+        spellings_and_stems.extend(stems(word, analyzer));
     }
-    wanted
+    spellings_and_stems
         .iter()
-        .filter_map(|pattern| Pattern::new(pattern))
+        .filter_map(|pattern| WildcardAutomaton::new(pattern))
         .collect()
 }
 
@@ -418,21 +438,24 @@ fn stems(word: &str, analyzer: &mut Analyzer) -> Vec<String> {
 }
 
 /// What finds a text of one character of a script that is indexed by pairs: the pairs that it is in.
-pub(super) fn lone(text: &str, analyzer: &mut Analyzer) -> Option<Pattern> {
+pub(super) fn single_char_wildcard(
+    text: &str,
+    analyzer: &mut Analyzer,
+) -> Option<WildcardAutomaton> {
     let mut chars = text.chars();
     let first = chars.next().filter(|&c| is_unspaced(c))?;
     match chars.next() {
-        None => Pattern::new(&analyzer.folded_pattern(&format!("*{first}*"))),
+        None => WildcardAutomaton::new(&analyzer.folded_pattern(&format!("*{first}*"))),
         Some(_) => None,
     }
 }
 
 /// For each word of a text, what is near to its stem in some language, or to how it is written.
-pub(super) fn misspellings(
+pub(super) fn fuzzy_automata(
     text: &str,
     distance: u8,
     analyzer: &mut Analyzer,
-) -> Vec<Vec<Misspelling>> {
+) -> Vec<Vec<LevenshteinAutomaton>> {
     let mut by_place: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
     for read in analyzer.readings(text).into_iter().flatten() {
         let term = untagged(&read.term).to_owned();
@@ -441,13 +464,17 @@ pub(super) fn misspellings(
     if let [terms] = &mut by_place.values_mut().collect::<Vec<_>>()[..] {
         terms.extend(spellings(&analyzer.folded_pattern(text)));
     }
-    let near = |term: &String| Misspelling::new(term, distance);
+    let near = |term: &String| LevenshteinAutomaton::new(term, distance);
     let of_word = |terms: &BTreeSet<String>| terms.iter().map(near).collect();
     by_place.values().map(of_word).collect()
 }
 
 /// The terms between two words as they are written.
-pub(super) fn range(from: Option<&str>, to: Option<&str>, analyzer: &mut Analyzer) -> Range {
+pub(super) fn range_automaton(
+    from: Option<&str>,
+    to: Option<&str>,
+    analyzer: &mut Analyzer,
+) -> RangeAutomaton {
     // Stems stand in the dictionary for the words that they are of.
     let mut bounds = |word: &str| {
         let mut all = stems(word, analyzer);
@@ -456,11 +483,11 @@ pub(super) fn range(from: Option<&str>, to: Option<&str>, analyzer: &mut Analyze
     };
     let from = from.and_then(|from| bounds(from).into_iter().min());
     let to = to.and_then(|to| bounds(to).into_iter().max());
-    Range::new(from.as_deref().unwrap_or_default(), to.as_deref())
+    RangeAutomaton::new(from.as_deref().unwrap_or_default(), to.as_deref())
 }
 
 /// Local and count of the chunks of a segment in which `words` stand as in the question.
-fn phrase_in<B: AsRef<[u8]>>(
+fn phrase_postings<B: AsRef<[u8]>>(
     reader: &TextReader<B>,
     field: Option<Field>,
     words: &[(u32, String)],
@@ -469,7 +496,7 @@ fn phrase_in<B: AsRef<[u8]>>(
     let mut terms = Vec::with_capacity(words.len());
     for (place, term) in words {
         match reader.term(term)? {
-            Some(term) => terms.push((*place, term, Cursor::new(reader, term)?)),
+            Some(term) => terms.push((*place, term, TermCursor::new(reader, term)?)),
             None => return Ok(Vec::new()),
         }
     }
@@ -490,10 +517,10 @@ fn phrase_in<B: AsRef<[u8]>>(
         for ((_, _, cursor), (_, list)) in terms.iter_mut().zip(&mut lists) {
             cursor.positions(local, list)?;
             if let Some(field) = field {
-                list.retain(|&at| field.covers(field_of(at)));
+                list.retain(|&at| field.matches_number(field_number(at)));
             }
         }
-        let count = occurrences(&lists, slop);
+        let count = phrase_occurrences(&lists, slop);
         if count > 0 {
             found.push((local, u8::try_from(count).unwrap_or(u8::MAX)));
         }
@@ -502,13 +529,13 @@ fn phrase_in<B: AsRef<[u8]>>(
 }
 
 /// Whether a word has parts: several terms that are not the stems of one word with its accents and without.
-fn is_cut(words: &[(u32, String)]) -> bool {
+fn is_compound(words: &[(u32, String)]) -> bool {
     let is_stem = |(place, term): &(u32, String)| *place == 0 && untagged(term) != term;
     words.len() > 1 && !words.iter().all(is_stem)
 }
 
 /// Two lists of chunks as one; the greater count of those in both.
-fn either(a: Vec<(u32, u8)>, b: Vec<(u32, u8)>) -> Vec<(u32, u8)> {
+fn union_postings(a: Vec<(u32, u8)>, b: Vec<(u32, u8)>) -> Vec<(u32, u8)> {
     if a.is_empty() || b.is_empty() {
         return if a.is_empty() { b } else { a };
     }
@@ -520,20 +547,20 @@ fn either(a: Vec<(u32, u8)>, b: Vec<(u32, u8)>) -> Vec<(u32, u8)> {
 }
 
 /// Local and count of the chunks of a segment that have terms which look like one of these.
-fn like_in<B: AsRef<[u8]>, A: fst::Automaton>(
+fn matching_postings<B: AsRef<[u8]>, A: fst::Automaton>(
     reader: &TextReader<B>,
     field: Option<Field>,
-    like: &[A],
+    automata: &[A],
 ) -> Result<Vec<(u32, u8)>, TextError> {
     let mut counts = vec![0u8; reader.local_end() as usize];
     let mut scratch = Vec::new();
     let mut each = |_: &str, term: Term| {
-        let mut cursor = field.map(|_| Cursor::new(reader, term)).transpose()?;
+        let mut cursor = field.map(|_| TermCursor::new(reader, term)).transpose()?;
         for posting in reader.postings(term) {
             let posting = posting?;
             let tf = match (&mut cursor, field) {
                 (Some(cursor), Some(field)) => {
-                    let tf = cursor.tf_in(field, posting.local.0, &mut scratch)?;
+                    let tf = cursor.tf_in_field(field, posting.local.0, &mut scratch)?;
                     u8::try_from(tf).unwrap_or(u8::MAX)
                 }
                 _ => posting.tf,
@@ -544,9 +571,9 @@ fn like_in<B: AsRef<[u8]>, A: fst::Automaton>(
         }
         Ok(())
     };
-    for (i, one) in like.iter().enumerate() {
-        let before = &like[..i];
-        reader.for_each_like(one, |text, term| {
+    for (i, one) in automata.iter().enumerate() {
+        let before = &automata[..i];
+        reader.for_each_match(one, |text, term| {
             let is_known = before.iter().any(|known| accepts(known, text.as_bytes()));
             if is_known { Ok(()) } else { each(text, term) }
         })?;

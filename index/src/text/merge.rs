@@ -2,18 +2,18 @@
 //!
 //! The bytes are those that a [`TextBuilder`](super::TextBuilder) makes of the chunks that are left.
 
-use super::bm25::saturated;
-use super::build::{Head, Lists, Pending};
+use super::bm25::saturate_tf;
+use super::build::{PendingPosting, PostingsWriter, SectionHeader};
 use super::positions;
-use super::{PLACE_BITS, Term, TextError, TextReader, Weights, length};
+use super::{FieldWeights, POSITION_BITS, Term, TextError, TextReader, length};
 use crate::analysis::LanguageCounts;
 
 /// In place of the new number of a chunk that is left out.
-pub const LEFT_OUT: u32 = u32::MAX;
+pub const REMOVED_LOCAL: u32 = u32::MAX;
 
 /// A section that is merged into another.
 #[derive(Debug)]
-pub struct Merged<'a, B> {
+pub struct MergeInput<'a, B> {
     /// The section.
     pub reader: &'a TextReader<B>,
     /// For each local number, the new one: those of chunks that stay ascend. [`LEFT_OUT`], or nothing, for
@@ -21,10 +21,10 @@ pub struct Merged<'a, B> {
     pub locals: &'a [u32],
 }
 
-impl<B> Merged<'_, B> {
+impl<B> MergeInput<'_, B> {
     fn new_local(&self, old: u32) -> Option<u32> {
         let new = self.locals.get(old as usize).copied();
-        new.filter(|&new| new != LEFT_OUT)
+        new.filter(|&new| new != REMOVED_LOCAL)
     }
 }
 
@@ -40,32 +40,35 @@ impl<B> Merged<'_, B> {
 /// the texts.
 /// Memory: the terms of all sections, and the new section.
 pub fn merge<B: AsRef<[u8]>>(
-    merged: &[Merged<'_, B>],
-    weights: Weights,
+    inputs: &[MergeInput<'_, B>],
+    weights: FieldWeights,
     languages: LanguageCounts,
 ) -> Result<Vec<u8>, TextError> {
-    if merged.iter().any(|one| one.reader.weights() != weights) {
+    if inputs.iter().any(|one| one.reader.weights() != weights) {
         return Err(TextError::Malformed("sections of other field weights"));
     }
-    let terms = Terms::read(merged)?;
-    let chunks = Chunks::read(merged, &terms)?;
+    let terms = MergedTerms::read(inputs)?;
+    let chunks = ChunkLengths::read(inputs, &terms)?;
     let mut merge = Merge {
-        merged,
+        inputs,
         weights,
-        lists: Lists::new(chunks.local_end()),
+        lists: PostingsWriter::new(chunks.local_end()),
         chunks,
         names: Vec::new(),
         run: Vec::new(),
         positions: Vec::new(),
     };
-    for same in terms.all.chunk_by(|a, b| terms.name(a) == terms.name(b)) {
+    for same in terms
+        .entries
+        .chunk_by(|a, b| terms.name(a) == terms.name(b))
+    {
         merge.push(terms.name(&same[0]), same)?;
     }
     merge.finish(languages)
 }
 
 /// A term of one of the sections.
-struct One {
+struct TermEntry {
     /// Where its bytes are.
     start: usize,
     end: usize,
@@ -75,19 +78,19 @@ struct One {
 }
 
 /// The terms of all sections, by name, then by section.
-struct Terms {
+struct MergedTerms {
     text: String,
-    all: Vec<One>,
+    entries: Vec<TermEntry>,
 }
 
-impl Terms {
-    fn read<B: AsRef<[u8]>>(merged: &[Merged<'_, B>]) -> Result<Terms, TextError> {
+impl MergedTerms {
+    fn read<B: AsRef<[u8]>>(inputs: &[MergeInput<'_, B>]) -> Result<MergedTerms, TextError> {
         let (mut text, mut all) = (String::new(), Vec::new());
-        for (section, one) in merged.iter().enumerate() {
+        for (section, one) in inputs.iter().enumerate() {
             one.reader.for_each_term(|name, term| {
                 let start = text.len();
                 text.push_str(name);
-                all.push(One {
+                all.push(TermEntry {
                     start,
                     end: text.len(),
                     section,
@@ -98,40 +101,43 @@ impl Terms {
         }
         // Runs that are sorted already, one a section: the stable sort merges them.
         all.sort_by(|a, b| text[a.start..a.end].cmp(&text[b.start..b.end]));
-        Ok(Terms { text, all })
+        Ok(MergedTerms { text, entries: all })
     }
 
-    fn name(&self, one: &One) -> &str {
+    fn name(&self, one: &TermEntry) -> &str {
         &self.text[one.start..one.end]
     }
 }
 
 /// What is known of the chunks that stay, by new number; they have terms.
-struct Chunks {
+struct ChunkLengths {
     /// 0 for those without terms.
     lengths: Vec<u64>,
 }
 
-impl Chunks {
+impl ChunkLengths {
     /// Marks all that have terms.
-    fn read<B: AsRef<[u8]>>(merged: &[Merged<'_, B>], terms: &Terms) -> Result<Chunks, TextError> {
+    fn read<B: AsRef<[u8]>>(
+        inputs: &[MergeInput<'_, B>],
+        terms: &MergedTerms,
+    ) -> Result<ChunkLengths, TextError> {
         let mut lengths = Vec::new();
-        let staying = |one: &Merged<'_, B>| {
+        let staying = |one: &MergeInput<'_, B>| {
             one.locals
                 .iter()
-                .filter(|&&new| new != LEFT_OUT)
+                .filter(|&&new| new != REMOVED_LOCAL)
                 .max()
                 .copied()
         };
-        let end = merged
+        let end = inputs
             .iter()
             .filter_map(staying)
             .max()
             .map_or(0, |last| last as usize + 1);
         lengths.resize(end, 0);
         let mut owners = vec![usize::MAX; end];
-        for one in &terms.all {
-            let section = &merged[one.section];
+        for one in &terms.entries {
+            let section = &inputs[one.section];
             for posting in section.reader.postings(one.term) {
                 let Some(new) = section.new_local(posting?.local.0) else {
                     continue;
@@ -145,7 +151,7 @@ impl Chunks {
         }
         let with_terms = owners.iter().rposition(|&owner| owner != usize::MAX);
         lengths.truncate(with_terms.map_or(0, |last| last + 1));
-        Ok(Chunks { lengths })
+        Ok(ChunkLengths { lengths })
     }
 
     fn local_end(&self) -> usize {
@@ -155,19 +161,19 @@ impl Chunks {
 
 /// The new section, as its terms come.
 struct Merge<'a, B> {
-    merged: &'a [Merged<'a, B>],
-    weights: Weights,
-    lists: Lists,
-    chunks: Chunks,
+    inputs: &'a [MergeInput<'a, B>],
+    weights: FieldWeights,
+    lists: PostingsWriter,
+    chunks: ChunkLengths,
     names: Vec<String>,
     /// Of the term at hand.
-    run: Vec<Pending>,
+    run: Vec<PendingPosting>,
     positions: Vec<u8>,
 }
 
 impl<B: AsRef<[u8]>> Merge<'_, B> {
     /// Adds a term with its chunks in each section.
-    fn push(&mut self, name: &str, same: &[One]) -> Result<(), TextError> {
+    fn push(&mut self, name: &str, same: &[TermEntry]) -> Result<(), TextError> {
         self.run.clear();
         self.positions.clear();
         for one in same {
@@ -189,18 +195,18 @@ impl<B: AsRef<[u8]>> Merge<'_, B> {
         Ok(())
     }
 
-    fn gather(&mut self, one: &One) -> Result<(), TextError> {
-        let section = &self.merged[one.section];
+    fn gather(&mut self, one: &TermEntry) -> Result<(), TextError> {
+        let section = &self.inputs[one.section];
         let reader = section.reader;
         let after_skips = reader.positions(one.term).get(reader.skips_len(one.term)..);
-        let mut lists = positions::Lists(after_skips.unwrap_or_default());
+        let mut lists = positions::PositionLists(after_skips.unwrap_or_default());
         for posting in reader.postings(one.term) {
             let posting = posting?;
             let before = lists.0;
             let weights = self.weights;
             let mut count = 0;
             lists.for_each(|position| {
-                let weight = weights.get((position >> PLACE_BITS) as usize);
+                let weight = weights.get((position >> POSITION_BITS) as usize);
                 count += u32::from(weight.copied().unwrap_or(0));
             })?;
             if count == 0 {
@@ -210,12 +216,12 @@ impl<B: AsRef<[u8]>> Merge<'_, B> {
                 continue;
             };
             let bytes = &before[..before.len() - lists.0.len()];
-            self.run.push(Pending {
+            self.run.push(PendingPosting {
                 positions: self.positions.len() as u64,
                 positions_len: bytes.len() as u32,
                 term: 0,
                 local,
-                tf: saturated(count),
+                tf: saturate_tf(count),
                 length_code: posting.length_code,
             });
             self.positions.extend_from_slice(bytes);
@@ -227,7 +233,7 @@ impl<B: AsRef<[u8]>> Merge<'_, B> {
     fn finish(self, languages: LanguageCounts) -> Result<Vec<u8>, TextError> {
         let lengths = self.chunks.lengths;
         let length = |&length: &u64| u32::try_from(length).unwrap_or(u32::MAX);
-        let head = Head {
+        let head = SectionHeader {
             weights: self.weights,
             languages,
             chunk_count: lengths.iter().filter(|&&length| length > 0).count() as u32,
@@ -236,6 +242,6 @@ impl<B: AsRef<[u8]>> Merge<'_, B> {
         };
         let codes = (0..).zip(&lengths).filter(|(_, length)| **length > 0);
         let codes = codes.map(|(local, of)| (local, length::encode(length(of))));
-        Ok(head.section(self.names.iter().map(String::as_str), codes, self.lists))
+        Ok(head.write_section(self.names.iter().map(String::as_str), codes, self.lists))
     }
 }

@@ -57,6 +57,7 @@ mod dictionary;
 mod highlight;
 pub mod length;
 mod matching;
+mod maxscore;
 mod merge;
 mod parse;
 mod positions;
@@ -64,17 +65,16 @@ mod read;
 mod runs;
 mod search;
 mod select;
-mod skim;
 
 pub use bm25::{Bm25, Scorer, Statistics};
-pub use build::{TextBuilder, WEIGHTS, Weights};
-pub use highlight::{Highlighter, Unknown, unknown};
+pub use build::{FieldWeights, TextBuilder, UNIFORM_WEIGHTS};
+pub use highlight::{Highlighter, SpellingSuggestion, suggest_spellings};
 pub use matching::search_query;
-pub use merge::{LEFT_OUT, Merged, merge};
+pub use merge::{MergeInput, REMOVED_LOCAL, merge};
 pub use parse::{SyntaxError, TextQuery};
 pub use read::{Posting, Postings, Term, TextReader};
-pub use runs::runs;
-pub use search::{TextScratch, TextSearch, search, statistics, weights, weights_for};
+pub use runs::longest_word_runs;
+pub use search::{TextScratch, TextSearch, search, statistics, weights, weights_with_scratch};
 
 /// Bytes that a term has at most: [`crate::analysis::TERM_CHARS_MAX`] characters of UTF-8, and its language.
 pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX + 1;
@@ -82,7 +82,7 @@ pub const TERM_BYTES_MAX: usize = 4 * crate::analysis::TERM_CHARS_MAX + 1;
 const VERSION: u16 = 3;
 const HEADER_LEN: usize = 64;
 /// Where the weights of fields stand.
-const WEIGHTS_AT: usize = 28;
+const WEIGHTS_OFFSET: usize = 28;
 /// Bytes of the languages.
 const LANGUAGES_LEN: usize = 7;
 const ENTRY_LEN: usize = 24;
@@ -99,7 +99,7 @@ const WINDOW_LEN: usize = 1 << 16;
 /// Entries between two skips.
 const SKIP_LEN: usize = 64;
 /// Bits of a position that are its place in the field.
-const PLACE_BITS: u32 = 24;
+const POSITION_BITS: u32 = 24;
 
 /// What a term of a chunk stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -130,7 +130,7 @@ impl Field {
 
 impl Field {
     /// Whether a position in the field of this number is one in this field: the title is a heading too.
-    fn covers(self, number: u8) -> bool {
+    fn matches_number(self, number: u8) -> bool {
         let is_title = number == Field::Title as u8;
         number == self as u8 || (self == Field::Headings && is_title)
     }

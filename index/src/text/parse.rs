@@ -61,8 +61,8 @@ pub(super) enum Occur {
 pub(super) enum Node {
     Words(Option<Field>, String),
     Phrase(Option<Field>, String, u32),
-    Pattern(Option<Field>, String),
-    Misspelt(Option<Field>, String, u8),
+    Wildcard(Option<Field>, String),
+    Fuzzy(Option<Field>, String, u8),
     /// `None` for an open end.
     Range(Option<Field>, Option<String>, Option<String>),
     Group(Vec<Clause>),
@@ -386,13 +386,13 @@ impl Parser {
             if is_misspelt {
                 return self.fail(self.at, "a word is either a pattern or misspelt");
             }
-            return Ok(Node::Pattern(field, text));
+            return Ok(Node::Wildcard(field, text));
         }
         if is_misspelt {
             let at = self.at;
             let distance = self.number(9)?.unwrap_or(1);
             return match u8::try_from(distance) {
-                Ok(distance @ 1..=2) => Ok(Node::Misspelt(field, text, distance)),
+                Ok(distance @ 1..=2) => Ok(Node::Fuzzy(field, text, distance)),
                 _ => self.fail(at, "a word may be misspelt by 1 or 2 letters"),
             };
         }
@@ -464,7 +464,7 @@ mod tests {
     use super::*;
 
     /// A question as one line, so that cases are easy to read.
-    fn told(clauses: &[Clause]) -> String {
+    fn render(clauses: &[Clause]) -> String {
         let one = |clause: &Clause| {
             let sign = match clause.occur {
                 Occur::Should => "",
@@ -475,13 +475,13 @@ mod tests {
             let node = match &clause.node {
                 Node::Words(field, text) => format!("{}{text}", of(field)),
                 Node::Phrase(field, text, slop) => format!("{}<{text}>{slop}", of(field)),
-                Node::Pattern(field, text) => format!("{}/{text}/", of(field)),
-                Node::Misspelt(field, text, by) => format!("{}{text}~{by}", of(field)),
+                Node::Wildcard(field, text) => format!("{}/{text}/", of(field)),
+                Node::Fuzzy(field, text, by) => format!("{}{text}~{by}", of(field)),
                 Node::Range(field, from, to) => {
                     let end = |end: &Option<String>| end.clone().unwrap_or_default();
                     format!("{}[{}..{}]", of(field), end(from), end(to))
                 }
-                Node::Group(clauses) => format!("({})", told(clauses)),
+                Node::Group(clauses) => format!("({})", render(clauses)),
             };
             let boost = match clause.boost {
                 1.0 => String::new(),
@@ -526,7 +526,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let query = TextQuery::parse(text).unwrap();
-            assert_eq!(told(&query.clauses), expected, "{text}");
+            assert_eq!(render(&query.clauses), expected, "{text}");
         }
     }
 
@@ -571,7 +571,7 @@ mod tests {
         #[test]
         fn plain_words_are_unchanged(words in prop::collection::vec("[a-z]{1,8}", 0..6)) {
             let query = TextQuery::parse(&words.join(" ")).unwrap();
-            prop_assert_eq!(told(&query.clauses), words.join(" "));
+            prop_assert_eq!(render(&query.clauses), words.join(" "));
         }
     }
 }

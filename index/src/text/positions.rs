@@ -3,7 +3,7 @@
 //! A position is `field · 2^24 + place in the field`. The positions of one chunk ascend and end by
 //! themselves: each is a varint of twice its distance from the one before, plus 1 if another follows.
 
-use super::{PLACE_BITS, TextError};
+use super::{POSITION_BITS, TextError};
 
 const DAMAGED: TextError = TextError::Malformed("positions end in the middle");
 
@@ -43,9 +43,9 @@ fn read_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 
 /// The positions of chunk after chunk.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lists<'a>(pub(super) &'a [u8]);
+pub(super) struct PositionLists<'a>(pub(super) &'a [u8]);
 
-impl Lists<'_> {
+impl PositionLists<'_> {
     /// Passes over the positions of the next chunk.
     pub(super) fn skip(&mut self) -> Result<(), TextError> {
         loop {
@@ -79,8 +79,8 @@ impl Lists<'_> {
 }
 
 /// The number of the field that a position lies in.
-pub(super) fn field_of(position: u32) -> u8 {
-    (position >> PLACE_BITS) as u8
+pub(super) fn field_number(position: u32) -> u8 {
+    (position >> POSITION_BITS) as u8
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
             for list in &lists {
                 write(list.iter().copied().collect::<Vec<_>>().into_iter(), &mut bytes);
             }
-            let (mut read, mut skipped) = (Lists(&bytes), Lists(&bytes));
+            let (mut read, mut skipped) = (PositionLists(&bytes), PositionLists(&bytes));
             let mut positions = Vec::new();
             for list in &lists {
                 read.read(&mut positions).unwrap();
@@ -113,7 +113,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_positions_or_fail(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            let (mut lists, mut positions) = (Lists(&bytes), Vec::new());
+            let (mut lists, mut positions) = (PositionLists(&bytes), Vec::new());
             while lists.read(&mut positions).is_ok() {
                 prop_assert!(positions.is_sorted());
             }

@@ -4,13 +4,14 @@ use loci_storage::Local;
 
 use super::dictionary::Dictionary;
 use super::{
-    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, ENTRY_LEN, Field, HEADER_LEN, POSTING_LEN,
-    ROW_BOUNDS, SKIP_LEN, TextError, VERSION, WEIGHTS_AT, WINDOW_HEADER_LEN, Weights, length,
+    BLOCK_LEN, ENCODING_ROW, ENCODING_WINDOWS, ENTRY_LEN, Field, FieldWeights, HEADER_LEN,
+    POSTING_LEN, ROW_BOUNDS, SKIP_LEN, TextError, VERSION, WEIGHTS_OFFSET, WINDOW_HEADER_LEN,
+    length,
 };
 use crate::analysis::{self, LanguageCounts, Languages};
 use crate::bytes::{slice, u16_at, u32_at, u64_at};
 
-const CUT: TextError = TextError::Malformed("it is shorter than its header says");
+const TRUNCATED: TextError = TextError::Malformed("it is shorter than its header says");
 
 /// A text section over any bytes: a map in production, a `Vec` in a test.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ const POSITIONS: usize = 6;
 pub struct Term {
     /// Chunks that have the term, deleted ones included; at least 1.
     pub df: u32,
-    list: ListAt,
+    list: ListLocation,
     positions: u64,
     /// No chunk has the term more often.
     pub(super) tf_max: u8,
@@ -50,7 +51,7 @@ pub struct Term {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ListAt {
+enum ListLocation {
     /// An offset in the postings.
     Windows(u64),
     /// The number of a row.
@@ -102,21 +103,24 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     pub fn new(bytes: B) -> Result<Self, TextError> {
         let head = bytes.as_ref();
         if head.len() < HEADER_LEN {
-            return Err(CUT);
+            return Err(TRUNCATED);
         }
-        let version = u16_at(head, 0).ok_or(CUT)?;
+        let version = u16_at(head, 0).ok_or(TRUNCATED)?;
         if version != VERSION {
             return Err(TextError::Version { found: version });
         }
-        let analysis = u16_at(head, 2).ok_or(CUT)?;
+        let analysis = u16_at(head, 2).ok_or(TRUNCATED)?;
         if analysis != analysis::VERSION {
             return Err(TextError::Analysis { found: analysis });
         }
-        let (local_end, term_count) = (u32_at(head, 16).ok_or(CUT)?, u32_at(head, 20).ok_or(CUT)?);
-        let row_count = u32_at(head, 24).ok_or(CUT)?;
+        let (local_end, term_count) = (
+            u32_at(head, 16).ok_or(TRUNCATED)?,
+            u32_at(head, 20).ok_or(TRUNCATED)?,
+        );
+        let row_count = u32_at(head, 24).ok_or(TRUNCATED)?;
         let width = u64::from(local_end).next_multiple_of(BLOCK_LEN as u64);
         // They follow a byte of something else.
-        let bits = u64_at(head, 32).ok_or(CUT)? >> 8;
+        let bits = u64_at(head, 32).ok_or(TRUNCATED)? >> 8;
         let known = Languages::from_bits(bits);
         if known.bits() != bits {
             return Err(TextError::Malformed(
@@ -125,7 +129,7 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         }
         let mut languages = LanguageCounts::default();
         for (at, language) in known.iter().enumerate() {
-            let chunks = u32_at(head, HEADER_LEN + 4 * at).ok_or(CUT)?;
+            let chunks = u32_at(head, HEADER_LEN + 4 * at).ok_or(TRUNCATED)?;
             languages.add(language.into(), u64::from(chunks));
         }
         let start = HEADER_LEN as u64 + 4 * u64::from(bits.count_ones());
@@ -140,12 +144,12 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         ];
         let mut parts = [start; PARTS + 1];
         for (i, len) in lens.into_iter().enumerate() {
-            let end = parts[i].checked_add(len.ok_or(CUT)?);
-            parts[i + 1] = end.ok_or(CUT)?;
+            let end = parts[i].checked_add(len.ok_or(TRUNCATED)?);
+            parts[i + 1] = end.ok_or(TRUNCATED)?;
         }
         let reader = TextReader {
-            chunk_count: u32_at(head, 4).ok_or(CUT)?,
-            total_length: u64_at(head, 8).ok_or(CUT)?,
+            chunk_count: u32_at(head, 4).ok_or(TRUNCATED)?,
+            total_length: u64_at(head, 8).ok_or(TRUNCATED)?,
             local_end,
             term_count,
             row_count,
@@ -202,10 +206,10 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     }
 
     /// What an occurrence in each field counts, by [`Field`].
-    pub fn weights(&self) -> Weights {
-        let mut weights = Weights::default();
+    pub fn weights(&self) -> FieldWeights {
+        let mut weights = FieldWeights::default();
         let head = self.bytes.as_ref();
-        weights.copy_from_slice(&head[WEIGHTS_AT..WEIGHTS_AT + Field::ALL.len()]);
+        weights.copy_from_slice(&head[WEIGHTS_OFFSET..WEIGHTS_OFFSET + Field::ALL.len()]);
         weights
     }
 
@@ -244,13 +248,13 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     }
 
     /// Calls `f` with every term that `like` accepts, ascending by bytes, until one call fails.
-    pub(super) fn for_each_like<A: fst::Automaton>(
+    pub(super) fn for_each_match<A: fst::Automaton>(
         &self,
         like: &A,
         mut f: impl FnMut(&str, Term) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
         self.dictionary()?
-            .for_each_like(like, |term, place| f(term, self.entry(place)?))
+            .for_each_match(like, |term, place| f(term, self.entry(place)?))
     }
 
     /// Skips and positions of `term`, and those of the terms after it.
@@ -296,14 +300,14 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     /// Where the chunks of `term` stand.
     pub(super) fn list(&self, term: Term) -> List<'_> {
         let offset = match term.list {
-            ListAt::Row(number) => return List::Row(self.row(number)),
-            ListAt::Windows(offset) => offset,
+            ListLocation::Row(number) => return List::Row(self.row(number)),
+            ListLocation::Windows(offset) => offset,
         };
         let rest = usize::try_from(offset).ok();
         let rest = rest.and_then(|offset| self.part(POSTINGS).get(offset..));
         List::Windows(Windows {
             rest: rest.unwrap_or_default(),
-            left: term.df,
+            remaining: term.df,
             window_min: 0,
             local_end: self.local_end,
         })
@@ -312,18 +316,18 @@ impl<B: AsRef<[u8]>> TextReader<B> {
     /// What reading the chunks of `term` costs, in postings of windows.
     pub(super) fn postings_cost(&self, term: Term) -> u64 {
         match term.list {
-            ListAt::Windows(_) => u64::from(term.df),
+            ListLocation::Windows(_) => u64::from(term.df),
             // Sixteen at a time.
-            ListAt::Row(_) => self.lengths().len() as u64 / 16,
+            ListLocation::Row(_) => self.lengths().len() as u64 / 16,
         }
     }
 
     /// Bytes of the skips that stand before the positions of `term`.
     pub(super) fn skips_len(&self, term: Term) -> usize {
         let groups = match term.list {
-            ListAt::Row(_) => self.lengths().len() / BLOCK_LEN,
-            ListAt::Windows(_) if term.df as usize <= SKIP_LEN => 0,
-            ListAt::Windows(_) => (term.df as usize).div_ceil(SKIP_LEN),
+            ListLocation::Row(_) => self.lengths().len() / BLOCK_LEN,
+            ListLocation::Windows(_) if term.df as usize <= SKIP_LEN => 0,
+            ListLocation::Windows(_) => (term.df as usize).div_ceil(SKIP_LEN),
         };
         4 * groups
     }
@@ -353,18 +357,21 @@ impl<B: AsRef<[u8]>> TextReader<B> {
         let entry = entry.ok_or(TextError::Malformed(
             "a term's place lies outside of the table",
         ))?;
-        let place = u64_at(entry, 0).ok_or(CUT)?;
-        let [encoding, tf_max, code_min, reserved] = u32_at(entry, 12).ok_or(CUT)?.to_le_bytes();
+        let place = u64_at(entry, 0).ok_or(TRUNCATED)?;
+        let [encoding, tf_max, code_min, reserved] =
+            u32_at(entry, 12).ok_or(TRUNCATED)?.to_le_bytes();
         let list = match (encoding, reserved) {
-            (ENCODING_WINDOWS, 0) => ListAt::Windows(place),
-            (ENCODING_ROW, 0) if place < u64::from(self.row_count) => ListAt::Row(place as u32),
+            (ENCODING_WINDOWS, 0) => ListLocation::Windows(place),
+            (ENCODING_ROW, 0) if place < u64::from(self.row_count) => {
+                ListLocation::Row(place as u32)
+            }
             (ENCODING_ROW, 0) => return Err(TextError::Malformed("a row that there is not")),
             _ => return Err(TextError::Malformed("postings of an unknown encoding")),
         };
         let term = Term {
-            df: u32_at(entry, 8).ok_or(CUT)?,
+            df: u32_at(entry, 8).ok_or(TRUNCATED)?,
             list,
-            positions: u64_at(entry, 16).ok_or(CUT)?,
+            positions: u64_at(entry, 16).ok_or(TRUNCATED)?,
             tf_max,
             code_min,
         };
@@ -404,7 +411,7 @@ pub(super) struct Window<'a> {
 pub(super) struct Windows<'a> {
     rest: &'a [u8],
     /// Entries that are still to come.
-    left: u32,
+    remaining: u32,
     /// The least number that the next window may have.
     window_min: u32,
     local_end: u32,
@@ -419,7 +426,7 @@ impl<'a> Windows<'a> {
         if number < self.window_min || u64::from(number) << 16 >= u64::from(self.local_end) {
             return Err(TextError::Malformed("a window out of order or of no chunk"));
         }
-        if count == 0 || count > self.left || count > 1 << 16 {
+        if count == 0 || count > self.remaining || count > 1 << 16 {
             return Err(TextError::Malformed(
                 "a window has more entries than the term",
             ));
@@ -430,7 +437,7 @@ impl<'a> Windows<'a> {
             .get(WINDOW_HEADER_LEN..WINDOW_HEADER_LEN + len)
             .ok_or(cut)?;
         self.rest = &self.rest[WINDOW_HEADER_LEN + len..];
-        self.left -= count;
+        self.remaining -= count;
         self.window_min = number + 1;
         Ok(Window {
             first: number << 16,
@@ -443,12 +450,12 @@ impl<'a> Iterator for Windows<'a> {
     type Item = Result<Window<'a>, TextError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.left == 0 {
+        if self.remaining == 0 {
             return None;
         }
         let window = self.read();
         if window.is_err() {
-            self.left = 0;
+            self.remaining = 0;
         }
         Some(window)
     }
@@ -499,7 +506,7 @@ impl Iterator for Postings<'_> {
         let [low, high, tf, length_code] = *entry;
         let local = self.first + u32::from(u16::from_le_bytes([low, high]));
         if local >= windows.local_end || tf == 0 {
-            (self.entries, windows.left) = (&[], 0);
+            (self.entries, windows.remaining) = (&[], 0);
             return Some(Err(TextError::Malformed(
                 "a posting of no chunk or no occurrence",
             )));

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use loci_storage::{Ordinal, Placed};
 
-use super::cursor::Cursor;
+use super::cursor::TermCursor;
 use super::{TextError, TextReader};
 
 /// For each of `chunks`, how many words of a text it has in a row; 0 where these are fewer than `least`.
@@ -23,13 +23,13 @@ use super::{TextError, TextReader};
 ///
 /// # Cost
 /// A binary search for each word and chunk at most; with `least` above half of the words, for most chunks one or two.
-pub fn runs<B: AsRef<[u8]>>(
+pub fn longest_word_runs<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     text: &[(u32, &str)],
     chunks: &[Ordinal],
     least: usize,
 ) -> Result<Vec<usize>, TextError> {
-    let words = by_place(text);
+    let words = group_by_position(text);
     let mut found = vec![0; chunks.len()];
     if least == 0 || least > words.len() {
         return Ok(found);
@@ -38,42 +38,42 @@ pub fn runs<B: AsRef<[u8]>>(
         let end = segment.base.0 + segment.chunk_count;
         let first = chunks.partition_point(|chunk| *chunk < segment.base);
         let after = chunks.partition_point(|chunk| chunk.0 < end);
-        let mut text = Text::new(segment.reader, &words);
+        let mut text = TextCursors::new(segment.reader, &words);
         for at in first..after {
             let local = chunks[at].0 - segment.base.0;
-            found[at] = text.run_in(local, least)?;
+            found[at] = text.longest_run_in(local, least)?;
         }
     }
     Ok(found)
 }
 
 /// A word of the text.
-struct Word<'t> {
-    place: u32,
+struct TextWord<'t> {
+    position: u32,
     /// The ways to read it.
     terms: Vec<&'t str>,
 }
 
-fn by_place<'t>(text: &[(u32, &'t str)]) -> Vec<Word<'t>> {
+fn group_by_position<'t>(text: &[(u32, &'t str)]) -> Vec<TextWord<'t>> {
     let words = text.chunk_by(|(a, _), (b, _)| a == b);
-    let word = |readings: &[(u32, &'t str)]| Word {
-        place: readings[0].0,
+    let word = |readings: &[(u32, &'t str)]| TextWord {
+        position: readings[0].0,
         terms: readings.iter().map(|&(_, term)| term).collect(),
     };
     words.map(word).collect()
 }
 
 /// The words of a text in one segment, each looked up when it is first asked for.
-struct Text<'r, 't, B> {
+struct TextCursors<'r, 't, B> {
     reader: &'r TextReader<B>,
-    words: &'t [Word<'t>],
-    cursors: Vec<Option<Vec<Cursor<'r>>>>,
+    words: &'t [TextWord<'t>],
+    cursors: Vec<Option<Vec<TermCursor<'r>>>>,
     positions: Vec<u32>,
 }
 
-impl<'r, 't, B: AsRef<[u8]>> Text<'r, 't, B> {
-    fn new(reader: &'r TextReader<B>, words: &'t [Word<'t>]) -> Self {
-        Text {
+impl<'r, 't, B: AsRef<[u8]>> TextCursors<'r, 't, B> {
+    fn new(reader: &'r TextReader<B>, words: &'t [TextWord<'t>]) -> Self {
+        TextCursors {
             reader,
             words,
             cursors: words.iter().map(|_| None).collect(),
@@ -82,45 +82,45 @@ impl<'r, 't, B: AsRef<[u8]>> Text<'r, 't, B> {
     }
 
     /// The words in a row in a chunk; 0 where these are fewer than `least`.
-    fn run_in(&mut self, local: u32, least: usize) -> Result<usize, TextError> {
-        let range = self.around_middle(local, least)?;
+    fn longest_run_in(&mut self, local: u32, least: usize) -> Result<usize, TextError> {
+        let range = self.candidate_range(local, least)?;
         if range.len() < least {
             return Ok(0);
         }
-        let longest = self.longest(local, range)?;
+        let longest = self.longest_run(local, range)?;
         Ok(if longest < least { 0 } else { longest })
     }
 
     /// The words around those that each run of `least` words has, as far as the chunk has all of them; all words where
     /// two runs may have none in common.
-    fn around_middle(&mut self, local: u32, least: usize) -> Result<Range<usize>, TextError> {
+    fn candidate_range(&mut self, local: u32, least: usize) -> Result<Range<usize>, TextError> {
         let count = self.words.len();
         let (mut from, mut to) = (count - least, least);
         if from >= to {
             return Ok(0..count);
         }
         for word in from..to {
-            if !self.has(word, local)? {
+            if !self.has_word(word, local)? {
                 return Ok(0..0);
             }
         }
-        while from > 0 && self.has(from - 1, local)? {
+        while from > 0 && self.has_word(from - 1, local)? {
             from -= 1;
         }
-        while to < count && self.has(to, local)? {
+        while to < count && self.has_word(to, local)? {
             to += 1;
         }
         Ok(from..to)
     }
 
     /// The longest run of the words of `range` in a chunk.
-    fn longest(&mut self, local: u32, range: Range<usize>) -> Result<usize, TextError> {
+    fn longest_run(&mut self, local: u32, range: Range<usize>) -> Result<usize, TextError> {
         // Where the text would begin if the word at hand were where it stands in the chunk, with the run up to it.
         let mut before: Vec<(i64, usize)> = Vec::new();
         let mut longest = 0;
         for word in range {
-            let place = i64::from(self.words[word].place);
-            let mut starts = self.starts(word, local, place)?;
+            let place = i64::from(self.words[word].position);
+            let mut starts = self.aligned_starts(word, local, place)?;
             starts.sort_unstable();
             starts.dedup();
             let run = |start: i64| {
@@ -134,7 +134,12 @@ impl<'r, 't, B: AsRef<[u8]>> Text<'r, 't, B> {
         Ok(longest)
     }
 
-    fn starts(&mut self, word: usize, local: u32, place: i64) -> Result<Vec<i64>, TextError> {
+    fn aligned_starts(
+        &mut self,
+        word: usize,
+        local: u32,
+        place: i64,
+    ) -> Result<Vec<i64>, TextError> {
         let mut positions = std::mem::take(&mut self.positions);
         let mut starts = Vec::new();
         for cursor in self.cursors(word)? {
@@ -145,17 +150,17 @@ impl<'r, 't, B: AsRef<[u8]>> Text<'r, 't, B> {
         Ok(starts)
     }
 
-    fn has(&mut self, word: usize, local: u32) -> Result<bool, TextError> {
+    fn has_word(&mut self, word: usize, local: u32) -> Result<bool, TextError> {
         let cursors = self.cursors(word)?;
         Ok(cursors.iter().any(|cursor| cursor.tf(local) > 0))
     }
 
-    fn cursors(&mut self, word: usize) -> Result<&mut [Cursor<'r>], TextError> {
+    fn cursors(&mut self, word: usize) -> Result<&mut [TermCursor<'r>], TextError> {
         if self.cursors[word].is_none() {
             let mut cursors = Vec::new();
             for term in &self.words[word].terms {
                 if let Some(term) = self.reader.term(term)? {
-                    cursors.push(Cursor::new(self.reader, term)?);
+                    cursors.push(TermCursor::new(self.reader, term)?);
                 }
             }
             self.cursors[word] = Some(cursors);
@@ -174,13 +179,17 @@ mod tests {
     use super::*;
 
     /// [`runs`] of one chunk, written down again: slowly, from its words.
-    fn slow(chunk: &[String], text: &[String], least: usize) -> usize {
+    fn reference(chunk: &[String], text: &[String], least: usize) -> usize {
         let starts = 0..text.len();
         let all = starts.flat_map(|from| (from..=text.len()).map(move |to| from..to));
-        let stands = |run: &Range<usize>| {
+        let is_in_chunk = |run: &Range<usize>| {
             run.is_empty() || chunk.windows(run.len()).any(|of| of == &text[run.clone()])
         };
-        let longest = all.filter(stands).map(|run| run.len()).max().unwrap_or(0);
+        let longest = all
+            .filter(is_in_chunk)
+            .map(|run| run.len())
+            .max()
+            .unwrap_or(0);
         if longest < least { 0 } else { longest }
     }
 
@@ -217,10 +226,10 @@ mod tests {
             let placed: Vec<(u32, &str)> = (3..).zip(text.iter().map(String::as_str)).collect();
             let asked: Vec<Ordinal> =
                 asked.into_iter().filter(|&at| at < chunks.len() as u32).map(Ordinal).collect();
-            let found = runs(&segments, &placed, &asked, least).unwrap();
+            let found = longest_word_runs(&segments, &placed, &asked, least).unwrap();
             let want: Vec<usize> = asked.iter().map(|at| match least {
                 0 => 0,
-                least => slow(&chunks[at.0 as usize], &text, least),
+                least => reference(&chunks[at.0 as usize], &text, least),
             }).collect();
             prop_assert_eq!(found, want);
         }

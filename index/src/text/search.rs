@@ -9,20 +9,20 @@ use std::collections::HashMap;
 use loci_storage::{Local, Placed, Scored};
 use roaring::RoaringBitmap;
 
-use super::bm25::{Scale, gain, points, points_or_none};
+use super::bm25::{Scale, gain, points, points_or_zero};
+use super::maxscore::{MaxScore, RarePart};
 use super::read::{List, Term, TextReader, Window, Windows};
 use super::select::{self, Blocks, RowPart, Select, threshold_points};
-use super::skim::{RarePart, Skim};
 use super::{Bm25, POSTING_LEN, Scorer, Statistics, TextError, WINDOW_LEN};
 use crate::analysis::{LanguageCounts, Languages};
 use crate::kernels::Level;
 use crate::top::Top;
 
 /// Of chunks that a filter allows, one in so many or fewer are looked at one by one.
-const NARROW_SHARE: u64 = 32;
+const NARROW_FILTER_DIVISOR: u64 = 32;
 
 /// Terms that are told apart by comparing them with each other.
-const COMPARED_MAX: usize = 24;
+const LINEAR_SCAN_MAX: usize = 24;
 
 /// What a search needs beside its input; keep it to spare the allocations.
 #[derive(Debug, Default)]
@@ -32,18 +32,18 @@ pub struct TextScratch {
     /// Points by local of a window; 0 for chunks that no rare term touched.
     sums: Vec<u32>,
     /// Chunks that a window is skimmed for.
-    near: Vec<u16>,
+    candidates: Vec<u16>,
     blocks: Blocks,
     /// By segment, then by distinct term.
     found: Vec<Option<Term>>,
     top: Top,
-    left_out: usize,
-    looked_up: LookedUp,
+    skipped_terms: usize,
+    lookup_cache: TermLookupCache,
 }
 
 /// What [`weights_for`] found in dictionaries, for the search that comes next.
 #[derive(Debug, Default)]
-struct LookedUp {
+struct TermLookupCache {
     /// Where the readers of the segments lie; none where there is nothing to take.
     readers: Vec<usize>,
     /// The distinct terms, each with a byte 0 behind it.
@@ -52,17 +52,17 @@ struct LookedUp {
     found: Vec<Option<Term>>,
 }
 
-impl LookedUp {
-    fn keep<B>(
+impl TermLookupCache {
+    fn store<B>(
         &mut self,
         segments: &[Placed<'_, TextReader<B>>],
-        items: &[Item<'_>],
+        items: &[ScoringItem<'_>],
         found: &[Option<Term>],
     ) {
         self.readers.clear();
         self.readers.extend(segments.iter().map(address));
         self.terms.clear();
-        for term in items.iter().filter_map(Item::term) {
+        for term in items.iter().filter_map(ScoringItem::term) {
             self.terms.push_str(term);
             self.terms.push('\0');
         }
@@ -71,7 +71,11 @@ impl LookedUp {
     }
 
     /// Whether it is of these; it is of nothing afterwards.
-    fn take<B>(&mut self, segments: &[Placed<'_, TextReader<B>>], items: &[Item<'_>]) -> bool {
+    fn restore_if_same<B>(
+        &mut self,
+        segments: &[Placed<'_, TextReader<B>>],
+        items: &[ScoringItem<'_>],
+    ) -> bool {
         let is_of_segments = self
             .readers
             .iter()
@@ -79,7 +83,8 @@ impl LookedUp {
             .eq(segments.iter().map(address));
         self.readers.clear();
         let mut terms = self.terms.split_terminator('\0');
-        let is_next = |item: &Item<'_>| item.term().is_some_and(|term| terms.next() == Some(term));
+        let is_next =
+            |item: &ScoringItem<'_>| item.term().is_some_and(|term| terms.next() == Some(term));
         let is_of_items = items.iter().all(is_next);
         !segments.is_empty() && is_of_segments && is_of_items && terms.next().is_none()
     }
@@ -97,14 +102,14 @@ impl TextScratch {
 
     /// Forgets what [`weights_for`] found: to be called before each question, as another view may lie where that of the
     /// last one did.
-    pub fn begin(&mut self) {
-        self.looked_up.readers.clear();
+    pub fn clear_lookups(&mut self) {
+        self.lookup_cache.readers.clear();
     }
 
     /// Terms of the last question that some chunks have and that were not counted, for
     /// [`TextSearch::postings_max`].
-    pub fn left_out(&self) -> usize {
-        self.left_out
+    pub fn skipped_terms(&self) -> usize {
+        self.skipped_terms
     }
 }
 
@@ -156,52 +161,52 @@ impl TextSearch<'_> {
 pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
     segments: &[Placed<'_, TextReader<B>>],
     terms: &[S],
-    asked: &TextSearch<'_>,
+    options: &TextSearch<'_>,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
-    let items: Vec<Item<'_>> = distinct(terms)
+    let items: Vec<ScoringItem<'_>> = distinct_terms(terms)
         .into_iter()
         .map(|(term, occurrences, first)| {
-            Item::Term(
+            ScoringItem::Term(
                 term,
                 occurrences as f32,
-                asked.words.and_then(|words| words.get(first).copied()),
+                options.words.and_then(|words| words.get(first).copied()),
             )
         })
         .collect();
-    search_items(segments, &items, asked, scratch)
+    search_items(segments, &items, options, scratch)
 }
 
 /// What a question counts by, and how often each counts.
 #[derive(Clone, Debug)]
-pub(super) enum Counted {
+pub(super) enum ScoringPart {
     /// With the number of the word that it is of.
     Term(String, f32, u32),
-    Made(Made, f32),
+    Matches(MatchedChunks, f32),
 }
 
 /// Chunks that a part of a question was found in, in place of the chunks of a term.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct MatchedChunks {
     /// By segment: local, ascending, and tf.
     chunks: Vec<Vec<(u32, u8)>>,
     /// Chunks that it weighs by: those, or more.
     df: u64,
 }
 
-impl Made {
-    pub(super) fn new(chunks: Vec<Vec<(u32, u8)>>) -> Made {
+impl MatchedChunks {
+    pub(super) fn new(chunks: Vec<Vec<(u32, u8)>>) -> MatchedChunks {
         let df = chunks.iter().map(|chunks| chunks.len() as u64).sum();
-        Made { chunks, df }
+        MatchedChunks { chunks, df }
     }
 
     /// Some of the chunks of what is in `df` of them.
-    pub(super) fn of_those(chunks: Vec<Vec<(u32, u8)>>, df: u64) -> Made {
-        Made { chunks, df }
+    pub(super) fn with_df(chunks: Vec<Vec<(u32, u8)>>, df: u64) -> MatchedChunks {
+        MatchedChunks { chunks, df }
     }
 
     /// Those of a segment.
-    pub(super) fn of(&self, segment: usize) -> &[(u32, u8)] {
+    pub(super) fn in_segment(&self, segment: usize) -> &[(u32, u8)] {
         self.chunks.get(segment).map_or(&[], Vec::as_slice)
     }
 
@@ -211,83 +216,85 @@ impl Made {
 }
 
 /// [`search`] for what a question counts by.
-pub(super) fn search_counted<B: AsRef<[u8]>>(
+pub(super) fn search_parts<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
-    counted: &[Counted],
-    asked: &TextSearch<'_>,
+    parts: &[ScoringPart],
+    options: &TextSearch<'_>,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
-    let mut items: Vec<Item<'_>> = Vec::with_capacity(counted.len());
-    for counted in counted {
-        match counted {
-            Counted::Term(term, often, word) => {
+    let mut items: Vec<ScoringItem<'_>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            ScoringPart::Term(term, often, word) => {
                 let known = items.iter_mut().find_map(|item| match item {
-                    Item::Term(known, often, _) if known == term => Some(often),
+                    ScoringItem::Term(known, often, _) if known == term => Some(often),
                     _ => None,
                 });
                 match known {
                     Some(known) => *known += often,
-                    None => items.push(Item::Term(term, *often, Some(*word))),
+                    None => items.push(ScoringItem::Term(term, *often, Some(*word))),
                 }
             }
-            Counted::Made(made, often) => items.push(Item::Made(made, *often)),
+            ScoringPart::Matches(matched, often) => {
+                items.push(ScoringItem::Matches(matched, *often))
+            }
         }
     }
-    search_items(segments, &items, asked, scratch)
+    search_items(segments, &items, options, scratch)
 }
 
 /// What is counted, with how often: terms are distinct.
 #[derive(Clone, Copy)]
-enum Item<'a> {
+enum ScoringItem<'a> {
     /// With the number of the word that it is of, if that is known.
     Term(&'a str, f32, Option<u32>),
-    Made(&'a Made, f32),
+    Matches(&'a MatchedChunks, f32),
 }
 
-impl<'a> Item<'a> {
+impl<'a> ScoringItem<'a> {
     fn term(&self) -> Option<&'a str> {
         match *self {
-            Item::Term(term, ..) => Some(term),
-            Item::Made(..) => None,
+            ScoringItem::Term(term, ..) => Some(term),
+            ScoringItem::Matches(..) => None,
         }
     }
 }
 
 fn search_items<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
-    items: &[Item<'_>],
-    asked: &TextSearch<'_>,
+    items: &[ScoringItem<'_>],
+    options: &TextSearch<'_>,
     scratch: &mut TextScratch,
 ) -> Result<Vec<Scored>, TextError> {
     check(segments)?;
     let TextSearch {
         params, filter, k, ..
-    } = *asked;
+    } = *options;
     let statistics = statistics(segments);
     let known = scratch.scorer.take();
-    let scorer = match known.filter(|scorer| scorer.is_of(params, statistics)) {
+    let scorer = match known.filter(|scorer| scorer.is_for(params, statistics)) {
         Some(scorer) => scorer,
         None => Scorer::new(params, statistics)?,
     };
-    if scratch.looked_up.take(segments, items) {
-        std::mem::swap(&mut scratch.found, &mut scratch.looked_up.found);
+    if scratch.lookup_cache.restore_if_same(segments, items) {
+        std::mem::swap(&mut scratch.found, &mut scratch.lookup_cache.found);
     } else {
         look_up(segments, items, &mut scratch.found)?;
     }
-    let weights: Vec<f32> = weigh(segments, statistics, items, &scratch.found);
-    let scale = Scale::of(weights.iter().copied());
-    let is_counted = asked
+    let weights: Vec<f32> = term_weights(segments, statistics, items, &scratch.found);
+    let scale = Scale::from_weights(weights.iter().copied());
+    let is_counted = options
         .postings_max
         .map(|most| within_budget(segments, items, &scratch.found, &weights, most));
     let is_counted = is_counted.as_deref();
     let is_left_out = |(&is_counted, &weight): (&bool, &f32)| !is_counted && weight > 0.0;
-    scratch.left_out = is_counted.map_or(0, |is_counted| {
+    scratch.skipped_terms = is_counted.map_or(0, |is_counted| {
         let all = is_counted.iter().zip(&weights);
         all.filter(|&item| is_left_out(item)).count()
     });
     let TextScratch {
         sums,
-        near,
+        candidates: near,
         blocks,
         found,
         top,
@@ -304,21 +311,21 @@ fn search_items<B: AsRef<[u8]>>(
         let present = present.filter(|&(at, _)| is_counted.is_none_or(|is_counted| is_counted[at]));
         let present = present.filter_map(|(_, ((item, found), &weight))| {
             let source = match item {
-                Item::Term(..) => {
+                ScoringItem::Term(..) => {
                     let term = (*found)?;
-                    Source::List(reader.list(term), (term.tf_max, term.code_min))
+                    PostingsSource::List(reader.list(term), (term.tf_max, term.code_min))
                 }
-                Item::Made(made, _) => Source::Made(made.of(i)),
+                ScoringItem::Matches(matched, _) => PostingsSource::Matches(matched.in_segment(i)),
             };
             Some((source, scale.weight(weight)))
         });
-        Segment {
+        SegmentSearch {
             placed,
             filter,
             scorer: &scorer,
             sums,
             is_clear: false,
-            near,
+            candidates: near,
             blocks,
             top,
         }
@@ -327,7 +334,7 @@ fn search_items<B: AsRef<[u8]>>(
     scratch.scorer = Some(scorer);
     let mut hits = scratch.top.drain();
     for hit in &mut hits {
-        hit.score = scale.score_of(hit.score);
+        hit.score = scale.score_from_points(hit.score);
     }
     Ok(hits)
 }
@@ -335,15 +342,15 @@ fn search_items<B: AsRef<[u8]>>(
 /// Which items are counted so that no more than `postings_max` postings are read.
 fn within_budget<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
-    items: &[Item<'_>],
+    items: &[ScoringItem<'_>],
     found: &[Option<Term>],
     weights: &[f32],
     postings_max: u64,
 ) -> Vec<bool> {
     let cost = |item: usize| -> u64 {
         let of_segment = |(i, placed): (usize, &Placed<'_, TextReader<B>>)| match items[item] {
-            Item::Made(made, _) => made.of(i).len() as u64,
-            Item::Term(..) => {
+            ScoringItem::Matches(matched, _) => matched.in_segment(i).len() as u64,
+            ScoringItem::Term(..) => {
                 let term = found[i * items.len() + item];
                 term.map_or(0, |term| placed.reader.postings_cost(term))
             }
@@ -363,27 +370,27 @@ fn within_budget<B: AsRef<[u8]>>(
 }
 
 /// One segment of a search. Scores in `top` are points.
-struct Segment<'a, 'b, B> {
+struct SegmentSearch<'a, 'b, B> {
     placed: &'a Placed<'b, TextReader<B>>,
     filter: Option<&'a RoaringBitmap>,
     scorer: &'a Scorer,
     sums: &'a mut Vec<u32>,
     /// Whether all of them are 0.
     is_clear: bool,
-    near: &'a mut Vec<u16>,
+    candidates: &'a mut Vec<u16>,
     blocks: &'a mut Blocks,
     top: &'a mut Top,
 }
 
 /// Where the chunks of something that is counted stand.
-enum Source<'a> {
+enum PostingsSource<'a> {
     /// With the greatest tf and the least length code.
     List(List<'a>, (u8, u8)),
-    Made(&'a [(u32, u8)]),
+    Matches(&'a [(u32, u8)]),
 }
 
 /// A rare term, window by window.
-struct Rare<'a> {
+struct RareTerm<'a> {
     windows: Windows<'a>,
     next: Option<Window<'a>>,
     weight: f32,
@@ -391,27 +398,27 @@ struct Rare<'a> {
     max: u32,
 }
 
-impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
+impl<B: AsRef<[u8]>> SegmentSearch<'_, '_, B> {
     fn search<'s>(
         &mut self,
-        sources: impl Iterator<Item = (Source<'s>, f32)>,
+        sources: impl Iterator<Item = (PostingsSource<'s>, f32)>,
     ) -> Result<(), TextError> {
-        let (mut rare, mut rows, mut made) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rare, mut rows, mut matched) = (Vec::new(), Vec::new(), Vec::new());
         for (source, weight) in sources {
             match source {
-                Source::Made(chunks) => made.push((chunks, weight)),
-                Source::List(List::Row(row), _) => {
+                PostingsSource::Matches(chunks) => matched.push((chunks, weight)),
+                PostingsSource::List(List::Row(row), _) => {
                     let gains = row.bounds().map(|(tf, code)| self.scorer.gain(tf, code));
-                    let max = most_points(weight, gains.fold(0.0, f32::max));
+                    let max = points_max(weight, gains.fold(0.0, f32::max));
                     rows.push((row, weight, max));
                 }
-                Source::List(List::Windows(mut windows), (tf_max, code_min)) => {
+                PostingsSource::List(List::Windows(mut windows), (tf_max, code_min)) => {
                     let next = windows.next().transpose()?;
-                    rare.push(Rare {
+                    rare.push(RareTerm {
                         windows,
                         next,
                         weight,
-                        max: most_points(weight, self.scorer.gain(tf_max.max(1), code_min)),
+                        max: points_max(weight, self.scorer.gain(tf_max.max(1), code_min)),
                     });
                 }
             }
@@ -428,12 +435,14 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
                 let tfs = row.tfs.get(start..end).unwrap_or_default();
                 parts.push(RowPart { tfs, weight, max });
             }
-            if made.is_empty() && self.skim(&mut rare, &mut rare_parts, &parts, start, end)? {
+            if matched.is_empty()
+                && self.try_maxscore(&mut rare, &mut rare_parts, &parts, start, end)?
+            {
                 continue;
             }
             self.is_clear = false;
             let mut is_touched = self.add_rare(&mut rare, start, end)?;
-            is_touched |= self.add_made(&mut made, start, end);
+            is_touched |= self.add_matches(&mut matched, start, end);
             if !is_touched && rows.is_empty() {
                 continue;
             }
@@ -444,9 +453,9 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
 
     /// Offers the chunks of a window that may be among the best, where that is possible without adding up
     /// all that it has; whether it was.
-    fn skim<'r>(
+    fn try_maxscore<'r>(
         &mut self,
-        rare: &mut [Rare<'r>],
+        rare: &mut [RareTerm<'r>],
         parts: &mut Vec<RarePart<'r>>,
         rows: &[RowPart<'_>],
         start: usize,
@@ -468,7 +477,7 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
         parts.extend(here);
         parts.sort_unstable_by_key(|part| part.max);
         let lengths = &self.placed.reader.lengths()[start..end];
-        let Some(skim) = Skim::new(parts, rows, lengths, self.scorer, threshold) else {
+        let Some(skim) = MaxScore::new(parts, rows, lengths, self.scorer, threshold) else {
             return Ok(false);
         };
         if !std::mem::replace(&mut self.is_clear, true) {
@@ -478,7 +487,7 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
         let (placed, filter, top) = (self.placed, self.filter, &mut *self.top);
         let mut offer = |local, points| offer(placed, filter, top, start + local, points);
         let offer = |local, points| threshold_points(offer(local, points));
-        skim.run(self.sums, self.near, threshold, offer)?;
+        skim.run(self.sums, self.candidates, threshold, offer)?;
         for term in rare {
             if term
                 .next
@@ -498,13 +507,13 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
         let base = self.placed.base.0;
         let last = base.saturating_add((end as u32).min(self.placed.reader.local_end()));
         let allowed = filter.range_cardinality(base + start as u32..last);
-        allowed * NARROW_SHARE <= (end - start) as u64
+        allowed * NARROW_FILTER_DIVISOR <= (end - start) as u64
     }
 
     /// Sums the points of rare terms in the window of locals `start..end`; whether there are any.
     fn add_rare(
         &mut self,
-        rare: &mut [Rare<'_>],
+        rare: &mut [RareTerm<'_>],
         start: usize,
         end: usize,
     ) -> Result<bool, TextError> {
@@ -523,10 +532,15 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
     }
 
     /// Adds the points of chunks that were made; whether there are any.
-    fn add_made(&mut self, made: &mut [(&[(u32, u8)], f32)], start: usize, end: usize) -> bool {
+    fn add_matches(
+        &mut self,
+        matched: &mut [(&[(u32, u8)], f32)],
+        start: usize,
+        end: usize,
+    ) -> bool {
         let lengths = self.placed.reader.lengths();
         let mut is_touched = false;
-        for (chunks, weight) in made {
+        for (chunks, weight) in matched {
             while let Some((&(local, tf), rest)) = chunks.split_first() {
                 let local = local as usize;
                 if local >= end {
@@ -587,7 +601,7 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
             let norm = self.scorer.norm(f32::from_le_bytes(length));
             let of_rows = rows.iter().map(|row| {
                 let tf = row.tfs.get(at).copied().unwrap_or(0);
-                points_or_none(row.weight, tf, norm)
+                points_or_zero(row.weight, tf, norm)
             });
             let points = of_rows.fold(sum, u32::wrapping_add);
             let local = Local((start + at) as u32);
@@ -601,7 +615,7 @@ impl<B: AsRef<[u8]>> Segment<'_, '_, B> {
 }
 
 /// Points that a term adds at most, with this gain at most. One more: rounding is not monotone to the last bit.
-fn most_points(weight: f32, gain: f32) -> u32 {
+fn points_max(weight: f32, gain: f32) -> u32 {
     points(weight, gain) + 1
 }
 
@@ -642,14 +656,17 @@ pub(super) fn check<B: AsRef<[u8]>>(
 /// Among which chunks a term is rare or frequent: in a store of several languages, those in its own.
 /// Otherwise the stop words of a language that few documents are in would be rare words. And lest those of
 /// another language that it quotes are, all terms of a word weigh what the one weighs that most chunks have.
-struct Among {
+struct LanguageStatistics {
     all: Statistics,
     /// `None` where all chunks are in one language.
     by_language: Option<LanguageCounts>,
 }
 
-impl Among {
-    fn of<B: AsRef<[u8]>>(segments: &[Placed<'_, TextReader<B>>], all: Statistics) -> Among {
+impl LanguageStatistics {
+    fn new<B: AsRef<[u8]>>(
+        segments: &[Placed<'_, TextReader<B>>],
+        all: Statistics,
+    ) -> LanguageStatistics {
         let readers = || segments.iter().map(|placed| placed.reader.languages());
         let languages = readers().fold(Languages::default(), |all, counts| {
             all.union(counts.languages())
@@ -664,12 +681,12 @@ impl Among {
             }
             sum
         });
-        Among { all, by_language }
+        LanguageStatistics { all, by_language }
     }
 
-    fn of_term(&self, term: &str) -> Statistics {
+    fn for_term(&self, term: &str) -> Statistics {
         let counts = self.by_language.as_ref();
-        let chunk_count = counts.and_then(|counts| counts.of_term(term));
+        let chunk_count = counts.and_then(|counts| counts.chunk_count_for_term(term));
         Statistics {
             chunk_count: chunk_count.map_or(self.all.chunk_count, |n| n.min(self.all.chunk_count)),
             ..self.all
@@ -699,7 +716,7 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
     segments: &[Placed<'_, TextReader<B>>],
     terms: &'t [S],
 ) -> Result<Vec<(&'t str, f32)>, TextError> {
-    weights_for(segments, terms, &mut TextScratch::default())
+    weights_with_scratch(segments, terms, &mut TextScratch::default())
 }
 
 /// [`weights`]; the next search for the same terms in the same segments with this scratch looks nothing up again.
@@ -707,29 +724,31 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
 ///
 /// # Errors
 /// [`TextError::Malformed`].
-pub fn weights_for<'t, B: AsRef<[u8]>, S: AsRef<str>>(
+pub fn weights_with_scratch<'t, B: AsRef<[u8]>, S: AsRef<str>>(
     segments: &[Placed<'_, TextReader<B>>],
     terms: &'t [S],
     scratch: &mut TextScratch,
 ) -> Result<Vec<(&'t str, f32)>, TextError> {
-    let items: Vec<Item<'_>> = distinct(terms)
+    let items: Vec<ScoringItem<'_>> = distinct_terms(terms)
         .into_iter()
-        .map(|(term, occurrences, _)| Item::Term(term, occurrences as f32, None))
+        .map(|(term, occurrences, _)| ScoringItem::Term(term, occurrences as f32, None))
         .collect();
     look_up(segments, &items, &mut scratch.found)?;
-    let weights = weigh(segments, statistics(segments), &items, &scratch.found);
+    let weights = term_weights(segments, statistics(segments), &items, &scratch.found);
     let TextScratch {
-        looked_up, found, ..
+        lookup_cache: looked_up,
+        found,
+        ..
     } = scratch;
-    looked_up.keep(segments, &items, found);
-    let terms = items.iter().filter_map(Item::term);
+    looked_up.store(segments, &items, found);
+    let terms = items.iter().filter_map(ScoringItem::term);
     Ok(terms.zip(weights).collect())
 }
 
 /// (term, occurrences), in the order of the first.
-fn distinct<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32, usize)> {
+fn distinct_terms<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32, usize)> {
     let mut question: Vec<(&str, u32, usize)> = Vec::with_capacity(terms.len());
-    if terms.len() <= COMPARED_MAX {
+    if terms.len() <= LINEAR_SCAN_MAX {
         for (at, term) in terms.iter().map(AsRef::as_ref).enumerate() {
             match question.iter_mut().find(|(known, ..)| *known == term) {
                 Some((_, occurrences, _)) => *occurrences += 1,
@@ -752,7 +771,7 @@ fn distinct<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32, usize)> {
 /// Fills `found` with the terms of `items` in each segment; `None` for what is no term.
 fn look_up<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
-    items: &[Item<'_>],
+    items: &[ScoringItem<'_>],
     found: &mut Vec<Option<Term>>,
 ) -> Result<(), TextError> {
     found.clear();
@@ -766,13 +785,13 @@ fn look_up<B: AsRef<[u8]>>(
     Ok(())
 }
 
-fn weigh<B: AsRef<[u8]>>(
+fn term_weights<B: AsRef<[u8]>>(
     segments: &[Placed<'_, TextReader<B>>],
     statistics: Statistics,
-    items: &[Item<'_>],
+    items: &[ScoringItem<'_>],
     found: &[Option<Term>],
 ) -> Vec<f32> {
-    let among = Among::of(segments, statistics);
+    let among = LanguageStatistics::new(segments, statistics);
     let df = |place: usize| -> u64 {
         let in_segments = found.iter().skip(place).step_by(items.len());
         in_segments.flatten().map(|term| u64::from(term.df)).sum()
@@ -781,9 +800,9 @@ fn weigh<B: AsRef<[u8]>>(
     let of_words = among.by_language.as_ref().map(|_| {
         let mut of_words: HashMap<u32, (u64, f32)> = HashMap::new();
         for (place, item) in items.iter().enumerate() {
-            if let Item::Term(term, _, Some(word)) = item {
+            if let ScoringItem::Term(term, _, Some(word)) = item {
                 let df = df(place);
-                let idf = weight_of(among.of_term(term), df, 1.0);
+                let idf = term_weight(among.for_term(term), df, 1.0);
                 let most = of_words.entry(*word).or_default();
                 if df > most.0 || (df == most.0 && idf < most.1) {
                     *most = (df, idf);
@@ -792,19 +811,19 @@ fn weigh<B: AsRef<[u8]>>(
         }
         of_words
     });
-    let weight = |(place, item): (usize, &Item<'_>)| match item {
-        Item::Term(term, often, word) => match (df(place), word, &of_words) {
+    let weight = |(place, item): (usize, &ScoringItem<'_>)| match item {
+        ScoringItem::Term(term, often, word) => match (df(place), word, &of_words) {
             (0, ..) => 0.0,
             (_, Some(word), Some(of_words)) => of_words[word].1 * often,
-            (df, ..) => weight_of(among.of_term(term), df, *often),
+            (df, ..) => term_weight(among.for_term(term), df, *often),
         },
-        Item::Made(made, often) => weight_of(statistics, made.df(), *often),
+        ScoringItem::Matches(matched, often) => term_weight(statistics, matched.df(), *often),
     };
     items.iter().enumerate().map(weight).collect()
 }
 
 /// 0 for what no chunk has: it must not make the points of the rest coarse.
-fn weight_of(statistics: Statistics, df: u64, often: f32) -> f32 {
+fn term_weight(statistics: Statistics, df: u64, often: f32) -> f32 {
     if df == 0 {
         0.0
     } else {
@@ -824,7 +843,7 @@ fn add(
     let (entries, _) = window.entries.as_chunks::<POSTING_LEN>();
     for &[low, high, tf, length_code] in entries {
         let local = u16::from_le_bytes([low, high]);
-        let gain = match scorer.gains_of(tf) {
+        let gain = match scorer.gains_for_tf(tf) {
             Some(gains) => gains[usize::from(length_code)],
             None if tf == 0 => return Err(NO_POSTING),
             None => scorer.gain(tf, length_code),

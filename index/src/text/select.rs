@@ -4,14 +4,14 @@
 //! are added to whole blocks, and only where the block's best, with all that rows can add to it, reaches
 //! the score to beat.
 
-use super::bm25::{Scorer, points_or_none};
+use super::bm25::{Scorer, points_or_zero};
 use super::{BLOCK_LEN, WINDOW_LEN};
 use crate::kernels::{Job, Simd};
 
 /// Blocks that are looked at first: those with the most points of rare terms.
-const FIRST: usize = 12;
+const FIRST_BLOCKS: usize = 12;
 /// Chunks of a block up to which rows are read one by one.
-const FEW: u32 = 8;
+const FEW_CANDIDATES: u32 = 8;
 
 /// A frequent term in a window.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ pub(super) struct RowPart<'a> {
 }
 
 /// What is offered: a local of the window and its points. Answers the points to reach from then on.
-pub(super) type Offer<'a> = dyn FnMut(usize, u32) -> f32 + 'a;
+pub(super) type OfferFn<'a> = dyn FnMut(usize, u32) -> f32 + 'a;
 
 /// The least points that may be the threshold when they are rounded.
 #[inline(always)]
@@ -64,7 +64,7 @@ pub(super) struct Select<'a, 'o> {
     /// The same, as points that may be rounded to it.
     least_total: u32,
     least: u32,
-    offer: &'a mut Offer<'o>,
+    offer: &'a mut OfferFn<'o>,
 }
 
 impl Job for Select<'_, '_> {
@@ -101,7 +101,7 @@ impl<'a, 'o> Select<'a, 'o> {
         rows_max: u32,
         threshold: f32,
         blocks: &'a mut Blocks,
-        offer: &'a mut Offer<'o>,
+        offer: &'a mut OfferFn<'o>,
     ) -> Select<'a, 'o> {
         let Window {
             sums,
@@ -137,10 +137,10 @@ impl<'a, 'o> Select<'a, 'o> {
 
     /// The blocks with the most points, filled up with numbers that no block has.
     #[inline(always)]
-    fn first(&self) -> [usize; FIRST] {
-        let mut best = [(0u32, usize::MAX); FIRST];
+    fn first(&self) -> [usize; FIRST_BLOCKS] {
+        let mut best = [(0u32, usize::MAX); FIRST_BLOCKS];
         for (block, &most) in self.blocks.maxima.iter().enumerate() {
-            if most > best[FIRST - 1].0 {
+            if most > best[FIRST_BLOCKS - 1].0 {
                 let place = best.partition_point(|&(other, _)| other >= most);
                 best[place..].rotate_right(1);
                 best[place] = (most, block);
@@ -158,7 +158,7 @@ impl<'a, 'o> Select<'a, 'o> {
             return;
         };
         let candidates = simd.at_least(sums, self.least);
-        if candidates.count_ones() <= FEW {
+        if candidates.count_ones() <= FEW_CANDIDATES {
             self.offer_some(
                 candidates,
                 |select, i| select.total(start + i, sums[i]),
@@ -200,7 +200,7 @@ impl<'a, 'o> Select<'a, 'o> {
         let mut total = sum;
         for row in self.rows {
             let tf = row.tfs.get(at).copied().unwrap_or(0);
-            total = total.wrapping_add(points_or_none(row.weight, tf, norm));
+            total = total.wrapping_add(points_or_zero(row.weight, tf, norm));
         }
         total
     }
@@ -217,7 +217,7 @@ impl<'a, 'o> Select<'a, 'o> {
         for row in self.rows {
             let tfs = row.tfs.get(start..).unwrap_or_default();
             for ((total, &tf), &norm) in totals.iter_mut().zip(tfs).zip(&norms) {
-                *total = total.wrapping_add(points_or_none(row.weight, tf, norm));
+                *total = total.wrapping_add(points_or_zero(row.weight, tf, norm));
             }
         }
         totals

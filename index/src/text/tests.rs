@@ -27,7 +27,7 @@ fn hits(scored: &[Scored]) -> Vec<u32> {
 }
 
 /// A view of one segment.
-fn alone<'a>(
+fn single_segment<'a>(
     reader: &'a TextReader<Vec<u8>>,
     dead: &'a RoaringBitmap,
     chunk_count: u32,
@@ -41,7 +41,7 @@ fn alone<'a>(
 }
 
 /// Searches `corpus` cut into segments at `cuts`; ordinals are places in the corpus.
-fn search_cut(
+fn search_segments(
     corpus: &[Chunk],
     cuts: &[usize],
     question: &[String],
@@ -138,7 +138,7 @@ fn rare_term_outranks_frequent_and_two_terms_outrank_one() {
         ("cat dog", &[2, 0, 1]),
     ];
     for (question, expected) in cases {
-        let found = search_cut(&corpus, &[], &words(question), (None, &nothing), 10);
+        let found = search_segments(&corpus, &[], &words(question), (None, &nothing), 10);
         assert_eq!(hits(&found), *expected, "{question}");
     }
 }
@@ -149,9 +149,9 @@ fn deleted_and_filtered_chunks_do_not_use_up_k() {
     let question = words("cat");
     let deleted = RoaringBitmap::from([0, 4]);
     let filter = RoaringBitmap::from([0, 3, 4, 5, 99]);
-    let all = search_cut(&corpus, &[3], &question, (None, &deleted), 3);
+    let all = search_segments(&corpus, &[3], &question, (None, &deleted), 3);
     assert_eq!(hits(&all), [1, 2, 3]);
-    let some = search_cut(&corpus, &[3], &question, (Some(&filter), &deleted), 3);
+    let some = search_segments(&corpus, &[3], &question, (Some(&filter), &deleted), 3);
     assert_eq!(hits(&some), [3, 5]);
 }
 
@@ -280,11 +280,11 @@ fn fields_count_by_their_weights() {
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let postings = reader.postings(reader.term("water").unwrap().unwrap());
-    let told: Vec<(u8, u8)> = postings
+    let postings_of_term: Vec<(u8, u8)> = postings
         .map(|p| p.unwrap())
         .map(|p| (p.tf, p.length_code))
         .collect();
-    assert_eq!(told, [(1, 5), (3, 7)]);
+    assert_eq!(postings_of_term, [(1, 5), (3, 7)]);
     assert_eq!(reader.total_length(), 12);
 }
 
@@ -338,8 +338,8 @@ fn a_row_of_version_3_has_these_bytes() {
 }
 
 /// Text as a language has it: a few words make up most of it.
-fn skewed(count: u64, seed: u64, len: std::ops::Range<u64>) -> Vec<Chunk> {
-    let chance = |n: u64| crate::chance::mixed(seed ^ n.wrapping_mul(0x9e37_79b9));
+fn skewed_corpus(count: u64, seed: u64, len: std::ops::Range<u64>) -> Vec<Chunk> {
+    let chance = |n: u64| crate::random::splitmix64(seed ^ n.wrapping_mul(0x9e37_79b9));
     let word = |n: u64| {
         let share = (chance(n) >> 11) as f64 / (1u64 << 53) as f64;
         format!("w{}", (share.powi(3) * 2000.0) as u32)
@@ -353,7 +353,7 @@ fn skewed(count: u64, seed: u64, len: std::ops::Range<u64>) -> Vec<Chunk> {
 
 #[test]
 fn mixed_terms_agree_with_exhaustive_scoring() {
-    let (corpus, questions) = (skewed(3000, 1, 5..60), skewed(40, 2, 1..16));
+    let (corpus, questions) = (skewed_corpus(3000, 1, 5..60), skewed_corpus(40, 2, 1..16));
     let odd: RoaringBitmap = (0..3000).filter(|n| n % 2 == 1).collect();
     let few: RoaringBitmap = (0..3000).filter(|n| n % 97 == 0).collect();
     let nothing = RoaringBitmap::new();
@@ -368,7 +368,7 @@ fn mixed_terms_agree_with_exhaustive_scoring() {
             best.retain(|&score| score > 0);
             best.truncate(k);
             for cuts in [&[][..], &[700, 1800]] {
-                let found = search_cut(&corpus, cuts, question, (filter, &nothing), k);
+                let found = search_segments(&corpus, cuts, question, (filter, &nothing), k);
                 let found = found.iter().map(|hit| scores[hit.ordinal.0 as usize]);
                 let found: Vec<i64> = found.map(rounded).collect();
                 assert_eq!(found.len(), best.len());
@@ -383,12 +383,15 @@ fn mixed_terms_agree_with_exhaustive_scoring() {
 #[test]
 fn maxscore_windows_agree_with_exhaustive_scoring() {
     const COUNT: u32 = 200_000;
-    let (corpus, questions) = (skewed(COUNT.into(), 3, 2..14), skewed(60, 4, 1..9));
+    let (corpus, questions) = (
+        skewed_corpus(COUNT.into(), 3, 2..14),
+        skewed_corpus(60, 4, 1..9),
+    );
     let reader = TextReader::new(section(&corpus)).unwrap();
     let odd: RoaringBitmap = (0..COUNT).filter(|n| n % 2 == 1).collect();
     let few: RoaringBitmap = (0..COUNT).filter(|n| n % 997 == 0).collect();
     let dead: RoaringBitmap = (0..COUNT).filter(|n| n % 5 == 1).collect();
-    let segments = alone(&reader, &dead, COUNT);
+    let segments = single_segment(&reader, &dead, COUNT);
     let scorer = Scorer::new(Bm25::default(), statistics(&segments)).unwrap();
     let mut scratch = TextScratch::new();
     for question in &questions {
@@ -408,11 +411,11 @@ fn maxscore_windows_agree_with_exhaustive_scoring() {
                 by_score.then(a.cmp(&b))
             });
             best.truncate(10);
-            let asked = TextSearch {
+            let options = TextSearch {
                 filter,
                 ..TextSearch::new(10)
             };
-            let found = search(&segments, question, &asked, &mut scratch).unwrap();
+            let found = search(&segments, question, &options, &mut scratch).unwrap();
             assert_eq!(hits(&found), best, "{question:?}");
             for hit in found {
                 assert_eq!(hit.score, scores[hit.ordinal.0 as usize]);
@@ -432,16 +435,16 @@ fn terms_over_budget_are_skipped_lowest_weight_first() {
         .collect();
     let reader = TextReader::new(section(&corpus)).unwrap();
     let dead = RoaringBitmap::new();
-    let segments = alone(&reader, &dead, 200);
+    let segments = single_segment(&reader, &dead, 200);
     let mut scratch = TextScratch::new();
     let mut found = |postings_max| {
-        let asked = TextSearch {
+        let options = TextSearch {
             postings_max,
             ..TextSearch::new(200)
         };
         let question = ["often", "middle", "rare"];
-        let found = search(&segments, &question, &asked, &mut scratch).unwrap();
-        (found.len(), scratch.left_out())
+        let found = search(&segments, &question, &options, &mut scratch).unwrap();
+        (found.len(), scratch.skipped_terms())
     };
     assert_eq!(found(None), (200, 0));
     assert_eq!(found(Some(1000)), (200, 0));
@@ -468,9 +471,9 @@ fn exercise(bytes: Vec<u8>) {
     });
     let mut scratch = TextScratch::new();
     let locals: Vec<u32> = (0..250)
-        .map(|n| if n % 7 == 3 { LEFT_OUT } else { n })
+        .map(|n| if n % 7 == 3 { REMOVED_LOCAL } else { n })
         .collect();
-    let merged = [Merged {
+    let merged = [MergeInput {
         reader: &reader,
         locals: &locals,
     }];
@@ -498,16 +501,16 @@ fn exercise(bytes: Vec<u8>) {
             &TextSearch::new(5),
             &mut scratch,
         );
-        let _ = unknown(&placed, &query, None, &mut analyzer);
+        let _ = suggest_spellings(&placed, &query, None, &mut analyzer);
     }
 }
 
 /// A section with everything: rows, windows, skips and an FST.
-fn rich() -> &'static [u8] {
+fn section_with_every_part() -> &'static [u8] {
     static BYTES: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
-        let bytes = section(&skewed(200, 5, 20..60));
+        let bytes = section(&skewed_corpus(200, 5, 20..60));
         let reader = TextReader::new(&bytes[..]).unwrap();
-        assert!(reader.term_count() > dictionary::LISTED_MAX as u32);
+        assert!(reader.term_count() > dictionary::LIST_TERMS_MAX as u32);
         assert!(
             u32::from_le_bytes(bytes[24..28].try_into().unwrap()) > 3,
             "rows"
@@ -529,7 +532,7 @@ fn every_truncation_is_refused() {
 proptest! {
     #[test]
     fn search_agrees_with_exhaustive_scoring(corpus in any_corpus(), question in any_chunk(), k in 0usize..50) {
-        let found = search_cut(&corpus, &[], &question, (None, &RoaringBitmap::new()), k);
+        let found = search_segments(&corpus, &[], &question, (None, &RoaringBitmap::new()), k);
         let scores = oracle(&corpus, &question);
         let mut best: Vec<f64> = scores.iter().copied().filter(|&s| s > 0.0).collect();
         best.sort_by(|a, b| b.total_cmp(a));
@@ -559,11 +562,11 @@ proptest! {
         let deleted: RoaringBitmap = deleted.into_iter().collect();
         let filter: Option<RoaringBitmap> = filter.map(|set| set.into_iter().collect());
         let excluded = (filter.as_ref(), &deleted);
-        let whole = search_cut(&corpus, &[], &question, excluded, k);
-        prop_assert_eq!(search_cut(&corpus, &cuts, &question, excluded, k), whole.clone());
+        let whole = search_segments(&corpus, &[], &question, excluded, k);
+        prop_assert_eq!(search_segments(&corpus, &cuts, &question, excluded, k), whole.clone());
 
         // Excluding inside the search is the same as finding all and dropping the excluded.
-        let mut all = search_cut(&corpus, &cuts, &question, (None, &RoaringBitmap::new()), 1000);
+        let mut all = search_segments(&corpus, &cuts, &question, (None, &RoaringBitmap::new()), 1000);
         all.retain(|hit| !deleted.contains(hit.ordinal.0));
         all.retain(|hit| filter.as_ref().is_none_or(|f| f.contains(hit.ordinal.0)));
         all.truncate(k);
@@ -595,18 +598,18 @@ proptest! {
         let [reader, another] = [0, corpus.len() / 2]
             .map(|from| TextReader::new(section(&corpus[from..])).unwrap());
         let dead = RoaringBitmap::new();
-        let segments = alone(&reader, &dead, corpus.len() as u32);
-        let others = alone(&another, &dead, corpus.len() as u32);
+        let segments = single_segment(&reader, &dead, corpus.len() as u32);
+        let others = single_segment(&another, &dead, corpus.len() as u32);
         let asked = TextSearch::new(50);
         let want = search(&segments, &question, &asked, &mut TextScratch::new()).unwrap();
         let mut scratch = TextScratch::new();
         for (weighed, terms) in [(&segments, &question), (&segments, &other), (&others, &question)] {
             prop_assert_eq!(
-                weights_for(weighed, terms, &mut scratch).unwrap(),
+                weights_with_scratch(weighed, terms, &mut scratch).unwrap(),
                 weights(weighed, terms).unwrap()
             );
             if begins {
-                scratch.begin();
+                scratch.clear_lookups();
             }
             for _ in 0..2 {
                 let found = search(&segments, &question, &asked, &mut scratch).unwrap();
@@ -632,7 +635,7 @@ proptest! {
     fn altered_bytes_of_every_part_never_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
     ) {
-        let mut bytes = rich().to_vec();
+        let mut bytes = section_with_every_part().to_vec();
         for (place, value) in changes {
             let place = place.index(bytes.len());
             bytes[place] = value;

@@ -19,8 +19,8 @@
 use simsimd::{bf16, f16};
 
 use super::Metric;
-use crate::chance::mixed;
 use crate::kernels::{BLOCK_LEN, Job, Level, Simd};
+use crate::random::splitmix64;
 
 /// How a segment stores the vectors that a walk compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,8 +42,8 @@ pub enum Codes {
 
 /// Share of numbers that the steps of bytes and half bytes do not clip. For numbers of a normal
 /// distribution these are clips at 3.9 and 2.7 standard deviations.
-const KEPT_I8: f64 = 0.9999;
-const KEPT_I4: f64 = 0.994;
+const UNCLIPPED_SHARE_I8: f64 = 0.9999;
+const UNCLIPPED_SHARE_I4: f64 = 0.994;
 
 /// The least excess of an inner product, as a share of the greatest product there can be: a few vectors
 /// may be longer than the rest, and nearer than can be.
@@ -108,8 +108,8 @@ impl Codes {
     fn step(self, numbers: &mut [f32]) -> f32 {
         let step = match self {
             Codes::F32 | Codes::F16 | Codes::Bf16 => 1.0,
-            Codes::I8 => quantile(numbers, KEPT_I8) / 127.0,
-            Codes::I4 => quantile(numbers, KEPT_I4) / 7.5,
+            Codes::I8 => quantile(numbers, UNCLIPPED_SHARE_I8) / 127.0,
+            Codes::I4 => quantile(numbers, UNCLIPPED_SHARE_I4) / 7.5,
             Codes::B1 => mean_magnitude(numbers),
         };
         // Vectors of zeros alone: any step will do.
@@ -133,7 +133,7 @@ pub(super) struct Quantiser {
 
 /// Memory of a quantiser's work.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Transformed {
+pub(super) struct TransformScratch {
     numbers: Vec<f32>,
     dealt: Vec<f32>,
 }
@@ -177,7 +177,7 @@ impl Quantiser {
     }
 
     /// A byte a number, with nothing taken off: codes that are compared with each other.
-    pub(super) fn plain_bytes(vectors: &[f32], dim: usize) -> Quantiser {
+    pub(super) fn fit_bytes(vectors: &[f32], dim: usize) -> Quantiser {
         Quantiser::with_mean(Codes::I8, vectors, dim, Vec::new())
     }
 
@@ -185,7 +185,7 @@ impl Quantiser {
         let mut quantiser = Quantiser::new(codes, 1.0, mean, dim);
         let count = vectors.len() / dim.max(1);
         let stride = (count * dim / SAMPLE_LEN).max(1);
-        let (mut sample, mut rotated) = (Vec::new(), Transformed::default());
+        let (mut sample, mut rotated) = (Vec::new(), TransformScratch::default());
         for vector in vectors.chunks_exact(dim).step_by(stride) {
             quantiser.transform(vector, &mut rotated);
             sample.extend_from_slice(&rotated.numbers);
@@ -195,8 +195,8 @@ impl Quantiser {
     }
 
     /// What is encoded of `vector`.
-    fn transform(&self, vector: &[f32], out: &mut Transformed) {
-        let Transformed { numbers, dealt } = out;
+    fn transform(&self, vector: &[f32], out: &mut TransformScratch) {
+        let TransformScratch { numbers, dealt } = out;
         numbers.clear();
         if self.mean.is_empty() {
             numbers.extend_from_slice(vector)
@@ -209,7 +209,7 @@ impl Quantiser {
     }
 
     /// Appends the code of `vector`; `scratch` is used again.
-    pub(super) fn encode(&self, vector: &[f32], scratch: &mut Transformed, out: &mut Vec<u8>) {
+    pub(super) fn encode(&self, vector: &[f32], scratch: &mut TransformScratch, out: &mut Vec<u8>) {
         let end = out.len() + self.codes.len(vector.len());
         self.transform(vector, scratch);
         let scratch = &scratch.numbers;
@@ -266,7 +266,7 @@ impl Rotation {
         let signs = |round: u64| {
             let bit = |i: u64| {
                 let half = i / 64;
-                let word = mixed(round << 32 | half);
+                let word = splitmix64(round << 32 | half);
                 (word >> (i % 64) & 1) as u32
             };
             (0..len).map(|i| bit(i) << 31).collect()
@@ -281,7 +281,7 @@ impl Rotation {
     pub(super) fn apply(&self, vector: &mut Vec<f32>, scratch: &mut Vec<f32>) {
         let len = vector.len().next_multiple_of(128);
         vector.resize(len, 0.0);
-        spread(vector, &self.signs[0]);
+        flip_signs(vector, &self.signs[0]);
         let count = len / 128;
         if count > 1 {
             scratch.clear();
@@ -292,12 +292,12 @@ impl Rotation {
                 }
             }
         }
-        spread(vector, &self.signs[1]);
+        flip_signs(vector, &self.signs[1]);
     }
 }
 
 #[inline(always)]
-fn spread(vector: &mut [f32], signs: &[u32]) {
+fn flip_signs(vector: &mut [f32], signs: &[u32]) {
     for (x, sign) in vector.iter_mut().zip(signs) {
         *x = f32::from_bits(x.to_bits() ^ sign);
     }
@@ -343,11 +343,11 @@ fn rounded_bf16(x: f32) -> bf16 {
 }
 
 /// The magnitude that a share `kept` of the numbers does not exceed. Changes their order.
-fn quantile(numbers: &mut [f32], kept: f64) -> f32 {
+fn quantile(numbers: &mut [f32], share: f64) -> f32 {
     let Some(last) = numbers.len().checked_sub(1) else {
         return 0.0;
     };
-    let at = ((last as f64 * kept).ceil() as usize).min(last);
+    let at = ((last as f64 * share).ceil() as usize).min(last);
     let magnitudes = |a: &f32, b: &f32| a.abs().total_cmp(&b.abs());
     numbers.select_nth_unstable_by(at, magnitudes).1.abs()
 }
@@ -368,35 +368,47 @@ pub(super) struct Query {
     /// Σ numbers.
     sum: f32,
     /// What a unit of the kernel's sum is worth in the metric's distance.
-    worth: f32,
+    unit_distance: f32,
     /// What the mean, which codes lack, takes off every distance.
-    shift: f32,
+    mean_offset: f32,
     /// Its length.
     length: f32,
     /// The distance that [`Query::excess`] counts from, and the least that it answers.
-    least: f32,
+    distance_min: f32,
     excess_min: f32,
 }
 
 impl Query {
     /// Takes over `query`, which was prepared by the metric.
     /// - `long`: the length that nearly all vectors have at most that it is compared with.
-    pub(super) fn set(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric, long: f32) {
-        let asked = Asked {
+    pub(super) fn prepare(
+        &mut self,
+        query: &[f32],
+        quantiser: &Quantiser,
+        metric: Metric,
+        typical_length_max: f32,
+    ) {
+        let job = PrepareQuery {
             into: self,
             query,
             quantiser,
             metric,
-            long,
+            typical_length_max,
         };
-        Level::detect().run(asked);
+        Level::detect().run(job);
     }
 
     #[inline(always)]
-    fn take(&mut self, query: &[f32], quantiser: &Quantiser, metric: Metric, long: f32) {
+    fn load(
+        &mut self,
+        query: &[f32],
+        quantiser: &Quantiser,
+        metric: Metric,
+        typical_length_max: f32,
+    ) {
         let twice = if metric == Metric::L2 { 2.0 } else { 1.0 };
         let with_mean = query.iter().zip(&quantiser.mean).map(|(x, mean)| x * mean);
-        self.shift = twice * with_mean.sum::<f32>();
+        self.mean_offset = twice * with_mean.sum::<f32>();
         self.floats.clear();
         self.floats.extend_from_slice(query);
         if quantiser.codes.is_rotated() {
@@ -409,8 +421,11 @@ impl Query {
         let largest = f32::from_bits(magnitudes.fold(0, u32::max));
         let squared = squared_length(&self.floats);
         self.length = squared.sqrt();
-        (self.least, self.excess_min) = match metric {
-            Metric::Cosine | Metric::Dot => (-self.length * long, EXCESS_MIN * self.length * long),
+        (self.distance_min, self.excess_min) = match metric {
+            Metric::Cosine | Metric::Dot => (
+                -self.length * typical_length_max,
+                EXCESS_MIN * self.length * typical_length_max,
+            ),
             Metric::L2 => (-squared, 0.0),
         };
         let own_step = if largest > 0.0 { largest / 127.0 } else { 1.0 };
@@ -422,7 +437,7 @@ impl Query {
             sum += i32::from(*number);
         }
         self.sum = sum as f32;
-        self.worth = match quantiser.codes {
+        self.unit_distance = match quantiser.codes {
             Codes::F32 | Codes::F16 | Codes::Bf16 => twice,
             Codes::I8 | Codes::I4 | Codes::B1 => twice * quantiser.step * own_step,
         };
@@ -444,12 +459,12 @@ impl Query {
     /// is rounded before it is scaled.
     #[inline(always)]
     pub(super) fn similarity(&self, sum: i32) -> f32 {
-        self.worth * (sum - 128 * self.sum as i32) as f32
+        self.unit_distance * (sum - 128 * self.sum as i32) as f32
     }
 
     /// The length of what the query's own code lacks, for codes of a byte that are not rotated.
-    pub(super) fn missed(&self, quantiser: &Quantiser) -> f32 {
-        let own_step = f64::from(self.worth / quantiser.step);
+    pub(super) fn residual_length(&self, quantiser: &Quantiser) -> f32 {
+        let own_step = f64::from(self.unit_distance / quantiser.step);
         let lacks = |(&x, &number): (&f32, &i8)| f64::from(x) - f64::from(number) * own_step;
         let squares = self.floats.iter().zip(&self.numbers);
         squares.map(|both| lacks(both).powi(2)).sum::<f64>().sqrt() as f32
@@ -459,14 +474,14 @@ impl Query {
     /// to the squared Euclidean distance.
     #[inline(always)]
     pub(super) fn excess(&self, distance: f32) -> f32 {
-        (distance - self.least).max(self.excess_min)
+        (distance - self.distance_min).max(self.excess_min)
     }
 
     /// The distance to a code: minus the inner product, or the squared L2 less that of the query alone.
     /// - `norm`: the squared length of the vector for L2, else 0.
     #[inline(always)]
     pub(super) fn distance<S: Simd, C: Code>(&self, simd: S, code: &[u8], norm: f32) -> f32 {
-        norm - self.shift - self.worth * C::dot(simd, code, self)
+        norm - self.mean_offset - self.unit_distance * C::dot(simd, code, self)
     }
 }
 
@@ -485,21 +500,25 @@ fn squared_length(numbers: &[f32]) -> f32 {
 }
 
 /// A query on its way into kernels' form, compiled for their instruction set.
-struct Asked<'a> {
+struct PrepareQuery<'a> {
     into: &'a mut Query,
     query: &'a [f32],
     quantiser: &'a Quantiser,
     metric: Metric,
-    long: f32,
+    typical_length_max: f32,
 }
 
-impl Job for Asked<'_> {
+impl Job for PrepareQuery<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        self.into
-            .take(self.query, self.quantiser, self.metric, self.long);
+        self.into.load(
+            self.query,
+            self.quantiser,
+            self.metric,
+            self.typical_length_max,
+        );
     }
 }
 
@@ -566,7 +585,7 @@ mod tests {
         let bytes = |codes: Codes, vector: &[f32], step, mean: &[f32]| {
             let quantiser = Quantiser::new(codes, step, mean.to_vec(), vector.len());
             let mut out = Vec::new();
-            quantiser.encode(vector, &mut Transformed::default(), &mut out);
+            quantiser.encode(vector, &mut TransformScratch::default(), &mut out);
             assert_eq!(out.len(), codes.len(vector.len()));
             out
         };
@@ -601,7 +620,7 @@ mod tests {
     fn rotation_keeps_inner_products_and_spreads_single_coordinates() {
         for dim in [1, 100, 128, 384, 1000] {
             let vector = |seed: u64| -> Vec<f32> {
-                let number = |i| (mixed(seed << 32 | i) >> 40) as f32 / (1 << 23) as f32 - 1.0;
+                let number = |i| (splitmix64(seed << 32 | i) >> 40) as f32 / (1 << 23) as f32 - 1.0;
                 (0..dim).map(number).collect()
             };
             let dot = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
@@ -642,8 +661,8 @@ mod tests {
             for (codes, error) in Codes::ALL.into_iter().zip(errors) {
                 let quantiser = Quantiser::fit(codes, &both, vector.len());
                 let (mut code, mut query) = (Vec::new(), Query::default());
-                quantiser.encode(&vector, &mut Transformed::default(), &mut code);
-                query.set(&asked, &quantiser, metric, 1.0);
+                quantiser.encode(&vector, &mut TransformScratch::default(), &mut code);
+                query.prepare(&asked, &quantiser, metric, 1.0);
                 for level in Level::all() {
                     let got = level.run(Measure(codes, &code, &query, norm));
                     let slack = 4.0 * error * root + 1e-3;

@@ -13,7 +13,7 @@ const VERSION: u16 = 1;
 const HEADER_LEN: usize = 16;
 const ALIGNMENT: usize = 64;
 
-const CUT: VectorError = VectorError::Malformed("it is shorter than its header says");
+const TRUNCATED: VectorError = VectorError::Malformed("it is shorter than its header says");
 
 /// Collects the vectors of a segment's chunks.
 #[derive(Debug)]
@@ -64,9 +64,9 @@ impl FlatBuilder {
         Local(local): Local,
         vector: &[f32],
     ) -> Result<(), VectorError> {
-        let kept = self.vectors.len();
+        let start = self.vectors.len();
         self.push(Local(local), vector)?;
-        self.vectors[kept..].copy_from_slice(vector);
+        self.vectors[start..].copy_from_slice(vector);
         Ok(())
     }
 
@@ -78,12 +78,12 @@ impl FlatBuilder {
     /// # Cost
     /// Some 100 µs of processor time a vector of 384 numbers, spread over the threads of the rayon
     /// pool that it is called in; in memory, a byte a number and 150 bytes a vector besides the section.
-    pub fn graph(
+    pub fn build_graph(
         &self,
         options: &GraphOptions,
         count_min: usize,
     ) -> Result<Option<Vec<u8>>, VectorError> {
-        self.graph_after::<Vec<u8>>(options, count_min, None, &|| true)
+        self.build_graph_from::<Vec<u8>>(options, count_min, None, &|| true)
     }
 
     /// As [`FlatBuilder::graph`], beginning with the graph of another section: its vectors that are
@@ -95,18 +95,26 @@ impl FlatBuilder {
     ///
     /// # Errors
     /// Those of [`FlatBuilder::graph`]; [`VectorError::Stopped`].
-    pub fn graph_after<B: AsRef<[u8]>>(
+    pub fn build_graph_from<B: AsRef<[u8]>>(
         &self,
         options: &GraphOptions,
         count_min: usize,
         before: Option<(&VectorReader<B>, &[u32])>,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<u8>>, VectorError> {
         if self.locals.len() < count_min.max(1) {
             return Ok(None);
         }
-        let donor = before.and_then(|(reader, kept)| Some((reader.graph()?, kept)));
-        graph::build(&self.vectors, self.dim, self.metric, options, donor, go_on).map(Some)
+        let donor = before.and_then(|(reader, node_map)| Some((reader.graph()?, node_map)));
+        graph::build(
+            &self.vectors,
+            self.dim,
+            self.metric,
+            options,
+            donor,
+            should_continue,
+        )
+        .map(Some)
     }
 
     /// Numbers in every vector.
@@ -163,7 +171,7 @@ pub struct FlatReader<B> {
     dim: usize,
     count: u32,
     local_end: u32,
-    dense: bool,
+    is_dense: bool,
     vectors_start: usize,
 }
 
@@ -174,7 +182,7 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
     /// [`VectorError::Version`], [`VectorError::Malformed`].
     pub fn new(bytes: B) -> Result<Self, VectorError> {
         let head = bytes.as_ref();
-        let version = u16_at(head, 0).ok_or(CUT)?;
+        let version = u16_at(head, 0).ok_or(TRUNCATED)?;
         if version != VERSION {
             return Err(VectorError::Version {
                 found: version,
@@ -182,17 +190,17 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
             });
         }
         let &[_, _, metric, dense, ..] = head else {
-            return Err(CUT);
+            return Err(TRUNCATED);
         };
         let metric = Metric::from_number(metric).ok_or(VectorError::Malformed("unknown metric"))?;
-        let dim = u32_at(head, 4).ok_or(CUT)? as usize;
+        let dim = u32_at(head, 4).ok_or(TRUNCATED)? as usize;
         if dense > 1 || check_dim(dim).is_err() {
             return Err(VectorError::Malformed(
                 "a flag or a dimension that cannot be",
             ));
         }
-        let count = u32_at(head, 8).ok_or(CUT)?;
-        let local_end = u32_at(head, 12).ok_or(CUT)?;
+        let count = u32_at(head, 8).ok_or(TRUNCATED)?;
+        let local_end = u32_at(head, 12).ok_or(TRUNCATED)?;
         let listed = if dense == 1 { 0 } else { count as usize * 4 };
         let vectors_start = (HEADER_LEN + listed).next_multiple_of(ALIGNMENT);
         let reader = FlatReader {
@@ -201,7 +209,7 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
             dim,
             count,
             local_end,
-            dense: dense == 1,
+            is_dense: dense == 1,
             vectors_start,
         };
         reader.check()?;
@@ -215,10 +223,10 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
                 "its parts do not add up to its length",
             ));
         }
-        let end = self.listed().try_fold(0, |end, local| {
+        let end = self.listed_locals().try_fold(0, |end, local| {
             (local >= end).then(|| local.checked_add(1)).flatten()
         });
-        let end = if self.dense { Some(self.count) } else { end };
+        let end = if self.is_dense { Some(self.count) } else { end };
         if end != Some(self.local_end) {
             return Err(VectorError::Malformed("locals do not ascend to their end"));
         }
@@ -254,29 +262,29 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
     /// The vector `[dim]` of a chunk as it is stored: of length 1 for cosine. Borrowed where the
     /// bytes lie aligned. Cost: a binary search, or nothing when dense.
     pub fn vector(&self, local: Local) -> Option<Cow<'_, [f32]>> {
-        self.row(self.place(local)?)
+        self.row(self.position_of(local)?)
     }
 
     /// Whether the vectors are those of chunks 0, 1, 2 …
     pub(super) fn is_dense(&self) -> bool {
-        self.dense
+        self.is_dense
     }
 
     /// Chunks with a vector, ascending.
     pub fn locals(&self) -> impl Iterator<Item = Local> {
-        let dense = 0..if self.dense { self.count } else { 0 };
-        dense.chain(self.listed()).map(Local)
+        let dense = 0..if self.is_dense { self.count } else { 0 };
+        dense.chain(self.listed_locals()).map(Local)
     }
 
     /// Which vector is the chunk's, from 0.
-    pub fn place(&self, Local(local): Local) -> Option<usize> {
-        if self.dense {
+    pub fn position_of(&self, Local(local): Local) -> Option<usize> {
+        if self.is_dense {
             return (local < self.count).then_some(local as usize);
         }
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
-            match self.listed_at(middle)?.cmp(&local) {
+            match self.listed_local(middle)?.cmp(&local) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Equal => return Some(middle),
                 std::cmp::Ordering::Greater => high = middle,
@@ -290,10 +298,10 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
         if place >= self.count {
             return None;
         }
-        if self.dense {
+        if self.is_dense {
             return Some(Local(place));
         }
-        self.listed_at(place as usize).map(Local)
+        self.listed_local(place as usize).map(Local)
     }
 
     /// The vector `[dim]` at a place below `len`, as it is stored.
@@ -318,12 +326,12 @@ impl<B: AsRef<[u8]>> FlatReader<B> {
         self.dim * size_of::<f32>()
     }
 
-    fn listed(&self) -> impl Iterator<Item = u32> {
-        let count = if self.dense { 0 } else { self.len() };
-        (0..count).map_while(|place| self.listed_at(place))
+    fn listed_locals(&self) -> impl Iterator<Item = u32> {
+        let count = if self.is_dense { 0 } else { self.len() };
+        (0..count).map_while(|place| self.listed_local(place))
     }
 
-    fn listed_at(&self, place: usize) -> Option<u32> {
+    fn listed_local(&self, place: usize) -> Option<u32> {
         u32_at(self.bytes.as_ref(), HEADER_LEN + place * 4)
     }
 }

@@ -36,7 +36,7 @@ pub struct MeanCosine {
     sum: Vec<f32>,
     has_vectors: bool,
     /// For codes; none before the first.
-    rotated: Option<Rotated>,
+    rotated: Option<RotatedSum>,
 }
 
 impl MeanCosine {
@@ -101,7 +101,10 @@ impl MeanCosine {
         places: impl Iterator<Item = usize>,
     ) {
         let query = &self.query;
-        let mut rotated = self.rotated.take().unwrap_or_else(|| Rotated::new(query));
+        let mut rotated = self
+            .rotated
+            .take()
+            .unwrap_or_else(|| RotatedSum::new(query));
         for place in places {
             let code = graph.code(place).unwrap_or_default();
             if clipped(code) * CLIPPED_SHARE > 2 * code.len() {
@@ -133,7 +136,7 @@ impl MeanCosine {
 
 /// All here is rotated, and as long as whole blocks are.
 #[derive(Debug)]
-struct Rotated {
+struct RotatedSum {
     rotation: Rotation,
     query: Vec<f32>,
     /// The sum of what `count` codes represent.
@@ -141,21 +144,21 @@ struct Rotated {
     count: usize,
     /// The sum of `waiting` codes of one segment that are not in `sum` yet, [`CODES_MAX`] at most.
     levels: Vec<u8>,
-    waiting: usize,
+    pending_count: usize,
     scratch: Vec<f32>,
 }
 
-impl Rotated {
-    fn new(query: &[f32]) -> Rotated {
+impl RotatedSum {
+    fn new(query: &[f32]) -> RotatedSum {
         let (rotation, mut scratch) = (Rotation::new(query.len()), Vec::new());
         let mut query = query.to_vec();
         rotation.apply(&mut query, &mut scratch);
-        Rotated {
+        RotatedSum {
             rotation,
             sum: vec![0.0; query.len()],
             count: 0,
             levels: vec![0; query.len()],
-            waiting: 0,
+            pending_count: 0,
             query,
             scratch,
         }
@@ -164,24 +167,24 @@ impl Rotated {
     /// Adds a code of `graph`; [`Rotated::flush`] follows the last one of a segment.
     fn add<B: AsRef<[u8]>>(&mut self, code: &[u8], graph: &GraphReader<B>) {
         add_levels(code, &mut self.levels);
-        self.waiting += 1;
-        if self.waiting == CODES_MAX {
+        self.pending_count += 1;
+        if self.pending_count == CODES_MAX {
             self.flush(graph);
         }
     }
 
     /// Brings waiting codes into the sum.
     fn flush<B: AsRef<[u8]>>(&mut self, graph: &GraphReader<B>) {
-        if self.waiting == 0 {
+        if self.pending_count == 0 {
             return;
         }
-        let (step, count) = (graph.quantiser().step, self.waiting as f32);
+        let (step, count) = (graph.quantiser().step, self.pending_count as f32);
         let levels = self.levels.iter().zip(graph.quantiser().rotated_mean());
         for (sum, (&level, mean)) in self.sum.iter_mut().zip(levels) {
             *sum += step * (f32::from(level) - 7.5 * count) + count * mean;
         }
         self.levels.fill(0);
-        self.count += std::mem::take(&mut self.waiting);
+        self.count += std::mem::take(&mut self.pending_count);
     }
 
     /// Moves a sum of full vectors over to that of codes.
@@ -262,7 +265,7 @@ mod tests {
             codes,
             ..GraphOptions::default()
         };
-        let graph = codes.and_then(|codes| builder.graph(&options(codes), 1).unwrap());
+        let graph = codes.and_then(|codes| builder.build_graph(&options(codes), 1).unwrap());
         VectorReader::new(builder.finish(), graph).unwrap()
     }
 

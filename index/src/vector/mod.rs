@@ -31,7 +31,7 @@
 //!
 //! Start reading at [`search()`] or [`FlatBuilder::push`].
 
-mod coded;
+mod byte_codes;
 mod codes;
 mod flat;
 mod graph;
@@ -42,11 +42,11 @@ mod search;
 
 pub use codes::Codes;
 pub use flat::{FlatBuilder, FlatReader};
-pub use graph::{Effort, GraphOptions, NOT_KEPT};
+pub use graph::{Effort, GraphOptions, REMOVED_NODE};
 pub use mean::MeanCosine;
 pub use metric::Metric;
-pub use plan::Way;
-pub use search::{VectorQuery, VectorReader, VectorScratch, Visit, search};
+pub use plan::SearchStrategy;
+pub use search::{SegmentSearchStats, VectorQuery, VectorReader, VectorScratch, search};
 
 /// The instruction set that walks use on this machine.
 pub fn instruction_set() -> &'static str {

@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
-use super::coded::{Bounds, Coded};
+use super::byte_codes::{Bounds, ByteCodes};
 use super::codes::{Codes, Query};
 use super::flat::FlatReader;
-use super::graph::{Among, Effort, GraphReader, Reach, Walk};
-use super::plan::{Facts, Way, plan};
+use super::graph::{Effort, GraphReader, NodeFilter, WalkLimits, WalkState};
+use super::plan::{PlanInput, SearchStrategy, plan};
 use super::{Metric, VectorError};
 use crate::kernels;
 use crate::top::Top;
 
 /// Nodes from which a filtered walk starts besides the entry: what may be found need not hang
 /// together.
-const STARTS: u32 = 8;
+const FILTERED_START_NODES: u32 = 8;
 
 /// Vectors that are asked for before they are compared.
 const ROWS_AHEAD: usize = 2;
@@ -36,7 +36,7 @@ const SCANNED_PER_HIT: usize = 8;
 const CODE_TIME: Duration = Duration::from_nanos(60);
 
 /// Where no more than one of so many vectors may be found, these are compared as they are, not all by their codes.
-const FEW: usize = 16;
+const EXACT_SHARE_DIVISOR: usize = 16;
 
 /// Vectors by which is estimated how many a filter allows.
 const SAMPLE_LEN: usize = 128;
@@ -44,7 +44,7 @@ const SAMPLE_LEN: usize = 128;
 /// The step of four bits over numbers from -2 to 2, which differences of unit vectors cannot exceed.
 const FOUR_BIT_STEP_MAX: f32 = 2.0 / 7.5;
 
-const MISSING: VectorError = VectorError::Malformed("a vector is missing");
+const MISSING_VECTOR: VectorError = VectorError::Malformed("a vector is missing");
 
 /// The vectors of a segment, over any bytes.
 #[derive(Debug)]
@@ -53,8 +53,8 @@ pub struct VectorReader<B> {
     graph: Option<GraphReader<B>>,
     /// Codes of the flat vectors, where there is no graph to have them; made by the second search: the first, which
     /// may be the only one, compares the vectors as they are in a tenth of the time.
-    coded: OnceLock<Option<Coded>>,
-    searched: AtomicBool,
+    byte_codes: OnceLock<Option<ByteCodes>>,
+    was_searched: AtomicBool,
 }
 
 impl<B: AsRef<[u8]>> VectorReader<B> {
@@ -76,8 +76,8 @@ impl<B: AsRef<[u8]>> VectorReader<B> {
         Ok(VectorReader {
             flat,
             graph,
-            coded: OnceLock::new(),
-            searched: AtomicBool::new(false),
+            byte_codes: OnceLock::new(),
+            was_searched: AtomicBool::new(false),
         })
     }
 
@@ -87,8 +87,8 @@ impl<B: AsRef<[u8]>> VectorReader<B> {
     }
 
     #[cfg(test)]
-    pub(super) fn coded(&self) -> Option<&Coded> {
-        self.coded.get().and_then(Option::as_ref)
+    pub(super) fn byte_codes(&self) -> Option<&ByteCodes> {
+        self.byte_codes.get().and_then(Option::as_ref)
     }
 
     /// The graph, where its codes have four bits and represent unit vectors: a greater step than unit vectors can have
@@ -142,7 +142,7 @@ pub struct VectorQuery<'a> {
     pub effort: Effort,
     /// Whether the best of a walk are ranked again at full precision. Without, scores are those of
     /// codes, recall is lower, and no vector is read: for stores whose vectors exceed the memory.
-    pub rank_again: bool,
+    pub rescore: bool,
 }
 
 impl<'a> VectorQuery<'a> {
@@ -153,25 +153,25 @@ impl<'a> VectorQuery<'a> {
             filter: None,
             k,
             effort: Effort::default(),
-            rank_again: true,
+            rescore: true,
         }
     }
 }
 
 /// What a search did in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Visit {
+pub struct SegmentSearchStats {
     /// The first ordinal of the segment.
     pub base: Ordinal,
     /// The way that found its hits.
-    pub way: Way,
+    pub strategy: SearchStrategy,
     /// Vectors that could be found; an estimate where chunks are deleted or have no vector.
     pub eligible: usize,
     /// Distances that were measured.
-    pub measured: u64,
+    pub distance_count: u64,
     /// Whether the graph cannot be walked, and the flat vectors were compared instead. Rebuild the
     /// segment, and suspect the disk.
-    pub damaged: bool,
+    pub is_graph_damaged: bool,
 }
 
 /// Memory that searches use again, one at a time; and what the last one did.
@@ -179,24 +179,24 @@ pub struct Visit {
 pub struct VectorScratch {
     prepared: Vec<f32>,
     query: Query,
-    walk: Walk,
+    walk: WalkState,
     nodes: Vec<u32>,
     /// Whether a place may be found.
-    eligible: Vec<bool>,
+    eligible_flags: Vec<bool>,
     /// Scores by codes, and the most that they may be.
     bounds: Bounds,
     /// The greatest of rows of these; some of them in no order; the best, with their places.
-    greatest: Vec<f32>,
+    row_maxima: Vec<f32>,
     sample: Vec<f32>,
     nearest: Vec<(f32, usize)>,
     top: Top,
-    visits: Vec<Visit>,
+    segment_stats: Vec<SegmentSearchStats>,
 }
 
 impl VectorScratch {
     /// What the last search did, a segment at a time.
-    pub fn visits(&self) -> &[Visit] {
-        &self.visits
+    pub fn segment_stats(&self) -> &[SegmentSearchStats] {
+        &self.segment_stats
     }
 }
 
@@ -222,7 +222,7 @@ pub fn search<B: AsRef<[u8]>>(
     query: &VectorQuery<'_>,
     scratch: &mut VectorScratch,
 ) -> Result<Vec<Scored>, VectorError> {
-    scratch.visits.clear();
+    scratch.segment_stats.clear();
     scratch.top.reset(query.k);
     let Some(first) = segments.first() else {
         return Ok(Vec::new());
@@ -236,8 +236,8 @@ pub fn search<B: AsRef<[u8]>>(
         check(placed, metric, dim)?;
         let len = placed.reader.flat.len();
         if query.k > 0 && len > 0 {
-            let deadline = deadline.map(|deadline| share_of(deadline, len, left));
-            Segment { placed, query }.search(deadline, scratch)?;
+            let deadline = deadline.map(|deadline| segment_deadline(deadline, len, left));
+            SegmentSearch { placed, query }.search(deadline, scratch)?;
         }
         left -= len;
     }
@@ -245,7 +245,7 @@ pub fn search<B: AsRef<[u8]>>(
 }
 
 /// When a segment of `len` vectors must be done, of `left` that are still to be searched.
-fn share_of(deadline: Instant, len: usize, left: usize) -> Instant {
+fn segment_deadline(deadline: Instant, len: usize, left: usize) -> Instant {
     let now = Instant::now();
     let time = deadline.saturating_duration_since(now);
     now + time.mul_f64(len as f64 / left.max(1) as f64)
@@ -278,7 +278,7 @@ fn check<B: AsRef<[u8]>>(
 const ROW_LEN: usize = 16;
 
 /// The greatest of every row of `scores`.
-fn greatest_of_rows(scores: &[f32], greatest: &mut Vec<f32>) {
+fn row_maxima(scores: &[f32], greatest: &mut Vec<f32>) {
     greatest.clear();
     greatest.extend(scores.chunks(ROW_LEN).map(|row| {
         let Ok(row) = <&[f32; ROW_LEN]>::try_from(row) else {
@@ -304,74 +304,74 @@ fn greatest_of_rows(scores: &[f32], greatest: &mut Vec<f32>) {
 /// A score that at least `k` of `scores` reach: the `k`-th greatest of rows, or of all where rows are few; less than
 /// all where there are fewer.
 fn nth_greatest(rows: &[f32], scores: &[f32], k: usize, scratch: &mut Vec<f32>) -> f32 {
-    let among = if k <= rows.len() / 2 { rows } else { scores };
-    let Some(at) = k.checked_sub(1).filter(|&at| at < among.len()) else {
+    let candidates = if k <= rows.len() / 2 { rows } else { scores };
+    let Some(at) = k.checked_sub(1).filter(|&at| at < candidates.len()) else {
         return f32::NEG_INFINITY;
     };
     scratch.clear();
-    scratch.extend_from_slice(among);
+    scratch.extend_from_slice(candidates);
     *scratch.select_nth_unstable_by(at, |a, b| b.total_cmp(a)).1
 }
 
 /// The places of a row.
-fn places_of(row: usize, scores: &[f32]) -> std::ops::Range<usize> {
+fn row_range(row: usize, scores: &[f32]) -> std::ops::Range<usize> {
     row * ROW_LEN..((row + 1) * ROW_LEN).min(scores.len())
 }
 
 /// Whether a score may be found, and is no less than `least`.
-fn is_over(score: f32, least: f32) -> bool {
+fn is_candidate(score: f32, least: f32) -> bool {
     score > f32::NEG_INFINITY && score >= least
 }
 
 /// One segment of a search.
-struct Segment<'a, B> {
+struct SegmentSearch<'a, B> {
     placed: &'a Placed<'a, VectorReader<B>>,
     query: &'a VectorQuery<'a>,
 }
 
-impl<B: AsRef<[u8]>> Segment<'_, B> {
+impl<B: AsRef<[u8]>> SegmentSearch<'_, B> {
     fn search(
         &self,
         deadline: Option<Instant>,
         scratch: &mut VectorScratch,
     ) -> Result<(), VectorError> {
-        let eligible = self.eligible();
-        let before = scratch.walk.measured;
+        let eligible = self.eligible_count();
+        let before = scratch.walk.distance_count;
         let mut damaged = false;
-        let way = match &self.placed.reader.graph {
-            Some(graph) if eligible > 0 => self.find(graph, eligible, deadline, scratch),
-            _ => Ok(Way::Exact),
+        let strategy = match &self.placed.reader.graph {
+            Some(graph) if eligible > 0 => self.find_candidates(graph, eligible, deadline, scratch),
+            _ => Ok(SearchStrategy::Exact),
         };
         // The flat vectors are sound where the graph is not.
-        let way = way.unwrap_or_else(|_| {
+        let strategy = strategy.unwrap_or_else(|_| {
             damaged = true;
-            Way::Exact
+            SearchStrategy::Exact
         });
-        match (way, &self.placed.reader.graph) {
+        match (strategy, &self.placed.reader.graph) {
             _ if eligible == 0 => {}
-            (Way::Exact, _) | (_, None) => self.exact(eligible, scratch)?,
-            (_, Some(graph)) if self.query.rank_again => {
-                self.rank_again(graph, deadline, scratch)?;
+            (SearchStrategy::Exact, _) | (_, None) => self.search_exact(eligible, scratch)?,
+            (_, Some(graph)) if self.query.rescore => {
+                self.rescore(graph, deadline, scratch)?;
             }
             _ => self.rank_by_codes(scratch)?,
         }
-        let measured = match way {
-            Way::Exact => eligible as u64,
-            _ => scratch.walk.measured - before,
+        let measured = match strategy {
+            SearchStrategy::Exact => eligible as u64,
+            _ => scratch.walk.distance_count - before,
         };
-        scratch.visits.push(Visit {
+        scratch.segment_stats.push(SegmentSearchStats {
             base: self.placed.base,
-            way,
+            strategy,
             eligible,
-            measured,
-            damaged,
+            distance_count: measured,
+            is_graph_damaged: damaged,
         });
         Ok(())
     }
 
     /// How many vectors may be found: an estimate where chunks are deleted or some have no vector, but
     /// 0 only for none.
-    fn eligible(&self) -> usize {
+    fn eligible_count(&self) -> usize {
         let flat = &self.placed.reader.flat;
         let chunks = u64::from(self.placed.chunk_count.max(1));
         let dead = self
@@ -382,26 +382,26 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         let Some(filter) = self.query.filter else {
             return ((flat.len() as u64 * live).div_ceil(chunks) as usize).min(flat.len());
         };
-        let allowed = self.allowed(filter);
+        let allowed = self.allowed_count(filter);
         if flat.is_dense() || allowed == 0 {
             return allowed.min(flat.len());
         }
         // Others than those with vectors may be allowed too: a sample tells how many.
         let step = (flat.len() / SAMPLE_LEN).max(1);
         let sample = || (0..flat.len() as u32).step_by(step);
-        let hits = sample().filter(|&place| self.may_be_found(place)).count();
+        let hits = sample().filter(|&place| self.is_eligible(place)).count();
         let estimate = (hits * flat.len()).div_ceil(sample().count().max(1));
         estimate.clamp(1, allowed.min(flat.len()))
     }
 
     /// How many chunks of the segment, up to the last with a vector, the filter allows.
-    fn allowed(&self, filter: &RoaringBitmap) -> usize {
+    fn allowed_count(&self, filter: &RoaringBitmap) -> usize {
         let base = self.placed.base.0;
         let end = base.saturating_add(self.placed.reader.flat.local_end());
         filter.range_cardinality(base..end) as usize
     }
 
-    fn may_be_found(&self, place: u32) -> bool {
+    fn is_eligible(&self, place: u32) -> bool {
         let Some(local) = self.placed.reader.flat.local(place) else {
             return false;
         };
@@ -413,68 +413,72 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     }
 
     /// Leaves in the pool the nearest that may be found; `Way::Exact` where nothing was done.
-    fn find(
+    fn find_candidates(
         &self,
         graph: &GraphReader<B>,
         eligible: usize,
         deadline: Option<Instant>,
         scratch: &mut VectorScratch,
-    ) -> Result<Way, VectorError> {
+    ) -> Result<SearchStrategy, VectorError> {
         let k = self.query.k;
         let efforts = graph.efforts();
         let ef = efforts.ef(self.query.effort).max(k);
-        let way = plan(Facts {
+        let strategy = plan(PlanInput {
             count: self.placed.reader.flat.len(),
             eligible,
             ef,
             degree_max: graph.degree_max(),
         });
-        if way == Way::Exact {
-            return Ok(way);
+        if strategy == SearchStrategy::Exact {
+            return Ok(strategy);
         }
         // What comparing everything has time for needs no walk.
         let has_time = deadline.is_some_and(|deadline| {
             let time = deadline.saturating_duration_since(Instant::now());
             CODE_TIME * eligible as u32 <= time
         });
-        let way = if has_time { Way::Scan } else { way };
-        graph.set(&scratch.prepared, &mut scratch.query);
-        let found = match way {
-            Way::Walk { ef: wide } => {
-                let mut reach = efforts.reach(ef, k, deadline);
+        let strategy = if has_time {
+            SearchStrategy::Scan
+        } else {
+            strategy
+        };
+        graph.prepare_query(&scratch.prepared, &mut scratch.query);
+        let found = match strategy {
+            SearchStrategy::Walk { ef: wide } => {
+                let mut reach = efforts.walk_limits(ef, k, deadline);
                 reach.ef = reach.ef / ef * wide;
                 self.walk(graph, reach, scratch)?
             }
-            Way::FilteredWalk { ef } => {
-                self.filtered_walk(graph, efforts.reach(ef, k, deadline), scratch)?
+            SearchStrategy::FilteredWalk { ef } => {
+                self.filtered_walk(graph, efforts.walk_limits(ef, k, deadline), scratch)?
             }
-            Way::Exact | Way::Scan => 0,
+            SearchStrategy::Exact | SearchStrategy::Scan => 0,
         };
         // Far from all that may be found, a walk meets too few of it.
         let too_few = deadline.is_none() && found < k.min(eligible);
-        if way == Way::Scan || too_few {
+        if strategy == SearchStrategy::Scan || too_few {
             self.scan(graph, ef.max(SCANNED_PER_HIT * k), scratch)?;
-            return Ok(Way::Scan);
+            return Ok(SearchStrategy::Scan);
         }
-        Ok(way)
+        Ok(strategy)
     }
 
     /// Leaves in the pool what may be found; returns how many.
     fn walk(
         &self,
         graph: &GraphReader<B>,
-        reach: Reach,
+        reach: WalkLimits,
         scratch: &mut VectorScratch,
     ) -> Result<usize, VectorError> {
-        let accept = |place| self.may_be_found(place);
+        let accept = |place| self.is_eligible(place);
         let all = self.query.filter.is_none() && self.placed.dead.is_empty();
-        let among = if all {
-            Among::All
+        let filter = if all {
+            NodeFilter::All
         } else {
-            Among::Wide(&accept)
+            NodeFilter::PostFilter(&accept)
         };
-        graph.walk(&scratch.query, reach, among, &mut scratch.walk)?;
-        let pool = &mut scratch.walk.pool;
+        graph.walk(&scratch.query, reach, filter, &mut scratch.walk)?;
+        let pool = &mut scratch.walk.candidates;
         if !all {
             pool.retain(|near| accept(near.node()));
         }
@@ -484,18 +488,18 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     fn filtered_walk(
         &self,
         graph: &GraphReader<B>,
-        reach: Reach,
+        reach: WalkLimits,
         scratch: &mut VectorScratch,
     ) -> Result<usize, VectorError> {
-        self.starts(&mut scratch.nodes);
-        let accept = |place| self.may_be_found(place);
-        let among = Among::Accepted(&accept, &scratch.nodes);
-        graph.walk(&scratch.query, reach, among, &mut scratch.walk)?;
-        Ok(scratch.walk.pool.len())
+        self.start_nodes(&mut scratch.nodes);
+        let accept = |place| self.is_eligible(place);
+        let filter = NodeFilter::PreFilter(&accept, &scratch.nodes);
+        graph.walk(&scratch.query, reach, filter, &mut scratch.walk)?;
+        Ok(scratch.walk.candidates.len())
     }
 
     /// Some places that may be found, spread over the segment.
-    fn starts(&self, places: &mut Vec<u32>) {
+    fn start_nodes(&self, places: &mut Vec<u32>) {
         places.clear();
         let Some(filter) = self.query.filter else {
             return;
@@ -504,11 +508,12 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         let flat = &self.placed.reader.flat;
         let before = base.checked_sub(1).map_or(0, |last| filter.rank(last));
         let inside = filter.range_cardinality(base..base.saturating_add(flat.local_end()));
-        let at = |n: u32| before + u64::from(n) * inside / u64::from(STARTS);
-        let ordinals = (0..STARTS).filter_map(|n| filter.select(u32::try_from(at(n)).ok()?));
+        let at = |n: u32| before + u64::from(n) * inside / u64::from(FILTERED_START_NODES);
+        let ordinals =
+            (0..FILTERED_START_NODES).filter_map(|n| filter.select(u32::try_from(at(n)).ok()?));
         let locals = ordinals.filter_map(|ordinal| Some(Local(ordinal.checked_sub(base)?)));
-        places.extend(locals.filter_map(|local| Some(flat.place(local)? as u32)));
-        places.retain(|&place| self.may_be_found(place));
+        places.extend(locals.filter_map(|local| Some(flat.position_of(local)? as u32)));
+        places.retain(|&place| self.is_eligible(place));
     }
 
     fn scan(
@@ -527,7 +532,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
 
     /// Offers the nearest of the pool at full precision, until the next seems too far by more than codes
     /// err, or time is over and there are `k`.
-    fn rank_again(
+    fn rescore(
         &self,
         graph: &GraphReader<B>,
         deadline: Option<Instant>,
@@ -541,11 +546,11 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             ..
         } = scratch;
         let flat = &self.placed.reader.flat;
-        let error = graph.error(query) - self.constant(prepared);
-        for near in walk.pool.iter().take(ROWS_AHEAD) {
+        let error = graph.error(query) - self.distance_offset(prepared);
+        for near in walk.candidates.iter().take(ROWS_AHEAD) {
             flat.prefetch(near.node() as usize);
         }
-        for (at, near) in walk.pool.iter().enumerate() {
+        for (at, near) in walk.candidates.iter().enumerate() {
             let is_late = || {
                 let looks = at >= self.query.k && at % ROWS_BETWEEN_LOOKS == 0;
                 looks && deadline.is_some_and(|deadline| Instant::now() >= deadline)
@@ -554,10 +559,10 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             if worst.is_some_and(|worst| near.distance() > error - worst) || is_late() {
                 break;
             }
-            if let Some(later) = walk.pool.get(at + ROWS_AHEAD) {
+            if let Some(later) = walk.candidates.get(at + ROWS_AHEAD) {
                 flat.prefetch(later.node() as usize);
             }
-            let local = flat.local(near.node()).ok_or(MISSING)?;
+            let local = flat.local(near.node()).ok_or(MISSING_VECTOR)?;
             self.offer(local, near.node() as usize, prepared, top)?;
         }
         Ok(())
@@ -566,9 +571,9 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     /// Offers the pool with the scores of its codes.
     fn rank_by_codes(&self, scratch: &mut VectorScratch) -> Result<(), VectorError> {
         let flat = &self.placed.reader.flat;
-        let own = self.constant(&scratch.prepared);
-        for near in scratch.walk.pool.iter().take(self.query.k) {
-            let local = flat.local(near.node()).ok_or(MISSING)?;
+        let own = self.distance_offset(&scratch.prepared);
+        for near in scratch.walk.candidates.iter().take(self.query.k) {
+            let local = flat.local(near.node()).ok_or(MISSING_VECTOR)?;
             let score = -(near.distance() + own);
             scratch.top.push(score, self.placed.ordinal(local));
         }
@@ -576,7 +581,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     }
 
     /// What distances of codes lack to be those of the metric.
-    fn constant(&self, prepared: &[f32]) -> f32 {
+    fn distance_offset(&self, prepared: &[f32]) -> f32 {
         match self.placed.reader.flat.metric() {
             Metric::Cosine | Metric::Dot => 0.0,
             Metric::L2 => prepared.iter().map(|x| x * x).sum(),
@@ -584,13 +589,19 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
     }
 
     /// Offers the vectors that may be found: all of them, or those that codes cannot tell to be too far.
-    fn exact(&self, eligible: usize, scratch: &mut VectorScratch) -> Result<(), VectorError> {
+    fn search_exact(
+        &self,
+        eligible: usize,
+        scratch: &mut VectorScratch,
+    ) -> Result<(), VectorError> {
         let reader = self.placed.reader;
-        let is_many = eligible > reader.flat.len() / FEW;
-        if is_many && reader.graph.is_none() && reader.searched.swap(true, Ordering::Relaxed) {
-            let coded = reader.coded.get_or_init(|| Coded::new(&reader.flat));
-            if let Some(coded) = coded
-                && self.by_codes(coded, scratch)?
+        let is_many = eligible > reader.flat.len() / EXACT_SHARE_DIVISOR;
+        if is_many && reader.graph.is_none() && reader.was_searched.swap(true, Ordering::Relaxed) {
+            let byte_codes = reader
+                .byte_codes
+                .get_or_init(|| ByteCodes::new(&reader.flat));
+            if let Some(byte_codes) = byte_codes
+                && self.search_by_codes(byte_codes, scratch)?
             {
                 return Ok(());
             }
@@ -601,23 +612,30 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
 
     /// Offers the `k` that seem nearest by their codes, then those that may be nearer than the worst of these; `false`
     /// where codes tell nothing of the query.
-    fn by_codes(&self, coded: &Coded, scratch: &mut VectorScratch) -> Result<bool, VectorError> {
+    fn search_by_codes(
+        &self,
+        byte_codes: &ByteCodes,
+        scratch: &mut VectorScratch,
+    ) -> Result<bool, VectorError> {
         let VectorScratch {
             prepared,
             query,
-            eligible,
+            eligible_flags: eligible,
             bounds,
-            greatest,
+            row_maxima: greatest,
             sample,
             nearest,
             top,
             ..
         } = scratch;
         let flat = &self.placed.reader.flat;
-        if !coded.scores(prepared, flat.metric(), query, bounds) {
+        if !byte_codes.scores(prepared, flat.metric(), query, bounds) {
             return Ok(false);
         }
-        let Bounds { scores, most } = bounds;
+        let Bounds {
+            scores,
+            upper_bounds: most,
+        } = bounds;
         if self.query.filter.is_some() || !self.placed.dead.is_empty() {
             eligible.clear();
             eligible.resize(scores.len(), false);
@@ -630,17 +648,17 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             }
         }
         let offer = |place: usize, top: &mut Top| {
-            let local = flat.local(place as u32).ok_or(MISSING)?;
+            let local = flat.local(place as u32).ok_or(MISSING_VECTOR)?;
             self.offer(local, place, prepared, top)
         };
-        greatest_of_rows(scores, greatest);
+        row_maxima(scores, greatest);
         let least = nth_greatest(greatest, scores, self.query.k, sample);
         nearest.clear();
         for (row, _) in (0..).zip(&*greatest).filter(|(_, of)| **of >= least) {
-            let places = places_of(row, scores);
+            let places = row_range(row, scores);
             nearest.extend(places.filter_map(|place| {
                 let score = scores[place];
-                is_over(score, least).then_some((score, place))
+                is_candidate(score, least).then_some((score, place))
             }));
         }
         if let Some(last) = self.query.k.checked_sub(1).filter(|&k| k < nearest.len()) {
@@ -657,14 +675,14 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
             offer(place, top)?;
             most[place] = f32::NEG_INFINITY;
         }
-        greatest_of_rows(most, greatest);
+        row_maxima(most, greatest);
         for (row, of) in (0..).zip(&*greatest) {
             if top.threshold().is_some_and(|worst| *of < worst) {
                 continue;
             }
-            for place in places_of(row, most) {
+            for place in row_range(row, most) {
                 let worst = top.threshold().unwrap_or(f32::NEG_INFINITY);
-                if is_over(most[place], worst) {
+                if is_candidate(most[place], worst) {
                     offer(place, top)?;
                 }
             }
@@ -680,7 +698,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
         top: &mut Top,
     ) -> Result<(), VectorError> {
         let flat = &self.placed.reader.flat;
-        let vector = flat.row(place).ok_or(MISSING)?;
+        let vector = flat.row(place).ok_or(MISSING_VECTOR)?;
         let score = flat.metric().score(prepared, &vector);
         if !score.is_finite() {
             return Err(VectorError::Malformed("a stored number is not finite"));
@@ -708,7 +726,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
                 .zip(0..)
                 .try_for_each(|(local, place)| live(place, local)),
             // Whichever has fewer, as long as finding the place of a chunk costs a search.
-            Some(filter) if !flat.is_dense() && self.allowed(filter) > flat.len() / 8 => flat
+            Some(filter) if !flat.is_dense() && self.allowed_count(filter) > flat.len() / 8 => flat
                 .locals()
                 .zip(0..)
                 .filter(|&(local, _)| filter.contains(self.placed.ordinal(local).0))
@@ -717,7 +735,7 @@ impl<B: AsRef<[u8]>> Segment<'_, B> {
                 .range(self.placed.base.0..)
                 .map(|ordinal| Local(ordinal - self.placed.base.0))
                 .take_while(|local| local.0 < flat.local_end())
-                .filter_map(|local| Some((flat.place(local)?, local)))
+                .filter_map(|local| Some((flat.position_of(local)?, local)))
                 .try_for_each(|(place, local)| live(place, local)),
         }
     }

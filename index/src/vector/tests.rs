@@ -34,7 +34,7 @@ fn sections(
         codes,
         ..GraphOptions::default()
     };
-    let graph = builder.graph(&options, 1).unwrap();
+    let graph = builder.build_graph(&options, 1).unwrap();
     (builder.finish(), graph)
 }
 
@@ -68,7 +68,7 @@ fn any_rows() -> impl Strategy<Value = (Rows, Vec<f32>)> {
     })
 }
 
-fn search_cut(
+fn search_segments(
     rows: &[Option<Vec<f32>>],
     cut: usize,
     (query, metric): (&[f32], Metric),
@@ -259,7 +259,7 @@ proptest! {
     ) {
         let deleted: RoaringBitmap = deleted.into_iter().collect();
         let filter: Option<RoaringBitmap> = filter.map(|set| set.into_iter().collect());
-        let found = search_cut(&rows, cut, (&query, metric), (filter.as_ref(), &deleted), k);
+        let found = search_segments(&rows, cut, (&query, metric), (filter.as_ref(), &deleted), k);
 
         let may_be_found = |i: u32| {
             !deleted.contains(i) && filter.as_ref().is_none_or(|f| f.contains(i))

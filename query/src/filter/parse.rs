@@ -1,6 +1,6 @@
 //! From text to [`Expr`], by recursive descent of bounded depth.
 
-use loci_index::analysis::code_of;
+use loci_index::analysis::language_code;
 
 use super::fields::{self, FieldKind, META};
 use super::moment;
@@ -439,7 +439,7 @@ impl FieldOf<'_> {
         match self.kind {
             FieldKind::Text | FieldKind::Free => Ok(FacetValue::Text(text.to_owned())),
             FieldKind::Language => {
-                let code = code_of(text).map_or_else(|| text.to_owned(), str::to_owned);
+                let code = language_code(text).map_or_else(|| text.to_owned(), str::to_owned);
                 Ok(FacetValue::Text(code))
             }
             FieldKind::Number

@@ -1,6 +1,6 @@
 //! `loci types`: the types of concepts.
 
-use locidb::graph::types::Method;
+use locidb::graph::types::TypeSelection;
 
 use super::open;
 use crate::Done;
@@ -12,8 +12,10 @@ use crate::views::communities::TypeCount;
 pub(crate) fn run(args: &Types, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
     match args.consolidate {
-        Some(TypeMethod::Global) => drop(database.consolidate_types(Method::Global)?),
-        Some(TypeMethod::Stratified) => drop(database.consolidate_types(Method::Stratified)?),
+        Some(TypeMethod::Global) => drop(database.consolidate_types(TypeSelection::Global)?),
+        Some(TypeMethod::Stratified) => {
+            drop(database.consolidate_types(TypeSelection::Stratified)?)
+        }
         None if args.forget => database.forget_types()?,
         None => {}
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use loci_ingest::exchange::{ExchangeError, cypher, graphml};
 use loci_protocol::call::{self, AddKey, GraphFormat};
 use loci_protocol::fault::{Code, Fault};
-use locidb::graph::types::Method;
+use locidb::graph::types::TypeSelection;
 use locidb::query::QueryError;
 use locidb::storage::StoreError;
 use locidb::{Error, Finding, Progress, SearchRequest};
@@ -271,9 +271,9 @@ impl Write for Parts<'_> {
 
 pub(super) fn consolidate_types(store: &Store, stratified: bool) -> Result<Given, Fault> {
     let method = if stratified {
-        Method::Stratified
+        TypeSelection::Stratified
     } else {
-        Method::Global
+        TypeSelection::Global
     };
     let map = store.database()?.consolidate_types(method);
     Given::json(&map.map_err(fault_of)?)

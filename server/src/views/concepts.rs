@@ -2,7 +2,7 @@
 
 use locidb::Error;
 use locidb::graph::paths::VISITED_MAX;
-use locidb::graph::{Along, Found, normalise, prerequisites, shortest_path};
+use locidb::graph::{EdgeFilter, PathOutcome, normalise, prerequisites, shortest_path};
 use locidb::query::cite::{chunk_key, cite};
 use locidb::storage::records::{ChunkRecord, ConceptRecord, DocumentRecord, Level};
 use locidb::storage::{ConceptId, DocumentId, DocumentKey, Ordinal, Table};
@@ -226,7 +226,7 @@ impl Reader<'_> {
 
     fn relations(
         &self,
-        mut edges: Vec<locidb::graph::ViewEdge<'_>>,
+        mut edges: Vec<locidb::graph::SnapshotEdge<'_>>,
         id: ConceptId,
     ) -> Result<Vec<ShownRelation>, Error> {
         edges.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.other.cmp(&b.other)));
@@ -365,14 +365,14 @@ impl Reader<'_> {
             }
         }
         let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
-        let along = Along {
+        let along = EdgeFilter {
             kinds: &kinds,
-            ..Along::default()
+            ..EdgeFilter::default()
         };
         let path = match shortest_path(graph, ends[0], ends[1], along, VISITED_MAX) {
-            Found::Path(path) => path,
-            Found::Apart => return Ok(Way::Apart),
-            Found::Bounded => return Ok(Way::Bounded(VISITED_MAX)),
+            PathOutcome::Path(path) => path,
+            PathOutcome::NotConnected => return Ok(Way::Apart),
+            PathOutcome::LimitReached => return Ok(Way::Bounded(VISITED_MAX)),
         };
         let steps = path.concepts.windows(2).zip(&path.edges);
         let relations = steps.map(|(ends, edge)| {

@@ -16,29 +16,29 @@ fn push(builder: &mut TextBuilder, local: usize, texts: &[(usize, String)]) {
 }
 
 /// Merges chunks that are dealt out to sections, and compares with a section made of them at once.
-fn check_merge(chunks: &[(Vec<(usize, String)>, usize, bool)], weights: Weights) {
+fn check_merge(chunks: &[(Vec<(usize, String)>, usize, bool)], weights: FieldWeights) {
     const SECTIONS: usize = 3;
     let mut all = TextBuilder::with_weights(weights);
     let mut builders = [(); SECTIONS].map(|_| TextBuilder::with_weights(weights));
     let mut locals = [(); SECTIONS].map(|_| Vec::new());
-    let mut kept = 0;
+    let mut live_count = 0;
     for (texts, section, stays) in chunks {
         push(&mut builders[*section], locals[*section].len(), texts);
-        let new = if *stays { kept } else { LEFT_OUT };
+        let new = if *stays { live_count } else { REMOVED_LOCAL };
         locals[*section].push(new);
         if *stays {
-            push(&mut all, kept as usize, texts);
-            kept += 1;
+            push(&mut all, live_count as usize, texts);
+            live_count += 1;
         }
     }
     let readers = builders.map(|builder| TextReader::new(builder.finish()).unwrap());
     let merged: Vec<_> = readers
         .iter()
         .zip(&locals)
-        .map(|(reader, locals)| Merged { reader, locals })
+        .map(|(reader, locals)| MergeInput { reader, locals })
         .collect();
     let mut languages = LanguageCounts::default();
-    languages.add(Language::ENGLISH.into(), kept.into());
+    languages.add(Language::ENGLISH.into(), live_count.into());
     let bytes = merge(&merged, weights, languages).unwrap();
     assert!(
         bytes == all.finish(),
@@ -48,7 +48,7 @@ fn check_merge(chunks: &[(Vec<(usize, String)>, usize, bool)], weights: Weights)
 
 #[test]
 fn merge_of_rows_windows_and_skips_equals_one_build() {
-    let words = skewed(70_000, 7, 1..4);
+    let words = skewed_corpus(70_000, 7, 1..4);
     let chunks: Vec<_> = (0..)
         .zip(words)
         .map(|(i, words)| (vec![(i % 5, words.join(" "))], i * i % 3, i % 11 != 0))
@@ -58,13 +58,13 @@ fn merge_of_rows_windows_and_skips_equals_one_build() {
 
 #[test]
 fn incompatible_sections_are_not_merged() {
-    let section = |weights: Weights| {
+    let section = |weights: FieldWeights| {
         let mut builder = TextBuilder::with_weights(weights);
         push(&mut builder, 0, &[(0, "water".into())]);
         TextReader::new(builder.finish()).unwrap()
     };
     let (a, b) = (section([1; 5]), section([1, 2, 1, 1, 1]));
-    let merged = |reader| Merged {
+    let merged = |reader| MergeInput {
         reader,
         locals: &[0],
     };

@@ -7,7 +7,7 @@ fn is_between(word: &String, from: &Option<String>, to: &Option<String>) -> bool
 }
 
 /// How often a chunk has what a part asks for, groups aside.
-fn often(chunk: &[String], node: &parse::Node) -> usize {
+fn occurrence_count(chunk: &[String], node: &parse::Node) -> usize {
     use parse::Node;
     match node {
         Node::Phrase(_, text, _) => {
@@ -30,8 +30,11 @@ fn score(corpus: &[Chunk], chunk: &Chunk, clauses: &[parse::Clause], boost: f64)
     let average = with_terms.map(|c| c.len()).sum::<usize>() as f64 / n;
     let length = f64::from(length::decode(length::encode(chunk.len() as u32)));
     let gain = |node: &Node| {
-        let tf = often(chunk, node).min(255) as f64;
-        let df = corpus.iter().filter(|c| often(c, node) > 0).count() as f64;
+        let tf = occurrence_count(chunk, node).min(255) as f64;
+        let df = corpus
+            .iter()
+            .filter(|c| occurrence_count(c, node) > 0)
+            .count() as f64;
         let idf = (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
         idf * tf / (tf + f64::from(1.2f32) * (0.25 + 0.75 * length / average))
     };
@@ -42,7 +45,7 @@ fn score(corpus: &[Chunk], chunk: &Chunk, clauses: &[parse::Clause], boost: f64)
         .map(|clause| {
             let boost = (boost * f64::from(clause.boost)).clamp(0.01, 100.0);
             match &clause.node {
-                Node::Group(clauses) if !answers(chunk, clauses) => 0.0,
+                Node::Group(clauses) if !satisfies_required(chunk, clauses) => 0.0,
                 Node::Group(clauses) => score(corpus, chunk, clauses, boost),
                 node => boost * gain(node),
             }
@@ -59,22 +62,22 @@ fn has(chunk: &[String], node: &parse::Node) -> bool {
             let phrase = words(text);
             chunk.windows(phrase.len()).any(|here| here == phrase)
         }
-        Node::Pattern(_, text) => {
+        Node::Wildcard(_, text) => {
             let prefix = text.trim_end_matches('*');
             chunk.iter().any(|word| word.starts_with(prefix))
         }
-        Node::Misspelt(_, text, _) => {
-            let misspelt = automata::Misspelling::new(text, 1);
+        Node::Fuzzy(_, text, _) => {
+            let misspelt = automata::LevenshteinAutomaton::new(text, 1);
             let is_near = |word: &String| automata::accepts(&misspelt, word.as_bytes());
             chunk.iter().any(is_near)
         }
         Node::Range(_, from, to) => chunk.iter().any(|word| is_between(word, from, to)),
-        Node::Group(clauses) => answers(chunk, clauses),
+        Node::Group(clauses) => satisfies_required(chunk, clauses),
     }
 }
 
 /// Whether a chunk answers, from the meaning of the question.
-fn answers(chunk: &[String], clauses: &[parse::Clause]) -> bool {
+fn satisfies_required(chunk: &[String], clauses: &[parse::Clause]) -> bool {
     use parse::Occur;
     let of = |occur| clauses.iter().filter(move |clause| clause.occur == occur);
     let (musts, shoulds) = (of(Occur::Must).count(), of(Occur::Should).count());
@@ -84,13 +87,15 @@ fn answers(chunk: &[String], clauses: &[parse::Clause]) -> bool {
 }
 
 /// Whether anything in a chunk counts: what only lacks something is no hit.
-fn counts(chunk: &[String], clauses: &[parse::Clause]) -> bool {
+fn counts_for_score(chunk: &[String], clauses: &[parse::Clause]) -> bool {
     use parse::{Node, Occur};
     let mut counted = clauses
         .iter()
         .filter(|clause| clause.occur != Occur::MustNot);
     counted.any(|clause| match &clause.node {
-        Node::Group(clauses) => answers(chunk, clauses) && counts(chunk, clauses),
+        Node::Group(clauses) => {
+            satisfies_required(chunk, clauses) && counts_for_score(chunk, clauses)
+        }
         node => has(chunk, node),
     })
 }
@@ -118,7 +123,7 @@ fn any_question() -> impl Strategy<Value = String> {
 }
 
 /// The ordinals that answer a question over `corpus` cut in two.
-fn asked(corpus: &[Chunk], cut: usize, question: &str) -> Vec<u32> {
+fn matching_chunks(corpus: &[Chunk], cut: usize, question: &str) -> Vec<u32> {
     let mut found = hits(&ranked(corpus, cut, question, None, &RoaringBitmap::new()));
     found.sort_unstable();
     found
@@ -184,7 +189,7 @@ fn phrases_match_within_one_field() {
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
-    let placed = alone(&reader, &dead, 2);
+    let placed = single_segment(&reader, &dead, 2);
     let cases: &[(&str, &[u32])] = &[
         ("\"deep water\"", &[0]),
         ("\"water level\"", &[1]),
@@ -223,15 +228,15 @@ fn phrases_match_within_one_field() {
     let highlighter = Highlighter::new(&query, &mut analyzer);
     let text = "Deep, watering: Water rises";
     let spans = highlighter.spans(text, &mut analyzer);
-    let told: Vec<&str> = spans.into_iter().map(|span| &text[span]).collect();
-    assert_eq!(told, ["Deep", "watering", "Water"]);
+    let highlighted: Vec<&str> = spans.into_iter().map(|span| &text[span]).collect();
+    assert_eq!(highlighted, ["Deep", "watering", "Water"]);
     let query = TextQuery::parse("wtaer deep xyzzyx levls").unwrap();
-    let unknown = unknown(&placed, &query, None, &mut analyzer).unwrap();
-    let told: Vec<(&str, &str, u32)> = unknown
+    let unknown = suggest_spellings(&placed, &query, None, &mut analyzer).unwrap();
+    let suggestions: Vec<(&str, &str, u32)> = unknown
         .iter()
         .map(|unknown| (&*unknown.word, &*unknown.term, unknown.chunk.0))
         .collect();
-    assert_eq!(told, [("wtaer", "water", 0), ("levls", "level", 0)]);
+    assert_eq!(suggestions, [("wtaer", "water", 0), ("levls", "level", 0)]);
 }
 
 #[test]
@@ -247,7 +252,7 @@ fn query_finds_chunks_in_every_language() {
         .iter()
         .map(|(language, text)| {
             let mut builder = TextBuilder::new();
-            analyzer.speak(Language::of(Some(language)).into());
+            analyzer.set_languages(Language::from_declared(Some(language)).into());
             let body = [(Field::Body, *text)];
             builder
                 .push_texts(Local(0), &mut analyzer, body, |_, _| {})
@@ -266,7 +271,7 @@ fn query_finds_chunks_in_every_language() {
         })
         .collect();
     let languages = readers.iter().map(|reader| reader.languages().languages());
-    analyzer.speak(languages.fold(Languages::default(), Languages::union));
+    analyzer.set_languages(languages.fold(Languages::default(), Languages::union));
     let mut found = |question: &str| {
         let query = TextQuery::parse(question).unwrap();
         let scratch = &mut TextScratch::new();
@@ -291,7 +296,7 @@ fn query_finds_chunks_in_every_language() {
     assert_eq!(found("hauser~1"), [0, 1, 2], "hous is near to haus");
     assert_eq!(found("body:coureur"), [3]);
     let query = TextQuery::parse("housse flusss maison").unwrap();
-    let unknown = unknown(&segments, &query, None, &mut analyzer).unwrap();
+    let unknown = suggest_spellings(&segments, &query, None, &mut analyzer).unwrap();
     let meant: Vec<&str> = unknown.iter().map(|word| &word.term[..]).collect();
     assert_eq!(meant, ["hous", "fluss\r"]);
 }
@@ -301,7 +306,7 @@ fn query_finds_chunks_in_every_language() {
 fn required_word_is_found_with_and_without_accents() {
     let mut builder = TextBuilder::new();
     let mut analyzer = Analyzer::new();
-    analyzer.speak(Language::of(Some("fra")).into());
+    analyzer.set_languages(Language::from_declared(Some("fra")).into());
     let bodies = ["la sécurité routière", "LA SECURITE ROUTIERE", "la route"];
     for (local, body) in (0..).zip(bodies) {
         builder
@@ -315,12 +320,12 @@ fn required_word_is_found_with_and_without_accents() {
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
-    let segments = alone(&reader, &dead, 3);
+    let segments = single_segment(&reader, &dead, 3);
     for question in ["+sécurité", "+securite", "sécurité", "la AND SECURITE"] {
         let query = TextQuery::parse(question).unwrap();
         let scratch = &mut TextScratch::new();
-        let asked = TextSearch::new(9);
-        let found = search_query(&segments, &query, &mut analyzer, &asked, scratch).unwrap();
+        let options = TextSearch::new(9);
+        let found = search_query(&segments, &query, &mut analyzer, &options, scratch).unwrap();
         let mut found = hits(&found);
         found.sort_unstable();
         assert_eq!(found, [0, 1], "{question}");
@@ -356,7 +361,7 @@ fn wildcard_fuzzy_and_range_match_unstemmed_words() {
         .unwrap();
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
-    let segments = alone(&reader, &dead, 5);
+    let segments = single_segment(&reader, &dead, 5);
     let cases: &[(&str, &[u32])] = &[
         ("database*", &[0]),
         ("history*", &[0]),
@@ -387,8 +392,8 @@ fn wildcard_fuzzy_and_range_match_unstemmed_words() {
     for (question, expected) in cases {
         let query = TextQuery::parse(question).unwrap();
         let scratch = &mut TextScratch::new();
-        let asked = TextSearch::new(9);
-        let found = search_query(&segments, &query, &mut analyzer, &asked, scratch).unwrap();
+        let options = TextSearch::new(9);
+        let found = search_query(&segments, &query, &mut analyzer, &options, scratch).unwrap();
         let mut found = hits(&found);
         found.sort_unstable();
         assert_eq!(found, *expected, "{question}");
@@ -410,7 +415,7 @@ fn word_weight_is_that_of_its_most_frequent_language() {
             ),
             _ => ("eng", "the water of the river and the name of the town"),
         };
-        analyzer.speak(Language::of(Some(language)).into());
+        analyzer.set_languages(Language::from_declared(Some(language)).into());
         builder
             .push_texts(
                 Local(local),
@@ -422,23 +427,23 @@ fn word_weight_is_that_of_its_most_frequent_language() {
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
-    let segments = alone(&reader, &dead, 60);
-    analyzer.speak(reader.languages().languages());
+    let segments = single_segment(&reader, &dead, 60);
+    analyzer.set_languages(reader.languages().languages());
     let best = |question: &str, analyzer: &mut Analyzer| {
         let query = TextQuery::parse(question).unwrap();
         let scratch = &mut TextScratch::new();
-        let asked = TextSearch::new(3);
-        let by_language = search_query(&segments, &query, analyzer, &asked, scratch).unwrap();
+        let options = TextSearch::new(3);
+        let by_language = search_query(&segments, &query, analyzer, &options, scratch).unwrap();
         let (mut terms, mut words) = (Vec::new(), Vec::new());
         analyzer.for_each_token(question, |token| {
             terms.push(token.term.to_owned());
             words.push(token.position);
         });
-        let asked = TextSearch {
+        let options = TextSearch {
             words: Some(&words),
-            ..asked
+            ..options
         };
-        let by_words = search(&segments, &terms, &asked, scratch).unwrap();
+        let by_words = search(&segments, &terms, &options, scratch).unwrap();
         assert_eq!(by_language[0].ordinal, by_words[0].ordinal);
         by_words[0].ordinal.0
     };
@@ -453,7 +458,7 @@ fn idf_is_computed_per_language() {
     let mut analyzer = Analyzer::new();
     for local in 0..40 {
         let language = if local == 7 { "spa" } else { "eng" };
-        analyzer.speak(Language::of(Some(language)).into());
+        analyzer.set_languages(Language::from_declared(Some(language)).into());
         let body = match local {
             7 => "the name of the place is not the name of the lake",
             23 => "the granite of the mountain",
@@ -470,8 +475,8 @@ fn idf_is_computed_per_language() {
     }
     let reader = TextReader::new(builder.finish()).unwrap();
     let dead = RoaringBitmap::new();
-    let segments = alone(&reader, &dead, 40);
-    analyzer.speak(reader.languages().languages());
+    let segments = single_segment(&reader, &dead, 40);
+    analyzer.set_languages(reader.languages().languages());
     let terms = analyzer.terms("the granite of the lake");
     assert_eq!(terms.len(), 10, "each word in both languages");
     let found = search(
@@ -498,12 +503,18 @@ fn positions_are_found_deep_in_rows_and_windows() {
     };
     let corpus: Vec<Chunk> = (0..2000).map(chunk).collect();
     let all = |f: &dyn Fn(u32) -> bool| (0..2000).filter(|&n| f(n)).collect::<Vec<u32>>();
-    assert_eq!(asked(&corpus, 900, "+\"often x1\""), all(&|n| n % 3 == 1));
     assert_eq!(
-        asked(&corpus, 900, "+\"often rare pair\""),
+        matching_chunks(&corpus, 900, "+\"often x1\""),
+        all(&|n| n % 3 == 1)
+    );
+    assert_eq!(
+        matching_chunks(&corpus, 900, "+\"often rare pair\""),
         all(&|n| n.is_multiple_of(11))
     );
-    assert_eq!(asked(&corpus, 900, "\"x1 rare\""), Vec::<u32>::new());
+    assert_eq!(
+        matching_chunks(&corpus, 900, "\"x1 rare\""),
+        Vec::<u32>::new()
+    );
 }
 
 proptest! {
@@ -523,7 +534,7 @@ proptest! {
             .zip(&corpus)
             .filter(|(n, _)| !deleted.contains(*n))
             .filter(|(n, _)| filter.as_ref().is_none_or(|filter| filter.contains(*n)))
-            .filter(|(_, chunk)| answers(chunk, &query.clauses))
+            .filter(|(_, chunk)| satisfies_required(chunk, &query.clauses))
             .map(|(n, chunk)| (n, score(&corpus, chunk, &query.clauses, 1.0)))
             .filter(|(_, score)| *score > 0.0)
             .collect();
@@ -547,9 +558,9 @@ proptest! {
     ) {
         let query = TextQuery::parse(&question).unwrap();
         let expected = (0..corpus.len()).filter(|&n| {
-            answers(&corpus[n], &query.clauses) && counts(&corpus[n], &query.clauses)
+            satisfies_required(&corpus[n], &query.clauses) && counts_for_score(&corpus[n], &query.clauses)
         });
         let expected: Vec<u32> = expected.map(|n| n as u32).collect();
-        prop_assert_eq!(asked(&corpus, cut, &question), expected, "{}", question);
+        prop_assert_eq!(matching_chunks(&corpus, cut, &question), expected, "{}", question);
     }
 }

@@ -10,21 +10,23 @@ use std::num::NonZeroUsize;
 
 use rayon::prelude::*;
 
-use super::super::codes::{Codes, Quantiser, Transformed};
+use super::super::codes::{Codes, Quantiser, TransformScratch};
 use super::super::{Metric, VectorError};
-use super::adopt::Donor;
-use super::beam::{Field, NODES_MAX, Near, Reach, Seen, Stop, Walk};
+use super::beam::{
+    Candidate, EarlyStop, NODES_MAX, SearchSpace, VisitedSet, WalkLimits, WalkState,
+};
 use super::read::GraphReader;
-use super::select::{Bytes, Own, select};
+use super::reuse::ReusedGraph;
+use super::select::{NodeCodes, NodeQuery, select};
 use super::{GraphOptions, LAYERS_MAX, NO_LINK, effort, write};
-use crate::chance::mixed;
 use crate::kernels::{Job, Level, Simd};
+use crate::random::splitmix64;
 
 /// Vectors that one thread encodes at once.
 pub(super) const ENCODED_AT_ONCE: usize = 1024;
 
 /// A batch has at most this share of the nodes that are in the graph before it,
-const BATCH_SHARE: usize = 128;
+const BATCH_DIVISOR: usize = 128;
 /// and at most this many.
 const BATCH_MAX: usize = 1024;
 
@@ -103,14 +105,14 @@ pub(super) struct Graph {
 }
 
 /// A layer as a walk sees it.
-struct LayerField<'a> {
-    bytes: &'a Bytes,
-    own: &'a Own,
+struct LayerSpace<'a> {
+    bytes: &'a NodeCodes,
+    own: &'a NodeQuery,
     least: f32,
     layer: &'a Layer,
 }
 
-impl Field for LayerField<'_> {
+impl SearchSpace for LayerSpace<'_> {
     #[inline(always)]
     fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
         self.bytes.distance(simd, self.own, self.layer.node(node))
@@ -122,12 +124,12 @@ impl Field for LayerField<'_> {
     }
 
     #[inline(always)]
-    fn blur(&self) -> f32 {
+    fn distance_error(&self) -> f32 {
         0.0
     }
 
     #[inline(always)]
-    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
+    fn push_unvisited(&self, node: u32, seen: &mut VisitedSet, found: &mut Vec<u32>) {
         found.extend(
             self.layer
                 .links(node)
@@ -153,7 +155,7 @@ impl Field for LayerField<'_> {
 }
 
 /// Links in a layer that a batch found.
-struct Found {
+struct NewLinks {
     layer: usize,
     /// Of the node in the layer.
     number: u32,
@@ -163,9 +165,9 @@ struct Found {
 
 #[derive(Default)]
 struct Scratch {
-    walk: Walk,
-    own: Own,
-    other: Own,
+    walk: WalkState,
+    own: NodeQuery,
+    other: NodeQuery,
 }
 
 /// The graph of `vectors` `[any number, dim]`, which the metric prepared.
@@ -175,8 +177,8 @@ pub(in super::super) fn build<B: AsRef<[u8]>>(
     dim: usize,
     metric: Metric,
     options: &GraphOptions,
-    donor: Option<(&GraphReader<B>, &[u32])>,
-    go_on: &dyn Fn() -> bool,
+    node_source: Option<(&GraphReader<B>, &[u32])>,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, VectorError> {
     options.check()?;
     let count = vectors.len() / dim;
@@ -184,20 +186,29 @@ pub(in super::super) fn build<B: AsRef<[u8]>>(
         return Err(VectorError::NodeCount(count));
     }
     // A damaged graph is not copied.
-    let donor =
-        donor.and_then(|(reader, kept)| Donor::new(reader, kept, options.m, count).ok().flatten());
+    let reused = node_source.and_then(|(reader, node_map)| {
+        ReusedGraph::new(reader, node_map, options.m, count)
+            .ok()
+            .flatten()
+    });
     let bytes = byte_codes(vectors, dim, metric);
-    let graph = connect(&bytes, count as u32, options, donor.as_ref(), go_on)?;
-    let section = write::section(vectors, dim, metric, options, &graph);
-    effort::measured(section, vectors, options.seed, go_on)
+    let graph = insert_nodes(
+        &bytes,
+        count as u32,
+        options,
+        reused.as_ref(),
+        should_continue,
+    )?;
+    let section = write::write_section(vectors, dim, metric, options, &graph);
+    effort::with_measured_efforts(section, vectors, options.seed, should_continue)
 }
 
-fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
-    let quantiser = Quantiser::plain_bytes(vectors, dim);
+fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> NodeCodes {
+    let quantiser = Quantiser::fit_bytes(vectors, dim);
     let stride = Codes::I8.len(dim);
     let encoded = vectors.par_chunks(dim * ENCODED_AT_ONCE).map(|vectors| {
         let mut codes = Vec::with_capacity(vectors.len() / dim * stride);
-        let mut scratch = Transformed::default();
+        let mut scratch = TransformScratch::default();
         for vector in vectors.chunks_exact(dim) {
             quantiser.encode(vector, &mut scratch, &mut codes);
             let end = codes.len();
@@ -205,28 +216,32 @@ fn byte_codes(vectors: &[f32], dim: usize, metric: Metric) -> Bytes {
         }
         codes
     });
-    Bytes::new(encoded.collect::<Vec<_>>().concat(), stride, metric)
+    NodeCodes::new(encoded.collect::<Vec<_>>().concat(), stride, metric)
 }
 
 /// Inserts all nodes, or those that the donor does not bring.
-fn connect(
-    bytes: &Bytes,
+fn insert_nodes(
+    bytes: &NodeCodes,
     count: u32,
     options: &GraphOptions,
-    donor: Option<&Donor<'_>>,
-    go_on: &dyn Fn() -> bool,
+    reused: Option<&ReusedGraph<'_>>,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Graph, VectorError> {
     let mut heights: Vec<u8> = (0..count).map(|node| height(node, options)).collect();
     let mut order = shuffled(count, options.seed);
-    let kept = donor.map(|donor| donor.set_heights(&mut heights));
-    let mut graph = empty(&heights, options);
+    let reused_nodes = reused.map(|reused| reused.set_heights(&mut heights));
+    let mut graph = empty_graph(&heights, options);
     let mut top;
     let mut done;
-    match donor {
-        Some(donor) => {
-            order.retain(|node| kept.as_ref().is_none_or(|kept| !kept.contains(node)));
-            top = donor.copy_into(&mut graph, bytes);
-            done = donor.kept_count();
+    match reused {
+        Some(reused) => {
+            order.retain(|node| {
+                reused_nodes
+                    .as_ref()
+                    .is_none_or(|reused_nodes| !reused_nodes.contains(node))
+            });
+            top = reused.copy_into(&mut graph, bytes);
+            done = reused.reused_count();
         }
         None => {
             let first = order.remove(0);
@@ -237,12 +252,12 @@ fn connect(
     }
     let mut rest = &order[..];
     while !rest.is_empty() {
-        if !go_on() {
+        if !should_continue() {
             return Err(VectorError::Stopped);
         }
         let (batch, later) = rest.split_at(batch_len(rest, done, top, &heights));
-        let found = neighbours(bytes, &graph, top, batch, &heights, options);
-        join(bytes, &mut graph, found);
+        let found = find_neighbours(bytes, &graph, top, batch, &heights, options);
+        link_nodes(bytes, &mut graph, found);
         let highest = usize::from(heights[batch[0] as usize]);
         if highest > top {
             top = highest;
@@ -256,14 +271,14 @@ fn connect(
 
 /// How many nodes are inserted next: one that rises above the top comes alone.
 fn batch_len(rest: &[u32], done: usize, top: usize, heights: &[u8]) -> usize {
-    let len = (done / BATCH_SHARE).clamp(1, BATCH_MAX).min(rest.len());
+    let len = (done / BATCH_DIVISOR).clamp(1, BATCH_MAX).min(rest.len());
     let rises = |&node: &u32| usize::from(heights[node as usize]) > top;
     let risen = rest[..len].iter().position(rises);
     risen.map_or(len, |at| at.max(1))
 }
 
 /// All layers without links.
-fn empty(heights: &[u8], options: &GraphOptions) -> Graph {
+fn empty_graph(heights: &[u8], options: &GraphOptions) -> Graph {
     let layer = |nodes: Vec<u32>, below: Vec<u32>, len: usize, degree_max: usize| Layer {
         nodes,
         below,
@@ -291,7 +306,7 @@ fn empty(heights: &[u8], options: &GraphOptions) -> Graph {
 
 /// The highest layer of a new node: each layer has one of `m` nodes of the layer below.
 fn height(node: u32, options: &GraphOptions) -> u8 {
-    let bits = mixed(options.seed ^ u64::from(node)) >> 11;
+    let bits = splitmix64(options.seed ^ u64::from(node)) >> 11;
     let uniform = (bits + 1) as f64 / (1u64 << 53) as f64;
     let height = -uniform.ln() / (options.m as f64).ln();
     (height as u8).min(LAYERS_MAX as u8 - 1)
@@ -301,19 +316,19 @@ fn height(node: u32, options: &GraphOptions) -> u8 {
 /// batch.
 fn shuffled(count: u32, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count).collect();
-    order.sort_by_cached_key(|&node| mixed(mixed(seed) ^ u64::from(node)));
+    order.sort_by_cached_key(|&node| splitmix64(splitmix64(seed) ^ u64::from(node)));
     order
 }
 
 /// What each node of `batch` will be linked to.
-fn neighbours(
-    bytes: &Bytes,
+fn find_neighbours(
+    bytes: &NodeCodes,
     graph: &Graph,
     top: usize,
     batch: &[u32],
     heights: &[u8],
     options: &GraphOptions,
-) -> Vec<Found> {
+) -> Vec<NewLinks> {
     let level = Level::detect();
     let insert = |scratch: &mut Scratch, &node: &u32| {
         level.run(Insert {
@@ -329,7 +344,7 @@ fn neighbours(
     if batch.len() == 1 {
         return insert(&mut Scratch::default(), &batch[0]);
     }
-    let each: Vec<Vec<Found>> = batch
+    let each: Vec<Vec<NewLinks>> = batch
         .par_iter()
         .with_min_len(8)
         .map_init(Scratch::default, insert)
@@ -339,7 +354,7 @@ fn neighbours(
 
 /// Finds the neighbours of one node (algorithm 1 of Malkov and Yashunin, up to its links back).
 struct Insert<'a> {
-    bytes: &'a Bytes,
+    bytes: &'a NodeCodes,
     graph: &'a Graph,
     top: usize,
     node: u32,
@@ -349,51 +364,52 @@ struct Insert<'a> {
 }
 
 impl Job for Insert<'_> {
-    type Output = Vec<Found>;
+    type Output = Vec<NewLinks>;
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Vec<Found> {
+    fn run<S: Simd>(self, simd: S) -> Vec<NewLinks> {
         let Scratch { walk, own, other } = self.scratch;
-        self.bytes.set(own, self.node);
+        self.bytes.load_query(own, self.node);
         let height = self.height;
         let mut all = Vec::with_capacity(height + 1);
         let mut start = self.graph.entry;
-        let least = self.bytes.least(own);
-        let stop = NonZeroUsize::new(2 * self.options.m).map(|hits| Stop { hits, slack: SLACK });
+        let least = self.bytes.distance_min(own);
+        let stop =
+            NonZeroUsize::new(2 * self.options.m).map(|hits| EarlyStop { hits, slack: SLACK });
         for at in (0..=self.top).rev() {
             let layer = &self.graph.layers[at];
-            let field = LayerField {
+            let field = LayerSpace {
                 bytes: self.bytes,
                 own,
                 least,
                 layer,
             };
-            walk.seen.reset(layer.len() as u32);
+            walk.visited.reset(layer.len() as u32);
             let reach = if at > height {
-                Reach::full(1)
+                WalkLimits::full(1)
             } else {
-                Reach {
+                WalkLimits {
                     stop,
-                    ..Reach::full(self.options.ef_construction)
+                    ..WalkLimits::full(self.options.ef_construction)
                 }
             };
             walk.run(simd, &field, [start], reach);
             if at <= height {
-                all.push(Found {
+                all.push(NewLinks {
                     layer: at,
                     number: layer.number(self.node),
-                    links: chosen(
+                    links: select_links(
                         simd,
                         self.bytes,
                         layer,
                         self.node,
-                        &walk.pool,
+                        &walk.candidates,
                         self.options.m,
                         other,
                     ),
                 });
             }
-            let nearest = walk.pool.first().map_or(start, |near| near.node());
+            let nearest = walk.candidates.first().map_or(start, |near| near.node());
             start = layer
                 .below
                 .get(nearest as usize)
@@ -407,33 +423,37 @@ impl Job for Insert<'_> {
 /// [`select`] by numbers of a layer, for `node`. Of candidates at equal distances, chance says who comes
 /// first: else of many equal vectors all would link to the same few, and none to the others.
 #[inline(always)]
-pub(super) fn chosen<S: Simd>(
+pub(super) fn select_links<S: Simd>(
     simd: S,
-    bytes: &Bytes,
+    bytes: &NodeCodes,
     layer: &Layer,
     node: u32,
-    candidates: &[Near],
+    candidates: &[Candidate],
     count: usize,
-    own: &mut Own,
+    own: &mut NodeQuery,
 ) -> Vec<u32> {
     let nodes = candidates
         .iter()
-        .map(|near| Near::new(near.distance(), layer.node(near.node())));
-    let mut nodes: Vec<Near> = nodes.collect();
+        .map(|near| Candidate::new(near.distance(), layer.node(near.node())));
+    let mut nodes: Vec<Candidate> = nodes.collect();
     for ties in nodes.chunk_by_mut(|a, b| a.distance() == b.distance()) {
         if ties.len() > 1 {
-            let chance = |near: &Near| mixed(u64::from(node) << 32 | u64::from(near.node()));
+            let chance =
+                |near: &Candidate| splitmix64(u64::from(node) << 32 | u64::from(near.node()));
             ties.sort_unstable_by_key(chance);
         }
     }
-    let taken = select(simd, bytes, &nodes, count, own);
-    taken.into_iter().map(|node| layer.number(node)).collect()
+    let selected = select(simd, bytes, &nodes, count, own);
+    selected
+        .into_iter()
+        .map(|node| layer.number(node))
+        .collect()
 }
 
 /// Sets the links that were found, and the links back.
-fn join(bytes: &Bytes, graph: &mut Graph, found: Vec<Found>) {
+fn link_nodes(bytes: &NodeCodes, graph: &mut Graph, found: Vec<NewLinks>) {
     let mut back: Vec<(usize, u32, u32)> = Vec::new();
-    for Found {
+    for NewLinks {
         layer,
         number,
         links,
@@ -468,7 +488,7 @@ fn join(bytes: &Bytes, graph: &mut Graph, found: Vec<Found>) {
 /// The links of a node with those back to `sources`; where they are too many, those that
 /// [`select`] keeps.
 struct Shrink<'a> {
-    bytes: &'a Bytes,
+    bytes: &'a NodeCodes,
     layer: &'a Layer,
     target: u32,
     sources: &'a [(usize, u32, u32)],
@@ -486,14 +506,14 @@ impl Job for Shrink<'_> {
             return links;
         }
         let Scratch { own, other, .. } = self.scratch;
-        self.bytes.set(own, self.layer.node(self.target));
+        self.bytes.load_query(own, self.layer.node(self.target));
         let mut near = Vec::with_capacity(links.len());
         for &link in &links {
             let distance = self.bytes.distance(simd, own, self.layer.node(link));
-            near.push(Near::new(distance, link));
+            near.push(Candidate::new(distance, link));
         }
         near.sort_unstable();
-        chosen(
+        select_links(
             simd,
             self.bytes,
             self.layer,

@@ -18,11 +18,11 @@ use rayon::prelude::*;
 
 use super::super::codes::Query;
 use super::super::{Metric, VectorError};
-use super::beam::{Reach, Stop, Walk};
-use super::read::{Among, GraphReader};
-use super::{EFFORTS_AT, ERROR_AT};
+use super::beam::{EarlyStop, WalkLimits, WalkState};
+use super::read::{GraphReader, NodeFilter};
+use super::{EFFORTS_OFFSET, ERROR_OFFSET};
 use crate::bytes::u32_at;
-use crate::chance::mixed;
+use crate::random::splitmix64;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub enum Effort {
 }
 
 /// Candidates that can be asked for.
-const EF_ASKED_MAX: usize = 100_000;
+const EF_REQUESTED_MAX: usize = 100_000;
 
 impl fmt::Display for Effort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,9 +64,9 @@ impl FromStr for Effort {
                 let ef = value
                     .parse()
                     .ok()
-                    .filter(|ef| (1..=EF_ASKED_MAX).contains(ef));
+                    .filter(|ef| (1..=EF_REQUESTED_MAX).contains(ef));
                 ef.map(Effort::Ef)
-                    .ok_or_else(|| format!("an ef is 1 to {EF_ASKED_MAX}"))
+                    .ok_or_else(|| format!("an ef is 1 to {EF_REQUESTED_MAX}"))
             }
             "recall" => {
                 let recall = value.parse().ok().filter(|r| (0.0..=1.0).contains(r));
@@ -109,13 +109,13 @@ impl Default for Effort {
 const EFS: [u32; 12] = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
 
 /// Candidates of a search that has a time instead.
-const EF_WITHIN: usize = 512;
+const EF_WITH_DEADLINE: usize = 512;
 /// Candidates that a table speaks of at most.
 const EF_MAX: u32 = 1024;
 /// Candidates of a walk as it usually is, by which the way of one with a deadline is planned.
 const EF_TYPICAL: usize = 64;
 /// A question that is hard may take so many times as long as the average.
-const HARDEST: usize = 2;
+const EF_FACTOR_MAX: usize = 2;
 
 /// Questions of the sample, and those of them by which slacks are chosen.
 const SAMPLE_LEN: usize = 128;
@@ -126,7 +126,7 @@ const SAMPLE_WORK: usize = 16 << 20;
 const SAMPLE_LEN_MIN: usize = 64;
 const K: usize = 10;
 /// How far a question of the sample is moved towards a stranger.
-const STRANGENESS: f32 = 0.35;
+const SAMPLE_QUERY_MIX: f32 = 0.35;
 
 /// Standard deviations of codes' errors that are allowed for: all but a few of a normal
 /// distribution, of which many would be missed near the end of a hard question's hits.
@@ -137,11 +137,11 @@ const SLACK_RANGE: std::ops::RangeInclusive<f32> = 1e-3..=8.0;
 const SLACK_TRIES: usize = 8;
 
 /// Share of ef above which walks follow too many.
-const TOO_MANY: f32 = 1.25;
+const EXPANSION_TOLERANCE: f32 = 1.25;
 
 /// What was measured with one ef.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Row {
+struct EffortRow {
     ef: u32,
     /// That of [`Stop`], with which walks follow the links of `ef` nodes on average; infinite where the
     /// least is too much, and a list of `ef` ends the walk.
@@ -154,14 +154,14 @@ const ROW_LEN: usize = 12;
 
 /// The table, ascending by ef.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) struct Efforts([Row; EFS.len()]);
+pub(in super::super) struct EffortTable([EffortRow; EFS.len()]);
 
-impl Efforts {
-    pub(super) fn read(bytes: &[u8]) -> Efforts {
-        Efforts(std::array::from_fn(|i| {
+impl EffortTable {
+    pub(super) fn read(bytes: &[u8]) -> EffortTable {
+        EffortTable(std::array::from_fn(|i| {
             let number = |at| u32_at(bytes, ROW_LEN * i + at).unwrap_or_default();
             let slack = f32::from_bits(number(4));
-            Row {
+            EffortRow {
                 ef: number(0).clamp(1, EF_MAX),
                 slack: if slack >= 1.0 { slack } else { f32::INFINITY },
                 recall: f32::from_bits(number(8)),
@@ -180,18 +180,23 @@ impl Efforts {
 
     /// How far a walk goes that follows the links of `ef` candidates on average, for `k` hits;
     /// as far as it comes until `deadline`, if there is one.
-    pub(in super::super) fn reach(&self, ef: usize, k: usize, deadline: Option<Instant>) -> Reach {
+    pub(in super::super) fn walk_limits(
+        &self,
+        ef: usize,
+        k: usize,
+        deadline: Option<Instant>,
+    ) -> WalkLimits {
         let hits = k.max(K);
         if deadline.is_some() {
-            let ef = EF_WITHIN.max(ef).max(k);
+            let ef = EF_WITH_DEADLINE.max(ef).max(k);
             let slack = self.slack(ef as f32 * K as f32 / hits as f32);
-            return Reach {
+            return WalkLimits {
                 deadline,
-                ..reach(ef, hits, slack)
+                ..walk_limits_for(ef, hits, slack)
             };
         }
         // What was measured for ten hits holds for as many candidates a hit.
-        reach(
+        walk_limits_for(
             ef.max(k).max(1),
             hits,
             self.slack(ef as f32 * K as f32 / hits as f32),
@@ -237,22 +242,22 @@ impl Efforts {
 ///
 /// # Errors
 /// [`VectorError::Stopped`] when `go_on` says so.
-pub(in super::super) fn measured(
+pub(in super::super) fn with_measured_efforts(
     mut section: Vec<u8>,
     vectors: &[f32],
     seed: u64,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<u8>, VectorError> {
     let reader = GraphReader::new(&section[..])?;
-    let questions = questions(&reader, vectors, seed, go_on)?;
-    let error = Sample::new(&reader, vectors, &questions).error()?;
-    section[ERROR_AT..ERROR_AT + 4].copy_from_slice(&error.to_le_bytes());
+    let questions = sample_queries(&reader, vectors, seed, should_continue)?;
+    let error = QuerySample::new(&reader, vectors, &questions).error()?;
+    section[ERROR_OFFSET..ERROR_OFFSET + 4].copy_from_slice(&error.to_le_bytes());
     // Walks heed the error: the table is measured with walks as they will be.
     let reader = GraphReader::new(&section[..])?;
-    let rows = Sample::new(&reader, vectors, &questions).rows(go_on)?;
+    let rows = QuerySample::new(&reader, vectors, &questions).rows(should_continue)?;
     for (i, row) in rows.into_iter().enumerate() {
         let numbers = [row.ef, row.slack.to_bits(), row.recall.to_bits()];
-        let at = EFFORTS_AT + ROW_LEN * i;
+        let at = EFFORTS_OFFSET + ROW_LEN * i;
         let bytes = numbers.into_iter().flat_map(u32::to_le_bytes);
         for (to, from) in section[at..at + ROW_LEN].iter_mut().zip(bytes) {
             *to = from;
@@ -262,37 +267,37 @@ pub(in super::super) fn measured(
 }
 
 /// A walk for `hits` hits that follows the links of `ef` candidates, of [`HARDEST`] times as many at most.
-fn reach(ef: usize, hits: usize, slack: f32) -> Reach {
+fn walk_limits_for(ef: usize, hits: usize, slack: f32) -> WalkLimits {
     let stop = NonZeroUsize::new(hits).filter(|_| slack < f32::INFINITY);
-    let kept = if stop.is_some() { HARDEST } else { 1 };
-    Reach {
-        ef: ef.saturating_mul(kept),
-        stop: stop.map(|hits| Stop { hits, slack }),
+    let factor = if stop.is_some() { EF_FACTOR_MAX } else { 1 };
+    WalkLimits {
+        ef: ef.saturating_mul(factor),
+        stop: stop.map(|hits| EarlyStop { hits, slack }),
         deadline: None,
     }
 }
 
 /// A question and the nodes that are nearest to it.
-pub(super) type Question = (Vec<f32>, Vec<u32>);
+pub(super) type SampleQuery = (Vec<f32>, Vec<u32>);
 
-pub(super) fn questions<B: AsRef<[u8]>>(
+pub(super) fn sample_queries<B: AsRef<[u8]>>(
     reader: &GraphReader<B>,
     vectors: &[f32],
     seed: u64,
-    go_on: &dyn Fn() -> bool,
-) -> Result<Vec<Question>, VectorError> {
+    should_continue: &dyn Fn() -> bool,
+) -> Result<Vec<SampleQuery>, VectorError> {
     let (dim, metric) = (reader.dim(), reader.metric());
     let count = vectors.len() / dim;
-    let wanted = (SAMPLE_WORK / count).clamp(SAMPLE_LEN_MIN, SAMPLE_LEN) as u64;
-    let numbers: Vec<u64> = (0..wanted).collect();
+    let query_count = (SAMPLE_WORK / count).clamp(SAMPLE_LEN_MIN, SAMPLE_LEN) as u64;
+    let numbers: Vec<u64> = (0..query_count).collect();
     let mut questions = Vec::with_capacity(numbers.len());
     for some in numbers.chunks(SAMPLE_LEN_MIN / 4) {
-        if !go_on() {
+        if !should_continue() {
             return Err(VectorError::Stopped);
         }
         let answered = some.par_iter().filter_map(|&n| {
-            let question = question(vectors, dim, metric, mixed(seed ^ n))?;
-            let right = nearest(vectors, metric, &question, 0..count as u32);
+            let question = sample_query(vectors, dim, metric, splitmix64(seed ^ n))?;
+            let right = exact_nearest(vectors, metric, &question, 0..count as u32);
             Some((question, right))
         });
         questions.par_extend(answered);
@@ -301,45 +306,45 @@ pub(super) fn questions<B: AsRef<[u8]>>(
 }
 
 /// Questions to a graph.
-struct Sample<'a> {
+struct QuerySample<'a> {
     reader: &'a GraphReader<&'a [u8]>,
     vectors: &'a [f32],
-    questions: &'a [Question],
+    questions: &'a [SampleQuery],
 }
 
 /// Memory to ask them, for one thread.
 #[derive(Default)]
-struct Asker {
+struct QueryScratch {
     query: Query,
-    walk: Walk,
+    walk: WalkState,
 }
 
-impl<'a> Sample<'a> {
+impl<'a> QuerySample<'a> {
     fn new(
         reader: &'a GraphReader<&'a [u8]>,
         vectors: &'a [f32],
-        questions: &'a [Question],
-    ) -> Sample<'a> {
-        Sample {
+        questions: &'a [SampleQuery],
+    ) -> QuerySample<'a> {
+        QuerySample {
             reader,
             vectors,
             questions,
         }
     }
 
-    fn rows(&self, go_on: &dyn Fn() -> bool) -> Result<Vec<Row>, VectorError> {
+    fn rows(&self, should_continue: &dyn Fn() -> bool) -> Result<Vec<EffortRow>, VectorError> {
         let mut rows = Vec::with_capacity(EFS.len());
         let mut least = *SLACK_RANGE.start();
         for ef in EFS {
-            if !go_on() {
+            if !should_continue() {
                 return Err(VectorError::Stopped);
             }
             let slack = self.slack(ef, least)?;
             if slack < f32::INFINITY {
                 least = slack - 1.0;
             }
-            let recall = self.recall(reach(ef as usize, K, slack))?;
-            rows.push(Row { ef, slack, recall });
+            let recall = self.recall(walk_limits_for(ef as usize, K, slack))?;
+            rows.push(EffortRow { ef, slack, recall });
         }
         Ok(rows)
     }
@@ -348,8 +353,8 @@ impl<'a> Sample<'a> {
     /// average; infinite where the least makes them follow clearly more.
     fn slack(&self, ef: u32, least: f32) -> Result<f32, VectorError> {
         let (mut low, mut high) = (least, *SLACK_RANGE.end());
-        let follow = |more: f32| self.expanded(reach(ef as usize, K, 1.0 + more));
-        if follow(low)? > TOO_MANY * ef as f32 {
+        let follow = |more: f32| self.mean_expanded(walk_limits_for(ef as usize, K, 1.0 + more));
+        if follow(low)? > EXPANSION_TOLERANCE * ef as f32 {
             return Ok(f32::INFINITY);
         }
         for _ in 0..SLACK_TRIES {
@@ -364,34 +369,39 @@ impl<'a> Sample<'a> {
     }
 
     /// How many nodes' links walks follow on average.
-    fn expanded(&self, reach: Reach) -> Result<f32, VectorError> {
+    fn mean_expanded(&self, reach: WalkLimits) -> Result<f32, VectorError> {
         let len = self.questions.len().min(SLACK_SAMPLE_LEN);
-        let asked = self.questions[..len].par_iter();
-        let each = asked.map_init(Asker::default, |asker, (question, _)| {
+        let queries = self.questions[..len].par_iter();
+        let each = queries.map_init(QueryScratch::default, |asker, (question, _)| {
             self.walk(question, reach, asker)?;
-            Ok(asker.walk.expanded)
+            Ok(asker.walk.expanded_count)
         });
         let expanded = each.try_reduce(|| 0, |a, b| Ok(a + b))?;
         Ok(expanded as f32 / len.max(1) as f32)
     }
 
-    fn walk(&self, question: &[f32], reach: Reach, asker: &mut Asker) -> Result<(), VectorError> {
-        self.reader.set(question, &mut asker.query);
+    fn walk(
+        &self,
+        question: &[f32],
+        reach: WalkLimits,
+        asker: &mut QueryScratch,
+    ) -> Result<(), VectorError> {
+        self.reader.prepare_query(question, &mut asker.query);
         self.reader
-            .walk(&asker.query, reach, Among::All, &mut asker.walk)
+            .walk(&asker.query, reach, NodeFilter::All, &mut asker.walk)
     }
 
     /// How much farther from a question of length 1 right answers seem by their codes than they are, but
     /// for a few.
     fn error(&self) -> Result<f32, VectorError> {
-        let mut asker = Asker::default();
+        let mut asker = QueryScratch::default();
         let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for (question, right) in self.questions {
-            self.reader.set(question, &mut asker.query);
+            self.reader.prepare_query(question, &mut asker.query);
             self.reader
                 .scan(&asker.query, right, right.len(), &mut asker.walk)?;
-            let distance = Distance::of(self, question);
-            for near in &asker.walk.pool {
+            let distance = ExactDistance::new(self, question);
+            for near in &asker.walk.candidates {
                 let error = near.distance() - distance.to(near.node());
                 let error = f64::from(error / asker.query.length().max(f32::MIN_POSITIVE));
                 count += 1.0;
@@ -406,24 +416,24 @@ impl<'a> Sample<'a> {
     }
 
     /// recall@10 of walks whose best are ranked again.
-    fn recall(&self, reach: Reach) -> Result<f32, VectorError> {
-        let asked = self.questions.par_iter();
-        let each = asked.map_init(Asker::default, |asker, (question, right)| {
+    fn recall(&self, reach: WalkLimits) -> Result<f32, VectorError> {
+        let queries = self.questions.par_iter();
+        let each = queries.map_init(QueryScratch::default, |asker, (question, right)| {
             self.walk(question, reach, asker)?;
-            let got = self.ranked_again(question, asker);
+            let got = self.rescored(question, asker);
             let found = got.iter().filter(|(_, node)| right.contains(node)).count();
             Ok((found, right.len()))
         });
-        let (found, wanted) = each.try_reduce(|| (0, 0), |a, b| Ok((a.0 + b.0, a.1 + b.1)))?;
-        Ok(found as f32 / wanted.max(1) as f32)
+        let (found, expected) = each.try_reduce(|| (0, 0), |a, b| Ok((a.0 + b.0, a.1 + b.1)))?;
+        Ok(found as f32 / expected.max(1) as f32)
     }
 
     /// The [`K`] nearest of the pool, with their distances, as a search ranks them.
-    fn ranked_again(&self, question: &[f32], asker: &Asker) -> Vec<(f32, u32)> {
-        let distance = Distance::of(self, question);
+    fn rescored(&self, question: &[f32], asker: &QueryScratch) -> Vec<(f32, u32)> {
+        let distance = ExactDistance::new(self, question);
         let error = self.reader.error(&asker.query);
         let mut best: Vec<(f32, u32)> = Vec::with_capacity(K + 1);
-        for near in &asker.walk.pool {
+        for near in &asker.walk.candidates {
             let worst = best.get(K - 1).map(|&(distance, _)| distance);
             if worst.is_some_and(|worst| near.distance() > worst + error) {
                 break;
@@ -438,7 +448,7 @@ impl<'a> Sample<'a> {
 }
 
 /// Distances to a question, as codes have them, at full precision.
-struct Distance<'a> {
+struct ExactDistance<'a> {
     vectors: &'a [f32],
     metric: Metric,
     question: &'a [f32],
@@ -446,10 +456,10 @@ struct Distance<'a> {
     constant: f32,
 }
 
-impl<'a> Distance<'a> {
-    fn of(sample: &Sample<'a>, question: &'a [f32]) -> Distance<'a> {
+impl<'a> ExactDistance<'a> {
+    fn new(sample: &QuerySample<'a>, question: &'a [f32]) -> ExactDistance<'a> {
         let metric = sample.reader.metric();
-        Distance {
+        ExactDistance {
             vectors: sample.vectors,
             metric,
             question,
@@ -471,22 +481,22 @@ impl<'a> Distance<'a> {
 }
 
 /// A vector moved towards another; `None` where they cancel out.
-fn question(vectors: &[f32], dim: usize, metric: Metric, chance: u64) -> Option<Vec<f32>> {
+fn sample_query(vectors: &[f32], dim: usize, metric: Metric, random: u64) -> Option<Vec<f32>> {
     let count = vectors.len() / dim;
-    let row = |chance: u64| {
-        let at = chance as usize % count * dim;
+    let row = |random: u64| {
+        let at = random as usize % count * dim;
         &vectors[at..at + dim]
     };
-    let (own, other) = (row(chance), row(mixed(chance)));
+    let (own, other) = (row(random), row(splitmix64(random)));
     let between = own.iter().zip(other);
     let moved: Vec<f32> = between
-        .map(|(a, b)| (1.0 - STRANGENESS) * a + STRANGENESS * b)
+        .map(|(a, b)| (1.0 - SAMPLE_QUERY_MIX) * a + SAMPLE_QUERY_MIX * b)
         .collect();
     metric.prepare(&moved, dim).ok()
 }
 
 /// The [`K`] of `nodes` that are nearest.
-fn nearest(
+fn exact_nearest(
     vectors: &[f32],
     metric: Metric,
     question: &[f32],

@@ -44,32 +44,32 @@
 //!
 //! Start reading at [`build`] and [`GraphReader::walk`].
 
-mod adopt;
 mod beam;
 mod build;
 mod effort;
 mod read;
+mod reuse;
 mod select;
 mod write;
 
-pub(super) use beam::{Reach, Walk};
+pub(super) use beam::{WalkLimits, WalkState};
 pub(super) use build::build;
 pub use effort::Effort;
-pub(super) use read::{Among, GraphReader};
+pub(super) use read::{GraphReader, NodeFilter};
 
 use super::codes::Codes;
 use super::{Metric, VectorError};
 
 const VERSION: u16 = 2;
 const HEADER_LEN: usize = 192;
-const ERROR_AT: usize = 44;
-const EFFORTS_AT: usize = 48;
+const ERROR_OFFSET: usize = 44;
+const EFFORTS_OFFSET: usize = 48;
 const ALIGNMENT: usize = 64;
 const LAYERS_MAX: usize = 16;
 const NO_LINK: u32 = u32::MAX;
 
 /// Stands for the new place of a vector that is not kept.
-pub const NOT_KEPT: u32 = u32::MAX;
+pub const REMOVED_NODE: u32 = u32::MAX;
 
 /// Links of a node above layer 0.
 const M_RANGE: std::ops::RangeInclusive<u32> = 2..=64;

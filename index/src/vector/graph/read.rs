@@ -5,16 +5,16 @@ use std::marker::PhantomData;
 use super::super::codes::{B1, Bf16, Code, Codes, F16, F32, I4, I8, Quantiser, Query};
 use super::super::metric::check_dim;
 use super::super::{Metric, VectorError};
-use super::beam::{Field, NODES_MAX, Reach, Seen, Walk};
-use super::effort::Efforts;
+use super::beam::{NODES_MAX, SearchSpace, VisitedSet, WalkLimits, WalkState};
+use super::effort::EffortTable;
 use super::{
-    ALIGNMENT, EFFORTS_AT, HEADER_LEN, LAYERS_MAX, M_RANGE, NO_LINK, RecordLayout, VERSION,
+    ALIGNMENT, EFFORTS_OFFSET, HEADER_LEN, LAYERS_MAX, M_RANGE, NO_LINK, RecordLayout, VERSION,
 };
 use crate::bytes::{slice, u16_at, u32_at};
 use crate::kernels::{Job, Level, Simd};
 
-const CUT: VectorError = VectorError::Malformed("the graph is shorter than its header says");
-const STRAY: VectorError = VectorError::Malformed("a link of the graph leads nowhere");
+const TRUNCATED: VectorError = VectorError::Malformed("the graph is shorter than its header says");
+const INVALID_LINK: VectorError = VectorError::Malformed("a link of the graph leads nowhere");
 
 /// A graph over any bytes.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(in super::super) struct GraphReader<B> {
     bytes: B,
     metric: Metric,
     /// The length that all but one in a hundred vectors have at most.
-    long: f32,
+    typical_length_max: f32,
     error: f32,
     quantiser: Quantiser,
     dim: usize,
@@ -33,7 +33,7 @@ pub(in super::super) struct GraphReader<B> {
     records_start: u64,
     /// Layer 1 first.
     upper: Vec<UpperLayer>,
-    efforts: Efforts,
+    efforts: EffortTable,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,20 +43,20 @@ struct UpperLayer {
 }
 
 /// Share of [`GraphReader::error`] that is the [`Field::blur`] of a walk.
-const BLUR: f32 = 0.5;
+const DISTANCE_ERROR_RATIO: f32 = 0.5;
 
 /// What may be found, as a walk asks for each node.
-pub(in super::super) type Accept<'a> = &'a dyn Fn(u32) -> bool;
+pub(in super::super) type AcceptFn<'a> = &'a dyn Fn(u32) -> bool;
 
 /// What a walk goes through, and what it is for.
 #[derive(Clone, Copy)]
-pub(in super::super) enum Among<'a> {
+pub(in super::super) enum NodeFilter<'a> {
     /// All nodes may be found.
     All,
     /// Through all nodes, until those that are accepted are found; the pool has others too.
-    Wide(Accept<'a>),
+    PostFilter(AcceptFn<'a>),
     /// Through accepted nodes alone, links leading on through one that is not; starts at these besides.
-    Accepted(Accept<'a>, &'a [u32]),
+    PreFilter(AcceptFn<'a>, &'a [u32]),
 }
 
 impl<B: AsRef<[u8]>> GraphReader<B> {
@@ -64,16 +64,16 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
     /// for graphs of any size.
     pub(in super::super) fn new(bytes: B) -> Result<Self, VectorError> {
         let head = bytes.as_ref();
-        let version = u16_at(head, 0).ok_or(CUT)?;
+        let version = u16_at(head, 0).ok_or(TRUNCATED)?;
         if version != VERSION {
             return Err(VectorError::Version {
                 found: version,
                 known: VERSION,
             });
         }
-        let number = |at| u32_at(head, at).ok_or(CUT);
+        let number = |at| u32_at(head, at).ok_or(TRUNCATED);
         let &[_, _, metric, codes, ..] = head else {
-            return Err(CUT);
+            return Err(TRUNCATED);
         };
         let metric = Metric::from_number(metric).ok_or(VectorError::Malformed("unknown metric"))?;
         let codes = Codes::from_number(codes).ok_or(VectorError::Malformed("unknown codes"))?;
@@ -94,7 +94,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
             return Err(VectorError::Malformed("a number of the graph cannot be"));
         }
         let m = m as usize;
-        let efforts = Efforts::read(head.get(EFFORTS_AT..HEADER_LEN).ok_or(CUT)?);
+        let efforts = EffortTable::read(head.get(EFFORTS_OFFSET..HEADER_LEN).ok_or(TRUNCATED)?);
         let record = RecordLayout::new(codes, dim, metric, 2 * m);
         let mean_start = HEADER_LEN + 4 * layers;
         let mean = read_mean(head, mean_start, if codes.is_centred() { dim } else { 0 })?;
@@ -115,7 +115,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         Ok(GraphReader {
             bytes,
             metric,
-            long,
+            typical_length_max: long,
             error,
             dim,
             count,
@@ -159,7 +159,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         2 * self.m
     }
 
-    pub(in super::super) fn efforts(&self) -> &Efforts {
+    pub(in super::super) fn efforts(&self) -> &EffortTable {
         &self.efforts
     }
 
@@ -175,9 +175,9 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
     }
 
     /// All links, checked. Copies 4 bytes a link.
-    pub(super) fn layers(&self) -> Result<Vec<OldLayer>, VectorError> {
+    pub(super) fn layers(&self) -> Result<Vec<LayerLinks>, VectorError> {
         let query = Query::default();
-        let bottom = self.bottom::<I8>(&query);
+        let bottom = self.base_space::<I8>(&query);
         let mut links = Vec::with_capacity(self.count as usize * self.degree_max());
         for node in 0..self.count {
             links.extend(
@@ -187,13 +187,13 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
                     .map(|&link| u32::from_le_bytes(link)),
             );
         }
-        let mut layers = vec![OldLayer {
+        let mut layers = vec![LayerLinks {
             nodes: Vec::new(),
             links,
             degree_max: self.degree_max(),
         }];
         for &layer in &self.upper {
-            let field = self.upper_field::<I8>(&query, layer);
+            let field = self.upper_space::<I8>(&query, layer);
             let numbers = |bytes: &[u8]| -> Vec<u32> {
                 let (numbers, _) = bytes.as_chunks();
                 numbers
@@ -201,14 +201,14 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
                     .map(|&number| u32::from_le_bytes(number))
                     .collect()
             };
-            layers.push(OldLayer {
+            layers.push(LayerLinks {
                 nodes: numbers(field.nodes),
                 links: numbers(field.links),
                 degree_max: self.m,
             });
         }
-        let sound = layers.iter().all(|layer| layer.is_sound(self.count));
-        if sound { Ok(layers) } else { Err(STRAY) }
+        let sound = layers.iter().all(|layer| layer.is_valid(self.count));
+        if sound { Ok(layers) } else { Err(INVALID_LINK) }
     }
 
     /// Bytes of all.
@@ -217,23 +217,23 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
     }
 
     /// Makes `query`, prepared by the metric, ready for [`GraphReader::walk`].
-    pub(in super::super) fn set(&self, query: &[f32], into: &mut Query) {
-        into.set(query, &self.quantiser, self.metric, self.long);
+    pub(in super::super) fn prepare_query(&self, query: &[f32], into: &mut Query) {
+        into.prepare(query, &self.quantiser, self.metric, self.typical_length_max);
     }
 
     /// Walks down to layer 0 and there as far as `reach` says; `walk.pool` has what was found.
     pub(in super::super) fn walk(
         &self,
         query: &Query,
-        reach: Reach,
-        among: Among<'_>,
-        walk: &mut Walk,
+        reach: WalkLimits,
+        filter: NodeFilter<'_>,
+        walk: &mut WalkState,
     ) -> Result<(), VectorError> {
         let task = Search {
             reader: self,
             query,
             reach,
-            among,
+            filter,
         };
         self.run(task, walk)
     }
@@ -244,7 +244,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         query: &Query,
         nodes: &[u32],
         keep: usize,
-        walk: &mut Walk,
+        walk: &mut WalkState,
     ) -> Result<(), VectorError> {
         let task = Scan {
             reader: self,
@@ -255,15 +255,15 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         self.run(task, walk)
     }
 
-    fn run<T: Compiled<B>>(&self, task: T, walk: &mut Walk) -> Result<(), VectorError> {
+    fn run<T: CodeJob<B>>(&self, task: T, walk: &mut WalkState) -> Result<(), VectorError> {
         let level = Level::detect();
         match self.quantiser.codes {
-            Codes::F32 => level.run(Typed(task, walk, PhantomData::<(F32, B)>)),
-            Codes::F16 => level.run(Typed(task, walk, PhantomData::<(F16, B)>)),
-            Codes::Bf16 => level.run(Typed(task, walk, PhantomData::<(Bf16, B)>)),
-            Codes::I8 => level.run(Typed(task, walk, PhantomData::<(I8, B)>)),
-            Codes::I4 => level.run(Typed(task, walk, PhantomData::<(I4, B)>)),
-            Codes::B1 => level.run(Typed(task, walk, PhantomData::<(B1, B)>)),
+            Codes::F32 => level.run(TypedJob(task, walk, PhantomData::<(F32, B)>)),
+            Codes::F16 => level.run(TypedJob(task, walk, PhantomData::<(F16, B)>)),
+            Codes::Bf16 => level.run(TypedJob(task, walk, PhantomData::<(Bf16, B)>)),
+            Codes::I8 => level.run(TypedJob(task, walk, PhantomData::<(I8, B)>)),
+            Codes::I4 => level.run(TypedJob(task, walk, PhantomData::<(I4, B)>)),
+            Codes::B1 => level.run(TypedJob(task, walk, PhantomData::<(B1, B)>)),
         }
     }
 
@@ -272,23 +272,27 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
         slice(self.bytes.as_ref(), self.records_start, len).unwrap_or_default()
     }
 
-    fn bottom<'a, C: Code>(&'a self, query: &'a Query) -> Bottom<'a, C> {
-        Bottom {
+    fn base_space<'a, C: Code>(&'a self, query: &'a Query) -> BaseSpace<'a, C> {
+        BaseSpace {
             records: self.records(),
             record: self.record,
             query,
-            blur: BLUR * self.error(query),
+            distance_error: DISTANCE_ERROR_RATIO * self.error(query),
             code: PhantomData,
         }
     }
 
-    fn upper_field<'a, C: Code>(&'a self, query: &'a Query, layer: UpperLayer) -> Upper<'a, C> {
+    fn upper_space<'a, C: Code>(
+        &'a self,
+        query: &'a Query,
+        layer: UpperLayer,
+    ) -> UpperSpace<'a, C> {
         let part = |at: u64, width: u64| {
             let start = layer.start + u64::from(layer.len) * at;
             slice(self.bytes.as_ref(), start, u64::from(layer.len) * width).unwrap_or_default()
         };
-        Upper {
-            bottom: self.bottom(query),
+        UpperSpace {
+            bottom: self.base_space(query),
             nodes: part(0, 4),
             below: part(4, 4),
             links: part(8, 4 * self.m as u64),
@@ -299,7 +303,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 
 /// `[len]` finite numbers.
 fn read_mean(head: &[u8], start: usize, len: usize) -> Result<Vec<f32>, VectorError> {
-    let bytes = head.get(start..start + 4 * len).ok_or(CUT)?;
+    let bytes = head.get(start..start + 4 * len).ok_or(TRUNCATED)?;
     let (numbers, _) = bytes.as_chunks();
     let mean: Vec<f32> = numbers.iter().map(|&x| f32::from_le_bytes(x)).collect();
     if mean.iter().all(|x| x.is_finite()) {
@@ -311,14 +315,14 @@ fn read_mean(head: &[u8], start: usize, len: usize) -> Result<Vec<f32>, VectorEr
 
 /// The links of a layer, in memory.
 #[derive(Debug)]
-pub(super) struct OldLayer {
+pub(super) struct LayerLinks {
     /// Own number → node; empty for layer 0.
     nodes: Vec<u32>,
     links: Vec<u32>,
     degree_max: usize,
 }
 
-impl OldLayer {
+impl LayerLinks {
     pub(super) fn len(&self) -> usize {
         self.links.len() / self.degree_max
     }
@@ -343,7 +347,7 @@ impl OldLayer {
     }
 
     /// Whether every number is that of a node: those of layer 0 are below `count`.
-    fn is_sound(&self, count: u32) -> bool {
+    fn is_valid(&self, count: u32) -> bool {
         let (len, mut ascending) = (self.len() as u32, self.nodes.windows(2));
         self.nodes.iter().all(|&node| node < count)
             && ascending.all(|pair| pair[0] < pair[1])
@@ -352,13 +356,13 @@ impl OldLayer {
 }
 
 /// Something that is compiled for each kind of code and each instruction set.
-trait Compiled<B> {
-    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut Walk) -> Result<(), VectorError>;
+trait CodeJob<B> {
+    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut WalkState) -> Result<(), VectorError>;
 }
 
-struct Typed<'w, T, C, B>(T, &'w mut Walk, PhantomData<(C, B)>);
+struct TypedJob<'w, T, C, B>(T, &'w mut WalkState, PhantomData<(C, B)>);
 
-impl<T: Compiled<B>, C: Code, B> Job for Typed<'_, T, C, B> {
+impl<T: CodeJob<B>, C: Code, B> Job for TypedJob<'_, T, C, B> {
     type Output = Result<(), VectorError>;
 
     #[inline(always)]
@@ -370,40 +374,40 @@ impl<T: Compiled<B>, C: Code, B> Job for Typed<'_, T, C, B> {
 struct Search<'a, B> {
     reader: &'a GraphReader<B>,
     query: &'a Query,
-    reach: Reach,
-    among: Among<'a>,
+    reach: WalkLimits,
+    filter: NodeFilter<'a>,
 }
 
-impl<B: AsRef<[u8]>> Compiled<B> for Search<'_, B> {
+impl<B: AsRef<[u8]>> CodeJob<B> for Search<'_, B> {
     #[inline(always)]
-    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut Walk) -> Result<(), VectorError> {
+    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut WalkState) -> Result<(), VectorError> {
         let entry = self.descend::<C, S>(simd, walk)?;
-        let bottom = self.reader.bottom::<C>(self.query);
-        walk.seen.reset(self.reader.count);
-        match self.among {
-            Among::All => walk.run(simd, &bottom, [entry], self.reach),
-            Among::Wide(accept) => {
+        let bottom = self.reader.base_space::<C>(self.query);
+        walk.visited.reset(self.reader.count);
+        match self.filter {
+            NodeFilter::All => walk.run(simd, &bottom, [entry], self.reach),
+            NodeFilter::PostFilter(accept) => {
                 walk.run(
                     simd,
-                    &Sieve::<C, true> { bottom, accept },
+                    &FilteredSpace::<C, true> { bottom, accept },
                     [entry],
                     self.reach,
                 );
             }
-            Among::Accepted(accept, given) => {
-                let field = Sieve::<C, false> { bottom, accept };
+            NodeFilter::PreFilter(accept, given) => {
+                let field = FilteredSpace::<C, false> { bottom, accept };
                 let mut starts = Vec::with_capacity(2 * given.len());
                 starts.extend_from_slice(given);
                 starts.extend(Some(entry).filter(|&entry| accept(entry)));
                 let mut near = Vec::new();
-                field.gather(entry, &mut walk.seen, &mut near);
-                walk.seen.reset(self.reader.count);
+                field.push_unvisited(entry, &mut walk.visited, &mut near);
+                walk.visited.reset(self.reader.count);
                 starts.extend(near);
                 walk.run(simd, &field, starts, self.reach);
             }
         }
-        if walk.seen.strayed() {
-            Err(STRAY)
+        if walk.visited.has_invalid_node() {
+            Err(INVALID_LINK)
         } else {
             Ok(())
         }
@@ -413,17 +417,17 @@ impl<B: AsRef<[u8]>> Compiled<B> for Search<'_, B> {
 impl<B: AsRef<[u8]>> Search<'_, B> {
     /// The node of layer 0 below the nearest that is found on the way down.
     #[inline(always)]
-    fn descend<C: Code, S: Simd>(&self, simd: S, walk: &mut Walk) -> Result<u32, VectorError> {
+    fn descend<C: Code, S: Simd>(&self, simd: S, walk: &mut WalkState) -> Result<u32, VectorError> {
         let mut at = self.reader.entry;
         for &layer in self.reader.upper.iter().rev() {
-            let field = self.reader.upper_field::<C>(self.query, layer);
-            walk.seen.reset(layer.len);
-            walk.run(simd, &field, [at], Reach::full(1));
-            if walk.seen.strayed() {
-                return Err(STRAY);
+            let field = self.reader.upper_space::<C>(self.query, layer);
+            walk.visited.reset(layer.len);
+            walk.run(simd, &field, [at], WalkLimits::full(1));
+            if walk.visited.has_invalid_node() {
+                return Err(INVALID_LINK);
             }
-            let nearest = walk.pool.first().map_or(at, |near| near.node());
-            at = u32_at(field.below, nearest as usize * 4).ok_or(CUT)?;
+            let nearest = walk.candidates.first().map_or(at, |near| near.node());
+            at = u32_at(field.below, nearest as usize * 4).ok_or(TRUNCATED)?;
         }
         Ok(at)
     }
@@ -436,25 +440,25 @@ struct Scan<'a, B> {
     keep: usize,
 }
 
-impl<B: AsRef<[u8]>> Compiled<B> for Scan<'_, B> {
+impl<B: AsRef<[u8]>> CodeJob<B> for Scan<'_, B> {
     #[inline(always)]
-    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut Walk) -> Result<(), VectorError> {
-        let bottom = self.reader.bottom::<C>(self.query);
+    fn run<C: Code, S: Simd>(self, simd: S, walk: &mut WalkState) -> Result<(), VectorError> {
+        let bottom = self.reader.base_space::<C>(self.query);
         walk.scan(simd, &bottom, self.nodes, self.keep);
         Ok(())
     }
 }
 
 /// Layer 0.
-struct Bottom<'a, C> {
+struct BaseSpace<'a, C> {
     records: &'a [u8],
     record: RecordLayout,
     query: &'a Query,
-    blur: f32,
+    distance_error: f32,
     code: PhantomData<C>,
 }
 
-impl<C> Bottom<'_, C> {
+impl<C> BaseSpace<'_, C> {
     #[inline(always)]
     fn record(&self, node: u32) -> Option<&[u8]> {
         let start = node as usize * self.record.len;
@@ -472,12 +476,12 @@ impl<C> Bottom<'_, C> {
 
 /// The links of a row, up to the first that is none.
 #[inline(always)]
-fn filled(links: &[[u8; 4]]) -> impl Iterator<Item = u32> {
+fn present_links(links: &[[u8; 4]]) -> impl Iterator<Item = u32> {
     let links = links.iter().map(|&link| u32::from_le_bytes(link));
     links.take_while(|&link| link != NO_LINK)
 }
 
-impl<C: Code> Field for Bottom<'_, C> {
+impl<C: Code> SearchSpace for BaseSpace<'_, C> {
     #[inline(always)]
     fn distance<S: Simd>(&self, simd: S, node: u32) -> f32 {
         let Some(record) = self.record(node) else {
@@ -498,13 +502,13 @@ impl<C: Code> Field for Bottom<'_, C> {
     }
 
     #[inline(always)]
-    fn blur(&self) -> f32 {
-        self.blur
+    fn distance_error(&self) -> f32 {
+        self.distance_error
     }
 
     #[inline(always)]
-    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
-        found.extend(filled(self.links(node)).filter(|&link| seen.insert(link)));
+    fn push_unvisited(&self, node: u32, seen: &mut VisitedSet, found: &mut Vec<u32>) {
+        found.extend(present_links(self.links(node)).filter(|&link| seen.insert(link)));
     }
 
     #[inline(always)]
@@ -529,16 +533,16 @@ impl<C: Code> Field for Bottom<'_, C> {
 /// Layer 0 as a walk under a filter sees it. `WIDE`: through everything, looking for what is accepted. Else
 /// from a node to all accepted ones that are linked to it, or to a linked node that is not accepted
 /// (ACORN-1; Patel et al., SIGMOD 2024).
-struct Sieve<'a, C, const WIDE: bool> {
-    bottom: Bottom<'a, C>,
-    accept: Accept<'a>,
+struct FilteredSpace<'a, C, const WIDE: bool> {
+    bottom: BaseSpace<'a, C>,
+    accept: AcceptFn<'a>,
 }
 
-impl<C: Code, const WIDE: bool> Field for Sieve<'_, C, WIDE> {
-    const ALL_MAY: bool = !WIDE;
+impl<C: Code, const WIDE: bool> SearchSpace for FilteredSpace<'_, C, WIDE> {
+    const ALL_ELIGIBLE: bool = !WIDE;
 
     #[inline(always)]
-    fn may_be_found(&self, node: u32) -> bool {
+    fn is_eligible(&self, node: u32) -> bool {
         (self.accept)(node)
     }
 
@@ -553,16 +557,16 @@ impl<C: Code, const WIDE: bool> Field for Sieve<'_, C, WIDE> {
     }
 
     #[inline(always)]
-    fn blur(&self) -> f32 {
-        self.bottom.blur
+    fn distance_error(&self) -> f32 {
+        self.bottom.distance_error
     }
 
     #[inline(always)]
-    fn gather(&self, node: u32, seen: &mut Seen, found: &mut Vec<u32>) {
+    fn push_unvisited(&self, node: u32, seen: &mut VisitedSet, found: &mut Vec<u32>) {
         if WIDE {
-            return self.bottom.gather(node, seen, found);
+            return self.bottom.push_unvisited(node, seen, found);
         }
-        for link in filled(self.bottom.links(node)) {
+        for link in present_links(self.bottom.links(node)) {
             if !seen.insert(link) {
                 continue;
             }
@@ -570,7 +574,7 @@ impl<C: Code, const WIDE: bool> Field for Sieve<'_, C, WIDE> {
                 found.push(link);
                 continue;
             }
-            for next in filled(self.bottom.links(link)) {
+            for next in present_links(self.bottom.links(link)) {
                 // What is not accepted is not marked: its own links are not followed yet.
                 if (self.accept)(next) && seen.insert(next) {
                     found.push(next);
@@ -596,22 +600,22 @@ impl<C: Code, const WIDE: bool> Field for Sieve<'_, C, WIDE> {
 }
 
 /// A layer above 0.
-struct Upper<'a, C> {
-    bottom: Bottom<'a, C>,
+struct UpperSpace<'a, C> {
+    bottom: BaseSpace<'a, C>,
     nodes: &'a [u8],
     below: &'a [u8],
     links: &'a [u8],
     m: usize,
 }
 
-impl<C> Upper<'_, C> {
+impl<C> UpperSpace<'_, C> {
     #[inline(always)]
     fn node(&self, number: u32) -> u32 {
         u32_at(self.nodes, number as usize * 4).unwrap_or(NO_LINK)
     }
 }
 
-impl<C: Code> Field for Upper<'_, C> {
+impl<C: Code> SearchSpace for UpperSpace<'_, C> {
     #[inline(always)]
     fn distance<S: Simd>(&self, simd: S, number: u32) -> f32 {
         self.bottom.distance(simd, self.node(number))
@@ -623,16 +627,16 @@ impl<C: Code> Field for Upper<'_, C> {
     }
 
     #[inline(always)]
-    fn blur(&self) -> f32 {
-        self.bottom.blur
+    fn distance_error(&self) -> f32 {
+        self.bottom.distance_error
     }
 
     #[inline(always)]
-    fn gather(&self, number: u32, seen: &mut Seen, found: &mut Vec<u32>) {
+    fn push_unvisited(&self, number: u32, seen: &mut VisitedSet, found: &mut Vec<u32>) {
         let start = number as usize * self.m * 4;
         let links = self.links.get(start..start + self.m * 4);
         let (links, _) = links.unwrap_or_default().as_chunks();
-        found.extend(filled(links).filter(|&link| seen.insert(link)));
+        found.extend(present_links(links).filter(|&link| seen.insert(link)));
     }
 
     #[inline(always)]

@@ -1,12 +1,12 @@
 //! Which neighbours a node keeps: near ones in different directions.
 
 use super::super::Metric;
-use super::beam::Near;
+use super::beam::Candidate;
 use crate::kernels::Simd;
 
 /// The byte codes that a graph is built on.
 #[derive(Debug)]
-pub(super) struct Bytes {
+pub(super) struct NodeCodes {
     /// `[count, stride]`, see [`Codes::I8`](super::super::Codes::I8).
     codes: Vec<u8>,
     stride: usize,
@@ -18,14 +18,14 @@ pub(super) struct Bytes {
 
 /// A node as the query of a walk.
 #[derive(Debug, Default)]
-pub(super) struct Own {
+pub(super) struct NodeQuery {
     numbers: Vec<i8>,
     /// What is taken from a kernel's sum for the codes being 128 too great.
     excess: i32,
     norm: i32,
 }
 
-impl Own {
+impl NodeQuery {
     /// Bytes of a code.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
@@ -33,16 +33,16 @@ impl Own {
     }
 }
 
-impl Bytes {
+impl NodeCodes {
     /// `codes`: `[any number, stride]`, with 128 for zero, in the padding too.
-    pub(super) fn new(codes: Vec<u8>, stride: usize, metric: Metric) -> Bytes {
+    pub(super) fn new(codes: Vec<u8>, stride: usize, metric: Metric) -> NodeCodes {
         let norm = |code: &[u8]| code.iter().map(|&c| (i32::from(c) - 128).pow(2)).sum();
         let norms = codes.chunks_exact(stride).map(norm);
         let (norms, longest): (Vec<i32>, i32) = match metric {
             Metric::L2 => (norms.collect(), 0),
             Metric::Cosine | Metric::Dot => (Vec::new(), norms.max().unwrap_or_default()),
         };
-        Bytes {
+        NodeCodes {
             codes,
             stride,
             norms,
@@ -60,7 +60,7 @@ impl Bytes {
 
     /// Makes `own` the query for `node`.
     #[inline(always)]
-    pub(super) fn set(&self, own: &mut Own, node: u32) {
+    pub(super) fn load_query(&self, own: &mut NodeQuery, node: u32) {
         own.numbers.clear();
         let numbers = self.code(node).iter().map(|&code| (code ^ 128) as i8);
         own.numbers.extend(numbers);
@@ -71,7 +71,7 @@ impl Bytes {
 
     /// A distance from `own` that none is less than.
     #[inline(always)]
-    pub(super) fn least(&self, own: &Own) -> f32 {
+    pub(super) fn distance_min(&self, own: &NodeQuery) -> f32 {
         let mut squared = 0;
         for &number in &own.numbers {
             squared += i32::from(number).pow(2);
@@ -86,7 +86,7 @@ impl Bytes {
 
     /// The distance between a node and another: minus the inner product, or the squared L2, of codes.
     #[inline(always)]
-    pub(super) fn distance<S: Simd>(&self, simd: S, own: &Own, other: u32) -> f32 {
+    pub(super) fn distance<S: Simd>(&self, simd: S, own: &NodeQuery, other: u32) -> f32 {
         let dot = simd.dot_u8(self.code(other), &own.numbers) - own.excess;
         let distance = if self.norms.is_empty() {
             -dot
@@ -102,31 +102,37 @@ impl Bytes {
 #[inline(always)]
 pub(super) fn select<S: Simd>(
     simd: S,
-    bytes: &Bytes,
-    candidates: &[Near],
+    bytes: &NodeCodes,
+    candidates: &[Candidate],
     count: usize,
-    own: &mut Own,
+    own: &mut NodeQuery,
 ) -> Vec<u32> {
-    let mut taken: Vec<u32> = Vec::with_capacity(count);
+    let mut selected: Vec<u32> = Vec::with_capacity(count);
     for &candidate in candidates {
-        if taken.len() == count {
+        if selected.len() == count {
             break;
         }
         let node = candidate.node();
         let distance = candidate.distance();
-        bytes.set(own, node);
-        if !is_crowded(simd, bytes, own, distance, &taken) {
-            taken.push(node);
+        bytes.load_query(own, node);
+        if !is_crowded(simd, bytes, own, distance, &selected) {
+            selected.push(node);
         }
     }
-    taken
+    selected
 }
 
 /// Whether one of `taken` is nearer to `own` than `distance`.
 #[inline(always)]
-fn is_crowded<S: Simd>(simd: S, bytes: &Bytes, own: &Own, distance: f32, taken: &[u32]) -> bool {
+fn is_crowded<S: Simd>(
+    simd: S,
+    bytes: &NodeCodes,
+    own: &NodeQuery,
+    distance: f32,
+    selected: &[u32],
+) -> bool {
     // A loop, as the closure of an adapter would not be compiled for the instruction set.
-    for &other in taken {
+    for &other in selected {
         if bytes.distance(simd, own, other) < distance {
             return true;
         }

@@ -2,30 +2,34 @@ use loci_storage::{Local, Ordinal, Placed, Scored};
 use roaring::RoaringBitmap;
 
 use super::super::codes::Query;
-use super::super::{FlatBuilder, VectorQuery, VectorReader, VectorScratch, Way, search};
+use super::super::{FlatBuilder, SearchStrategy, VectorQuery, VectorReader, VectorScratch, search};
 use super::*;
-use crate::chance::mixed;
+use crate::random::splitmix64;
 
 const DIM: usize = 24;
 
 /// Vectors around some centres, as those of texts are.
 fn clustered(count: usize, seed: u64) -> Vec<Vec<f32>> {
-    let number = |chance: u64| (mixed(chance) >> 40) as f32 / (1 << 23) as f32 - 1.0;
-    let vector = |chance: u64| (0..DIM as u64).map(move |i| number(mixed(chance) ^ i));
+    let number = |chance: u64| (splitmix64(chance) >> 40) as f32 / (1 << 23) as f32 - 1.0;
+    let vector = |chance: u64| (0..DIM as u64).map(move |i| number(splitmix64(chance) ^ i));
     let one = |n: u64| {
-        let centre = vector(mixed(seed ^ n) % 20);
-        let own = vector(mixed(seed ^ n << 20));
+        let centre = vector(splitmix64(seed ^ n) % 20);
+        let own = vector(splitmix64(seed ^ n << 20));
         centre.zip(own).map(|(c, x)| c + 0.7 * x).collect()
     };
     (0..count as u64).map(one).collect()
 }
 
-fn built(vectors: &[Vec<f32>], metric: Metric, options: &GraphOptions) -> (Vec<u8>, Vec<u8>) {
+fn build_sections(
+    vectors: &[Vec<f32>],
+    metric: Metric,
+    options: &GraphOptions,
+) -> (Vec<u8>, Vec<u8>) {
     let mut flat = FlatBuilder::new(vectors[0].len(), metric).unwrap();
     for (local, vector) in (0..).zip(vectors) {
         flat.push(Local(local), vector).unwrap();
     }
-    let graph = flat.graph(options, 1).unwrap().unwrap();
+    let graph = flat.build_graph(options, 1).unwrap().unwrap();
     (flat.finish(), graph)
 }
 
@@ -47,7 +51,7 @@ impl Segment {
     }
 
     fn with(vectors: &[Vec<f32>], metric: Metric, options: &GraphOptions) -> Segment {
-        let (flat, graph) = built(vectors, metric, options);
+        let (flat, graph) = build_sections(vectors, metric, options);
         Segment {
             flat: VectorReader::new(flat.clone(), None).unwrap(),
             graph: VectorReader::new(flat, Some(graph)).unwrap(),
@@ -68,10 +72,14 @@ impl Segment {
         }
     }
 
-    fn ask(&self, reader: &VectorReader<Vec<u8>>, query: &VectorQuery<'_>) -> (Vec<Scored>, Way) {
+    fn search(
+        &self,
+        reader: &VectorReader<Vec<u8>>,
+        query: &VectorQuery<'_>,
+    ) -> (Vec<Scored>, SearchStrategy) {
         let mut scratch = VectorScratch::default();
         let hits = search(&[self.placed(reader)], query, &mut scratch).unwrap();
-        (hits, scratch.visits()[0].way)
+        (hits, scratch.segment_stats()[0].strategy)
     }
 
     /// Share of the right answers that are found, over `questions`; and the way of the last.
@@ -80,16 +88,16 @@ impl Segment {
         questions: &[Vec<f32>],
         filter: Option<&RoaringBitmap>,
         ef: usize,
-    ) -> (f64, Way) {
-        let (mut right, mut found, mut way) = (0, 0, Way::Exact);
+    ) -> (f64, SearchStrategy) {
+        let (mut right, mut found, mut strategy) = (0, 0, SearchStrategy::Exact);
         for question in questions {
             let query = VectorQuery {
                 filter,
                 effort: Effort::Ef(ef),
                 ..VectorQuery::new(question, 10)
             };
-            let (want, _) = self.ask(&self.flat, &query);
-            let (got, used) = self.ask(&self.graph, &query);
+            let (want, _) = self.search(&self.flat, &query);
+            let (got, used) = self.search(&self.graph, &query);
             assert_eq!(got.len(), want.len(), "as many hits as without a graph");
             for hit in &got {
                 let Ordinal(ordinal) = hit.ordinal;
@@ -101,7 +109,7 @@ impl Segment {
             }
             right += want.len();
             found += got.iter().filter(|hit| want.contains(hit)).count();
-            way = used;
+            strategy = used;
         }
         (
             if right == 0 {
@@ -109,7 +117,7 @@ impl Segment {
             } else {
                 found as f64 / right as f64
             },
-            way,
+            strategy,
         )
     }
 }
@@ -121,8 +129,8 @@ fn walks_reach_recall_for_every_code_and_metric() {
     for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
         for (codes, floor) in Codes::ALL.into_iter().zip(floors) {
             let segment = Segment::new(&vectors, metric, codes);
-            let (recall, way) = segment.recall(&questions, None, 100);
-            assert_eq!(way, Way::Walk { ef: 100 });
+            let (recall, strategy) = segment.recall(&questions, None, 100);
+            assert_eq!(strategy, SearchStrategy::Walk { ef: 100 });
             assert!(recall >= floor, "{metric:?} {codes:?}: {recall}");
         }
     }
@@ -140,20 +148,23 @@ fn recall_holds_for_filters_of_every_selectivity() {
     let segment = Segment::with(&vectors, Metric::Cosine, &options);
     let mut ways = Vec::new();
     for one_of in [1u64, 2, 4, 7, 40, 100, 1000, 14_000] {
-        let allowed = |&n: &u32| mixed(u64::from(n) ^ 77).is_multiple_of(one_of);
+        let allowed = |&n: &u32| splitmix64(u64::from(n) ^ 77).is_multiple_of(one_of);
         let filter: RoaringBitmap = (0..COUNT).filter(allowed).map(|n| n + 100).collect();
         for ef in [16, 64] {
-            let (recall, way) = segment.recall(&questions, Some(&filter), ef);
+            let (recall, strategy) = segment.recall(&questions, Some(&filter), ef);
             let floor = if ef == 16 { 0.5 } else { 0.9 };
-            assert!(recall >= floor, "1 of {one_of}, ef {ef}, {way}: {recall}");
-            ways.push(way);
+            assert!(
+                recall >= floor,
+                "1 of {one_of}, ef {ef}, {strategy}: {recall}"
+            );
+            ways.push(strategy);
         }
     }
-    let seen = |is: fn(&Way) -> bool| assert!(ways.iter().any(is), "{ways:?}");
-    seen(|way| matches!(way, Way::Exact));
-    seen(|way| matches!(way, Way::Scan));
-    seen(|way| matches!(way, Way::Walk { .. }));
-    seen(|way| matches!(way, Way::FilteredWalk { .. }));
+    let seen = |is: fn(&SearchStrategy) -> bool| assert!(ways.iter().any(is), "{ways:?}");
+    seen(|strategy| matches!(strategy, SearchStrategy::Exact));
+    seen(|strategy| matches!(strategy, SearchStrategy::Scan));
+    seen(|strategy| matches!(strategy, SearchStrategy::Walk { .. }));
+    seen(|strategy| matches!(strategy, SearchStrategy::FilteredWalk { .. }));
 }
 
 #[test]
@@ -162,20 +173,20 @@ fn deleted_neighbours_do_not_cost_hits() {
     let mut segment = Segment::new(&vectors, Metric::Dot, Codes::I8);
     // All that is near the first questions, and half of the rest: too few are left to walk.
     for question in &questions[..5] {
-        let (near, _) = segment.ask(&segment.flat, &VectorQuery::new(question, 200));
+        let (near, _) = segment.search(&segment.flat, &VectorQuery::new(question, 200));
         segment
             .dead
             .extend(near.iter().map(|hit| hit.ordinal.0 - 100));
     }
     segment
         .dead
-        .extend((0..3000).filter(|n| mixed(*n as u64).is_multiple_of(2)));
+        .extend((0..3000).filter(|n| splitmix64(*n as u64).is_multiple_of(2)));
     let (recall, _) = segment.recall(&questions, None, 64);
     assert!(recall >= 0.95, "{recall}");
     segment.dead.insert_range(0..3000);
     assert_eq!(
         segment
-            .ask(&segment.graph, &VectorQuery::new(&questions[0], 10))
+            .search(&segment.graph, &VectorQuery::new(&questions[0], 10))
             .0,
         []
     );
@@ -187,14 +198,17 @@ fn walk_continues_past_deleted_copies_of_the_query() {
     let mut vectors = clustered(8000, 30);
     let question = vectors[17].clone();
     for (n, copy) in vectors.iter_mut().step_by(100).enumerate() {
-        let noise = |i: usize| (mixed((n * DIM + i) as u64) >> 40) as f32 / 1e9;
+        let noise = |i: usize| (splitmix64((n * DIM + i) as u64) >> 40) as f32 / 1e9;
         *copy = (0..DIM).map(|i| question[i] + noise(i)).collect();
     }
     let mut segment = Segment::new(&vectors, Metric::Cosine, Codes::I8);
     segment.dead.extend((0..8000).step_by(100));
     let questions: Vec<Vec<f32>> = vectors.iter().step_by(400).cloned().collect();
-    let (recall, way) = segment.recall(&questions, None, 64);
-    assert!(matches!(way, Way::Walk { .. }), "{way}");
+    let (recall, strategy) = segment.recall(&questions, None, 64);
+    assert!(
+        matches!(strategy, SearchStrategy::Walk { .. }),
+        "{strategy}"
+    );
     assert!(recall >= 0.75, "{recall}");
 }
 
@@ -205,7 +219,7 @@ fn query_length_does_not_change_hits() {
         let segment = Segment::new(&vectors, metric, Codes::I4);
         let hits = |question: &[f32], times: f32| -> Vec<Ordinal> {
             let question: Vec<f32> = question.iter().map(|x| x * times).collect();
-            let (hits, _) = segment.ask(&segment.graph, &VectorQuery::new(&question, 10));
+            let (hits, _) = segment.search(&segment.graph, &VectorQuery::new(&question, 10));
             hits.iter().map(|hit| hit.ordinal).collect()
         };
         for question in &vectors[..20] {
@@ -220,13 +234,16 @@ fn query_length_does_not_change_hits() {
 fn inner_products_with_vectors_of_any_length_are_found() {
     let stretched = |count, seed| -> Vec<Vec<f32>> {
         let each = (0..).zip(clustered(count, seed));
-        let times = |n: u64| 1.0 + (mixed(n ^ seed) % 10) as f32;
+        let times = |n: u64| 1.0 + (splitmix64(n ^ seed) % 10) as f32;
         each.map(|(n, vector)| vector.iter().map(|x| x * times(n)).collect())
             .collect()
     };
     let segment = Segment::new(&stretched(4000, 32), Metric::Dot, Codes::I8);
-    let (recall, way) = segment.recall(&stretched(40, 33), None, 64);
-    assert!(matches!(way, Way::Walk { .. }), "{way}");
+    let (recall, strategy) = segment.recall(&stretched(40, 33), None, 64);
+    assert!(
+        matches!(strategy, SearchStrategy::Walk { .. }),
+        "{strategy}"
+    );
     assert!(recall >= 0.95, "{recall}");
 }
 
@@ -240,26 +257,26 @@ fn effort_table_recall_matches_searches() {
         .collect();
     let graph = segment.graph.graph().unwrap();
     let seed = GraphOptions::default().seed;
-    let sample = effort::questions(graph, &prepared, seed, &|| true).unwrap();
+    let sample = effort::sample_queries(graph, &prepared, seed, &|| true).unwrap();
     for (ef, promised) in segment.graph.efforts() {
-        let (mut found, mut wanted) = (0, 0);
+        let (mut found, mut expected) = (0, 0);
         for (question, right) in &sample {
             let query = VectorQuery {
                 effort: Effort::Ef(ef as usize),
                 ..VectorQuery::new(question, 10)
             };
-            let (hits, way) = segment.ask(&segment.graph, &query);
-            if !matches!(way, Way::Walk { .. }) {
+            let (hits, strategy) = segment.search(&segment.graph, &query);
+            if !matches!(strategy, SearchStrategy::Walk { .. }) {
                 return assert!(ef >= 128, "{ef} candidates of 5,000 are walked to");
             }
             let is_right = |hit: &&Scored| right.contains(&(hit.ordinal.0 - 100));
             found += hits.iter().filter(is_right).count();
-            wanted += right.len();
+            expected += right.len();
         }
-        let kept = found as f32 / wanted as f32;
+        let recall = found as f32 / expected as f32;
         assert!(
-            (kept - promised).abs() < 1e-3,
-            "ef {ef}: {kept}, {promised}"
+            (recall - promised).abs() < 1e-3,
+            "ef {ef}: {recall}, {promised}"
         );
     }
 }
@@ -268,9 +285,16 @@ fn effort_table_recall_matches_searches() {
 fn higher_ef_never_shortens_the_candidate_list() {
     let segment = Segment::new(&clustered(5000, 35), Metric::Cosine, Codes::I8);
     let efforts = segment.graph.graph().unwrap().efforts();
-    let kept: Vec<usize> = (1..2000).map(|ef| efforts.reach(ef, 10, None).ef).collect();
-    assert!(kept.is_sorted(), "{kept:?}");
-    let slack = |ef| efforts.reach(ef, 10, None).stop.map(|stop| stop.slack);
+    let list_lens: Vec<usize> = (1..2000)
+        .map(|ef| efforts.walk_limits(ef, 10, None).ef)
+        .collect();
+    assert!(list_lens.is_sorted(), "{list_lens:?}");
+    let slack = |ef| {
+        efforts
+            .walk_limits(ef, 10, None)
+            .stop
+            .map(|stop| stop.slack)
+    };
     assert!(slack(64) < slack(256) && slack(512) < slack(1000));
 }
 
@@ -281,7 +305,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build()
             .unwrap()
-            .install(|| built(&vectors, Metric::Dot, &GraphOptions::default()).1)
+            .install(|| build_sections(&vectors, Metric::Dot, &GraphOptions::default()).1)
     };
     let alone = build(1);
     assert!(alone == build(4), "other bytes with four threads");
@@ -290,7 +314,7 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
         ..GraphOptions::default()
     };
     assert!(
-        alone != built(&vectors, Metric::Dot, &other).1,
+        alone != build_sections(&vectors, Metric::Dot, &other).1,
         "the seed says nothing"
     );
 }
@@ -304,29 +328,29 @@ fn higher_effort_raises_recall_as_tabulated() {
         efforts.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1 + 0.02),
         "{efforts:?}"
     );
-    let way = |effort, k| {
+    let strategy = |effort, k| {
         let query = VectorQuery {
             effort,
             ..VectorQuery::new(&questions[0], k)
         };
-        segment.ask(&segment.graph, &query).1
+        segment.search(&segment.graph, &query).1
     };
     for row in efforts.windows(2).filter(|rows| rows[0].1 < rows[1].1) {
         let ef = row[1].0 as usize;
-        let found = way(Effort::Recall(row[1].1), 1);
+        let found = strategy(Effort::Recall(row[1].1), 1);
         assert!(
-            found == Way::Walk { ef } || found == Way::Scan,
+            found == SearchStrategy::Walk { ef } || found == SearchStrategy::Scan,
             "{row:?} {found:?}"
         );
     }
     assert_eq!(
-        way(Effort::Recall(2.0), 1),
-        Way::Scan,
+        strategy(Effort::Recall(2.0), 1),
+        SearchStrategy::Scan,
         "512 candidates of 5,000 cost more"
     );
     assert_eq!(
-        way(Effort::Ef(1), 70),
-        Way::Walk { ef: 70 },
+        strategy(Effort::Ef(1), 70),
+        SearchStrategy::Walk { ef: 70 },
         "k hits need k candidates"
     );
     let query = VectorQuery {
@@ -334,7 +358,7 @@ fn higher_effort_raises_recall_as_tabulated() {
         ..VectorQuery::new(&questions[0], 5)
     };
     assert_eq!(
-        segment.ask(&segment.graph, &query).0.len(),
+        segment.search(&segment.graph, &query).0.len(),
         5,
         "no time gives hits all the same"
     );
@@ -375,7 +399,7 @@ fn walks_stop_early_when_hits_are_well_separated() {
         };
         let mut scratch = VectorScratch::default();
         search(&[segment.placed(&segment.graph)], &query, &mut scratch).unwrap();
-        scratch.visits()[0].measured
+        scratch.segment_stats()[0].distance_count
     };
     let total = |questions: &[Vec<f32>]| questions.iter().map(|q| measured(q)).sum::<u64>();
     let strangers: Vec<Vec<f32>> = vectors[..40]
@@ -394,11 +418,11 @@ fn ranking_by_codes_approximates_exact_ranking() {
         let segment = Segment::new(&vectors, metric, Codes::I8);
         for question in &questions {
             let query = VectorQuery {
-                rank_again: false,
+                rescore: false,
                 ..VectorQuery::new(question, 5)
             };
-            let (hits, _) = segment.ask(&segment.graph, &query);
-            let (want, _) = segment.ask(&segment.flat, &query);
+            let (hits, _) = segment.search(&segment.graph, &query);
+            let (want, _) = segment.search(&segment.flat, &query);
             for (hit, want) in hits.iter().zip(want) {
                 let slack = 0.05 * want.score.abs().max(1.0);
                 assert!(
@@ -422,21 +446,21 @@ fn equal_vectors_hide_neither_each_other_nor_the_rest() {
         effort: Effort::Ef(100),
         ..VectorQuery::new(&twin, 20)
     };
-    let (hits, way) = segment.ask(&segment.graph, &query);
-    assert!(matches!(way, Way::Walk { .. }));
+    let (hits, strategy) = segment.search(&segment.graph, &query);
+    assert!(matches!(strategy, SearchStrategy::Walk { .. }));
     assert!(
         hits.iter()
             .all(|hit| vectors[hit.ordinal.0 as usize - 100] == twin)
     );
     let mut met = RoaringBitmap::new();
     let reader = segment.graph.graph().unwrap();
-    let (mut question, mut walk) = (Query::default(), Walk::default());
-    reader.set(&Metric::Cosine.prepare(&twin, DIM).unwrap(), &mut question);
+    let (mut question, mut walk) = (Query::default(), WalkState::default());
+    reader.prepare_query(&Metric::Cosine.prepare(&twin, DIM).unwrap(), &mut question);
     reader
-        .walk(&question, Reach::full(450), Among::All, &mut walk)
+        .walk(&question, WalkLimits::full(450), NodeFilter::All, &mut walk)
         .unwrap();
     met.extend(
-        walk.pool
+        walk.candidates
             .iter()
             .map(|near| near.node())
             .filter(|&n| vectors[n as usize] == twin),
@@ -460,7 +484,7 @@ fn searches_do_not_leak_scratch_state() {
         reader: &segment.graph,
     }];
     for one_of in [1u64, 2, 5, 10, 100, 1000] {
-        let allowed = |&n: &u32| mixed(u64::from(n) ^ 5).is_multiple_of(one_of);
+        let allowed = |&n: &u32| splitmix64(u64::from(n) ^ 5).is_multiple_of(one_of);
         let filter: RoaringBitmap = (0..10_000).filter(allowed).map(|n| n + 100).collect();
         let micros = std::time::Duration::from_micros;
         let efforts = [
@@ -500,13 +524,13 @@ fn invalid_graph_options_are_refused() {
             ef_construction,
             ..GraphOptions::default()
         };
-        let refused = flat.graph(&options, 1);
+        let refused = flat.build_graph(&options, 1);
         assert!(
             matches!(refused, Err(VectorError::Options { .. })),
             "{m} {ef_construction}"
         );
     }
-    let given_up = flat.graph_after::<Vec<u8>>(&GraphOptions::default(), 1, None, &|| false);
+    let given_up = flat.build_graph_from::<Vec<u8>>(&GraphOptions::default(), 1, None, &|| false);
     assert!(matches!(given_up, Err(VectorError::Stopped)));
 }
 
@@ -514,7 +538,7 @@ fn invalid_graph_options_are_refused() {
 fn equal_vectors_and_few_vectors_are_found() {
     for count in [1, 2, 17, 300] {
         let segment = Segment::new(&vec![vec![0.5; 3]; count], Metric::L2, Codes::I8);
-        let (hits, _) = segment.ask(&segment.graph, &VectorQuery::new(&[0.5; 3], 300));
+        let (hits, _) = segment.search(&segment.graph, &VectorQuery::new(&[0.5; 3], 300));
         assert_eq!(hits.len(), count);
     }
 }
@@ -523,36 +547,40 @@ fn equal_vectors_and_few_vectors_are_found() {
 fn reused_graph_drops_removed_and_adds_new_nodes() {
     let (vectors, questions) = (clustered(4000, 13), clustered(40, 14));
     let options = GraphOptions::default();
-    let (flat, graph) = built(&vectors[..3000], Metric::Cosine, &options);
+    let (flat, graph) = build_sections(&vectors[..3000], Metric::Cosine, &options);
     let before = VectorReader::new(flat, Some(graph)).unwrap();
     for (one_gone_of, copied) in [(10u64, true), (3, false)] {
         // New ones come between the old ones; those that are gone leave no gap.
-        let stays = |n: &usize| *n >= 3000 || !mixed(*n as u64).is_multiple_of(one_gone_of);
+        let stays = |n: &usize| *n >= 3000 || !splitmix64(*n as u64).is_multiple_of(one_gone_of);
         let mut order: Vec<usize> = (0..4000).filter(stays).collect();
         order.sort_by_key(|&n| if n < 3000 { n } else { (n - 3000) * 3 });
-        let mut kept = vec![NOT_KEPT; 3000];
+        let mut node_map = vec![REMOVED_NODE; 3000];
         for (new, &old) in order.iter().enumerate().filter(|&(_, &old)| old < 3000) {
-            kept[old] = new as u32;
+            node_map[old] = new as u32;
         }
         let now: Vec<Vec<f32>> = order.iter().map(|&n| vectors[n].clone()).collect();
         let mut flat = FlatBuilder::new(DIM, Metric::Cosine).unwrap();
         for (local, vector) in (0..).zip(&now) {
             flat.push(Local(local), vector).unwrap();
         }
-        let after = flat.graph_after(&options, 1, Some((&before, &kept)), &|| true);
+        let after = flat.build_graph_from(&options, 1, Some((&before, &node_map)), &|| true);
         let after = after.unwrap().unwrap();
-        let anew = flat.graph(&options, 1).unwrap().unwrap();
+        let anew = flat.build_graph(&options, 1).unwrap().unwrap();
         assert_eq!(after != anew, copied, "1 of {one_gone_of} gone");
         let segment = Segment {
             flat: VectorReader::new(flat.finish(), None).unwrap(),
-            graph: VectorReader::new(built(&now, Metric::Cosine, &options).0, Some(after)).unwrap(),
+            graph: VectorReader::new(
+                build_sections(&now, Metric::Cosine, &options).0,
+                Some(after),
+            )
+            .unwrap(),
             count: now.len() as u32,
             dead: RoaringBitmap::new(),
         };
-        let (recall, way) = segment.recall(&questions, None, 64);
+        let (recall, strategy) = segment.recall(&questions, None, 64);
         assert!(
-            recall >= 0.95 && matches!(way, Way::Walk { .. }),
-            "{recall} {way}"
+            recall >= 0.95 && matches!(strategy, SearchStrategy::Walk { .. }),
+            "{recall} {strategy}"
         );
         // Every node can be reached: each is the best answer to itself.
         let own = now.iter().filter(|vector| {
@@ -560,8 +588,8 @@ fn reused_graph_drops_removed_and_adds_new_nodes() {
                 effort: Effort::Ef(100),
                 ..VectorQuery::new(vector, 1)
             };
-            let (got, _) = segment.ask(&segment.graph, &query);
-            let (want, _) = segment.ask(&segment.flat, &query);
+            let (got, _) = segment.search(&segment.graph, &query);
+            let (want, _) = segment.search(&segment.flat, &query);
             got == want
         });
         assert!(own.count() * 100 >= now.len() * 99);
@@ -577,7 +605,7 @@ fn bytes_are_those_of_version_2() {
         codes: Codes::I8,
         seed: 3,
     };
-    let (_, bytes) = built(&[vec![1.0], vec![-1.0]], Metric::L2, &options);
+    let (_, bytes) = build_sections(&[vec![1.0], vec![-1.0]], Metric::L2, &options);
     let head = [
         2, 0, 2, 3, 1, 0, 0, 0, 2, 0, 0, 0, 64, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0,
     ];
@@ -616,7 +644,7 @@ proptest::proptest! {
     ) {
         let vectors = clustered(150, 12);
         let options = GraphOptions { m: 4, ef_construction: 20, codes, seed: 1 };
-        let (flat, graph) = built(&vectors, Metric::Dot, &options);
+        let (flat, graph) = build_sections(&vectors, Metric::Dot, &options);
         proptest::prop_assert!(GraphReader::new(&graph[..keep.index(graph.len())]).is_err());
         let mut bytes = graph;
         for (at, value) in changes.into_iter().chain(heads) {
@@ -625,21 +653,21 @@ proptest::proptest! {
             }
         }
         if let Ok(graph) = GraphReader::new(&bytes[..]) {
-            let (mut query, mut walk) = (Query::default(), Walk::default());
+            let (mut query, mut walk) = (Query::default(), WalkState::default());
             let question: Vec<f32> = vectors[3].clone();
-            graph.set(&question, &mut query);
+            graph.prepare_query(&question, &mut query);
             let even = |node: u32| node.is_multiple_of(2);
             let efforts = graph.efforts();
             let reaches = [
-                Reach::full(20),
-                efforts.reach(efforts.ef(Effort::Recall(0.9)), 10, None),
-                efforts.reach(16, 1, None),
-                efforts.reach(600, 20, None),
+                WalkLimits::full(20),
+                efforts.walk_limits(efforts.ef(Effort::Recall(0.9)), 10, None),
+                efforts.walk_limits(16, 1, None),
+                efforts.walk_limits(600, 20, None),
             ];
             for reach in reaches {
-                for among in [Among::All, Among::Wide(&even), Among::Accepted(&even, &[7, 900])] {
+                for among in [NodeFilter::All, NodeFilter::PostFilter(&even), NodeFilter::PreFilter(&even, &[7, 900])] {
                     if graph.walk(&query, reach, among, &mut walk).is_ok() {
-                        proptest::prop_assert!(walk.pool.iter().all(|near| near.node() < 150));
+                        proptest::prop_assert!(walk.candidates.iter().all(|near| near.node() < 150));
                     }
                 }
             }

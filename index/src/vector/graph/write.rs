@@ -3,12 +3,12 @@
 use rayon::prelude::*;
 
 use super::super::Metric;
-use super::super::codes::{Quantiser, Transformed};
+use super::super::codes::{Quantiser, TransformScratch};
 use super::build::{ENCODED_AT_ONCE, Graph};
 use super::{ALIGNMENT, GraphOptions, HEADER_LEN, NO_LINK, RecordLayout, VERSION};
 
 /// The bytes of a section with `graph` over `vectors` `[any number, dim]`.
-pub(super) fn section(
+pub(super) fn write_section(
     vectors: &[f32],
     dim: usize,
     metric: Metric,
@@ -33,7 +33,7 @@ pub(super) fn section(
     ];
     extend(&mut out, numbers);
     out.extend_from_slice(&options.seed.to_le_bytes());
-    extend(&mut out, [long(vectors, dim).to_bits()]);
+    extend(&mut out, [typical_length_max(vectors, dim).to_bits()]);
     // Error and efforts are measured when the graph can be walked.
     out.resize(HEADER_LEN, 0);
     extend(&mut out, upper.iter().map(|layer| layer.len() as u32));
@@ -42,12 +42,12 @@ pub(super) fn section(
     let vectors = vectors.par_chunks(dim * ENCODED_AT_ONCE).enumerate();
     let records = vectors.map(|(part, vectors)| {
         let mut out = Vec::with_capacity(vectors.len() / dim * record.len);
-        let mut scratch = Transformed::default();
+        let mut scratch = TransformScratch::default();
         let first = (part * ENCODED_AT_ONCE) as u32;
         for (node, vector) in (first..).zip(vectors.chunks_exact(dim)) {
             let start = out.len();
             quantiser.encode(vector, &mut scratch, &mut out);
-            push_rest(&mut out, start, &record, vector, bottom.links(node));
+            push_norm_and_links(&mut out, start, &record, vector, bottom.links(node));
         }
         out
     });
@@ -63,7 +63,7 @@ pub(super) fn section(
 }
 
 /// What follows the code in a record that began at `start`.
-fn push_rest(
+fn push_norm_and_links(
     out: &mut Vec<u8>,
     start: usize,
     record: &RecordLayout,
@@ -85,7 +85,7 @@ fn push_rest(
 }
 
 /// The length that all but one in a hundred vectors have at most.
-fn long(vectors: &[f32], dim: usize) -> f32 {
+fn typical_length_max(vectors: &[f32], dim: usize) -> f32 {
     let squared = |vector: &[f32]| vector.iter().map(|x| x * x).sum::<f32>();
     let mut lengths: Vec<f32> = vectors.chunks_exact(dim).map(squared).collect();
     let at = lengths.len() * 99 / 100;

@@ -18,27 +18,27 @@ use std::collections::{BTreeMap, VecDeque};
 use loci_storage::{ConceptId, Ordinal, Scored};
 use roaring::RoaringBitmap;
 
-use crate::links::{Links, ViewLinks};
-use crate::view::GraphView;
+use crate::links::{SnapshotLinks, WalkLinks};
+use crate::snapshot::GraphSnapshot;
 
 /// Links that a walk may be asked for.
 pub const STEPS_MAX: usize = 15;
 
 /// One in how many links is followed where they are not written down.
-const GATHERED_SHARE: usize = 16;
+const UNSTORED_LINKS_DIVISOR: usize = 16;
 
 /// So few masses are sorted at once.
-const SORTED_MAX: usize = 32;
+const SORTED_AT_ONCE_MAX: usize = 32;
 
 /// Chunks that are kept for each hit while the best are looked for.
-const KEPT_PER_HIT: usize = 4;
+const CANDIDATES_PER_HIT: usize = 4;
 
 /// The least chance of starting anew with which a walk until a residual ends.
 const RESTART_MIN: f64 = 0.01;
 
 /// How far a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reach {
+pub enum WalkBound {
     /// This many links, held to 1..=[`STEPS_MAX`]. The last must lead to chunks, so an even number walks
     /// one link less. What the walk would do after that is left out.
     Steps(usize),
@@ -49,15 +49,15 @@ pub enum Reach {
 
 /// How a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RestartOptions {
+pub struct RandomWalkOptions {
     /// How far.
-    pub reach: Reach,
+    pub bound: WalkBound,
     /// The chance of starting anew whenever the walk comes back to concepts, in 0..=1; until a residual
     /// it is at least 0.01.
-    pub restart: f64,
+    pub restart_probability: f64,
     /// The chance of coming from a concept to the next one by a relation rather than by a chunk that
     /// mentions both, in 0..=1.
-    pub relations: f64,
+    pub relation_probability: f64,
     /// Links that one step follows: those of the concepts or chunks with the most mass. Bounds the cost
     /// of concepts that very many chunks mention. Of links that are not written down
     /// ([`GraphView::links`]) a sixteenth as many are followed, as each costs as much more. A walk until a residual
@@ -65,13 +65,13 @@ pub struct RestartOptions {
     pub links_max: usize,
 }
 
-impl Default for RestartOptions {
+impl Default for RandomWalkOptions {
     /// 3 steps (concept → chunk → concept → chunk), restart 0.5, no relations, 16,384 links a step.
-    fn default() -> RestartOptions {
-        RestartOptions {
-            reach: Reach::Steps(3),
-            restart: 0.5,
-            relations: 0.0,
+    fn default() -> RandomWalkOptions {
+        RandomWalkOptions {
+            bound: WalkBound::Steps(3),
+            restart_probability: 0.5,
+            relation_probability: 0.0,
             links_max: 1 << 14,
         }
     }
@@ -79,7 +79,7 @@ impl Default for RestartOptions {
 
 /// Where a walk ends.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Restarted {
+pub struct RandomWalkResult {
     /// The chunks, best first, ties by ordinal. Scores are the chances of ending there; those of all chunks
     /// sum to at most 1.
     pub chunks: Vec<Scored>,
@@ -97,57 +97,57 @@ pub struct Restarted {
 /// bound leaves nothing out, on whether the links are written down, to the bit.
 ///
 /// Costs at most `links_max` links a step, or those of one concept or chunk with more.
-pub fn restart_walk<B: AsRef<[u8]>>(
-    view: GraphView<'_, B>,
+pub fn random_walk<B: AsRef<[u8]>>(
+    snapshot: GraphSnapshot<'_, B>,
     seeds: &[(ConceptId, f32)],
-    options: RestartOptions,
+    options: RandomWalkOptions,
     filter: Option<&RoaringBitmap>,
     k: usize,
-) -> Restarted {
+) -> RandomWalkResult {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = RefCell::default();
     }
     SCRATCH.with(|scratch| {
         let mut scratch = scratch.take();
-        let (masses, truncated) = match view.links {
-            Some(links) => masses(links.open_links(), seeds, options, &mut scratch),
+        let (masses, truncated) = match snapshot.links {
+            Some(links) => walk_masses(links.open_links(), seeds, options, &mut scratch),
             None => {
-                let links_max = options.links_max / GATHERED_SHARE;
-                let options = RestartOptions {
+                let links_max = options.links_max / UNSTORED_LINKS_DIVISOR;
+                let options = RandomWalkOptions {
                     links_max,
                     ..options
                 };
-                masses(ViewLinks::new(view), seeds, options, &mut scratch)
+                walk_masses(SnapshotLinks::new(snapshot), seeds, options, &mut scratch)
             }
         };
-        let chunks = best(&masses, filter, k);
-        scratch.at[1] = masses;
+        let chunks = top_chunks(&masses, filter, k);
+        scratch.last_masses[1] = masses;
         SCRATCH.set(scratch);
-        Restarted { chunks, truncated }
+        RandomWalkResult { chunks, truncated }
     })
 }
 
 /// Concepts whose masses lie in an array. Ids are dense, so only very large stores have others; damaged bytes may name
 /// any, which must not take memory by its number.
-const CONCEPTS_DENSE: usize = 1 << 24;
+const DENSE_CONCEPTS_MAX: usize = 1 << 24;
 
 /// Masses by id, of which few are not zero.
-struct Masses {
-    of: Vec<f64>,
+struct MassVector {
+    dense: Vec<f64>,
     /// A bit an id that was added to.
     touched: Vec<u64>,
     /// Those of ids from `dense_max` on.
-    far: BTreeMap<u32, f64>,
+    sparse: BTreeMap<u32, f64>,
     /// A power of two, or without bound.
     dense_max: usize,
 }
 
-impl Masses {
-    fn new(dense_max: usize) -> Masses {
-        Masses {
-            of: Vec::new(),
+impl MassVector {
+    fn new(dense_max: usize) -> MassVector {
+        MassVector {
+            dense: Vec::new(),
             touched: Vec::new(),
-            far: BTreeMap::new(),
+            sparse: BTreeMap::new(),
             dense_max,
         }
     }
@@ -156,21 +156,21 @@ impl Masses {
     #[inline]
     fn add(&mut self, id: u32, mass: f64) -> (f64, f64) {
         let at = id as usize;
-        if at >= self.of.len() {
+        if at >= self.dense.len() {
             if at >= self.dense_max {
-                return self.add_far(id, mass);
+                return self.add_sparse(id, mass);
             }
             self.grow(at);
         }
-        let before = self.of[at];
-        self.of[at] += mass;
+        let before = self.dense[at];
+        self.dense[at] += mass;
         self.touched[at / 64] |= 1 << (at % 64);
-        (before, self.of[at])
+        (before, self.dense[at])
     }
 
     #[cold]
-    fn add_far(&mut self, id: u32, mass: f64) -> (f64, f64) {
-        let far = self.far.entry(id).or_default();
+    fn add_sparse(&mut self, id: u32, mass: f64) -> (f64, f64) {
+        let far = self.sparse.entry(id).or_default();
         let before = *far;
         *far += mass;
         (before, *far)
@@ -179,15 +179,15 @@ impl Masses {
     #[cold]
     fn grow(&mut self, at: usize) {
         let len = (at + 1).next_power_of_two().max(64);
-        self.of.resize(len, 0.0);
+        self.dense.resize(len, 0.0);
         self.touched.resize(len / 64, 0);
     }
 
     /// Takes a mass, leaving none.
     fn take(&mut self, id: u32) -> f64 {
-        match self.of.get_mut(id as usize) {
+        match self.dense.get_mut(id as usize) {
             Some(mass) => std::mem::take(mass),
-            None => self.far.get_mut(&id).map_or(0.0, std::mem::take),
+            None => self.sparse.get_mut(&id).map_or(0.0, std::mem::take),
         }
     }
 
@@ -199,43 +199,43 @@ impl Masses {
             while left != 0 {
                 let id = word * 64 + left.trailing_zeros() as usize;
                 left &= left - 1;
-                out.push((id as u32, std::mem::take(&mut self.of[id])));
+                out.push((id as u32, std::mem::take(&mut self.dense[id])));
             }
         }
-        out.extend(std::mem::take(&mut self.far));
+        out.extend(std::mem::take(&mut self.sparse));
     }
 }
 
 /// What walks of one thread use again. All masses are zero between them.
 struct Scratch {
-    concepts: Masses,
-    related: Masses,
-    chunks: Masses,
+    concepts: MassVector,
+    related: MassVector,
+    chunks: MassVector,
     /// Masses of chunks that were passed on.
-    settled: Masses,
+    settled: MassVector,
     lists: [Vec<(u32, f64)>; 2],
     /// Where the last walk was: concepts, chunks.
-    at: [Vec<(u32, f64)>; 2],
+    last_masses: [Vec<(u32, f64)>; 2],
 }
 
 impl Default for Scratch {
     fn default() -> Scratch {
         Scratch {
-            concepts: Masses::new(CONCEPTS_DENSE),
-            related: Masses::new(CONCEPTS_DENSE),
-            chunks: Masses::new(usize::MAX),
-            settled: Masses::new(usize::MAX),
+            concepts: MassVector::new(DENSE_CONCEPTS_MAX),
+            related: MassVector::new(DENSE_CONCEPTS_MAX),
+            chunks: MassVector::new(usize::MAX),
+            settled: MassVector::new(usize::MAX),
             lists: Default::default(),
-            at: Default::default(),
+            last_masses: Default::default(),
         }
     }
 }
 
 /// Where the walk is, by ascending ordinal, and whether the bound on links left something out.
-fn masses(
-    mut links: impl Links,
+fn walk_masses(
+    mut links: impl WalkLinks,
     seeds: &[(ConceptId, f32)],
-    options: RestartOptions,
+    options: RandomWalkOptions,
     scratch: &mut Scratch,
 ) -> (Vec<(u32, f64)>, bool) {
     let share = |share: f64, otherwise: f64| {
@@ -246,25 +246,25 @@ fn masses(
         }
     };
     let mut walker = Walker {
-        start: start(&mut links, seeds, &mut scratch.concepts),
+        seeds: seed_masses(&mut links, seeds, &mut scratch.concepts),
         links,
-        restart: share(options.restart, 1.0),
-        relations: share(options.relations, 0.0),
+        restart_probability: share(options.restart_probability, 1.0),
+        relation_probability: share(options.relation_probability, 0.0),
         links_max: options.links_max,
         truncated: false,
     };
-    let masses = match options.reach {
-        Reach::Steps(steps) => walker.steps(steps.clamp(1, STEPS_MAX).div_ceil(2), scratch),
-        Reach::Residual(least) => walker.push(least, scratch),
+    let masses = match options.bound {
+        WalkBound::Steps(steps) => walker.steps(steps.clamp(1, STEPS_MAX).div_ceil(2), scratch),
+        WalkBound::Residual(least) => walker.push_residual(least, scratch),
     };
     (masses, walker.truncated)
 }
 
 /// The seeds as chances that sum to 1, ascending.
-fn start(
-    links: &mut impl Links,
+fn seed_masses(
+    links: &mut impl WalkLinks,
     seeds: &[(ConceptId, f32)],
-    scratch: &mut Masses,
+    scratch: &mut MassVector,
 ) -> Vec<(u32, f64)> {
     for &(seed, weight) in seeds {
         let rarity = links.rarity(seed.0);
@@ -281,36 +281,36 @@ fn start(
 
 struct Walker<L> {
     links: L,
-    start: Vec<(u32, f64)>,
-    restart: f64,
-    relations: f64,
+    seeds: Vec<(u32, f64)>,
+    restart_probability: f64,
+    relation_probability: f64,
     links_max: usize,
     truncated: bool,
 }
 
-impl<L: Links> Walker<L> {
+impl<L: WalkLinks> Walker<L> {
     /// The masses of chunks after `rounds` times concepts → chunks.
     fn steps(&mut self, rounds: usize, scratch: &mut Scratch) -> Vec<(u32, f64)> {
-        let [mut concepts, mut chunks] = std::mem::take(&mut scratch.at);
-        concepts.clone_from(&self.start);
-        self.bound(&mut concepts, L::concept_degree);
+        let [mut concepts, mut chunks] = std::mem::take(&mut scratch.last_masses);
+        concepts.clone_from(&self.seeds);
+        self.limit_links(&mut concepts, L::concept_degree);
         self.reach_chunks(&concepts, &mut scratch.chunks);
         scratch.chunks.drain(&mut chunks);
         for _ in 1..rounds {
-            self.bound(&mut chunks, L::chunk_degree);
-            self.keep_own(&chunks, &mut scratch.chunks);
+            self.limit_links(&mut chunks, L::chunk_degree);
+            self.return_own_mass(&chunks, &mut scratch.chunks);
             self.reach_concepts(&chunks, &mut scratch.concepts);
             self.reach_related(&concepts, &mut scratch.related);
             self.mix(&mut concepts, scratch);
-            self.bound(&mut concepts, L::concept_degree);
+            self.limit_links(&mut concepts, L::concept_degree);
             self.reach_chunks(&concepts, &mut scratch.chunks);
             scratch.chunks.drain(&mut chunks);
         }
-        scratch.at[0] = concepts;
+        scratch.last_masses[0] = concepts;
         chunks
     }
 
-    fn reach_chunks(&mut self, concepts: &[(u32, f64)], chunks: &mut Masses) {
+    fn reach_chunks(&mut self, concepts: &[(u32, f64)], chunks: &mut MassVector) {
         for &(concept, mass) in concepts {
             self.links.chunks(concept, |chunk, share| {
                 chunks.add(chunk, mass * f64::from(share));
@@ -319,25 +319,27 @@ impl<L: Links> Walker<L> {
     }
 
     /// Whether concepts of one chunk alone are left out, because they send back what it sent them.
-    fn owns(&self) -> bool {
-        self.relations == 0.0
+    fn is_own_collapsed(&self) -> bool {
+        self.relation_probability == 0.0
     }
 
     /// What chunks get back from their own concepts.
-    fn keep_own(&mut self, chunks: &[(u32, f64)], next: &mut Masses) {
-        if self.owns() {
+    fn return_own_mass(&mut self, chunks: &[(u32, f64)], next: &mut MassVector) {
+        if self.is_own_collapsed() {
             for &(chunk, mass) in chunks {
-                let kept = mass * f64::from(self.links.own(chunk)) * (1.0 - self.restart);
-                next.add(chunk, kept);
+                let returned = mass
+                    * f64::from(self.links.own_weight(chunk))
+                    * (1.0 - self.restart_probability);
+                next.add(chunk, returned);
             }
         }
     }
 
     /// What arrives at concepts from chunks, before it is multiplied by the concept's rarity.
-    fn reach_concepts(&mut self, chunks: &[(u32, f64)], concepts: &mut Masses) {
-        let with_own = !self.owns();
+    fn reach_concepts(&mut self, chunks: &[(u32, f64)], concepts: &mut MassVector) {
+        let with_own = !self.is_own_collapsed();
         for &(chunk, mass) in chunks {
-            let each = mass / f64::from(self.links.total(chunk)).max(f64::MIN_POSITIVE);
+            let each = mass / f64::from(self.links.rarity_sum(chunk)).max(f64::MIN_POSITIVE);
             self.links.concepts(chunk, with_own, |concept| {
                 concepts.add(concept, each);
             });
@@ -345,8 +347,8 @@ impl<L: Links> Walker<L> {
     }
 
     /// What arrives at concepts from their neighbours; one without any keeps its own.
-    fn reach_related(&mut self, concepts: &[(u32, f64)], related: &mut Masses) {
-        if self.relations == 0.0 {
+    fn reach_related(&mut self, concepts: &[(u32, f64)], related: &mut MassVector) {
+        if self.relation_probability == 0.0 {
             return;
         }
         for &(concept, mass) in concepts {
@@ -363,30 +365,31 @@ impl<L: Links> Walker<L> {
 
     /// The masses of concepts from what arrived at them and what starts anew.
     fn mix(&mut self, concepts: &mut Vec<(u32, f64)>, scratch: &mut Scratch) {
-        let on = 1.0 - self.restart;
+        let on = 1.0 - self.restart_probability;
         let Scratch { lists, related, .. } = scratch;
         let [arrived, other] = lists;
         scratch.concepts.drain(arrived);
         for (concept, mass) in arrived.iter_mut() {
-            *mass *= on * (1.0 - self.relations) * f64::from(self.links.rarity(*concept));
+            *mass *=
+                on * (1.0 - self.relation_probability) * f64::from(self.links.rarity(*concept));
         }
         related.drain(other);
         for (_, mass) in other.iter_mut() {
-            *mass *= on * self.relations;
+            *mass *= on * self.relation_probability;
         }
         if !other.is_empty() {
             add_lists(arrived, other, concepts);
             std::mem::swap(arrived, concepts);
         }
         other.clear();
-        let anew = self.start.iter();
-        other.extend(anew.map(|&(concept, mass)| (concept, mass * self.restart)));
+        let anew = self.seeds.iter();
+        other.extend(anew.map(|&(concept, mass)| (concept, mass * self.restart_probability)));
         add_few(arrived, other, concepts);
         concepts.retain(|concept| concept.1 > 0.0);
     }
 
     /// Keeps what has the most mass (ties by id) where all together has more links than a step follows.
-    fn bound(&mut self, masses: &mut Vec<(u32, f64)>, degree: Degree<L>) {
+    fn limit_links(&mut self, masses: &mut Vec<(u32, f64)>, degree: DegreeFn<L>) {
         let mut all: usize = 0;
         for &(id, _) in masses.iter() {
             all = all.saturating_add(degree(&mut self.links, id));
@@ -396,19 +399,19 @@ impl<L: Links> Walker<L> {
         }
         self.truncated = true;
         let links = &mut self.links;
-        let kept = heaviest(masses, self.links_max, |id| degree(links, id)).max(1);
-        masses.truncate(kept);
+        let retained_len = heaviest(masses, self.links_max, |id| degree(links, id)).max(1);
+        masses.truncate(retained_len);
         masses.sort_unstable_by_key(|mass| mass.0);
     }
 
     /// The masses of chunks, by passing on what waits at a concept or chunk while it is more than `least` a
     /// link, in the order in which it came to be.
-    fn push(&mut self, least: f64, scratch: &mut Scratch) -> Vec<(u32, f64)> {
-        let restart = self.restart.max(RESTART_MIN);
-        let on = (1.0 - restart) * (1.0 - self.relations);
+    fn push_residual(&mut self, least: f64, scratch: &mut Scratch) -> Vec<(u32, f64)> {
+        let restart = self.restart_probability.max(RESTART_MIN);
+        let on = (1.0 - restart) * (1.0 - self.relation_probability);
         let mut left = self.links_max.saturating_mul(STEPS_MAX);
         let mut queue = VecDeque::new();
-        for &(concept, mass) in &self.start {
+        for &(concept, mass) in &self.seeds {
             scratch.concepts.add(concept, mass * restart);
             queue.push_back(Node::Concept(concept));
         }
@@ -443,17 +446,17 @@ impl<L: Links> Walker<L> {
                 }
                 Node::Chunk(chunk) => {
                     let mass = scratch.chunks.take(chunk);
-                    let own = if self.owns() {
-                        on * f64::from(self.links.own(chunk))
+                    let own = if self.is_own_collapsed() {
+                        on * f64::from(self.links.own_weight(chunk))
                     } else {
                         0.0
                     };
                     let mass = mass / (1.0 - own);
                     scratch.settled.add(chunk, mass);
-                    let with_own = !self.owns();
+                    let with_own = !self.is_own_collapsed();
                     let step = |concept| reached.push((concept, mass * on));
                     self.links.concepts(chunk, with_own, step);
-                    let total = self.links.total(chunk);
+                    let total = self.links.rarity_sum(chunk);
                     for (concept, mass) in &mut reached {
                         *mass *= f64::from(self.links.rarity(*concept)) / f64::from(total);
                     }
@@ -480,17 +483,17 @@ impl<L: Links> Walker<L> {
         for &(chunk, mass) in list.iter() {
             settled.add(chunk, mass);
         }
-        let mut masses = std::mem::take(&mut scratch.at[1]);
+        let mut masses = std::mem::take(&mut scratch.last_masses[1]);
         scratch.settled.drain(&mut masses);
         masses
     }
 
     /// What a concept passes on by relations of a mass that does not start anew.
     fn related_of(&mut self, concept: u32, mass: f64, reached: &mut Vec<(u32, f64)>) {
-        if self.relations == 0.0 {
+        if self.relation_probability == 0.0 {
             return;
         }
-        let mass = mass * self.relations;
+        let mass = mass * self.relation_probability;
         let step = |other, share| reached.push((other, mass * f64::from(share)));
         self.links.neighbours(concept, step);
         if reached.is_empty() {
@@ -499,7 +502,7 @@ impl<L: Links> Walker<L> {
     }
 }
 
-type Degree<L> = fn(&mut L, u32) -> usize;
+type DegreeFn<L> = fn(&mut L, u32) -> usize;
 
 /// Where mass waits to be passed on.
 #[derive(Clone, Copy)]
@@ -556,7 +559,7 @@ fn heaviest(
 ) -> usize {
     let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     let (mut left, mut from, mut to) = (links_max, 0, masses.len());
-    while to - from > SORTED_MAX {
+    while to - from > SORTED_AT_ONCE_MAX {
         let half = (to - from) / 2;
         masses[from..to].select_nth_unstable_by(half, order);
         let heavier = masses[from..from + half].iter();
@@ -576,19 +579,19 @@ fn heaviest(
 }
 
 /// The `k` best of what the filter lets through. One pass that keeps four times as many at most.
-fn best(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<Scored> {
+fn top_chunks(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<Scored> {
     if k == 0 {
         return Vec::new();
     }
-    let room = k.saturating_mul(KEPT_PER_HIT).min(masses.len());
-    let mut keys: Vec<u64> = Vec::with_capacity(room);
+    let capacity = k.saturating_mul(CANDIDATES_PER_HIT).min(masses.len());
+    let mut keys: Vec<u64> = Vec::with_capacity(capacity);
     let mut least = 0.0;
     for &(chunk, mass) in masses {
         let score = mass as f32;
         if mass <= 0.0 || score < least || filter.is_some_and(|filter| !filter.contains(chunk)) {
             continue;
         }
-        if keys.len() == room && k < room {
+        if keys.len() == capacity && k < capacity {
             let (_, &mut worst, _) = keys.select_nth_unstable(k - 1);
             keys.truncate(k);
             least = Scored::of_order_key(worst).score;
@@ -610,19 +613,19 @@ fn best(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Corpus, Facts, any_corpus, any_cuts};
+    use crate::test_corpus::{Corpus, ExpectedGraph, any_corpus, any_cuts};
     use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
     use loci_storage::{Local, Placed};
     use proptest::prelude::*;
 
     /// Plainly right: chances as maps, every link looked at in every round.
     fn reference(
-        facts: &Facts,
+        facts: &ExpectedGraph,
         seeds: &[(ConceptId, f32)],
         rounds: usize,
-        options: RestartOptions,
+        options: RandomWalkOptions,
     ) -> BTreeMap<Ordinal, f64> {
-        let (restart, relations) = (options.restart, options.relations);
+        let (restart, relations) = (options.restart_probability, options.relation_probability);
         let rarity = |concept: ConceptId| match facts.chunks(concept).len() {
             0 => 0.0,
             count => (1.0 + facts.live.len() as f64 / count as f64).ln(),
@@ -678,20 +681,20 @@ mod tests {
         prop::collection::vec(seed, 0..4)
     }
 
-    fn any_options() -> impl Strategy<Value = RestartOptions> {
+    fn any_options() -> impl Strategy<Value = RandomWalkOptions> {
         let reach = prop_oneof![
-            (1usize..9).prop_map(Reach::Steps),
-            (2i32..9).prop_map(|digits| Reach::Residual(0.1f64.powi(digits))),
+            (1usize..9).prop_map(WalkBound::Steps),
+            (2i32..9).prop_map(|digits| WalkBound::Residual(0.1f64.powi(digits))),
         ];
-        (reach, 1u8..11, 0u8..11).prop_map(|(reach, restart, relations)| RestartOptions {
-            reach,
-            restart: f64::from(restart) / 10.0,
-            relations: f64::from(relations) / 10.0,
-            ..RestartOptions::default()
+        (reach, 1u8..11, 0u8..11).prop_map(|(reach, restart, relations)| RandomWalkOptions {
+            bound: reach,
+            restart_probability: f64::from(restart) / 10.0,
+            relation_probability: f64::from(relations) / 10.0,
+            ..RandomWalkOptions::default()
         })
     }
 
-    fn masses_of(found: Restarted) -> BTreeMap<Ordinal, f64> {
+    fn masses_of(found: RandomWalkResult) -> BTreeMap<Ordinal, f64> {
         let hits = found.chunks.into_iter();
         hits.map(|hit| (hit.ordinal, f64::from(hit.score)))
             .collect()
@@ -702,9 +705,9 @@ mod tests {
         fn steps_agree_with_the_reference(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), options in any_options(), steps in 1usize..9,
         ) {
-            let options = RestartOptions { reach: Reach::Steps(steps), ..options };
-            let got = masses_of(corpus.with_view(&cuts, |view| restart_walk(view, &seeds, options, None, 99)));
-            let want = reference(&corpus.facts(), &seeds, steps.div_ceil(2), options);
+            let options = RandomWalkOptions { bound: WalkBound::Steps(steps), ..options };
+            let got = masses_of(corpus.with_snapshot(&cuts, |view| random_walk(view, &seeds, options, None, 99)));
+            let want = reference(&corpus.expected(), &seeds, steps.div_ceil(2), options);
             prop_assert_eq!(got.keys().collect::<Vec<_>>(), want.keys().collect::<Vec<_>>());
             prop_assert!(got.iter().all(|(chunk, mass)| (mass - want[chunk]).abs() < 1e-6), "{:?} {:?}", got, want);
         }
@@ -713,12 +716,12 @@ mod tests {
         fn small_residual_converges_to_the_full_walk(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), options in any_options(),
         ) {
-            let options = RestartOptions { reach: Reach::Residual(1e-9), links_max: usize::MAX, ..options };
-            let found = corpus.with_view(&cuts, |view| restart_walk(view, &seeds, options, None, 99));
+            let options = RandomWalkOptions { bound: WalkBound::Residual(1e-9), links_max: usize::MAX, ..options };
+            let found = corpus.with_snapshot(&cuts, |view| random_walk(view, &seeds, options, None, 99));
             prop_assert!(!found.truncated);
             let got = masses_of(found);
-            let rounds = (-20.0 / (1.0 - options.restart.min(0.999)).ln()).ceil() as usize;
-            let want = reference(&corpus.facts(), &seeds, rounds, options);
+            let rounds = (-20.0 / (1.0 - options.restart_probability.min(0.999)).ln()).ceil() as usize;
+            let want = reference(&corpus.expected(), &seeds, rounds, options);
             for (chunk, mass) in &want {
                 prop_assert!((got.get(chunk).unwrap_or(&0.0) - mass).abs() < 1e-5, "{:?} {:?}", got, want);
             }
@@ -728,14 +731,14 @@ mod tests {
         fn segmentation_and_stored_links_change_no_bit(
             corpus in any_corpus(), cuts in any_cuts(), seeds in any_seeds(), options in any_options(), links_max in 0usize..40,
         ) {
-            let options = RestartOptions { links_max: links_max * GATHERED_SHARE, ..options };
-            let walk = |view: GraphView<'_, Vec<u8>>| restart_walk(view, &seeds, options, None, 99);
-            let got = corpus.with_view(&cuts, walk);
-            prop_assert_eq!(&got, &corpus.with_view(&[false; 5], walk));
+            let options = RandomWalkOptions { links_max: links_max * UNSTORED_LINKS_DIVISOR, ..options };
+            let walk = |view: GraphSnapshot<'_, Vec<u8>>| random_walk(view, &seeds, options, None, 99);
+            let got = corpus.with_snapshot(&cuts, walk);
+            prop_assert_eq!(&got, &corpus.with_snapshot(&[false; 5], walk));
             if !got.truncated {
                 prop_assert_eq!(&got, &corpus.with_analysis(&cuts, walk));
-                let whole = RestartOptions { links_max: usize::MAX, ..options };
-                let whole = corpus.with_view(&cuts, |view| restart_walk(view, &seeds, whole, None, 99));
+                let whole = RandomWalkOptions { links_max: usize::MAX, ..options };
+                let whole = corpus.with_snapshot(&cuts, |view| random_walk(view, &seeds, whole, None, 99));
                 prop_assert_eq!(&got, &whole);
             }
         }
@@ -746,7 +749,7 @@ mod tests {
             allowed in prop::collection::btree_set(0u32..15, 0..15),
         ) {
             let filter: RoaringBitmap = allowed.iter().collect();
-            let walk = |filter, k| corpus.with_view(&[false; 5], |view| restart_walk(view, &seeds, options, filter, k));
+            let walk = |filter, k| corpus.with_snapshot(&[false; 5], |view| random_walk(view, &seeds, options, filter, k));
             let got = walk(Some(&filter), k).chunks;
             let mut all = walk(None, 99).chunks;
             all.retain(|hit| allowed.contains(&hit.ordinal.0));
@@ -759,7 +762,7 @@ mod tests {
     fn huge_ids_do_not_allocate_dense_memory() {
         let (mut mentions, mut relations) =
             (MentionsBuilder::default(), RelationsBuilder::default());
-        let ids = [1, CONCEPTS_DENSE as u32, u32::MAX];
+        let ids = [1, DENSE_CONCEPTS_MAX as u32, u32::MAX];
         for id in ids.map(ConceptId) {
             mentions.push(id, Local(0), 1);
             relations.push(id, ConceptId(u32::MAX), "is", 1.0, &[Local(0)]);
@@ -773,20 +776,20 @@ mod tests {
             dead: &dead,
             reader: &reader,
         }];
-        let view = GraphView {
+        let snapshot = GraphSnapshot {
             segments: &segments,
             ranks: None,
             adjacency: None,
             links: None,
         };
         let seeds = ids.map(|id| (ConceptId(id), 1.0));
-        for reach in [Reach::Steps(5), Reach::Residual(1e-3)] {
-            let options = RestartOptions {
-                reach,
-                relations: 0.5,
-                ..RestartOptions::default()
+        for reach in [WalkBound::Steps(5), WalkBound::Residual(1e-3)] {
+            let options = RandomWalkOptions {
+                bound: reach,
+                relation_probability: 0.5,
+                ..RandomWalkOptions::default()
             };
-            let found = restart_walk(view, &seeds, options, None, 5);
+            let found = random_walk(snapshot, &seeds, options, None, 5);
             assert_eq!(found.chunks.len(), 1);
         }
     }
@@ -842,7 +845,7 @@ mod tests {
             let mut want: Vec<(u32, f64)> = allowed.copied().collect();
             want.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             want.truncate(k);
-            let got = best(&masses, filter.as_ref(), k).into_iter();
+            let got = top_chunks(&masses, filter.as_ref(), k).into_iter();
             let got: Vec<(u32, f64)> = got.map(|hit| (hit.ordinal.0, hit.score.into())).collect();
             prop_assert_eq!(got, want);
         }
@@ -852,7 +855,7 @@ mod tests {
             added in prop::collection::vec((0u32..200, 0.0..1.0f64), 0..40),
             taken in prop::collection::vec(0u32..200, 0..9),
         ) {
-            let mut all = [Masses::new(usize::MAX), Masses::new(64)];
+            let mut all = [MassVector::new(usize::MAX), MassVector::new(64)];
             let told = all.each_mut().map(|masses| {
                 let told: Vec<_> = added.iter().map(|&(id, mass)| masses.add(id, mass)).collect();
                 let took: Vec<f64> = taken.iter().map(|&id| masses.take(id)).collect();
@@ -868,14 +871,14 @@ mod tests {
     fn seeds_without_weight_or_mentions_return_nothing() {
         let nan = (ConceptId(1), f32::NAN);
         let segments = [];
-        let view: GraphView<'_, Vec<u8>> = GraphView {
+        let snapshot: GraphSnapshot<'_, Vec<u8>> = GraphSnapshot {
             segments: &segments,
             ranks: None,
             adjacency: None,
             links: None,
         };
         let seeds = [nan, (ConceptId(2), 1.0), (ConceptId(3), -1.0)];
-        let found = restart_walk(view, &seeds, RestartOptions::default(), None, 5);
-        assert_eq!(found, Restarted::default());
+        let found = random_walk(snapshot, &seeds, RandomWalkOptions::default(), None, 5);
+        assert_eq!(found, RandomWalkResult::default());
     }
 }

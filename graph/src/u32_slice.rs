@@ -15,16 +15,16 @@ const WIDTH: usize = 4;
 
 /// A borrowed array of words.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Words<'a>(&'a [[u8; WIDTH]]);
+pub(crate) struct U32Slice<'a>(&'a [[u8; WIDTH]]);
 
 /// The words of an array, in order.
-pub(crate) type WordIter<'a> =
+pub(crate) type U32Iter<'a> =
     std::iter::Map<Copied<slice::Iter<'a, [u8; WIDTH]>>, fn([u8; WIDTH]) -> u32>;
 
-impl<'a> Words<'a> {
+impl<'a> U32Slice<'a> {
     /// The words in `range` of `bytes`; none when the range lies outside.
-    pub(crate) fn new(bytes: &'a [u8], range: &Range<usize>) -> Words<'a> {
-        Words(bytes.get(range.clone()).unwrap_or_default().as_chunks().0)
+    pub(crate) fn new(bytes: &'a [u8], range: &Range<usize>) -> U32Slice<'a> {
+        U32Slice(bytes.get(range.clone()).unwrap_or_default().as_chunks().0)
     }
 
     pub(crate) fn len(self) -> usize {
@@ -35,13 +35,13 @@ impl<'a> Words<'a> {
         self.0.get(index).copied().map(u32::from_le_bytes)
     }
 
-    pub(crate) fn iter(self) -> WordIter<'a> {
+    pub(crate) fn iter(self) -> U32Iter<'a> {
         self.0.iter().copied().map(u32::from_le_bytes)
     }
 
     /// The words in `range`; none when the range lies outside.
-    pub(crate) fn slice(self, range: Range<usize>) -> Words<'a> {
-        Words(self.0.get(range).unwrap_or_default())
+    pub(crate) fn slice(self, range: Range<usize>) -> U32Slice<'a> {
+        U32Slice(self.0.get(range).unwrap_or_default())
     }
 
     /// The index of `value` among ascending words: interpolation search begins, exponential search (Bentley and
@@ -97,12 +97,12 @@ impl<'a> Words<'a> {
     }
 
     /// Whether each word is larger than the one before.
-    pub(crate) fn ascend_strictly(self) -> bool {
+    pub(crate) fn is_strictly_ascending(self) -> bool {
         self.iter().zip(self.iter().skip(1)).all(|(a, b)| a < b)
     }
 
     /// Whether these are starts of rows that fill an array of `len`.
-    pub(crate) fn are_starts_of(self, len: usize) -> bool {
+    pub(crate) fn are_row_starts(self, len: usize) -> bool {
         self.get(0) == Some(0)
             && self.get(self.len() - 1).map(|last| last as usize) == Some(len)
             && self.iter().zip(self.iter().skip(1)).all(|(a, b)| a <= b)
@@ -139,7 +139,7 @@ impl Layout {
             len,
         };
         let range = layout.words(N as u64)?;
-        let words = Words::new(bytes, &range);
+        let words = U32Slice::new(bytes, &range);
         let header = std::array::from_fn(|index| words.get(index).unwrap_or_default());
         match header.first() {
             Some(found) if versions.contains(found) => Ok((layout, header)),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn position_in(bytes: &[u8], value: u32) -> Option<usize> {
-        Words::new(bytes, &(0..bytes.len())).position_of(value)
+        U32Slice::new(bytes, &(0..bytes.len())).position_of(value)
     }
 
     #[test]

@@ -9,77 +9,77 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::super::VectorError;
-use super::beam::Near;
-use super::build::{Graph, Layer, chosen};
-use super::read::{GraphReader, OldLayer};
-use super::select::Bytes;
-use super::{NO_LINK, NOT_KEPT};
+use super::beam::Candidate;
+use super::build::{Graph, Layer, select_links};
+use super::read::{GraphReader, LayerLinks};
+use super::select::NodeCodes;
+use super::{NO_LINK, REMOVED_NODE};
 use crate::kernels::{Job, Level, Simd};
 
 /// A copy pays while at most this share of the old nodes is gone,
-const GONE_SHARE_MAX: f64 = 0.2;
+const REMOVED_RATIO_MAX: f64 = 0.2;
 /// and at least this share of the new ones is copied.
-const KEPT_SHARE_MIN: f64 = 0.1;
+const REUSED_RATIO_MIN: f64 = 0.1;
 
 /// Nodes of another graph that are kept, with their links.
 #[derive(Debug)]
-pub(super) struct Donor<'a> {
-    layers: Vec<OldLayer>,
+pub(super) struct ReusedGraph<'a> {
+    layers: Vec<LayerLinks>,
     entry: u32,
     /// Old node → new node or [`NOT_KEPT`].
-    kept: &'a [u32],
-    kept_count: usize,
+    node_map: &'a [u32],
+    reused_count: usize,
 }
 
-impl<'a> Donor<'a> {
+impl<'a> ReusedGraph<'a> {
     /// What `reader` can give to a graph of `count` nodes; `None` where building anew is better.
     /// - `kept`: `[count of the reader]`, new nodes below `count`, each once, or [`NOT_KEPT`].
     pub(super) fn new<B: AsRef<[u8]>>(
         reader: &GraphReader<B>,
-        kept: &'a [u32],
+        node_map: &'a [u32],
         m: usize,
         count: usize,
-    ) -> Result<Option<Donor<'a>>, VectorError> {
-        let kept_count = kept.iter().filter(|&&new| new != NOT_KEPT).count();
-        let gone = kept.len() - kept_count;
-        let pays = gone as f64 <= GONE_SHARE_MAX * kept.len() as f64
-            && kept_count as f64 >= KEPT_SHARE_MIN * count as f64;
-        if !pays || reader.degree_max() != 2 * m || kept.len() != reader.count() as usize {
+    ) -> Result<Option<ReusedGraph<'a>>, VectorError> {
+        let reused_count = node_map.iter().filter(|&&new| new != REMOVED_NODE).count();
+        let gone = node_map.len() - reused_count;
+        let pays = gone as f64 <= REMOVED_RATIO_MAX * node_map.len() as f64
+            && reused_count as f64 >= REUSED_RATIO_MIN * count as f64;
+        if !pays || reader.degree_max() != 2 * m || node_map.len() != reader.count() as usize {
             return Ok(None);
         }
-        Ok(Some(Donor {
+        Ok(Some(ReusedGraph {
             layers: reader.layers()?,
             entry: reader.entry(),
-            kept,
-            kept_count,
+            node_map,
+            reused_count,
         }))
     }
 
-    pub(super) fn kept_count(&self) -> usize {
-        self.kept_count
+    pub(super) fn reused_count(&self) -> usize {
+        self.reused_count
     }
 
     fn new_node(&self, old: u32) -> Option<u32> {
-        let new = self.kept.get(old as usize).copied();
-        new.filter(|&new| new != NOT_KEPT)
+        let new = self.node_map.get(old as usize).copied();
+        new.filter(|&new| new != REMOVED_NODE)
     }
 
     /// Sets the heights of the nodes that are kept. Returns which they are.
     pub(super) fn set_heights(&self, heights: &mut [u8]) -> BTreeSet<u32> {
-        let mut kept = BTreeSet::new();
+        let mut reused = BTreeSet::new();
         for (height, layer) in (0..).zip(&self.layers) {
             for new in layer.nodes().filter_map(|old| self.new_node(old)) {
-                kept.insert(new);
+                reused.insert(new);
                 if let Some(known) = heights.get_mut(new as usize) {
                     *known = height;
                 }
             }
         }
-        kept
+        reused
     }
 
     /// Copies the links into `graph`, which has none. Returns the height of its entry.
-    pub(super) fn copy_into(&self, graph: &mut Graph, bytes: &Bytes) -> usize {
+    pub(super) fn copy_into(&self, graph: &mut Graph, bytes: &NodeCodes) -> usize {
         for (old, new) in self.layers.iter().zip(&mut graph.layers) {
             let level = Level::detect();
             let numbers: Vec<u32> = (0..old.len() as u32).collect();
@@ -87,8 +87,8 @@ impl<'a> Donor<'a> {
                 .par_iter()
                 .with_min_len(64)
                 .map(|&number| {
-                    level.run(Copy {
-                        donor: self,
+                    level.run(CopyLinks {
+                        reused: self,
                         old,
                         new,
                         number,
@@ -120,20 +120,20 @@ impl<'a> Donor<'a> {
 }
 
 /// The links of one node, in new numbers.
-struct Copy<'a> {
-    donor: &'a Donor<'a>,
-    old: &'a OldLayer,
+struct CopyLinks<'a> {
+    reused: &'a ReusedGraph<'a>,
+    old: &'a LayerLinks,
     new: &'a Layer,
     number: u32,
-    bytes: &'a Bytes,
+    bytes: &'a NodeCodes,
 }
 
-impl Job for Copy<'_> {
+impl Job for CopyLinks<'_> {
     type Output = Option<(u32, Vec<u32>)>;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Self::Output {
-        let node = self.donor.new_node(self.old.node(self.number)?)?;
+        let node = self.reused.new_node(self.old.node(self.number)?)?;
         let own = self.new.number(node);
         let mut links = Vec::with_capacity(self.new.degree_max);
         let mut lost = false;
@@ -151,29 +151,29 @@ impl Job for Copy<'_> {
             links.sort_unstable();
             links.dedup();
             links.retain(|&link| link != own);
-            links = self.nearest(simd, node, &links);
+            links = self.nearest_links(simd, node, &links);
         }
         Some((own, links))
     }
 }
 
-impl Copy<'_> {
+impl CopyLinks<'_> {
     fn number_of(&self, link: u32) -> Option<u32> {
-        let number = self.new.number(self.donor.new_node(self.old.node(link)?)?);
+        let number = self.new.number(self.reused.new_node(self.old.node(link)?)?);
         Some(number).filter(|&number| number != NO_LINK)
     }
 
     #[inline(always)]
-    fn nearest<S: Simd>(&self, simd: S, node: u32, links: &[u32]) -> Vec<u32> {
+    fn nearest_links<S: Simd>(&self, simd: S, node: u32, links: &[u32]) -> Vec<u32> {
         let (mut own, mut other) = Default::default();
-        self.bytes.set(&mut own, node);
+        self.bytes.load_query(&mut own, node);
         let mut near = Vec::with_capacity(links.len());
         for &link in links {
             let distance = self.bytes.distance(simd, &own, self.new.node(link));
-            near.push(Near::new(distance, link));
+            near.push(Candidate::new(distance, link));
         }
         near.sort_unstable();
-        chosen(
+        select_links(
             simd,
             self.bytes,
             self.new,

@@ -13,7 +13,7 @@ use loci_storage::{ConceptId, Local, Ordinal, Placed};
 
 use crate::GraphError;
 use crate::adjacency::Adjacency;
-use crate::link::{Link, link_parts_of, link_where, link_words, lookup_where};
+use crate::link::{EntityLink, link_filtered, link_parts_in_words, link_words, lookup_filtered};
 use crate::links::StoredLinks;
 use crate::mentions::MentionsReader;
 use crate::names::NamesReader;
@@ -45,7 +45,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 
 /// The graph that all segments form together.
 #[derive(Debug)]
-pub struct GraphView<'a, B> {
+pub struct GraphSnapshot<'a, B> {
     /// The segments, by ascending base.
     pub segments: &'a [Placed<'a, GraphReader<B>>],
     /// PageRank; without it all concepts rank alike and ids decide.
@@ -56,13 +56,13 @@ pub struct GraphView<'a, B> {
     pub links: Option<&'a StoredLinks<B>>,
 }
 
-impl<B> Clone for GraphView<'_, B> {
+impl<B> Clone for GraphSnapshot<'_, B> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<B> Copy for GraphView<'_, B> {}
+impl<B> Copy for GraphSnapshot<'_, B> {}
 
 /// Which way edges are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub enum Direction {
 
 impl Direction {
     /// The way back.
-    pub fn back(self) -> Direction {
+    pub fn reversed(self) -> Direction {
         match self {
             Direction::Both => Direction::Both,
             Direction::Outgoing => Direction::Incoming,
@@ -89,16 +89,16 @@ impl Direction {
 
 /// Which edges a walk takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Along<'k> {
+pub struct EdgeFilter<'k> {
     /// Which way.
     pub direction: Direction,
     /// Of these kinds, in whatever ASCII case; none: of any.
     pub kinds: &'k [&'k str],
 }
 
-impl Along<'_> {
+impl EdgeFilter<'_> {
     /// Whether it takes an edge of this kind, which points to the other end or comes from there.
-    pub fn takes(&self, outgoing: bool, kind: &str) -> bool {
+    pub fn accepts(&self, outgoing: bool, kind: &str) -> bool {
         let is_way = match self.direction {
             Direction::Both => true,
             Direction::Outgoing => outgoing,
@@ -110,7 +110,7 @@ impl Along<'_> {
 
 /// An edge of the view, seen from one of its ends and merged over segments.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ViewEdge<'a> {
+pub struct SnapshotEdge<'a> {
     /// The other end.
     pub other: ConceptId,
     /// Whether the edge points to the other end.
@@ -123,7 +123,7 @@ pub struct ViewEdge<'a> {
     pub evidence: Vec<Ordinal>,
 }
 
-impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
+impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
     /// PageRank of a concept; 0 without an analysis and for concepts newer than it.
     pub fn rank(&self, concept: ConceptId) -> f32 {
         self.ranks.map_or(0.0, |ranks| ranks.get(concept))
@@ -169,13 +169,13 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
 
     /// The concepts that a chunk mentions, ascending, and how often; none when it is dead.
     pub fn concepts(&self, chunk: Ordinal) -> impl Iterator<Item = (ConceptId, u32)> + use<'a, B> {
-        self.place(chunk)
+        self.segment_of(chunk)
             .into_iter()
             .flat_map(|(segment, local)| segment.reader.mentions.concepts(local))
     }
 
     /// The segment and local number of a live chunk.
-    fn place(&self, chunk: Ordinal) -> Option<(&'a Placed<'a, GraphReader<B>>, Local)> {
+    fn segment_of(&self, chunk: Ordinal) -> Option<(&'a Placed<'a, GraphReader<B>>, Local)> {
         let after = self
             .segments
             .partition_point(|segment| segment.base <= chunk);
@@ -221,8 +221,9 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
                 .iter()
                 .map(|segment| &segment.reader.relations)
         };
-        let places: Vec<Vec<Option<u32>>> =
-            readers().map(|reader| reader.places(concepts)).collect();
+        let places: Vec<Vec<Option<u32>>> = readers()
+            .map(|reader| reader.concept_indices(concepts))
+            .collect();
         let ascending = |places: &Vec<Option<u32>>| {
             let mut places: Vec<u32> = places.iter().copied().flatten().collect();
             places.sort_unstable();
@@ -238,12 +239,12 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
                 };
                 let edges = segment.reader.relations.edges_between(source, &targets[at]);
                 for edge in edges.filter(|edge| is_alive(segment, &edge.evidence)) {
-                    let stated = (edge.source, edge.kind, edge.target);
+                    let relation = (edge.source, edge.kind, edge.target);
                     if found.len() >= limit {
                         return found;
                     }
-                    if !found.contains(&stated) {
-                        found.push(stated);
+                    if !found.contains(&relation) {
+                        found.push(relation);
                     }
                 }
             }
@@ -253,7 +254,7 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
 
     /// The live edges of `concept`, each (other end, direction, kind) once: by falling weight, then by
     /// other end, outgoing first, kind.
-    pub fn edges(&self, concept: ConceptId) -> Vec<ViewEdge<'a>> {
+    pub fn edges(&self, concept: ConceptId) -> Vec<SnapshotEdge<'a>> {
         let mut merged: BTreeMap<_, (f64, Vec<Ordinal>)> = BTreeMap::new();
         for (segment, edge) in self.live_edges(concept) {
             let entry = merged
@@ -263,15 +264,17 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
             let live = edge.evidence.filter(|&local| !segment.is_dead(local));
             entry.1.extend(live.map(|local| segment.ordinal(local)));
         }
-        let mut edges: Vec<ViewEdge<'a>> = merged
+        let mut edges: Vec<SnapshotEdge<'a>> = merged
             .into_iter()
-            .map(|((other, incoming, kind), (weight, evidence))| ViewEdge {
-                other,
-                outgoing: !incoming,
-                kind,
-                weight: weight as f32,
-                evidence,
-            })
+            .map(
+                |((other, incoming, kind), (weight, evidence))| SnapshotEdge {
+                    other,
+                    outgoing: !incoming,
+                    kind,
+                    weight: weight as f32,
+                    evidence,
+                },
+            )
             .collect();
         edges.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         edges
@@ -293,13 +296,17 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
     }
 
     /// [`GraphView::neighbours`] by the edges that `along` takes.
-    pub fn neighbours_along(&self, concept: ConceptId, along: Along<'_>) -> Vec<ConceptId> {
-        if along == Along::default() {
+    pub fn neighbours_filtered(
+        &self,
+        concept: ConceptId,
+        edge_filter: EdgeFilter<'_>,
+    ) -> Vec<ConceptId> {
+        if edge_filter == EdgeFilter::default() {
             return self.neighbours(concept);
         }
         let edges = self.live_edges(concept);
-        let taken = edges.filter(|(_, edge)| along.takes(edge.outgoing, edge.kind));
-        let mut neighbours: Vec<ConceptId> = taken.map(|(_, edge)| edge.other).collect();
+        let accepted = edges.filter(|(_, edge)| edge_filter.accepts(edge.outgoing, edge.kind));
+        let mut neighbours: Vec<ConceptId> = accepted.map(|(_, edge)| edge.other).collect();
         neighbours.retain(|&other| other != concept);
         self.sort_by_rank(&mut neighbours);
         neighbours
@@ -339,25 +346,27 @@ impl<'a, B: AsRef<[u8]>> GraphView<'a, B> {
     }
 
     /// The visible concepts that `text` names; see [`crate::link()`].
-    pub fn link(&self, text: &str) -> Vec<Link> {
-        link_where(&self.names(), text, |concept| self.is_visible(concept))
+    pub fn link(&self, text: &str) -> Vec<EntityLink> {
+        link_filtered(&self.names(), text, |concept| self.is_visible(concept))
     }
 
     /// The visible concepts that a question names, and then those that its capitalised words stand for; see
     /// [`crate::link::link_parts`].
-    pub fn link_question(&self, text: &str) -> Vec<Link> {
+    pub fn link_question(&self, text: &str) -> Vec<EntityLink> {
         let names = self.names();
         let keep = |concept| self.is_visible(concept);
         let words = words(text);
         let mut links = link_words(&names, &words, keep);
         let rank = |concept| self.rank(concept);
-        links.extend(link_parts_of(&names, text, &words, &links, keep, rank));
+        links.extend(link_parts_in_words(
+            &names, text, &words, &links, keep, rank,
+        ));
         links
     }
 
     /// The visible concept with this normalised name or synonym.
     pub fn lookup(&self, normalised: &str) -> Option<ConceptId> {
-        lookup_where(&self.names(), normalised, |concept| {
+        lookup_filtered(&self.names(), normalised, |concept| {
             self.is_visible(concept)
         })
     }
@@ -378,7 +387,7 @@ fn is_alive<R>(segment: &Placed<'_, R>, evidence: &Evidence<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Corpus, any_corpus, any_cuts};
+    use crate::test_corpus::{Corpus, any_corpus, any_cuts};
     use crate::{MentionsBuilder, NamesBuilder, RelationsBuilder};
     use proptest::prelude::*;
     use roaring::RoaringBitmap;
@@ -407,16 +416,17 @@ mod tests {
                 dead: &dead,
                 reader: &reader,
             }];
-            let view = GraphView {
+            let snapshot = GraphSnapshot {
                 segments: &segments,
                 ranks: None,
                 adjacency: None,
                 links: None,
             };
-            let ids: Vec<u32> = view.concept_ids().into_iter().map(|id| id.0).collect();
+            let ids: Vec<u32> = snapshot.concept_ids().into_iter().map(|id| id.0).collect();
             (
                 ids,
-                view.link("wave function")
+                snapshot
+                    .link("wave function")
                     .iter()
                     .map(|link| link.concept.0)
                     .collect::<Vec<_>>(),
@@ -437,14 +447,14 @@ mod tests {
         fn chunk_count_is_equal_with_and_without_stored_links(
             corpus in any_corpus(), cuts in any_cuts(),
         ) {
-            let counts = |view: GraphView<'_, Vec<u8>>| -> Vec<usize> {
+            let counts = |view: GraphSnapshot<'_, Vec<u8>>| -> Vec<usize> {
                 (0..15).map(|concept| view.chunk_count(ConceptId(concept))).collect()
             };
-            let listed = |view: GraphView<'_, Vec<u8>>| -> Vec<usize> {
+            let listed = |view: GraphSnapshot<'_, Vec<u8>>| -> Vec<usize> {
                 (0..15).map(|concept| view.chunks(ConceptId(concept)).count()).collect()
             };
-            let expected = corpus.with_view(&cuts, listed);
-            prop_assert_eq!(&corpus.with_view(&cuts, counts), &expected);
+            let expected = corpus.with_snapshot(&cuts, listed);
+            prop_assert_eq!(&corpus.with_snapshot(&cuts, counts), &expected);
             prop_assert_eq!(&corpus.with_analysis(&cuts, counts), &expected);
         }
 
@@ -453,7 +463,7 @@ mod tests {
             corpus in any_corpus(), cuts in any_cuts(), limit in 0usize..9,
             concepts in prop::collection::vec((0u32..12).prop_map(ConceptId), 0..6),
         ) {
-            let (got, expected) = corpus.with_view(&cuts, |view| {
+            let (got, expected) = corpus.with_snapshot(&cuts, |view| {
                 let mut expected = Vec::new();
                 for &source in &concepts {
                     for (_, edge) in view.live_edges(source) {
@@ -472,8 +482,8 @@ mod tests {
 
         #[test]
         fn snapshot_agrees_with_its_live_chunks(corpus in any_corpus(), cuts in any_cuts()) {
-            let facts = corpus.facts();
-            corpus.with_view(&cuts, |view| {
+            let facts = corpus.expected();
+            corpus.with_snapshot(&cuts, |view| {
                 assert_eq!(view.concept_ids(), facts.concepts());
                 assert_eq!(view.live_chunk_count(), facts.live.len() as u64);
                 for concept in Corpus::concepts() {

@@ -8,7 +8,7 @@
 //! Start reading at [`Coded::scores`].
 
 use super::Metric;
-use super::codes::{Quantiser, Query, Transformed};
+use super::codes::{Quantiser, Query, TransformScratch};
 use super::flat::FlatReader;
 use crate::kernels::{Job, Level, Simd};
 
@@ -16,7 +16,7 @@ use crate::kernels::{Job, Level, Simd};
 const COUNT_MIN: usize = 64;
 
 /// Codes that lie across each other, so that one instruction takes a step in each.
-const ACROSS: usize = 16;
+const BLOCK_VECTORS: usize = 16;
 
 /// Numbers that the step of the codes is chosen by.
 const SAMPLE_LEN: usize = 1 << 15;
@@ -28,18 +28,18 @@ const ROUNDOFF: f32 = 6e-8;
 const ROUNDINGS: f32 = 64.0;
 
 /// Steps and lengths of queries between which nothing of a product is lost.
-const SOUND: std::ops::Range<f32> = 1e-12..1e12;
+const LENGTH_RANGE: std::ops::Range<f32> = 1e-12..1e12;
 
 /// The codes of a segment, by place.
 #[derive(Debug)]
-pub(super) struct Coded {
+pub(super) struct ByteCodes {
     quantiser: Quantiser,
     /// Bytes of sixteen codes.
-    sixteen_len: usize,
+    block_len: usize,
     /// Four numbers of each of sixteen vectors, the next four of each, and so on; then the next sixteen.
     codes: Vec<u8>,
     /// For each place what a query's length, and the length of what its code lacks, are worth as an error.
-    errors: Vec<[(f32, f32); ACROSS]>,
+    errors: Vec<[(f32, f32); BLOCK_VECTORS]>,
     count: usize,
 }
 
@@ -47,13 +47,13 @@ pub(super) struct Coded {
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
     pub(super) scores: Vec<f32>,
-    pub(super) most: Vec<f32>,
+    pub(super) upper_bounds: Vec<f32>,
 }
 
-impl Coded {
+impl ByteCodes {
     /// The codes of `flat`; `None` where they would not pay, or a number is not finite. Costs a pass, and a byte a
     /// number.
-    pub(super) fn new<B: AsRef<[u8]>>(flat: &FlatReader<B>) -> Option<Coded> {
+    pub(super) fn new<B: AsRef<[u8]>>(flat: &FlatReader<B>) -> Option<ByteCodes> {
         if flat.len() < COUNT_MIN || flat.metric() == Metric::L2 {
             return None;
         }
@@ -69,31 +69,34 @@ impl Coded {
                 sample.extend_from_slice(&vector);
             }
         }
-        let quantiser = Quantiser::plain_bytes(&sample, dim);
-        if !SOUND.contains(&quantiser.step) {
+        let quantiser = Quantiser::fit_bytes(&sample, dim);
+        if !LENGTH_RANGE.contains(&quantiser.step) {
             return None;
         }
         let rounding = ROUNDOFF * (dim as f32 + ROUNDINGS);
-        let sixteen_len = dim.next_multiple_of(4) * ACROSS;
-        let sixteens = count.div_ceil(ACROSS);
-        let (mut code, mut scratch) = (Vec::new(), Transformed::default());
+        let sixteen_len = dim.next_multiple_of(4) * BLOCK_VECTORS;
+        let sixteens = count.div_ceil(BLOCK_VECTORS);
+        let (mut code, mut scratch) = (Vec::new(), TransformScratch::default());
         let mut codes = vec![0; sixteens * sixteen_len];
-        let mut errors = vec![[(0.0, 0.0); ACROSS]; sixteens];
+        let mut errors = vec![[(0.0, 0.0); BLOCK_VECTORS]; sixteens];
         for place in 0..count {
-            let (of, lane) = (place / ACROSS, place % ACROSS);
+            let (of, lane) = (place / BLOCK_VECTORS, place % BLOCK_VECTORS);
             let vector = flat.row(place)?;
             code.clear();
             quantiser.encode(&vector, &mut scratch, &mut code);
             let sixteen = &mut codes[of * sixteen_len..(of + 1) * sixteen_len];
-            for (four, numbers) in sixteen.chunks_exact_mut(4 * ACROSS).zip(code.chunks(4)) {
+            for (four, numbers) in sixteen
+                .chunks_exact_mut(4 * BLOCK_VECTORS)
+                .zip(code.chunks(4))
+            {
                 four[lane * 4..lane * 4 + numbers.len()].copy_from_slice(numbers);
             }
-            let (missed, kept) = lengths(&vector, &code, quantiser.step);
-            errors[of][lane] = (missed + rounding * (missed + kept), kept);
+            let (missed, code_length) = residual_and_code_lengths(&vector, &code, quantiser.step);
+            errors[of][lane] = (missed + rounding * (missed + code_length), code_length);
         }
-        Some(Coded {
+        Some(ByteCodes {
             quantiser,
-            sixteen_len,
+            block_len: sixteen_len,
             codes,
             errors,
             count,
@@ -109,15 +112,15 @@ impl Coded {
         query: &mut Query,
         bounds: &mut Bounds,
     ) -> bool {
-        query.set(prepared, &self.quantiser, metric, 1.0);
-        if !SOUND.contains(&query.length()) {
+        query.prepare(prepared, &self.quantiser, metric, 1.0);
+        if !LENGTH_RANGE.contains(&query.length()) {
             return false;
         }
-        let missed = query.missed(&self.quantiser);
-        Level::detect().run(Scores {
+        let missed = query.residual_length(&self.quantiser);
+        Level::detect().run(ScoreJob {
             coded: self,
             query,
-            missed,
+            residual: missed,
             bounds,
         });
         true
@@ -125,44 +128,47 @@ impl Coded {
 }
 
 /// The lengths of what a code lacks of its vector, and of what it stands for.
-fn lengths(vector: &[f32], code: &[u8], step: f32) -> (f32, f32) {
-    let (mut missed, mut kept) = ([0f64; ACROSS], [0f64; ACROSS]);
-    for (numbers, codes) in vector.chunks(ACROSS).zip(code.chunks(ACROSS)) {
+fn residual_and_code_lengths(vector: &[f32], code: &[u8], step: f32) -> (f32, f32) {
+    let (mut missed, mut decoded) = ([0f64; BLOCK_VECTORS], [0f64; BLOCK_VECTORS]);
+    for (numbers, codes) in vector.chunks(BLOCK_VECTORS).zip(code.chunks(BLOCK_VECTORS)) {
         for (lane, (&x, &code)) in numbers.iter().zip(codes).enumerate() {
             let stood = f64::from(i16::from(code) - 128) * f64::from(step);
             let lacks = f64::from(x) - stood;
             missed[lane] += lacks * lacks;
-            kept[lane] += stood * stood;
+            decoded[lane] += stood * stood;
         }
     }
-    let length = |sums: [f64; ACROSS]| sums.iter().sum::<f64>().sqrt() as f32;
-    (length(missed), length(kept))
+    let length = |sums: [f64; BLOCK_VECTORS]| sums.iter().sum::<f64>().sqrt() as f32;
+    (length(missed), length(decoded))
 }
 
-struct Scores<'a> {
-    coded: &'a Coded,
+struct ScoreJob<'a> {
+    coded: &'a ByteCodes,
     query: &'a Query,
-    missed: f32,
+    residual: f32,
     bounds: &'a mut Bounds,
 }
 
-impl Job for Scores<'_> {
+impl Job for ScoreJob<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Bounds { scores, most } = self.bounds;
-        let padded = self.coded.errors.len() * ACROSS;
+        let Bounds {
+            scores,
+            upper_bounds: most,
+        } = self.bounds;
+        let padded = self.coded.errors.len() * BLOCK_VECTORS;
         scores.resize(padded, 0.0);
         most.resize(padded, 0.0);
-        let (score_rows, _) = scores.as_chunks_mut::<ACROSS>();
-        let (most_rows, _) = most.as_chunks_mut::<ACROSS>();
-        let (length, missed) = (self.query.length(), self.missed);
-        let sixteens = self.coded.codes.chunks_exact(self.coded.sixteen_len);
+        let (score_rows, _) = scores.as_chunks_mut::<BLOCK_VECTORS>();
+        let (most_rows, _) = most.as_chunks_mut::<BLOCK_VECTORS>();
+        let (length, missed) = (self.query.length(), self.residual);
+        let sixteens = self.coded.codes.chunks_exact(self.coded.block_len);
         let rows = score_rows.iter_mut().zip(most_rows);
         for ((codes, errors), (scores, most)) in sixteens.zip(&self.coded.errors).zip(rows) {
-            let sums = simd.dot_u8_across(codes, self.query.numbers());
-            for lane in 0..ACROSS {
+            let sums = simd.dot_u8_interleaved(codes, self.query.numbers());
+            for lane in 0..BLOCK_VECTORS {
                 let (of_length, of_missed) = errors[lane];
                 scores[lane] = self.query.similarity(sums[lane]);
                 most[lane] = scores[lane] + (length * of_length + missed * of_missed);
@@ -191,7 +197,7 @@ mod tests {
     }
 
     /// Plainly right: every vector of both segments at full precision.
-    fn compared(
+    fn brute_force(
         segments: &[(&VectorReader<Vec<u8>>, &RoaringBitmap)],
         filter: Option<&RoaringBitmap>,
         query: &[f32],
@@ -261,13 +267,13 @@ mod tests {
                 Placed { base: Ordinal(count), chunk_count: COUNT_MIN as u32, dead: &none, reader: &second },
             ];
             let asked = VectorQuery { filter: filter.as_ref(), ..VectorQuery::new(&query, k) };
-            let right = compared(&[(&first, &dead), (&second, &none)], filter.as_ref(), &query, k);
+            let right = brute_force(&[(&first, &dead), (&second, &none)], filter.as_ref(), &query, k);
             // The second search makes the codes.
             for _ in 0..3 {
                 let got = search(&placed, &asked, &mut VectorScratch::default()).unwrap();
                 prop_assert_eq!(&got, &right);
             }
-            prop_assert!(filter.is_some() || first.coded().is_some());
+            prop_assert!(filter.is_some() || first.byte_codes().is_some());
         }
     }
 
@@ -280,7 +286,7 @@ mod tests {
         };
         let vectors: Vec<Vec<f32>> = (0..200).map(short).collect();
         let reader = reader(&vectors, Metric::Dot);
-        assert!(Coded::new(reader.flat()).is_none());
+        assert!(ByteCodes::new(reader.flat()).is_none());
         let none = RoaringBitmap::new();
         let placed = [Placed {
             base: Ordinal(0),
@@ -289,11 +295,11 @@ mod tests {
             reader: &reader,
         }];
         let query = [1.0; 8];
-        let right = compared(&[(&reader, &none)], None, &query, 5);
+        let right = brute_force(&[(&reader, &none)], None, &query, 5);
         for _ in 0..3 {
-            let asked = VectorQuery::new(&query, 5);
+            let vector_query = VectorQuery::new(&query, 5);
             assert_eq!(
-                search(&placed, &asked, &mut VectorScratch::default()).unwrap(),
+                search(&placed, &vector_query, &mut VectorScratch::default()).unwrap(),
                 right
             );
         }

@@ -8,8 +8,8 @@ use roaring::RoaringBitmap;
 
 use crate::prerequisites::PREREQUISITE_FOR;
 use crate::{
-    Adjacency, Along, Direction, GraphReader, GraphView, MentionsBuilder, NamesBuilder, Ranks,
-    RanksBuilder, RelationsBuilder, StoredLinks, adjacency, links,
+    Adjacency, Direction, EdgeFilter, GraphReader, GraphSnapshot, MentionsBuilder, NamesBuilder,
+    Ranks, RanksBuilder, RelationsBuilder, StoredLinks, adjacency, links,
 };
 
 const CONCEPTS: u32 = 10;
@@ -65,7 +65,7 @@ pub(crate) fn any_cuts() -> impl Strategy<Value = Vec<bool>> {
 }
 
 /// Edges of one or any kind and direction.
-pub(crate) fn any_along() -> impl Strategy<Value = Along<'static>> {
+pub(crate) fn any_edge_filter() -> impl Strategy<Value = EdgeFilter<'static>> {
     let directions = vec![Direction::Both, Direction::Outgoing, Direction::Incoming];
     let kinds: [&[&str]; 4] = [
         &[],
@@ -77,7 +77,7 @@ pub(crate) fn any_along() -> impl Strategy<Value = Along<'static>> {
         prop::sample::select(directions),
         prop::sample::select(kinds.to_vec()),
     )
-        .prop_map(|(direction, kinds)| Along { direction, kinds })
+        .prop_map(|(direction, kinds)| EdgeFilter { direction, kinds })
 }
 
 struct Segment {
@@ -109,28 +109,28 @@ impl Corpus {
     }
 
     /// Builds segments that end where `cuts` says and hands over the view of them.
-    pub(crate) fn with_view<T>(
+    pub(crate) fn with_snapshot<T>(
         &self,
         cuts: &[bool],
-        read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
+        read: impl FnOnce(GraphSnapshot<'_, Vec<u8>>) -> T,
     ) -> T {
-        self.with(cuts, false, read)
+        self.with_segments(cuts, false, read)
     }
 
     /// As [`Corpus::with_view`], with the neighbours of concepts and the links written down.
     pub(crate) fn with_analysis<T>(
         &self,
         cuts: &[bool],
-        read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
+        read: impl FnOnce(GraphSnapshot<'_, Vec<u8>>) -> T,
     ) -> T {
-        self.with(cuts, true, read)
+        self.with_segments(cuts, true, read)
     }
 
-    fn with<T>(
+    fn with_segments<T>(
         &self,
         cuts: &[bool],
         is_analysed: bool,
-        read: impl FnOnce(GraphView<'_, Vec<u8>>) -> T,
+        read: impl FnOnce(GraphSnapshot<'_, Vec<u8>>) -> T,
     ) -> T {
         let mut segments = Vec::new();
         let mut start = 0;
@@ -154,21 +154,21 @@ impl Corpus {
             ranks.push(concept, f32::from(rank));
         }
         let ranks = Ranks::open(ranks.finish()).unwrap();
-        let view = GraphView {
+        let snapshot = GraphSnapshot {
             segments: &placed,
             ranks: Some(&ranks),
             adjacency: None,
             links: None,
         };
-        let links = StoredLinks::open(links(view, &[])).unwrap();
-        let edges = view.weighted_edges().into_iter();
+        let links = StoredLinks::open(links(snapshot, &[])).unwrap();
+        let edges = snapshot.weighted_edges().into_iter();
         let edges: Vec<_> = edges.map(|(source, target, _)| (source, target)).collect();
-        let adjacency = adjacency(&edges, |concept| view.rank(concept), &[]);
+        let adjacency = adjacency(&edges, |concept| snapshot.rank(concept), &[]);
         let adjacency = Adjacency::open(adjacency).unwrap();
-        read(GraphView {
+        read(GraphSnapshot {
             adjacency: is_analysed.then_some(&adjacency),
             links: is_analysed.then_some(&links),
-            ..view
+            ..snapshot
         })
     }
 
@@ -203,11 +203,11 @@ impl Corpus {
     }
 
     /// What is true in this corpus, whatever the segments.
-    pub(crate) fn facts(&self) -> Facts {
+    pub(crate) fn expected(&self) -> ExpectedGraph {
         let live = (0..self.chunk_count()).filter(|chunk| !self.dead.contains(chunk));
-        let mut facts = Facts {
+        let mut facts = ExpectedGraph {
             live: live.map(Ordinal).collect(),
-            ..Facts::default()
+            ..ExpectedGraph::default()
         };
         for (place, document) in self.documents.iter().enumerate() {
             let ordinal = |chunk: u32| Ordinal(place as u32 * CHUNKS_PER_DOCUMENT + chunk);
@@ -239,13 +239,13 @@ type Statement = (ConceptId, ConceptId, String, Ordinal);
 
 /// Plain sets of what is alive.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct ExpectedGraph {
     pub(crate) live: BTreeSet<Ordinal>,
     pub(crate) mentions: BTreeMap<(ConceptId, Ordinal), u32>,
     pub(crate) edges: BTreeSet<Statement>,
 }
 
-impl Facts {
+impl ExpectedGraph {
     pub(crate) fn concepts(&self) -> BTreeSet<ConceptId> {
         let ends = self.edges.iter().flat_map(|edge| [edge.0, edge.1]);
         self.mentions.keys().map(|key| key.0).chain(ends).collect()
@@ -262,19 +262,23 @@ impl Facts {
     }
 
     pub(crate) fn neighbours(&self, concept: ConceptId) -> Vec<ConceptId> {
-        self.neighbours_along(concept, Along::default())
+        self.neighbours_filtered(concept, EdgeFilter::default())
     }
 
-    pub(crate) fn neighbours_along(&self, concept: ConceptId, along: Along<'_>) -> Vec<ConceptId> {
+    pub(crate) fn neighbours_filtered(
+        &self,
+        concept: ConceptId,
+        edge_filter: EdgeFilter<'_>,
+    ) -> Vec<ConceptId> {
         let is_kind = |kind: &str| {
-            along.kinds.is_empty() || along.kinds.contains(&kind) || {
+            edge_filter.kinds.is_empty() || edge_filter.kinds.contains(&kind) || {
                 let lower = kind.to_lowercase();
-                along.kinds.contains(&&lower[..])
+                edge_filter.kinds.contains(&&lower[..])
             }
         };
         let other = |edge: &Statement| {
             let (out, into) = (edge.0 == concept, edge.1 == concept);
-            match along.direction {
+            match edge_filter.direction {
                 _ if !is_kind(&edge.2) || out == into => None,
                 Direction::Incoming if out => None,
                 Direction::Outgoing if into => None,

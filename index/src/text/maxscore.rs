@@ -5,7 +5,7 @@
 //! the frequent terms add is looked up for the chunks that come near. (MaxScore: Turtle, Flood, "Query
 //! evaluation: strategies and optimizations", Information Processing & Management 31(6), 1995.)
 
-use super::bm25::{Scorer, points, points_or_none};
+use super::bm25::{Scorer, points, points_or_zero};
 use super::read::Window;
 use super::select::RowPart;
 use super::{POSTING_LEN, TextError};
@@ -13,7 +13,7 @@ use super::{POSTING_LEN, TextError};
 const NO_POSTING: TextError = TextError::Malformed("a posting of no chunk or no occurrence");
 
 /// Chunks of a window whose sums are cleared and compared in the time that a posting takes here.
-const PASSED_A_POSTING: usize = 8;
+const CHUNKS_PER_POSTING_COST: usize = 8;
 
 /// A rare term in a window.
 #[derive(Clone, Copy)]
@@ -43,7 +43,7 @@ impl RarePart<'_> {
 }
 
 /// A window, and what is needed to score its chunks.
-pub(super) struct Skim<'a> {
+pub(super) struct MaxScore<'a> {
     /// The terms that a chunk must have one of.
     essential: &'a [RarePart<'a>],
     /// The others, ascending by what they add at most.
@@ -55,7 +55,7 @@ pub(super) struct Skim<'a> {
     others_max: u32,
 }
 
-impl<'a> Skim<'a> {
+impl<'a> MaxScore<'a> {
     /// `None` where it does not pay.
     ///
     /// - `rare`: ascending by what they add at most.
@@ -66,7 +66,7 @@ impl<'a> Skim<'a> {
         lengths: &'a [[u8; 4]],
         scorer: &'a Scorer,
         threshold: u32,
-    ) -> Option<Skim<'a>> {
+    ) -> Option<MaxScore<'a>> {
         let rows_max = rows
             .iter()
             .fold(0, |sum: u32, row| sum.saturating_add(row.max));
@@ -75,7 +75,9 @@ impl<'a> Skim<'a> {
         for part in rare {
             let with = others_max.saturating_add(part.max);
             // Nearer to the threshold too many chunks would have to be looked up.
-            if u64::from(with) * SHARE.1 > u64::from(threshold) * SHARE.0 {
+            if u64::from(with) * SKIPPED_THRESHOLD_RATIO.1
+                > u64::from(threshold) * SKIPPED_THRESHOLD_RATIO.0
+            {
                 break;
             }
             (others_max, split) = (with, split + 1);
@@ -87,10 +89,10 @@ impl<'a> Skim<'a> {
         let postings = |parts: &[RarePart<'_>]| -> usize {
             parts.iter().map(|part| part.entries().len()).sum()
         };
-        if postings(essential) > postings(others) + lengths.len() / PASSED_A_POSTING {
+        if postings(essential) > postings(others) + lengths.len() / CHUNKS_PER_POSTING_COST {
             return None;
         }
-        Some(Skim {
+        Some(MaxScore {
             essential,
             others,
             rows,
@@ -139,7 +141,7 @@ impl<'a> Skim<'a> {
         for part in self.essential {
             for &[low, high, tf, length_code] in part.entries() {
                 let local = u16::from_le_bytes([low, high]);
-                let gain = match self.scorer.gains_of(tf) {
+                let gain = match self.scorer.gains_for_tf(tf) {
                     Some(gains) => gains[usize::from(length_code)],
                     None if tf == 0 => return Err(NO_POSTING),
                     None => self.scorer.gain(tf, length_code),
@@ -167,7 +169,7 @@ impl<'a> Skim<'a> {
             }
             rest = rest.saturating_sub(row.max);
             let tf = row.tfs.get(usize::from(local)).copied().unwrap_or(0);
-            total = total.wrapping_add(points_or_none(row.weight, tf, norm));
+            total = total.wrapping_add(points_or_zero(row.weight, tf, norm));
         }
         // Found by search, so after what is found by place.
         for part in self.others.iter().rev() {
@@ -182,4 +184,4 @@ impl<'a> Skim<'a> {
 }
 
 /// What the terms that are not added up may reach of the threshold.
-const SHARE: (u64, u64) = (1, 2);
+const SKIPPED_THRESHOLD_RATIO: (u64, u64) = (1, 2);
