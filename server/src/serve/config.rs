@@ -1,4 +1,4 @@
-//! How `loci serve` is configured: a file, the environment, and flags.
+//! How a server is configured: a file, the environment, and flags.
 //!
 //! Always true: a flag goes over the environment, that over the file, and that over what holds by default; a key that is
 //! not known and a value that cannot be are refused, by where they stand and with what to give instead; a secret is told
@@ -24,12 +24,10 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
 
-use super::logs::LogForm;
 use super::{HttpOptions, Limits, ServerOptions, Tls, WorkerOptions};
 use crate::access::KeyLimits;
 use crate::access::arrivals::{ArrivalLimits, Network, Rate};
-use crate::args::Serve;
-use crate::service::{Place, RoomOptions, StoresOptions};
+use crate::service::{ParserFactory, Place, RoomOptions, StoresOptions};
 
 /// What every name in the environment begins with.
 const PREFIX: &str = "LOCI_";
@@ -211,7 +209,7 @@ fn env_name(name: &str) -> String {
 
 /// Why a server cannot be configured so.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
+pub enum ConfigError {
     /// The file is not there, or is no TOML.
     #[error("{file}: {why}")]
     File {
@@ -271,6 +269,63 @@ impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("(set, and not told)")
     }
+}
+
+/// What the program that starts a server says itself, as by flags of a command line. It goes over the environment and the
+/// file.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Options {
+    /// Folder of the one store to host; made when missing.
+    pub db: Option<PathBuf>,
+    /// Folder whose stores are hosted, each by the name of its own folder.
+    pub root: Option<PathBuf>,
+    /// Where the wire protocol is spoken.
+    pub listen: Option<SocketAddr>,
+    /// Where HTTP is spoken: an address and a port, or `none`.
+    pub http: Option<String>,
+    /// PEM file with the certificate and those above it: TLS is spoken, and nothing else.
+    pub tls_cert: Option<PathBuf>,
+    /// PEM file with the certificate's private key.
+    pub tls_key: Option<PathBuf>,
+    /// Folder that backups over the network go to; without one there are none.
+    pub backups: Option<PathBuf>,
+    /// Calls a second that a key may make, where it does not say so itself.
+    pub calls_per_second: Option<u32>,
+    /// Milliseconds from which on a call is in the log.
+    pub slow_ms: Option<u64>,
+    /// What lines of the log are.
+    pub log: Option<LogForm>,
+    /// File that keeps who showed a key, changed something or was refused.
+    pub audit_log: Option<PathBuf>,
+    /// Origins whose pages may call over HTTP; `*` alone for all.
+    pub cors_origins: Option<Vec<String>>,
+    /// File with the token that lets a program read `/metrics`.
+    pub metrics_token_file: Option<PathBuf>,
+    /// Where a collector takes traces by OTLP over HTTP.
+    pub otlp_endpoint: Option<String>,
+    /// Share of the calls that are traced, 0 to 1.
+    pub otlp_sample: Option<f64>,
+    /// Bounds by their names in the file's `[limits]`, each as `connections_max=100`.
+    #[serde(skip)]
+    pub limits: Option<Vec<String>>,
+    /// File with settings, in TOML; else the one that `LOCI_CONFIG` names.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+    /// Whether no keys are asked for, on a loopback address alone: everybody on this machine may do everything.
+    #[serde(skip)]
+    pub insecure_local: Option<bool>,
+}
+
+/// What a line of the log is, for the program that writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogForm {
+    /// Words.
+    Text,
+    /// A JSON object.
+    Json,
+    /// There is no log.
+    None,
 }
 
 /// All settings, by their names in the file.
@@ -423,7 +478,7 @@ fn or_none<S: Serializer>(address: &Option<SocketAddr>, to: S) -> Result<S::Ok, 
 
 /// How a server is configured.
 #[derive(Debug)]
-pub(crate) struct Config {
+pub struct Config {
     settings: Settings,
     /// Whether keys are not asked for.
     insecure_local: bool,
@@ -439,12 +494,12 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] for a file that cannot be read, keys that are none, values that cannot be, and what does not go
     /// together.
-    pub(crate) fn read(args: &Serve) -> Result<Config, ConfigError> {
-        Config::of(args, std::env::vars_os())
+    pub fn read(options: &Options) -> Result<Config, ConfigError> {
+        Config::of(options, std::env::vars_os())
     }
 
     fn of(
-        args: &Serve,
+        options: &Options,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Config, ConfigError> {
         let environment: Vec<(OsString, OsString)> = environment.collect();
@@ -452,11 +507,11 @@ impl Config {
         let named = named.map(|(_, file)| PathBuf::from(file));
         let named = named.filter(|file| !file.as_os_str().is_empty());
         let mut figment = Figment::new();
-        if let Some(file) = args.config.clone().or(named) {
+        if let Some(file) = options.file.clone().or(named) {
             figment = figment.merge(Layer::file(&file)?);
         }
         let (environment, ignored) = Layer::environment(environment.into_iter())?;
-        let figment = figment.merge(environment).merge(Layer::flags(args)?);
+        let figment = figment.merge(environment).merge(Layer::flags(options)?);
         let mut settings: Settings = figment.extract().map_err(|error| wrong(&error))?;
         within_bounds(&figment)?;
         let origins = origins(&figment);
@@ -465,7 +520,7 @@ impl Config {
         }
         let config = Config {
             settings,
-            insecure_local: args.insecure_local,
+            insecure_local: options.insecure_local.unwrap_or(false),
             origins,
             ignored,
         };
@@ -570,12 +625,12 @@ impl Config {
     }
 
     /// What the log is.
-    pub(crate) fn log(&self) -> LogForm {
+    pub fn log(&self) -> LogForm {
         self.settings.log
     }
 
     /// The file that keeps who did what.
-    pub(crate) fn audit_log(&self) -> Option<&Path> {
+    pub fn audit_log(&self) -> Option<&Path> {
         self.settings.audit_log.as_deref()
     }
 
@@ -606,8 +661,8 @@ impl Config {
         &self.ignored
     }
 
-    /// How its stores are hosted.
-    pub(crate) fn stores(&self) -> StoresOptions {
+    /// How its stores are hosted. `parser`: parses the files that callers send.
+    pub(crate) fn stores(&self, parser: ParserFactory) -> StoresOptions {
         let bounds = &self.settings.limits;
         StoresOptions {
             open_max: bounds.open_max,
@@ -619,6 +674,7 @@ impl Config {
                 ..KeyLimits::default()
             },
             rooms: self.rooms(),
+            parser,
         }
     }
 
@@ -680,7 +736,7 @@ impl Config {
     }
 
     /// Every setting as it holds, and where it stands if it was given; without secrets.
-    pub(crate) fn told(&self) -> serde_json::Value {
+    pub fn told(&self) -> serde_json::Value {
         json!({
             "config": self.settings,
             "insecure_local": self.insecure_local,
@@ -816,16 +872,16 @@ impl Layer {
     }
 
     /// What flags say.
-    fn flags(args: &Serve) -> Result<Layer, ConfigError> {
+    fn flags(options: &Options) -> Result<Layer, ConfigError> {
         let failed = |_| {
             let why = "a path of a flag is not UTF-8: give one that is";
             ConfigError::Together(why.into())
         };
-        let given = Value::serialize(args).map_err(failed)?;
+        let given = Value::serialize(options).map_err(failed)?;
         let mut settings = given.into_dict().unwrap_or_default();
         settings.retain(|_, value| !matches!(value, Value::Empty(..)));
         let mut limits = Dict::new();
-        for limit in &args.limit {
+        for limit in options.limits.iter().flatten() {
             let (name, value) = limit.split_once('=').unwrap_or((limit, ""));
             let full = format!("{LIMITS}.{name}");
             let Some(setting) = known(&full) else {
@@ -1000,10 +1056,7 @@ fn within_bounds(figment: &Figment) -> Result<(), ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Cli, Command};
 
     /// What these flags, this environment and a file with this text say.
     fn config(
@@ -1015,13 +1068,43 @@ mod tests {
         let path = folder.path().join("loci.toml");
         fs::write(&path, file).unwrap();
         let path = path.to_str().unwrap();
-        let line = [&["loci", "serve", "--config", path], flags].concat();
-        let Command::Serve(args) = Cli::parse_from(line).command else {
-            panic!("that is another command");
+        let options = Options {
+            file: Some(path.into()),
+            ..options(flags)
         };
         let environment = environment.iter();
         let environment = environment.map(|(name, value)| (name.into(), value.into()));
-        Config::of(&args, environment)
+        Config::of(&options, environment)
+    }
+
+    /// What these flags of a command line say.
+    fn options(flags: &[&str]) -> Options {
+        let mut options = Options::default();
+        let mut flags = flags.iter();
+        while let Some(flag) = flags.next() {
+            if *flag == "--insecure-local" {
+                options.insecure_local = Some(true);
+                continue;
+            }
+            let value = *flags.next().unwrap();
+            match *flag {
+                "--db" => options.db = Some(value.into()),
+                "--root" => options.root = Some(value.into()),
+                "--listen" => options.listen = Some(value.parse().unwrap()),
+                "--http" => options.http = Some(value.into()),
+                "--cors-origins" => {
+                    let origins = value.split(',').map(str::to_owned);
+                    options.cors_origins = Some(origins.collect());
+                }
+                "--otlp-sample" => options.otlp_sample = Some(value.parse().unwrap()),
+                "--limit" => options
+                    .limits
+                    .get_or_insert_default()
+                    .push(value.to_owned()),
+                other => panic!("no test gives {other}"),
+            }
+        }
+        options
     }
 
     fn told(config: &Config, name: &str) -> serde_json::Value {

@@ -1,25 +1,19 @@
 //! `loci serve`: stores hosted for programs.
 
-use std::sync::Arc;
-
-use anyhow::Context;
+use loci_server::check::{self, Level};
+use loci_server::config::Config;
+use loci_server::{RunningServer, Server, StartError};
 use sd_notify::NotifyState;
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::open_or_create;
+use super::parse;
 use crate::args::Serve;
 use crate::output::Out;
-use crate::serve::check::{self, Level};
-use crate::serve::config::Config;
-use crate::serve::logs;
-use crate::serve::otlp::Exporter;
-use crate::serve::{Server, ServerOptions, Tls};
-use crate::service::{Place, Stores, noted};
-use crate::{Done, WrongCall};
+use crate::{Done, WrongCall, logs};
 
 pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
-    let config = Config::read(args).map_err(|error| WrongCall(error.to_string()))?;
+    let config = Config::read(&args.options()).map_err(|error| WrongCall(error.to_string()))?;
     if args.show_config {
         return show(&config, out);
     }
@@ -28,17 +22,10 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
     if args.check {
         return check(&config, out);
     }
-    let tls = match config.tls() {
-        Some((certificate, key)) => {
-            let tls = Tls::open(certificate.to_owned(), key.to_owned());
-            Some(tls.map_err(|error| WrongCall(format!("TLS: {error}")))?)
-        }
-        None => None,
-    };
     logs::begin(config.log(), config.audit_log())
         .map_err(|error| WrongCall(format!("audit_log: {error}")))?;
-    let stores = Arc::new(stores(&config)?);
-    for (store, key) in stores.first_keys()? {
+    let server = Server::open(&config, parse::factory()).map_err(failed)?;
+    for (store, key) in server.first_keys()? {
         if out.json {
             out.json_line(&json!({ "store": store, "key": key.to_string() }))?
         } else {
@@ -47,23 +34,21 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
             ))?
         }
     }
-    noted::slow_from(config.slow());
-    let runtime = config.workers().runtime()?;
-    let exporter = match config.traces() {
-        Some((endpoint, share)) => {
-            let exporter = Exporter::begin(endpoint, share, runtime.handle().clone());
-            Some(exporter.map_err(|error| WrongCall(format!("otlp_endpoint: {error}")))?)
-        }
-        None => None,
-    };
-    let served = runtime.block_on(serve(stores, config.server(tls), out));
-    if let Some(exporter) = exporter {
-        exporter.stop();
-    }
-    served?;
-    // Whoever still works after the time to drain is not waited for.
-    runtime.shutdown_background();
+    let server = server.start().map_err(failed)?;
+    print_addresses(&server, out)?;
+    server.block_on(until_stopped(&server))?;
+    tell_manager(NotifyState::Stopping);
+    tracing::info!("stopping: calls under way are finished");
+    server.stop();
     Ok(Done::Well)
+}
+
+/// A setting that names what cannot be used is a wrong call.
+fn failed(error: StartError) -> anyhow::Error {
+    match error {
+        StartError::Setting { .. } => WrongCall(error.to_string()).into(),
+        error => error.into(),
+    }
 }
 
 /// Prints what there is to say of everything that starting needs; as JSON, the settings first.
@@ -116,44 +101,22 @@ fn rows_of(told: &Value, prefix: &str, values: &Value, rows: &mut Vec<Vec<String
     }
 }
 
-/// The stores to host. What keeps the one store from being opened is told now.
-fn stores(config: &Config) -> anyhow::Result<Stores> {
-    let place = config.place();
-    match &place {
-        Place::One(folder) if !folder.join("loci.redb").is_file() => {
-            open_or_create(folder)?.close();
-        }
-        Place::Root(root) if !root.is_dir() => {
-            let why = format!("root: there is no folder {}: make it", root.display());
-            return Err(WrongCall(why).into());
-        }
-        _ => {}
-    }
-    let is_one = matches!(place, Place::One(_));
-    let stores = Stores::new(place, config.stores())?;
-    if is_one {
-        for store in stores.all() {
-            store.database().map_err(anyhow::Error::new)?;
-        }
-    }
-    Ok(stores)
-}
-
-/// Serves until a signal ends it.
-async fn serve(stores: Arc<Stores>, options: ServerOptions, out: &Out) -> anyhow::Result<()> {
-    let listen = options.listen;
-    let server = Server::start(stores, options).await;
-    let server = server.with_context(|| format!("listening on {listen}"))?;
-    let (address, http) = (server.address(), server.http());
-    match (out.json, http) {
-        (true, None) => out.json_line(&json!({ "listening": address.to_string() }))?,
+fn print_addresses(server: &RunningServer, out: &Out) -> anyhow::Result<()> {
+    let address = server.address();
+    match (out.json, server.http_address()) {
+        (true, None) => out.json_line(&json!({ "listening": address.to_string() })),
         (true, Some(http)) => {
             let line = json!({ "listening": address.to_string(), "http": http.to_string() });
-            out.json_line(&line)?;
+            out.json_line(&line)
         }
-        (false, None) => out.line(&format!("listening on {address}"))?,
-        (false, Some(http)) => out.line(&format!("listening on {address}, HTTP on {http}"))?,
+        (false, None) => out.line(&format!("listening on {address}")),
+        (false, Some(http)) => out.line(&format!("listening on {address}, HTTP on {http}")),
     }
+}
+
+/// Tells the service manager that the server is ready, reads keys and certificates again when it is asked to, and
+/// returns at the signal that ends the server.
+async fn until_stopped(server: &RunningServer) -> anyhow::Result<()> {
     let mut reload = signal(SignalKind::hangup())?;
     let mut ends = [
         signal(SignalKind::interrupt())?,
@@ -164,14 +127,10 @@ async fn serve(stores: Arc<Stores>, options: ServerOptions, out: &Out) -> anyhow
         let [interrupt, terminate] = &mut ends;
         tokio::select! {
             () = came(&mut reload) => server.reload(),
-            () = came(interrupt) => break,
-            () = came(terminate) => break,
+            () = came(interrupt) => return Ok(()),
+            () = came(terminate) => return Ok(()),
         }
     }
-    tell_manager(NotifyState::Stopping);
-    tracing::info!("stopping: calls under way are finished");
-    server.stop().await;
-    Ok(())
 }
 
 /// Tells systemd how far the server is, where it was started by that.

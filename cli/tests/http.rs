@@ -850,7 +850,7 @@ fn several_requests_go_over_one_connection() {
 #[test]
 fn the_description_tells_every_route_and_no_other() {
     let description: Value =
-        serde_json::from_str(include_str!("../src/serve/http/api/openapi.json")).unwrap();
+        serde_json::from_str(include_str!("../../server/src/serve/http/api/openapi.json")).unwrap();
     assert_eq!(description["info"]["version"], env!("CARGO_PKG_VERSION"));
     let (_folder, served) = served();
     // It may look, and change nothing.
@@ -872,7 +872,7 @@ fn the_description_tells_every_route_and_no_other() {
             }
         }
     }
-    let source = include_str!("../src/serve/http/api/mod.rs");
+    let source = include_str!("../../server/src/serve/http/api/mod.rs");
     let routes = source
         .split("\"/")
         .skip(1)

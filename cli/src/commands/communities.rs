@@ -6,8 +6,8 @@ use super::open;
 use crate::Done;
 use crate::args::Communities;
 use crate::output::{Out, note, shorten};
-use crate::views::Reader;
-use crate::views::communities::Told;
+use loci_server::views::Reader;
+use loci_server::views::communities::Told;
 
 pub(crate) fn run(args: &Communities, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;

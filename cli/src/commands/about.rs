@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::Done;
 use crate::output::Out;
 
-/// Notices of all crates in the binary; `server/tests/notices.rs` checks and writes them.
+/// Notices of all crates in the binary; `cli/tests/notices.rs` checks and writes them.
 const NOTICES: &str = include_str!("../../../THIRD-PARTY-NOTICES.txt");
 
 pub(crate) fn run(out: &Out) -> anyhow::Result<Done> {

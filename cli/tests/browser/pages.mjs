@@ -1,6 +1,6 @@
 // The pages in a real browser: the real binary is started over a store of its own, and looked at in Chromium.
 //
-//   node server/tests/browser/pages.mjs LOCI MODULES SHOTS
+//   node cli/tests/browser/pages.mjs LOCI MODULES SHOTS
 //
 // LOCI: the binary. MODULES: a folder with playwright-core and axe-core in its node_modules. SHOTS: where screenshots go.
 // CHROMIUM names the browser, /usr/bin/chromium unless it is set. It ends with status 0 where all is well.

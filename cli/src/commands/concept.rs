@@ -8,8 +8,8 @@ use super::open;
 use crate::Done;
 use crate::args::Concept;
 use crate::output::{Out, note};
-use crate::views::Reader;
-use crate::views::concepts::{Mention, ShownConcept, ShownRelation, Way};
+use loci_server::views::Reader;
+use loci_server::views::concepts::{Mention, ShownConcept, ShownRelation, Way};
 
 pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;

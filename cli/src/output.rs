@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+pub(crate) use loci_server::views::shorten;
 use serde::Serialize;
 
 /// Standard output, for a person or for a program.
@@ -167,25 +168,9 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
     told.join(": ")
 }
 
-/// `text` on one line, cut after `chars` characters.
-pub(crate) fn shorten(text: &str, chars: usize) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if flat.chars().count() <= chars {
-        return flat;
-    }
-    let cut: String = flat.chars().take(chars.saturating_sub(1)).collect();
-    format!("{}…", cut.trim_end())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_cut_between_characters() {
-        assert_eq!(shorten("a\n  b", 10), "a b");
-        assert_eq!(shorten("äöüß", 3), "äö…");
-    }
 
     #[test]
     fn nothing_that_is_printed_controls_a_terminal() {

@@ -6,8 +6,8 @@ use super::open;
 use crate::Done;
 use crate::args::{TypeMethod, Types};
 use crate::output::Out;
-use crate::views::Reader;
-use crate::views::communities::TypeCount;
+use loci_server::views::Reader;
+use loci_server::views::communities::TypeCount;
 
 pub(crate) fn run(args: &Types, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;

@@ -1,13 +1,14 @@
 //! The child process that parses one document, confined and within limits.
 
-use std::io::{stdin, stdout};
+use std::io::{self, stdin, stdout};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 use loci_ingest::confinement::{attempts, confine};
 use loci_ingest::parse::Limits;
 use loci_ingest::runner::{CPU_ENV, ChildProcess, MEMORY_ENV, child_main};
+use loci_server::ParserFactory;
 use rlimit::Resource;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,7 +24,7 @@ const MEMORY_MAX: u64 = 4 << 30;
 const FILES_MAX: u64 = 8;
 
 /// A runner that parses in children of this program.
-pub(crate) fn runner() -> anyhow::Result<ChildProcess> {
+pub(crate) fn runner() -> io::Result<ChildProcess> {
     Ok(ChildProcess {
         program: std::env::current_exe()?,
         args: vec!["__parse".into()],
@@ -31,6 +32,18 @@ pub(crate) fn runner() -> anyhow::Result<ChildProcess> {
         memory_max: MEMORY_MAX,
         limits: Limits::default(),
         stopped: Arc::default(),
+    })
+}
+
+/// What parses the files that callers of a server send: a child each, as for `loci ingest`.
+pub(crate) fn factory() -> ParserFactory {
+    static WARNED: Once = Once::new();
+    ParserFactory::new(|| {
+        let runner = runner()?;
+        if let Some(why) = unconfined() {
+            WARNED.call_once(|| tracing::warn!("{why}"));
+        }
+        Ok(Box::new(runner))
     })
 }
 

@@ -1,4 +1,4 @@
-//! The server's log: lines on standard error for people or programs, and a file of who did what.
+//! The log of a server: lines on standard error for people or programs, and a file of who did what.
 //!
 //! Targets are `audit` (who showed a key, who changed something or was refused), `slow` (calls that took long), and the
 //! modules that have something to tell. No question, text or secret is in them.
@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
-use serde::{Deserialize, Serialize};
+use loci_server::config::LogForm;
 use tracing::Subscriber;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::layer;
@@ -17,18 +17,6 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::output::VisibleStderr;
-
-/// What a line of the log is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum LogForm {
-    /// Words
-    Text,
-    /// A JSON object
-    Json,
-    /// There is no log
-    None,
-}
 
 /// Begins the log of this process. A second call does nothing.
 ///

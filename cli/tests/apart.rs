@@ -362,7 +362,7 @@ fn ask_store(
 #[test]
 fn every_route_and_call_is_asked() {
     let names: BTreeSet<&str> = TABLE.iter().map(|route| route.name).collect();
-    let file = include_str!("../src/serve/http/api/openapi.json");
+    let file = include_str!("../../server/src/serve/http/api/openapi.json");
     let description: Value = serde_json::from_str(file).unwrap();
     for (path, methods) in description["paths"].as_object().unwrap() {
         for method in ["get", "put", "post", "delete", "patch", "head", "options"] {

@@ -12,10 +12,11 @@
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
+use loci_server::threads::{ADVICE, startable};
 use rayon::ThreadPoolBuilder;
 
 use crate::output::note;
@@ -59,41 +60,6 @@ fn build_pool() -> io::Result<()> {
     let built = builder.stack_size(POOL_STACK_LEN).build_global();
     built.map_err(|error| io::Error::other(format!("{ADVICE}: {error}")))
 }
-
-/// Fails where `count` threads with such stacks cannot be there at once: some libraries neither fail nor go on then.
-///
-/// # Errors
-/// With advice.
-pub(crate) fn check_threads(count: usize, stack_len: usize) -> io::Result<()> {
-    if startable(count, stack_len) < count {
-        return Err(io::Error::other(ADVICE));
-    }
-    Ok(())
-}
-
-/// How many of `count` threads with such stacks can be there at once.
-fn startable(count: usize, stack_len: usize) -> usize {
-    let over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let wait = || {
-            while !over.load(Ordering::Acquire) {
-                thread::park();
-            }
-        };
-        let spawn = |_| {
-            let thread = thread::Builder::new().stack_size(stack_len);
-            thread.spawn_scoped(scope, wait)
-        };
-        let threads: Vec<_> = (0..count).map_while(|n| spawn(n).ok()).collect();
-        over.store(true, Ordering::Release);
-        threads.iter().for_each(|thread| thread.thread().unpark());
-        threads.len()
-    })
-}
-
-/// What to do where threads cannot be started.
-const ADVICE: &str =
-    "no thread can be started; allow more memory (ulimit -v) or processes (ulimit -u)";
 
 fn refused(error: &io::Error) -> ExitCode {
     note!("loci: {ADVICE}: {error}");

@@ -9,9 +9,9 @@ use locidb::storage::{ChunkKey, DocumentKey};
 use super::open;
 use crate::args::Show;
 use crate::output::{Out, note, one_line, shorten};
-use crate::views::Reader;
-use crate::views::documents::{ShownChunk, ShownDocument};
 use crate::{Done, WrongCall};
+use loci_server::views::Reader;
+use loci_server::views::documents::{ShownChunk, ShownDocument};
 
 pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;

@@ -7,10 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loci_benches::vector::Codes;
 use loci_protocol::call::Role;
+use loci_server::config::{LogForm, Options};
 use locidb::Effort;
-use serde::Serialize;
-
-use crate::serve::logs::LogForm;
 
 /// One embedded transactional store for retrieval: documents, vectors, text and graph.
 #[derive(Debug, Parser)]
@@ -573,8 +571,8 @@ pub(crate) enum ConfigAction {
     },
 }
 
-/// Every one but the last five may also stand in the environment and in a file: `serve::config` says which goes over which.
-#[derive(Debug, Args, Serialize)]
+/// Every one but the last five may also stand in the environment and in a file: `loci_server::config` says which goes over which.
+#[derive(Debug, Args)]
 #[command(
     after_help = "Every setting may also be given in the file of --config (tls_cert = \"…\") and in the environment (LOCI_TLS_CERT=…). A flag goes over the environment, and that over the file."
 )]
@@ -608,7 +606,7 @@ pub(crate) struct Serve {
     pub(crate) slow_ms: Option<u64>,
     /// What lines of the log on standard error are; else text
     #[arg(long, value_enum)]
-    pub(crate) log: Option<LogForm>,
+    pub(crate) log: Option<LogArg>,
     /// File that also keeps who showed a key, changed something or was refused, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_log: Option<PathBuf>,
@@ -626,24 +624,88 @@ pub(crate) struct Serve {
     pub(crate) otlp_sample: Option<f64>,
     /// A bound by its name in the file's [limits]: connections_max=100
     #[arg(long, value_name = "NAME=VALUE")]
-    #[serde(skip)]
     pub(crate) limit: Vec<String>,
     /// File with settings, in TOML; else the one that LOCI_CONFIG names
     #[arg(long, value_name = "FILE")]
-    #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
     /// Ask for no keys, on a loopback address alone: everybody on this machine may do everything
     #[arg(long)]
-    #[serde(skip)]
     pub(crate) insecure_local: bool,
     /// Look at everything that starting needs, and end: a line each finding
     #[arg(long)]
-    #[serde(skip)]
     pub(crate) check: bool,
     /// Print every setting as it holds, without secrets, and end
     #[arg(long)]
-    #[serde(skip)]
     pub(crate) show_config: bool,
+}
+
+impl Serve {
+    /// What the flags say of the server.
+    pub(crate) fn options(&self) -> Options {
+        let Serve {
+            db,
+            root,
+            listen,
+            http,
+            tls_cert,
+            tls_key,
+            backups,
+            calls_per_second,
+            slow_ms,
+            log,
+            audit_log,
+            cors_origins,
+            metrics_token_file,
+            otlp_endpoint,
+            otlp_sample,
+            limit,
+            config,
+            insecure_local,
+            check: _,
+            show_config: _,
+        } = self;
+        Options {
+            db: db.clone(),
+            root: root.clone(),
+            listen: *listen,
+            http: http.clone(),
+            tls_cert: tls_cert.clone(),
+            tls_key: tls_key.clone(),
+            backups: backups.clone(),
+            calls_per_second: *calls_per_second,
+            slow_ms: *slow_ms,
+            log: log.map(LogForm::from),
+            audit_log: audit_log.clone(),
+            cors_origins: cors_origins.clone(),
+            metrics_token_file: metrics_token_file.clone(),
+            otlp_endpoint: otlp_endpoint.clone(),
+            otlp_sample: *otlp_sample,
+            limits: Some(limit.clone()),
+            file: config.clone(),
+            insecure_local: Some(*insecure_local),
+        }
+    }
+}
+
+/// What lines of the log are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogArg {
+    /// Words
+    Text,
+    /// A JSON object
+    Json,
+    /// There is no log
+    None,
+}
+
+impl From<LogArg> for LogForm {
+    fn from(form: LogArg) -> LogForm {
+        match form {
+            LogArg::Text => LogForm::Text,
+            LogArg::Json => LogForm::Json,
+            LogArg::None => LogForm::None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -653,7 +715,7 @@ pub(crate) struct Mcp {
     pub(crate) db: PathBuf,
     /// What lines of the log on standard error are
     #[arg(long, value_enum, default_value = "text", env = "LOCI_LOG")]
-    pub(crate) log: LogForm,
+    pub(crate) log: LogArg,
 }
 
 /// What to do with keys.

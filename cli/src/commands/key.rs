@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::access::{AccessError, KeyFile, KeyLimits, NewKey};
 use crate::args::{Key, KeyAdd};
 use crate::output::{Out, note};
 use crate::{Done, WrongCall};
+use loci_server::access::{AccessError, KeyFile, KeyLimits, NewKey};
 
 pub(crate) fn run(key: &Key, out: &Out) -> anyhow::Result<Done> {
     match key {

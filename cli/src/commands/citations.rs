@@ -6,8 +6,8 @@ use super::open;
 use crate::Done;
 use crate::args::Citations;
 use crate::output::{Out, note, shorten};
-use crate::views::Reader;
-use crate::views::citations::Works;
+use loci_server::views::Reader;
+use loci_server::views::citations::Works;
 
 pub(crate) fn run(args: &Citations, out: &Out) -> anyhow::Result<Done> {
     let database = open(&args.db)?;
