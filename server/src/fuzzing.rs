@@ -1,5 +1,6 @@
 //! A server in memory over a small store, which asks for no keys. For fuzz targets alone.
 
+use std::io;
 use std::path::PathBuf;
 
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
@@ -7,7 +8,7 @@ use locidb::{Database, NewChunk, NewDocument};
 
 use crate::access::KeyLimits;
 use crate::serve::in_memory::{InMemory, Spoken};
-use crate::service::{Place, Stores, StoresOptions};
+use crate::service::{ParserFactory, Place, Stores, StoresOptions};
 
 /// A server whose connections are bytes.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ impl Hosted {
         let options = StoresOptions {
             without_keys: true,
             limits: KeyLimits::default(),
+            // Parsers have targets of their own.
+            parser: ParserFactory::new(|| Err(io::Error::other("no files are parsed"))),
             ..StoresOptions::default()
         };
         let stores = Stores::new(Place::One(path), options).expect("stores");

@@ -30,7 +30,7 @@ struct Form {
 
 /// The file of a store's keys.
 #[derive(Clone, Debug)]
-pub(crate) struct KeyFile {
+pub struct KeyFile {
     folder: PathBuf,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Stamp(u64, Option<SystemTime>);
 
 impl KeyFile {
     /// That of the store in `folder`.
-    pub(crate) fn of(folder: &Path) -> KeyFile {
+    pub fn of(folder: &Path) -> KeyFile {
         KeyFile {
             folder: folder.to_path_buf(),
         }
@@ -61,7 +61,7 @@ impl KeyFile {
     /// # Errors
     /// [`AccessError::Damaged`] for a file that is none: nobody is let in by half a file. [`AccessError::Writable`] for one
     /// that others may write: they could let themselves in.
-    pub(crate) fn read(&self) -> Result<Keys, AccessError> {
+    pub fn read(&self) -> Result<Keys, AccessError> {
         let path = self.path();
         let damaged = |why: String| AccessError::Damaged {
             path: path.display().to_string(),
@@ -94,7 +94,7 @@ impl KeyFile {
     }
 
     /// Changes the keys; what `change` gives, once the file is durable. An error of `change` leaves it as it was.
-    pub(crate) fn change<R>(
+    pub fn change<R>(
         &self,
         change: impl FnOnce(&mut Keys) -> Result<R, AccessError>,
     ) -> Result<R, AccessError> {

@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-pub(crate) use file::{KeyFile, Stamp};
+pub use file::KeyFile;
+pub(crate) use file::Stamp;
 
 /// What every key begins with, so that it is known for one where it leaks.
 const PREFIX: &str = "loci_";
@@ -35,7 +36,7 @@ const NOTE_CHARS_MAX: usize = 200;
 
 /// A key as its owner has it: `loci_ID_SECRET`.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Key {
+pub struct Key {
     id: String,
     secret: [u8; SECRET_LEN],
 }
@@ -55,7 +56,7 @@ impl Key {
     }
 
     /// Its id, which is no secret.
-    pub(crate) fn id(&self) -> &str {
+    pub fn id(&self) -> &str {
         &self.id
     }
 
@@ -102,39 +103,39 @@ impl FromStr for Key {
 /// What a store keeps of a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct KeyRecord {
+pub struct KeyRecord {
     /// Its id.
-    pub(crate) id: String,
+    pub id: String,
     /// SHA-256 of its secret, in hex.
     hash: String,
     /// What it allows.
-    pub(crate) role: Role,
+    pub role: Role,
     /// The user whose documents alone are there for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) user: Option<String>,
+    pub user: Option<String>,
     /// What it is for, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub(crate) note: String,
+    pub note: String,
     /// When it was made, in milliseconds since 1970.
-    pub(crate) created_at_ms: u64,
+    pub created_at_ms: u64,
     /// How much it may ask.
     #[serde(default, skip_serializing_if = "KeyLimits::is_default")]
-    pub(crate) limits: KeyLimits,
+    pub limits: KeyLimits,
 }
 
 /// How much a key may ask; what is not said, the server's configuration says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct KeyLimits {
+pub struct KeyLimits {
     /// Calls a second, in the long run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) calls_per_second: Option<u32>,
+    pub calls_per_second: Option<u32>,
     /// Calls at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) burst: Option<u32>,
+    pub burst: Option<u32>,
     /// Bytes of a call at most.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) call_bytes_max: Option<u32>,
+    pub call_bytes_max: Option<u32>,
 }
 
 impl KeyLimits {
@@ -145,15 +146,15 @@ impl KeyLimits {
 
 /// What a new key is to allow.
 #[derive(Clone, Debug)]
-pub(crate) struct NewKey {
+pub struct NewKey {
     /// Its role.
-    pub(crate) role: Role,
+    pub role: Role,
     /// The user that it is bound to.
-    pub(crate) user: Option<String>,
+    pub user: Option<String>,
     /// What it is for.
-    pub(crate) note: String,
+    pub note: String,
     /// How much it may ask.
-    pub(crate) limits: KeyLimits,
+    pub limits: KeyLimits,
 }
 
 impl NewKey {
@@ -170,13 +171,13 @@ impl NewKey {
 
 /// The keys of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Keys {
+pub struct Keys {
     records: Vec<KeyRecord>,
 }
 
 impl Keys {
     /// All of them, the oldest first.
-    pub(crate) fn records(&self) -> &[KeyRecord] {
+    pub fn records(&self) -> &[KeyRecord] {
         &self.records
     }
 
@@ -184,7 +185,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`AccessError::Invalid`] for an admin that is bound to a user, or a note or user that cannot be kept.
-    pub(crate) fn add(&mut self, new: NewKey, now_ms: u64) -> Result<Key, AccessError> {
+    pub fn add(&mut self, new: NewKey, now_ms: u64) -> Result<Key, AccessError> {
         let invalid = |why: &str| Err(AccessError::Invalid(why.to_owned()));
         if new.user.is_some() && new.role == Role::Admin {
             return invalid(
@@ -219,7 +220,7 @@ impl Keys {
     }
 
     /// Takes one back; whether it was there.
-    pub(crate) fn revoke(&mut self, id: &str) -> bool {
+    pub fn revoke(&mut self, id: &str) -> bool {
         let before = self.records.len();
         self.records.retain(|record| record.id != id);
         self.records.len() < before
@@ -236,7 +237,7 @@ impl Keys {
 
 impl KeyRecord {
     /// What may be told of it: everything but the hash.
-    pub(crate) fn told(&self) -> serde_json::Value {
+    pub fn told(&self) -> serde_json::Value {
         serde_json::json!({
             "id": self.id, "role": self.role, "user": self.user, "note": self.note,
             "created_at_ms": self.created_at_ms, "limits": self.limits,
@@ -258,7 +259,7 @@ impl KeyRecord {
 
 /// Why keys cannot be used or kept.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AccessError {
+pub enum AccessError {
     /// Text that is no key.
     #[error("that is no key: keys look like loci_1f2e3d4c5b6a7988_…")]
     Malformed,

@@ -24,7 +24,7 @@ const FILES_BESIDE: u64 = 256;
 /// How something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
+pub enum Level {
     /// As it should be.
     Ok,
     /// It does no harm, and may not be what was meant.
@@ -35,13 +35,13 @@ pub(crate) enum Level {
 
 /// What was found of one thing.
 #[derive(Debug, Serialize)]
-pub(crate) struct Finding {
+pub struct Finding {
     /// The thing.
-    pub(crate) what: String,
+    pub what: String,
     /// How it is.
-    pub(crate) level: Level,
+    pub level: Level,
     /// What there is to say of it.
-    pub(crate) detail: String,
+    pub detail: String,
 }
 
 fn finding(what: impl Into<String>, level: Level, detail: impl ToString) -> Finding {
@@ -53,7 +53,10 @@ fn finding(what: impl Into<String>, level: Level, detail: impl ToString) -> Find
 }
 
 /// Looks at everything that starting needs, and gives each finding to `found` as it is made.
-pub(crate) fn findings<E>(
+///
+/// # Errors
+/// Those of `found`, which end it.
+pub fn findings<E>(
     config: &Config,
     mut found: impl FnMut(Finding) -> Result<(), E>,
 ) -> Result<(), E> {

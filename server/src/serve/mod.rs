@@ -1,16 +1,16 @@
 //! The server: listeners, and what all connections share.
 //!
-//! Start reading at [`Server::start`].
+//! Start reading at [`server::Server`], then [`Listeners::start`].
 
-pub(crate) mod check;
-pub(crate) mod config;
+pub mod check;
+pub mod config;
 mod figures;
 mod http;
 mod listener;
-pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod otlp;
 mod pending;
+pub(crate) mod server;
 mod tls;
 mod wire;
 mod workers;
@@ -202,9 +202,9 @@ pub(crate) struct ServerOptions {
     pub(crate) workers: WorkerOptions,
 }
 
-/// A server that answers.
+/// Listeners that take connections, and what these share.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct Listeners {
     shared: Arc<Shared>,
     stop: watch::Sender<bool>,
     address: SocketAddr,
@@ -231,12 +231,15 @@ impl Spoken {
     }
 }
 
-impl Server {
+impl Listeners {
     /// Listens, and answers from tasks of the runtime that it is called in.
     ///
     /// # Errors
     /// When the address cannot be listened on.
-    pub(crate) async fn start(stores: Arc<Stores>, options: ServerOptions) -> io::Result<Server> {
+    pub(crate) async fn start(
+        stores: Arc<Stores>,
+        options: ServerOptions,
+    ) -> io::Result<Listeners> {
         let (stop, stopping) = watch::channel(false);
         let shared = Shared::new(stores, options.workers, options.limits, stopping)?;
         let shared = Arc::new(shared);
@@ -260,7 +263,7 @@ impl Server {
             tokio::spawn(accept(listener, spoken, tls.clone(), Arc::clone(&shared)));
         }
         tokio::spawn(refresh(Arc::clone(&shared)));
-        Ok(Server {
+        Ok(Listeners {
             shared,
             stop,
             address,

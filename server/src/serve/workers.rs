@@ -16,8 +16,8 @@ use loci_protocol::fault::{Code, Fault};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::limits;
 use crate::service::{FilesRoom, Rooms};
+use crate::threads;
 
 /// Milliseconds after which a call that found no room may come again.
 const AGAIN_MS: u32 = 100;
@@ -126,7 +126,7 @@ impl WorkerOptions {
         let waits = self.writes_max + self.long_max + self.streams_max;
         // Where it cannot start one of its threads, it waits for ever for the others.
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        limits::check_threads(cores + THREADS_SPARE, STACK_LEN)?;
+        threads::check(cores + THREADS_SPARE, STACK_LEN)?;
         let mut runtime = Builder::new_multi_thread();
         runtime
             .worker_threads(cores)

@@ -1,10 +1,9 @@
-//! A file that a caller sends: parsed in a limited child process, cut and stored, as `loci ingest` does it.
+//! A file that a caller sends: parsed as the program says, cut and stored, as `loci ingest` does it.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Once;
 
 use loci_ingest::chunk::Chunking;
 use loci_ingest::parse::Kind;
@@ -18,7 +17,6 @@ use parking_lot::Mutex;
 use super::care::Told;
 use super::writing::key_of;
 use super::{Caller, Given, Task, fault_of, faults};
-use crate::commands::parse;
 
 /// Bytes of a file's name at most.
 const NAME_LEN_MAX: usize = 255;
@@ -32,17 +30,14 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Give
     let path = folder.path().join(name_of(&file.name)?);
     fs::write(&path, &file.bytes).map_err(|error| faults::internal(&error))?;
     drop(file);
-    let runner = parse::runner().map_err(|error| faults::internal(&error))?;
-    static NOTED: Once = Once::new();
-    if let Some(why) = parse::unconfined() {
-        NOTED.call_once(|| tracing::warn!("{why}"));
-    }
+    let parser = caller.store.parser().build();
+    let parser = parser.map_err(|error| faults::internal(&error))?;
     let reporter = OneFile {
         told: Told::to(caller, task),
         outcome: Mutex::default(),
     };
     let paths = [path];
-    let summary = pipeline::ingest(&database, &paths, &options, &runner, &reporter);
+    let summary = pipeline::ingest(&database, &paths, &options, &*parser, &reporter);
     let outcome = reporter.outcome.lock().take();
     match (summary, outcome) {
         (Ok(_), Some(outcome)) => told(&Outcome {

@@ -12,6 +12,7 @@ mod faults;
 mod graph;
 mod ingest;
 pub(crate) mod noted;
+mod parser;
 mod reading;
 mod request;
 mod rooms;
@@ -36,6 +37,7 @@ use crate::access::limits::Pace;
 
 pub(crate) use faults::{internal, of as fault_of};
 pub(crate) use graph::GRAPH_LEN_MAX;
+pub use parser::ParserFactory;
 pub(crate) use rooms::{FilesRoom, RoomOptions, Rooms};
 pub(crate) use stores::{Place, Store, StoreFolder, Stores, StoresOptions};
 pub(crate) use transaction::{Reply, Transaction, Wanted};

@@ -25,7 +25,7 @@ use locidb::{Database, Error, Options, Settings};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 
-use super::{Caller, RoomOptions, Rooms, fault_of};
+use super::{Caller, ParserFactory, RoomOptions, Rooms, fault_of};
 use crate::access::limits::Pace;
 use crate::access::{AccessError, Key, KeyFile, KeyLimits, KeyRecord, Keys, NewKey, Stamp};
 
@@ -54,6 +54,8 @@ pub(crate) struct StoresOptions {
     pub(crate) limits: KeyLimits,
     /// How much the callers of each may have under way.
     pub(crate) rooms: RoomOptions,
+    /// Parses the files that callers send.
+    pub(crate) parser: ParserFactory,
 }
 
 impl Default for StoresOptions {
@@ -65,6 +67,7 @@ impl Default for StoresOptions {
             without_keys: false,
             limits: KeyLimits::default(),
             rooms: RoomOptions::default(),
+            parser: ParserFactory::default(),
         }
     }
 }
@@ -367,6 +370,7 @@ pub(crate) struct Store {
     paces: Mutex<HashMap<String, (KeyLimits, Option<Arc<Pace>>)>>,
     slot: Mutex<Slot>,
     rooms: Rooms,
+    parser: ParserFactory,
     /// Held by the transaction of a client that is open, or waits for the writer.
     turn: Arc<Semaphore>,
     /// The settings, as of a generation.
@@ -429,6 +433,7 @@ impl Store {
             paces: Mutex::default(),
             slot: Mutex::default(),
             rooms: Rooms::new(options.rooms),
+            parser: options.parser.clone(),
             turn: Arc::new(Semaphore::new(1)),
             settings: ArcSwap::default(),
         }
@@ -442,6 +447,11 @@ impl Store {
     /// Places for what its callers have under way.
     pub(crate) fn rooms(&self) -> &Rooms {
         &self.rooms
+    }
+
+    /// Parses the files that its callers send.
+    pub(crate) fn parser(&self) -> &ParserFactory {
+        &self.parser
     }
 
     /// Whose turn it is to have a transaction: one client's at a time, in the order in which they asked.

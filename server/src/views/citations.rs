@@ -12,48 +12,54 @@ const LISTED_MAX: usize = 20;
 
 /// What a document or work cites, who cites it, and what is near it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Network {
+pub struct Network {
     /// The work, where one is meant.
-    pub(crate) work: Option<Work>,
-    pub(crate) cites: Vec<Cited>,
-    pub(crate) cited_by: Vec<Cited>,
+    pub work: Option<Work>,
+    /// What it cites.
+    pub cites: Vec<Cited>,
+    /// What cites it.
+    pub cited_by: Vec<Cited>,
     /// Works that are cited by the same documents.
-    pub(crate) co_cited: Vec<CoCited>,
+    pub co_cited: Vec<CoCited>,
     /// Documents that cite the same works.
-    pub(crate) coupled: Vec<Coupled>,
+    pub coupled: Vec<Coupled>,
 }
 
 /// A work that is cited together with another.
 #[derive(Debug, Serialize)]
-pub(crate) struct CoCited {
-    pub(crate) work: Work,
+pub struct CoCited {
+    /// The work.
+    pub work: Work,
     /// By so many documents.
-    pub(crate) count: usize,
+    pub count: usize,
 }
 
 /// A document that cites what another cites.
 #[derive(Debug, Serialize)]
-pub(crate) struct Coupled {
-    pub(crate) document: String,
+pub struct Coupled {
+    /// The document's key.
+    pub document: String,
     /// So many works.
-    pub(crate) count: usize,
+    pub count: usize,
 }
 
 /// Which works are listed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Works<'w> {
-    pub(crate) author: Option<&'w str>,
-    pub(crate) year: Option<i32>,
+pub struct Works<'w> {
+    /// Those of this author alone.
+    pub author: Option<&'w str>,
+    /// Those of this year alone.
+    pub year: Option<i32>,
     /// Those alone whose document is not stored.
-    pub(crate) stubs: bool,
+    pub stubs: bool,
     /// So many at most.
-    pub(crate) limit: usize,
+    pub limit: usize,
 }
 
 impl Reader<'_> {
     /// Who cites whom, of a document by its key or of a work by its DOI or title; `None` where there is neither. A
     /// reader that is bound to a user is told the citations that its own documents make.
-    pub(crate) fn network(&self, of: &str) -> Result<Option<Network>, Error> {
+    pub fn network(&self, of: &str) -> Result<Option<Network>, Error> {
         let mut key: Option<DocumentKey> = of.parse().ok();
         if let Some(asked) = &key
             && self.find(asked)?.is_none()
@@ -144,7 +150,7 @@ impl Reader<'_> {
     }
 
     /// Cited works, those of most references first.
-    pub(crate) fn works(&self, asked: Works<'_>) -> Result<Vec<Work>, Error> {
+    pub fn works(&self, asked: Works<'_>) -> Result<Vec<Work>, Error> {
         let author = asked.author.map(normalise);
         let wrote = |work: &Work| {
             author.as_ref().is_none_or(|asked| {

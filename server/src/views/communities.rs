@@ -10,15 +10,17 @@ use super::Reader;
 
 /// A community with its digest as one text.
 #[derive(Debug, Serialize)]
-pub(crate) struct ShownCommunity {
+pub struct ShownCommunity {
+    /// What is known of it.
     #[serde(flatten)]
-    pub(crate) digest: CommunityDigest,
-    pub(crate) text: String,
+    pub digest: CommunityDigest,
+    /// The digest as text.
+    pub text: String,
 }
 
 /// Which communities there are.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub enum Told {
     /// These.
     Communities(Vec<ShownCommunity>),
     /// Nothing was analysed.
@@ -31,23 +33,20 @@ pub(crate) enum Told {
 
 /// How many concepts are of a type.
 #[derive(Debug, Serialize)]
-pub(crate) struct TypeCount {
+pub struct TypeCount {
     /// As types were consolidated.
     #[serde(rename = "type")]
-    pub(crate) kind: String,
-    pub(crate) concepts: u64,
+    pub kind: String,
+    /// How many there are.
+    pub concepts: u64,
     /// Of these by how documents write it.
-    pub(crate) written: BTreeMap<String, u64>,
+    pub written: BTreeMap<String, u64>,
 }
 
 impl Reader<'_> {
     /// The communities of a level (else the coarsest), or those that a concept is in. A reader must see all of the
     /// store: digests quote any document.
-    pub(crate) fn communities(
-        &self,
-        level: Option<usize>,
-        of: Option<&str>,
-    ) -> Result<Told, Error> {
+    pub fn communities(&self, level: Option<usize>, of: Option<&str>) -> Result<Told, Error> {
         let read = self.view.read();
         let Some(known) = read.communities() else {
             return Ok(Told::NotAnalysed);
@@ -77,7 +76,7 @@ impl Reader<'_> {
     }
 
     /// How many concepts are of each type, the most frequent first.
-    pub(crate) fn types(&self) -> Result<Vec<TypeCount>, Error> {
+    pub fn types(&self) -> Result<Vec<TypeCount>, Error> {
         let map = self.view.type_map()?.unwrap_or_default();
         let segments = self.view.read().graph_segments();
         let graph = self.view.read().graph(&segments);

@@ -8,8 +8,7 @@ use locidb::storage::records::{ChunkRecord, ConceptRecord, DocumentRecord, Level
 use locidb::storage::{ConceptId, DocumentId, DocumentKey, Ordinal, Table};
 use serde::Serialize;
 
-use super::{Reader, missing};
-use crate::output::shorten;
+use super::{Reader, missing, shorten};
 
 /// Relations and chunks that are told at most.
 const LISTED_MAX: usize = 50;
@@ -24,73 +23,100 @@ const TEXT_CHARS: usize = 200;
 
 /// A concept. What tells of other users' documents is absent for a reader that is bound to one.
 #[derive(Debug, Serialize)]
-pub(crate) struct ShownConcept {
-    pub(crate) name: String,
-    pub(crate) normalised: String,
+pub struct ShownConcept {
+    /// Its name.
+    pub name: String,
+    /// Its name as names are compared.
+    pub normalised: String,
     /// Its type, as types were consolidated.
     #[serde(rename = "type")]
-    pub(crate) kind: String,
+    pub kind: String,
     /// Its type, as documents write it.
-    pub(crate) type_written: String,
-    pub(crate) description: String,
-    pub(crate) synonyms: Vec<String>,
+    pub type_written: String,
+    /// The longest that documents give of it.
+    pub description: String,
+    /// Other names of it.
+    pub synonyms: Vec<String>,
+    /// How often chunks mention it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) mentions: Option<u64>,
+    pub mentions: Option<u64>,
+    /// How many documents mention it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) documents: Option<u64>,
+    pub documents: Option<u64>,
+    /// Its rank among all concepts, once they were ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) pagerank: Option<f32>,
+    pub pagerank: Option<f32>,
+    /// How many relations it has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) degree: Option<usize>,
+    pub degree: Option<usize>,
     /// What is to be learnt first, in that order.
-    pub(crate) prerequisites: Vec<String>,
-    pub(crate) cycles: Vec<Vec<String>>,
-    pub(crate) communities: Vec<CommunityOf>,
+    pub prerequisites: Vec<String>,
+    /// Prerequisites that need each other.
+    pub cycles: Vec<Vec<String>>,
+    /// Those that it is in.
+    pub communities: Vec<CommunityOf>,
     /// Where it appears first.
-    pub(crate) first: Option<FirstPlace>,
-    pub(crate) relations: Vec<ShownRelation>,
+    pub first: Option<FirstPlace>,
+    /// Those that it is an end of.
+    pub relations: Vec<ShownRelation>,
     /// Propositions that mention it.
-    pub(crate) supported_by: Vec<String>,
-    pub(crate) chunks: Vec<Mention>,
+    pub supported_by: Vec<String>,
+    /// Those that mention it.
+    pub chunks: Vec<Mention>,
 }
 
 /// A community that a concept is in.
 #[derive(Debug, Serialize)]
-pub(crate) struct CommunityOf {
-    pub(crate) level: usize,
-    pub(crate) id: u32,
-    pub(crate) size: usize,
-    pub(crate) members: Vec<String>,
+pub struct CommunityOf {
+    /// Its level, 0 the finest.
+    pub level: usize,
+    /// Its number.
+    pub id: u32,
+    /// How many concepts are in it.
+    pub size: usize,
+    /// Names of some of these.
+    pub members: Vec<String>,
 }
 
 /// Where a concept appears first.
 #[derive(Debug, Serialize)]
-pub(crate) struct FirstPlace {
-    pub(crate) document: String,
+pub struct FirstPlace {
+    /// The document's key.
+    pub document: String,
+    /// The chunk's key.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) chunk: Option<String>,
+    pub chunk: Option<String>,
+    /// How the chunk is cited.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) label: Option<String>,
+    pub label: Option<String>,
 }
 
 /// A relation of a concept.
 #[derive(Debug, Serialize)]
-pub(crate) struct ShownRelation {
-    pub(crate) source: String,
+pub struct ShownRelation {
+    /// Name of the concept that it leads from.
+    pub source: String,
+    /// Its type.
     #[serde(rename = "type")]
-    pub(crate) kind: String,
-    pub(crate) target: String,
+    pub kind: String,
+    /// Name of the concept that it leads to.
+    pub target: String,
+    /// How much speaks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) weight: Option<f32>,
+    pub weight: Option<f32>,
 }
 
 /// A chunk that mentions a concept.
 #[derive(Debug, Serialize)]
-pub(crate) struct Mention {
-    pub(crate) chunk: String,
-    pub(crate) label: String,
-    pub(crate) mentions: u32,
-    pub(crate) text: String,
+pub struct Mention {
+    /// The chunk's key.
+    pub chunk: String,
+    /// How the chunk is cited.
+    pub label: String,
+    /// How often it mentions the concept.
+    pub mentions: u32,
+    /// Where its text begins.
+    pub text: String,
 }
 
 /// A concept in a list.
@@ -107,16 +133,16 @@ pub(crate) struct ConceptLine {
 
 /// The way from a concept to another.
 #[derive(Debug, Serialize)]
-pub(crate) struct ShownPath {
+pub struct ShownPath {
     /// Names, from end to end.
-    pub(crate) path: Vec<String>,
+    pub path: Vec<String>,
     /// What leads from each to the next.
-    pub(crate) relations: Vec<ShownRelation>,
+    pub relations: Vec<ShownRelation>,
 }
 
 /// What became of looking for a way.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub enum Way {
     /// One was found.
     Found(ShownPath),
     /// There is no such concept.
@@ -143,7 +169,7 @@ impl Reader<'_> {
     }
 
     /// What is known of a concept. One that no document of a bound reader speaks of is not there for it.
-    pub(crate) fn concept(&self, asked: &str) -> Result<Option<ShownConcept>, Error> {
+    pub fn concept(&self, asked: &str) -> Result<Option<ShownConcept>, Error> {
         let read = self.view.read();
         let segments = read.graph_segments();
         let graph = read.graph(&segments);
@@ -353,7 +379,7 @@ impl Reader<'_> {
     }
 
     /// The shortest way from a concept to another, over relations of these types, or of all.
-    pub(crate) fn path(&self, from: &str, to: &str, kinds: &[String]) -> Result<Way, Error> {
+    pub fn path(&self, from: &str, to: &str, kinds: &[String]) -> Result<Way, Error> {
         let segments = self.view.read().graph_segments();
         let graph = self.view.read().graph(&segments);
         let mut ends = Vec::new();

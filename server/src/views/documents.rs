@@ -43,57 +43,73 @@ pub(crate) struct DocumentLine {
 
 /// A document with its outline.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ShownDocument {
-    pub(crate) document: DocumentRecord,
-    pub(crate) chunks: Vec<ListedChunk>,
+pub struct ShownDocument {
+    /// What is stored of it.
+    pub document: DocumentRecord,
+    /// Its chunks in reading order.
+    pub chunks: Vec<ListedChunk>,
     /// Names of the pictures and other files within it.
-    pub(crate) assets: Vec<String>,
+    pub assets: Vec<String>,
     /// Its chunks with their texts, for those who print them.
     #[serde(skip)]
-    pub(crate) records: Vec<ChunkRecord>,
+    pub records: Vec<ChunkRecord>,
 }
 
 /// A chunk of a document, without its text.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ListedChunk {
-    pub(crate) chunk: String,
+pub struct ListedChunk {
+    /// Its key.
+    pub chunk: String,
     /// Place of its parent among the chunks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) parent: Option<u32>,
-    pub(crate) level: Level,
-    pub(crate) chunk_type: ChunkType,
-    pub(crate) tokens: u32,
+    pub parent: Option<u32>,
+    /// How much of the document it spans.
+    pub level: Level,
+    /// What it is.
+    pub chunk_type: ChunkType,
+    /// About how many tokens its text has.
+    pub tokens: u32,
     /// Names of the pictures that it shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) images: Vec<String>,
-    pub(crate) citation: Citation,
+    pub images: Vec<String>,
+    /// How it is cited.
+    pub citation: Citation,
 }
 
 /// A chunk and what stands around it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ShownChunk {
-    pub(crate) chunk: String,
-    pub(crate) document: String,
-    pub(crate) parent: Option<String>,
-    /// The chunks of its level before and after it in the document.
-    pub(crate) previous: Option<String>,
-    pub(crate) next: Option<String>,
-    pub(crate) citation: Citation,
-    pub(crate) record: ChunkRecord,
+pub struct ShownChunk {
+    /// Its key.
+    pub chunk: String,
+    /// The document's key.
+    pub document: String,
+    /// Key of the chunk that it is part of.
+    pub parent: Option<String>,
+    /// Key of the chunk of its level before it in the document.
+    pub previous: Option<String>,
+    /// Key of the one after it.
+    pub next: Option<String>,
+    /// How it is cited.
+    pub citation: Citation,
+    /// What is stored of it.
+    pub record: ChunkRecord,
     /// Chunks of its level before it, the farthest first, where they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) before: Vec<NearChunk>,
+    pub before: Vec<NearChunk>,
     /// Those after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) after: Vec<NearChunk>,
+    pub after: Vec<NearChunk>,
 }
 
 /// A chunk beside another.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct NearChunk {
-    pub(crate) chunk: String,
-    pub(crate) label: String,
-    pub(crate) text: String,
+pub struct NearChunk {
+    /// Its key.
+    pub chunk: String,
+    /// How it is cited.
+    pub label: String,
+    /// Its text.
+    pub text: String,
 }
 
 /// Which documents are listed.
@@ -165,10 +181,7 @@ impl Reader<'_> {
     }
 
     /// The number and record of a document, where it is there for this reader.
-    pub(crate) fn find(
-        &self,
-        key: &DocumentKey,
-    ) -> Result<Option<(DocumentId, DocumentRecord)>, Error> {
+    pub fn find(&self, key: &DocumentKey) -> Result<Option<(DocumentId, DocumentRecord)>, Error> {
         let Some(id) = self.rows().document_id(key)? else {
             return Ok(None);
         };
@@ -198,7 +211,7 @@ impl Reader<'_> {
     }
 
     /// A document with its outline.
-    pub(crate) fn show_document(&self, key: &DocumentKey) -> Result<Option<ShownDocument>, Error> {
+    pub fn show_document(&self, key: &DocumentKey) -> Result<Option<ShownDocument>, Error> {
         let Some((id, document)) = self.find(key)? else {
             return Ok(None);
         };
@@ -221,11 +234,7 @@ impl Reader<'_> {
     }
 
     /// A chunk with up to `context` chunks of its level to each side.
-    pub(crate) fn show_chunk(
-        &self,
-        key: &ChunkKey,
-        context: usize,
-    ) -> Result<Option<ShownChunk>, Error> {
+    pub fn show_chunk(&self, key: &ChunkKey, context: usize) -> Result<Option<ShownChunk>, Error> {
         let rows = self.rows();
         let Some((id, place)) = rows.find_chunk(key)? else {
             return Ok(None);
@@ -292,7 +301,7 @@ impl Reader<'_> {
     }
 
     /// A picture or other file within a document.
-    pub(crate) fn asset(&self, key: &DocumentKey, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    pub fn asset(&self, key: &DocumentKey, name: &str) -> Result<Option<Vec<u8>>, Error> {
         match self.find(key)? {
             Some((id, _)) => Ok(self.rows().asset(id, name)?),
             None => Ok(None),

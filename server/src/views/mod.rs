@@ -6,10 +6,10 @@
 //!
 //! Start reading at [`Reader`], then at the module of what is looked at.
 
-pub(crate) mod citations;
-pub(crate) mod communities;
-pub(crate) mod concepts;
-pub(crate) mod documents;
+pub mod citations;
+pub mod communities;
+pub mod concepts;
+pub mod documents;
 pub(crate) mod items;
 mod watched;
 
@@ -21,7 +21,7 @@ pub(crate) use watched::Watched;
 
 /// A committed state, as one reader may see it.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'v> {
+pub struct Reader<'v> {
     view: &'v View,
     rows: &'v dyn Rows,
     /// The user whose documents alone are there; `None` for all.
@@ -30,7 +30,7 @@ pub(crate) struct Reader<'v> {
 
 impl<'v> Reader<'v> {
     /// One who sees everything.
-    pub(crate) fn of_all(view: &'v View) -> Reader<'v> {
+    pub fn of_all(view: &'v View) -> Reader<'v> {
         Reader {
             view,
             rows: view.snapshot().rows(),
@@ -69,4 +69,25 @@ impl<'v> Reader<'v> {
 fn missing(table: Table, key: String) -> Error {
     let table = table.name();
     StoreError::MissingRow { table, key }.into()
+}
+
+/// `text` on one line, cut after `chars` characters.
+pub fn shorten(text: &str, chars: usize) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= chars {
+        return flat;
+    }
+    let cut: String = flat.chars().take(chars.saturating_sub(1)).collect();
+    format!("{}…", cut.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        assert_eq!(shorten("a\n  b", 10), "a b");
+        assert_eq!(shorten("äöüß", 3), "äö…");
+    }
 }

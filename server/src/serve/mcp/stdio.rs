@@ -6,10 +6,12 @@
 
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use loci_protocol::call::Role;
+use loci_protocol::fault::Code;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -18,19 +20,67 @@ use tokio::runtime::Handle;
 
 use super::{Assistant, Door, MESSAGE_LEN_MAX};
 use crate::serve::http::begin;
+use crate::serve::server::StartError;
 use crate::serve::workers::{WorkerOptions, Workers};
-use crate::service::{Caller, Stores};
+use crate::service::{Caller, Place, Stores, StoresOptions};
 
+/// How long the store stays open without a call.
+const IDLE: Duration = Duration::from_secs(30);
 /// How long a call may take.
 const CALL_WAIT: Duration = Duration::from_secs(600);
 /// How often it is looked whether the store is still asked.
 const IDLE_ASK: Duration = Duration::from_secs(1);
 
-/// Serves the one store until standard input ends, or `stop` comes.
-///
-/// # Errors
-/// When threads cannot be made, or the first message is none of MCP.
-pub(crate) async fn serve(stores: Arc<Stores>, stop: impl Future<Output = ()>) -> io::Result<()> {
+/// A store that an assistant may read, which speaks MCP over this process's standard input and output.
+#[derive(Debug)]
+pub struct StdioServer {
+    stores: Arc<Stores>,
+    busy: Option<String>,
+}
+
+impl StdioServer {
+    /// Opens the store in a folder, in which there must be one.
+    ///
+    /// # Errors
+    /// [`StartError`] where it cannot be opened, other than because another process has it.
+    pub fn open(folder: &Path) -> Result<StdioServer, StartError> {
+        let options = StoresOptions {
+            idle: IDLE,
+            without_keys: true,
+            ..StoresOptions::default()
+        };
+        let stores = Arc::new(Stores::new(Place::One(folder.to_owned()), options)?);
+        let mut busy = None;
+        for store in stores.all() {
+            match store.database() {
+                // Another process may let go of it before it is asked.
+                Err(fault) if fault.code == Code::Unavailable => busy = Some(fault.message),
+                opened => drop(opened.map_err(StartError::Refused)?),
+            }
+        }
+        Ok(StdioServer { stores, busy })
+    }
+
+    /// Why the store cannot be used now, where another process has it.
+    pub fn busy(&self) -> Option<&str> {
+        self.busy.as_deref()
+    }
+
+    /// Serves until standard input ends, or `stop` does, which runs within the server's runtime.
+    ///
+    /// # Errors
+    /// When threads cannot be made, the first message is none of MCP, or `stop` fails.
+    pub fn serve(self, stop: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+        let runtime = WorkerOptions::default().runtime()?;
+        let served = runtime.block_on(serve(Arc::clone(&self.stores), stop));
+        self.stores.close();
+        // Standard input may still be read: nobody waits for it.
+        runtime.shutdown_background();
+        served
+    }
+}
+
+async fn serve(stores: Arc<Stores>, stop: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     let workers = Workers::start(WorkerOptions::default(), Handle::current())?;
     let Some(caller) = stores.authenticate("", "") else {
         return Err(io::Error::other("there is no store to serve"));
@@ -55,7 +105,7 @@ pub(crate) async fn serve(stores: Arc<Stores>, stop: impl Future<Output = ()>) -
     };
     tokio::select! {
         ended = talk => ended,
-        () = stop => Ok(()),
+        stopped = stop => stopped,
     }
 }
 

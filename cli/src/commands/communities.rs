@@ -1,0 +1,60 @@
+//! `loci communities`: what groups of concepts are about.
+
+use locidb::CommunityDigest;
+
+use super::open;
+use crate::Done;
+use crate::args::Communities;
+use crate::output::{Out, note, shorten};
+use loci_server::views::Reader;
+use loci_server::views::communities::Told;
+
+pub(crate) fn run(args: &Communities, out: &Out) -> anyhow::Result<Done> {
+    let database = open(&args.db)?;
+    let view = database.view();
+    let told = Reader::of_all(&view).communities(args.level, args.of.as_deref())?;
+    let communities = match told {
+        Told::Communities(communities) => communities,
+        Told::NotAnalysed => {
+            note!("loci: nothing was analysed: run `loci analyze` first");
+            return Ok(Done::Wrong);
+        }
+        Told::Unknown(name) => {
+            note!("loci: no concept {name:?}");
+            return Ok(Done::Wrong);
+        }
+        Told::NotWritten => {
+            note!("loci: the digests are not written: run `loci analyze`");
+            return Ok(Done::Wrong);
+        }
+    };
+    for community in &communities {
+        if out.json {
+            out.json_line(community)?
+        } else {
+            print(&community.digest, out)?
+        }
+    }
+    Ok(Done::Well)
+}
+
+fn print(digest: &CommunityDigest, out: &Out) -> anyhow::Result<()> {
+    out.line(&format!(
+        "{}  (level {}, {} concepts)",
+        digest.title, digest.level, digest.member_count
+    ))?;
+    let others: Vec<&str> = digest.members.iter().map(String::as_str).collect();
+    out.line(&format!("  {}", shorten(&others.join(", "), 200)))?;
+    for relation in &digest.relations {
+        let (source, kind, target) = (&relation.source, &relation.kind, &relation.target);
+        out.line(&format!("  {source} - {kind} - {target}"))?;
+    }
+    for quote in &digest.sentences {
+        let text = shorten(&quote.text, 300);
+        out.line(&format!(
+            "  {text} [{}, {}]",
+            quote.chunk, quote.citation.label
+        ))?;
+    }
+    out.line("")
+}

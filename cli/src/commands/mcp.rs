@@ -1,0 +1,35 @@
+//! `loci mcp`: a store for an assistant that starts this process.
+
+use std::io;
+
+use loci_server::StdioServer;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::Mcp;
+use crate::output::note;
+use crate::{Done, WrongCall, logs};
+
+pub(crate) fn run(args: &Mcp) -> anyhow::Result<Done> {
+    if !args.db.join("loci.redb").is_file() {
+        let why = format!("--db {}: there is no store", args.db.display());
+        return Err(WrongCall(why).into());
+    }
+    logs::begin(args.log.into(), None)?;
+    let server = StdioServer::open(&args.db)?;
+    if let Some(why) = server.busy() {
+        note!("loci: {why}");
+    }
+    server.serve(interrupted())?;
+    Ok(Done::Well)
+}
+
+/// Waits for a signal that ends the process.
+async fn interrupted() -> io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! `loci serve`: stores hosted for programs.
+
+use loci_server::check::{self, Level};
+use loci_server::config::Config;
+use loci_server::{RunningServer, Server, StartError};
+use sd_notify::NotifyState;
+use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::parse;
+use crate::args::Serve;
+use crate::output::Out;
+use crate::{Done, WrongCall, logs};
+
+pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
+    let config = Config::read(&args.options()).map_err(|error| WrongCall(error.to_string()))?;
+    if args.show_config {
+        return show(&config, out);
+    }
+    // A store has a file open for each of its mapped parts. As many as may be without asking anybody are allowed.
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
+    if args.check {
+        return check(&config, out);
+    }
+    logs::begin(config.log(), config.audit_log())
+        .map_err(|error| WrongCall(format!("audit_log: {error}")))?;
+    let server = Server::open(&config, parse::factory()).map_err(failed)?;
+    for (store, key) in server.first_keys()? {
+        if out.json {
+            out.json_line(&json!({ "store": store, "key": key.to_string() }))?
+        } else {
+            out.line(&format!(
+                "key of an admin of {store}, told this once: {key}"
+            ))?
+        }
+    }
+    let server = server.start().map_err(failed)?;
+    print_addresses(&server, out)?;
+    server.block_on(until_stopped(&server))?;
+    tell_manager(NotifyState::Stopping);
+    tracing::info!("stopping: calls under way are finished");
+    server.stop();
+    Ok(Done::Well)
+}
+
+/// A setting that names what cannot be used is a wrong call.
+fn failed(error: StartError) -> anyhow::Error {
+    match error {
+        StartError::Setting { .. } => WrongCall(error.to_string()).into(),
+        error => error.into(),
+    }
+}
+
+/// Prints what there is to say of everything that starting needs; as JSON, the settings first.
+fn check(config: &Config, out: &Out) -> anyhow::Result<Done> {
+    if out.json {
+        out.json_line(&config.told())?;
+    }
+    let mut done = Done::Well;
+    check::findings(config, |finding| {
+        if finding.level == Level::Wrong {
+            done = Done::Wrong;
+        }
+        if out.json {
+            return out.json_line(&finding);
+        }
+        let level = match finding.level {
+            Level::Ok => "ok",
+            Level::Note => "note",
+            Level::Wrong => "wrong",
+        };
+        out.line(&format!("{level}: {}: {}", finding.what, finding.detail))
+    })?;
+    Ok(done)
+}
+
+/// Prints every setting as it holds.
+fn show(config: &Config, out: &Out) -> anyhow::Result<Done> {
+    let told = config.told();
+    if out.json {
+        out.json_line(&told)?;
+        return Ok(Done::Well);
+    }
+    let mut rows = Vec::new();
+    rows_of(&told, "", &told["config"], &mut rows);
+    out.table(&[], &rows)?;
+    Ok(Done::Well)
+}
+
+/// A row for each setting in `values`: its name, what it is, and where that stands.
+fn rows_of(told: &Value, prefix: &str, values: &Value, rows: &mut Vec<Vec<String>>) {
+    for (name, value) in values.as_object().into_iter().flatten() {
+        let name = format!("{prefix}{name}");
+        match value {
+            Value::Object(_) => rows_of(told, &format!("{name}."), value, rows),
+            value => {
+                let from = told["from"][&name].as_str().unwrap_or("by default");
+                rows.push(vec![name, value.to_string(), from.to_owned()]);
+            }
+        }
+    }
+}
+
+fn print_addresses(server: &RunningServer, out: &Out) -> anyhow::Result<()> {
+    let address = server.address();
+    match (out.json, server.http_address()) {
+        (true, None) => out.json_line(&json!({ "listening": address.to_string() })),
+        (true, Some(http)) => {
+            let line = json!({ "listening": address.to_string(), "http": http.to_string() });
+            out.json_line(&line)
+        }
+        (false, None) => out.line(&format!("listening on {address}")),
+        (false, Some(http)) => out.line(&format!("listening on {address}, HTTP on {http}")),
+    }
+}
+
+/// Tells the service manager that the server is ready, reads keys and certificates again when it is asked to, and
+/// returns at the signal that ends the server.
+async fn until_stopped(server: &RunningServer) -> anyhow::Result<()> {
+    let mut reload = signal(SignalKind::hangup())?;
+    let mut ends = [
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    ];
+    tell_manager(NotifyState::Ready);
+    loop {
+        let [interrupt, terminate] = &mut ends;
+        tokio::select! {
+            () = came(&mut reload) => server.reload(),
+            () = came(interrupt) => return Ok(()),
+            () = came(terminate) => return Ok(()),
+        }
+    }
+}
+
+/// Tells systemd how far the server is, where it was started by that.
+fn tell_manager(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::warn!(%error, "the service manager is not told of the server");
+    }
+}
+
+async fn came(signal: &mut Signal) {
+    signal.recv().await;
+}

@@ -1,0 +1,152 @@
+//! `loci show`: a document with its chunks, or one chunk.
+
+use std::io::{IsTerminal, Write};
+
+use locidb::query::cite::cite;
+use locidb::storage::records::ChunkRecord;
+use locidb::storage::{ChunkKey, DocumentKey};
+
+use super::open;
+use crate::args::Show;
+use crate::output::{Out, note, one_line, shorten};
+use crate::{Done, WrongCall};
+use loci_server::views::Reader;
+use loci_server::views::documents::{ShownChunk, ShownDocument};
+
+pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
+    let database = open(&args.db)?;
+    let view = database.view();
+    let reader = Reader::of_all(&view);
+    let key: DocumentKey = args
+        .key
+        .parse()
+        .map_err(|error| WrongCall(format!("{error}")))?;
+    if let Some(name) = &args.asset {
+        return write_asset(&reader, &key, name);
+    }
+    if let Some(document) = reader.show_document(&key)? {
+        show_document(&document, out)?;
+        return Ok(Done::Well);
+    }
+    let found = match args.key.parse::<ChunkKey>() {
+        Ok(key) => reader.show_chunk(&key, 0)?,
+        Err(_) => None,
+    };
+    match found {
+        Some(chunk) => {
+            show_chunk(&chunk, out)?;
+            Ok(Done::Well)
+        }
+        None => {
+            note!("loci: no document or chunk {:?}", args.key);
+            Ok(Done::Wrong)
+        }
+    }
+}
+
+/// Writes a file within a document as it is.
+fn write_asset(reader: &Reader<'_>, key: &DocumentKey, name: &str) -> anyhow::Result<Done> {
+    if std::io::stdout().is_terminal() {
+        let why = "a file within a document is for a file or a pipe, not for a terminal: its bytes could control it";
+        return Err(WrongCall(why.into()).into());
+    }
+    if reader.find(key)?.is_none() {
+        note!("loci: no document {key:?}", key = key.to_string());
+        return Ok(Done::Wrong);
+    }
+    let Some(bytes) = reader.asset(key, name)? else {
+        note!("loci: there is no {name:?} in it; `loci show` lists what there is");
+        return Ok(Done::Wrong);
+    };
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(&bytes)?;
+    stdout.flush()?;
+    Ok(Done::Well)
+}
+
+fn show_document(shown: &ShownDocument, out: &Out) -> anyhow::Result<()> {
+    if out.json {
+        return out.json_line(shown);
+    }
+    let (document, chunks) = (&shown.document, &shown.records);
+    let title = document.title.as_deref().unwrap_or(&document.key);
+    out.line(&format!(
+        "{}  ({}, {} chunks)",
+        one_line(title),
+        document.file_type.name(),
+        chunks.len()
+    ))?;
+    for chunk in chunks {
+        let depth = depth(chunks, chunk);
+        let label = one_line(&cite(document, chunk).label);
+        let key = format!("#{}", chunk.suffix);
+        out.line(&format!(
+            "{}{key} {label}: {}",
+            "  ".repeat(depth),
+            shorten(&chunk.text, 80)
+        ))?;
+    }
+    for name in &shown.assets {
+        out.line(&format!("  asset {}", one_line(name)))?;
+    }
+    Ok(())
+}
+
+fn depth(chunks: &[ChunkRecord], chunk: &ChunkRecord) -> usize {
+    let mut depth = 1;
+    let mut parent = chunk.parent;
+    while let Some(above) = parent.and_then(|place| chunks.get(place as usize)) {
+        depth += 1;
+        parent = above.parent;
+    }
+    depth
+}
+
+fn show_chunk(shown: &ShownChunk, out: &Out) -> anyhow::Result<()> {
+    if out.json {
+        return out.json_line(shown);
+    }
+    let label = one_line(&shown.citation.label);
+    out.line(&format!("{}  {label}", one_line(&shown.chunk)))?;
+    out.line(&one_line(&shown.citation.path.join(" › ")))?;
+    if let Some(parent) = &shown.parent {
+        out.line(&format!("part of {parent}"))?;
+    }
+    for (name, key) in [("before it", &shown.previous), ("after it", &shown.next)] {
+        if let Some(key) = key {
+            out.line(&format!("{name}: {key}"))?;
+        }
+    }
+    for (name, value) in told(&shown.record) {
+        out.line(&format!("{name}: {value}"))?;
+    }
+    out.line("")?;
+    out.line(&shown.record.text)
+}
+
+/// What is known of a chunk beside its text and place, where it is.
+fn told(chunk: &ChunkRecord) -> impl Iterator<Item = (&'static str, String)> {
+    let list = |values: &[String]| (!values.is_empty()).then(|| values.join("; "));
+    let seconds = |seconds: u32| format!("{seconds} s");
+    let kinds = [
+        ("section type", chunk.section_type.map(|kind| kind.name())),
+        ("sentence type", chunk.sentence_type.map(|kind| kind.name())),
+        (
+            "proposition type",
+            chunk.proposition_type.map(|kind| kind.name()),
+        ),
+    ];
+    let rest = [
+        ("summary", chunk.summary.clone()),
+        ("topics", list(&chunk.topics)),
+        ("keywords", list(&chunk.keywords)),
+        ("entities", list(&chunk.entities)),
+        ("images", list(&chunk.images)),
+        ("related sections", list(&chunk.related_sections)),
+        ("verifiable", chunk.verifiable.map(|is| is.to_string())),
+        ("reading time", chunk.reading_time_s.map(seconds)),
+    ];
+    let kinds = kinds.map(|(name, kind)| (name, kind.map(str::to_owned)));
+    let all = kinds.into_iter().chain(rest);
+    all.filter_map(|(name, value)| Some((name, value?)))
+}
