@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_printed_controls_a_terminal() {
+    fn control_characters_are_escaped_in_all_output() {
         let controls = (0..0x20u32).chain(0x7f..0xa0).chain(0x202a..=0x202e);
         let controls = controls.chain(0x2066..=0x2069).filter_map(char::from_u32);
         let controls: Vec<char> = controls.filter(|c| !['\n', '\t'].contains(c)).collect();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_that_say_the_same_are_said_once() {
+    fn duplicate_error_causes_are_printed_once() {
         let error = anyhow::anyhow!("disk full")
             .context("writing: disk full")
             .context("ingest");

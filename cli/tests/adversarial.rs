@@ -169,7 +169,7 @@ fn check(answer: &Value, about: &str) {
 }
 
 #[test]
-fn every_question_gets_a_clear_answer_from_every_strategy() {
+fn every_strategy_answers_every_hostile_question() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path());
     for (what, question) in questions() {
@@ -211,7 +211,7 @@ fn every_question_gets_a_clear_answer_from_every_strategy() {
 }
 
 #[test]
-fn an_answer_without_hits_says_so_to_a_reader() {
+fn answer_without_hits_reports_that_nothing_was_found() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path());
     for strategy in STRATEGIES {
@@ -226,7 +226,7 @@ fn an_answer_without_hits_says_so_to_a_reader() {
 }
 
 #[test]
-fn instructions_in_a_question_are_words_like_others() {
+fn instructions_in_a_question_are_searched_as_plain_words() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path());
     let question =
@@ -243,7 +243,7 @@ fn instructions_in_a_question_are_words_like_others() {
 }
 
 #[test]
-fn wrong_calls_are_told_what_is_right() {
+fn invalid_calls_report_what_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let note = folder.path().join("a.md");
@@ -289,7 +289,7 @@ fn wrong_calls_are_told_what_is_right() {
 }
 
 #[test]
-fn limits_at_their_ends_hold() {
+fn limits_are_accepted_at_their_bounds() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path());
     let asked = |options: &[&str]| -> Value {
@@ -322,7 +322,7 @@ fn limits_at_their_ends_hold() {
 }
 
 #[test]
-fn a_store_without_anything_says_what_is_missing() {
+fn empty_store_reports_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     told(0, &["config", "--db", &db, "set", "hops", "2"]);

@@ -360,7 +360,7 @@ fn ask_store(
 }
 
 #[test]
-fn every_route_and_call_is_asked() {
+fn every_route_and_call_is_covered() {
     let names: BTreeSet<&str> = TABLE.iter().map(|route| route.name).collect();
     let file = include_str!("../../server/src/serve/http/api/openapi.json");
     let description: Value = serde_json::from_str(file).unwrap();
@@ -384,7 +384,7 @@ fn every_route_and_call_is_asked() {
 }
 
 #[test]
-fn no_store_is_told_anything_of_another() {
+fn responses_of_a_store_contain_nothing_of_another() {
     let hosted = Hosted::new(4);
     let figures = ask_stores(&hosted, 2, 3, 0);
     assert_eq!(figures.findings, Vec::<String>::new());
@@ -405,7 +405,7 @@ fn no_store_is_told_anything_of_another() {
 
 #[test]
 #[ignore = "200,000 queries take minutes"]
-fn no_store_of_a_hundred_is_told_anything_of_another_in_200_000_queries() {
+fn responses_of_a_hundred_stores_contain_nothing_of_another_in_200_000_queries() {
     let started = Instant::now();
     let hosted = Hosted::new(100);
     println!("planted in {:.0} s", started.elapsed().as_secs_f64());
@@ -602,7 +602,7 @@ const BY_CONCEPT: &[&str] = &[
 ];
 
 #[test]
-fn no_user_is_told_anything_of_another() {
+fn responses_to_a_user_contain_nothing_of_another() {
     let hosted = Hosted::new(1);
     let users: Vec<Owner> = (100..110).map(Owner).collect();
     plant_users(&hosted, &users);
@@ -705,7 +705,7 @@ fn status(hosted: &Hosted, key: &str, path: &str, store: &str) -> (u16, Vec<u8>)
 }
 
 #[test]
-fn a_key_that_was_taken_back_opens_nothing_by_any_door() {
+fn revoked_key_is_refused_on_every_route() {
     let hosted = Hosted::new(1);
     let (planted, callers) = &hosted.stores[0];
     let page = Ask::Http(Http {
@@ -735,7 +735,7 @@ fn a_key_that_was_taken_back_opens_nothing_by_any_door() {
 }
 
 #[test]
-fn a_document_that_becomes_another_users_is_the_first_ones_no_more() {
+fn document_moved_to_another_user_is_hidden_from_the_first() {
     let hosted = Hosted::new(1);
     let (one, two) = (Owner(100), Owner(101));
     plant_users(&hosted, &[one, two]);
@@ -775,7 +775,7 @@ fn a_document_that_becomes_another_users_is_the_first_ones_no_more() {
 }
 
 #[test]
-fn a_store_in_the_place_of_another_answers_with_its_own_rows_to_its_own_keys() {
+fn replaced_store_serves_only_its_own_rows_and_keys() {
     let hosted = Hosted::new(2);
     let (old, callers) = &hosted.stores[0];
     // The one that comes has the name of the old, and other words in it.
@@ -847,7 +847,7 @@ fn a_store_in_the_place_of_another_answers_with_its_own_rows_to_its_own_keys() {
 }
 
 #[test]
-fn a_store_that_was_copied_with_its_keys_is_meant_by_its_name() {
+fn store_copied_with_its_keys_must_be_named() {
     let hosted = Hosted::new(1);
     let (planted, callers) = &hosted.stores[0];
     let (from, name) = (hosted.root.path().join(planted.name()), "copy");

@@ -32,7 +32,7 @@ fn cited(text: &str, citation: &Value) -> String {
 }
 
 #[test]
-fn an_answer_quotes_the_sentence_that_stands_at_its_citation() {
+fn answer_quotes_the_sentence_at_its_citation() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(
         folder.path(),
@@ -80,7 +80,7 @@ fn an_answer_quotes_the_sentence_that_stands_at_its_citation() {
 }
 
 #[test]
-fn a_question_without_any_hit_is_answered_clearly() {
+fn question_without_hits_gets_a_clear_answer() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path(), &[("rivers.txt", RIVERS)]);
     let none = "The store has no passage that answers this question.";
@@ -97,7 +97,7 @@ fn a_question_without_any_hit_is_answered_clearly() {
 }
 
 #[test]
-fn the_critic_names_what_is_missing() {
+fn critic_reports_missing_aspects() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path(), &[("rivers.txt", RIVERS)]);
     let covered = answer(&db, "Where does a delta grow?", &["--critic"]);
@@ -126,7 +126,7 @@ fn the_critic_names_what_is_missing() {
 }
 
 #[test]
-fn a_document_cannot_leave_its_quotation_in_a_prompt() {
+fn document_text_cannot_escape_its_quotation_in_a_prompt() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path(), &[("hostile.txt", HOSTILE)]);
     let question = "What happens when a volcano erupts?";
@@ -163,7 +163,7 @@ fn a_document_cannot_leave_its_quotation_in_a_prompt() {
 }
 
 #[test]
-fn budgets_hold() {
+fn answers_stay_within_the_token_budget() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(
         folder.path(),
@@ -188,7 +188,7 @@ fn budgets_hold() {
 }
 
 #[test]
-fn budgets_are_of_the_tokeniser_that_is_given() {
+fn budget_is_counted_with_the_given_tokenizer() {
     /// Every sign that is not white space is a token of its own.
     const SIGNS: &str = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
         "normalizer": null, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "\\S"}, "behavior": "Isolated",

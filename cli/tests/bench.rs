@@ -93,7 +93,7 @@ const LATENCY: [&str; 7] = [
 ];
 
 #[test]
-fn a_hybrid_question_is_measured_whole_and_by_leg() {
+fn hybrid_search_is_measured_as_a_whole_and_per_leg() {
     let lines = bench("hybrid", &["--threads", "2"]);
     let (whole, legs) = lines.split_first().unwrap();
     assert_eq!(whole["result"], "hybrid");
@@ -117,7 +117,7 @@ fn a_hybrid_question_is_measured_whole_and_by_leg() {
 }
 
 #[test]
-fn a_load_tells_time_disk_and_memory() {
+fn load_bench_reports_time_disk_and_memory() {
     let lines = bench("load", &["--limit", "8"]);
     let [line] = &lines[..] else {
         panic!("{lines:?}")

@@ -37,7 +37,7 @@ fn settings_are_read_and_changed_by_name() {
 }
 
 #[test]
-fn options_of_a_call_win_over_settings_of_the_store() {
+fn command_options_override_store_settings() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     json(0, &["config", "--db", &db, "set", "fusion", "rrf"]);
@@ -59,7 +59,7 @@ fn options_of_a_call_win_over_settings_of_the_store() {
 }
 
 #[test]
-fn text_questions_have_a_language() {
+fn text_questions_support_query_syntax() {
     let folder = tempfile::tempdir().unwrap();
     let (data, db) = (data_folder(folder.path()), db_path(folder.path()));
     json(
@@ -109,7 +109,7 @@ fn text_questions_have_a_language() {
 }
 
 #[test]
-fn wrong_calls_exit_with_2_and_say_what_is_right() {
+fn usage_errors_exit_with_2_and_report_what_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let file = folder.path().join("a.md");
@@ -169,14 +169,14 @@ fn wrong_calls_exit_with_2_and_say_what_is_right() {
 }
 
 #[test]
-fn an_effort_that_cannot_be_is_a_wrong_call() {
+fn invalid_effort_is_a_usage_error() {
     for effort in ["64", "ef=0", "recall=2", "within=soon", "speed=9"] {
         text(2, &["search", "--db", "x", "question", "--effort", effort]);
     }
 }
 
 #[test]
-fn the_environment_names_the_store_where_no_option_does() {
+fn loci_db_names_the_store_when_no_option_does() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let loci = |args: &[&str]| {
@@ -199,7 +199,7 @@ fn the_environment_names_the_store_where_no_option_does() {
 }
 
 #[test]
-fn a_hit_shows_the_part_of_its_text_that_the_question_asked_for() {
+fn hit_excerpt_shows_the_part_that_matches_the_question() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let filler = "Boats wait in the harbour until the water is high enough to sail. ".repeat(12);
@@ -224,7 +224,7 @@ fn a_hit_shows_the_part_of_its_text_that_the_question_asked_for() {
 }
 
 #[test]
-fn a_second_process_is_refused_at_once() {
+fn second_process_on_a_store_fails_immediately() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let _held = locidb::Database::open(&db).unwrap();

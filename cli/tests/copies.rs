@@ -31,7 +31,7 @@ fn parts(store: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_killed_backup_does_not_block_the_next() {
+fn backup_succeeds_after_a_killed_backup() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path(), &notes());
     let backup = folder.path().join("backup");
@@ -52,7 +52,7 @@ fn a_killed_backup_does_not_block_the_next() {
 }
 
 #[test]
-fn what_a_killed_restore_left_is_no_store_and_is_restored_again() {
+fn leftovers_of_a_killed_restore_are_no_store_and_restore_can_be_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path(), &notes());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -80,7 +80,7 @@ fn what_a_killed_restore_left_is_no_store_and_is_restored_again() {
 }
 
 #[test]
-fn earlier_states_are_kept_and_restored_by_their_generation() {
+fn earlier_generations_are_retained_and_restored_by_number() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path(), &notes());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -124,7 +124,7 @@ fn earlier_states_are_kept_and_restored_by_their_generation() {
 }
 
 #[test]
-fn an_export_has_its_name_once_it_is_whole() {
+fn export_file_appears_only_when_complete() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(folder.path(), &notes());
     let out = folder.path().join("out.jsonl");

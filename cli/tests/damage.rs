@@ -203,12 +203,12 @@ fn tortured(rounds: u64) -> u64 {
 }
 
 #[test]
-fn a_file_that_is_cut_under_a_server_is_an_error_of_its_store_alone_until_it_is_built_again() {
+fn truncated_segment_file_fails_only_its_store_until_rebuilt() {
     tortured(6);
 }
 
 #[test]
 #[ignore = "a thousand files are cut and built again: half an hour"]
-fn a_thousand_files_that_are_cut_under_a_server_end_nothing_else() {
+fn thousand_truncated_segment_files_do_not_stop_the_server() {
     println!("{} calls were refused", tortured(1000));
 }

@@ -92,7 +92,7 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_nothing_of_it_is_stored() {
+fn unreadable_files_are_reported_and_not_stored() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let files = folder.path().join("files");
@@ -118,7 +118,7 @@ fn what_cannot_be_read_is_said_and_nothing_of_it_is_stored() {
 }
 
 #[test]
-fn files_of_many_kinds_are_found_at_their_place() {
+fn files_of_many_kinds_are_cited_at_their_location() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let files = folder.path().join("files");
@@ -192,7 +192,7 @@ fn files_of_many_kinds_are_found_at_their_place() {
 }
 
 #[test]
-fn what_is_missing_in_a_document_is_told_with_its_line() {
+fn missing_parts_of_a_document_are_reported_with_their_line() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let files = folder.path().join("files");
@@ -227,7 +227,7 @@ fn png(more: &[u8]) -> Vec<u8> {
 
 #[cfg(unix)]
 #[test]
-fn pictures_are_found_by_the_words_of_a_command() {
+fn pictures_are_found_by_captions_of_a_command() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let files = folder.path().join("files");
@@ -405,7 +405,7 @@ fn the_demonstration_answers_each_question_from_the_right_document() {
 }
 
 #[test]
-fn deleted_documents_are_gone_and_missing_ones_are_told() {
+fn deleted_documents_are_gone_and_missing_keys_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let documents = documents(folder.path());
@@ -469,7 +469,7 @@ fn a_compacted_store_is_smaller_and_answers_as_before() {
 }
 
 #[test]
-fn a_backup_is_restored_and_what_is_in_the_way_is_refused() {
+fn backup_is_restored_and_existing_targets_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let files = documents(folder.path());
@@ -494,7 +494,7 @@ fn a_backup_is_restored_and_what_is_in_the_way_is_refused() {
 }
 
 #[test]
-fn a_sound_store_has_no_findings_and_a_damaged_one_has() {
+fn check_reports_findings_only_for_a_damaged_store() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     json(0, &["ingest", "--db", &db, &documents(folder.path())]);
@@ -528,7 +528,7 @@ fn a_sound_store_has_no_findings_and_a_damaged_one_has() {
 }
 
 #[test]
-fn an_export_becomes_the_same_store_and_what_is_no_export_is_refused() {
+fn export_round_trips_and_invalid_exports_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (db, documents) = (db_path(folder.path()), documents(folder.path()));

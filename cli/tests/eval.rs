@@ -76,7 +76,7 @@ fn means_have_intervals_and_citations_are_checked() {
 }
 
 #[test]
-fn two_ways_to_ask_are_compared_question_by_question() {
+fn two_option_sets_are_compared_per_question() {
     let temporary = tempfile::tempdir().unwrap();
     let data = folder(temporary.path(), false);
     let args = ["--data", &data, "--strategy", "text", "--embedder", "none"];
@@ -112,7 +112,7 @@ fn two_ways_to_ask_are_compared_question_by_question() {
 }
 
 #[test]
-fn recall_is_told_by_place_and_length() {
+fn recall_is_reported_by_position_and_length() {
     let temporary = tempfile::tempdir().unwrap();
     let data = folder(&temporary.path().join("parents"), true);
     let args = [
@@ -149,7 +149,7 @@ fn recall_is_told_by_place_and_length() {
 }
 
 #[test]
-fn times_are_told_of_what_was_done() {
+fn timings_are_reported_for_each_step() {
     let temporary = tempfile::tempdir().unwrap();
     let data = folder(&temporary.path().join("data"), false);
     let db = db_path(temporary.path());

@@ -134,7 +134,7 @@ fn concepts_are_merged_and_split_by_hand() {
 }
 
 #[test]
-fn the_graph_goes_out_and_comes_in() {
+fn graph_is_exported_and_imported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let db = db_path(path);

@@ -29,7 +29,7 @@ fn is_control(c: char) -> bool {
 }
 
 #[test]
-fn nothing_that_a_document_says_controls_the_terminal() {
+fn document_text_cannot_control_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let name = format!("a{}.md", HOSTILE.replace('/', ""));
@@ -100,7 +100,7 @@ fn modes(folder: &Path) -> Vec<(PathBuf, u32)> {
 }
 
 #[test]
-fn what_is_stored_is_its_owners_alone_unless_the_user_says_so() {
+fn store_files_are_private_unless_the_umask_is_set() {
     for (umask, file, sub_folder) in [("", 0o600, 0o700), ("027", 0o640, 0o750)] {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).display().to_string();
@@ -140,7 +140,7 @@ fn what_is_stored_is_its_owners_alone_unless_the_user_says_so() {
 }
 
 #[test]
-fn a_server_refuses_keys_that_others_may_write() {
+fn server_refuses_a_key_file_writable_by_others() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     write_files(&folder.path().join("in"), &[("a.md", "# A\n\nWater.\n")]);
@@ -171,7 +171,7 @@ fn a_server_refuses_keys_that_others_may_write() {
 }
 
 #[test]
-fn who_holds_the_lock_is_named() {
+fn lock_error_names_the_holding_process() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     write_files(&folder.path().join("in"), &[("a.md", "# A\n\nWater.\n")]);
@@ -184,7 +184,7 @@ fn who_holds_the_lock_is_named() {
 }
 
 #[test]
-fn a_process_that_parses_can_do_nothing_else() {
+fn parser_process_is_sandboxed() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().display().to_string();
     let probe = |folder: &str| -> Value {
@@ -208,7 +208,7 @@ fn a_process_that_parses_can_do_nothing_else() {
 }
 
 #[test]
-fn files_of_all_kinds_are_parsed_by_a_process_that_can_do_nothing_else() {
+fn sandboxed_parser_handles_files_of_all_kinds() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let mut lines = json(0, &["ingest", "--db", &db, &samples()]);

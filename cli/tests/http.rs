@@ -155,7 +155,7 @@ fn several_files_of_a_form_are_stored_and_linked_into_a_collection() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_as_such() {
+fn unreadable_file_is_reported_as_unprocessable() {
     let (_folder, served) = served();
     let refused = served
         .api()
@@ -165,7 +165,7 @@ fn a_file_that_cannot_be_read_is_told_as_such() {
 }
 
 #[test]
-fn long_work_tells_its_progress_as_events() {
+fn long_calls_stream_progress_as_events() {
     let (_folder, served) = served();
     let events = ["Accept: text/event-stream"];
     let analysed = served.api().request("POST", "/v1/analyse", &events, b"");
@@ -194,7 +194,7 @@ fn long_work_tells_its_progress_as_events() {
 }
 
 #[test]
-fn what_is_known_already_is_not_sent_again_and_what_changed_is_not_written_over() {
+fn conditional_requests_avoid_resending_and_overwriting() {
     let (_folder, served) = served();
     let api = served.api();
     let first = api.get("/v1/documents/birds%2Fheron.md");
@@ -240,7 +240,7 @@ fn what_is_known_already_is_not_sent_again_and_what_changed_is_not_written_over(
 }
 
 #[test]
-fn pages_lead_to_the_next_until_all_was_told() {
+fn pagination_visits_every_document() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let api = served.api();
@@ -265,7 +265,7 @@ fn pages_lead_to_the_next_until_all_was_told() {
 }
 
 #[test]
-fn changes_of_one_request_are_made_together_or_not_at_all() {
+fn changes_of_one_request_are_atomic() {
     let (_folder, served) = served();
     let api = served.api();
     let put = json!({ "put_document": {
@@ -301,7 +301,7 @@ fn changes_of_one_request_are_made_together_or_not_at_all() {
 }
 
 #[test]
-fn a_graph_in_csv_takes_the_place_of_the_one_before() {
+fn csv_graph_replaces_the_previous_one() {
     let (_folder, served) = served();
     let api = served.api();
     let csv = ["Content-Type: text/csv"];
@@ -359,7 +359,7 @@ fn a_graph_in_csv_takes_the_place_of_the_one_before() {
 }
 
 #[test]
-fn learning_items_and_records_are_kept() {
+fn learning_items_and_records_are_stored() {
     let (_folder, served) = served();
     let api = served.api();
     let item = json!({ "front": "What do herons eat?", "back": "Fish.", "chunk": "birds/heron.md#1", "owner": "ann" });
@@ -407,7 +407,7 @@ fn learning_items_and_records_are_kept() {
 }
 
 #[test]
-fn the_store_is_taken_care_of() {
+fn maintenance_calls_work_over_http() {
     let folder = tempfile::tempdir().unwrap();
     let backups = folder.path().join("backups");
     std::fs::create_dir(&backups).unwrap();
@@ -454,7 +454,7 @@ fn the_store_is_taken_care_of() {
 }
 
 #[test]
-fn a_key_opens_what_its_role_and_user_allow_and_nothing_else() {
+fn key_allows_only_what_its_role_and_user_permit() {
     let (_folder, served) = served();
     let read = with_key(&served, Role::Read, None);
     assert_eq!(read.get("/v1/search?q=herons").status, 200);
@@ -509,7 +509,7 @@ fn a_key_opens_what_its_role_and_user_allow_and_nothing_else() {
 }
 
 #[test]
-fn requests_that_are_wrong_are_told_what_is_wrong_with_them() {
+fn invalid_requests_report_the_error() {
     let (_folder, served) = served();
     let api = served.api();
     let detail = |response: Response| {
@@ -586,7 +586,7 @@ fn large_answers_are_compressed_for_those_who_take_it() {
 }
 
 #[test]
-fn bodies_beyond_their_bound_are_refused_before_they_are_kept() {
+fn oversized_bodies_are_refused_before_they_are_buffered() {
     let (_folder, served) = served();
     let api = served.api();
     let long = format!("{{\"question\":\"{}\"}}", "x".repeat(3 << 20));
@@ -656,7 +656,7 @@ fn a_request_that_nobody_waits_for_is_cancelled_and_a_deadline_holds() {
 }
 
 #[test]
-fn a_connection_for_which_there_is_no_room_is_told_so_and_ends() {
+fn connection_over_the_limit_gets_an_error_and_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let env = [("LOCI_LIMITS__CONNECTIONS_MAX", "1")];
     let served = Served::start_with(
@@ -684,7 +684,7 @@ fn a_connection_for_which_there_is_no_room_is_told_so_and_ends() {
 }
 
 #[test]
-fn a_field_of_a_form_is_short() {
+fn oversized_form_fields_are_refused() {
     let (_folder, served) = served();
     let long = "x".repeat(4_096);
     let form = format!(
@@ -700,7 +700,7 @@ fn a_field_of_a_form_is_short() {
 }
 
 #[test]
-fn without_keys_pages_of_other_sites_ask_nothing() {
+fn cross_site_requests_are_refused_without_keys() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let served = Served::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
@@ -714,7 +714,7 @@ fn without_keys_pages_of_other_sites_ask_nothing() {
 }
 
 #[test]
-fn stored_bytes_are_only_data_to_a_browser() {
+fn stored_files_are_not_executed_by_a_browser() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let html = b"<html><script>alert(1)</script><p>A heron waits.</p></html>";
@@ -848,7 +848,7 @@ fn several_requests_go_over_one_connection() {
 }
 
 #[test]
-fn the_description_tells_every_route_and_no_other() {
+fn openapi_describes_exactly_the_served_routes() {
     let description: Value =
         serde_json::from_str(include_str!("../../server/src/serve/http/api/openapi.json")).unwrap();
     assert_eq!(description["info"]["version"], env!("CARGO_PKG_VERSION"));
@@ -888,7 +888,7 @@ fn the_description_tells_every_route_and_no_other() {
 }
 
 #[test]
-fn a_key_that_makes_many_requests_is_noted_once_a_minute_and_wrong_ones_each_time() {
+fn key_access_is_logged_once_a_minute_and_wrong_keys_each_time() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("audit.log");
     let served = Served::start(&[
@@ -934,7 +934,7 @@ fn until_ended(stream: &mut TcpStream, drop: &[u8]) -> (Duration, String) {
 
 #[test]
 #[ignore = "waits until connections are ended, which takes half a minute"]
-fn connections_that_come_drop_by_drop_or_are_not_read_end_within_their_bounds() {
+fn slow_senders_and_readers_are_disconnected_within_bounds() {
     let (_folder, served) = served();
     let (api, to) = (served.api(), served.http);
     let len = 32 << 20;

@@ -41,7 +41,7 @@ fn two_notes(folder: &Path) -> [String; 2] {
 }
 
 #[test]
-fn a_file_never_takes_the_place_of_another_file_unasked() {
+fn file_does_not_replace_another_file_without_the_replace_option() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let [a, b] = two_notes(folder.path());
@@ -86,7 +86,7 @@ fn a_file_never_takes_the_place_of_another_file_unasked() {
 }
 
 #[test]
-fn a_file_has_one_key_however_it_is_named() {
+fn file_has_one_key_whatever_path_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let [a, b] = two_notes(folder.path());
@@ -123,7 +123,7 @@ fn a_file_has_one_key_however_it_is_named() {
 }
 
 #[test]
-fn a_folder_that_moved_and_a_copy_are_the_same_documents() {
+fn moved_or_copied_folder_maps_to_the_same_documents() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let [a, b] = two_notes(folder.path());
@@ -151,7 +151,7 @@ fn a_folder_that_moved_and_a_copy_are_the_same_documents() {
 }
 
 #[test]
-fn a_file_whose_folder_is_gone_keeps_its_document_from_other_files() {
+fn document_of_a_removed_folder_is_not_replaced_by_other_files() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let [a, b] = two_notes(folder.path());
@@ -169,7 +169,7 @@ fn a_file_whose_folder_is_gone_keeps_its_document_from_other_files() {
 }
 
 #[test]
-fn where_a_file_lies_is_in_exports_and_in_no_answer() {
+fn source_path_is_in_exports_and_not_in_answers() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let [a, b] = two_notes(folder.path());

@@ -91,7 +91,7 @@ fn kill_rounds(files: &str, count: u64, rounds: u32, step: Duration) {
 }
 
 #[test]
-fn a_killed_ingest_goes_on_where_it_was() {
+fn killed_ingest_resumes_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().to_str().unwrap();
     write_notes(folder.path(), 400);
@@ -101,7 +101,7 @@ fn a_killed_ingest_goes_on_where_it_was() {
 /// Ingests, deletions and compactions; with the feature `failpoints` half of the kills come at named
 /// moments.
 #[test]
-fn ten_kills_leave_all_that_was_acknowledged() {
+fn ten_kills_preserve_acknowledged_writes() {
     let args = kill::KillArgs {
         rounds: Rounds::all(10, 7),
         loci: LOCI.into(),
@@ -143,7 +143,7 @@ fn vectors(db: &str) -> u64 {
 /// `LOCI_DOCS` where it is set.
 #[test]
 #[ignore = "long, and needs the folder of a model, in LOCI_MINILM"]
-fn nothing_that_was_committed_is_embedded_again_after_a_kill() {
+fn committed_chunks_are_not_embedded_again_after_a_kill() {
     let model = std::env::var("LOCI_MINILM").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let notes = folder.path().join("notes");
@@ -187,7 +187,7 @@ fn nothing_that_was_committed_is_embedded_again_after_a_kill() {
 
 #[test]
 #[ignore = "long: thirty kills over 4,000 files; run by name"]
-fn thirty_kills_lose_nothing() {
+fn thirty_kills_preserve_acknowledged_writes() {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().to_str().unwrap();
     write_notes(folder.path(), 4000);

@@ -118,7 +118,7 @@ impl Calls {
 }
 
 #[test]
-fn a_limit_on_the_length_of_files_is_an_error_of_the_write() {
+fn file_size_limit_fails_the_write_with_an_error() {
     let mut calls = Calls::new();
     let well: Vec<usize> = [1, 40, 400, 2_000, 200_000]
         .map(|blocks| calls.under(&format!("ulimit -f {blocks}")))
@@ -127,7 +127,7 @@ fn a_limit_on_the_length_of_files_is_an_error_of_the_write() {
 }
 
 #[test]
-fn a_small_stack_is_enough() {
+fn commands_run_with_a_small_stack() {
     let mut calls = Calls::new();
     for kib in [64, 128, 1024] {
         assert_eq!(calls.under(&format!("ulimit -s {kib}")), 7, "{kib} KiB");
@@ -135,7 +135,7 @@ fn a_small_stack_is_enough() {
 }
 
 #[test]
-fn a_limit_on_memory_ends_in_a_status_and_a_reason() {
+fn memory_limit_ends_with_an_exit_status_and_a_reason() {
     let mut calls = Calls::new();
     // From where the system can load the program at all.
     let loads = |kib: &u32| {

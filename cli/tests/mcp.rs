@@ -337,7 +337,7 @@ fn an_assistant_uses_every_tool_of_a_process_that_it_starts() {
 }
 
 #[test]
-fn what_was_asked_before_the_end_is_answered() {
+fn requests_sent_before_end_of_input_are_answered() {
     let folder = tempfile::tempdir().unwrap();
     let mut started = Started::of(&documents(folder.path()));
     let asked = json!({ "name": "search", "arguments": { "question": "heap" } });
@@ -355,7 +355,7 @@ fn what_was_asked_before_the_end_is_answered() {
 
 #[test]
 #[ignore = "waits for half a minute"]
-fn a_store_that_the_assistant_leaves_alone_can_be_written_to() {
+fn idle_store_can_be_written_by_another_process() {
     let folder = tempfile::tempdir().unwrap();
     let db = documents(folder.path());
     let mut started = Started::of(&db);
@@ -371,7 +371,7 @@ fn a_store_that_the_assistant_leaves_alone_can_be_written_to() {
 }
 
 #[test]
-fn a_process_without_a_store_or_a_client_ends() {
+fn process_without_a_store_or_a_client_exits() {
     let folder = tempfile::tempdir().unwrap();
     let none = db_path(folder.path());
     refused(2, &["mcp", "--db", &none], "there is no store");
@@ -393,7 +393,7 @@ fn an_assistant_with_a_key_uses_every_tool_over_http() {
 }
 
 #[test]
-fn a_message_without_a_right_key_is_not_read() {
+fn message_without_a_valid_key_is_refused_unread() {
     let folder = tempfile::tempdir().unwrap();
     documents(folder.path());
     let served = Served::of(folder.path());
@@ -416,7 +416,7 @@ fn a_message_without_a_right_key_is_not_read() {
 }
 
 #[test]
-fn a_key_that_is_bound_to_a_user_is_told_nothing_of_others() {
+fn bound_key_sees_nothing_of_other_users() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     for (user, name, words) in [
@@ -540,7 +540,7 @@ fn hostile_messages_are_refused_and_the_next_one_is_answered() {
 }
 
 #[test]
-fn without_keys_only_this_machine_is_answered() {
+fn only_loopback_requests_are_answered_without_keys() {
     let folder = tempfile::tempdir().unwrap();
     let db = documents(folder.path());
     let args = ["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"];

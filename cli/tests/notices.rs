@@ -269,7 +269,7 @@ fn notices() -> String {
 }
 
 #[test]
-fn the_notices_are_those_of_the_crates_in_the_binary() {
+fn notices_file_matches_the_crates_in_the_binary() {
     let path = top().join("THIRD-PARTY-NOTICES.txt");
     let expected = notices();
     if std::env::var_os("LOCI_WRITE_NOTICES").is_some() {
@@ -288,7 +288,7 @@ fn the_notices_are_those_of_the_crates_in_the_binary() {
 }
 
 #[test]
-fn the_binary_says_its_licence_and_those_of_its_parts() {
+fn about_prints_all_licences() {
     let told = common::loci(&["about"]);
     assert!(told.status.success());
     let text = String::from_utf8(told.stdout).unwrap();

@@ -49,7 +49,7 @@ fn finding<'f>(found: &'f [Value], what: &str) -> &'f Value {
 }
 
 #[test]
-fn a_flag_goes_over_the_environment_and_that_over_the_file() {
+fn flags_override_environment_and_environment_overrides_file() {
     let folder = tempfile::tempdir().unwrap();
     let config = file(
         folder.path(),
@@ -87,7 +87,7 @@ fn a_flag_goes_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
-fn a_server_does_what_its_file_says() {
+fn server_applies_its_configuration_file() {
     let folder = tempfile::tempdir().unwrap();
     let config = file(
         folder.path(),
@@ -100,7 +100,7 @@ fn a_server_does_what_its_file_says() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_made() {
+fn invalid_configuration_is_refused_before_anything_is_created() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let config = file(
@@ -132,7 +132,7 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn a_check_tells_of_everything_that_starting_needs() {
+fn check_reports_everything_that_starting_needs() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("stores");
     for name in ["one", "two"] {
@@ -180,7 +180,7 @@ fn a_check_tells_of_everything_that_starting_needs() {
 }
 
 #[test]
-fn a_check_tells_of_a_store_that_the_server_would_refuse_as_it_lost_count_of_its_free_pages() {
+fn check_reports_a_store_with_damaged_free_pages() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     make(&store);
@@ -206,7 +206,7 @@ fn a_check_tells_of_a_store_that_the_server_would_refuse_as_it_lost_count_of_its
 }
 
 #[test]
-fn a_check_of_a_store_that_there_is_not_makes_none_and_one_of_a_store_in_use_says_so() {
+fn check_creates_no_missing_store_and_reports_a_store_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let check = ["serve", "--check", "--db", &db, "--http", "none"];
@@ -223,7 +223,7 @@ fn a_check_of_a_store_that_there_is_not_makes_none_and_one_of_a_store_in_use_say
 }
 
 #[test]
-fn pages_of_the_origins_that_are_named_may_call_and_no_others() {
+fn only_configured_cors_origins_may_call() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let (page, other) = ("https://notes.example", "https://elsewhere.example");
@@ -278,7 +278,7 @@ fn deployed(name: &str) -> String {
 }
 
 #[test]
-fn the_example_of_a_configuration_has_every_setting_and_all_of_it_can_be() {
+fn example_configuration_is_complete_and_valid() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let example = deployed("loci.toml");
@@ -337,7 +337,7 @@ fn the_example_of_a_configuration_has_every_setting_and_all_of_it_can_be() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn systemd_is_told_when_a_server_listens_and_when_it_stops() {
+fn systemd_is_notified_on_start_and_stop() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
@@ -366,7 +366,7 @@ fn figure(text: &str, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn figures_of_one_store_are_for_its_admins_and_for_who_has_the_token() {
+fn metrics_of_one_store_need_an_admin_key_or_the_token() {
     let folder = tempfile::tempdir().unwrap();
     let token = "a token of sixteen";
     let token = token.replace(' ', "-");
@@ -457,7 +457,7 @@ fn every_figure_is_explained(text: &str) {
 }
 
 #[test]
-fn figures_of_several_stores_are_for_who_has_the_token_alone() {
+fn metrics_of_several_stores_need_the_token() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["one", "two"] {
         make(&folder.path().join(name));
@@ -490,7 +490,7 @@ fn figures_of_several_stores_are_for_who_has_the_token_alone() {
 }
 
 #[test]
-fn figures_of_a_server_that_asks_for_no_keys_are_for_everybody() {
+fn metrics_are_public_without_keys() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let served = Served::start(&["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"]);
@@ -614,7 +614,7 @@ fn is_closed(mut stream: &TcpStream) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_network_that_connects_too_often_is_refused_and_counted_and_others_are_served() {
+fn network_over_its_connection_rate_is_refused_and_others_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let limits = [
@@ -658,7 +658,7 @@ fn a_network_that_connects_too_often_is_refused_and_counted_and_others_are_serve
 }
 
 #[test]
-fn a_sampled_search_is_a_span_with_its_operators_below_and_none_of_its_words() {
+fn sampled_search_exports_a_span_with_child_operators_and_no_text() {
     let folder = tempfile::tempdir().unwrap();
     let db = store(
         folder.path(),
@@ -722,7 +722,7 @@ fn a_sampled_search_is_a_span_with_its_operators_below_and_none_of_its_words() {
 }
 
 #[test]
-fn a_request_over_http_is_part_of_the_trace_that_it_names() {
+fn http_request_joins_the_trace_of_its_traceparent() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start();
     let db = db_path(folder.path());
@@ -757,7 +757,7 @@ fn a_request_over_http_is_part_of_the_trace_that_it_names() {
 }
 
 #[test]
-fn a_collector_is_known_by_its_certificate_and_shown_what_the_environment_says() {
+fn collector_certificate_is_verified_and_environment_headers_are_sent() {
     let folder = tempfile::tempdir().unwrap();
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let trusted = file(folder.path(), "roots.pem", &own.cert.pem());
@@ -795,7 +795,7 @@ fn a_collector_is_known_by_its_certificate_and_shown_what_the_environment_says()
 }
 
 #[test]
-fn a_collector_that_takes_nothing_slows_no_call_and_no_stop() {
+fn unreachable_collector_does_not_delay_calls_or_shutdown() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     // One takes connections and never answers, at the other nobody listens.

@@ -237,7 +237,7 @@ fn a_browser_signs_in_once_and_out_again() {
 }
 
 #[test]
-fn a_link_from_another_site_asks_for_the_cookie_that_was_kept_back() {
+fn cross_site_link_reloads_to_send_the_session_cookie() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let from = |site| {
@@ -257,7 +257,7 @@ fn a_link_from_another_site_asks_for_the_cookie_that_was_kept_back() {
 }
 
 #[test]
-fn pages_say_what_a_browser_may_do_and_their_files_are_kept() {
+fn pages_set_security_headers_and_static_files_are_cached() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let browser = Browser::with(&served, &served.keys[0].1);
@@ -315,7 +315,7 @@ fn pages_say_what_a_browser_may_do_and_their_files_are_kept() {
 }
 
 #[test]
-fn a_question_is_answered_with_passages_and_a_link_opens_one_at_its_place() {
+fn search_results_link_to_the_cited_passage() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let key = &served.keys[0].1;
@@ -429,7 +429,7 @@ fn a_question_is_answered_with_passages_and_a_link_opens_one_at_its_place() {
 }
 
 #[test]
-fn what_documents_and_questions_hold_is_never_read_as_html() {
+fn document_and_question_text_is_escaped() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let browser = Browser::with(&served, &served.keys[0].1);
@@ -491,7 +491,7 @@ fn what_documents_and_questions_hold_is_never_read_as_html() {
 }
 
 #[test]
-fn pictures_of_pixels_are_shown_and_all_else_is_handed_out_as_a_file() {
+fn raster_images_are_inline_and_other_files_are_attachments() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let browser = Browser::with(&served, &served.keys[0].1);
@@ -551,7 +551,7 @@ fn pictures_of_pixels_are_shown_and_all_else_is_handed_out_as_a_file() {
 }
 
 #[test]
-fn a_visitor_who_is_bound_to_a_user_sees_nothing_of_others() {
+fn bound_user_sees_nothing_of_other_users_on_pages() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let mut foreign = document("ben", "secret.md", &["The heron of Ben."]);
@@ -598,7 +598,7 @@ fn a_visitor_who_is_bound_to_a_user_sees_nothing_of_others() {
 }
 
 #[test]
-fn long_documents_and_long_lists_are_told_a_part_at_a_time() {
+fn long_documents_and_lists_are_paginated() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let browser = Browser::with(&served, &served.keys[0].1);
@@ -645,7 +645,7 @@ fn long_documents_and_long_lists_are_told_a_part_at_a_time() {
 }
 
 #[test]
-fn what_is_cited_is_marked_where_it_stands_in_a_section() {
+fn cited_text_is_marked_within_its_section() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let browser = Browser::with(&served, &served.keys[0].1);
@@ -687,7 +687,7 @@ fn what_is_cited_is_marked_where_it_stands_in_a_section() {
 }
 
 #[test]
-fn without_keys_only_this_machine_is_answered_and_nobody_signs_in() {
+fn only_loopback_is_served_without_keys_and_sign_in_is_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let served = Served::start(&["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"]);
@@ -711,7 +711,7 @@ fn without_keys_only_this_machine_is_answered_and_nobody_signs_in() {
 }
 
 #[test]
-fn of_many_stores_the_key_tells_which_is_seen() {
+fn key_selects_the_store_on_pages() {
     let root = tempfile::tempdir().unwrap();
     for name in ["one", "two"] {
         let path = root.path().join(name);

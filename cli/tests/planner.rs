@@ -58,7 +58,7 @@ fn types(answer: &Value) -> BTreeSet<&str> {
 }
 
 #[test]
-fn a_textbook_answers_by_definition_example_and_exercise() {
+fn textbook_questions_prefer_matching_section_types() {
     let folder = tempfile::tempdir().unwrap();
     let db = library(folder.path());
     for (question, intent, want) in [
@@ -86,7 +86,7 @@ fn a_textbook_answers_by_definition_example_and_exercise() {
 }
 
 #[test]
-fn a_question_about_structure_is_answered_by_sections_and_by_what_has_none() {
+fn structural_questions_are_answered_by_sections_or_documents_without_any() {
     let folder = tempfile::tempdir().unwrap();
     let db = library(folder.path());
     let answer = &json(
@@ -142,7 +142,7 @@ fn hits_of_files_are_cited_by_heading_line_and_link() {
 }
 
 #[test]
-fn a_question_about_everything_goes_to_digests_once_there_are_any() {
+fn global_questions_use_digests_when_available() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let files = ["memory-palaces.md", "inverted-index.html", "ring_buffer.rs"];
@@ -183,7 +183,7 @@ fn a_question_about_everything_goes_to_digests_once_there_are_any() {
 }
 
 #[test]
-fn stages_work_where_documents_have_neither_summaries_nor_statements() {
+fn staged_search_works_without_summaries_or_propositions() {
     let folder = tempfile::tempdir().unwrap();
     let db = library(folder.path());
     let answer = &json(

@@ -33,7 +33,7 @@ fn ask(db: &str, question: &str) -> Value {
 }
 
 #[test]
-fn an_answer_is_recorded_judged_and_asked_again() {
+fn recorded_answer_gets_feedback_and_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let db = &birds(folder.path())[..];
     let answer = ask(db, "heron stands");
@@ -137,7 +137,7 @@ fn records_are_listed_newest_first_and_forgotten_by_age() {
 }
 
 #[test]
-fn wrong_calls_say_what_is_right() {
+fn usage_errors_report_what_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let db = &birds(folder.path())[..];
     ask(db, "swift");

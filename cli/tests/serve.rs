@@ -63,7 +63,7 @@ fn code(result: Result<impl std::fmt::Debug, ClientError>) -> Code {
 }
 
 #[test]
-fn a_program_moves_from_a_store_of_its_own_to_a_server_by_one_line() {
+fn embedded_and_client_apis_are_interchangeable() {
     // The same words over both handles: only how they are opened differs.
     macro_rules! program {
         ($database:expr) => {{
@@ -97,7 +97,7 @@ fn a_program_moves_from_a_store_of_its_own_to_a_server_by_one_line() {
 }
 
 #[test]
-fn what_a_writer_does_is_there_whole_or_not_at_all() {
+fn transactions_are_atomic() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let client = served.admin();
@@ -129,7 +129,7 @@ fn what_a_writer_does_is_there_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_transaction_holds_up_nobody_who_wrote_before_it() {
+fn transaction_does_not_block_earlier_writers() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let (first, other, last) = (served.admin(), served.admin(), served.admin());
@@ -165,7 +165,7 @@ fn a_transaction_holds_up_nobody_who_wrote_before_it() {
 }
 
 #[test]
-fn a_transaction_that_is_not_wanted_any_more_before_it_is_open_gives_its_place_back() {
+fn transaction_cancelled_before_it_opens_releases_its_permit() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let two = ["--limit", "transactions_max=2"];
@@ -213,7 +213,7 @@ fn stores(names: &[&str]) -> tempfile::TempDir {
 }
 
 #[test]
-fn callers_of_one_store_leave_room_for_those_of_another() {
+fn busy_store_does_not_block_other_stores() {
     let root = stores(&["one", "two"]);
     let served = Served::start(&[
         "--root",
@@ -251,7 +251,7 @@ fn callers_of_one_store_leave_room_for_those_of_another() {
 }
 
 #[test]
-fn a_wrong_key_and_a_store_that_there_is_not_look_alike() {
+fn wrong_key_and_missing_store_give_the_same_error() {
     let root = tempfile::tempdir().unwrap();
     for name in ["one", "two"] {
         let path = root.path().join(name);
@@ -304,7 +304,7 @@ fn a_wrong_key_and_a_store_that_there_is_not_look_alike() {
 }
 
 #[test]
-fn a_key_allows_what_its_role_says_until_it_is_taken_back() {
+fn key_allows_its_role_until_revoked() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let (reader, key) = served.with_key(Role::Read, None);
@@ -347,7 +347,7 @@ fn a_key_allows_what_its_role_says_until_it_is_taken_back() {
 }
 
 #[test]
-fn a_key_that_is_bound_to_a_user_sees_and_changes_that_users_documents_alone() {
+fn bound_key_reads_and_writes_only_its_users_documents() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let admin = served.admin();
@@ -453,7 +453,7 @@ fn a_key_that_is_bound_to_a_user_sees_and_changes_that_users_documents_alone() {
 }
 
 #[test]
-fn files_come_in_parts_as_they_went_in() {
+fn files_are_streamed_back_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let client = served.admin();
@@ -476,7 +476,7 @@ fn files_come_in_parts_as_they_went_in() {
 }
 
 #[test]
-fn bytes_that_are_no_protocol_end_their_connection_and_no_other() {
+fn malformed_bytes_close_only_their_own_connection() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::of(folder.path());
     let client = served.admin();
@@ -506,7 +506,7 @@ fn bytes_that_are_no_protocol_end_their_connection_and_no_other() {
 }
 
 #[test]
-fn acknowledged_writes_survive_a_kill_and_clients_connect_again_by_themselves() {
+fn acknowledged_writes_survive_a_kill_and_clients_reconnect() {
     let folder = tempfile::tempdir().unwrap();
     let mut served = Served::of(folder.path());
     let (address, key) = (served.address.to_string(), served.keys[0].1.clone());
@@ -558,7 +558,7 @@ fn acknowledged_writes_survive_a_kill_and_clients_connect_again_by_themselves() 
 }
 
 #[test]
-fn a_large_call_that_the_key_does_not_allow_is_refused_before_it_has_come() {
+fn forbidden_large_call_is_refused_before_it_is_received() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let served = Served::of(folder.path());
@@ -591,7 +591,7 @@ fn a_large_call_that_the_key_does_not_allow_is_refused_before_it_has_come() {
 }
 
 #[test]
-fn large_calls_that_come_slowly_take_no_room_from_others() {
+fn slow_large_calls_do_not_reserve_memory_of_others() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(&[
         "--db",
@@ -639,7 +639,7 @@ fn large_calls_that_come_slowly_take_no_room_from_others() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_is_told_to_stop_finishes_what_is_under_way_and_takes_nothing_new() {
+fn stopping_server_drains_calls_and_accepts_no_new_ones() {
     let folder = tempfile::tempdir().unwrap();
     let mut served = Served::of(folder.path());
     let (key, client) = (served.keys[0].1.clone(), served.admin());
@@ -717,7 +717,7 @@ fn a_server_that_is_told_to_stop_finishes_what_is_under_way_and_takes_nothing_ne
 }
 
 #[test]
-fn without_keys_a_server_listens_on_the_loopback_alone() {
+fn server_without_keys_listens_only_on_loopback() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     common::refused(
@@ -751,7 +751,7 @@ fn certificate(folder: &Path, name: &str) -> (String, String) {
 
 #[cfg(unix)]
 #[test]
-fn over_tls_the_certificate_is_looked_at_and_may_be_replaced() {
+fn tls_certificate_is_verified_and_can_be_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, secret) = certificate(folder.path(), "first");
     let db = db_path(folder.path());
@@ -811,7 +811,7 @@ fn over_tls_the_certificate_is_looked_at_and_may_be_replaced() {
 }
 
 #[test]
-fn who_does_what_is_kept_in_a_file_without_texts_and_secrets() {
+fn audit_log_records_calls_without_texts_or_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let (db, log) = (db_path(folder.path()), folder.path().join("audit.log"));
     let served = Served::start(&[
@@ -873,7 +873,7 @@ fn resident_kib(pid: u32) -> u64 {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_server_is_given_no_huge_pages_that_it_did_not_ask_for() {
+fn server_runs_without_transparent_huge_pages() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let served = Served::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
@@ -954,7 +954,7 @@ fn asked_during(client: &Client, over: thread::JoinHandle<()>) -> Vec<(usize, Du
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "10,000 connections and 100,000 frames take half a minute"]
-fn connections_that_say_nothing_and_frames_that_are_none_cost_little_memory() {
+fn silent_connections_and_malformed_frames_use_little_memory() {
     let _alone = MEASURES.lock().unwrap_or_else(PoisonError::into_inner);
     rlimit::increase_nofile_limit(20_000).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -1060,7 +1060,7 @@ fn processor_s(pid: u32) -> f64 {
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "connections for a minute"]
-fn connections_beyond_the_limit_of_their_network_cost_no_more_than_others() {
+fn rate_limited_connections_cost_no_more_than_others() {
     let _alone = MEASURES.lock().unwrap_or_else(PoisonError::into_inner);
     let time = Duration::from_secs(10);
     let mut costs = Vec::new();
@@ -1130,7 +1130,7 @@ fn asked_over_http(stream: &mut TcpStream, key: &str, time: Duration) -> (usize,
 #[cfg(target_os = "linux")]
 #[test]
 #[ignore = "10,000 connections, 20,000 heads that are none and 800 halves of bodies take half a minute"]
-fn http_connections_that_say_nothing_or_nonsense_cost_little_memory() {
+fn silent_or_malformed_http_connections_use_little_memory() {
     let _alone = MEASURES.lock().unwrap_or_else(PoisonError::into_inner);
     rlimit::increase_nofile_limit(20_000).unwrap();
     let folder = tempfile::tempdir().unwrap();

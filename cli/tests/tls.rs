@@ -77,7 +77,7 @@ fn handshake(to: SocketAddr, authority: &str, args: &[&str]) -> (bool, String) {
 
 #[test]
 #[ignore = "it runs openssl and curl, which a machine need not have"]
-fn other_programs_agree_on_a_version_a_protocol_and_the_certificate() {
+fn openssl_and_curl_negotiate_tls_and_verify_the_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = certificate(folder.path());
     let db = db_path(folder.path());

@@ -391,7 +391,7 @@ fn changes(from: &[u8], to: &[u8]) -> usize {
 }
 
 #[test]
-fn marks_are_told_apart_and_found_in_any_bytes() {
+fn marks_are_distinct_and_found_in_any_bytes() {
     for a in 0..289 {
         for b in 0..a {
             let (a, b) = (Owner(a).mark(), Owner(b).mark());

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_may_be_left_out() {
+    fn optional_address_parts_have_defaults() {
         let whole: Address = "locis://loci_1_a@db.example:99/notes".parse().unwrap();
         assert_eq!(
             (&whole.host[..], whole.port, whole.tls),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_refused() {
+    fn invalid_addresses_are_rejected() {
         for wrong in [
             "",
             "http://x",

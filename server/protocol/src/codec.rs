@@ -505,7 +505,7 @@ mod tests {
     wire_enum! { Shape { 0 => Point, 1 => Circle(radius), 7 => Named { name, sides } } }
 
     #[test]
-    fn values_are_these_bytes() {
+    fn values_have_a_fixed_encoding() {
         let named = Shape::Named {
             name: "é".into(),
             sides: vec![1, 300, 70_000],
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_short_as_they_can_be() {
+    fn numbers_use_the_shortest_encoding() {
         let bytes = |marker: u8, number: &[u8]| [&[marker], number].concat();
         let cases: [(u64, Vec<u8>); 9] = [
             (0, vec![0]),
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_value_is_an_error() {
+    fn trailing_bytes_are_an_error() {
         let rest = decode::<bool>(&[1, 0, 0]).unwrap_err();
         assert!(matches!(rest, MessageError::Rest(2)));
         let none = decode::<bool>(&[2]).unwrap_err();

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_keep_their_numbers() {
+    fn code_numbers_are_stable() {
         for (number, code) in (1u16..).zip(Code::ALL) {
             assert_eq!(code as u16, number);
             let fault = Fault::new(code, "why").after(300);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn long_messages_are_cut_between_characters() {
+    fn long_messages_are_truncated_at_character_boundaries() {
         let fault = Fault::new(Code::Invalid, "é".repeat(100_000));
         assert_eq!(fault.message.chars().count(), 513);
         assert!(fault.message.ends_with('…'));

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_these_bytes() {
+    fn frame_has_a_fixed_encoding() {
         let header = Header {
             kind: FrameKind::Reply,
             more: true,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_before_the_rest_has_come() {
+    fn malformed_header_is_detected_before_the_payload_arrives() {
         let wrong: [(&[u8], Malformed); 4] = [
             (
                 &[1, 16, 0, 0],

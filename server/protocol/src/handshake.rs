@@ -90,7 +90,7 @@ mod tests {
     use crate::codec::{decode, encode};
 
     #[test]
-    fn a_hello_is_these_bytes() {
+    fn hello_has_a_fixed_encoding() {
         let hello = Hello {
             versions: (1, 0x0203),
             key: "k".into(),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_version_of_both_is_spoken() {
+    fn newest_common_version_is_chosen() {
         let hello = |oldest, newest| Hello {
             versions: (oldest, newest),
             key: String::new(),

@@ -16,7 +16,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 #[rustfmt::skip]
-fn a_search_is_these_bytes() {
+fn search_call_has_a_fixed_encoding() {
     let request = SearchRequest {
         strategy: Strategy::Text,
         filter: Some("year > 1990".parse().unwrap()),
@@ -49,7 +49,7 @@ fn a_search_is_these_bytes() {
 
 #[test]
 #[rustfmt::skip]
-fn an_answer_is_these_bytes() {
+fn answer_has_a_fixed_encoding() {
     let hit = Hit {
         rank: 1,
         score: 0.5,
@@ -137,7 +137,7 @@ fn an_answer_is_these_bytes() {
 }
 
 #[test]
-fn numbers_of_calls_are_told_apart_and_say_the_role() {
+fn call_numbers_are_unique_and_determine_the_role() {
     let mut numbers: Vec<u16> = Call::ALL.iter().map(|(number, _, _)| *number).collect();
     let count = numbers.len();
     numbers.dedup();
@@ -156,7 +156,7 @@ fn numbers_of_calls_are_told_apart_and_say_the_role() {
 }
 
 #[test]
-fn calls_are_read_as_they_were_written() {
+fn calls_round_trip() {
     let record = DocumentRecord {
         key: "a".into(),
         metadata: vec![("k".into(), "v".into())],

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_has_its_burst_and_then_its_rate() {
+    fn network_is_limited_to_its_rate_after_its_burst() {
         let arrivals = Arrivals::new(limits((10, 5), (0, 1)));
         let now = Instant::now();
         assert_eq!(admitted(&arrivals, "192.0.2.1", 100, now), 5);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_that_are_not_limited_are_not_counted() {
+    fn unlimited_networks_are_not_counted() {
         let arrivals = Arrivals::new(limits((1, 1), (1, 1)));
         let now = Instant::now();
         assert_eq!(admitted(&arrivals, "10.9.200.1", 1_000, now), 1_000);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_who_use_up_the_limit_of_all_do_not_shut_out_a_network_with_a_client() {
+    fn network_with_a_client_is_admitted_when_the_global_limit_is_exhausted() {
         let arrivals = Arrivals::new(limits((10, 5), (10, 8)));
         let now = Instant::now();
         arrivals.showed_a_key(address("192.0.2.7"), now);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_zero_is_none() {
+    fn rate_of_zero_means_unlimited() {
         let arrivals = Arrivals::new(limits((0, 1), (0, 1)));
         let now = Instant::now();
         assert_eq!(admitted(&arrivals, "192.0.2.1", 10_000, now), 10_000);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_written_as_address_and_bits() {
+    fn networks_display_as_address_and_prefix_length() {
         for (text, expected) in [
             ("10.1.2.3/8", Some("10.0.0.0/8")),
             ("10.1.2.3", Some("10.1.2.3/32")),

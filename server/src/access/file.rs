@@ -187,7 +187,7 @@ mod tests {
     #[cfg(unix)]
     #[cfg(unix)]
     #[test]
-    fn a_pipe_in_the_place_of_the_keys_is_refused_at_once() {
+    fn reading_a_pipe_instead_of_the_key_file_fails_without_blocking() {
         let folder = tempfile::tempdir().unwrap();
         let made = std::process::Command::new("mkfifo")
             .arg(folder.path().join(NAME))
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_others_may_write_are_refused() {
+    fn key_file_writable_by_others_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::of(folder.path());
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_there_again_and_readable_by_their_owner_alone() {
+    fn key_file_round_trips_and_is_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::of(folder.path());
         assert_eq!(file.read().unwrap(), Keys::default());
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_fails_leaves_the_file_as_it_was() {
+    fn failed_change_leaves_the_key_file_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::of(folder.path());
         file.change(|keys| keys.add(NewKey::of(Role::Read, ""), 1))
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_several_at_a_time_are_all_kept() {
+    fn concurrent_changes_are_all_stored() {
         let folder = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_file_lets_nobody_in() {
+    fn truncated_key_file_authenticates_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::of(folder.path());
         file.change(|keys| keys.add(NewKey::of(Role::Read, ""), 1))

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_may_call_so_often_and_is_told_when_again() {
+    fn key_over_its_rate_limit_gets_a_retry_delay() {
         let pace = Pace::new(Some(2), Some(3)).unwrap();
         for _ in 0..3 {
             pace.count().unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fails_waits_longer_each_time_until_a_key_is_right() {
+    fn delay_doubles_with_each_failure_until_a_valid_key() {
         let (back_off, now) = (BackOff::default(), Instant::now());
         let address = IpAddr::from([10, 0, 0, 1]);
         let waits = (0..9).map(|_| back_off.failed(address, now).as_millis());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_of_one_network_count_together() {
+    fn hosts_of_one_ipv6_network_share_a_failure_count() {
         let (back_off, now) = (BackOff::default(), Instant::now());
         let host = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, n]);
         back_off.failed(host(1), now);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_remembered_within_bounds() {
+    fn remembered_addresses_are_bounded() {
         let (back_off, now) = (BackOff::default(), Instant::now());
         for n in 0..3 * ADDRESSES_MAX as u32 {
             let at = now + Duration::from_micros(u64::from(n));

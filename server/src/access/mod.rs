@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_known_by_its_secret_alone() {
+    fn key_is_verified_by_its_secret() {
         let mut keys = Keys::default();
         let reader = keys.add(NewKey::of(Role::Read, "app"), 1).unwrap();
         let admin = keys.add(NewKey::of(Role::Admin, ""), 2).unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_does_not_hold_the_secret() {
+    fn stored_records_do_not_contain_the_secret() {
         let mut keys = Keys::default();
         let key = keys.add(NewKey::of(Role::Write, "app"), 1).unwrap();
         let kept = serde_json::to_string(keys.records()).unwrap();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_keys_are_refused() {
+    fn malformed_keys_are_rejected() {
         let key = Key::random().unwrap().to_string();
         let cut = &key[..key.len() - 1];
         let upper = key.to_uppercase();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_with_another_hash_lets_nobody_in() {
+    fn record_with_a_different_hash_authenticates_nobody() {
         let mut keys = Keys::default();
         let key = keys.add(NewKey::of(Role::Read, ""), 1).unwrap();
         for wrong in ["", "zz", &"é".repeat(32), &"0".repeat(64), &"g".repeat(64)] {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_make_no_sense_are_refused() {
+    fn invalid_key_options_are_rejected() {
         let mut keys = Keys::default();
         let bound = NewKey {
             user: Some("u".into()),

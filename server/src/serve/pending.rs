@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_new_connection_takes_the_place_of_the_oldest_without_a_key() {
+    async fn new_connection_evicts_the_oldest_unauthenticated_one() {
         let pending = Pending::new(2);
         let room = Arc::new(Semaphore::new(1));
         let mut tasks = Vec::new();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_place_is_free() {
+    fn dropping_a_slot_frees_it() {
         let pending = Pending::new(1);
         drop(pending.enter());
         assert_eq!(pending.len(), 0);

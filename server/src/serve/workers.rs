@@ -280,7 +280,7 @@ mod tests {
     use crate::service::RoomOptions;
 
     #[test]
-    fn a_call_without_room_is_refused_and_a_panic_takes_no_thread() {
+    fn calls_over_the_limit_are_refused_and_a_panicking_job_does_not_kill_a_worker() {
         let options = WorkerOptions {
             threads: 1,
             queue_max: 1,
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_leaves_room_for_others() {
+    fn store_at_its_limit_does_not_block_other_stores() {
         let options = WorkerOptions::default();
         let runtime = options.runtime().unwrap();
         let workers = Workers::start(options, runtime.handle().clone()).unwrap();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn frames_of_several_threads_arrive_whole_and_in_order_over_what_has_to_wait() {
+    async fn frames_of_several_threads_arrive_whole_and_in_order_over_a_slow_transport() {
         let (here, there) = tokio::io::duplex(8 << 10);
         let (_read, write) = tokio::io::split(here);
         let sending = tokio::spawn(async move {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_frame_holds_is_given_back_when_it_is_written() {
+    async fn permits_of_a_frame_are_released_when_it_is_written() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let to = listener.local_addr().unwrap();
         let stream = TcpStream::connect(to).await.unwrap();

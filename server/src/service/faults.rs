@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_is_told_no_path() {
+    fn faults_do_not_reveal_server_paths() {
         let path = std::path::PathBuf::from("/srv/secret");
         let io = || std::io::Error::other("/srv/secret/loci.redb");
         let errors = [
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_can_mend_is_told_as_it_is() {
+    fn errors_caused_by_the_caller_are_passed_through() {
         let fault = of(Error::NotFound("heron".into()));
         assert_eq!(fault.code, Code::NotFound);
         assert!(fault.message.contains("heron"));

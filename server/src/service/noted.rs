@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refused_connections_are_logged_once_in_ten_seconds_with_their_number() {
+    fn refused_connections_are_logged_once_in_ten_seconds_with_a_count() {
         let (mut refused, now) = (Refused::default(), Instant::now());
         assert_eq!(refused.count(now), Some(1));
         for _ in 0..1_000 {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_told_of_once_a_minute_from_each_address() {
+    fn key_access_is_logged_once_a_minute_per_address() {
         let (mut accesses, now) = (Accesses::default(), Instant::now());
         let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         for _ in 0..3 {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_keys_are_remembered_within_bounds() {
+    fn access_log_memory_is_bounded() {
         let (mut accesses, now) = (Accesses::default(), Instant::now());
         for n in 0..3 * TOLD_MAX as u32 {
             assert!(accesses.tells(IpAddr::V4(n.into()), "notes", "a", now));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_keys_are_told_so_often_a_second_and_the_others_counted() {
+    fn wrong_keys_are_logged_at_a_limited_rate_with_a_count_of_the_rest() {
         let (mut accesses, now) = (Accesses::default(), Instant::now());
         let told = (0..WRONG_MAX + 30).filter(|_| accesses.tells_wrong(now) == Some(0));
         assert_eq!(told.count() as u32, WRONG_MAX);

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_many_rows_end_when_nobody_waits_any_more() {
+    fn reads_of_many_rows_stop_when_the_call_is_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let caller = caller(folder.path());
         let emit = |_| ControlFlow::Continue(());

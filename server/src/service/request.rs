@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_out_of_bounds_are_refused_by_name() {
+    fn out_of_range_numbers_are_rejected_by_name() {
         let request = || SearchRequest::new("q");
         let wrong = [
             ("k", SearchRequest { k: 0, ..request() }),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_fill_in_what_a_request_leaves_as_it_is() {
+    fn settings_apply_where_the_request_has_defaults() {
         let settings = Settings {
             hops: 3,
             neighbours: 7,

@@ -707,7 +707,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_is_closed_when_nobody_uses_it_and_opened_again_while_somebody_closes_it() {
+    fn idle_store_is_closed_and_can_be_reopened_while_closing() {
         let folder = tempfile::tempdir().unwrap();
         make(folder.path());
         let place = Place::One(folder.path().to_path_buf());
@@ -733,7 +733,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_counts_at_once_also_while_stores_are_looked_for() {
+    fn new_key_is_valid_immediately_during_a_refresh() {
         let root = tempfile::tempdir().unwrap();
         for n in 0..20 {
             let folder = root.path().join(format!("s{n}"));
@@ -762,7 +762,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_takes_the_place_of_another_is_another() {
+    fn store_that_replaces_another_folder_gets_a_new_identity() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("a");
         let put = |setting: &str| {
@@ -802,7 +802,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_taken_away_is_let_go_and_one_that_is_moved_has_its_new_name() {
+    fn removed_store_is_detached_and_moved_store_gets_its_new_name() {
         let root = tempfile::tempdir().unwrap();
         make(&root.path().join("a"));
         let place = Place::Root(root.path().to_path_buf());
@@ -822,7 +822,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stores_that_were_not_used_for_longest_make_room() {
+    fn least_recently_used_stores_are_closed_over_the_limit() {
         let root = tempfile::tempdir().unwrap();
         for name in ["a", "b", "c"] {
             make(&root.path().join(name));
@@ -851,7 +851,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_counts_at_once_and_until_it_is_taken_back() {
+    fn key_is_valid_from_creation_until_revocation() {
         let root = tempfile::tempdir().unwrap();
         make(&root.path().join("a"));
         make(&root.path().join("b"));

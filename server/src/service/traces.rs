@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_traceparent_is_read_as_the_standard_says() {
+    fn traceparent_is_parsed_as_w3c_specifies() {
         let trace = "0af7651916cd43dd8448eb211c80319c";
         let span = "b7ad6b7169203331";
         let cases = [
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_explained_for_a_span_is_not_told_to_who_did_not_ask() {
+    fn explain_output_for_a_span_is_not_returned_unless_requested() {
         let ask = |request: &SearchRequest| {
             let step = ExplainStep {
                 operator: "text".into(),

@@ -55,7 +55,7 @@ fn told(config: &Config, name: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_flag_goes_over_the_environment_and_that_over_the_file_and_that_over_the_default() {
+fn flags_override_environment_file_and_defaults_in_that_order() {
     let file = "db = \"store\"\nslow_ms = 1\nlisten = \"127.0.0.1:1\"\n[limits]\ndrain_s = 1\ncalls_max = 1\nthreads = 1\n";
     let environment = [
         ("LOCI_SLOW_MS", "2"),
@@ -90,7 +90,7 @@ fn a_flag_goes_over_the_environment_and_that_over_the_file_and_that_over_the_def
 }
 
 #[test]
-fn of_settings_that_stand_for_each_other_the_one_that_is_said_later_counts() {
+fn of_alternative_settings_the_higher_layer_wins() {
     let one = config(&["--root", "r"], &[("LOCI_DB", "d")], "db = \"e\"").unwrap();
     assert!(matches!(one.place(), Place::Root(_)));
     let other = config(&[], &[("LOCI_DB", "d")], "root = \"r\"").unwrap();
@@ -100,7 +100,7 @@ fn of_settings_that_stand_for_each_other_the_one_that_is_said_later_counts() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_where_it_stands() {
+fn invalid_settings_are_rejected_with_their_origin() {
     let cases: &[(&[&str], &[(&str, &str)], &str, &[&str])] = &[
         (&[], &[], "db = 5", &["loci.toml: db: give the folder"]),
         (&[], &[], "", &["give --db DIR"]),
@@ -271,7 +271,7 @@ fn what_cannot_be_is_refused_by_where_it_stands() {
 }
 
 #[test]
-fn of_several_stores_one_may_take_its_share_and_the_only_one_everything() {
+fn store_concurrency_is_a_fraction_with_several_stores_and_unlimited_with_one() {
     let file = "[limits]\nwrites_max = 9\nlong_max = 1\nstore_share = 0.5\n";
     let rooms = |flags: &[&str]| config(flags, &[], file).unwrap().rooms();
     let several = rooms(&["--root", "r"]);
@@ -287,7 +287,7 @@ fn of_several_stores_one_may_take_its_share_and_the_only_one_everything() {
 }
 
 #[test]
-fn limits_of_new_connections_can_be_set_everywhere() {
+fn connection_rate_limits_can_be_set_in_every_layer() {
     let file = "db = \"d\"\n[limits]\naccept_per_second = 7\naccept_unlimited = [\"10.0.0.0/8\"]\n";
     let environment = [
         ("LOCI_LIMITS__ACCEPT_PER_SECOND_ALL", "0"),
@@ -320,7 +320,7 @@ fn limits_of_new_connections_can_be_set_everywhere() {
 }
 
 #[test]
-fn secrets_are_in_no_error_and_not_told() {
+fn secrets_do_not_appear_in_errors_or_output() {
     let token = "correct-horse-battery-staple";
     let file = format!("db = \"d\"\nmetrics_token = \"{token}\"\n");
     let kept = config(&[], &[], &file).unwrap();
@@ -348,7 +348,7 @@ fn secrets_are_in_no_error_and_not_told() {
 }
 
 #[test]
-fn other_names_in_the_environment_are_left_alone() {
+fn unrelated_environment_variables_are_ignored() {
     let environment = [
         ("LOCI_DB", "d"),
         ("LOCI_SERVICE_HOST", "10.0.0.1"),
@@ -359,7 +359,7 @@ fn other_names_in_the_environment_are_left_alone() {
 }
 
 #[test]
-fn http_may_be_off_and_origins_may_be_all() {
+fn http_can_be_disabled_and_all_cors_origins_allowed() {
     let file = "db = \"d\"\ncors_origins = [\"*\"]";
     let all = config(&["--http", "none"], &[], file).unwrap();
     assert_eq!(all.addresses().len(), 1);

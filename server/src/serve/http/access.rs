@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn without_keys_a_page_of_another_site_is_refused() {
+    fn cross_site_requests_are_refused_without_keys() {
         for (host, origin) in [
             ("localhost:7626", None),
             ("127.0.0.1:7626", Some("http://localhost:6274")),

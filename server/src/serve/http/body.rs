@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_room_of_an_answer_is_taken_for_as_long_as_its_bytes_are_there() {
+    async fn response_memory_is_released_when_the_body_bytes_are_dropped() {
         let places = Arc::new(Semaphore::new(1));
         let room = Arc::clone(&places).try_acquire_owned().unwrap();
         let mut held = Held {

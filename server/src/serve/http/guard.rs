@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_line_names_no_other_host() {
+    fn request_line_host_must_match_the_host_header() {
         for (uri, host, is_right) in [
             ("http://a/x", "a", true),
             ("http://a:80/x", "A:80", true),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_names_one_host() {
+    fn requests_must_have_exactly_one_host() {
         for (version, hosts, is_right) in [
             (Version::HTTP_11, &["localhost:7626"][..], true),
             (Version::HTTP_11, &["[::1]:7626"], true),

@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_takes_a_byte_at_a_time_is_not_waited_for() {
+    async fn write_times_out_when_the_peer_reads_one_byte_at_a_time() {
         let (took, failed) = written(1 << 20, 1, Duration::from_secs(1)).await;
         assert_eq!(failed, Some(io::ErrorKind::TimedOut));
         assert!(took <= PART_WAIT + Duration::from_secs(2), "{took:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_line_is_waited_for_as_long_as_it_takes() {
+    async fn write_to_a_slow_but_steady_peer_does_not_time_out() {
         // 4 KiB a second: twice what is asked.
         let (took, failed) = written(1 << 20, 4 << 10, Duration::from_secs(1)).await;
         assert_eq!(failed, None);

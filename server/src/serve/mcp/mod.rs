@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_only_looks_and_says_what_it_takes_and_gives() {
+    fn every_tool_is_read_only_and_documents_its_input_and_output() {
         let tools = tools().list_all();
         assert_eq!(tools.len(), 6);
         for tool in tools {
@@ -429,13 +429,13 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_cut_between_characters() {
+    fn text_is_truncated_at_character_boundaries() {
         assert_eq!(cut("äöü", 3), ("äöü".to_owned(), false));
         assert_eq!(cut("äö ü", 3), ("äö…".to_owned(), true));
     }
 
     #[test]
-    fn a_fault_tells_when_to_come_again() {
+    fn fault_text_contains_the_retry_delay() {
         let fault = Fault::new(Code::TooMany, "the key has asked too often").after(20);
         assert_eq!(
             words(&fault),

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_comes_back_from_its_resource_whatever_is_in_it() {
+    fn document_key_round_trips_through_its_resource_uri() {
         for printed in ["guide/heaps.md", "ann::notes::a b%2F#ö", "a?b"] {
             let uri = uri(printed);
             assert!(uri.is_ascii() && !uri[SCHEME.len()..].contains(['/', '#', '?']));

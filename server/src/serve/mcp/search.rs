@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_parameters_are_named_in_the_error() {
         for (json, says) in [
             (r#"{"question":"q","k":0}"#, "k: 0 is not between 1 and 50"),
             (r#"{"question":"q","strategy":"best"}"#, "hybrid"),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn many_long_passages_stay_within_their_bounds() {
+    fn total_passage_text_is_bounded() {
         let long = "ö".repeat(10_000);
         let answer = Answer {
             hits: (1..=50).map(|rank| hit(rank, &long)).collect(),

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_found_in_a_list() {
+    fn etag_is_found_in_a_header_list() {
         let mark = mark_of(b"state");
         let gzipped = encoded(&mark, "gzip");
         for (list, weakly, strongly) in [

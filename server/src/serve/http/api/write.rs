@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_that_are_left_out_are_as_by_default_and_unknown_ones_are_refused() {
+    fn missing_fields_get_defaults_and_unknown_fields_are_rejected() {
         let given = |value: Value| value.as_object().unwrap().clone();
         let record: ChunkRecord = over_default(
             "record",

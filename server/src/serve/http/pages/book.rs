@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_are_read_where_they_hold_all_passages() {
+    fn sections_are_the_reading_order_when_they_contain_all_passages() {
         use Level::{Paragraph, Section, Sentence, Summary};
         let cases: &[(&[(Level, Option<u32>)], &[usize])] = &[
             (&[], &[]),
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_what_one_call_tells_and_no_longer_than_it_may_be() {
+    fn parts_fit_one_call_and_the_token_limit() {
         let chunks = |count, tokens| -> Vec<ListedChunk> {
             let chunk = || ListedChunk {
                 tokens,
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_is_read_where_it_lies_or_what_it_is_part_of() {
+    fn chunk_is_shown_in_its_own_part_or_that_of_its_parent() {
         let chunks = (0..30).flat_map(|at| {
             let section = listed(Level::Section, None, (0, 0));
             [section, listed(Level::Paragraph, Some(2 * at), (0, 0))]
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_chunk_repeats_is_left_out_and_the_indent_of_code_is_put_in() {
+    fn overlapping_text_is_removed_and_code_indentation_is_restored() {
         let lines = |chunk: ListedChunk, lines| ListedChunk {
             citation: Citation {
                 lines: Some(lines),

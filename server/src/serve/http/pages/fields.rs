@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_read_as_browsers_write_them() {
+    fn form_fields_are_parsed_as_browsers_encode_them() {
         let cases = [
             ("q=a+b", "q", "a b"),
             ("x=1&q=%3Cb%3E%26", "q", "<b>&"),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coded_text_is_read_as_it_was() {
+    fn percent_encoding_round_trips() {
         for text in ["a b", "100 %", "ä/ö#?&=+", ""] {
             assert_eq!(Fields::read(&format!("q={}", coded(text))).get("q"), text);
         }

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_own_pages_send_forms() {
+    fn forms_from_other_origins_are_refused() {
         let host = ("host", "loci.test:7626");
         let cases = [
             (vec![host], true),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_are_loopback() {
+    fn only_loopback_host_names_are_loopback() {
         let cases = [
             ("localhost:80", true),
             ("LOCALHOST", true),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_leads_elsewhere() {
+    fn redirect_paths_stay_on_this_server() {
         let kept = [
             "/",
             "/note/a%2Fb/chunk/a%2Fb%233?context=2",

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn each_heading_is_an_entry_once() {
+    fn each_heading_appears_once_in_the_outline() {
         let want = |wanted: &[(usize, &str, usize)]| -> Vec<(usize, String, usize)> {
             wanted
                 .iter()
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_headings_the_deepest_are_left_out() {
+    fn deepest_headings_are_dropped_when_there_are_too_many() {
         let entry = |depth| Entry {
             depth,
             title: "x".into(),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_to_the_current_entry_is_open() {
+    fn ancestors_of_the_current_entry_are_expanded() {
         let entry = |depth, title: &str| Entry {
             depth,
             title: title.into(),

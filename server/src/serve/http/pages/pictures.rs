@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_pictures_of_pixels_are_shown() {
+    fn only_raster_images_are_served_inline() {
         let cases: [(&[u8], Option<&str>); 7] = [
             (b"\x89PNG\r\n\x1a\nrest", Some("image/png")),
             (b"\xff\xd8\xff\xe0", Some("image/jpeg")),

@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_into_what_it_looks_like() {
+    fn text_is_split_into_blocks_by_its_markup() {
         let cases: &[(&str, Style, &[(&str, usize)], &[(Kind, &str)])] = &[
             ("", Style::Plain, &[], &[]),
             (
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cited_is_marked_over_blocks_and_all_is_escaped() {
+    fn cited_range_is_marked_across_blocks_and_html_is_escaped() {
         let html = set("a <b>\n\nc d", Style::Plain, Some(2..8));
         let want = "<p class=\"kept\"><span class=\"at\" id=\"c7\"></span>a \
                     <mark class=\"cited\" id=\"here\" tabindex=\"-1\" autofocus>&lt;b&gt;</mark></p>\
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_a_head_where_a_rule_follows_its_first_row() {
+    fn table_has_a_header_when_a_rule_follows_the_first_row() {
         let html = set("| a | b \\| c |\n|---|:-:|\n| <i> |", Style::Plain, None);
         assert!(
             html.contains("<thead><tr><th scope=\"col\"><span class=\"at\" id=\"c7\"></span>")
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn emphasis_is_that_of_markdown_and_of_nothing_else() {
+    fn only_markdown_emphasis_is_rendered() {
         let of = |text: &str| {
             set(text, Style::Markdown, None).replace("<span class=\"at\" id=\"c7\"></span>", "")
         };
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_nothing_but_signs_is_set_in_no_time() {
+    fn text_of_only_markup_characters_is_rendered_in_linear_time() {
         let text = "`a` **b** *c* |\n".repeat(10_000);
         let chars: Vec<char> = text.chars().collect();
         let anchors: Vec<(usize, u32)> = (0..chars.len()).map(|at| (at, at as u32)).collect();
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_skip_no_level() {
+    fn heading_levels_are_not_skipped() {
         let html = set("# A\n### B\n## C", Style::Markdown, None);
         assert!(
             html.contains("A</h2>") && html.contains("<h3>B</h3>") && html.contains("<h3>C</h3>"),

@@ -645,7 +645,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn highlights_are_marked_and_all_else_is_escaped() {
+    fn highlights_are_marked_and_html_is_escaped() {
         let cases: [(&str, &[(u32, u32)], &str); 8] = [
             (
                 "## Öl\n\nist schwer",
@@ -686,7 +686,7 @@ mod tests {
     }
 
     #[test]
-    fn references_of_an_answer_lead_to_its_citations() {
+    fn answer_references_link_to_citations() {
         let citation = Citation {
             link: "/note/a/chunk/a%230".into(),
             ..Citation::default()
@@ -697,7 +697,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_makes_a_request_or_says_which_field_is_wrong() {
+    fn form_builds_a_request_or_reports_the_invalid_field() {
         let form = |text: &str| Form::of(&Fields::read(text));
         let request = form("q=heron&k=3&strategy=text&filter=year+%3D+1998")
             .request()

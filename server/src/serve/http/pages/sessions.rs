@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_counts_until_it_is_given_up() {
+    fn session_token_is_valid_until_sign_out() {
         let sessions = Sessions::default();
         let (one, other) = (sessions.begin("k").unwrap(), sessions.begin("k").unwrap());
         assert_ne!(one, other);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_signs_in_again_and_again_ends_none_but_their_own_tokens() {
+    fn repeated_sign_ins_evict_only_tokens_of_the_same_key() {
         let sessions = Sessions::default();
         let other = sessions.begin("other").unwrap();
         let first = sessions.begin("k").unwrap();

@@ -161,7 +161,7 @@ mod tests {
     use crate::serve::http::ConnectionState;
 
     #[test]
-    fn the_cookie_is_for_this_server_alone_and_for_tls_where_that_is_spoken() {
+    fn session_cookie_is_host_only_and_secure_over_tls() {
         for (is_secure, said, name, end) in [
             (false, None, "loci_session", "SameSite=Strict"),
             (false, Some("http"), "loci_session", "SameSite=Strict"),

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_token_is_found_among_other_cookies() {
+    fn session_token_is_found_among_other_cookies() {
         let cases = [
             ("loci_session=t", None, Some("t")),
             ("a=b; loci_session=t; c=d", None, Some("t")),
