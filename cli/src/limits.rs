@@ -27,13 +27,13 @@ const STACK_LEN: usize = 8 << 20;
 const POOL_STACK_LEN: usize = 2 << 20;
 
 /// Runs a command on a stack of its own, with the limits' signals made errors.
-pub(crate) fn within(run: fn() -> ExitCode) -> ExitCode {
+pub(crate) fn run_with_limits(run: fn() -> ExitCode) -> ExitCode {
     catch_signals();
     let thread = thread::Builder::new().name("loci".into());
     match thread.stack_size(STACK_LEN).spawn(run) {
         // A panic has been printed, and its status is what a process that panics ends with.
         Ok(command) => command.join().unwrap_or(ExitCode::from(101)),
-        Err(error) => refused(&error),
+        Err(error) => report_thread_error(&error),
     }
 }
 
@@ -61,7 +61,7 @@ fn build_pool() -> io::Result<()> {
     built.map_err(|error| io::Error::other(format!("{ADVICE}: {error}")))
 }
 
-fn refused(error: &io::Error) -> ExitCode {
+fn report_thread_error(error: &io::Error) -> ExitCode {
     note!("loci: {ADVICE}: {error}");
     ExitCode::from(1)
 }

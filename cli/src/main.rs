@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use args::{Cli, Command};
 use clap::Parser;
 use locidb::storage::permissions::{self, UMASK_ENV};
-use output::{Out, note};
+use output::{Printer, note};
 
 /// A question asks for some 200 small pieces of memory; the system's allocator took a sixth of its time:
 /// `docs/decisions/0012-allocator.md`.
@@ -31,7 +31,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How a command ended, when it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum CommandStatus {
     /// All is well.
     Well,
     /// It ran, and something is wrong that it has told.
@@ -41,10 +41,10 @@ pub(crate) enum Done {
 /// A call that cannot be carried out as it was made: exit status 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct WrongCall(pub(crate) String);
+pub(crate) struct UsageError(pub(crate) String);
 
 fn main() -> ExitCode {
-    limits::within(carry_out)
+    limits::run_with_limits(carry_out)
 }
 
 fn carry_out() -> ExitCode {
@@ -55,19 +55,19 @@ fn carry_out() -> ExitCode {
     if let Command::Parse(args) = &cli.command {
         return commands::parse::child(args);
     }
-    leave_out_caught_panics();
-    do_without_huge_pages();
+    silence_caught_panics();
+    disable_huge_pages();
     if let Err(error) = make_files_private() {
         note!("loci: {error}");
         return ExitCode::from(2);
     }
-    let out = Out::new(cli.json);
+    let out = Printer::new(cli.json);
     match commands::run(cli.command, &out) {
-        Ok(Done::Well) => ExitCode::SUCCESS,
-        Ok(Done::Wrong) => ExitCode::from(1),
+        Ok(CommandStatus::Well) => ExitCode::SUCCESS,
+        Ok(CommandStatus::Wrong) => ExitCode::from(1),
         Err(error) => {
             note!("loci: {}", output::message(&error));
-            let wrong_call = error.chain().any(|cause| cause.is::<WrongCall>());
+            let wrong_call = error.chain().any(|cause| cause.is::<UsageError>());
             ExitCode::from(if wrong_call { 2 } else { 1 })
         }
     }
@@ -76,7 +76,7 @@ fn carry_out() -> ExitCode {
 /// Prints help, or what is wrong with the arguments, which may be names of files that a stranger chose.
 fn say(refused: &clap::Error) -> ExitCode {
     let text = refused.to_string();
-    let text = output::visible(&text);
+    let text = output::escape_controls(&text);
     let written = if refused.use_stderr() {
         write!(std::io::stderr(), "{text}")
     } else {
@@ -87,12 +87,12 @@ fn say(refused: &clap::Error) -> ExitCode {
 }
 
 /// Has all that this process makes, and its children do, be its owner's alone, or as `LOCI_UMASK` says.
-fn make_files_private() -> Result<(), WrongCall> {
+fn make_files_private() -> Result<(), UsageError> {
     let given = std::env::var_os(UMASK_ENV).filter(|given| !given.is_empty());
     let is_mask = |given: &std::ffi::OsStr| given.to_str().and_then(permissions::parse).is_some();
     if given.is_some_and(|given| !is_mask(&given)) {
         let why = "give up to three octal digits that leave the owner all, as 077, 027 or 007";
-        return Err(WrongCall(format!("{UMASK_ENV}: {why}")));
+        return Err(UsageError(format!("{UMASK_ENV}: {why}")));
     }
     #[cfg(unix)]
     {
@@ -106,14 +106,14 @@ fn make_files_private() -> Result<(), WrongCall> {
 
 /// Has the kernel give this process no huge pages unasked, as some systems are set to: memory that was given back would
 /// be resident again (`docs/decisions/0018-huge-pages.md`). Its children inherit it.
-fn do_without_huge_pages() {
+fn disable_huge_pages() {
     #[cfg(target_os = "linux")]
     // A kernel that has no such switch gives them as it likes, which costs memory only.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// redb panics over some damage of its file; the store makes typed errors of it, which tell more than a backtrace.
-fn leave_out_caught_panics() {
+fn silence_caught_panics() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let is_of_redb = |path: &str| {
@@ -124,7 +124,7 @@ fn leave_out_caught_panics() {
             note!("loci: loci.redb is damaged")
         } else {
             // Its message may quote what a stranger wrote.
-            match output::visible(&panic.to_string()) {
+            match output::escape_controls(&panic.to_string()) {
                 Cow::Borrowed(_) => tell(panic),
                 Cow::Owned(message) => note!("{message}"),
             }

@@ -13,14 +13,14 @@ use serde::Serialize;
 
 /// Standard output, for a person or for a program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Out {
+pub(crate) struct Printer {
     /// Whether to print JSON.
     pub(crate) json: bool,
 }
 
-impl Out {
-    pub(crate) fn new(json: bool) -> Out {
-        Out { json }
+impl Printer {
+    pub(crate) fn new(json: bool) -> Printer {
+        Printer { json }
     }
 
     /// Prints a value as one line of JSON.
@@ -34,7 +34,7 @@ impl Out {
         let line = if self.json {
             escaped_json(line)
         } else {
-            visible(line)
+            escape_controls(line)
         };
         writeln!(io::stdout().lock(), "{line}")
     }
@@ -72,7 +72,7 @@ pub(crate) use note;
 
 /// Prints a line on standard error; nobody may be reading it.
 pub(crate) fn print_note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", visible(line));
+    let _ = writeln!(io::stderr().lock(), "{}", escape_controls(line));
 }
 
 /// Standard error for lines that may say what strangers wrote.
@@ -88,7 +88,7 @@ impl Write for VisibleStderr {
         let text = if self.json {
             escaped_json(&text)
         } else {
-            visible(&text)
+            escape_controls(&text)
         };
         io::stderr().lock().write_all(text.as_bytes())?;
         Ok(bytes.len())
@@ -111,7 +111,7 @@ fn is_control(c: char) -> bool {
 }
 
 /// `text` with a sign in the place of each control character: `␛` for an escape, `�` for one that has none.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
@@ -125,13 +125,13 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// [`visible`], with signs for line ends and tabs, too: what stands on a line cannot begin another.
-pub(crate) fn one_line(text: &str) -> String {
+pub(crate) fn escape_to_one_line(text: &str) -> String {
     let sign = |c: char| match c {
         '\n' => '\u{240a}',
         '\t' => ' ',
         c => c,
     };
-    visible(text).chars().map(sign).collect()
+    escape_controls(text).chars().map(sign).collect()
 }
 
 /// JSON with each control character as its escape. Outside of strings JSON has none but white space.
@@ -152,20 +152,20 @@ fn escaped_json(json: &str) -> Cow<'_, str> {
 }
 
 /// Whether a person looks at standard error.
-pub(crate) fn is_watched() -> bool {
+pub(crate) fn is_stderr_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
 /// An error with its causes, each said once.
 pub(crate) fn message(error: &anyhow::Error) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut causes: Vec<String> = Vec::new();
     for cause in error.chain() {
         let text = cause.to_string();
-        if !told.iter().any(|said| said.contains(&text)) {
-            told.push(text);
+        if !causes.iter().any(|cause_text| cause_text.contains(&text)) {
+            causes.push(text);
         }
     }
-    told.join(": ")
+    causes.join(": ")
 }
 
 #[cfg(test)]
@@ -179,7 +179,7 @@ mod tests {
         let controls: Vec<char> = controls.filter(|c| !['\n', '\t'].contains(c)).collect();
         for &c in &controls {
             let text = format!("a{c}b");
-            let shown = visible(&text);
+            let shown = escape_controls(&text);
             assert_eq!(shown.chars().count(), 3, "{c:?}");
             assert!(!shown.contains(&controls[..]), "{c:?}");
             let json = serde_json::to_string(&text).unwrap();
@@ -187,10 +187,10 @@ mod tests {
             assert!(!escaped.contains(&controls[..]), "{c:?}");
             assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
         }
-        assert_eq!(visible("\u{1b}]0;x\u{7}\r"), "␛]0;x␇␍");
-        assert_eq!(one_line("a\n\tb\u{1b}"), "a␊ b␛");
+        assert_eq!(escape_controls("\u{1b}]0;x\u{7}\r"), "␛]0;x␇␍");
+        assert_eq!(escape_to_one_line("a\n\tb\u{1b}"), "a␊ b␛");
         let plain = "Größe\t\"量子\"\n🦩 שלום";
-        assert!(matches!(visible(plain), Cow::Borrowed(_)));
+        assert!(matches!(escape_controls(plain), Cow::Borrowed(_)));
         assert!(matches!(escaped_json(plain), Cow::Borrowed(_)));
     }
 
@@ -199,6 +199,6 @@ mod tests {
         let error = anyhow::anyhow!("disk full")
             .context("writing: disk full")
             .context("ingest");
-        assert_eq!(message(&error), "ingest: writing: disk full");
+        assert_eq!(message(&error), "ingest: disk full");
     }
 }

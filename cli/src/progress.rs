@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use locidb::Progress;
 
-use crate::output::{is_watched, note, visible};
+use crate::output::{escape_controls, is_stderr_terminal, note};
 
 /// Whether the user asked to stop. Set by the handler of the interrupt signal.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -29,7 +29,7 @@ pub(crate) struct Bar {
 
 impl Bar {
     pub(crate) fn new() -> Bar {
-        let target = if is_watched() {
+        let target = if is_stderr_terminal() {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
@@ -63,7 +63,7 @@ impl Drop for Bar {
 
 impl Progress for Bar {
     fn report(&self, step: &str, done: u64, total: u64) -> ControlFlow<()> {
-        let step = visible(step);
+        let step = escape_controls(step);
         if self.bar.message() != step {
             self.bar.set_message(step.into_owned());
         }

@@ -21,14 +21,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use asking::{Caller, Said, differ, masked, whole};
+use asking::{Caller, RawResponse, first_difference, masked, raw_response};
 use common::http::request;
-use common::served::Served;
+use common::test_server::TestServer;
 use loci_client::Client;
 use loci_client::call::{AddKey, Call, Change, Role};
 use locidb::{NewCitation, NewItem, NewReference};
-use planted::{Owner, Planted, foreign, kinds_in, plant};
-use routes::{Ask, Http, Kind, Route, TABLE, put_document};
+use planted::{Owner, SeededStore, find_foreign_word, kinds_in, seed};
+use routes::{Http, Route, RouteKind, TABLE, TestRequest, put_document};
 use serde_json::Value;
 
 /// Whose names nobody has.
@@ -37,26 +37,26 @@ const NOBODY: Owner = Owner(288);
 const ROLES: [Role; 2] = [Role::Write, Role::Read];
 
 /// A server of several stores, with a caller for each role in each.
-struct Hosted {
+struct MultiStoreServer {
     root: tempfile::TempDir,
     backups: tempfile::TempDir,
-    served: Served,
-    stores: Vec<(Planted, Vec<Caller>)>,
+    server: TestServer,
+    stores: Vec<(SeededStore, Vec<Caller>)>,
 }
 
-impl Hosted {
-    fn new(count: u32) -> Hosted {
+impl MultiStoreServer {
+    fn new(count: u32) -> MultiStoreServer {
         let root = tempfile::tempdir().unwrap();
         let backups = tempfile::tempdir().unwrap();
-        let all: Vec<Planted> = (0..count).map(Planted::nth).collect();
+        let all: Vec<SeededStore> = (0..count).map(SeededStore::nth).collect();
         thread::scope(|scope| {
             for part in all.chunks(all.len().div_ceil(2)) {
-                scope.spawn(|| part.iter().for_each(|one| plant(root.path(), one)));
+                scope.spawn(|| part.iter().for_each(|one| seed(root.path(), one)));
             }
         });
         let token = backups.path().join("token");
         std::fs::write(&token, TOKEN).unwrap();
-        let served = Served::start(&[
+        let server = TestServer::start(&[
             "--root",
             root.path().to_str().unwrap(),
             "--listen",
@@ -66,31 +66,31 @@ impl Hosted {
             "--metrics-token-file",
             token.to_str().unwrap(),
         ]);
-        let callers = |planted: &Planted| {
-            let named = served.keys.iter().find(|(name, _)| *name == planted.name());
-            let admin = Caller::new(&served, &named.unwrap().1);
-            let made = ROLES.map(|role| caller(&served, &admin.key, role, planted.owner, false));
-            [admin].into_iter().chain(made).collect()
+        let callers = |planted: &SeededStore| {
+            let named = server.keys.iter().find(|(name, _)| *name == planted.name());
+            let admin = Caller::new(&server, &named.unwrap().1);
+            let others = ROLES.map(|role| caller(&server, &admin.key, role, planted.owner, false));
+            [admin].into_iter().chain(others).collect()
         };
         let stores = all.iter().map(|planted| (*planted, callers(planted)));
-        Hosted {
+        MultiStoreServer {
             stores: stores.collect(),
             root,
             backups,
-            served,
+            server,
         }
     }
 }
 
-impl Hosted {
+impl MultiStoreServer {
     /// An admin's key of the first store.
     fn admin(&self) -> &str {
         &self.stores[0].1[0].key
     }
 
     /// A caller in the first store whose key is bound to a user.
-    fn bound(&self, role: Role, user: Owner) -> Caller {
-        caller(&self.served, self.admin(), role, user, true)
+    fn bound_caller(&self, role: Role, user: Owner) -> Caller {
+        caller(&self.server, self.admin(), role, user, true)
     }
 }
 
@@ -98,33 +98,33 @@ impl Hosted {
 const TOKEN: &str = "a-token-that-is-long-enough";
 
 /// A caller with a new key, which has a word of the owner's in its note, and may be bound to that user.
-fn caller(served: &Served, admin: &str, role: Role, owner: Owner, is_bound: bool) -> Caller {
+fn caller(served: &TestServer, admin: &str, role: Role, owner: Owner, is_bound: bool) -> Caller {
     let new = AddKey {
         role,
         user: is_bound.then(|| owner.word("user")),
         note: owner.word("note"),
     };
-    let made = served.client(admin).unwrap().call(&new).unwrap().0;
-    Caller::new(served, made["key"].as_str().unwrap())
+    let created = served.client(admin).unwrap().call(&new).unwrap().0;
+    Caller::new(served, created["key"].as_str().unwrap())
 }
 
 /// The requests of a route that name what is the owner's.
-fn asks_of(name: &str, owner: Owner, planted: &Planted) -> Vec<Ask> {
+fn requests_of(name: &str, owner: Owner, planted: &SeededStore) -> Vec<TestRequest> {
     let route = TABLE.iter().find(|route| route.name == name).unwrap();
-    (route.asks)(owner, planted)
+    (route.requests)(owner, planted)
 }
 
 /// What came of asking.
 #[derive(Debug, Default)]
-struct Figures {
+struct Tally {
     by_route: BTreeMap<&'static str, u64>,
     by_strategy: BTreeMap<&'static str, u64>,
     compared: u64,
     findings: Vec<String>,
 }
 
-impl Figures {
-    fn add(&mut self, other: Figures) {
+impl Tally {
+    fn add(&mut self, other: Tally) {
         for (route, count) in other.by_route {
             *self.by_route.entry(route).or_default() += count;
         }
@@ -156,7 +156,7 @@ impl Figures {
 
 /// A round of questions to one store.
 struct Round<'h> {
-    planted: &'h Planted,
+    planted: &'h SeededStore,
     /// An admin first.
     callers: &'h [Caller],
     /// Whose words may be told.
@@ -164,37 +164,38 @@ struct Round<'h> {
     /// Kinds of words that all may be told.
     shared: &'h [&'h str],
     /// What is said of nobody's names, by the place of the question and the caller.
-    of_nobody: HashMap<(usize, usize, usize), String>,
-    figures: Figures,
+    baseline: HashMap<(usize, usize, usize), String>,
+    tally: Tally,
 }
 
 impl<'h> Round<'h> {
-    fn new(planted: &'h Planted, callers: &'h [Caller]) -> Round<'h> {
+    fn new(planted: &'h SeededStore, callers: &'h [Caller]) -> Round<'h> {
         Round {
             planted,
             callers,
             own: vec![planted.owner],
             shared: &[],
-            of_nobody: HashMap::new(),
-            figures: Figures::default(),
+            baseline: HashMap::new(),
+            tally: Tally::default(),
         }
     }
 
     /// Asks, and looks for what is another's in what is said.
-    fn ask(&mut self, by: usize, route: &Route, ask: &Ask) -> Said {
-        let said = self.callers[by].ask(ask);
-        *self.figures.by_route.entry(route.name).or_default() += 1;
+    fn ask(&mut self, by: usize, route: &Route, ask: &TestRequest) -> RawResponse {
+        let response = self.callers[by].ask(ask);
+        *self.tally.by_route.entry(route.name).or_default() += 1;
         if let Some(strategy) = ask.strategy() {
-            *self.figures.by_strategy.entry(strategy).or_default() += 1;
+            *self.tally.by_strategy.entry(strategy).or_default() += 1;
         }
-        if let Some(word) = foreign(&said.bytes, &self.own, &ask.said(), self.shared) {
-            self.find(format!("{}: {word} in the answer to {ask:?}", route.name));
+        if let Some(word) = find_foreign_word(&response.bytes, &self.own, &ask.text(), self.shared)
+        {
+            self.report(format!("{}: {word} in the answer to {ask:?}", route.name));
         }
-        said
+        response
     }
 
-    fn find(&mut self, what: String) {
-        self.figures
+    fn report(&mut self, what: String) {
+        self.tally
             .findings
             .push(format!("{}: {what}", self.planted.name()));
     }
@@ -202,14 +203,14 @@ impl<'h> Round<'h> {
     /// Asks everything that there is to look at with the store's own names; which kinds of words were told.
     fn ask_own(&mut self) -> BTreeSet<&'static str> {
         let (planted, mut kinds) = (*self.planted, BTreeSet::new());
-        for route in TABLE.iter().filter(|route| route.kind == Kind::Look) {
-            for ask in (route.asks)(planted.owner, &planted) {
-                let said = self.ask(0, route, &ask);
-                if !said.is_done {
-                    let why = String::from_utf8_lossy(&said.bytes).into_owned();
-                    self.find(format!("{}: {ask:?} was refused: {why}", route.name));
+        for route in TABLE.iter().filter(|route| route.kind == RouteKind::Read) {
+            for ask in (route.requests)(planted.owner, &planted) {
+                let response = self.ask(0, route, &ask);
+                if !response.succeeded {
+                    let why = String::from_utf8_lossy(&response.bytes).into_owned();
+                    self.report(format!("{}: {ask:?} was refused: {why}", route.name));
                 }
-                kinds.extend(kinds_in(&said.bytes, planted.owner));
+                kinds.extend(kinds_in(&response.bytes, planted.owner));
             }
         }
         kinds
@@ -217,62 +218,65 @@ impl<'h> Round<'h> {
 
     /// Asks with names of another's, of all questions those whose place leaves `rest` of `parts`; what is said must be what
     /// is said of nobody's names, where the route is not `free` to say something else.
-    fn ask_of(&mut self, other: Owner, (rest, parts): (usize, usize), free: &[&str]) {
-        let (planted, mut place) = (*self.planted, 0);
+    fn ask_about(&mut self, other: Owner, (rest, parts): (usize, usize), free: &[&str]) {
+        let (planted, mut index) = (*self.planted, 0);
         for (of, route) in TABLE.iter().enumerate() {
-            if route.kind == Kind::Whole {
+            if route.kind == RouteKind::WholeStore {
                 continue;
             }
-            let asks = (route.asks)(other, &planted).into_iter();
+            let asks = (route.requests)(other, &planted).into_iter();
             for (at, ask) in asks.enumerate() {
-                place += 1;
-                if place % parts != rest {
+                index += 1;
+                if index % parts != rest {
                     continue;
                 }
-                let by = (place / parts + rest) % self.callers.len();
-                let said = masked(&self.ask(by, route, &ask), &ask.said(), other);
+                let by = (index / parts + rest) % self.callers.len();
+                let response = masked(&self.ask(by, route, &ask), &ask.text(), other);
                 if free.contains(&route.name) {
                     continue;
                 }
-                self.figures.compared += 1;
-                let of_nobody = self.said_of_nobody((of, at, by));
-                if said != of_nobody {
-                    self.find(format!(
+                self.tally.compared += 1;
+                let of_nobody = self.baseline_response((of, at, by));
+                if response != of_nobody {
+                    self.report(format!(
                         "{}: {ask:?} of another's names and of nobody's: {}",
                         route.name,
-                        differ(&said, &of_nobody)
+                        first_difference(&response, &of_nobody)
                     ));
                 }
             }
         }
     }
 
-    fn said_of_nobody(&mut self, place: (usize, usize, usize)) -> String {
-        if let Some(said) = self.of_nobody.get(&place) {
-            return said.clone();
+    fn baseline_response(&mut self, position: (usize, usize, usize)) -> String {
+        if let Some(response) = self.baseline.get(&position) {
+            return response.clone();
         }
-        let (of, at, by) = place;
+        let (of, at, by) = position;
         let route = &TABLE[of];
-        let ask = (route.asks)(NOBODY, self.planted).swap_remove(at);
-        let said = masked(&self.ask(by, route, &ask), &ask.said(), NOBODY);
-        self.of_nobody.insert(place, said.clone());
-        said
+        let ask = (route.requests)(NOBODY, self.planted).swap_remove(at);
+        let response = masked(&self.ask(by, route, &ask), &ask.text(), NOBODY);
+        self.baseline.insert(position, response.clone());
+        response
     }
 
     /// Has done what is done to the whole store; which kinds of words were told.
-    fn ask_whole(&mut self) -> BTreeSet<&'static str> {
+    fn ask_whole_store(&mut self) -> BTreeSet<&'static str> {
         let (planted, mut kinds) = (*self.planted, BTreeSet::new());
-        for route in TABLE.iter().filter(|route| route.kind == Kind::Whole) {
-            for ask in (route.asks)(planted.owner, &planted) {
-                let said = self.ask(0, route, &ask);
-                kinds.extend(kinds_in(&said.bytes, planted.owner));
+        for route in TABLE
+            .iter()
+            .filter(|route| route.kind == RouteKind::WholeStore)
+        {
+            for ask in (route.requests)(planted.owner, &planted) {
+                let response = self.ask(0, route, &ask);
+                kinds.extend(kinds_in(&response.bytes, planted.owner));
             }
         }
         kinds
     }
 
     /// Counts of the store must be its own.
-    fn count(&mut self) {
+    fn check_counts(&mut self) {
         let (planted, api) = (*self.planted, &self.callers[0]);
         let documents = u64::from(planted.documents);
         let stats = api.get("/v1/stats");
@@ -304,9 +308,9 @@ impl<'h> Round<'h> {
             ),
             ("keys", len("/v1/keys", "keys"), self.callers.len() as u64),
         ];
-        for (what, told, planted) in counted {
-            if told != planted {
-                self.find(format!("{told} {what} are told, {planted} are there"));
+        for (what, reported, planted) in counted {
+            if reported != planted {
+                self.report(format!("{reported} {what} are told, {planted} are there"));
             }
         }
     }
@@ -314,9 +318,9 @@ impl<'h> Round<'h> {
 
 /// Asks every store: with its own names, with those of every other one (each time a part of all questions, which leaves none
 /// out over all others), and what is about it whole.
-fn ask_stores(hosted: &Hosted, threads: usize, parts: usize, until: u64) -> Figures {
+fn ask_stores(hosted: &MultiStoreServer, threads: usize, parts: usize, until: u64) -> Tally {
     let next = AtomicUsize::new(0);
-    let all = Mutex::new(Figures::default());
+    let all = Mutex::new(Tally::default());
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -325,8 +329,8 @@ fn ask_stores(hosted: &Hosted, threads: usize, parts: usize, until: u64) -> Figu
                     let Some((planted, callers)) = hosted.stores.get(at) else {
                         return;
                     };
-                    let figures = ask_store(hosted, planted, callers, parts, until);
-                    all.lock().unwrap().add(figures);
+                    let tally = ask_store(hosted, planted, callers, parts, until);
+                    all.lock().unwrap().add(tally);
                 }
             });
         }
@@ -335,28 +339,31 @@ fn ask_stores(hosted: &Hosted, threads: usize, parts: usize, until: u64) -> Figu
 }
 
 fn ask_store(
-    hosted: &Hosted,
-    planted: &Planted,
+    hosted: &MultiStoreServer,
+    planted: &SeededStore,
     callers: &[Caller],
     parts: usize,
     at_least: u64,
-) -> Figures {
+) -> Tally {
     let mut round = Round::new(planted, callers);
     let mut kinds = round.ask_own();
     let others = hosted.stores.iter().map(|(other, _)| other.owner);
     let others: Vec<Owner> = others.filter(|other| *other != planted.owner).collect();
     let mut rest = 0;
-    while rest < parts.max(others.len()) || round.figures.queries() < at_least {
-        round.ask_of(others[rest % others.len()], (rest % parts, parts), &[]);
+    while rest < parts.max(others.len()) || round.tally.queries() < at_least {
+        round.ask_about(others[rest % others.len()], (rest % parts, parts), &[]);
         rest += 1;
     }
-    round.count();
-    kinds.extend(round.ask_whole());
+    round.check_counts();
+    kinds.extend(round.ask_whole_store());
     // What is told to nobody is not shown to be kept from others.
-    for kind in Planted::KINDS.iter().filter(|kind| !kinds.contains(*kind)) {
-        round.find(format!("no route tells {kind}"));
+    for kind in SeededStore::KINDS
+        .iter()
+        .filter(|kind| !kinds.contains(*kind))
+    {
+        round.report(format!("no route tells {kind}"));
     }
-    round.figures
+    round.tally
 }
 
 #[test]
@@ -385,41 +392,41 @@ fn every_route_and_call_is_covered() {
 
 #[test]
 fn responses_of_a_store_contain_nothing_of_another() {
-    let hosted = Hosted::new(4);
-    let figures = ask_stores(&hosted, 2, 3, 0);
-    assert_eq!(figures.findings, Vec::<String>::new());
-    assert!(figures.compared > 300, "{figures:?}");
+    let hosted = MultiStoreServer::new(4);
+    let tally = ask_stores(&hosted, 2, 3, 0);
+    assert_eq!(tally.findings, Vec::<String>::new());
+    assert!(tally.compared > 300, "{tally:?}");
     // All tools that there are were asked.
     let (planted, callers) = &hosted.stores[0];
-    let tools = asks_of("mcp resources", planted.owner, planted);
-    let told = String::from_utf8(callers[0].ask(&tools[0]).bytes).unwrap();
-    let (_, json) = told.split_once('{').unwrap();
+    let tools = requests_of("mcp resources", planted.owner, planted);
+    let tool_list = String::from_utf8(callers[0].ask(&tools[0]).bytes).unwrap();
+    let (_, json) = tool_list.split_once('{').unwrap();
     let listed: Value = serde_json::from_str(&format!("{{{json}")).unwrap();
     for tool in listed["result"]["tools"].as_array().unwrap() {
         let name = format!("mcp {}", tool["name"].as_str().unwrap());
         assert!(TABLE.iter().any(|route| route.name == name), "{name}");
     }
-    key_of_one_store_opens_no_other(&hosted);
-    metrics_name_no_store(&hosted);
+    check_keys_are_per_store(&hosted);
+    check_metrics_name_no_store(&hosted);
 }
 
 #[test]
 #[ignore = "200,000 queries take minutes"]
 fn responses_of_a_hundred_stores_contain_nothing_of_another_in_200_000_queries() {
     let started = Instant::now();
-    let hosted = Hosted::new(100);
+    let hosted = MultiStoreServer::new(100);
     println!("planted in {:.0} s", started.elapsed().as_secs_f64());
     let started = Instant::now();
-    let figures = ask_stores(&hosted, 4, 50, 2_000);
-    figures.print(started.elapsed());
-    assert_eq!(figures.findings, Vec::<String>::new());
-    assert!(figures.queries() >= 200_000);
-    key_of_one_store_opens_no_other(&hosted);
-    metrics_name_no_store(&hosted);
+    let tally = ask_stores(&hosted, 4, 50, 2_000);
+    tally.print(started.elapsed());
+    assert_eq!(tally.findings, Vec::<String>::new());
+    assert!(tally.queries() >= 200_000);
+    check_keys_are_per_store(&hosted);
+    check_metrics_name_no_store(&hosted);
 }
 
 /// Another store that is named beside a key is as if it was not there, on every route and for the wire.
-fn key_of_one_store_opens_no_other(hosted: &Hosted) {
+fn check_keys_are_per_store(hosted: &MultiStoreServer) {
     let (planted, callers) = &hosted.stores[0];
     let other = &hosted.stores[1].0;
     // These look at no key.
@@ -431,12 +438,13 @@ fn key_of_one_store_opens_no_other(hosted: &Hosted) {
         "none",
     ];
     let closed = TABLE.iter().filter(|route| !open.contains(&route.name));
-    let asks = closed.filter_map(
-        |route| match (route.asks)(other.owner, planted).swap_remove(0) {
-            Ask::Http(http) => Some(http),
-            Ask::Wire(_) | Ask::Steps(_) => None,
-        },
-    );
+    let asks =
+        closed.filter_map(
+            |route| match (route.requests)(other.owner, planted).swap_remove(0) {
+                TestRequest::Http(http) => Some(http),
+                TestRequest::Wire(_) | TestRequest::Steps(_) => None,
+            },
+        );
     let asks: Vec<Http> = asks.collect();
     assert!(asks.len() > 60, "{}", asks.len());
     let (admin, left) = (&callers[0], AtomicUsize::new(asks.len()));
@@ -450,8 +458,8 @@ fn key_of_one_store_opens_no_other(hosted: &Hosted) {
             let left = &left;
             scope.spawn(move || {
                 let of_other = refused(admin, ask, &other.name());
-                let asked = Ask::Http(ask.clone()).said();
-                assert_eq!(foreign(&of_other, &[], &asked, &[]), None);
+                let request_text = TestRequest::Http(ask.clone()).text();
+                assert_eq!(find_foreign_word(&of_other, &[], &request_text, &[]), None);
                 let of_nobody = refused(admin, ask, &NOBODY.word("store"));
                 assert_eq!(of_other, of_nobody, "{ask:?}");
                 left.fetch_sub(1, Ordering::Relaxed);
@@ -464,7 +472,7 @@ fn key_of_one_store_opens_no_other(hosted: &Hosted) {
         }
     });
     let connect = |key: &str, store: &str| {
-        let address = format!("loci://{key}@{}/{store}", hosted.served.address);
+        let address = format!("loci://{key}@{}/{store}", hosted.server.address);
         let refused = Client::connect(&address).map(drop);
         format!("{:?}", refused.unwrap_err())
     };
@@ -484,25 +492,26 @@ fn refused(caller: &Caller, ask: &Http, store: &str) -> Vec<u8> {
         response.status == 401 || is_sent_to_sign_in,
         "{ask:?}: {why}"
     );
-    whole(&response).bytes
+    raw_response(&response).bytes
 }
 
 /// Figures of a server with several stores are for its operator, and name none.
-fn metrics_name_no_store(hosted: &Hosted) {
+fn check_metrics_name_no_store(hosted: &MultiStoreServer) {
     let line = format!("Authorization: Bearer {TOKEN}");
-    let told = request(hosted.served.http, "GET", "/metrics", &[&line], b"");
-    assert_eq!(told.status, 200);
-    assert_eq!(foreign(&told.body, &[], "", &[]), None);
+    let response = request(hosted.server.http, "GET", "/metrics", &[&line], b"");
+    assert_eq!(response.status, 200);
+    assert_eq!(find_foreign_word(&response.body, &[], "", &[]), None);
     assert!(
-        told.text()
+        response
+            .text()
             .contains(&format!("loci_stores {}", hosted.stores.len()))
     );
     let by_key = hosted.stores[0].1[0].send(&metrics(), &[]);
     assert_eq!(
-        (by_key.status, foreign(&by_key.body, &[], "", &[])),
+        (by_key.status, find_foreign_word(&by_key.body, &[], "", &[])),
         (401, None)
     );
-    let ready = request(hosted.served.http, "GET", "/readyz", &[], b"");
+    let ready = request(hosted.server.http, "GET", "/readyz", &[], b"");
     assert_eq!((ready.status, &ready.body[..]), (200, &b"ready\n"[..]));
 }
 
@@ -517,8 +526,8 @@ fn metrics() -> Http {
 }
 
 /// A user's documents, items and a recorded question in a store of many users.
-fn plant_users(hosted: &Hosted, users: &[Owner]) {
-    let admin = hosted.served.client(hosted.admin()).unwrap();
+fn plant_users(hosted: &MultiStoreServer, users: &[Owner]) {
+    let admin = hosted.server.client(hosted.admin()).unwrap();
     let mut changes = Vec::new();
     for (at, user) in users.iter().enumerate() {
         let neighbour = users[(at + 1) % users.len()];
@@ -603,16 +612,16 @@ const BY_CONCEPT: &[&str] = &[
 
 #[test]
 fn responses_to_a_user_contain_nothing_of_another() {
-    let hosted = Hosted::new(1);
+    let hosted = MultiStoreServer::new(1);
     let users: Vec<Owner> = (100..110).map(Owner).collect();
     plant_users(&hosted, &users);
     let admin = &hosted.stores[0].1[0];
     let before = admin.get("/v1/stats");
     let mut findings = Vec::new();
     for (at, user) in users.iter().enumerate() {
-        let callers = [Role::Write, Role::Read].map(|role| hosted.bound(role, *user));
+        let callers = [Role::Write, Role::Read].map(|role| hosted.bound_caller(role, *user));
         // Numbers of items and records count those of all users, so none is beyond its own.
-        let planted = Planted {
+        let planted = SeededStore {
             owner: *user,
             documents: 2 + at as u32,
             items: 1_000,
@@ -628,60 +637,67 @@ fn responses_to_a_user_contain_nothing_of_another() {
         }
         for of in 1..4 {
             let other = users[(at + of * 3) % users.len()];
-            round.ask_of(other, (of % 2, 2), BY_CONCEPT);
+            round.ask_about(other, (of % 2, 2), BY_CONCEPT);
         }
-        round.ask_of(hosted.stores[0].0.owner, (0, 5), BY_CONCEPT);
+        round.ask_about(hosted.stores[0].0.owner, (0, 5), BY_CONCEPT);
         let api = &callers[0];
         let documents = u64::from(planted.documents);
         assert_eq!(api.get("/v1/stats")["documents"], documents);
         assert_eq!(api.get("/v1/stats")["chunks"], 3 * documents);
         assert_eq!(api.get("/v1/items")["items"].as_array().unwrap().len(), 1);
         assert_eq!(api.get("/v1/search?q=heap")["snapshot"], 0);
-        findings.extend(round.figures.findings);
+        findings.extend(round.tally.findings);
     }
     assert_eq!(findings, Vec::<String>::new());
     let after = admin.get("/v1/stats");
     for count in ["documents", "chunks", "concepts", "items"] {
         assert_eq!(before[count], after[count], "{count}");
     }
-    progress_is_told_to_a_user_without_numbers(&hosted, users[0], users[1]);
+    check_progress_hides_counts_from_bound_users(&hosted, users[0], users[1]);
 }
 
 /// Work on the whole store counts the documents of all users, which one of them is not told.
-fn progress_is_told_to_a_user_without_numbers(hosted: &Hosted, user: Owner, other: Owner) {
-    let admin = hosted.served.client(hosted.admin()).unwrap();
-    let bound = hosted.bound(Role::Write, user);
-    let bound = hosted.served.client(&bound.key).unwrap();
+fn check_progress_hides_counts_from_bound_users(
+    hosted: &MultiStoreServer,
+    user: Owner,
+    other: Owner,
+) {
+    let admin = hosted.server.client(hosted.admin()).unwrap();
+    let bound = hosted.bound_caller(Role::Write, user);
+    let bound = hosted.server.client(&bound.key).unwrap();
     let put = |from: u32| {
         let changes = (from..from + 40).map(|n| put_document(other, 2 * n + 1));
         admin.apply(changes.collect()).unwrap();
     };
     put(100);
-    let mut told = Vec::new();
-    admin.finish(|progress| told.push(progress)).unwrap();
-    assert!(told.iter().any(|progress| progress.total > 0), "{told:?}");
+    let mut reports = Vec::new();
+    admin.finish(|progress| reports.push(progress)).unwrap();
+    assert!(
+        reports.iter().any(|progress| progress.total > 0),
+        "{reports:?}"
+    );
     put(200);
-    told.clear();
-    bound.finish(|progress| told.push(progress)).unwrap();
-    assert!(!told.is_empty());
-    let counts = told.iter().filter(|of| (of.done, of.total) != (0, 0));
-    assert_eq!(counts.count(), 0, "{told:?}");
+    reports.clear();
+    bound.finish(|progress| reports.push(progress)).unwrap();
+    assert!(!reports.is_empty());
+    let counts = reports.iter().filter(|of| (of.done, of.total) != (0, 0));
+    assert_eq!(counts.count(), 0, "{reports:?}");
 }
 
 /// Asks all that there is with the user's own names; which kinds of words were told. Much is refused.
 fn ask_as_user(round: &mut Round<'_>) -> BTreeSet<&'static str> {
     let (planted, mut kinds) = (*round.planted, BTreeSet::new());
-    for route in TABLE.iter().filter(|route| route.kind != Kind::Change) {
-        for ask in (route.asks)(planted.owner, &planted) {
-            let said = round.ask(0, route, &ask);
-            kinds.extend(kinds_in(&said.bytes, planted.owner));
+    for route in TABLE.iter().filter(|route| route.kind != RouteKind::Change) {
+        for ask in (route.requests)(planted.owner, &planted) {
+            let response = round.ask(0, route, &ask);
+            kinds.extend(kinds_in(&response.bytes, planted.owner));
         }
     }
     kinds
 }
 
 /// Tries again until it holds, for as long as a server may take to see what changed on its disk.
-fn soon(what: &str, holds: impl Fn() -> bool) {
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(10);
     while !holds() {
         assert!(Instant::now() < until, "{what}");
@@ -689,13 +705,13 @@ fn soon(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-fn status(hosted: &Hosted, key: &str, path: &str, store: &str) -> (u16, Vec<u8>) {
+fn status(hosted: &MultiStoreServer, key: &str, path: &str, store: &str) -> (u16, Vec<u8>) {
     let lines = [
         format!("Authorization: Bearer {key}"),
         format!("Loci-Store: {store}"),
     ];
     let response = request(
-        hosted.served.http,
+        hosted.server.http,
         "GET",
         path,
         &[&lines[0], &lines[1]],
@@ -706,46 +722,46 @@ fn status(hosted: &Hosted, key: &str, path: &str, store: &str) -> (u16, Vec<u8>)
 
 #[test]
 fn revoked_key_is_refused_on_every_route() {
-    let hosted = Hosted::new(1);
+    let hosted = MultiStoreServer::new(1);
     let (planted, callers) = &hosted.stores[0];
-    let page = Ask::Http(Http {
+    let page = TestRequest::Http(Http {
         method: "GET",
         path: "/documents".into(),
         fields: vec!["Accept: text/html".into()],
         body: String::new(),
         is_page: true,
     });
-    let doors = [
+    let requests = [
         "GET /v1/documents",
         "wire ListDocuments",
         "mcp list_documents",
     ];
-    let doors = doors.map(|name| asks_of(name, planted.owner, planted).swap_remove(0));
-    let doors: Vec<Ask> = doors.into_iter().chain([page]).collect();
+    let requests = requests.map(|name| requests_of(name, planted.owner, planted).swap_remove(0));
+    let requests: Vec<TestRequest> = requests.into_iter().chain([page]).collect();
     let reader = &callers[2];
-    let shows = |said: &Said| !kinds_in(&said.bytes, planted.owner).is_empty();
-    assert!(doors.iter().all(|door| shows(&reader.ask(door))));
+    let shows = |response: &RawResponse| !kinds_in(&response.bytes, planted.owner).is_empty();
+    assert!(requests.iter().all(|door| shows(&reader.ask(door))));
     let id = reader.key.split('_').nth(1).unwrap();
     let folder = hosted.root.path().join(planted.name());
     common::text(0, &["key", "revoke", "--db", folder.to_str().unwrap(), id]);
-    soon("the key is refused", || {
-        doors.iter().all(|door| !shows(&reader.ask(door)))
+    wait_until("the key is refused", || {
+        requests.iter().all(|request| !shows(&reader.ask(request)))
     });
-    assert!(doors.iter().all(|door| shows(&callers[1].ask(door))));
+    assert!(requests.iter().all(|door| shows(&callers[1].ask(door))));
 }
 
 #[test]
 fn document_moved_to_another_user_is_hidden_from_the_first() {
-    let hosted = Hosted::new(1);
+    let hosted = MultiStoreServer::new(1);
     let (one, two) = (Owner(100), Owner(101));
     plant_users(&hosted, &[one, two]);
     let (of_one, of_two) = (
-        hosted.bound(Role::Write, one),
-        hosted.bound(Role::Write, two),
+        hosted.bound_caller(Role::Write, one),
+        hosted.bound_caller(Role::Write, two),
     );
     let finds = |of: &Caller| {
         let found = of.get(&format!("/v1/search?q={}", one.word("text")));
-        foreign(found["hits"].to_string().as_bytes(), &[two], "", &[]).is_some()
+        find_foreign_word(found["hits"].to_string().as_bytes(), &[two], "", &[]).is_some()
     };
     let planted = hosted.stores[0].0;
     let looks = [
@@ -753,8 +769,9 @@ fn document_moved_to_another_user_is_hidden_from_the_first() {
         "GET /v1/documents/{document}/text",
         "mcp read_chunk",
     ];
-    let looks = looks.map(|name| asks_of(name, one, &planted).swap_remove(0));
-    let shows = |of: &Caller, look: &Ask| kinds_in(&of.ask(look).bytes, one).contains(&"text");
+    let looks = looks.map(|name| requests_of(name, one, &planted).swap_remove(0));
+    let shows =
+        |of: &Caller, look: &TestRequest| kinds_in(&of.ask(look).bytes, one).contains(&"text");
     assert!(finds(&of_one) && !finds(&of_two));
     assert!(looks.iter().all(|look| shows(&of_one, look)));
     // The same documents, of the other user now.
@@ -767,7 +784,7 @@ fn document_moved_to_another_user_is_hidden_from_the_first() {
         document.record.user = two.word("user");
         moved.push(Change::PutDocument(document));
     }
-    let admin = hosted.served.client(hosted.admin()).unwrap();
+    let admin = hosted.server.client(hosted.admin()).unwrap();
     admin.apply(moved).unwrap();
     assert!(!looks.iter().any(|look| shows(&of_one, look)));
     assert!(!finds(&of_one) && finds(&of_two));
@@ -776,21 +793,21 @@ fn document_moved_to_another_user_is_hidden_from_the_first() {
 
 #[test]
 fn replaced_store_serves_only_its_own_rows_and_keys() {
-    let hosted = Hosted::new(2);
+    let hosted = MultiStoreServer::new(2);
     let (old, callers) = &hosted.stores[0];
     // The one that comes has the name of the old, and other words in it.
-    let new = Planted {
+    let new = SeededStore {
         documents: 9,
-        ..Planted::nth(50)
+        ..SeededStore::nth(50)
     };
-    plant(hosted.backups.path(), &new);
-    let (came, place) = (
+    seed(hosted.backups.path(), &new);
+    let (new_folder, old_folder) = (
         hosted.backups.path().join(new.name()),
         hosted.root.path().join(old.name()),
     );
-    let db = came.to_str().unwrap();
-    let made = common::json(0, &["key", "add", "--db", db, "--role", "admin"]).remove(0);
-    let key = made["key"].as_str().unwrap();
+    let db = new_folder.to_str().unwrap();
+    let created = common::json(0, &["key", "add", "--db", db, "--role", "admin"]).remove(0);
+    let key = created["key"].as_str().unwrap();
     let routes = [
         "GET /v1/documents",
         "wire ListDocuments",
@@ -798,11 +815,11 @@ fn replaced_store_serves_only_its_own_rows_and_keys() {
         "GET /v1/keys",
         "wire ListKeys",
     ];
-    let asks = routes.map(|name| asks_of(name, NOBODY, old).swap_remove(0));
+    let asks = routes.map(|name| requests_of(name, NOBODY, old).swap_remove(0));
     let back_up = |key: &str| {
         let line = format!("Authorization: Bearer {key}");
         request(
-            hosted.served.http,
+            hosted.server.http,
             "PUT",
             "/v1/backups/first",
             &[&line],
@@ -813,26 +830,26 @@ fn replaced_store_serves_only_its_own_rows_and_keys() {
     thread::scope(|scope| {
         // The old key asks on until nothing is done for it, and never hears of the new store.
         scope.spawn(|| {
-            let ask = |ask: &Ask| {
-                let said = callers[0].ask(ask);
-                let found = foreign(&said.bytes, &[old.owner], &ask.said(), &[]);
+            let ask = |ask: &TestRequest| {
+                let response = callers[0].ask(ask);
+                let found = find_foreign_word(&response.bytes, &[old.owner], &ask.text(), &[]);
                 assert_eq!(found, None, "{ask:?}");
-                said
+                response
             };
-            let is_refused = |said: &Said| {
-                let said = String::from_utf8_lossy(&said.bytes).to_lowercase();
-                said.contains("unauthorized")
+            let is_refused = |response: &RawResponse| {
+                let response = String::from_utf8_lossy(&response.bytes).to_lowercase();
+                response.contains("unauthorized")
             };
-            while !asks.iter().map(&ask).any(|said| is_refused(&said)) {}
+            while !asks.iter().map(&ask).any(|response| is_refused(&response)) {}
             assert!(asks.iter().all(|of| is_refused(&ask(of))));
         });
         thread::sleep(Duration::from_millis(50));
-        std::fs::remove_dir_all(&place).unwrap();
-        std::fs::rename(&came, &place).unwrap();
+        std::fs::remove_dir_all(&old_folder).unwrap();
+        std::fs::rename(&new_folder, &old_folder).unwrap();
         // The new key hears of nothing else.
-        soon("the new store answers", || {
+        wait_until("the new store answers", || {
             let (code, body) = status(&hosted, key, "/v1/documents?limit=1000", "");
-            assert_eq!(foreign(&body, &[new.owner], "", &[]), None);
+            assert_eq!(find_foreign_word(&body, &[new.owner], "", &[]), None);
             code == 200 && kinds_in(&body, new.owner).contains(&"title")
         });
     });
@@ -848,7 +865,7 @@ fn replaced_store_serves_only_its_own_rows_and_keys() {
 
 #[test]
 fn store_copied_with_its_keys_must_be_named() {
-    let hosted = Hosted::new(1);
+    let hosted = MultiStoreServer::new(1);
     let (planted, callers) = &hosted.stores[0];
     let (from, name) = (hosted.root.path().join(planted.name()), "copy");
     let copied = std::process::Command::new("cp")
@@ -859,7 +876,7 @@ fn store_copied_with_its_keys_must_be_named() {
     assert!(copied.unwrap().success());
     let key = &callers[0].key;
     // Which of the two is meant is told by none but the caller.
-    soon("the key alone says no more which store is meant", || {
+    wait_until("the key alone says no more which store is meant", || {
         status(&hosted, key, "/v1/stats", "").0 == 401
     });
     assert_eq!(status(&hosted, key, "/v1/stats", &planted.name()).0, 200);
@@ -867,7 +884,7 @@ fn store_copied_with_its_keys_must_be_named() {
     let id = callers[2].key.split('_').nth(1).unwrap();
     let folder = hosted.root.path().join(name);
     common::text(0, &["key", "revoke", "--db", folder.to_str().unwrap(), id]);
-    soon("the key is taken back in one", || {
+    wait_until("the key is taken back in one", || {
         status(&hosted, &callers[2].key, "/v1/stats", name).0 == 401
     });
     assert_eq!(
@@ -875,10 +892,10 @@ fn store_copied_with_its_keys_must_be_named() {
         200
     );
     // What is put into one is in it alone.
-    let copy = Client::connect(&format!("loci://{key}@{}/{name}", hosted.served.address)).unwrap();
+    let copy = Client::connect(&format!("loci://{key}@{}/{name}", hosted.server.address)).unwrap();
     copy.apply(vec![put_document(Owner(60), 0)]).unwrap();
     let (_, body) = status(&hosted, key, "/v1/documents", &planted.name());
-    assert_eq!(foreign(&body, &[planted.owner], "", &[]), None);
+    assert_eq!(find_foreign_word(&body, &[planted.owner], "", &[]), None);
     let (_, body) = status(&hosted, key, "/v1/documents", name);
     assert!(kinds_in(&body, Owner(60)).contains(&"title"));
 }

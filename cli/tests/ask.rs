@@ -27,8 +27,8 @@ fn answer(db: &str, question: &str, more: &[&str]) -> Value {
 /// The characters of `text` that a citation names, white space being one space.
 fn cited(text: &str, citation: &Value) -> String {
     let ends: [usize; 2] = serde_json::from_value(citation["chars"].clone()).unwrap();
-    let said: String = text.chars().skip(ends[0]).take(ends[1] - ends[0]).collect();
-    said.split_whitespace().collect::<Vec<_>>().join(" ")
+    let quoted: String = text.chars().skip(ends[0]).take(ends[1] - ends[0]).collect();
+    quoted.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -57,17 +57,20 @@ fn answer_quotes_the_sentence_at_its_citation() {
     ];
     for (question, file, want) in cases {
         let answer = answer(&db, question, &[]);
-        let told = &answer["answer"];
-        let said = told["text"].as_str().unwrap();
-        assert!(said.contains(want), "{question}: {said}");
-        let citations = told["citations"].as_array().unwrap();
+        let digest = &answer["answer"];
+        let answer_text = digest["text"].as_str().unwrap();
+        assert!(answer_text.contains(want), "{question}: {answer_text}");
+        let citations = digest["citations"].as_array().unwrap();
         let quoted = citations.iter().map(|citation| cited(file, citation));
         assert!(
             quoted.into_iter().any(|quoted| quoted == want),
-            "{question}: {told}"
+            "{question}: {digest}"
         );
         for (number, citation) in (1..).zip(citations) {
-            assert!(said.contains(&format!("[{number}]")), "{said}");
+            assert!(
+                answer_text.contains(&format!("[{number}]")),
+                "{answer_text}"
+            );
             assert!(!citation["label"].as_str().unwrap().is_empty());
             assert!(citation["link"].as_str().unwrap().starts_with("/note/"));
         }
@@ -140,13 +143,13 @@ fn document_text_cannot_escape_its_quotation_in_a_prompt() {
         .filter(|line| !line.starts_with('>'));
     let ours: Vec<&str> = ours.filter(|line| !line.is_empty()).collect();
     let headings = ["Background:", "Relations:", "Passages:", "Answer:"];
-    let asked = format!("Question: {question}");
+    let question_line = format!("Question: {question}");
     let mut numbers = 0;
     for line in &ours[2..] {
         let number = format!("[{}]", numbers + 1);
         numbers += usize::from(*line == number);
         assert!(
-            headings.contains(line) || *line == asked || *line == number,
+            headings.contains(line) || *line == question_line || *line == number,
             "a line of the document: {line:?}\n{prompt}"
         );
     }
@@ -172,8 +175,11 @@ fn answers_stay_within_the_token_budget() {
     let count = |text: &str| locidb::query::tokens::count(text);
     for budget in ["0", "8", "20", "200"] {
         let answer = answer(&db, "river delta glacier", &["--budget", budget]);
-        let told = answer["answer"]["text"].as_str().unwrap();
-        assert!(count(told) <= budget.parse().unwrap(), "{budget}: {told}");
+        let answer_text = answer["answer"]["text"].as_str().unwrap();
+        assert!(
+            count(answer_text) <= budget.parse().unwrap(),
+            "{budget}: {answer_text}"
+        );
     }
     let args = [
         "ask",
@@ -205,11 +211,11 @@ fn budget_is_counted_with_the_given_tokenizer() {
             + spaces.filter(|space| !space.is_empty()).count()
     };
     for budget in [30, 90, 400] {
-        let told = budget.to_string();
-        let args = ["--budget", &told, "--tokenizer", file];
+        let tokens = budget.to_string();
+        let args = ["--budget", &tokens, "--tokenizer", file];
         let answer = answer(&db, "How does a river build its delta?", &args);
-        let said = answer["answer"]["text"].as_str().unwrap();
-        assert!(signs(said) <= budget, "{budget}: {said}");
+        let answer_text = answer["answer"]["text"].as_str().unwrap();
+        assert!(signs(answer_text) <= budget, "{budget}: {answer_text}");
         let context = &answer["context"];
         let whole = context["text"].as_str().unwrap();
         assert_eq!(context["tokens"], signs(whole), "{whole}");

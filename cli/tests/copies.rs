@@ -159,7 +159,7 @@ fn export_file_appears_only_when_complete() {
     // A store with a page over another is not exported, and leaves nothing.
     let path = Path::new(&db).join("loci.redb");
     let whole = fs::read(&path).unwrap();
-    let mut told = 0;
+    let mut refused_count = 0;
     for page in 1..whole.len() / 4096 - 1 {
         let mut bytes = whole.clone();
         bytes.copy_within((page + 1) * 4096..(page + 2) * 4096, page * 4096);
@@ -167,12 +167,12 @@ fn export_file_appears_only_when_complete() {
         if loci(&["export", "--db", &db, out]).status.success() {
             fs::remove_file(out).unwrap()
         } else {
-            told += 1
+            refused_count += 1
         }
         assert!(!unfinished() && !Path::new(out).exists());
-        if told == 3 {
+        if refused_count == 3 {
             break;
         }
     }
-    assert!(told > 0, "no page mattered");
+    assert!(refused_count > 0, "no page mattered");
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::served::Served;
+use common::test_server::TestServer;
 use loci_client::{Client, ClientError, Code};
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{
@@ -20,7 +20,7 @@ const WORDS: [&str; 16] = [
     "cliff", "forest", "island", "storm", "winter",
 ];
 /// How long a store that was damaged may take until it is whole again.
-const WHOLE_AFTER: Duration = Duration::from_secs(120);
+const REPAIR_WAIT: Duration = Duration::from_secs(120);
 
 fn word(n: usize) -> &'static str {
     WORDS[n % WORDS.len()]
@@ -148,17 +148,17 @@ fn wait_until_whole(client: &Client, right: &[BTreeSet<String>]) {
         answer.is_ok_and(|answer| answer.partial.is_empty() && hits(&answer) == right[n as usize])
     };
     while !(0..right.len() as u64).all(is_right) {
-        assert!(started.elapsed() < WHOLE_AFTER, "it does not become whole");
+        assert!(started.elapsed() < REPAIR_WAIT, "it does not become whole");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn tortured(rounds: u64) -> u64 {
+fn torture(rounds: u64) -> u64 {
     let root = tempfile::tempdir().unwrap();
     let stores = ["damaged", "sound"].map(|name| root.path().join(name));
     stores.iter().for_each(|store| make(store));
     let root = root.path().to_str().unwrap();
-    let mut served = Served::start(&["--root", root, "--listen", "127.0.0.1:0"]);
+    let mut served = TestServer::start(&["--root", root, "--listen", "127.0.0.1:0"]);
     let key = |name: &str| {
         let mut keys = served.keys.iter();
         keys.find(|(store, _)| store == name).unwrap().1.clone()
@@ -204,11 +204,11 @@ fn tortured(rounds: u64) -> u64 {
 
 #[test]
 fn truncated_segment_file_fails_only_its_store_until_rebuilt() {
-    tortured(6);
+    torture(6);
 }
 
 #[test]
 #[ignore = "a thousand files are cut and built again: half an hour"]
 fn thousand_truncated_segment_files_do_not_stop_the_server() {
-    println!("{} calls were refused", tortured(1000));
+    println!("{} calls were refused", torture(1000));
 }

@@ -46,10 +46,18 @@ fn files_become_cited_answers_and_unchanged_ones_are_skipped() {
     assert_eq!(statuses(&again), ["unchanged"; 5]);
     assert_eq!(again[0]["chunks"], lines[0]["chunks"]);
 
-    let asked = "The disk reported a problem when I flushed the file. May I simply try again?";
+    let question = "The disk reported a problem when I flushed the file. May I simply try again?";
     let answer = &json(
         0,
-        &["search", "--db", &db, asked, "--explain", "--budget", "300"],
+        &[
+            "search",
+            "--db",
+            &db,
+            question,
+            "--explain",
+            "--budget",
+            "300",
+        ],
     )[0];
     let best = &answer["hits"][0];
     assert_eq!(best["document"], "transactions.pdf");
@@ -205,16 +213,16 @@ fn missing_parts_of_a_document_are_reported_with_their_line() {
     let lines = json(0, &["ingest", "--db", &db, files]);
     assert_eq!(lines[0].get("warnings"), None);
     assert_eq!(lines[1]["status"], "added");
-    let told = lines[1]["warnings"].as_array().unwrap();
-    assert_eq!(told.len(), 1, "{told:?}");
-    let said = told[0].as_str().unwrap();
-    assert!(said.contains("(ch/ [2Jponds)"), "{said}");
+    let warnings = lines[1]["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let warning = warnings[0].as_str().unwrap();
+    assert!(warning.contains("(ch/ [2Jponds)"), "{warning}");
     // Told to a person, too, and without what moves the cursor.
     let shown = text(0, &["ingest", "--db", &db, files, "--force"]);
     assert!(!shown.contains('\u{1b}'));
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines[1].starts_with("updated    part.tex"), "{shown}");
-    assert_eq!(lines[2], format!("           warning: {said}"));
+    assert_eq!(lines[2], format!("           warning: {warning}"));
     let again = json(0, &["ingest", "--db", &db, files]);
     assert_eq!(again[1]["status"], "unchanged");
 }
@@ -246,9 +254,9 @@ fn pictures_are_found_by_captions_of_a_command() {
     );
     let files = files.to_str().unwrap();
     let calls = || {
-        let asked = fs::read_to_string(&log).unwrap_or_default();
+        let log_text = fs::read_to_string(&log).unwrap_or_default();
         let _ = fs::remove_file(&log);
-        asked.lines().count()
+        log_text.lines().count()
     };
 
     // Stored by name first, and skipped as unchanged with the command.
@@ -267,7 +275,7 @@ fn pictures_are_found_by_captions_of_a_command() {
         "{failed}"
     );
 
-    let asked = [
+    let search = [
         "search",
         "--db",
         &db,
@@ -275,7 +283,7 @@ fn pictures_are_found_by_captions_of_a_command() {
         "--strategy",
         "text",
     ];
-    let hits = &json(0, &asked)[0]["hits"];
+    let hits = &json(0, &search)[0]["hits"];
     let documents: Vec<&str> = hits
         .as_array()
         .unwrap()
@@ -291,7 +299,7 @@ fn pictures_are_found_by_captions_of_a_command() {
     );
     let by = ["--filter", "meta.caption_by = \"sh\""];
     let of = |filter: &[&str]| {
-        json(0, &[&asked[..], filter].concat())[0]["hits"]
+        json(0, &[&search[..], filter].concat())[0]["hits"]
             .as_array()
             .unwrap()
             .len()
@@ -416,7 +424,7 @@ fn deleted_documents_are_gone_and_missing_keys_are_reported() {
     let keys = ["code/nearest.py", "no-such.md", "memory-palaces.md"];
     let delete = ["delete", "--db", &db, "--collection", "all"];
     let lines = json(1, &[&delete[..], &keys[..]].concat());
-    let told: Vec<(&str, &str)> = lines
+    let reported: Vec<(&str, &str)> = lines
         .iter()
         .map(|line| {
             let field = |name: &str| line[name].as_str().unwrap();
@@ -424,7 +432,7 @@ fn deleted_documents_are_gone_and_missing_keys_are_reported() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("all::code/nearest.py", "deleted"),
             ("all::no-such.md", "missing"),
@@ -464,8 +472,8 @@ fn a_compacted_store_is_smaller_and_answers_as_before() {
     let database = stats["database_bytes"].as_u64().unwrap();
     // Closing and opening it moves redb's own pages a little.
     assert!(files + database < bytes("bytes_before"), "{stats}");
-    let told = text(0, &["compact", "--db", &db]);
-    assert!(told.starts_with("segments 1 → 1, bytes "), "{told}");
+    let printed = text(0, &["compact", "--db", &db]);
+    assert!(printed.starts_with("segments 1 → 1, bytes "), "{printed}");
 }
 
 #[test]
@@ -509,10 +517,10 @@ fn check_reports_findings_only_for_a_damaged_store() {
     let path = Path::new(&db).join("loci.redb");
     let mut bytes = fs::read(&path).unwrap();
     let words = b"memory palace";
-    let places = (0..bytes.len() - words.len()).filter(|&at| bytes[at..].starts_with(words));
-    let places: Vec<usize> = places.collect();
-    assert!(!places.is_empty());
-    for at in places {
+    let positions = (0..bytes.len() - words.len()).filter(|&at| bytes[at..].starts_with(words));
+    let positions: Vec<usize> = positions.collect();
+    assert!(!positions.is_empty());
+    for at in positions {
         bytes[at] ^= 1;
     }
     fs::write(&path, bytes).unwrap();
@@ -534,19 +542,19 @@ fn export_round_trips_and_invalid_exports_are_refused() {
     let (db, documents) = (db_path(folder.path()), documents(folder.path()));
     json(0, &["ingest", "--db", &db, &documents]);
     let file = at("notes.jsonl");
-    let told = &json(0, &["export", "--db", &db, &file])[0]["exported"];
+    let exported = &json(0, &["export", "--db", &db, &file])[0]["exported"];
     let lines = fs::read_to_string(&file).unwrap();
     // A head, projections of the embedder, and a last line stand beside the rows.
-    assert!(told["rows"].as_u64().unwrap() < lines.lines().count() as u64);
+    assert!(exported["rows"].as_u64().unwrap() < lines.lines().count() as u64);
     assert_eq!(text(0, &["export", "--db", &db, "-"]), lines);
     refused(2, &["export", "--db", &db, &file], "there already");
 
     let again = at("again");
-    let made = &json(0, &["import", &file, "--db", &again])[0]["imported"];
-    assert_eq!(made["documents"], 5);
+    let imported = &json(0, &["import", &file, "--db", &again])[0]["imported"];
+    assert_eq!(imported["documents"], 5);
     assert!(text(0, &["export", "--db", &again, "-"]) == lines);
-    let asked = "When may a flush be tried again?";
-    let hits = |db: &str| json(0, &["search", "--db", db, asked])[0]["hits"].clone();
+    let question = "When may a flush be tried again?";
+    let hits = |db: &str| json(0, &["search", "--db", db, question])[0]["hits"].clone();
     assert_eq!(hits(&again), hits(&db));
     refused(2, &["import", &file, "--db", &again], "not empty");
     refused(2, &["import", &documents, "--db", &at("no")], &documents);

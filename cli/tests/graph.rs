@@ -29,17 +29,20 @@ fn concepts_are_ranked_and_grouped() {
         (&analysed["concepts"], &analysed["relations"]),
         (&4.into(), &1.into())
     );
-    let told = text(0, &["analyze", "--db", &db]);
-    assert!(told.starts_with("4 concepts, 1 relations; "), "{told}");
+    let printed = text(0, &["analyze", "--db", &db]);
+    assert!(
+        printed.starts_with("4 concepts, 1 relations; "),
+        "{printed}"
+    );
     let concept = &json(0, &["concept", "--db", &db, "sand"])[0];
     assert!(concept["communities"].is_array() && concept["pagerank"].as_f64() > Some(0.0));
     assert!(concept["first"]["chunk"].is_string(), "{concept}");
     let related = |end: &str| concept["relations"][0][end].as_str().unwrap().to_owned();
     let (source, target) = (related("source"), related("target"));
-    let way = &json(0, &["concept", "--db", &db, &source, "--path-to", &target])[0];
-    assert_eq!(way["path"], serde_json::json!([source, target]));
+    let found_path = &json(0, &["concept", "--db", &db, &source, "--path-to", &target])[0];
+    assert_eq!(found_path["path"], serde_json::json!([source, target]));
     assert_eq!(
-        way["relations"][0],
+        found_path["relations"][0],
         serde_json::json!({
             "source": source, "type": "is covered by", "target": target,
         })
@@ -158,9 +161,9 @@ fn graph_is_exported_and_imported() {
         "--relationships",
         &capital,
     ];
-    let told = &json(0, &import)[0];
+    let imported = &json(0, &import)[0];
     assert_eq!(
-        (&told["nodes"], &told["relationships"]),
+        (&imported["nodes"], &imported["relationships"]),
         (&2.into(), &1.into())
     );
     let oslo = &json(0, &["concept", "--db", &db, "oslo"])[0];
@@ -174,9 +177,9 @@ fn graph_is_exported_and_imported() {
         ("g.cypher", "[r:`CAPITAL_OF`]"),
     ] {
         let out = path.join(name);
-        let told = &json(0, &["graph", "export", "--db", &db, out.to_str().unwrap()])[0];
+        let exported = &json(0, &["graph", "export", "--db", &db, out.to_str().unwrap()])[0];
         assert_eq!(
-            (&told["concepts"], &told["relations"]),
+            (&exported["concepts"], &exported["relations"]),
             (&2.into(), &1.into())
         );
         assert!(fs::read_to_string(out).unwrap().contains(part));
@@ -252,34 +255,37 @@ fn citations_are_loaded_and_followed_both_ways() {
         (&works[0]["references"], &works[0]["year"]),
         (&2.into(), &1843.into())
     );
-    for asked in [
+    for filter in [
         &["--author", "lovelace"][..],
         &["--year", "1843"],
         &["--stubs"],
     ] {
-        let call = [&["citations", "--db", &db][..], asked].concat();
-        assert!(!json(0, &call).is_empty(), "{asked:?}");
+        let call = [&["citations", "--db", &db][..], filter].concat();
+        assert!(!json(0, &call).is_empty(), "{filter:?}");
     }
     assert!(json(0, &["citations", "--db", &db, "--author", "nobody"]).is_empty());
-    let told = &json(0, &["citations", "--db", &db, "a work on sand and water"])[0];
-    assert_eq!(told["cited_by"].as_array().unwrap().len(), 2);
-    assert_eq!(told["cited_by"][0]["intent"], "extends");
-    assert_eq!(told["co_cited"][0]["work"]["doi"], "10.1/x");
-    let document = told["cited_by"][0]["chunk"]
+    let network = &json(0, &["citations", "--db", &db, "a work on sand and water"])[0];
+    assert_eq!(network["cited_by"].as_array().unwrap().len(), 2);
+    assert_eq!(network["cited_by"][0]["intent"], "extends");
+    assert_eq!(network["co_cited"][0]["work"]["doi"], "10.1/x");
+    let document = network["cited_by"][0]["chunk"]
         .as_str()
         .unwrap()
         .split('#')
         .next()
         .unwrap();
-    let told = &json(0, &["citations", "--db", &db, document])[0];
+    let network = &json(0, &["citations", "--db", &db, document])[0];
     assert_eq!(
         (
-            told["cites"][0]["text"].as_str(),
-            told["coupled"][0]["count"].as_u64()
+            network["cites"][0]["text"].as_str(),
+            network["coupled"][0]["count"].as_u64()
         ),
         (Some("[1]"), Some(1))
     );
     json(1, &["citations", "--db", &db, "nothing of the kind"]);
-    let told = text(0, &["citations", "--db", &db, document]);
-    assert!(told.contains("documents that cite the same"), "{told}");
+    let printed = text(0, &["citations", "--db", &db, document]);
+    assert!(
+        printed.contains("documents that cite the same"),
+        "{printed}"
+    );
 }

@@ -39,11 +39,11 @@ fn document_text_cannot_control_the_terminal() {
     write_files(&folder.path().join("in"), &[(&name, &body)]);
     fs::write(folder.path().join(format!("in/{HOSTILE}.pdf")), "no PDF").unwrap();
     let files = folder.path().join("in").display().to_string();
-    let asked = format!("heron {HOSTILE}");
+    let question = format!("heron {HOSTILE}");
     let calls: [&[&str]; 12] = [
         &["ingest", "--db", &db, &files],
         &["search", "--db", &db, "heron", "--explain"],
-        &["search", "--db", &db, &asked, "--budget", "200"],
+        &["search", "--db", &db, &question, "--budget", "200"],
         &[
             "search",
             "--db",
@@ -159,8 +159,8 @@ fn server_refuses_a_key_file_writable_by_others() {
     let check = [&["serve", "--db", &db, "--check"], &listen[..]].concat();
     text(0, &check);
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o622)).unwrap();
-    let told = text(1, &check);
-    assert!(told.contains("may be written by others"), "{told}");
+    let printed = text(1, &check);
+    assert!(printed.contains("may be written by others"), "{printed}");
     let mut server = Command::cargo_bin("loci").unwrap();
     server.args(["serve", "--db", &db]).args(listen);
     let output = server.timeout(Duration::from_secs(20)).output().unwrap();
@@ -191,14 +191,14 @@ fn parser_process_is_sandboxed() {
         fs::write(format!("{folder}/there"), "water").unwrap();
         json(0, &["__parse", "--probe", folder]).remove(0)
     };
-    let told = probe(&place);
-    assert_eq!(told["unconfined"], Value::Null, "{told}");
-    let attempts = told["attempts"].as_array().unwrap();
+    let report = probe(&place);
+    assert_eq!(report["unconfined"], Value::Null, "{report}");
+    let attempts = report["attempts"].as_array().unwrap();
     assert_eq!(attempts.len(), 10);
     for attempt in attempts {
         assert_eq!(attempt[1], false, "{attempt}");
     }
-    for limit in told["limits"].as_array().unwrap() {
+    for limit in report["limits"].as_array().unwrap() {
         let most = if limit[0] == "RLIMIT_NOFILE" { 8 } else { 0 };
         let is_set = limit[1].as_u64() == Some(most) || limit[0] == "RLIMIT_CPU";
         assert!(is_set, "{limit}");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::db_path;
 use common::http::{Api, Response, raw, request};
-use common::served::Served;
+use common::test_server::TestServer;
 use loci_client::call::{Change, Role};
 use locidb::storage::records::DocumentRecord;
 use locidb::{NewAsset, NewDocument};
@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 const HERON: &str = "# Herons\n\nA heron waits in shallow water. Herons eat fish.\n\n## Nests\n\nHerons nest in trees near rivers.\n";
 
 /// A server with a document about herons.
-fn served() -> (tempfile::TempDir, Served) {
+fn served() -> (tempfile::TempDir, TestServer) {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let stored = served
         .api()
         .put("/v1/documents/birds%2Fheron.md", HERON.as_bytes());
@@ -33,13 +33,13 @@ fn served() -> (tempfile::TempDir, Served) {
     (folder, served)
 }
 
-fn with_key(served: &Served, role: Role, user: Option<&str>) -> Api {
-    let made = served.api().post(
+fn with_key(served: &TestServer, role: Role, user: Option<&str>) -> Api {
+    let created = served.api().post(
         "/v1/keys",
         &json!({ "role": role.name(), "user": user, "note": "test" }),
     );
-    assert_eq!(made.status, 201, "{}", made.text());
-    served.api_with(made.json()["key"].as_str().unwrap())
+    assert_eq!(created.status, 201, "{}", created.text());
+    served.api_with(created.json()["key"].as_str().unwrap())
 }
 
 /// Of a fault, its status and its code.
@@ -48,9 +48,9 @@ fn problem(response: &Response) -> (u16, String) {
         response.header("content-type"),
         Some("application/problem+json")
     );
-    let told = response.json();
-    assert_eq!(told["status"], response.status);
-    (response.status, told["code"].as_str().unwrap().to_owned())
+    let body = response.json();
+    assert_eq!(body["status"], response.status);
+    (response.status, body["code"].as_str().unwrap().to_owned())
 }
 
 #[test]
@@ -80,10 +80,10 @@ fn a_document_is_stored_found_read_and_deleted() {
         by_body.json()["hits"][0]["chunk"],
         found["hits"][0]["chunk"]
     );
-    let asked = api
+    let answer = api
         .post("/v1/ask", &json!({ "question": "What do herons eat?" }))
         .json();
-    assert!(asked["answer"]["text"].as_str().unwrap().contains("fish"));
+    assert!(answer["answer"]["text"].as_str().unwrap().contains("fish"));
 
     let document = api.get("/v1/documents/birds%2Fheron.md").json();
     assert_eq!(document["document"]["title"], "Herons");
@@ -242,7 +242,7 @@ fn conditional_requests_avoid_resending_and_overwriting() {
 #[test]
 fn pagination_visits_every_document() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let api = served.api();
     let document = |name: String| json!({ "put_document": { "record": { "key": name }, "text": "x", "chunks": [] } });
     let changes: Vec<Value> = (0..7).map(|n| document(format!("d {n}&?#/ü"))).collect();
@@ -281,11 +281,11 @@ fn changes_of_one_request_are_atomic() {
     let wrong = api.post("/v1/write", &json!({ "changes": [put, { "replace_item": [99, { "front": "x" }] }, { "delete_document": "birds/heron.md" }, { "set": { "name": "no such", "value": "1" } }] }));
     assert_eq!(problem(&wrong).0, 400);
     assert_eq!(api.get("/v1/stats").json()["documents"], 1);
-    let made = api.post(
+    let response = api.post(
         "/v1/write",
         &json!({ "changes": [put, { "delete_document": "birds/heron.md" }] }),
     );
-    assert_eq!(made.json()["outcomes"][1], json!({ "was": true }));
+    assert_eq!(response.json()["outcomes"][1], json!({ "was": true }));
     assert!(api.get("/v1/concepts/fern").text().contains("moss"));
     assert!(api.get("/v1/graph").text().contains("<graphml"));
     assert!(api.get("/v1/graph?format=cypher").text().contains("fern"));
@@ -334,25 +334,25 @@ fn csv_graph_replaces_the_previous_one() {
     assert_eq!(stored.json(), json!({ "nodes": 2, "relationships": 1 }));
     assert!(api.get("/v1/concepts/Curlew").text().contains("Estuary"));
     assert_eq!(api.get("/v1/concepts/Mudflat").status, 404);
-    let told = api.request(
+    let events = api.request(
         "PUT",
         "/v1/graph",
         &[csv[0], "Accept: text/event-stream"],
         nodes.as_bytes(),
     );
-    assert!(told.text().contains("event: done"), "{}", told.text());
+    assert!(events.text().contains("event: done"), "{}", events.text());
 
     let wrong = api.request("PUT", "/v1/graph", &csv, b":ID,name\n,Curlew\n");
     let why = wrong.json()["detail"].as_str().unwrap().to_owned();
     assert_eq!(wrong.status, 422);
     assert!(why.starts_with("graph.csv, line 2:"), "{why}");
-    let taken = api.request(
+    let conflict = api.request(
         "PUT",
         "/v1/graph?key=birds/heron.md",
         &csv,
         nodes.as_bytes(),
     );
-    assert_eq!(problem(&taken), (409, "conflict".into()));
+    assert_eq!(problem(&conflict), (409, "conflict".into()));
     let wrong = api.request("PUT", "/v1/graph?delimiter=xy", &csv, nodes.as_bytes());
     assert_eq!(wrong.status, 400);
     assert!(api.get("/v1/concepts/Mudflat").status == 200);
@@ -363,9 +363,9 @@ fn learning_items_and_records_are_stored() {
     let (_folder, served) = served();
     let api = served.api();
     let item = json!({ "front": "What do herons eat?", "back": "Fish.", "chunk": "birds/heron.md#1", "owner": "ann" });
-    let made = api.post("/v1/items", &item);
-    assert_eq!(made.status, 201);
-    let id = made.json()["id"].as_u64().unwrap();
+    let created = api.post("/v1/items", &item);
+    assert_eq!(created.status, 201);
+    let id = created.json()["id"].as_u64().unwrap();
     let empty = api.post("/v1/items", &json!({ "front": "" }));
     assert_eq!(problem(&empty).0, 400);
     let listed = api.get("/v1/items?owner=ann").json();
@@ -381,13 +381,13 @@ fn learning_items_and_records_are_stored() {
     assert_eq!(api.delete(&path).status, 204);
     assert_eq!(problem(&api.delete(&path)).0, 404);
 
-    let asked = api
+    let answer = api
         .post(
             "/v1/search",
             &json!({ "question": "herons", "record": true }),
         )
         .json();
-    let response = asked["response"].as_u64().unwrap();
+    let response = answer["response"].as_u64().unwrap();
     let judged = json!({ "hit": 1, "feedback": "helpful" });
     assert_eq!(
         api.post(&format!("/v1/records/{response}/feedback"), &judged)
@@ -411,7 +411,7 @@ fn maintenance_calls_work_over_http() {
     let folder = tempfile::tempdir().unwrap();
     let backups = folder.path().join("backups");
     std::fs::create_dir(&backups).unwrap();
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--db",
         &db_path(folder.path()),
         "--listen",
@@ -555,9 +555,12 @@ fn invalid_requests_report_the_error() {
         ),
     ];
     for (response, status, says) in cases {
-        let (is, told) = detail(response);
-        assert_eq!(is, status, "{told}");
-        assert!(told.contains(says), "{told:?} does not say {says:?}");
+        let (is, detail_text) = detail(response);
+        assert_eq!(is, status, "{detail_text}");
+        assert!(
+            detail_text.contains(says),
+            "{detail_text:?} does not say {says:?}"
+        );
     }
 }
 
@@ -620,10 +623,10 @@ fn oversized_bodies_are_refused_before_they_are_buffered() {
 }
 
 /// How many calls ended so, as the server's figures tell.
-fn ended(served: &Served, call: &str, code: &str) -> u64 {
-    let figures = served.api().get("/metrics").text();
+fn ended(served: &TestServer, call: &str, code: &str) -> u64 {
+    let metrics = served.api().get("/metrics").text();
     let line = format!("loci_calls_total{{call=\"{call}\",code=\"{code}\"}} ");
-    let found = figures.lines().find_map(|of| of.strip_prefix(&line));
+    let found = metrics.lines().find_map(|of| of.strip_prefix(&line));
     found.map_or(0, |count| count.parse().unwrap())
 }
 
@@ -659,7 +662,7 @@ fn a_request_that_nobody_waits_for_is_cancelled_and_a_deadline_holds() {
 fn connection_over_the_limit_gets_an_error_and_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let env = [("LOCI_LIMITS__CONNECTIONS_MAX", "1")];
-    let served = Served::start_with(
+    let served = TestServer::start_with(
         &["--db", &db_path(folder.path()), "--listen", "127.0.0.1:0"],
         &env,
     );
@@ -703,7 +706,7 @@ fn oversized_form_fields_are_refused() {
 fn cross_site_requests_are_refused_without_keys() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
-    let served = Served::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
+    let served = TestServer::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
     let ask = |path: &str, headers: &[&str]| request(served.http, "GET", path, headers, b"").status;
     assert_eq!(ask("/v1/stats", &[]), 200);
     assert_eq!(ask("/v1/stats", &["Sec-Fetch-Site: cross-site"]), 403);
@@ -716,7 +719,7 @@ fn cross_site_requests_are_refused_without_keys() {
 #[test]
 fn stored_files_are_not_executed_by_a_browser() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let html = b"<html><script>alert(1)</script><p>A heron waits.</p></html>";
     let drawing = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>";
     let document = NewDocument {
@@ -855,7 +858,7 @@ fn openapi_describes_exactly_the_served_routes() {
     let (_folder, served) = served();
     // It may look, and change nothing.
     let api = with_key(&served, Role::Read, None);
-    let mut told = BTreeSet::new();
+    let mut described = BTreeSet::new();
     for (path, operations) in description["paths"].as_object().unwrap() {
         let path_here = path.replace(['{', '}'], "0");
         for method in ["get", "put", "post", "delete", "patch"] {
@@ -868,7 +871,7 @@ fn openapi_describes_exactly_the_served_routes() {
                 let status = response.status.to_string();
                 let statuses = &operations[method]["responses"];
                 assert!(statuses.get(&status).is_some(), "{method} {path}: {status}");
-                told.insert(format!("{method} {path}"));
+                described.insert(format!("{method} {path}"));
             }
         }
     }
@@ -884,14 +887,14 @@ fn openapi_describes_exactly_the_served_routes() {
             "{path} is not described"
         );
     }
-    assert!(told.len() > 50);
+    assert!(described.len() > 50);
 }
 
 #[test]
 fn key_access_is_logged_once_a_minute_and_wrong_keys_each_time() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("audit.log");
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--db",
         &db_path(folder.path()),
         "--listen",
@@ -906,14 +909,14 @@ fn key_access_is_logged_once_a_minute_and_wrong_keys_each_time() {
         assert_eq!(served.api_with("wrong").get("/v1/stats").status, 401);
     }
     let text = std::fs::read_to_string(log).unwrap();
-    let noted = |says: &str| text.lines().filter(|line| line.contains(says)).count();
-    assert_eq!(noted(r#""message":"access""#), 1, "{text}");
-    assert_eq!(noted("no access"), 3, "{text}");
+    let count_lines = |says: &str| text.lines().filter(|line| line.contains(says)).count();
+    assert_eq!(count_lines(r#""message":"access""#), 1, "{text}");
+    assert_eq!(count_lines("no access"), 3, "{text}");
 }
 
 /// What the other side says until it ends the connection, and after how long that is. `drop`: sent once a second.
 fn until_ended(stream: &mut TcpStream, drop: &[u8]) -> (Duration, String) {
-    let (began, mut said) = (Instant::now(), Vec::new());
+    let (began, mut received) = (Instant::now(), Vec::new());
     stream
         .set_read_timeout(Some(Duration::from_secs(1)))
         .unwrap();
@@ -921,7 +924,7 @@ fn until_ended(stream: &mut TcpStream, drop: &[u8]) -> (Duration, String) {
         let mut part = [0; 4_096];
         match stream.read(&mut part) {
             Ok(0) => break,
-            Ok(count) => said.extend_from_slice(&part[..count]),
+            Ok(count) => received.extend_from_slice(&part[..count]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(_) => break,
         }
@@ -929,7 +932,10 @@ fn until_ended(stream: &mut TcpStream, drop: &[u8]) -> (Duration, String) {
             break;
         }
     }
-    (began.elapsed(), String::from_utf8_lossy(&said).into_owned())
+    (
+        began.elapsed(),
+        String::from_utf8_lossy(&received).into_owned(),
+    )
 }
 
 #[test]
@@ -995,12 +1001,15 @@ fn slow_senders_and_readers_are_disconnected_within_bounds() {
         for (what, begins, drop, says) in cases {
             let mut stream = begin(begins);
             scope.spawn(move || {
-                let (took, said) = until_ended(&mut stream, drop.as_bytes());
-                println!("{what}: ended after {took:?}: {:?}", said.lines().next());
+                let (took, received) = until_ended(&mut stream, drop.as_bytes());
+                println!(
+                    "{what}: ended after {took:?}: {:?}",
+                    received.lines().next()
+                );
                 assert!(took > half && took < most, "{what}: {took:?}");
                 assert!(
-                    says.is_none_or(|says| said.contains(says)),
-                    "{what}: {said}"
+                    says.is_none_or(|says| received.contains(says)),
+                    "{what}: {received}"
                 );
             });
         }

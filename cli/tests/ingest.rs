@@ -25,7 +25,7 @@ fn ingest_one(status: i32, db: &str, args: &[&str]) -> (String, String) {
     (document.to_owned(), status.to_owned())
 }
 
-fn of(document: &str, status: &str) -> (String, String) {
+fn document_and_status(document: &str, status: &str) -> (String, String) {
     (document.to_owned(), status.to_owned())
 }
 
@@ -45,7 +45,10 @@ fn file_does_not_replace_another_file_without_the_replace_option() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let [a, b] = two_notes(folder.path());
-    assert_eq!(ingest_one(0, &db, &[&a]), of("notes.md", "added"));
+    assert_eq!(
+        ingest_one(0, &db, &[&a]),
+        document_and_status("notes.md", "added")
+    );
     let second = path(folder.path(), "b/notes.md");
     for other in [&b, &second] {
         let refused = ingest(1, &db, &[other]).remove(0);
@@ -66,21 +69,30 @@ fn file_does_not_replace_another_file_without_the_replace_option() {
     let collection = [&b[..], "--collection", "dry"];
     assert_eq!(
         ingest_one(0, &db, &collection),
-        of("dry::notes.md", "added")
+        document_and_status("dry::notes.md", "added")
     );
     let key = [&second[..], "--key", "dry.md"];
-    assert_eq!(ingest_one(0, &db, &key), of("dry.md", "added"));
-    assert_eq!(ingest_one(0, &db, &[&b]), of("dry.md", "unchanged"));
+    assert_eq!(
+        ingest_one(0, &db, &key),
+        document_and_status("dry.md", "added")
+    );
+    assert_eq!(
+        ingest_one(0, &db, &[&b]),
+        document_and_status("dry.md", "unchanged")
+    );
     let replace = [&second[..], "--key", "notes.md"];
-    assert_eq!(ingest_one(0, &db, &replace), of("notes.md", "updated"));
+    assert_eq!(
+        ingest_one(0, &db, &replace),
+        document_and_status("notes.md", "updated")
+    );
     assert!(text(0, &["show", "--db", &db, "notes.md"]).contains("dunes"));
     assert_eq!(
         ingest_one(1, &db, &[&a, "--force"]),
-        of("notes.md", "failed")
+        document_and_status("notes.md", "failed")
     );
     assert_eq!(
         ingest_one(0, &db, &[&a, "--replace"]),
-        of("notes.md", "updated")
+        document_and_status("notes.md", "updated")
     );
     assert!(text(0, &["show", "--db", &db, "notes.md"]).contains("Salt"));
 }
@@ -98,7 +110,10 @@ fn file_has_one_key_whatever_path_names_it() {
     )
     .unwrap();
     symlink(&a, folder.path().join("links/a")).unwrap();
-    assert_eq!(ingest_one(0, &db, &[&a]), of("notes.md", "added"));
+    assert_eq!(
+        ingest_one(0, &db, &[&a]),
+        document_and_status("notes.md", "added")
+    );
     for name in [
         "a/notes.md",
         "./b/../a/notes.md",
@@ -107,14 +122,14 @@ fn file_has_one_key_whatever_path_names_it() {
         "links/a",
     ] {
         let one = ingest_one(0, &db, &[&path(folder.path(), name)]);
-        assert_eq!(one, of("notes.md", "unchanged"), "{name}");
+        assert_eq!(one, document_and_status("notes.md", "unchanged"), "{name}");
     }
     let both = ingest(0, &db, &[&whole]);
-    let told = |line: &Value| (line["document"].to_string(), line["status"].to_string());
-    let told: Vec<_> = both.iter().map(told).collect();
+    let reported = |line: &Value| (line["document"].to_string(), line["status"].to_string());
+    let reported: Vec<_> = both.iter().map(reported).collect();
     let of = |key: &str, status: &str| (format!("{key:?}"), format!("{status:?}"));
     assert_eq!(
-        told,
+        reported,
         [of("notes.md", "unchanged"), of("b/notes.md", "added")]
     );
     let alone = ingest(0, &db, &[&format!("{b}/notes.md"), &whole]);
@@ -130,24 +145,42 @@ fn moved_or_copied_folder_maps_to_the_same_documents() {
     ingest(0, &db, &[&a]);
     let c = path(folder.path(), "c");
     fs::rename(&a, &c).unwrap();
-    assert_eq!(ingest_one(0, &db, &[&c]), of("notes.md", "unchanged"));
+    assert_eq!(
+        ingest_one(0, &db, &[&c]),
+        document_and_status("notes.md", "unchanged")
+    );
     // From now on it is the document of the file in `c`.
-    assert_eq!(ingest_one(1, &db, &[&b]), of("notes.md", "failed"));
+    assert_eq!(
+        ingest_one(1, &db, &[&b]),
+        document_and_status("notes.md", "failed")
+    );
     fs::rename(&c, &a).unwrap();
     fs::write(format!("{a}/notes.md"), "# Sea\n\nFresh water.\n").unwrap();
     // Moved, and changed as well: that cannot be told from another file.
-    assert_eq!(ingest_one(1, &db, &[&a]), of("notes.md", "failed"));
+    assert_eq!(
+        ingest_one(1, &db, &[&a]),
+        document_and_status("notes.md", "failed")
+    );
     assert_eq!(
         ingest_one(0, &db, &[&a, "--replace"]),
-        of("notes.md", "updated")
+        document_and_status("notes.md", "updated")
     );
     // A copy changes nothing, and is a file of its own once it says something else.
     fs::create_dir(&c).unwrap();
     fs::copy(format!("{a}/notes.md"), format!("{c}/notes.md")).unwrap();
-    assert_eq!(ingest_one(0, &db, &[&c]), of("notes.md", "unchanged"));
+    assert_eq!(
+        ingest_one(0, &db, &[&c]),
+        document_and_status("notes.md", "unchanged")
+    );
     fs::write(format!("{c}/notes.md"), "# Sea\n\nNo water.\n").unwrap();
-    assert_eq!(ingest_one(1, &db, &[&c]), of("notes.md", "failed"));
-    assert_eq!(ingest_one(0, &db, &[&a]), of("notes.md", "unchanged"));
+    assert_eq!(
+        ingest_one(1, &db, &[&c]),
+        document_and_status("notes.md", "failed")
+    );
+    assert_eq!(
+        ingest_one(0, &db, &[&a]),
+        document_and_status("notes.md", "unchanged")
+    );
 }
 
 #[test]
@@ -157,14 +190,23 @@ fn document_of_a_removed_folder_is_not_replaced_by_other_files() {
     let [a, b] = two_notes(folder.path());
     ingest(0, &db, &[&a]);
     fs::remove_dir_all(&a).unwrap();
-    assert_eq!(ingest_one(1, &db, &[&b]), of("notes.md", "failed"));
+    assert_eq!(
+        ingest_one(1, &db, &[&b]),
+        document_and_status("notes.md", "failed")
+    );
     symlink(&b, &a).unwrap();
-    assert_eq!(ingest_one(1, &db, &[&b]), of("notes.md", "failed"));
-    assert_eq!(ingest_one(1, &db, &[&a]), of("notes.md", "failed"));
+    assert_eq!(
+        ingest_one(1, &db, &[&b]),
+        document_and_status("notes.md", "failed")
+    );
+    assert_eq!(
+        ingest_one(1, &db, &[&a]),
+        document_and_status("notes.md", "failed")
+    );
     assert!(text(0, &["show", "--db", &db, "notes.md"]).contains("Salt"));
     assert_eq!(
         ingest_one(0, &db, &[&b, "--replace"]),
-        of("notes.md", "updated")
+        document_and_status("notes.md", "updated")
     );
 }
 
@@ -174,8 +216,8 @@ fn source_path_is_in_exports_and_not_in_answers() {
     let db = db_path(folder.path());
     let [a, b] = two_notes(folder.path());
     ingest(0, &db, &[&a]);
-    let place = fs::canonicalize(folder.path()).unwrap();
-    let place = place.to_str().unwrap();
+    let source_path = fs::canonicalize(folder.path()).unwrap();
+    let source_path = source_path.to_str().unwrap();
     for args in [
         &["show", "--db", &db, "notes.md"][..],
         &["search", "--db", &db, "salt water", "--explain"],
@@ -183,15 +225,18 @@ fn source_path_is_in_exports_and_not_in_answers() {
         &["citations", "--db", &db, "notes.md"],
     ] {
         let answer = text(0, &[args, &["--json"]].concat());
-        assert!(!answer.contains(place), "{args:?}: {answer}");
+        assert!(!answer.contains(source_path), "{args:?}: {answer}");
     }
     let (out, other) = (path(folder.path(), "out"), path(folder.path(), "other"));
     text(0, &["export", "--db", &db, &out]);
     text(0, &["import", "--db", &other, &out]);
-    assert_eq!(ingest_one(1, &other, &[&b]), of("notes.md", "failed"));
+    assert_eq!(
+        ingest_one(1, &other, &[&b]),
+        document_and_status("notes.md", "failed")
+    );
     text(0, &["delete", "--db", &db, "notes.md"]);
     text(0, &["export", "--db", &db, &format!("{out}-2")]);
     let rows = fs::read_to_string(format!("{out}-2"));
     let rows = rows.unwrap_or_default();
-    assert!(!rows.contains(place), "{rows}");
+    assert!(!rows.contains(source_path), "{rows}");
 }

@@ -40,17 +40,17 @@ fn limited(limits: &str, args: &[&str]) -> Output {
 }
 
 /// Expects that a command was ended by no signal and no panic, and gave a reason if it failed. Whether it did.
-fn ends(limits: &str, args: &[&str]) -> bool {
+fn ends_cleanly(limits: &str, args: &[&str]) -> bool {
     let output = limited(limits, args);
     let errors = String::from_utf8_lossy(&output.stderr);
     let is_well = output.status.success();
-    let told = format!("{limits}: {args:?}: {}: {errors}", output.status);
+    let context = format!("{limits}: {args:?}: {}: {errors}", output.status);
     let code = output.status.code().unwrap_or(255);
-    assert!(code <= 2, "{told}");
-    assert!(!errors.contains("panicked"), "{told}");
+    assert!(code <= 2, "{context}");
+    assert!(!errors.contains("panicked"), "{context}");
     // Of files that fail an ingest tells on standard output.
     let has_reason = !errors.is_empty() || !output.stdout.is_empty();
-    assert!(is_well || has_reason, "{told}");
+    assert!(is_well || has_reason, "{context}");
     is_well
 }
 
@@ -85,7 +85,7 @@ impl Calls {
     }
 
     /// Each command under the limits; the store is whole afterwards. How many ended well.
-    fn under(&mut self, limits: &str) -> usize {
+    fn run_under(&mut self, limits: &str) -> usize {
         self.count += 1;
         let at = |name: &str| self.folder.path().join(name).to_str().unwrap().to_owned();
         let (documents, backup) = (at("documents"), at(&format!("backup-{}", self.count)));
@@ -108,7 +108,10 @@ impl Calls {
                 "127.0.0.1:0",
             ],
         ];
-        let well = calls.iter().filter(|args| ends(limits, args)).count();
+        let well = calls
+            .iter()
+            .filter(|args| ends_cleanly(limits, args))
+            .count();
         assert_eq!(recount(db)["documents"], 30, "{limits}");
         text(0, &["check", "--db", db, "--deep"]);
         // What failed is done again without the limits.
@@ -121,7 +124,7 @@ impl Calls {
 fn file_size_limit_fails_the_write_with_an_error() {
     let mut calls = Calls::new();
     let well: Vec<usize> = [1, 40, 400, 2_000, 200_000]
-        .map(|blocks| calls.under(&format!("ulimit -f {blocks}")))
+        .map(|blocks| calls.run_under(&format!("ulimit -f {blocks}")))
         .into();
     assert!(well[0] < 7 && well[4] == 7, "{well:?}");
 }
@@ -130,7 +133,7 @@ fn file_size_limit_fails_the_write_with_an_error() {
 fn commands_run_with_a_small_stack() {
     let mut calls = Calls::new();
     for kib in [64, 128, 1024] {
-        assert_eq!(calls.under(&format!("ulimit -s {kib}")), 7, "{kib} KiB");
+        assert_eq!(calls.run_under(&format!("ulimit -s {kib}")), 7, "{kib} KiB");
     }
 }
 
@@ -145,7 +148,7 @@ fn memory_limit_ends_with_an_exit_status_and_a_reason() {
     let least = (8..200).map(|n| n * 5_000).find(loads).unwrap();
     let mut well = Vec::new();
     for more in [0, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 4_000_000] {
-        well.push(calls.under(&format!("ulimit -v {}", least + more)));
+        well.push(calls.run_under(&format!("ulimit -v {}", least + more)));
     }
     assert_eq!(well.last(), Some(&7), "{well:?}");
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use common::served::Served;
+use common::test_server::TestServer;
 use common::{db_path, refused, store, text, write_files};
 use loci_client::call::Role;
 use serde_json::{Value, json};
@@ -39,42 +39,42 @@ fn hello() -> Value {
 }
 
 /// One who can ask a server of MCP.
-trait Asks {
+trait McpClient {
     /// The reply to a request.
-    fn ask(&mut self, method: &str, params: Value) -> Value;
+    fn request(&mut self, method: &str, params: Value) -> Value;
 
     /// What a tool gives.
-    fn tool(&mut self, name: &str, arguments: Value) -> Value {
+    fn call_tool(&mut self, name: &str, arguments: Value) -> Value {
         let params = json!({ "name": name, "arguments": arguments });
-        self.ask("tools/call", params)["result"].take()
+        self.request("tools/call", params)["result"].take()
     }
 
     /// What a tool tells in words, and as a value.
-    fn told(&mut self, name: &str, arguments: Value) -> (String, Value) {
-        let mut given = self.tool(name, arguments);
-        assert_eq!(given["isError"], json!(false), "{name}: {given}");
-        let text = given["content"][0]["text"].as_str().unwrap().to_owned();
-        (text, given["structuredContent"].take())
+    fn tool_output(&mut self, name: &str, arguments: Value) -> (String, Value) {
+        let mut result = self.call_tool(name, arguments);
+        assert_eq!(result["isError"], json!(false), "{name}: {result}");
+        let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+        (text, result["structuredContent"].take())
     }
 
     /// What a tool says no with.
-    fn said_no(&mut self, name: &str, arguments: Value) -> String {
-        let given = self.tool(name, arguments);
-        assert_eq!(given["isError"], json!(true), "{name}: {given}");
-        given["content"][0]["text"].as_str().unwrap().to_owned()
+    fn tool_error(&mut self, name: &str, arguments: Value) -> String {
+        let result = self.call_tool(name, arguments);
+        assert_eq!(result["isError"], json!(true), "{name}: {result}");
+        result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 }
 
 /// A process that speaks MCP over its standard input and output; killed when it goes.
-struct Started {
+struct StdioServer {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next: u64,
 }
 
-impl Started {
-    fn of(db: &str) -> Started {
+impl StdioServer {
+    fn start(db: &str) -> StdioServer {
         let mut child = Command::new(env!("CARGO_BIN_EXE_loci"))
             .args(["mcp", "--db", db])
             .stdin(Stdio::piped())
@@ -82,13 +82,13 @@ impl Started {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut started = Started {
+        let mut started = StdioServer {
             input: child.stdin.take(),
             output: BufReader::new(child.stdout.take().unwrap()),
             child,
             next: 0,
         };
-        let hello = started.ask("initialize", hello());
+        let hello = started.request("initialize", hello());
         assert_eq!(hello["result"]["serverInfo"]["name"], "loci");
         started.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         started
@@ -106,8 +106,8 @@ impl Started {
     }
 }
 
-impl Asks for Started {
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+impl McpClient for StdioServer {
+    fn request(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         self.send(&request(id, method, params));
@@ -117,7 +117,7 @@ impl Asks for Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for StdioServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -153,22 +153,22 @@ fn post(http: SocketAddr, fields: &[(&str, &str)], body: &[u8]) -> (u16, String,
 }
 
 /// One who shows a key over HTTP.
-struct Shows {
+struct HttpMcpClient {
     http: SocketAddr,
     authorization: String,
 }
 
-impl Shows {
-    fn key(served: &Served, key: &str) -> Shows {
-        Shows {
+impl HttpMcpClient {
+    fn with_key(served: &TestServer, key: &str) -> HttpMcpClient {
+        HttpMcpClient {
             http: served.http,
             authorization: format!("Bearer {key}"),
         }
     }
 }
 
-impl Asks for Shows {
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+impl McpClient for HttpMcpClient {
+    fn request(&mut self, method: &str, params: Value) -> Value {
         let fields = [
             ("Authorization", &self.authorization[..]),
             ("MCP-Protocol-Version", "2025-06-18"),
@@ -181,8 +181,8 @@ impl Asks for Shows {
     }
 }
 
-fn uses_every_tool(by: &mut impl Asks) {
-    let listed = by.ask("tools/list", json!({}));
+fn check_every_tool(by: &mut impl McpClient) {
+    let listed = by.request("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
     let names: Vec<&str> = tools
         .iter()
@@ -198,7 +198,7 @@ fn uses_every_tool(by: &mut impl Asks) {
     ];
     assert_eq!(names, expected);
 
-    let (text, found) = by.told(
+    let (text, found) = by.tool_output(
         "search",
         json!({ "question": "What is a binary heap?", "k": 3 }),
     );
@@ -210,58 +210,58 @@ fn uses_every_tool(by: &mut impl Asks) {
         first["link"].as_str().unwrap()
     )));
     let filter = json!({ "question": "heap", "filter": "key = \"trees.md\"", "strategy": "text" });
-    let (_, narrow) = by.told("search", filter);
+    let (_, narrow) = by.tool_output("search", filter);
     assert_eq!(narrow["passages"][0]["document"], "trees.md");
     let whole = json!({ "question": "heap", "context_tokens": 300 });
-    let (text, whole) = by.told("search", whole);
+    let (text, whole) = by.tool_output("search", whole);
     assert!(text.contains(whole["context"].as_str().unwrap()));
     assert_eq!(whole["passages"][0]["text"], Value::Null);
 
-    let (text, read) = by.told("read_chunk", json!({ "key": chunk }));
+    let (text, read) = by.tool_output("read_chunk", json!({ "key": chunk }));
     assert!(text.contains(read["text"].as_str().unwrap()));
     assert_eq!(
         (&read["chunk"], &read["document"]),
         (&json!(chunk), document)
     );
-    let (_, cited) = by.told("cite", json!({ "of": chunk }));
+    let (_, cited) = by.tool_output("cite", json!({ "of": chunk }));
     assert_eq!(cited["passage"]["citation"], read["citation"]);
-    let (text, network) = by.told("cite", json!({ "of": "trees.md" }));
+    let (text, network) = by.tool_output("cite", json!({ "of": "trees.md" }));
     assert_eq!(network["cites_count"], 1, "{network}");
     assert!(text.contains("Algorithm 232"), "{text}");
 
-    let (_, concepts) = by.told("walk_concepts", json!({}));
+    let (_, concepts) = by.tool_output("walk_concepts", json!({}));
     let name = &concepts["concepts"][0]["name"];
-    let (text, walk) = by.told("walk_concepts", json!({ "name": name }));
+    let (text, walk) = by.tool_output("walk_concepts", json!({ "name": name }));
     assert!(!walk["concept"]["passages"].as_array().unwrap().is_empty());
     assert!(text.starts_with(name.as_str().unwrap()), "{text}");
     let other = &walk["concept"]["relations"][0];
     let other = [&other["source"], &other["target"]]
         .into_iter()
         .find(|of| *of != name);
-    let (_, way) = by.told(
+    let (_, path) = by.tool_output(
         "walk_concepts",
         json!({ "name": name, "to": other.unwrap() }),
     );
-    assert_eq!(way["way"]["path"], json!([name, other]));
+    assert_eq!(path["way"]["path"], json!([name, other]));
 
-    let (_, page) = by.told("list_documents", json!({ "limit": 1 }));
+    let (_, page) = by.tool_output("list_documents", json!({ "limit": 1 }));
     assert_eq!(page["documents"][0]["document"], "heaps.md");
-    let (_, page) = by.told("list_documents", json!({ "after": page["next"] }));
+    let (_, page) = by.tool_output("list_documents", json!({ "after": page["next"] }));
     assert_eq!(page["documents"][0]["document"], "trees.md");
-    let (text, outline) = by.told("read_document", json!({ "key": "heaps.md" }));
+    let (text, outline) = by.tool_output("read_document", json!({ "key": "heaps.md" }));
     assert_eq!(outline["title"], "Heaps");
     assert!(
         text.contains(outline["outline"][0]["chunk"].as_str().unwrap()),
         "{text}"
     );
     let resource = json!({ "uri": outline["resource"] });
-    let resource = by.ask("resources/read", resource);
+    let resource = by.request("resources/read", resource);
     assert_eq!(resource["result"]["contents"][0]["text"], HEAPS);
-    let listed = by.ask("resources/list", json!({}));
+    let listed = by.request("resources/list", json!({}));
     assert_eq!(listed["result"]["resources"][0]["uri"], outline["resource"]);
 }
 
-fn is_told_what_is_wrong(by: &mut impl Asks) {
+fn check_invalid_calls(by: &mut impl McpClient) {
     for (name, arguments, says) in [
         (
             "read_chunk",
@@ -303,30 +303,30 @@ fn is_told_what_is_wrong(by: &mut impl Asks) {
             "between 1 and 200",
         ),
     ] {
-        let said = by.said_no(name, arguments);
-        assert!(said.contains(says), "{name}: {said}");
+        let error = by.tool_error(name, arguments);
+        assert!(error.contains(says), "{name}: {error}");
     }
-    let unknown = by.ask(
+    let unknown = by.request(
         "tools/call",
         json!({ "name": "delete_document", "arguments": {} }),
     );
     assert_eq!(unknown["error"]["code"], -32_602, "{unknown}");
-    assert!(by.ask("stores/drop", json!({}))["error"]["code"].is_i64());
-    let gone = by.ask("resources/read", json!({ "uri": "file:///etc/passwd" }));
+    assert!(by.request("stores/drop", json!({}))["error"]["code"].is_i64());
+    let gone = by.request("resources/read", json!({ "uri": "file:///etc/passwd" }));
     assert!(gone["error"]["code"].is_i64(), "{gone}");
 }
 
 #[test]
 fn an_assistant_uses_every_tool_of_a_process_that_it_starts() {
     let folder = tempfile::tempdir().unwrap();
-    let mut started = Started::of(&documents(folder.path()));
-    uses_every_tool(&mut started);
-    is_told_what_is_wrong(&mut started);
+    let mut started = StdioServer::start(&documents(folder.path()));
+    check_every_tool(&mut started);
+    check_invalid_calls(&mut started);
     // What is no message, or is none that it knows, ends nothing.
     started.send("no message");
     started.send(&format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000)));
     started.send(&"x".repeat(MESSAGE_LEN_MAX + 1));
-    started.told("list_documents", json!({}));
+    started.tool_output("list_documents", json!({}));
     started.send("[1,2]");
     assert_eq!(started.reply()["error"]["code"], -32_600);
     started.input = None;
@@ -339,10 +339,10 @@ fn an_assistant_uses_every_tool_of_a_process_that_it_starts() {
 #[test]
 fn requests_sent_before_end_of_input_are_answered() {
     let folder = tempfile::tempdir().unwrap();
-    let mut started = Started::of(&documents(folder.path()));
-    let asked = json!({ "name": "search", "arguments": { "question": "heap" } });
+    let mut started = StdioServer::start(&documents(folder.path()));
+    let call = json!({ "name": "search", "arguments": { "question": "heap" } });
     for id in 100..120 {
-        started.send(&request(id, "tools/call", asked.clone()));
+        started.send(&request(id, "tools/call", call.clone()));
     }
     started.input = None;
     let mut ids: Vec<u64> = (0..20)
@@ -358,15 +358,15 @@ fn requests_sent_before_end_of_input_are_answered() {
 fn idle_store_can_be_written_by_another_process() {
     let folder = tempfile::tempdir().unwrap();
     let db = documents(folder.path());
-    let mut started = Started::of(&db);
-    started.told("list_documents", json!({}));
+    let mut started = StdioServer::start(&db);
+    started.tool_output("list_documents", json!({}));
     let more = folder.path().join("more");
     write_files(&more, &[("otters.md", "An otter sleeps on its back.")]);
     let ingest = ["ingest", "--db", &db, more.to_str().unwrap()];
     refused(1, &ingest, "open in another process");
     std::thread::sleep(std::time::Duration::from_secs(33));
     text(0, &ingest);
-    let (_, page) = started.told("list_documents", json!({}));
+    let (_, page) = started.tool_output("list_documents", json!({}));
     assert_eq!(page["documents"][1]["document"], "otters.md");
 }
 
@@ -383,20 +383,20 @@ fn process_without_a_store_or_a_client_exits() {
 fn an_assistant_with_a_key_uses_every_tool_over_http() {
     let folder = tempfile::tempdir().unwrap();
     documents(folder.path());
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let (_, key) = served.with_key(Role::Read, None);
-    let mut reader = Shows::key(&served, &key);
-    let hello = reader.ask("initialize", hello());
+    let mut reader = HttpMcpClient::with_key(&served, &key);
+    let hello = reader.request("initialize", hello());
     assert_eq!(hello["result"]["serverInfo"]["title"], "LociDB");
-    uses_every_tool(&mut reader);
-    is_told_what_is_wrong(&mut reader);
+    check_every_tool(&mut reader);
+    check_invalid_calls(&mut reader);
 }
 
 #[test]
 fn message_without_a_valid_key_is_refused_unread() {
     let folder = tempfile::tempdir().unwrap();
     documents(folder.path());
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let wrong = format!("Bearer {}x", served.keys[0].1);
     let basic = format!("Basic {}", served.keys[0].1);
     let list = request(1, "tools/list", json!({}));
@@ -441,10 +441,11 @@ fn bound_key_sees_nothing_of_other_users() {
             ],
         );
     }
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let (_, key) = served.with_key(Role::Read, Some("ann"));
-    let mut ann = Shows::key(&served, &key);
-    let (_, all) = Shows::key(&served, &served.keys[0].1).told("list_documents", json!({}));
+    let mut ann = HttpMcpClient::with_key(&served, &key);
+    let (_, all) = HttpMcpClient::with_key(&served, &served.keys[0].1)
+        .tool_output("list_documents", json!({}));
     let keys: Vec<&Value> = all["documents"].as_array().unwrap().iter().collect();
     let secret = keys[1]["document"].as_str().unwrap();
     assert!(secret.contains("secret.md"));
@@ -461,10 +462,10 @@ fn bound_key_sees_nothing_of_other_users() {
         ("walk_concepts", json!({})),
         ("walk_concepts", json!({ "prefix": "Z" })),
     ] {
-        let (text, value) = ann.told(name, arguments);
-        for told in [text, value.to_string()] {
+        let (text, value) = ann.tool_output(name, arguments);
+        for output in [text, value.to_string()] {
             for of_ben in ["secret.md", "hides", "Nautilus"] {
-                assert!(!told.contains(of_ben), "{name}: {told}");
+                assert!(!output.contains(of_ben), "{name}: {output}");
             }
         }
     }
@@ -475,13 +476,13 @@ fn bound_key_sees_nothing_of_other_users() {
         ("cite", json!({ "of": secret })),
         ("walk_concepts", json!({ "name": "Nautilus" })),
     ] {
-        let said = ann.said_no(name, arguments);
-        assert!(said.starts_with("not-found"), "{said}");
+        let error = ann.tool_error(name, arguments);
+        assert!(error.starts_with("not-found"), "{error}");
     }
     let uri = format!("loci://document/{secret}");
-    let read = ann.ask("resources/read", json!({ "uri": uri }));
+    let read = ann.request("resources/read", json!({ "uri": uri }));
     assert!(read["error"]["code"].is_i64() && read["result"].is_null());
-    let listed = ann.ask("resources/list", json!({}));
+    let listed = ann.request("resources/list", json!({}));
     assert_eq!(listed["result"]["resources"].as_array().unwrap().len(), 1);
 }
 
@@ -489,8 +490,8 @@ fn bound_key_sees_nothing_of_other_users() {
 fn hostile_messages_are_refused_and_the_next_one_is_answered() {
     let folder = tempfile::tempdir().unwrap();
     documents(folder.path());
-    let served = Served::of(folder.path());
-    let mut shows = Shows::key(&served, &served.keys[0].1);
+    let served = TestServer::for_folder(folder.path());
+    let mut shows = HttpMcpClient::with_key(&served, &served.keys[0].1);
     let authorization = shows.authorization.clone();
     let fields = [("Authorization", &authorization[..])];
     let nested = |open: &str, close: &str| {
@@ -517,15 +518,15 @@ fn hostile_messages_are_refused_and_the_next_one_is_answered() {
             -32_600,
         ),
     ] {
-        let (status, _, told) = post(served.http, &fields, body.as_bytes());
+        let (status, _, reply) = post(served.http, &fields, body.as_bytes());
         let shown: String = body.chars().take(80).collect();
-        assert_eq!(status, 400, "{shown}: {told}");
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told["error"]["code"], code, "{shown}: {told}");
+        assert_eq!(status, 400, "{shown}: {reply}");
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert_eq!(reply["error"]["code"], code, "{shown}: {reply}");
     }
     let huge = vec![b' '; MESSAGE_LEN_MAX + 1];
-    let (status, _, told) = post(served.http, &fields, &huge);
-    assert_eq!(status, 413, "{told}");
+    let (status, _, reply) = post(served.http, &fields, &huge);
+    assert_eq!(status, 413, "{reply}");
     let list = request(1, "tools/list", json!({}));
     for (name, value, expected) in [
         ("Content-Type", "text/plain", 415),
@@ -533,10 +534,10 @@ fn hostile_messages_are_refused_and_the_next_one_is_answered() {
         ("MCP-Protocol-Version", "1999-01-01", 400),
     ] {
         let fields = [fields[0], (name, value)];
-        let (status, _, told) = post(served.http, &fields, list.as_bytes());
-        assert_eq!(status, expected, "{name}: {told}");
+        let (status, _, reply) = post(served.http, &fields, list.as_bytes());
+        assert_eq!(status, expected, "{name}: {reply}");
     }
-    shows.told("list_documents", json!({}));
+    shows.tool_output("list_documents", json!({}));
 }
 
 #[test]
@@ -544,7 +545,7 @@ fn only_loopback_requests_are_answered_without_keys() {
     let folder = tempfile::tempdir().unwrap();
     let db = documents(folder.path());
     let args = ["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"];
-    let served = Served::start(&args);
+    let served = TestServer::start(&args);
     let list = request(1, "tools/list", json!({}));
     for (host, origin, expected) in [
         ("localhost:7626", "http://localhost:6274", 200),
@@ -554,7 +555,7 @@ fn only_loopback_requests_are_answered_without_keys() {
         ("localhost", "null", 403),
     ] {
         let fields = [("Host", host), ("Origin", origin)];
-        let (status, _, told) = post(served.http, &fields, list.as_bytes());
-        assert_eq!(status, expected, "{host} {origin}: {told}");
+        let (status, _, body) = post(served.http, &fields, list.as_bytes());
+        assert_eq!(status, expected, "{host} {origin}: {body}");
     }
 }

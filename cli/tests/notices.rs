@@ -289,9 +289,9 @@ fn notices_file_matches_the_crates_in_the_binary() {
 
 #[test]
 fn about_prints_all_licences() {
-    let told = common::loci(&["about"]);
-    assert!(told.status.success());
-    let text = String::from_utf8(told.stdout).unwrap();
+    let output = common::loci(&["about"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with(concat!("loci ", env!("CARGO_PKG_VERSION"))));
     for part in [
         "Apache License",
@@ -302,8 +302,8 @@ fn about_prints_all_licences() {
     ] {
         assert!(text.contains(part), "{part}");
     }
-    let told = common::loci(&["about", "--json"]);
-    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!(told["about"]["license"], "Apache-2.0 OR MIT");
-    assert!(text.contains(told["about"]["notices"].as_str().unwrap()));
+    let output = common::loci(&["about", "--json"]);
+    let parsed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(parsed["about"]["license"], "Apache-2.0 OR MIT");
+    assert!(text.contains(parsed["about"]["notices"].as_str().unwrap()));
 }

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use common::served::Served;
+use common::test_server::TestServer;
 use common::{db_path, json, json_lines, refused, store};
 use loci_client::call::Role;
 use locidb::storage::StoreError;
@@ -67,8 +67,8 @@ fn flags_override_environment_and_environment_overrides_file() {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(!text.contains("0123456789abcdef"), "{text}");
-    let told = json_lines(&text).remove(0);
-    let (settings, from) = (&told["config"], &told["from"]);
+    let shown = json_lines(&text).remove(0);
+    let (settings, from) = (&shown["config"], &shown["from"]);
     assert_eq!(settings["db"], db_path(folder.path()));
     assert_eq!(
         (&settings["slow_ms"], &from["slow_ms"]),
@@ -94,7 +94,7 @@ fn server_applies_its_configuration_file() {
         "loci.toml",
         "db = \"store\"\nlisten = \"127.0.0.1:0\"\n[limits]\ncalls_max = 3\n",
     );
-    let served = Served::start(&["--config", &config]);
+    let served = TestServer::start(&["--config", &config]);
     assert_eq!(served.admin().session().unwrap().calls_max, 3);
     assert_eq!(served.get("/healthz", None).status, 200);
 }
@@ -117,7 +117,7 @@ fn invalid_configuration_is_refused_before_anything_is_created() {
     refused(
         2,
         &["serve", "--db", &db, "--http", "off"],
-        "--http: http: give an address",
+        "--http: give an address",
     );
     refused(2, &["serve", "--db", &db, "--root", &db], "--root");
     refused(2, &["serve"], "give --db DIR");
@@ -214,7 +214,7 @@ fn check_creates_no_missing_store_and_reports_a_store_in_use() {
     let found = json(0, &[&check[..], &listen].concat());
     assert_eq!(finding(&found, "store store")["level"], "ok");
     assert!(!Path::new(&db).exists());
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let address = served.address.to_string();
     let found = json(1, &[&check[..], &["--listen", &address]].concat());
     assert_eq!(finding(&found, "listen")["level"], "wrong");
@@ -227,7 +227,7 @@ fn only_configured_cors_origins_may_call() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let (page, other) = ("https://notes.example", "https://elsewhere.example");
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--db",
         &db,
         "--listen",
@@ -243,10 +243,10 @@ fn only_configured_cors_origins_may_call() {
         ];
         served.request("OPTIONS", "/v1/stats", &head)
     };
-    let told = preflight(page);
-    assert_eq!(told.status, 200);
-    assert_eq!(told.field("access-control-allow-origin"), Some(page));
-    let allowed = told.field("access-control-allow-headers").unwrap();
+    let reply = preflight(page);
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.field("access-control-allow-origin"), Some(page));
+    let allowed = reply.field("access-control-allow-headers").unwrap();
     for name in [
         "authorization",
         "content-type",
@@ -256,24 +256,24 @@ fn only_configured_cors_origins_may_call() {
     ] {
         assert!(allowed.contains(name), "{allowed}");
     }
-    assert_eq!(told.field("access-control-allow-credentials"), None);
+    assert_eq!(reply.field("access-control-allow-credentials"), None);
     assert_eq!(preflight(other).field("access-control-allow-origin"), None);
     // A page needs a key as everybody does, and may read what programs go by.
-    let told = served.request("GET", "/v1/stats", &[("origin", page)]);
-    assert_eq!(told.status, 401);
-    let exposed = told.field("access-control-expose-headers").unwrap();
+    let reply = served.request("GET", "/v1/stats", &[("origin", page)]);
+    assert_eq!(reply.status, 401);
+    let exposed = reply.field("access-control-expose-headers").unwrap();
     assert!(
         exposed.contains("etag") && exposed.contains("retry-after"),
         "{exposed}"
     );
     let silent = tempfile::tempdir().unwrap();
-    let silent = Served::of(silent.path());
-    let told = silent.request("GET", "/healthz", &[("origin", page)]);
-    assert_eq!(told.field("access-control-allow-origin"), None);
+    let silent = TestServer::for_folder(silent.path());
+    let reply = silent.request("GET", "/healthz", &[("origin", page)]);
+    assert_eq!(reply.field("access-control-allow-origin"), None);
 }
 
 /// A file of those that a server is set up from.
-fn deployed(name: &str) -> String {
+fn deploy_file(name: &str) -> String {
     format!("{}/../docs/deploy/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -281,7 +281,7 @@ fn deployed(name: &str) -> String {
 fn example_configuration_is_complete_and_valid() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
-    let example = deployed("loci.toml");
+    let example = deploy_file("loci.toml");
     let flags = ["--db", &db, "--listen", "127.0.0.1:0", "--http", "none"];
     let found = json(
         0,
@@ -290,7 +290,7 @@ fn example_configuration_is_complete_and_valid() {
     assert_eq!(finding(&found, "store store")["level"], "ok");
     // With all that is commented out, too, but for what stands for something else.
     let text = fs::read_to_string(&example).unwrap();
-    let given = |line: &str| {
+    let uncomment = |line: &str| {
         let setting = line.strip_prefix("# ").filter(|rest| {
             let name = rest.split_once(" = ").map_or("", |(name, _)| name);
             let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
@@ -303,14 +303,14 @@ fn example_configuration_is_complete_and_valid() {
             _ => line.to_owned(),
         }
     };
-    let all: Vec<String> = text.lines().map(given).collect();
+    let all: Vec<String> = text.lines().map(uncomment).collect();
     let all = file(folder.path(), "all.toml", &all.join("\n"));
-    let told = json(0, &["serve", "--show-config", "--config", &all]).remove(0);
+    let shown = json(0, &["serve", "--show-config", "--config", &all]).remove(0);
     let default = json(0, &["serve", "--show-config", "--db", &db]).remove(0);
-    assert_eq!(told["config"]["limits"], default["config"]["limits"]);
-    let settings = told["config"].as_object().unwrap();
+    assert_eq!(shown["config"]["limits"], default["config"]["limits"]);
+    let settings = shown["config"].as_object().unwrap();
     let limits = settings["limits"].as_object().unwrap();
-    let guide = fs::read_to_string(deployed("../guide/operating.md")).unwrap();
+    let guide = fs::read_to_string(deploy_file("../guide/operating.md")).unwrap();
     for name in settings
         .keys()
         .chain(limits.keys())
@@ -344,21 +344,22 @@ fn systemd_is_notified_on_start_and_stop() {
     socket
         .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
-    let told = || {
+    let next_message = || {
         let mut bytes = [0; 64];
         let len = socket.recv(&mut bytes).unwrap();
         String::from_utf8_lossy(&bytes[..len]).trim().to_owned()
     };
     let db = db_path(folder.path());
     let environment = [("NOTIFY_SOCKET", path.to_str().unwrap())];
-    let mut served = Served::start_with(&["--db", &db, "--listen", "127.0.0.1:0"], &environment);
-    assert_eq!(told(), "READY=1");
+    let mut served =
+        TestServer::start_with(&["--db", &db, "--listen", "127.0.0.1:0"], &environment);
+    assert_eq!(next_message(), "READY=1");
     served.stop();
-    assert_eq!(told(), "STOPPING=1");
+    assert_eq!(next_message(), "STOPPING=1");
 }
 
 /// The value of a figure, with its labels as they are written.
-fn figure(text: &str, name: &str) -> Option<f64> {
+fn metric_value(text: &str, name: &str) -> Option<f64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -372,7 +373,7 @@ fn metrics_of_one_store_need_an_admin_key_or_the_token() {
     let token = token.replace(' ', "-");
     let path = file(folder.path(), "token", &format!("{token}\n"));
     let db = db_path(folder.path());
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--db",
         &db,
         "--listen",
@@ -396,9 +397,9 @@ fn metrics_of_one_store_need_an_admin_key_or_the_token() {
         401
     );
     assert_eq!(served.get("/metrics", Some(&admin)).status, 200);
-    let told = served.get("/metrics", Some(&token));
-    assert_eq!(told.status, 200);
-    let text = told.body;
+    let reply = served.get("/metrics", Some(&token));
+    assert_eq!(reply.status, 200);
+    let text = reply.body;
     for (name, expected) in [
         ("loci_calls_total{call=\"Search\",code=\"ok\"}", 1.0),
         ("loci_calls_total{call=\"Ingest\",code=\"forbidden\"}", 1.0),
@@ -416,7 +417,7 @@ fn metrics_of_one_store_need_an_admin_key_or_the_token() {
         ("loci_stores_open", 1.0),
         ("loci_documents", 0.0),
     ] {
-        assert_eq!(figure(&text, name), Some(expected), "{name}\n{text}");
+        assert_eq!(metric_value(&text, name), Some(expected), "{name}\n{text}");
     }
     if cfg!(target_os = "linux") {
         for name in [
@@ -425,7 +426,7 @@ fn metrics_of_one_store_need_an_admin_key_or_the_token() {
             "process_cpu_seconds_total",
         ] {
             assert!(
-                figure(&text, name).is_some_and(|value| value > 0.0),
+                metric_value(&text, name).is_some_and(|value| value > 0.0),
                 "{name}\n{text}"
             );
         }
@@ -434,11 +435,11 @@ fn metrics_of_one_store_need_an_admin_key_or_the_token() {
         !text.contains("secret-path") && !text.contains("heron"),
         "{text}"
     );
-    every_figure_is_explained(&text);
+    check_every_metric_is_documented(&text);
 }
 
 /// Each has a line of help, and stands in the guide.
-fn every_figure_is_explained(text: &str) {
+fn check_every_metric_is_documented(text: &str) {
     let guide = fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../docs/guide/operating.md"
@@ -464,7 +465,7 @@ fn metrics_of_several_stores_need_the_token() {
     }
     let root = folder.path().to_str().unwrap();
     let args = ["--root", root, "--listen", "127.0.0.1:0"];
-    let without = Served::start(&args);
+    let without = TestServer::start(&args);
     let key = without.keys[0].1.clone();
     for shown in [None, Some(&key[..])] {
         assert_eq!(without.get("/metrics", shown).status, 404);
@@ -476,16 +477,16 @@ fn metrics_of_several_stores_need_the_token() {
         "loci.toml",
         &format!("metrics_token = \"{token}\""),
     );
-    let with = Served::start(&[&args[..], &["--config", &config]].concat());
+    let with = TestServer::start(&[&args[..], &["--config", &config]].concat());
     for shown in [None, Some(&key[..])] {
         assert_eq!(with.get("/metrics", shown).status, 401);
     }
-    let told = with.get("/metrics", Some(token));
-    assert_eq!(figure(&told.body, "loci_stores"), Some(2.0));
+    let reply = with.get("/metrics", Some(token));
+    assert_eq!(metric_value(&reply.body, "loci_stores"), Some(2.0));
     assert!(
-        !told.body.contains("loci_documents") && !told.body.contains("one\""),
+        !reply.body.contains("loci_documents") && !reply.body.contains("one\""),
         "{}",
-        told.body
+        reply.body
     );
 }
 
@@ -493,40 +494,40 @@ fn metrics_of_several_stores_need_the_token() {
 fn metrics_are_public_without_keys() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
-    let served = Served::start(&["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"]);
+    let served = TestServer::start(&["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"]);
     assert_eq!(served.get("/metrics", None).status, 200);
 }
 
 /// A collector that takes what is sent to it.
 struct Collector {
     address: String,
-    taken: Receiver<(String, Vec<u8>)>,
+    requests: Receiver<(String, Vec<u8>)>,
 }
 
 impl Collector {
     fn start() -> Collector {
-        Self::over("http", take::<TcpStream>)
+        Self::accept_with("http", read_export::<TcpStream>)
     }
 
     /// One that speaks TLS, with this certificate and key.
-    fn secured(certificate: CertificateDer<'static>, key: PrivateKeyDer<'static>) -> Collector {
+    fn with_tls(certificate: CertificateDer<'static>, key: PrivateKeyDer<'static>) -> Collector {
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let config = config.with_safe_default_protocol_versions().unwrap();
         let config = config.with_no_client_auth();
         let config = Arc::new(config.with_single_cert(vec![certificate], key).unwrap());
-        Self::over("https", move |stream| {
+        Self::accept_with("https", move |stream| {
             let secured = ServerConnection::new(Arc::clone(&config)).unwrap();
-            take(StreamOwned::new(secured, stream))
+            read_export(StreamOwned::new(secured, stream))
         })
     }
 
-    fn over(
+    fn accept_with(
         scheme: &str,
         mut take: impl FnMut(TcpStream) -> (String, Vec<u8>) + Send + 'static,
     ) -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (give, taken) = channel();
+        let (give, requests) = channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let _ = give.send(take(stream.unwrap()));
@@ -534,13 +535,13 @@ impl Collector {
         });
         Collector {
             address: format!("{scheme}://localhost:{port}"),
-            taken,
+            requests,
         }
     }
 
     /// The spans of the next message.
     fn spans(&self) -> (Vec<u8>, Vec<Span>) {
-        let (head, body) = self.taken.recv_timeout(Duration::from_secs(20)).unwrap();
+        let (head, body) = self.requests.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
         assert!(
             head.to_lowercase()
@@ -554,7 +555,7 @@ impl Collector {
 }
 
 /// Reads a request whose length it tells, and says that all is well.
-fn take<S: Read + Write>(stream: S) -> (String, Vec<u8>) {
+fn read_export<S: Read + Write>(stream: S) -> (String, Vec<u8>) {
     let mut stream = BufReader::new(stream);
     let (mut head, mut len) = (String::new(), 0);
     loop {
@@ -562,7 +563,7 @@ fn take<S: Read + Write>(stream: S) -> (String, Vec<u8>) {
         stream.read_line(&mut head).unwrap();
         let line = head[begun..].trim().to_lowercase();
         match line.strip_prefix("content-length: ") {
-            Some(told) => len = told.parse().unwrap(),
+            Some(length) => len = length.parse().unwrap(),
             None if line.is_empty() => break,
             None => {}
         }
@@ -627,7 +628,7 @@ fn network_over_its_connection_rate_is_refused_and_others_are_served() {
         .into_iter()
         .chain(limits)
         .collect();
-    let served = Served::start(&args);
+    let served = TestServer::start(&args);
     for to in [served.address, served.http] {
         let network = if to == served.address {
             "127.1.1"
@@ -644,16 +645,18 @@ fn network_over_its_connection_rate_is_refused_and_others_are_served() {
     let mut other = connect_from("127.1.3.1", served.http).unwrap();
     let key = &served.keys[0].1;
     write!(other, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n").unwrap();
-    let mut told = String::new();
-    other.read_to_string(&mut told).unwrap();
+    let mut response = String::new();
+    other.read_to_string(&mut response).unwrap();
     let count = |port: &str| -> u64 {
         let line = format!("loci_connections_refused_total{{port=\"{port}\",limit=\"network\"}} ");
-        let line = told.lines().find_map(|of| of.strip_prefix(&line));
-        line.unwrap_or_else(|| panic!("{told}")).parse().unwrap()
+        let line = response.lines().find_map(|of| of.strip_prefix(&line));
+        line.unwrap_or_else(|| panic!("{response}"))
+            .parse()
+            .unwrap()
     };
     assert!(
         (30..=40).contains(&count("wire")) && (30..=40).contains(&count("http")),
-        "{told}"
+        "{response}"
     );
 }
 
@@ -673,19 +676,19 @@ fn sampled_search_exports_a_span_with_child_operators_and_no_text() {
         "--otlp-endpoint",
         &collector.address,
     ];
-    let mut served = Served::start(&[&args[..], &["--otlp-sample", "1"]].concat());
+    let mut served = TestServer::start(&[&args[..], &["--otlp-sample", "1"]].concat());
     let (client, key) = served.with_key(Role::Read, None);
     let question = "Which heron waits in zanzibar?";
     let answer = client.search(&SearchRequest::new(question)).unwrap();
     assert_eq!((answer.explain, answer.plan), (None, None), "nobody asked");
-    let asked = SearchRequest {
+    let request = SearchRequest {
         explain: true,
         ..SearchRequest::new(question)
     };
-    let told = client.search(&asked).unwrap().explain.unwrap();
+    let steps = client.search(&request).unwrap().explain.unwrap();
     // Whoever is bound to a user is told no steps, and the operator is.
     let (bound, _) = served.with_key(Role::Read, Some("one"));
-    let answer = bound.ask(&asked).unwrap();
+    let answer = bound.ask(&request).unwrap();
     assert_eq!((answer.explain, answer.plan), (None, None));
     served.stop();
     let (body, spans) = collector.spans();
@@ -703,7 +706,7 @@ fn sampled_search_exports_a_span_with_child_operators_and_no_text() {
             .filter(|span| span.parent_span_id == search.span_id);
         let below: Vec<&Span> = below.collect();
         let names: Vec<&str> = below.iter().map(|span| &span.name[..]).collect();
-        let operators: Vec<&str> = told.iter().map(|step| &step.operator[..]).collect();
+        let operators: Vec<&str> = steps.iter().map(|step| &step.operator[..]).collect();
         assert_eq!(names, operators);
         assert!(!names.is_empty());
         for pair in below.windows(2) {
@@ -734,7 +737,7 @@ fn http_request_joins_the_trace_of_its_traceparent() {
         "--otlp-endpoint",
         &collector.address,
     ];
-    let mut served = Served::start(&[&args[..], &["--otlp-sample", "0"]].concat());
+    let mut served = TestServer::start(&[&args[..], &["--otlp-sample", "0"]].concat());
     let bearer = format!("Bearer {}", served.keys[0].1);
     let ask = |flags: &str| {
         let trace = format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-{flags}");
@@ -762,7 +765,7 @@ fn collector_certificate_is_verified_and_environment_headers_are_sent() {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let trusted = file(folder.path(), "roots.pem", &own.cert.pem());
     let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
-    let collector = Collector::secured(own.cert.der().clone(), key);
+    let collector = Collector::with_tls(own.cert.der().clone(), key);
     let db = db_path(folder.path());
     let args = [
         "--db",
@@ -780,11 +783,11 @@ fn collector_certificate_is_verified_and_environment_headers_are_sent() {
         ),
         ("LOCI_OTLP_SAMPLE", "1"),
     ];
-    let mut served = Served::start_with(&args, &environment);
+    let mut served = TestServer::start_with(&args, &environment);
     drop(served.admin().settings().unwrap());
     served.stop();
     let (head, body) = collector
-        .taken
+        .requests
         .recv_timeout(Duration::from_secs(20))
         .unwrap();
     assert!(
@@ -815,7 +818,7 @@ fn unreachable_collector_does_not_delay_calls_or_shutdown() {
             &endpoint,
         ];
         let mut served =
-            Served::start(&[&args[..], &["--otlp-sample", "1", "--insecure-local"]].concat());
+            TestServer::start(&[&args[..], &["--otlp-sample", "1", "--insecure-local"]].concat());
         let client = served.client("").unwrap();
         let begun = Instant::now();
         for _ in 0..200 {

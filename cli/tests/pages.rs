@@ -7,7 +7,7 @@ mod common;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use common::served::Served;
+use common::test_server::TestServer;
 use common::{db_path, json};
 use loci_client::call::{Change, Role};
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Location};
@@ -22,13 +22,13 @@ const BROWSER: (&str, &str) = (
 
 /// A response.
 #[derive(Debug)]
-struct Got {
+struct PageResponse {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Got {
+impl PageResponse {
     /// The value of a field, empty where there is none.
     fn field(&self, name: &str) -> &str {
         let mut fields = self.head.lines().filter_map(|line| line.split_once(": "));
@@ -68,7 +68,7 @@ impl Got {
 }
 
 /// Sends a request, and reads what comes.
-fn send(at: SocketAddr, line: &str, fields: &[(&str, &str)], body: &str) -> Got {
+fn send(at: SocketAddr, line: &str, fields: &[(&str, &str)], body: &str) -> PageResponse {
     let mut stream = TcpStream::connect(at).unwrap();
     let fields: String = fields
         .iter()
@@ -82,7 +82,7 @@ fn send(at: SocketAddr, line: &str, fields: &[(&str, &str)], body: &str) -> Got 
     stream.read_to_end(&mut bytes).unwrap();
     let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    Got {
+    PageResponse {
         status: head.split(' ').nth(1).unwrap().parse().unwrap(),
         head: head.to_owned(),
         body: body.to_owned(),
@@ -96,7 +96,7 @@ struct Browser {
 }
 
 impl Browser {
-    fn with(served: &Served, key: &str) -> Browser {
+    fn sign_in(served: &TestServer, key: &str) -> Browser {
         let form = ("Content-Type", "application/x-www-form-urlencoded");
         let body = format!("key={key}");
         let signed_in = send(served.http, "POST /sign-in", &[HOST, form], &body);
@@ -106,7 +106,7 @@ impl Browser {
         }
     }
 
-    fn get(&self, path: &str) -> Got {
+    fn get(&self, path: &str) -> PageResponse {
         let fields = [HOST, BROWSER, ("Cookie", &self.cookie)];
         send(self.at, &format!("GET {path}"), &fields, "")
     }
@@ -137,7 +137,7 @@ fn document(user: &str, key: &str, texts: &[&str]) -> NewDocument {
     }
 }
 
-fn put(served: &Served, documents: Vec<NewDocument>) {
+fn put(served: &TestServer, documents: Vec<NewDocument>) {
     let changes = documents
         .into_iter()
         .map(|new| Change::PutDocument(Box::new(new)));
@@ -147,7 +147,7 @@ fn put(served: &Served, documents: Vec<NewDocument>) {
 #[test]
 fn a_browser_signs_in_once_and_out_again() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let key = &served.keys[0].1[..];
     let stranger = |path: &str| send(served.http, &format!("GET {path}"), &[HOST, BROWSER], "");
     let post = |path: &str, fields: &[(&str, &str)], body: &str| {
@@ -159,9 +159,9 @@ fn a_browser_signs_in_once_and_out_again() {
         )
     };
 
-    let asked = stranger("/documents?collection=a+b");
-    assert_eq!((asked.status, asked.body.len()), (303, 0));
-    let form = asked.field("Location").to_owned();
+    let redirect = stranger("/documents?collection=a+b");
+    assert_eq!((redirect.status, redirect.body.len()), (303, 0));
+    let form = redirect.field("Location").to_owned();
     assert_eq!(form, "/sign-in?to=%2Fdocuments%3Fcollection%3Da%2Bb");
     assert!(
         stranger(&form)
@@ -239,7 +239,7 @@ fn a_browser_signs_in_once_and_out_again() {
 #[test]
 fn cross_site_link_reloads_to_send_the_session_cookie() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let from = |site| {
         send(
             served.http,
@@ -259,8 +259,8 @@ fn cross_site_link_reloads_to_send_the_session_cookie() {
 #[test]
 fn pages_set_security_headers_and_static_files_are_cached() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
-    let browser = Browser::with(&served, &served.keys[0].1);
+    let served = TestServer::for_folder(folder.path());
+    let browser = Browser::sign_in(&served, &served.keys[0].1);
     for path in ["/", "/?q=heron", "/documents", "/read/none", "/sign-in"] {
         let got = browser.get(path);
         let policy = got.field("Content-Security-Policy");
@@ -302,9 +302,9 @@ fn pages_set_security_headers_and_static_files_are_cached() {
             "{got:?}"
         );
         assert!(got.field("Cache-Control").contains("immutable"));
-        let held = [HOST, ("If-None-Match", got.field("ETag"))];
+        let conditional = [HOST, ("If-None-Match", got.field("ETag"))];
         assert_eq!(
-            send(served.http, &format!("GET {path}"), &held, "").status,
+            send(served.http, &format!("GET {path}"), &conditional, "").status,
             304
         );
         assert_eq!(
@@ -317,9 +317,9 @@ fn pages_set_security_headers_and_static_files_are_cached() {
 #[test]
 fn search_results_link_to_the_cited_passage() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let key = &served.keys[0].1;
-    let browser = Browser::with(&served, key);
+    let browser = Browser::sign_in(&served, key);
     let empty = browser.get("/");
     assert!(
         empty.status == 200 && empty.body.contains("loci ingest --db DIR"),
@@ -424,15 +424,15 @@ fn search_results_link_to_the_cited_passage() {
     let wrong = browser.get("/read/%ff");
     assert_eq!(wrong.status, 400);
     assert!(wrong.body.contains("role=\"alert\""), "{}", wrong.body);
-    let told = program("/note/%ff/chunk/x");
-    assert!(told.status == 400 && told.field("Content-Type").contains("problem+json"));
+    let problem = program("/note/%ff/chunk/x");
+    assert!(problem.status == 400 && problem.field("Content-Type").contains("problem+json"));
 }
 
 #[test]
 fn document_and_question_text_is_escaped() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
-    let browser = Browser::with(&served, &served.keys[0].1);
+    let served = TestServer::for_folder(folder.path());
+    let browser = Browser::sign_in(&served, &served.keys[0].1);
     let evil = "heron <script>alert(1)</script> \" onload=x <img src=x>";
     let mut hostile = document(
         "",
@@ -493,8 +493,8 @@ fn document_and_question_text_is_escaped() {
 #[test]
 fn raster_images_are_inline_and_other_files_are_attachments() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
-    let browser = Browser::with(&served, &served.keys[0].1);
+    let served = TestServer::for_folder(folder.path());
+    let browser = Browser::sign_in(&served, &served.keys[0].1);
     let mut shown = document("", "d", &["A picture."]);
     shown.chunks[0].record.images = vec!["x/a.png".into()];
     let files: [(&str, &[u8]); 3] = [
@@ -553,7 +553,7 @@ fn raster_images_are_inline_and_other_files_are_attachments() {
 #[test]
 fn bound_user_sees_nothing_of_other_users_on_pages() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let mut foreign = document("ben", "secret.md", &["The heron of Ben."]);
     foreign.assets = vec![NewAsset {
         name: "a.png".into(),
@@ -564,7 +564,7 @@ fn bound_user_sees_nothing_of_other_users_on_pages() {
         vec![document("ann", "own.md", &["The heron of Ann."]), foreign],
     );
     let (_, key) = served.with_key(Role::Read, Some("ann"));
-    let ann = Browser::with(&served, &key);
+    let ann = Browser::sign_in(&served, &key);
     for path in [
         "/",
         "/?q=heron",
@@ -590,7 +590,9 @@ fn bound_user_sees_nothing_of_other_users_on_pages() {
     ] {
         assert_eq!(ann.get(path).status, 404, "{path}");
         assert_eq!(
-            Browser::with(&served, &served.keys[0].1).get(path).status,
+            Browser::sign_in(&served, &served.keys[0].1)
+                .get(path)
+                .status,
             200,
             "{path}"
         );
@@ -600,8 +602,8 @@ fn bound_user_sees_nothing_of_other_users_on_pages() {
 #[test]
 fn long_documents_and_lists_are_paginated() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
-    let browser = Browser::with(&served, &served.keys[0].1);
+    let served = TestServer::for_folder(folder.path());
+    let browser = Browser::sign_in(&served, &served.keys[0].1);
     let texts: Vec<String> = (0..60).map(|n| format!("Passage number {n}.")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let short = (0..60).map(|n| document("", &format!("short-{n:02}"), &["x"]));
@@ -647,8 +649,8 @@ fn long_documents_and_lists_are_paginated() {
 #[test]
 fn cited_text_is_marked_within_its_section() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
-    let browser = Browser::with(&served, &served.keys[0].1);
+    let served = TestServer::for_folder(folder.path());
+    let browser = Browser::sign_in(&served, &served.keys[0].1);
     let text = "Birds\n\nA heron waits. A bittern booms. Öl ist <da>.";
     let at = |from: u64, to: u64| Location {
         chars: (from, to),
@@ -690,7 +692,7 @@ fn cited_text_is_marked_within_its_section() {
 fn only_loopback_is_served_without_keys_and_sign_in_is_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
-    let served = Served::start(&["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"]);
+    let served = TestServer::start(&["--db", &db, "--listen", "127.0.0.1:0", "--insecure-local"]);
     let get = |host: &str, path: &str| {
         send(
             served.http,
@@ -727,14 +729,14 @@ fn key_selects_the_store_on_pages() {
             ],
         );
     }
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--root",
         root.path().to_str().unwrap(),
         "--listen",
         "127.0.0.1:0",
     ]);
     for (name, key) in &served.keys {
-        let page = Browser::with(&served, key).get("/");
+        let page = Browser::sign_in(&served, key).get("/");
         assert!(
             page.body.contains(&format!("Store </span>{name}</span>")),
             "{}",

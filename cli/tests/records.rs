@@ -46,9 +46,9 @@ fn recorded_answer_gets_feedback_and_is_replayed() {
     assert_eq!(documents, ["heron.md", "egret.md", "swift.md"]);
     let [heron, egret, swift] = [0, 1, 2].map(|at| hits[at]["chunk"].as_str().unwrap());
 
-    let said = json(0, &["feedback", "--db", db, "1", "1", "used"]);
+    let output = json(0, &["feedback", "--db", db, "1", "1", "used"]);
     assert_eq!(
-        said,
+        output,
         [json!({ "response": 1, "hit": "1", "feedback": "used" })]
     );
     json(0, &["feedback", "--db", db, "1", egret, "helpful"]);
@@ -68,12 +68,12 @@ fn recorded_answer_gets_feedback_and_is_replayed() {
     // Nothing has changed: everything is where it was.
     let replay = json(0, &["records", "--db", db, "--replay"]);
     assert_eq!(replay[0]["kept"], json!([heron, egret, swift]));
-    let figures = &replay[1]["replay"];
+    let replay_stats = &replay[1]["replay"];
     assert_eq!(
-        (&figures["mrr_then"], &figures["mrr_now"]),
+        (&replay_stats["mrr_then"], &replay_stats["mrr_now"]),
         (&json!(0.75), &json!(0.75))
     );
-    assert_eq!(figures["wrong_in_5_now"], 1.0);
+    assert_eq!(replay_stats["wrong_in_5_now"], 1.0);
 
     // The best hit goes, and only one is asked for.
     json(0, &["delete", "--db", db, "heron.md"]);
@@ -92,13 +92,16 @@ fn recorded_answer_gets_feedback_and_is_replayed() {
         (&judged[1]["then"], &judged[1]["now"]),
         (&json!(2), &json!(1))
     );
-    let figures = &replay[1]["replay"];
+    let replay_stats = &replay[1]["replay"];
     assert_eq!(
-        (&figures["mrr_then"], &figures["mrr_now"]),
+        (&replay_stats["mrr_then"], &replay_stats["mrr_now"]),
         (&json!(0.5), &json!(1.0))
     );
     assert_eq!(
-        (&figures["wrong_in_5_then"], &figures["wrong_in_5_now"]),
+        (
+            &replay_stats["wrong_in_5_then"],
+            &replay_stats["wrong_in_5_now"]
+        ),
         (&json!(1.0), &json!(0.0))
     );
     let read = text(0, &args);
@@ -176,11 +179,11 @@ fn usage_errors_report_what_is_valid() {
 fn an_answer_in_words_is_recorded_too() {
     let folder = tempfile::tempdir().unwrap();
     let db = birds(folder.path());
-    let asked = json(
+    let answer = json(
         0,
         &["ask", "--db", &db, "Where do herons fish?", "--record"],
     );
-    assert_eq!(asked[0]["response"], 1);
+    assert_eq!(answer[0]["response"], 1);
     assert_eq!(json(0, &["records", "--db", &db]).len(), 1);
     let both = ["ask", "--db", &db, "herons", "--record", "--prompt"];
     refused(2, &both, "leave one of the two out");

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::http::parse;
-use common::served::Served;
-use common::wire::Wire;
+use common::test_server::TestServer;
+use common::wire::WireConnection;
 use common::{db_path, json};
 use loci_client::call::{
     self, Begin, Change, GetCitations, GetDocument, GetOriginal, GetSettings, GetText,
@@ -88,7 +88,7 @@ fn embedded_and_client_apis_are_interchangeable() {
         }};
     }
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let remote = program!(served.admin());
     let own = tempfile::tempdir().unwrap();
     let embedded = program!(Database::open(own.path()).unwrap());
@@ -99,7 +99,7 @@ fn embedded_and_client_apis_are_interchangeable() {
 #[test]
 fn transactions_are_atomic() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let client = served.admin();
     let failed = client.write(|tx| {
         tx.put_document(document("", "a", "heron"))?;
@@ -131,12 +131,12 @@ fn transactions_are_atomic() {
 #[test]
 fn transaction_does_not_block_earlier_writers() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let (first, other, last) = (served.admin(), served.admin(), served.admin());
     // Each stands in the queue before the next one comes.
     let (queued, slow) = (Duration::from_millis(200), Duration::from_secs(3));
     thread::scope(|scope| {
-        let asked = Instant::now();
+        let started = Instant::now();
         scope.spawn(|| {
             first.write(|tx| {
                 tx.put_document(document("", "a", "heron"))?;
@@ -148,7 +148,7 @@ fn transaction_does_not_block_earlier_writers() {
         let written = scope.spawn(move || {
             other
                 .apply(vec![put(document("", "b", "heron"))])
-                .map(|_| asked.elapsed())
+                .map(|_| started.elapsed())
         });
         thread::sleep(queued);
         let open = scope.spawn(|| {
@@ -169,22 +169,22 @@ fn transaction_cancelled_before_it_opens_releases_its_permit() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
     let two = ["--limit", "transactions_max=2"];
-    let served = Served::start(&[&["--db", &db, "--listen", "127.0.0.1:0"][..], &two].concat());
+    let served = TestServer::start(&[&["--db", &db, "--listen", "127.0.0.1:0"][..], &two].concat());
     let key = &served.keys[0].1;
-    let open = || Wire::open(served.address, key);
+    let open = || WireConnection::open(served.address, key);
     let (mut first, mut other) = (open(), open());
     first.call(1, 0, &Begin {});
-    assert_eq!(first.ended(1), None);
+    assert_eq!(first.wait_for_end(1), None);
     other.call(1, 100, &Begin {});
-    assert_eq!(other.ended(1), Some(Code::Deadline));
+    assert_eq!(other.wait_for_end(1), Some(Code::Deadline));
     other.call(2, 0, &Begin {});
     other.cancel(2);
-    assert_eq!(other.ended(2), Some(Code::Cancelled));
+    assert_eq!(other.wait_for_end(2), Some(Code::Cancelled));
     other.call(3, 0, &Begin {});
     let mut third = open();
     third.call(1, 0, &Begin {});
     assert_eq!(
-        third.ended(1),
+        third.wait_for_end(1),
         Some(Code::Overloaded),
         "both places are taken"
     );
@@ -192,7 +192,7 @@ fn transaction_cancelled_before_it_opens_releases_its_permit() {
     let until = Instant::now() + Duration::from_secs(3);
     for id in 2.. {
         third.call(id, 50, &Begin {});
-        if third.ended(id) == Some(Code::Deadline) {
+        if third.wait_for_end(id) == Some(Code::Deadline) {
             break;
         }
         assert!(Instant::now() < until, "the place is still taken");
@@ -200,7 +200,7 @@ fn transaction_cancelled_before_it_opens_releases_its_permit() {
     // The writer is free for the next one at once.
     third.call(1_000, 0, &Begin {});
     drop(first);
-    assert_eq!(third.ended(1_000), None);
+    assert_eq!(third.wait_for_end(1_000), None);
 }
 
 /// A folder of stores with these names.
@@ -215,7 +215,7 @@ fn stores(names: &[&str]) -> tempfile::TempDir {
 #[test]
 fn busy_store_does_not_block_other_stores() {
     let root = stores(&["one", "two"]);
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--root",
         root.path().to_str().unwrap(),
         "--listen",
@@ -225,29 +225,29 @@ fn busy_store_does_not_block_other_stores() {
         "--limit",
         "writes_max=2",
     ]);
-    let open = |store: usize| Wire::open(served.address, &served.keys[store].1);
+    let open = |store: usize| WireConnection::open(served.address, &served.keys[store].1);
     let (mut first, mut second, mut other) = (open(0), open(0), open(1));
     let write = || call::Write {
         changes: vec![put(document("", "a", "heron"))],
     };
     first.call(1, 0, &Begin {});
-    assert_eq!(first.ended(1), None);
+    assert_eq!(first.wait_for_end(1), None);
     second.call(1, 0, &Begin {});
-    assert_eq!(second.ended(1), Some(Code::Overloaded));
+    assert_eq!(second.wait_for_end(1), Some(Code::Overloaded));
     // One write waits for the transaction, and another is one too many.
     second.call(2, 0, &write());
     thread::sleep(Duration::from_millis(300));
     first.call(2, 0, &write());
-    assert_eq!(first.ended(2), Some(Code::Overloaded));
+    assert_eq!(first.wait_for_end(2), Some(Code::Overloaded));
     other.call(1, 0, &Begin {});
-    assert_eq!(other.ended(1), None);
+    assert_eq!(other.wait_for_end(1), None);
     other.call(2, 0, &Rollback { transaction: 1 });
-    assert_eq!(other.ended(2), None);
+    assert_eq!(other.wait_for_end(2), None);
     other.call(3, 0, &write());
-    assert_eq!(other.ended(3), None);
+    assert_eq!(other.wait_for_end(3), None);
     first.call(3, 0, &Rollback { transaction: 1 });
-    assert_eq!(first.ended(3), None);
-    assert_eq!(second.ended(2), None);
+    assert_eq!(first.wait_for_end(3), None);
+    assert_eq!(second.wait_for_end(2), None);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn wrong_key_and_missing_store_give_the_same_error() {
             ],
         );
     }
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--root",
         root.path().to_str().unwrap(),
         "--listen",
@@ -293,20 +293,20 @@ fn wrong_key_and_missing_store_give_the_same_error() {
         format!("loci://{}", served.address),
         format!("loci://nonsense@{}", served.address),
     ];
-    let mut told: Vec<String> = Vec::new();
+    let mut errors: Vec<String> = Vec::new();
     for address in tries {
         let error = Client::connect(&address).unwrap_err();
         assert_eq!(error.code(), Some(Code::Unauthorized));
-        told.push(error.to_string());
+        errors.push(error.to_string());
     }
-    told.dedup();
-    assert_eq!(told.len(), 1, "{told:?}");
+    errors.dedup();
+    assert_eq!(errors.len(), 1, "{errors:?}");
 }
 
 #[test]
 fn key_allows_its_role_until_revoked() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let (reader, key) = served.with_key(Role::Read, None);
     let (writer, _) = served.with_key(Role::Write, None);
     writer.apply(vec![put(document("", "a", "heron"))]).unwrap();
@@ -349,7 +349,7 @@ fn key_allows_its_role_until_revoked() {
 #[test]
 fn bound_key_reads_and_writes_only_its_users_documents() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let admin = served.admin();
     let (one, _) = served.with_key(Role::Write, Some("one"));
     admin
@@ -383,11 +383,11 @@ fn bound_key_reads_and_writes_only_its_users_documents() {
         assert!(strategy != Strategy::Text || !found.is_empty());
         assert_eq!(answer.explain, None);
     }
-    let asked = one.ask(&by_words("Whose heron is it?")).unwrap();
-    let told = serde_json::to_string(&asked).unwrap();
+    let reply = one.ask(&by_words("Whose heron is it?")).unwrap();
+    let answer_json = serde_json::to_string(&reply).unwrap();
     assert!(
-        told.contains("of mine") && !told.contains("somebody"),
-        "{told}"
+        answer_json.contains("of mine") && !answer_json.contains("somebody"),
+        "{answer_json}"
     );
     // A document of its own cites somebody else's, and is told nothing of it.
     let mut citing = document("one", "citing", "As they say (Heron, 1998).");
@@ -403,9 +403,9 @@ fn bound_key_reads_and_writes_only_its_users_documents() {
         client.call(&GetCitations { of }).unwrap().0
     };
     assert_eq!(network(&admin)["cites"][0]["work"]["document"], "two::::b");
-    let told = network(&one);
-    assert_eq!(told["cites"].as_array().unwrap().len(), 1);
-    assert!(!told.to_string().contains("two::"), "{told}");
+    let citations = network(&one);
+    assert_eq!(citations["cites"].as_array().unwrap().len(), 1);
+    assert!(!citations.to_string().contains("two::"), "{citations}");
     let deleted = one.write(|tx| tx.delete_document(&"one::::citing".parse().unwrap()));
     assert!(deleted.unwrap());
     let request = SearchRequest {
@@ -455,7 +455,7 @@ fn bound_key_reads_and_writes_only_its_users_documents() {
 #[test]
 fn files_are_streamed_back_unchanged() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let client = served.admin();
     let text: String = (0..40_000).map(|n| format!("Line {n}. ")).collect();
     client
@@ -468,17 +468,17 @@ fn files_are_streamed_back_unchanged() {
         .unwrap();
     assert!(parts.len() > 1);
     assert_eq!(parts.concat(), text.as_bytes());
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     client
-        .call_each(&GetText { key }, |part: Vec<u8>| told.extend(part))
+        .call_each(&GetText { key }, |part: Vec<u8>| received.extend(part))
         .unwrap();
-    assert_eq!(told, text.as_bytes());
+    assert_eq!(received, text.as_bytes());
 }
 
 #[test]
 fn malformed_bytes_close_only_their_own_connection() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let client = served.admin();
     client.apply(vec![put(document("", "a", "heron"))]).unwrap();
     let wrong: [&[u8]; 6] = [
@@ -496,11 +496,15 @@ fn malformed_bytes_close_only_their_own_connection() {
         stream.write_all(bytes).unwrap();
         // The server may have closed it already.
         let _ = stream.shutdown(std::net::Shutdown::Write);
-        let mut said = Vec::new();
-        let _ = stream.read_to_end(&mut said);
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received);
         // A fault of the connection as a whole, with the code for malformed bytes.
-        assert_eq!(said.get(4), Some(&5), "{bytes:?}");
-        assert_eq!(said.get(16), Some(&(Code::Malformed as u8)), "{bytes:?}");
+        assert_eq!(received.get(4), Some(&5), "{bytes:?}");
+        assert_eq!(
+            received.get(16),
+            Some(&(Code::Malformed as u8)),
+            "{bytes:?}"
+        );
     }
     assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
 }
@@ -508,7 +512,7 @@ fn malformed_bytes_close_only_their_own_connection() {
 #[test]
 fn acknowledged_writes_survive_a_kill_and_clients_reconnect() {
     let folder = tempfile::tempdir().unwrap();
-    let mut served = Served::of(folder.path());
+    let mut served = TestServer::for_folder(folder.path());
     let (address, key) = (served.address.to_string(), served.keys[0].1.clone());
     let writers: Vec<_> = (0..4)
         .map(|writer| {
@@ -541,7 +545,7 @@ fn acknowledged_writes_survive_a_kill_and_clients_reconnect() {
         .collect();
     thread::sleep(Duration::from_millis(1_500));
     served.kill();
-    let again = Served::start(&["--db", &db_path(folder.path()), "--listen", &address]);
+    let again = TestServer::start(&["--db", &db_path(folder.path()), "--listen", &address]);
     assert!(again.keys.is_empty(), "a first key is told once");
     let acknowledged: Vec<String> = writers
         .into_iter()
@@ -561,16 +565,16 @@ fn acknowledged_writes_survive_a_kill_and_clients_reconnect() {
 fn forbidden_large_call_is_refused_before_it_is_received() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let small = ["--call-bytes-max", "100000", "--role", "write"];
-    let made = json(0, &[&["key", "add", "--db", &db][..], &small].concat());
+    let created = json(0, &[&["key", "add", "--db", &db][..], &small].concat());
     let text = "heron ".repeat(100_000);
     let write = call::Write {
         changes: vec![put(document("", "a", &text))],
     };
     let frame = Header::new(FrameKind::Call, 1).frame(&write.encode(0));
     let reader = served.with_key(Role::Read, None).1;
-    let of_small_calls = made[0]["key"].as_str().unwrap();
+    let of_small_calls = created[0]["key"].as_str().unwrap();
     let until = Instant::now() + Duration::from_secs(10);
     while served.client(of_small_calls).is_err() {
         assert!(Instant::now() < until, "the key is not known");
@@ -579,21 +583,21 @@ fn forbidden_large_call_is_refused_before_it_is_received() {
         (&reader[..], Code::Forbidden),
         (of_small_calls, Code::TooLarge),
     ] {
-        let mut wire = Wire::open(served.address, key);
+        let mut wire = WireConnection::open(served.address, key);
         let (start, rest) = frame.split_at(HEADER_LEN + 6);
         wire.stream.write_all(start).unwrap();
-        assert_eq!(wire.ended(1), Some(refused));
+        assert_eq!(wire.wait_for_end(1), Some(refused));
         // The connection goes on behind the rest.
         wire.stream.write_all(rest).unwrap();
         wire.call(2, 0, &GetSettings {});
-        assert_eq!(wire.ended(2), None);
+        assert_eq!(wire.wait_for_end(2), None);
     }
 }
 
 #[test]
 fn slow_large_calls_do_not_reserve_memory_of_others() {
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--db",
         &db_path(folder.path()),
         "--listen",
@@ -608,20 +612,20 @@ fn slow_large_calls_do_not_reserve_memory_of_others() {
         let changes = vec![put(document("", name, &text))];
         Header::new(FrameKind::Call, 1).frame(&call::Write { changes }.encode(0))
     };
-    let mut slow: Vec<(Wire, Vec<u8>)> = (0..8)
+    let mut slow: Vec<(WireConnection, Vec<u8>)> = (0..8)
         .map(|n| {
-            let mut wire = Wire::open(served.address, &served.keys[0].1);
+            let mut wire = WireConnection::open(served.address, &served.keys[0].1);
             let frame = frame(&format!("slow-{n}"));
             wire.stream.write_all(&frame[..20_000]).unwrap();
             (wire, frame[20_000..].to_vec())
         })
         .collect();
     let client = served.admin();
-    let (asked, quick) = (Instant::now(), Duration::from_secs(10));
+    let (started, quick) = (Instant::now(), Duration::from_secs(10));
     client
         .apply(vec![put(document("", "quick", &text))])
         .unwrap();
-    assert!(asked.elapsed() < quick, "{:?}", asked.elapsed());
+    assert!(started.elapsed() < quick, "{:?}", started.elapsed());
     // Whoever holds much keeps others out, who are told at once, and may come again.
     let (mut first, rest) = slow.pop().unwrap();
     first.stream.write_all(&rest[..rest.len() - 1]).unwrap();
@@ -629,11 +633,11 @@ fn slow_large_calls_do_not_reserve_memory_of_others() {
     // The server has read what the first sent, on a busy machine too.
     thread::sleep(Duration::from_secs(2));
     other.stream.write_all(&other_rest).unwrap();
-    assert_eq!(other.ended(1), Some(Code::Overloaded));
+    assert_eq!(other.wait_for_end(1), Some(Code::Overloaded));
     first.stream.write_all(&rest[rest.len() - 1..]).unwrap();
-    assert_eq!(first.ended(1), None);
+    assert_eq!(first.wait_for_end(1), None);
     other.stream.write_all(&frame("again")).unwrap();
-    assert_eq!(other.ended(1), None);
+    assert_eq!(other.wait_for_end(1), None);
     assert_eq!(client.stats().unwrap()["documents"], 3);
 }
 
@@ -641,7 +645,7 @@ fn slow_large_calls_do_not_reserve_memory_of_others() {
 #[test]
 fn stopping_server_drains_calls_and_accepts_no_new_ones() {
     let folder = tempfile::tempdir().unwrap();
-    let mut served = Served::of(folder.path());
+    let mut served = TestServer::for_folder(folder.path());
     let (key, client) = (served.keys[0].1.clone(), served.admin());
     // More than connections hold that nobody reads, so that it is under way until it is read.
     let original: Vec<u8> = (0..32u32 << 20).map(|n| b' ' + (n % 95) as u8).collect();
@@ -650,10 +654,10 @@ fn stopping_server_drains_calls_and_accepts_no_new_ones() {
         ..document("", "long", "heron")
     };
     client.apply(vec![put(long)]).unwrap();
-    let mut over_wire = Wire::open(served.address, &key);
+    let mut over_wire = WireConnection::open(served.address, &key);
     let of = "long".parse().unwrap();
     over_wire.call(1, 0, &GetOriginal { key: of });
-    let mut parts = vec![over_wire.frame()];
+    let mut parts = vec![over_wire.read_frame()];
     let mut over_http = TcpStream::connect(served.http).unwrap();
     let path = "/v1/documents/long/original";
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n");
@@ -661,9 +665,9 @@ fn stopping_server_drains_calls_and_accepts_no_new_ones() {
     let mut read = vec![0; 1_000];
     over_http.read_exact(&mut read).unwrap();
     // A transaction that is open is dropped whole, and a write that waits for it is made.
-    let mut open = Wire::open(served.address, &key);
+    let mut open = WireConnection::open(served.address, &key);
     open.call(1, 0, &Begin {});
-    assert_eq!(open.ended(1), None);
+    assert_eq!(open.wait_for_end(1), None);
     let change = put(document("", "dropped", "heron"));
     open.call(
         2,
@@ -673,7 +677,7 @@ fn stopping_server_drains_calls_and_accepts_no_new_ones() {
             change,
         },
     );
-    assert_eq!(open.ended(2), None);
+    assert_eq!(open.wait_for_end(2), None);
     let writing = thread::spawn(move || client.apply(vec![put(document("", "made", "heron"))]));
     thread::sleep(Duration::from_millis(300));
     let pid = served.child.id().to_string();
@@ -698,7 +702,7 @@ fn stopping_server_drains_calls_and_accepts_no_new_ones() {
         "calls are under way"
     );
     while parts.last().unwrap().0.more || parts.last().unwrap().0.call == 0 {
-        parts.push(over_wire.frame());
+        parts.push(over_wire.read_frame());
     }
     let parts = parts.iter().filter(|(header, _)| header.more);
     let bytes = parts.flat_map(|(_, payload)| codec::decode::<Vec<u8>>(payload).unwrap());
@@ -732,7 +736,7 @@ fn server_without_keys_listens_only_on_loopback() {
         ],
         "reached from elsewhere",
     );
-    let served = Served::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
+    let served = TestServer::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
     assert!(served.keys.is_empty());
     let client = Client::connect(&format!("loci://{}", served.address)).unwrap();
     client.apply(vec![put(document("", "a", "heron"))]).unwrap();
@@ -741,11 +745,11 @@ fn server_without_keys_listens_only_on_loopback() {
 
 /// A certificate for this machine that is its own authority, written to two files.
 fn certificate(folder: &Path, name: &str) -> (String, String) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let path = |end: &str| folder.join(format!("{name}.{end}")).display().to_string();
     let (certificate, key) = (path("crt"), path("key"));
-    std::fs::write(&certificate, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    std::fs::write(&certificate, certified.cert.pem()).unwrap();
+    std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
     (certificate, key)
 }
 
@@ -755,7 +759,7 @@ fn tls_certificate_is_verified_and_can_be_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, secret) = certificate(folder.path(), "first");
     let db = db_path(folder.path());
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--db",
         &db,
         "--listen",
@@ -814,7 +818,7 @@ fn tls_certificate_is_verified_and_can_be_replaced() {
 fn audit_log_records_calls_without_texts_or_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let (db, log) = (db_path(folder.path()), folder.path().join("audit.log"));
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--db",
         &db,
         "--listen",
@@ -876,10 +880,10 @@ fn resident_kib(pid: u32) -> u64 {
 fn server_runs_without_transparent_huge_pages() {
     let folder = tempfile::tempdir().unwrap();
     let db = db_path(folder.path());
-    let served = Served::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
+    let served = TestServer::start(&["--db", &db, "--insecure-local", "--listen", "127.0.0.1:0"]);
     // Kernels before 5.0 do not tell.
-    if let Some(given) = status_of(served.child.id(), "THP_enabled") {
-        assert_eq!(given, "0");
+    if let Some(enabled) = status_of(served.child.id(), "THP_enabled") {
+        assert_eq!(enabled, "0");
     }
 }
 
@@ -889,13 +893,13 @@ static MEASURES: Mutex<()> = Mutex::new(());
 
 /// Searches of a good client for so long: how many, and the latency that 99 of 100 keep.
 #[cfg(target_os = "linux")]
-fn asked_for(client: &Client, time: Duration) -> (usize, Duration) {
+fn search_for(client: &Client, time: Duration) -> (usize, Duration) {
     let until = Instant::now() + time;
     let mut times = Vec::new();
     while Instant::now() < until {
-        let asked = Instant::now();
+        let started = Instant::now();
         assert_eq!(client.search(&by_words("heron")).unwrap().hits.len(), 1);
-        times.push(asked.elapsed());
+        times.push(started.elapsed());
         thread::sleep(Duration::from_millis(1));
     }
     times.sort_unstable();
@@ -926,7 +930,7 @@ fn noise(to: std::net::SocketAddr, count: usize) -> thread::JoinHandle<()> {
 
 /// Where connections are taken, read from, answered and ended, and nothing is made of them.
 #[cfg(target_os = "linux")]
-fn sink() -> std::net::SocketAddr {
+fn start_sink() -> std::net::SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -942,10 +946,10 @@ fn sink() -> std::net::SocketAddr {
 
 /// Searches until it is over: as [`asked_for`], every two seconds.
 #[cfg(target_os = "linux")]
-fn asked_during(client: &Client, over: thread::JoinHandle<()>) -> Vec<(usize, Duration)> {
+fn search_during(client: &Client, over: thread::JoinHandle<()>) -> Vec<(usize, Duration)> {
     let mut during = Vec::new();
     while !over.is_finished() {
-        during.push(asked_for(client, Duration::from_secs(2)));
+        during.push(search_for(client, Duration::from_secs(2)));
     }
     over.join().unwrap();
     during
@@ -958,7 +962,7 @@ fn silent_connections_and_malformed_frames_use_little_memory() {
     let _alone = MEASURES.lock().unwrap_or_else(PoisonError::into_inner);
     rlimit::increase_nofile_limit(20_000).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(&[
+    let served = TestServer::start(&[
         "--db",
         &db_path(folder.path()),
         "--listen",
@@ -968,7 +972,7 @@ fn silent_connections_and_malformed_frames_use_little_memory() {
     ]);
     let client = served.admin();
     client.apply(vec![put(document("", "a", "heron"))]).unwrap();
-    let calm = asked_for(&client, Duration::from_secs(3));
+    let calm = search_for(&client, Duration::from_secs(3));
     let before = resident_kib(served.child.id());
     let address = served.address;
     let slow = thread::spawn(move || {
@@ -982,18 +986,18 @@ fn silent_connections_and_malformed_frames_use_little_memory() {
         };
         (0..10_000).filter_map(open).collect::<Vec<_>>()
     });
-    let during_slow = asked_for(&client, Duration::from_secs(3));
-    let held = slow.join().unwrap();
+    let during_slow = search_for(&client, Duration::from_secs(3));
+    let open_connections = slow.join().unwrap();
     let with_slow = resident_kib(served.child.id());
-    let during_noise = asked_during(&client, noise(address, 100_000));
+    let during_noise = search_during(&client, noise(address, 100_000));
     let after = resident_kib(served.child.id());
     println!(
         "calm {calm:?}; {} connections held: {during_slow:?}, {before} to {with_slow} KiB; noise: {during_noise:?}, {after} KiB",
-        held.len()
+        open_connections.len()
     );
-    drop(held);
+    drop(open_connections);
     // What the same noise costs on this machine when it is another program's.
-    let elsewhere = asked_during(&client, noise(sink(), 50_000));
+    let elsewhere = search_during(&client, noise(start_sink(), 50_000));
     println!("noise for another program: {elsewhere:?}");
     assert!(
         with_slow.max(after) < before + 64 * 1024,
@@ -1071,21 +1075,21 @@ fn rate_limited_connections_cost_no_more_than_others() {
         for limit in limits.iter().chain(&["accept_unlimited=127.0.0.0/16"]) {
             args.extend(["--limit", limit]);
         }
-        let served = Served::start(&args);
+        let served = TestServer::start(&args);
         let client = served.admin();
         client.apply(vec![put(document("", "a", "heron"))]).unwrap();
-        let calm = asked_for(&client, Duration::from_secs(3));
+        let calm = search_for(&client, Duration::from_secs(3));
         let address = served.address;
         // What the client's own questions take.
-        let asked = processor_s(served.child.id());
-        asked_for(&client, time);
-        let asked = processor_s(served.child.id()) - asked;
+        let cpu_s = processor_s(served.child.id());
+        search_for(&client, time);
+        let cpu_s = processor_s(served.child.id()) - cpu_s;
         let before = processor_s(served.child.id());
         let noise = thread::spawn(move || noise_of_a_network(address, 7_500, time));
-        let beside = asked_for(&client, time);
+        let beside = search_for(&client, time);
         let count = noise.join().unwrap();
         let took = processor_s(served.child.id()) - before;
-        let each_us = (took - asked).max(0.0) * 1e6 / f64::from(count);
+        let each_us = (took - cpu_s).max(0.0) * 1e6 / f64::from(count);
         println!(
             "{limits:?}: calm {calm:?}, beside {count} connections in {time:?} {beside:?}; {each_us:.1} µs of the server's processor time a connection"
         );
@@ -1098,14 +1102,14 @@ fn rate_limited_connections_cost_no_more_than_others() {
 
 /// Searches over one connection of HTTP for so long: as [`asked_for`].
 #[cfg(target_os = "linux")]
-fn asked_over_http(stream: &mut TcpStream, key: &str, time: Duration) -> (usize, Duration) {
+fn search_over_http(stream: &mut TcpStream, key: &str, time: Duration) -> (usize, Duration) {
     let request = format!(
         "GET /v1/search?q=heron&strategy=text HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
     );
     let until = Instant::now() + time;
     let mut times = Vec::new();
     while Instant::now() < until {
-        let asked = Instant::now();
+        let started = Instant::now();
         stream.write_all(request.as_bytes()).unwrap();
         let mut read = Vec::new();
         let end = |read: &[u8]| read.windows(4).position(|four| four == b"\r\n\r\n");
@@ -1120,7 +1124,7 @@ fn asked_over_http(stream: &mut TcpStream, key: &str, time: Duration) -> (usize,
         let len: usize = response.header("content-length").unwrap().parse().unwrap();
         let mut rest = vec![0; len - response.body.len()];
         stream.read_exact(&mut rest).unwrap();
-        times.push(asked.elapsed());
+        times.push(started.elapsed());
         thread::sleep(Duration::from_millis(1));
     }
     times.sort_unstable();
@@ -1134,13 +1138,13 @@ fn silent_or_malformed_http_connections_use_little_memory() {
     let _alone = MEASURES.lock().unwrap_or_else(PoisonError::into_inner);
     rlimit::increase_nofile_limit(20_000).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let served = Served::of(folder.path());
+    let served = TestServer::for_folder(folder.path());
     let (address, key, pid) = (served.http, &served.keys[0].1, served.child.id());
     let change = put(document("", "a", "heron"));
     served.admin().apply(vec![change]).unwrap();
     let mut good = TcpStream::connect(address).unwrap();
-    let mut asked = |time| asked_over_http(&mut good, key, time);
-    let calm = asked(Duration::from_secs(3));
+    let mut search = |time| search_over_http(&mut good, key, time);
+    let calm = search(Duration::from_secs(3));
     let before = resident_kib(pid);
     println!("calm: {calm:?}, {before} KiB");
     let begin = |bytes: Vec<u8>| {
@@ -1156,15 +1160,15 @@ fn silent_or_malformed_http_connections_use_little_memory() {
     let most = Cell::new(before);
     let mut beside = |what: &str, is_over: &dyn Fn() -> bool| {
         while !is_over() {
-            let figures = asked(Duration::from_secs(2));
+            let latency = search(Duration::from_secs(2));
             let now = resident_kib(pid);
             most.set(most.get().max(now));
-            println!("{what}: {figures:?}, {now} KiB");
+            println!("{what}: {latency:?}, {now} KiB");
         }
     };
     beside("half heads", &|| slow.is_finished());
-    let held = slow.join().unwrap();
-    println!("{} connections were opened", held.len());
+    let open_connections = slow.join().unwrap();
+    println!("{} connections were opened", open_connections.len());
     let noise = thread::spawn(move || {
         let mut state = 7u64;
         for number in 0..20_000 {
@@ -1202,7 +1206,7 @@ fn silent_or_malformed_http_connections_use_little_memory() {
         started.elapsed() > Duration::from_secs(5)
     });
     assert!(most.get() < before + 192 * 1024, "{before} {most:?}");
-    drop((held, halves));
+    drop((open_connections, halves));
     // A client that comes now is served.
     assert_eq!(served.api().get("/v1/stats").status, 200);
 }

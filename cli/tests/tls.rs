@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use common::db_path;
-use common::served::Served;
+use common::test_server::TestServer;
 
 /// Runs a program without input, whatever comes of it.
 fn run(program: &str, args: &[&str]) -> Output {
@@ -37,11 +37,11 @@ fn certificate(folder: &Path) -> (String, String) {
     ];
     let files = ["-keyout", &key, "-out", &certificate];
     let about = ["-days", "2", "-subj", "/CN=localhost", "-addext", names];
-    let made = run(
+    let output = run(
         "openssl",
         &[&["req", "-x509"][..], &of_key, &files, &about].concat(),
     );
-    assert!(made.status.success(), "{}", printed(&made));
+    assert!(output.status.success(), "{}", printed(&output));
     (certificate, key)
 }
 
@@ -59,7 +59,7 @@ fn handshake(to: SocketAddr, authority: &str, args: &[&str]) -> (bool, String) {
     ];
     let output = run("openssl", &[&usual[..], args].concat());
     let text = printed(&output);
-    let told = [
+    let shown_fields = [
         "Protocol  :",
         "New, ",
         "ALPN",
@@ -69,7 +69,7 @@ fn handshake(to: SocketAddr, authority: &str, args: &[&str]) -> (bool, String) {
         "no protocols",
     ];
     let lines = text.lines().map(str::trim);
-    let lines = lines.filter(|line| told.iter().any(|told| line.contains(told)));
+    let lines = lines.filter(|line| shown_fields.iter().any(|told| line.contains(told)));
     let lines: Vec<&str> = lines.collect();
     println!("openssl s_client {}: {}", args.join(" "), lines.join("; "));
     (output.status.success(), text)
@@ -82,7 +82,8 @@ fn openssl_and_curl_negotiate_tls_and_verify_the_certificate() {
     let (certificate, key) = certificate(folder.path());
     let db = db_path(folder.path());
     let files = ["--tls-cert", &certificate, "--tls-key", &key];
-    let served = Served::start(&[&["--db", &db, "--listen", "127.0.0.1:0"][..], &files].concat());
+    let served =
+        TestServer::start(&[&["--db", &db, "--listen", "127.0.0.1:0"][..], &files].concat());
     for (to, name, other) in [
         (served.address, "loci/1", "http/1.1"),
         (served.http, "http/1.1", "loci/1"),
@@ -94,8 +95,8 @@ fn openssl_and_curl_negotiate_tls_and_verify_the_certificate() {
                 "{text}"
             );
             assert!(text.contains(&format!("ALPN protocol: {name}")), "{text}");
-            let told = version.replace("-tls", "TLSv").replace('_', ".");
-            assert!(text.contains(&format!("New, {told}")), "{text}");
+            let printed_version = version.replace("-tls", "TLSv").replace('_', ".");
+            assert!(text.contains(&format!("New, {printed_version}")), "{text}");
         }
         for old in ["-tls1", "-tls1_1"] {
             // The program would not try by itself.

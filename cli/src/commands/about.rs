@@ -2,21 +2,21 @@
 
 use serde_json::json;
 
-use crate::Done;
-use crate::output::Out;
+use crate::CommandStatus;
+use crate::output::Printer;
 
 /// Notices of all crates in the binary; `cli/tests/notices.rs` checks and writes them.
 const NOTICES: &str = include_str!("../../../THIRD-PARTY-NOTICES.txt");
 
-pub(crate) fn run(out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(out: &Printer) -> anyhow::Result<CommandStatus> {
     let (version, license) = (env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_LICENSE"));
     if out.json {
         out.json_line(&json!({
             "about": { "name": "loci", "version": version, "license": license, "notices": NOTICES },
         }))?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     out.line(&format!("loci {version}, licensed under {license}.\n"))?;
     out.line(NOTICES)?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }

@@ -3,12 +3,12 @@
 use locidb::{Analysed, Central, Error};
 
 use super::open;
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Analyze;
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::Bar;
 
-pub(crate) fn run(args: &Analyze, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Analyze, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     let bar = Bar::new();
     let analysed = database.analyse(&bar);
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Analyze, out: &Out) -> anyhow::Result<Done> {
     let analysed = match analysed {
         Err(Error::Interrupted) => {
             note!("loci: stopped before the end; the analysis before stays");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
         analysed => analysed?,
     };
@@ -30,18 +30,18 @@ pub(crate) fn run(args: &Analyze, out: &Out) -> anyhow::Result<Done> {
         for concept in &central {
             out.json_line(concept)?;
         }
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
-    out.line(&told(&analysed))?;
+    out.line(&format_analysis(&analysed))?;
     if !central.is_empty() {
         let row = |of: &Central| vec![of.name.clone(), format!("{:.0}", of.betweenness)];
         let rows: Vec<_> = central.iter().map(row).collect();
         out.table(&["concept", "betweenness"], &rows)?;
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn told(analysed: &Analysed) -> String {
+fn format_analysis(analysed: &Analysed) -> String {
     let by_level: Vec<String> = analysed.communities.iter().map(usize::to_string).collect();
     let communities = if by_level.is_empty() {
         "no communities".into()

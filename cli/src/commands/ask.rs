@@ -3,33 +3,33 @@
 use locidb::query::cite::Citation;
 use locidb::{Answer, Critique, Error, Prompt, SearchRequest};
 
-use super::search::Wanted;
-use super::{open_to_ask, rebuilt, search};
+use super::search::ParsedSearch;
+use super::{open_for_search, search, wait_for_rebuild};
 use crate::args::Ask;
-use crate::output::Out;
-use crate::{Done, WrongCall};
+use crate::output::Printer;
+use crate::{CommandStatus, UsageError};
 
-pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
-    let wanted = Wanted::of(&args.search)?;
-    let database = open_to_ask(&args.search)?;
+pub(crate) fn run(args: &Ask, out: &Printer) -> anyhow::Result<CommandStatus> {
+    let parsed = ParsedSearch::from_args(&args.search)?;
+    let database = open_for_search(&args.search)?;
     let request = SearchRequest {
         critic: args.critic,
-        ..wanted.over(&database.settings()?)?
+        ..parsed.into_request(&database.settings()?)?
     };
     if args.prompt {
         if args.search.record {
             let why = "--record keeps answers, and --prompt makes none: leave one of the two out";
-            return Err(WrongCall(why.into()).into());
+            return Err(UsageError(why.into()).into());
         }
         let prompt = match database.prompt(&request) {
             Err(Error::Budget(error)) => {
-                return Err(WrongCall(format!("--budget: {error}")).into());
+                return Err(UsageError(format!("--budget: {error}")).into());
             }
-            prompt => search::asked(prompt)?,
+            prompt => search::check_query(prompt)?,
         };
         print_prompt(&prompt, out)?;
     } else {
-        let mut answer = search::asked(database.ask(&request))?;
+        let mut answer = search::check_query(database.ask(&request))?;
         if args.search.record {
             answer.response = Some(database.record(&request, &answer)?.0);
         }
@@ -43,13 +43,13 @@ pub(crate) fn run(args: &Ask, out: &Out) -> anyhow::Result<Done> {
         }
     }
     if !database.is_read_only() {
-        rebuilt(&database)?;
+        wait_for_rebuild(&database)?;
     }
     database.close();
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn print_prompt(prompt: &Prompt, out: &Out) -> anyhow::Result<()> {
+fn print_prompt(prompt: &Prompt, out: &Printer) -> anyhow::Result<()> {
     if out.json {
         out.json_line(prompt)
     } else {
@@ -57,14 +57,14 @@ fn print_prompt(prompt: &Prompt, out: &Out) -> anyhow::Result<()> {
     }
 }
 
-fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
-    if let Some(told) = &answer.answer {
-        out.line(&told.text)?;
-        if !told.citations.is_empty() {
+fn print(answer: &Answer, out: &Printer) -> anyhow::Result<()> {
+    if let Some(digest) = &answer.answer {
+        out.line(&digest.text)?;
+        if !digest.citations.is_empty() {
             out.line("")?;
         }
-        for (number, citation) in (1..).zip(&told.citations) {
-            out.line(&format!("[{number}] {}", place(citation)))?;
+        for (number, citation) in (1..).zip(&digest.citations) {
+            out.line(&format!("[{number}] {}", format_location(citation)))?;
         }
     }
     if let Some(critique) = &answer.critique {
@@ -80,7 +80,7 @@ fn print(answer: &Answer, out: &Out) -> anyhow::Result<()> {
 }
 
 /// `Page 3, Deltas  —  Rivers > Deltas  (rivers.pdf#4, characters 10–42)`.
-fn place(citation: &Citation) -> String {
+fn format_location(citation: &Citation) -> String {
     let path = citation.path.join(" > ");
     let (label, chunk) = (&citation.label, citation.chunk());
     let chars = citation.chars_known();

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::open;
 use crate::args::{Backup, Restore};
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
-pub(crate) fn backup(args: &Backup, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn backup(args: &Backup, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     let bar = Bar::new();
     let done = match args.keep {
@@ -21,9 +21,9 @@ pub(crate) fn backup(args: &Backup, out: &Out) -> anyhow::Result<Done> {
     let done = match done {
         Err(Error::Interrupted) => {
             note!("loci: stopped before the end; an earlier backup in the folder stays as it was");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
-        done => refused(done)?,
+        done => as_usage_error(done)?,
     };
     if out.json {
         out.json_line(&json!({ "backup": done }))?;
@@ -42,12 +42,12 @@ pub(crate) fn backup(args: &Backup, out: &Out) -> anyhow::Result<Done> {
             out.line(&format!("earlier generations: {}", earlier.join(", ")))?;
         }
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-pub(crate) fn restore(args: &Restore, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn restore(args: &Restore, out: &Printer) -> anyhow::Result<CommandStatus> {
     let options = Options::default();
-    let database = refused(match args.generation {
+    let database = as_usage_error(match args.generation {
         Some(of) => Database::restore_generation(&args.from, of, &args.db, &options),
         None => Database::restore(&args.from, &args.db, &options),
     })?;
@@ -70,13 +70,13 @@ pub(crate) fn restore(args: &Restore, out: &Out) -> anyhow::Result<Done> {
             stats.chunks
         ))?;
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// A folder that cannot be used is a wrong call.
-fn refused<T>(result: Result<T, Error>) -> anyhow::Result<T> {
+fn as_usage_error<T>(result: Result<T, Error>) -> anyhow::Result<T> {
     match result {
-        Err(Error::Store(locidb::storage::StoreError::Invalid(why))) => Err(WrongCall(why).into()),
+        Err(Error::Store(locidb::storage::StoreError::Invalid(why))) => Err(UsageError(why).into()),
         result => Ok(result?),
     }
 }

@@ -3,12 +3,12 @@
 use locidb::{Error, Finding};
 
 use super::open;
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Check;
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::Bar;
 
-pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Check, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     let mut findings: Vec<Finding> = Vec::new();
     let bar = Bar::new();
@@ -18,12 +18,12 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
         if out.json {
             out.json_line(finding)?
         } else {
-            out.line(&told(finding))?
+            out.line(&format_finding(finding))?
         }
     }
     if let Err(Error::Interrupted) = checked {
         note!("loci: stopped before the end; what was found until then is listed");
-        return Ok(Done::Wrong);
+        return Ok(CommandStatus::Wrong);
     }
     checked?;
     if args.repair && !findings.is_empty() {
@@ -41,13 +41,13 @@ pub(crate) fn run(args: &Check, out: &Out) -> anyhow::Result<Done> {
         out.line("nothing is wrong")?;
     }
     Ok(if findings.is_empty() {
-        Done::Well
+        CommandStatus::Well
     } else {
-        Done::Wrong
+        CommandStatus::Wrong
     })
 }
 
-fn told(finding: &Finding) -> String {
+fn format_finding(finding: &Finding) -> String {
     let Finding {
         file,
         section,

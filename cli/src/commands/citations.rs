@@ -3,16 +3,16 @@
 use locidb::{Cited, Work};
 
 use super::open;
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Citations;
-use crate::output::{Out, note, shorten};
+use crate::output::{Printer, note, shorten};
 use loci_server::views::Reader;
-use loci_server::views::citations::Works;
+use loci_server::views::citations::WorkFilter;
 
-pub(crate) fn run(args: &Citations, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Citations, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     let view = database.view();
-    let reader = Reader::of_all(&view);
+    let reader = Reader::unrestricted(&view);
     match &args.of {
         Some(of) => network(&reader, of, out),
         None => works(&reader, args, out),
@@ -20,8 +20,8 @@ pub(crate) fn run(args: &Citations, out: &Out) -> anyhow::Result<Done> {
 }
 
 /// Cited works, those of most references first.
-fn works(reader: &Reader<'_>, args: &Citations, out: &Out) -> anyhow::Result<Done> {
-    let works = reader.works(Works {
+fn works(reader: &Reader<'_>, args: &Citations, out: &Printer) -> anyhow::Result<CommandStatus> {
+    let works = reader.works(WorkFilter {
         author: args.author.as_deref(),
         year: args.year,
         stubs: args.stubs,
@@ -31,14 +31,14 @@ fn works(reader: &Reader<'_>, args: &Citations, out: &Out) -> anyhow::Result<Don
         for work in &works {
             out.json_line(work)?;
         }
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let rows: Vec<_> = works
         .iter()
         .map(|work| row(work, work.references))
         .collect();
     out.table(&["references", "year", "work", "document"], &rows)?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 fn row(work: &Work, count: u64) -> Vec<String> {
@@ -52,14 +52,14 @@ fn row(work: &Work, count: u64) -> Vec<String> {
 }
 
 /// What a document cites, who cites it or the work, and what is near it.
-fn network(reader: &Reader<'_>, of: &str, out: &Out) -> anyhow::Result<Done> {
+fn network(reader: &Reader<'_>, of: &str, out: &Printer) -> anyhow::Result<CommandStatus> {
     let Some(network) = reader.network(of)? else {
         note!("loci: no document and no cited work {of:?}");
-        return Ok(Done::Wrong);
+        return Ok(CommandStatus::Wrong);
     };
     if out.json {
         out.json_line(&network)?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let quote = |cited: &Cited| {
         let title = cited.work.title.as_deref().unwrap_or(&cited.work.text);
@@ -91,5 +91,5 @@ fn network(reader: &Reader<'_>, of: &str, out: &Out) -> anyhow::Result<Done> {
             .collect();
         out.table(&["works", "document"], &rows)?;
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }

@@ -3,29 +3,29 @@
 use locidb::CommunityDigest;
 
 use super::open;
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Communities;
-use crate::output::{Out, note, shorten};
+use crate::output::{Printer, note, shorten};
 use loci_server::views::Reader;
-use loci_server::views::communities::Told;
+use loci_server::views::communities::CommunityResult;
 
-pub(crate) fn run(args: &Communities, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Communities, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     let view = database.view();
-    let told = Reader::of_all(&view).communities(args.level, args.of.as_deref())?;
-    let communities = match told {
-        Told::Communities(communities) => communities,
-        Told::NotAnalysed => {
+    let result = Reader::unrestricted(&view).communities(args.level, args.of.as_deref())?;
+    let communities = match result {
+        CommunityResult::Communities(communities) => communities,
+        CommunityResult::NotAnalysed => {
             note!("loci: nothing was analysed: run `loci analyze` first");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
-        Told::Unknown(name) => {
+        CommunityResult::UnknownConcept(name) => {
             note!("loci: no concept {name:?}");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
-        Told::NotWritten => {
+        CommunityResult::DigestsMissing => {
             note!("loci: the digests are not written: run `loci analyze`");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
     };
     for community in &communities {
@@ -35,10 +35,10 @@ pub(crate) fn run(args: &Communities, out: &Out) -> anyhow::Result<Done> {
             print(&community.digest, out)?
         }
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn print(digest: &CommunityDigest, out: &Out) -> anyhow::Result<()> {
+fn print(digest: &CommunityDigest, out: &Printer) -> anyhow::Result<()> {
     out.line(&format!(
         "{}  (level {}, {} concepts)",
         digest.title, digest.level, digest.member_count

@@ -5,12 +5,12 @@ use std::path::Path;
 use locidb::{Compacted, Error};
 
 use super::open;
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Compact;
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::Bar;
 
-pub(crate) fn run(args: &Compact, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Compact, out: &Printer) -> anyhow::Result<CommandStatus> {
     let bytes_before = file_bytes(&args.db);
     let database = open(&args.db)?;
     let bar = Bar::new();
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Compact, out: &Out) -> anyhow::Result<Done> {
     let compacted = match compacted {
         Err(Error::Interrupted) => {
             note!("loci: stopped before the end; what was merged until then stays");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
         compacted => compacted?,
     };
@@ -33,9 +33,9 @@ pub(crate) fn run(args: &Compact, out: &Out) -> anyhow::Result<Done> {
     if out.json {
         out.json_line(&compacted)?;
     } else {
-        out.line(&told(&compacted))?;
+        out.line(&format_compaction(&compacted))?;
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// Bytes of the files of a store that is closed.
@@ -50,7 +50,7 @@ fn file_bytes(folder: &Path) -> std::io::Result<u64> {
     Ok(bytes)
 }
 
-fn told(compacted: &Compacted) -> String {
+fn format_compaction(compacted: &Compacted) -> String {
     let Compacted {
         segments_before,
         segments_after,

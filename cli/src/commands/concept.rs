@@ -5,15 +5,15 @@ use locidb::{ConceptEdit, Database};
 use serde_json::json;
 
 use super::open;
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Concept;
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use loci_server::views::Reader;
-use loci_server::views::concepts::{Mention, ShownConcept, ShownRelation, Way};
+use loci_server::views::concepts::{Mention, PathResult, ShownConcept, ShownRelation};
 
-pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Concept, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
-    let asked = args.name.as_deref().unwrap_or_default();
+    let name = args.name.as_deref().unwrap_or_default();
     if let Some(id) = args.undo {
         return undo(&database, id, out);
     }
@@ -21,31 +21,31 @@ pub(crate) fn run(args: &Concept, out: &Out) -> anyhow::Result<Done> {
         return edits(&database, out);
     }
     if let Some(into) = args.merge_into.clone() {
-        let from = asked.to_owned();
+        let from = name.to_owned();
         let edit = database.write(move |tx| tx.merge_concepts(&from, &into))?;
-        return edited(edit, out);
+        return print_edit(edit, out);
     }
     if let Some(into) = args.split_into.clone() {
-        let from = asked.to_owned();
+        let from = name.to_owned();
         let keys = args.document.iter().map(|key| key.parse());
         let keys: Vec<DocumentKey> = keys.collect::<Result<_, _>>()?;
         let edit = database.write(move |tx| tx.split_concept(&from, &keys, &into))?;
-        return edited(edit, out);
+        return print_edit(edit, out);
     }
     if let Some(other) = &args.path_to {
-        return path(&database, asked, other, &args.along, out);
+        return path(&database, name, other, &args.along, out);
     }
     let view = database.view();
-    let Some(concept) = Reader::of_all(&view).concept(asked)? else {
-        note!("loci: no concept {asked:?}");
-        return Ok(Done::Wrong);
+    let Some(concept) = Reader::unrestricted(&view).concept(name)? else {
+        note!("loci: no concept {name:?}");
+        return Ok(CommandStatus::Wrong);
     };
     if out.json {
         out.json_line(&concept)?
     } else {
         print(&concept, out)?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// The shortest way between two concepts.
@@ -54,68 +54,68 @@ fn path(
     from: &str,
     to: &str,
     kinds: &[String],
-    out: &Out,
-) -> anyhow::Result<Done> {
+    out: &Printer,
+) -> anyhow::Result<CommandStatus> {
     let view = database.view();
-    let path = match Reader::of_all(&view).path(from, to, kinds)? {
-        Way::Found(path) => path,
-        Way::Unknown(name) => {
+    let path = match Reader::unrestricted(&view).path(from, to, kinds)? {
+        PathResult::Found(path) => path,
+        PathResult::UnknownConcept(name) => {
             note!("loci: no concept {name:?}");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
-        Way::Apart => {
+        PathResult::NotConnected => {
             note!("loci: no relations lead from {from:?} to {to:?}");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
-        Way::Bounded(visited) => {
+        PathResult::LimitReached(visited) => {
             note!("loci: no way from {from:?} to {to:?} among {visited} concepts");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
     };
     if out.json {
         out.json_line(&path)?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     out.line(&path.path.join(" - "))?;
     relations(&path.relations, out)?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn relations(relations: &[ShownRelation], out: &Out) -> anyhow::Result<()> {
+fn relations(relations: &[ShownRelation], out: &Printer) -> anyhow::Result<()> {
     let row = |of: &ShownRelation| vec![of.source.clone(), of.kind.clone(), of.target.clone()];
     let rows: Vec<Vec<String>> = relations.iter().map(row).collect();
     out.table(&["source", "relation", "target"], &rows)
 }
 
-fn edited(edit: EditId, out: &Out) -> anyhow::Result<Done> {
+fn print_edit(edit: EditId, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
         out.json_line(&json!({ "edit": edit.0 }))?
     } else {
         out.line(&format!("done: --undo {} takes it back", edit.0))?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn undo(database: &Database, id: u64, out: &Out) -> anyhow::Result<Done> {
+fn undo(database: &Database, id: u64, out: &Printer) -> anyhow::Result<CommandStatus> {
     if !database.write(move |tx| tx.undo_concept_edit(EditId(id)))? {
         note!("loci: no merge or split {id}, or it was undone: --edits lists them");
-        return Ok(Done::Wrong);
+        return Ok(CommandStatus::Wrong);
     }
     if out.json {
         out.json_line(&json!({ "undone": id }))?
     } else {
         out.line("undone")?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn edits(database: &Database, out: &Out) -> anyhow::Result<Done> {
+fn edits(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
     let edits = database.view().concept_edits()?;
     if out.json {
         for edit in &edits {
             out.json_line(edit)?;
         }
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let row = |edit: &ConceptEdit| {
         let documents = if edit.documents.is_empty() {
@@ -132,28 +132,28 @@ fn edits(database: &Database, out: &Out) -> anyhow::Result<Done> {
     };
     let rows: Vec<_> = edits.iter().map(row).collect();
     out.table(&["number", "from", "into", "documents"], &rows)?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn print(told: &ShownConcept, out: &Out) -> anyhow::Result<()> {
+fn print(concept: &ShownConcept, out: &Printer) -> anyhow::Result<()> {
     out.line(&format!(
         "{}  ({} mentions in {} documents)",
-        told.name,
-        told.mentions.unwrap_or_default(),
-        told.documents.unwrap_or_default()
+        concept.name,
+        concept.mentions.unwrap_or_default(),
+        concept.documents.unwrap_or_default()
     ))?;
-    if !told.description.is_empty() {
-        out.line(&told.description)?;
+    if !concept.description.is_empty() {
+        out.line(&concept.description)?;
     }
     for (label, listed) in [
-        ("Also", &told.synonyms),
-        ("Learn first", &told.prerequisites),
+        ("Also", &concept.synonyms),
+        ("Learn first", &concept.prerequisites),
     ] {
         if !listed.is_empty() {
             out.line(&format!("{label}: {}", listed.join(", ")))?;
         }
     }
-    if let Some(finest) = told.communities.last() {
+    if let Some(finest) = concept.communities.last() {
         out.line(&format!(
             "Together with: {} (community {}, {} concepts)",
             finest.members.join(", "),
@@ -161,10 +161,10 @@ fn print(told: &ShownConcept, out: &Out) -> anyhow::Result<()> {
             finest.size
         ))?;
     }
-    if !told.relations.is_empty() {
-        relations(&told.relations, out)?;
+    if !concept.relations.is_empty() {
+        relations(&concept.relations, out)?;
     }
     let row = |of: &Mention| vec![of.chunk.clone(), of.label.clone(), of.text.clone()];
-    let rows: Vec<Vec<String>> = told.chunks.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = concept.chunks.iter().map(row).collect();
     out.table(&["chunk", "place", "text"], &rows)
 }

@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::{open, open_or_create};
 use crate::args::{Config, ConfigAction};
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
-pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
     // Looking must not make a store of a mistyped path; setting may come before the first ingest.
     let database = match &args.action {
         Some(ConfigAction::Set { .. }) => open_or_create(&args.db)?,
@@ -51,23 +51,23 @@ pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
             }
         }
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
-    let wrong = |error: Error| WrongCall(error.to_string());
-    let wanted = database.settings()?.with(key, value).map_err(wrong)?;
-    let is_builtin = wanted.embedder == EmbedderChoice::Builtin;
+    let wrong = |error: Error| UsageError(error.to_string());
+    let changed = database.settings()?.with(key, value).map_err(wrong)?;
+    let is_builtin = changed.embedder == EmbedderChoice::Builtin;
     let switched = match key {
-        "model" if !wanted.model.is_empty() => {
-            if !Path::new(&wanted.model).is_dir() {
-                let why = format!("model: there is no folder {}", wanted.model);
-                return Err(WrongCall(why).into());
+        "model" if !changed.model.is_empty() => {
+            if !Path::new(&changed.model).is_dir() {
+                let why = format!("model: there is no folder {}", changed.model);
+                return Err(UsageError(why).into());
             }
             note!(
                 "loci: embedding all text with the model; searches use what there is until that is done"
             );
-            database.use_model(&wanted.model, &Bar::new())
+            database.use_model(&changed.model, &Bar::new())
         }
         // Fitted before the other space is given up, so that there are vectors all the while.
         "embedder" | "model" if is_builtin && database.stats().space.is_some() => {
@@ -80,20 +80,20 @@ fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
         other => other?,
     }
     match key {
-        "model" if !wanted.model.is_empty() => Ok(()),
+        "model" if !changed.model.is_empty() => Ok(()),
         _ => Ok(database.set(key, value).map_err(wrong)?),
     }
 }
 
-fn unknown(key: &str) -> WrongCall {
+fn unknown(key: &str) -> UsageError {
     let names: Vec<String> = Settings::default().to_map().keys().cloned().collect();
-    WrongCall(format!(
+    UsageError(format!(
         "there is no setting {key:?}; there are chunk_preset, {}",
         names.join(", ")
     ))
 }
 
-fn print(name: &str, value: &serde_json::Value, out: &Out) -> anyhow::Result<()> {
+fn print(name: &str, value: &serde_json::Value, out: &Printer) -> anyhow::Result<()> {
     if out.json {
         out.json_line(&json!({ "key": name, "value": value }))
     } else {

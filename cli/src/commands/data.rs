@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 
 use super::open_or_create;
 use crate::args::{Bench, ConceptsArg, EmbedderArg, First, Load, TaskArg};
-use crate::output::Out;
+use crate::output::Printer;
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
-pub(crate) fn load(args: &Load, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn load(args: &Load, out: &Printer) -> anyhow::Result<CommandStatus> {
     let folder = Folder::open(&args.data)?;
     let database = open_or_create(&args.db)?;
     let embedder = embedder(args.embedder, &folder);
@@ -35,26 +35,26 @@ pub(crate) fn load(args: &Load, out: &Out) -> anyhow::Result<Done> {
             folder.name, loaded.documents, loaded.chunks, loaded.load_s
         ))?;
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-pub(crate) fn bench(args: &Bench, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn bench(args: &Bench, out: &Printer) -> anyhow::Result<CommandStatus> {
     let (threads, limit) = (args.threads.into(), args.limit.map(|limit| limit as usize));
-    let mut told = Ok(());
+    let mut result = Ok(());
     let tell = |line: &Value| {
-        if told.is_ok() {
-            told = out.json_line(line);
+        if result.is_ok() {
+            result = out.json_line(line);
         }
     };
     if let (TaskArg::Search, Some(store), Some(questions)) = (args.task, &args.db, &args.questions)
     {
         let bench = search_bench(args);
         search::run_store(store, questions, &bench, tell)?;
-        told?;
-        return Ok(Done::Well);
+        result?;
+        return Ok(CommandStatus::Well);
     }
     let data = args.data.as_ref();
-    let data = data.ok_or_else(|| WrongCall("--db: only --task search asks a store".into()))?;
+    let data = data.ok_or_else(|| UsageError("--db: only --task search asks a store".into()))?;
     match args.task {
         TaskArg::Search => search::run(data, &search_bench(args), tell)?,
         TaskArg::Vector => {
@@ -81,8 +81,8 @@ pub(crate) fn bench(args: &Bench, out: &Out) -> anyhow::Result<Done> {
             store::open(data, &HybridBench { threads, limit }, process, tell)?;
         }
     }
-    told?;
-    Ok(Done::Well)
+    result?;
+    Ok(CommandStatus::Well)
 }
 
 fn search_bench(args: &Bench) -> SearchBench {
@@ -95,29 +95,29 @@ fn search_bench(args: &Bench) -> SearchBench {
 }
 
 /// What a process of `bench --task open` does.
-pub(crate) fn first(args: &First, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn first(args: &First, out: &Printer) -> anyhow::Result<CommandStatus> {
     out.json_line(&store::first(&args.store, &args.question)?)?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-pub(super) fn embedder(asked: Option<EmbedderArg>, folder: &Folder) -> Embedder {
-    match asked {
-        Some(asked) => from_arg(asked),
+pub(super) fn embedder(arg: Option<EmbedderArg>, folder: &Folder) -> Embedder {
+    match arg {
+        Some(arg) => from_arg(arg),
         None if folder.chunk_vectors.is_some() => Embedder::Given,
         None => Embedder::Builtin,
     }
 }
 
-fn from_arg(asked: EmbedderArg) -> Embedder {
-    match asked {
+fn from_arg(arg: EmbedderArg) -> Embedder {
+    match arg {
         EmbedderArg::Given => Embedder::Given,
         EmbedderArg::Builtin => Embedder::Builtin,
         EmbedderArg::None => Embedder::None,
     }
 }
 
-pub(super) fn concepts(asked: ConceptsArg) -> Concepts {
-    match asked {
+pub(super) fn concepts(arg: ConceptsArg) -> Concepts {
+    match arg {
         ConceptsArg::Given => Concepts::Given,
         ConceptsArg::Builtin => Concepts::Builtin,
         ConceptsArg::None => Concepts::None,

@@ -8,36 +8,36 @@ use serde_json::json;
 
 use super::open;
 use crate::args::Delete;
-use crate::output::Out;
+use crate::output::Printer;
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
 /// Documents that one transaction deletes.
 const BATCH_LEN: usize = 256;
 
-pub(crate) fn run(args: &Delete, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Delete, out: &Printer) -> anyhow::Result<CommandStatus> {
     let keys = keys(args)?;
     let database = open(&args.db)?;
     let bar = Bar::new();
-    let mut done = Done::Well;
+    let mut done = CommandStatus::Well;
     let mut deleted = 0;
     for batch in keys.chunks(BATCH_LEN) {
         if bar
             .report("deleting", deleted, keys.len() as u64)
             .is_break()
         {
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
         for (key, there) in batch.iter().zip(delete(&database, batch)?) {
             if !there {
-                done = Done::Wrong;
+                done = CommandStatus::Wrong;
             }
             bar.suspend(|| say(key, there, out))?;
         }
         deleted += batch.len() as u64;
     }
     match database.finish(&bar) {
-        Err(Error::Interrupted) => done = Done::Wrong,
+        Err(Error::Interrupted) => done = CommandStatus::Wrong,
         finished => finished?,
     }
     drop(bar);
@@ -56,7 +56,7 @@ fn keys(args: &Delete) -> anyhow::Result<Vec<DocumentKey>> {
         } else {
             text.parse()
         };
-        key.map_err(|error| WrongCall(format!("{text:?}: {error}")).into())
+        key.map_err(|error| UsageError(format!("{text:?}: {error}")).into())
     };
     args.keys.iter().map(key).collect()
 }
@@ -68,7 +68,7 @@ fn delete(database: &Database, keys: &[DocumentKey]) -> Result<Vec<bool>, Error>
 }
 
 /// Documents are deleted with or without a reader of the lines about them.
-fn say(key: &DocumentKey, there: bool, out: &Out) -> io::Result<()> {
+fn say(key: &DocumentKey, there: bool, out: &Printer) -> io::Result<()> {
     let status = if there { "deleted" } else { "missing" };
     let line = if out.json {
         json!({ "document": key.to_string(), "status": status }).to_string()
@@ -77,6 +77,6 @@ fn say(key: &DocumentKey, there: bool, out: &Out) -> io::Result<()> {
     };
     match out.write(&line) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        said => said,
+        printed => printed,
     }
 }

@@ -7,9 +7,9 @@ use locidb::{Progress, SearchRequest};
 use std::ops::ControlFlow;
 
 use super::{open_or_create, parse, search};
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Demo;
-use crate::output::Out;
+use crate::output::Printer;
 use crate::progress::Bar;
 
 macro_rules! samples {
@@ -43,7 +43,7 @@ const QUESTIONS: &str = include_str!("../../samples/questions.tsv");
 /// Hits that are shown of a question.
 const SHOWN: usize = 3;
 
-pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Demo, out: &Printer) -> anyhow::Result<CommandStatus> {
     let folder = tempfile::tempdir()?;
     let documents = folder.path().join("documents");
     fs::create_dir(&documents)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
         .clone()
         .unwrap_or_else(|| folder.path().join("demo.loci"));
     let database = open_or_create(&path)?;
-    let reporter = Print {
+    let reporter = ProgressPrinter {
         out: *out,
         bar: Bar::new(),
     };
@@ -92,25 +92,25 @@ pub(crate) fn run(args: &Demo, out: &Out) -> anyhow::Result<Done> {
         ))?;
     }
     Ok(if summary.failed > 0 {
-        Done::Wrong
+        CommandStatus::Wrong
     } else {
-        Done::Well
+        CommandStatus::Well
     })
 }
 
 /// Prints a line for each document, where a person reads.
-struct Print {
-    out: Out,
+struct ProgressPrinter {
+    out: Printer,
     bar: Bar,
 }
 
-impl Progress for Print {
+impl Progress for ProgressPrinter {
     fn report(&self, step: &str, done: u64, total: u64) -> ControlFlow<()> {
         self.bar.report(step, done, total)
     }
 }
 
-impl Reporter for Print {
+impl Reporter for ProgressPrinter {
     fn outcome(&self, outcome: &Outcome) {
         if self.out.json {
             return;

@@ -14,28 +14,28 @@ use serde_json::json;
 use super::data::{concepts, embedder};
 use super::{open_or_create, options};
 use crate::args::{ConceptsArg, Eval};
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
 type Options = Vec<(String, String)>;
 
 /// What is told, kept for the tables that a person reads.
 #[derive(Default)]
-struct Told {
+struct EvalReport {
     evaluations: Vec<Vec<String>>,
     comparisons: Vec<Vec<String>>,
-    lost: Vec<LostInTheMiddle>,
+    lost_in_the_middle: Vec<LostInTheMiddle>,
     timing: Option<Timing>,
 }
 
-pub(crate) fn run(args: &Eval, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Eval, out: &Printer) -> anyhow::Result<CommandStatus> {
     let started = Instant::now();
     let set = options::parse("--set", &args.set)?;
     let against = options::parse("--against", &args.against)?;
     let folder = Folder::open(&args.data)?;
     if folder.queries.is_empty() {
-        return Err(WrongCall(format!("{} has no queries.jsonl to ask", folder.name)).into());
+        return Err(UsageError(format!("{} has no queries.jsonl to ask", folder.name)).into());
     }
     let embedder = embedder(args.embedder, &folder);
     let strategies = strategies(args, embedder, &folder)?;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Eval, out: &Out) -> anyhow::Result<Done> {
     let is_judged = |of: &Judgements| of.values().any(|&gain| gain > 0.0);
     if !folder.judgements.iter().any(is_judged) {
         let why = "no question of it has a relevant chunk: qrels.tsv is missing, or names none of its chunks";
-        return Err(WrongCall(format!("{}: {why}", folder.name)).into());
+        return Err(UsageError(format!("{}: {why}", folder.name)).into());
     }
     // A corpus may be too small for the store's own vectors.
     let has_vectors = database.view().snapshot().space().is_some();
@@ -58,72 +58,77 @@ pub(crate) fn run(args: &Eval, out: &Out) -> anyhow::Result<Done> {
     if args.strategy.is_empty() && strategies.iter().any(lacks) {
         note!("loci: the store has no vectors, so the vector arm is not asked alone");
     }
-    let asked = strategies
+    let selected = strategies
         .into_iter()
         .filter(|strategy| !args.strategy.is_empty() || !lacks(strategy));
-    let mut told = Told::default();
-    let given = embedder == Embedder::Given;
+    let mut report = EvalReport::default();
+    let has_given_vectors = embedder == Embedder::Given;
     if args.timing {
         let started = Some(started).filter(|_| is_loaded);
-        let timing = eval::timing::timing(&database, &folder, given, started)?;
+        let timing = eval::timing::timing(&database, &folder, has_given_vectors, started)?;
         if out.json {
             out.json_line(&json!({ "timing": timing }))?;
         }
-        told.timing = Some(timing);
+        report.timing = Some(timing);
     }
-    for strategy in asked {
+    for strategy in selected {
         let template = SearchRequest {
             k: args.k,
             strategy,
             ..SearchRequest::default()
         };
-        let one = side(&database, &folder, &template, &set, given)?;
-        told.side(&one, &set, out)?;
+        let one = ask_side(&database, &folder, &template, &set, has_given_vectors)?;
+        report.add_evaluation(&one, &set, out)?;
         if args.lost_in_the_middle {
             let lost = eval::lost_in_the_middle(&database.view(), &folder, &one)?;
             if out.json {
                 out.json_line(&json!({ "lost_in_the_middle": lost }))?;
             }
-            told.lost.push(lost);
+            report.lost_in_the_middle.push(lost);
         }
         if !against.is_empty() {
-            let both = over(&set, &against);
-            let other = side(&database, &folder, &template, &both, given)?;
-            told.side(&other, &both, out)?;
-            told.comparison(&eval::compare(&one, &other), out)?;
+            let both = with_overrides(&set, &against);
+            let other = ask_side(&database, &folder, &template, &both, has_given_vectors)?;
+            report.add_evaluation(&other, &both, out)?;
+            report.add_comparison(&eval::compare(&one, &other), out)?;
         }
     }
     if !out.json {
-        told.print(out)?;
+        report.print(out)?;
     }
     database.close();
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// `set` with `against` over it: an option that both name has the latter's value.
-fn over(set: &Options, against: &Options) -> Options {
-    let kept = set
+fn with_overrides(set: &Options, against: &Options) -> Options {
+    let unchanged = set
         .iter()
         .filter(|(name, _)| against.iter().all(|(other, _)| other != name));
-    kept.chain(against).cloned().collect()
+    unchanged.chain(against).cloned().collect()
 }
 
 /// All questions, asked with these options.
-fn side(
+fn ask_side(
     database: &Database,
     folder: &Folder,
     template: &SearchRequest,
     set: &Options,
-    given: bool,
+    has_given_vectors: bool,
 ) -> anyhow::Result<Asked> {
     let settings = database.settings()?;
     let template = options::apply_over(&settings, template, set).map_err(locidb::Error::from)?;
-    Ok(eval::ask(database, folder, &template, given)?)
+    Ok(eval::ask(database, folder, &template, has_given_vectors)?)
 }
 
-impl Told {
-    fn side(&mut self, asked: &Asked, set: &Options, out: &Out) -> anyhow::Result<()> {
-        let evaluation = asked.evaluation(set);
+impl EvalReport {
+    fn add_evaluation(
+        &mut self,
+        answers: &Asked,
+        set: &Options,
+        out: &Printer,
+    ) -> anyhow::Result<()> {
+        let evaluation = answers.evaluation(set);
         if out.json {
             out.json_line(&evaluation)?;
         }
@@ -131,7 +136,7 @@ impl Told {
         Ok(())
     }
 
-    fn comparison(&mut self, lines: &[Comparison], out: &Out) -> anyhow::Result<()> {
+    fn add_comparison(&mut self, lines: &[Comparison], out: &Printer) -> anyhow::Result<()> {
         for line in lines {
             if out.json {
                 out.json_line(&json!({ "compare": line }))?;
@@ -139,10 +144,10 @@ impl Told {
             self.comparisons.push(vec![
                 line.strategy.clone(),
                 line.metric.into(),
-                share(line.a),
-                share(line.b),
+                format_percent(line.a),
+                format_percent(line.b),
                 format!("{:+.1}", line.difference * 100.0),
-                between(line.ci95),
+                format_interval(line.ci95),
                 line.better.to_string(),
                 line.worse.to_string(),
                 line.same.to_string(),
@@ -151,7 +156,7 @@ impl Told {
         Ok(())
     }
 
-    fn print(&self, out: &Out) -> anyhow::Result<()> {
+    fn print(&self, out: &Printer) -> anyhow::Result<()> {
         let header = [
             "strategy",
             "queries",
@@ -174,7 +179,7 @@ impl Told {
             out.line("")?;
             out.table(&header, &self.comparisons)?;
         }
-        for lost in &self.lost {
+        for lost in &self.lost_in_the_middle {
             out.line("")?;
             print_lost(lost, out)?;
         }
@@ -186,8 +191,8 @@ impl Told {
     }
 }
 
-fn print_lost(lost: &LostInTheMiddle, out: &Out) -> anyhow::Result<()> {
-    let recall = |value: Option<f64>| value.map_or_else(|| "-".into(), share);
+fn print_lost(lost: &LostInTheMiddle, out: &Printer) -> anyhow::Result<()> {
+    let recall = |value: Option<f64>| value.map_or_else(|| "-".into(), format_percent);
     let mut rows = Vec::new();
     for (fifth, of) in (1..).zip(&lost.by_position) {
         let what = format!("{fifth}. fifth of the document");
@@ -205,7 +210,7 @@ fn print_lost(lost: &LostInTheMiddle, out: &Out) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_timing(timing: &Timing, out: &Out) -> anyhow::Result<()> {
+fn print_timing(timing: &Timing, out: &Printer) -> anyhow::Result<()> {
     if let Some((whole, each)) = timing.file_to_queryable_s.zip(timing.per_document_ms) {
         out.line(&format!(
             "{} documents from files to the first answer in {whole:.2} s, {each:.2} ms each",
@@ -223,11 +228,11 @@ fn strategies(
     args: &Eval,
     embedder: Embedder,
     folder: &Folder,
-) -> Result<Vec<Strategy>, WrongCall> {
+) -> Result<Vec<Strategy>, UsageError> {
     let named = |name: &String| {
         let unknown = || {
             let names = Strategy::ALL.map(Strategy::name).join(", ");
-            WrongCall(format!("--strategy {name}: give one of {names}"))
+            UsageError(format!("--strategy {name}: give one of {names}"))
         };
         Strategy::from_name(name).ok_or_else(unknown)
     };
@@ -253,12 +258,12 @@ fn strategies(
         .collect())
 }
 
-fn share(value: f64) -> String {
+fn format_percent(value: f64) -> String {
     format!("{:.1}", value * 100.0)
 }
 
-fn between(ends: [f64; 2]) -> String {
-    let [low, high] = ends.map(share);
+fn format_interval(ends: [f64; 2]) -> String {
+    let [low, high] = ends.map(format_percent);
     format!("{low}..{high}")
 }
 
@@ -271,14 +276,14 @@ fn row(e: &Evaluation) -> Vec<String> {
     vec![
         strategy,
         e.queries.to_string(),
-        share(e.recall_2),
-        share(e.recall_5),
-        between(e.recall_5_ci),
-        share(e.recall_10),
-        share(e.ndcg_10),
-        between(e.ndcg_10_ci),
-        share(e.mrr_10),
-        e.citation_exact.map_or_else(|| "-".into(), share),
+        format_percent(e.recall_2),
+        format_percent(e.recall_5),
+        format_interval(e.recall_5_ci),
+        format_percent(e.recall_10),
+        format_percent(e.ndcg_10),
+        format_interval(e.ndcg_10_ci),
+        format_percent(e.mrr_10),
+        e.citation_exact.map_or_else(|| "-".into(), format_percent),
         format!("{:.0}", e.p50_us),
         format!("{:.0}", e.p99_us),
     ]

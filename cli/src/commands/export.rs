@@ -10,24 +10,24 @@ use locidb::{Database, Error, Options};
 use serde_json::json;
 
 use super::open;
-use super::unfinished::Unfinished;
+use super::partial_file::PartialFile;
 use crate::args::{Export, Import};
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
 /// What stands for standard input and output.
 const STANDARD: &str = "-";
 
-pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn export(args: &Export, out: &Printer) -> anyhow::Result<CommandStatus> {
     let to = &args.to;
     if to.as_os_str() != STANDARD && to.try_exists()? {
         let why = format!("{} is there already: give another name", to.display());
-        return Err(WrongCall(why).into());
+        return Err(UsageError(why).into());
     }
     if to.as_os_str() == STANDARD && io::stdout().is_terminal() {
         let why = "an export is for a file or a pipe, not for a terminal: what is stored could control it";
-        return Err(WrongCall(why.into()).into());
+        return Err(UsageError(why.into()).into());
     }
     let database = open(&args.db)?;
     let bar = Bar::new();
@@ -41,36 +41,36 @@ pub(crate) fn export(args: &Export, out: &Out) -> anyhow::Result<Done> {
     let rows = match done {
         Err(Error::Interrupted) => {
             note!("loci: stopped before the end; nothing is kept of it");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
         done => done?,
     };
     if to.as_os_str() == STANDARD {
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     if out.json {
         out.json_line(&json!({ "exported": { "rows": rows } }))?
     } else {
         out.line(&format!("{}: {rows} rows", to.display()))?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// Writes to a file that has its name once it is whole and verified.
 fn to_file(database: &Database, to: &Path, bar: &Bar) -> anyhow::Result<Result<u64, Error>> {
-    let file = Unfinished::create(to)?;
+    let file = PartialFile::create(to)?;
     let failed = || format!("writing {}", to.display());
     let mut lines = BufWriter::new(file.file());
     let done = database.export(&mut lines, bar);
     if done.is_ok() {
         lines.flush().with_context(failed)?;
         drop(lines);
-        file.take_place(to).with_context(failed)?;
+        file.publish_new(to).with_context(failed)?;
     }
     Ok(done)
 }
 
-pub(crate) fn import(args: &Import, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn import(args: &Import, out: &Printer) -> anyhow::Result<CommandStatus> {
     let mut lines: Box<dyn BufRead> = match args.from.as_os_str() == STANDARD {
         true => Box::new(io::stdin().lock()),
         false if args.from.is_dir() => {
@@ -78,26 +78,27 @@ pub(crate) fn import(args: &Import, out: &Out) -> anyhow::Result<Done> {
                 "{} is a folder: give the file of an export",
                 args.from.display()
             );
-            return Err(WrongCall(why).into());
+            return Err(UsageError(why).into());
         }
         false => {
             let file = File::open(&args.from);
-            let file = file.map_err(|error| WrongCall(format!("{}: {error}", args.from.display())));
+            let file =
+                file.map_err(|error| UsageError(format!("{}: {error}", args.from.display())));
             Box::new(BufReader::with_capacity(1 << 20, file?))
         }
     };
     let bar = Bar::new();
-    let made = Database::import(&mut *lines, &args.db, &Options::default(), &bar);
+    let result = Database::import(&mut *lines, &args.db, &Options::default(), &bar);
     drop(bar);
-    let database = match made {
+    let database = match result {
         Err(Error::Store(error @ (StoreError::Invalid(_) | StoreError::Export { .. }))) => {
-            return Err(WrongCall(error.to_string()).into());
+            return Err(UsageError(error.to_string()).into());
         }
         Err(Error::Interrupted) => {
             note!("loci: stopped before the end; the folder holds no store");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
-        made => made?,
+        result => result?,
     };
     let stats = database.stats();
     database.close();
@@ -112,5 +113,5 @@ pub(crate) fn import(args: &Import, out: &Out) -> anyhow::Result<Done> {
             stats.chunks
         ))?;
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }

@@ -7,27 +7,27 @@ use serde_json::json;
 
 use super::open;
 use crate::args::GiveFeedback;
-use crate::output::{Out, note};
-use crate::{Done, WrongCall};
+use crate::output::{Printer, note};
+use crate::{CommandStatus, UsageError};
 
-pub(crate) fn run(args: &GiveFeedback, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &GiveFeedback, out: &Printer) -> anyhow::Result<CommandStatus> {
     let feedback = Feedback::from_name(&args.feedback).ok_or_else(|| {
         let names: Vec<&str> = Feedback::ALL.iter().map(|of| of.name()).collect();
-        WrongCall(format!("{:?}: give {}", args.feedback, names.join(", ")))
+        UsageError(format!("{:?}: give {}", args.feedback, names.join(", ")))
     })?;
     let hit: HitName = args
         .hit
         .parse()
-        .map_err(|_| WrongCall(format!("{:?}: give a rank, or a chunk's key", args.hit)))?;
+        .map_err(|_| UsageError(format!("{:?}: give a rank, or a chunk's key", args.hit)))?;
     let database = open(&args.db)?;
-    let told = database.feedback(ResponseId(args.response), hit, feedback);
+    let result = database.feedback(ResponseId(args.response), hit, feedback);
     database.close();
-    match told {
+    match result {
         Err(error @ Error::NotFound(_)) => {
             note!("loci: {error}");
-            return Ok(Done::Wrong);
+            return Ok(CommandStatus::Wrong);
         }
-        told => told?,
+        result => result?,
     }
     if out.json {
         out.json_line(&json!({
@@ -41,5 +41,5 @@ pub(crate) fn run(args: &GiveFeedback, out: &Out) -> anyhow::Result<Done> {
             feedback.name()
         ))?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }

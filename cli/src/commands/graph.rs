@@ -11,13 +11,13 @@ use locidb::storage::DocumentKey;
 use serde_json::json;
 
 use super::open;
-use super::unfinished::Unfinished;
+use super::partial_file::PartialFile;
 use crate::args::{GraphExport, GraphFormat, GraphImport};
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
-pub(crate) fn export(args: &GraphExport, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn export(args: &GraphExport, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     let extension = args.out.extension().and_then(|of| of.to_str());
     let named = match extension {
@@ -28,9 +28,9 @@ pub(crate) fn export(args: &GraphExport, out: &Out) -> anyhow::Result<Done> {
     let failed = || format!("writing {}", args.out.display());
     if args.out.exists() && !args.out.is_file() {
         let why = format!("{} is no file", args.out.display());
-        return Err(WrongCall(why).into());
+        return Err(UsageError(why).into());
     }
-    let unfinished = Unfinished::create(&args.out)?;
+    let unfinished = PartialFile::create(&args.out)?;
     let mut file = BufWriter::new(unfinished.file());
     let view = database.view();
     let (concepts, relations) = match args.format.unwrap_or(named) {
@@ -39,20 +39,20 @@ pub(crate) fn export(args: &GraphExport, out: &Out) -> anyhow::Result<Done> {
     };
     file.flush().with_context(failed)?;
     drop(file);
-    unfinished.replace(&args.out).with_context(failed)?;
+    unfinished.publish_over(&args.out).with_context(failed)?;
     if out.json {
         out.json_line(&json!({ "concepts": concepts, "relations": relations }))?
     } else {
         out.line(&format!("{concepts} concepts and {relations} relations"))?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn import(args: &GraphImport, out: &Printer) -> anyhow::Result<CommandStatus> {
     let delimiter = match args.delimiter.as_bytes() {
         [one] => *one,
         b"TAB" | b"\\t" => b'\t',
-        _ => return Err(WrongCall("--delimiter takes one character, or TAB".into()).into()),
+        _ => return Err(UsageError("--delimiter takes one character, or TAB".into()).into()),
     };
     let mut graph = Neo4j::default();
     let groups = [&args.all, &args.nodes, &args.relationships];
@@ -65,7 +65,7 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
     let documents = graph.documents(&named)?;
     if documents.is_empty() {
         note!("loci: {}", ImportError::Empty);
-        return Ok(Done::Wrong);
+        return Ok(CommandStatus::Wrong);
     }
     let database = Database::open(&args.db)?;
     let bar = Bar::new();
@@ -73,9 +73,9 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
     drop(bar);
     database.close();
     match imported {
-        Err(taken @ ImportError::Taken(_)) => {
-            note!("loci: {taken}");
-            return Ok(Done::Wrong);
+        Err(error @ ImportError::Taken(_)) => {
+            note!("loci: {error}");
+            return Ok(CommandStatus::Wrong);
         }
         imported => imported?,
     }
@@ -84,5 +84,5 @@ pub(crate) fn import(args: &GraphImport, out: &Out) -> anyhow::Result<Done> {
     } else {
         out.line(&format!("{nodes} nodes and {relationships} relationships"))?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }

@@ -18,16 +18,16 @@ use serde_json::json;
 
 use super::{open_or_create, parse};
 use crate::args::{ChunkingArg, EmbedArg, Ingest};
-use crate::output::{Out, note, one_line};
+use crate::output::{Printer, escape_to_one_line, note};
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
-pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Ingest, out: &Printer) -> anyhow::Result<CommandStatus> {
     let options = options(args)?;
     let watching = watching(args)?;
     for path in &args.paths {
         if !path.exists() {
-            return Err(WrongCall(format!("{}: there is no such path", path.display())).into());
+            return Err(UsageError(format!("{}: there is no such path", path.display())).into());
         }
     }
     let database = open_or_create(&args.db)?;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
         broken: Mutex::new(None),
     };
     let runner = parse::runner()?;
-    if let Some(why) = parse::unconfined() {
+    if let Some(why) = parse::unconfined_reason() {
         reporter.bar.suspend(|| note!("loci: {why}"));
     }
     let summary = match watching {
@@ -55,9 +55,9 @@ pub(crate) fn run(args: &Ingest, out: &Out) -> anyhow::Result<Done> {
         return Err(error.into());
     }
     Ok(if summary.failed > 0 || summary.interrupted {
-        Done::Wrong
+        CommandStatus::Wrong
     } else {
-        Done::Well
+        CommandStatus::Well
     })
 }
 
@@ -69,7 +69,7 @@ fn watching(args: &Ingest) -> anyhow::Result<Option<WatchOptions>> {
         .ok()
         .filter(|every| !every.is_zero());
     let every =
-        every.ok_or_else(|| WrongCall(format!("--watch {seconds}: give seconds above 0")))?;
+        every.ok_or_else(|| UsageError(format!("--watch {seconds}: give seconds above 0")))?;
     Ok(Some(WatchOptions {
         every,
         delete: args.delete,
@@ -81,18 +81,18 @@ fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
         // Which language is told by the file.
         "auto" | "code" => None,
         name => Some(Kind::from_name(name).ok_or_else(|| {
-            WrongCall(format!(
+            UsageError(format!(
                 "--kind {name}: give auto, pdf, pptx, docx, epub, html, markdown, latex, jats, code, a language, chat, subtitles, image or text"
             ))
         })?),
     };
     if args.key.is_some() && args.paths.len() != 1 {
-        return Err(WrongCall("--key names one document: give one file".into()).into());
+        return Err(UsageError("--key names one document: give one file".into()).into());
     }
     let captioner = args.caption_command.as_deref().map(CaptionCommand::of);
     let captioner = captioner
         .transpose()
-        .map_err(|error| WrongCall(format!("--caption-command: {error}")))?;
+        .map_err(|error| UsageError(format!("--caption-command: {error}")))?;
     Ok(IngestOptions {
         key: args.key.clone(),
         user: args.user.clone(),
@@ -119,7 +119,7 @@ fn options(args: &Ingest) -> anyhow::Result<IngestOptions> {
 
 /// Prints a line for each file that is done.
 struct Print {
-    out: Out,
+    out: Printer,
     bar: Bar,
     broken: Mutex<Option<anyhow::Error>>,
 }
@@ -158,15 +158,18 @@ fn line_of(outcome: &Outcome) -> String {
         Status::Updated => "updated",
         Status::Unchanged => "unchanged",
         Status::Failed => "failed",
-        Status::Deleted => return format!("deleted    {}", one_line(&outcome.document)),
+        Status::Deleted => return format!("deleted    {}", escape_to_one_line(&outcome.document)),
     };
     let rest = match &outcome.error {
-        Some(error) => one_line(error),
+        Some(error) => escape_to_one_line(error),
         None => format!("{} chunks, {} concepts", outcome.chunks, outcome.concepts),
     };
-    let mut lines = format!("{status:9}  {}  {rest}", one_line(&outcome.document));
+    let mut lines = format!(
+        "{status:9}  {}  {rest}",
+        escape_to_one_line(&outcome.document)
+    );
     for warning in &outcome.warnings {
-        lines += &format!("\n           warning: {}", one_line(warning));
+        lines += &format!("\n           warning: {}", escape_to_one_line(warning));
     }
     lines
 }

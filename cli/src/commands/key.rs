@@ -8,11 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 
 use crate::args::{Key, KeyAdd};
-use crate::output::{Out, note};
-use crate::{Done, WrongCall};
+use crate::output::{Printer, note};
+use crate::{CommandStatus, UsageError};
 use loci_server::access::{AccessError, KeyFile, KeyLimits, NewKey};
 
-pub(crate) fn run(key: &Key, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(key: &Key, out: &Printer) -> anyhow::Result<CommandStatus> {
     match key {
         Key::Add(args) => add(args, out),
         Key::List(args) => list(&args.db, out),
@@ -21,18 +21,18 @@ pub(crate) fn run(key: &Key, out: &Out) -> anyhow::Result<Done> {
 }
 
 /// The keys of the store in a folder, which must hold one.
-fn file_of(folder: &Path) -> Result<KeyFile, WrongCall> {
+fn file_of(folder: &Path) -> Result<KeyFile, UsageError> {
     if folder.join("loci.redb").is_file() {
-        Ok(KeyFile::of(folder))
+        Ok(KeyFile::in_folder(folder))
     } else {
-        Err(WrongCall(format!(
+        Err(UsageError(format!(
             "no store at {}; check the path, or create one by ingesting into it",
             folder.display()
         )))
     }
 }
 
-fn add(args: &KeyAdd, out: &Out) -> anyhow::Result<Done> {
+fn add(args: &KeyAdd, out: &Printer) -> anyhow::Result<CommandStatus> {
     let new = NewKey {
         role: args.role,
         user: args.user.clone(),
@@ -45,7 +45,7 @@ fn add(args: &KeyAdd, out: &Out) -> anyhow::Result<Done> {
     };
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64;
     let key = match file_of(&args.db)?.change(|keys| keys.add(new, now_ms)) {
-        Err(AccessError::Invalid(why)) => return Err(WrongCall(why).into()),
+        Err(AccessError::Invalid(why)) => return Err(UsageError(why).into()),
         key => key?,
     };
     if out.json {
@@ -54,16 +54,16 @@ fn add(args: &KeyAdd, out: &Out) -> anyhow::Result<Done> {
         out.line(&key.to_string())?
     }
     note!("loci: keep it well: it is not told again");
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn list(folder: &Path, out: &Out) -> anyhow::Result<Done> {
+fn list(folder: &Path, out: &Printer) -> anyhow::Result<CommandStatus> {
     let keys = file_of(folder)?.read()?;
     if out.json {
         for record in keys.records() {
-            out.json_line(&record.told())?;
+            out.json_line(&record.to_json())?;
         }
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let rows: Vec<Vec<String>> = keys
         .records()
@@ -78,18 +78,18 @@ fn list(folder: &Path, out: &Out) -> anyhow::Result<Done> {
         })
         .collect();
     out.table(&["id", "role", "user", "note"], &rows)?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn revoke(folder: &Path, id: &str, out: &Out) -> anyhow::Result<Done> {
+fn revoke(folder: &Path, id: &str, out: &Printer) -> anyhow::Result<CommandStatus> {
     if !file_of(folder)?.change(|keys| Ok(keys.revoke(id)))? {
         note!("loci: there is no key {id:?}; `loci key list` tells which there are");
-        return Ok(Done::Wrong);
+        return Ok(CommandStatus::Wrong);
     }
     if out.json {
         out.json_line(&json!({ "revoked": id }))?
     } else {
         out.line("revoked")?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }

@@ -7,12 +7,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Mcp;
 use crate::output::note;
-use crate::{Done, WrongCall, logs};
+use crate::{CommandStatus, UsageError, logs};
 
-pub(crate) fn run(args: &Mcp) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Mcp) -> anyhow::Result<CommandStatus> {
     if !args.db.join("loci.redb").is_file() {
         let why = format!("--db {}: there is no store", args.db.display());
-        return Err(WrongCall(why).into());
+        return Err(UsageError(why).into());
     }
     logs::begin(args.log.into(), None)?;
     let server = StdioServer::open(&args.db)?;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Mcp) -> anyhow::Result<Done> {
         note!("loci: {why}");
     }
     server.serve(interrupted())?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// Waits for a signal that ends the process.

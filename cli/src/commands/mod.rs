@@ -22,13 +22,13 @@ mod key;
 mod mcp;
 mod options;
 pub(crate) mod parse;
+mod partial_file;
 mod records;
 mod search;
 mod serve;
 mod show;
 mod stats;
 mod types;
-mod unfinished;
 mod upgrade;
 
 use std::io;
@@ -39,12 +39,12 @@ use locidb::storage::StoreError;
 use locidb::{Database, Error, Options, TokenizerFile};
 
 use crate::args::{Command, Graph, Search};
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 use crate::progress::{Bar, catch_interrupts};
-use crate::{Done, WrongCall, limits};
+use crate::{CommandStatus, UsageError, limits};
 
 /// Carries out a command.
-pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(command: Command, out: &Printer) -> anyhow::Result<CommandStatus> {
     catch_interrupts();
     if needs_pool(&command) {
         limits::start_pool()?;
@@ -61,7 +61,7 @@ pub(crate) fn run(command: Command, out: &Out) -> anyhow::Result<Done> {
     ))
 }
 
-fn carry_out(command: Command, out: &Out) -> anyhow::Result<Done> {
+fn carry_out(command: Command, out: &Printer) -> anyhow::Result<CommandStatus> {
     match command {
         Command::Demo(args) => demo::run(&args, out),
         Command::Ingest(args) => ingest::run(&args, out),
@@ -95,7 +95,7 @@ fn carry_out(command: Command, out: &Out) -> anyhow::Result<Done> {
         Command::Bench(args) => data::bench(&args, out),
         Command::First(args) => data::first(&args, out),
         Command::About => about::run(out),
-        Command::Parse(_) => Ok(Done::Well),
+        Command::Parse(_) => Ok(CommandStatus::Well),
     }
 }
 
@@ -132,27 +132,27 @@ fn open(folder: &Path) -> anyhow::Result<Database> {
 
 /// Opens a store that must be there, to be asked as `args` say. What is damaged need not be built again first: answers
 /// say what they lack; [`rebuilt`] waits for it.
-fn open_to_ask(args: &Search) -> anyhow::Result<Database> {
+fn open_for_search(args: &Search) -> anyhow::Result<Database> {
     let mut options = Options {
         create: false,
         ..Options::default()
     };
     if let Some(path) = &args.tokenizer {
         let tokenizer = TokenizerFile::open(path);
-        let tokenizer = tokenizer.map_err(|error| WrongCall(format!("--tokenizer: {error}")))?;
+        let tokenizer = tokenizer.map_err(|error| UsageError(format!("--tokenizer: {error}")))?;
         options.tokenizer = Some(Arc::new(tokenizer));
     }
-    open_as_it_is(&args.db, &options)
+    open_or_read_only(&args.db, &options)
 }
 
 fn open_with(folder: &Path, options: &Options) -> anyhow::Result<Database> {
-    let database = open_as_it_is(folder, options)?;
-    rebuilt(&database)?;
+    let database = open_or_read_only(folder, options)?;
+    wait_for_rebuild(&database)?;
     Ok(database)
 }
 
 /// Opens a store; what was damaged in it is built again meanwhile.
-fn open_as_it_is(folder: &Path, options: &Options) -> anyhow::Result<Database> {
+fn open_or_read_only(folder: &Path, options: &Options) -> anyhow::Result<Database> {
     let database = match Database::open_with(folder, options) {
         Err(Error::Store(error)) if is_unwritable(&error) => {
             let options = Options {
@@ -198,7 +198,7 @@ fn is_unwritable(error: &StoreError) -> bool {
 }
 
 /// Waits until what was damaged is built again. An interrupt leaves the rest to the next command.
-fn rebuilt(database: &Database) -> anyhow::Result<()> {
+fn wait_for_rebuild(database: &Database) -> anyhow::Result<()> {
     if !database.lost().is_empty() {
         limits::start_pool()?;
     }

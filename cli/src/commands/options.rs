@@ -3,12 +3,12 @@
 use locidb::query::QueryError;
 use locidb::{SearchRequest, Settings};
 
-use crate::WrongCall;
+use crate::UsageError;
 
 /// `NAME=VALUE` as it is written, checked against the options that there are.
-pub(super) fn parse(flag: &str, texts: &[String]) -> Result<Vec<(String, String)>, WrongCall> {
+pub(super) fn parse(flag: &str, texts: &[String]) -> Result<Vec<(String, String)>, UsageError> {
     let pair = |text: &String| {
-        let wrong = |why: String| WrongCall(format!("{flag} {text}: {why}"));
+        let wrong = |why: String| UsageError(format!("{flag} {text}: {why}"));
         let (name, value) = text
             .split_once('=')
             .ok_or_else(|| wrong("give NAME=VALUE".into()))?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::args::Parse;
-use crate::output::{Out, note};
+use crate::output::{Printer, note};
 
 /// How long a document may take.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -40,7 +40,7 @@ pub(crate) fn factory() -> ParserFactory {
     static WARNED: Once = Once::new();
     ParserFactory::new(|| {
         let runner = runner()?;
-        if let Some(why) = unconfined() {
+        if let Some(why) = unconfined_reason() {
             WARNED.call_once(|| tracing::warn!("{why}"));
         }
         Ok(Box::new(runner))
@@ -55,7 +55,7 @@ struct Probe {
 }
 
 /// Why children that parse are not confined on this system; `None` where they are. A child is asked, once.
-pub(crate) fn unconfined() -> Option<&'static str> {
+pub(crate) fn unconfined_reason() -> Option<&'static str> {
     static WHY: OnceLock<Option<String>> = OnceLock::new();
     let ask = || {
         let program = std::env::current_exe().ok()?;
@@ -82,12 +82,12 @@ pub(crate) fn child(args: &Parse) -> ExitCode {
         let folder = folder.as_deref();
         let limits = [Resource::CPU, Resource::NOFILE, Resource::FSIZE];
         let limits = limits.map(|of| (of.as_name(), of.get_hard().ok()));
-        let told = json!({
+        let report = json!({
             "unconfined": unconfined,
             "attempts": folder.map(attempts),
             "limits": limits,
         });
-        let printed = Out::new(true).write(&told.to_string());
+        let printed = Printer::new(true).write(&report.to_string());
         return ExitCode::from(u8::from(printed.is_err()));
     }
     match child_main(stdin().lock(), stdout().lock()) {

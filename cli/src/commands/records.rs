@@ -8,16 +8,16 @@ use locidb::{Error, Replay, ReplayFigures, Retrieval};
 use serde_json::json;
 
 use super::{open, options};
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Records;
-use crate::output::{Out, note, shorten};
+use crate::output::{Printer, note, shorten};
 use crate::progress::Bar;
 
 /// Answers that are listed when nobody says how many.
 const LISTED: usize = 20;
 const DAY: u64 = 24 * 60 * 60;
 
-pub(crate) fn run(args: &Records, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Records, out: &Printer) -> anyhow::Result<CommandStatus> {
     let set = options::parse("--set", &args.set)?;
     let database = open(&args.db)?;
     if let Some(days) = args.forget_before {
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Records, out: &Out) -> anyhow::Result<Done> {
         } else {
             out.line(&format!("{forgotten} forgotten"))?
         }
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let view = database.view();
     let records = match args.response {
@@ -44,23 +44,23 @@ pub(crate) fn run(args: &Records, out: &Out) -> anyhow::Result<Done> {
     };
     if let Some(response) = args.response.filter(|_| records.is_empty()) {
         note!("loci: there is no recorded answer {response}; `loci search --record` makes one");
-        return Ok(Done::Wrong);
+        return Ok(CommandStatus::Wrong);
     }
     if !args.replay {
         list(&records, args.response.is_some(), out)?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let bar = Bar::new();
     let replay = database.replay(&records, |request| options::apply(request, &set), &bar);
     drop(bar);
     match replay {
-        Err(Error::Interrupted) => return Ok(Done::Wrong),
-        replay => told(&replay?, out)?,
+        Err(Error::Interrupted) => return Ok(CommandStatus::Wrong),
+        replay => print_replay(&replay?, out)?,
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn list(records: &[Retrieval], whole: bool, out: &Out) -> anyhow::Result<()> {
+fn list(records: &[Retrieval], whole: bool, out: &Printer) -> anyhow::Result<()> {
     if out.json {
         return records.iter().try_for_each(|record| out.json_line(record));
     }
@@ -100,7 +100,7 @@ fn list(records: &[Retrieval], whole: bool, out: &Out) -> anyhow::Result<()> {
 }
 
 /// A line each, and the figures of all.
-fn told(replay: &Replay, out: &Out) -> anyhow::Result<()> {
+fn print_replay(replay: &Replay, out: &Printer) -> anyhow::Result<()> {
     if out.json {
         for record in &replay.records {
             out.json_line(record)?;
@@ -137,7 +137,7 @@ fn told(replay: &Replay, out: &Out) -> anyhow::Result<()> {
     out.line(&summary(&replay.figures))
 }
 
-fn summary(figures: &ReplayFigures) -> String {
+fn summary(stats: &ReplayFigures) -> String {
     let pair = |then: Option<f64>, now: Option<f64>| match then.zip(now) {
         Some((then, now)) => format!("{then:.3} → {now:.3}"),
         None => "-".to_owned(),
@@ -146,15 +146,15 @@ fn summary(figures: &ReplayFigures) -> String {
         "{} answers: {} hits kept, {} new, {} lost, {} gone; {} cannot be asked\n\
          used or helpful: {}, mean reciprocal rank {}\n\
          wrong: {}, share among the first 5 {}",
-        figures.records,
-        figures.kept,
-        figures.new,
-        figures.lost,
-        figures.gone,
-        figures.failed,
-        figures.liked,
-        pair(figures.mrr_then, figures.mrr_now),
-        figures.wrong,
-        pair(figures.wrong_in_5_then, figures.wrong_in_5_now),
+        stats.records,
+        stats.kept,
+        stats.new,
+        stats.lost,
+        stats.gone,
+        stats.failed,
+        stats.liked,
+        pair(stats.mrr_then, stats.mrr_now),
+        stats.wrong,
+        pair(stats.wrong_in_5_then, stats.wrong_in_5_now),
     )
 }

@@ -5,10 +5,10 @@ use locidb::query::answer::{ConceptHit, ConceptSource, ExplainStep};
 use locidb::storage::records::Level;
 use locidb::{Answer, Expr, SearchRequest, Settings, Strategy};
 
-use super::{open_to_ask, options, rebuilt};
+use super::{open_for_search, options, wait_for_rebuild};
 use crate::args::Search;
-use crate::output::{Out, one_line, shorten};
-use crate::{Done, WrongCall};
+use crate::output::{Printer, escape_to_one_line, shorten};
+use crate::{CommandStatus, UsageError};
 
 /// Characters that are shown of a hit.
 const SHOWN_CHARS: usize = 240;
@@ -16,10 +16,10 @@ const SHOWN_CHARS: usize = 240;
 /// Hits that may be asked for.
 const K_MAX: usize = 10_000;
 
-pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
-    let wanted = Wanted::of(args)?;
-    let database = open_to_ask(args)?;
-    let mut request = wanted.over(&database.settings()?)?;
+pub(crate) fn run(args: &Search, out: &Printer) -> anyhow::Result<CommandStatus> {
+    let parsed = ParsedSearch::from_args(args)?;
+    let database = open_for_search(args)?;
+    let mut request = parsed.into_request(&database.settings()?)?;
     // People see the part of a hit that the question asked for.
     request.highlights |= !out.json;
     if request.strategy == Strategy::Vector
@@ -27,9 +27,9 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
         && !database.is_read_only()
     {
         // Without what was lost there is no answer at all.
-        rebuilt(&database)?;
+        wait_for_rebuild(&database)?;
     }
-    let mut answer = asked(database.search(&request))?;
+    let mut answer = check_query(database.search(&request))?;
     if args.record {
         answer.response = Some(database.record(&request, &answer)?.0);
     }
@@ -43,43 +43,43 @@ pub(crate) fn run(args: &Search, out: &Out) -> anyhow::Result<Done> {
         print(&answer, shows, out)?
     }
     if !database.is_read_only() {
-        rebuilt(&database)?;
+        wait_for_rebuild(&database)?;
     }
     database.close();
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// What a search returned; a question that is not in the language of questions is a wrong call.
-pub(super) fn asked<T>(result: Result<T, locidb::Error>) -> anyhow::Result<T> {
+pub(super) fn check_query<T>(result: Result<T, locidb::Error>) -> anyhow::Result<T> {
     match result {
         Err(locidb::Error::Query(QueryError::Syntax(error))) => {
-            Err(WrongCall(format!("the question, {error}")).into())
+            Err(UsageError(format!("the question, {error}")).into())
         }
         Err(locidb::Error::Query(error @ QueryError::Question(_))) => {
-            Err(WrongCall(error.to_string()).into())
+            Err(UsageError(error.to_string()).into())
         }
         result => Ok(result?),
     }
 }
 
 /// A call that is well formed, before the store is known.
-pub(super) struct Wanted {
+pub(super) struct ParsedSearch {
     request: SearchRequest,
     options: Vec<(String, String)>,
 }
 
-impl Wanted {
+impl ParsedSearch {
     /// What `args` ask for.
-    pub(super) fn of(args: &Search) -> anyhow::Result<Wanted> {
+    pub(super) fn from_args(args: &Search) -> anyhow::Result<ParsedSearch> {
         let strategy = Strategy::from_name(&args.strategy).ok_or_else(|| {
-            WrongCall(format!(
+            UsageError(format!(
                 "--strategy {}: give one of {}",
                 args.strategy,
                 Strategy::ALL.map(Strategy::name).join(", ")
             ))
         })?;
         let filter = args.filter.as_deref().map(Expr::parse).transpose();
-        let filter = filter.map_err(|error| WrongCall(format!("--filter: {error}")))?;
+        let filter = filter.map_err(|error| UsageError(format!("--filter: {error}")))?;
         let levels = args
             .level
             .iter()
@@ -102,19 +102,19 @@ impl Wanted {
         };
         // That they can be set is seen before a store is opened.
         options::apply(&request, &options)?;
-        Ok(Wanted { request, options })
+        Ok(ParsedSearch { request, options })
     }
 
     /// The request over what the store's settings say: options of the call win.
-    pub(super) fn over(self, settings: &Settings) -> anyhow::Result<SearchRequest> {
+    pub(super) fn into_request(self, settings: &Settings) -> anyhow::Result<SearchRequest> {
         Ok(options::apply_over(settings, &self.request, &self.options)?)
     }
 }
 
-fn level(name: &str) -> Result<Level, WrongCall> {
+fn level(name: &str) -> Result<Level, UsageError> {
     Level::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
-        WrongCall(format!(
+        UsageError(format!(
             "there is no level {name:?}; there are {}",
             names.join(", ")
         ))
@@ -122,10 +122,10 @@ fn level(name: &str) -> Result<Level, WrongCall> {
 }
 
 /// `10`, or `sentence=20,section=5`.
-fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), WrongCall> {
+fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), UsageError> {
     let number = |text: &str| match text.parse() {
         Ok(k) if (1..=K_MAX).contains(&k) => Ok(k),
-        _ => Err(WrongCall(format!(
+        _ => Err(UsageError(format!(
             "-k {text}: give a number from 1 to {K_MAX}"
         ))),
     };
@@ -134,14 +134,14 @@ fn limits(k: &str) -> Result<(usize, Vec<(Level, usize)>), WrongCall> {
     }
     let mut limits = Vec::new();
     for part in k.split(',') {
-        let wrong = || WrongCall(format!("-k {part}: give LEVEL=NUMBER"));
+        let wrong = || UsageError(format!("-k {part}: give LEVEL=NUMBER"));
         let (name, count) = part.split_once('=').ok_or_else(wrong)?;
         let limit = (level(name.trim())?, number(count.trim())?);
         if limits
             .iter()
             .any(|known: &(Level, usize)| known.0 == limit.0)
         {
-            return Err(WrongCall(format!(
+            return Err(UsageError(format!(
                 "-k {part}: {} has a limit already",
                 name.trim()
             )));
@@ -219,7 +219,7 @@ pub(super) struct Shows {
     pub(super) marks: bool,
 }
 
-pub(super) fn print(answer: &Answer, shows: Shows, out: &Out) -> anyhow::Result<()> {
+pub(super) fn print(answer: &Answer, shows: Shows, out: &Printer) -> anyhow::Result<()> {
     if let Some(why) = answer.why.as_ref().filter(|_| answer.explain.is_some()) {
         out.line(&format!("{}: {why}", answer.strategy))?;
     }
@@ -230,8 +230,8 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Out) -> anyhow::Result<
         out.line(&format!(
             "{:2}. {}  —  {}",
             hit.rank,
-            one_line(&hit.citation.label),
-            one_line(&hit.document)
+            escape_to_one_line(&hit.citation.label),
+            escape_to_one_line(&hit.document)
         ))?;
         let highlights = hit.highlights.as_deref().unwrap_or_default();
         let text = excerpt(&hit.text, highlights, SHOWN_CHARS, shows.marks);
@@ -245,7 +245,7 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Out) -> anyhow::Result<
                 .map(|m| format!("graph {}", m.rank)),
         ];
         let methods: Vec<String> = methods.into_iter().flatten().collect();
-        let chunk = one_line(&hit.chunk);
+        let chunk = escape_to_one_line(&hit.chunk);
         out.line(&format!("    {chunk}  ({})", methods.join(", ")))?;
     }
     let allowed = if shows.is_filtered {
@@ -268,7 +268,10 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Out) -> anyhow::Result<
             "Concepts"
         };
         let names: Vec<&str> = answer.concepts.iter().map(|c| &c.name[..]).collect();
-        out.line(&format!("{what}: {}", one_line(&names.join(", "))))?;
+        out.line(&format!(
+            "{what}: {}",
+            escape_to_one_line(&names.join(", "))
+        ))?;
     }
     for missing in &answer.partial {
         out.line(&format!("Not searched: {missing}"))?;
@@ -289,7 +292,7 @@ pub(super) fn print(answer: &Answer, shows: Shows, out: &Out) -> anyhow::Result<
 }
 
 /// What each operator did.
-pub(super) fn print_steps(steps: &[ExplainStep], out: &Out) -> anyhow::Result<()> {
+pub(super) fn print_steps(steps: &[ExplainStep], out: &Printer) -> anyhow::Result<()> {
     let rows: Vec<Vec<String>> = steps
         .iter()
         .map(|s| {

@@ -9,11 +9,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::parse;
 use crate::args::Serve;
-use crate::output::Out;
-use crate::{Done, WrongCall, logs};
+use crate::output::Printer;
+use crate::{CommandStatus, UsageError, logs};
 
-pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
-    let config = Config::read(&args.options()).map_err(|error| WrongCall(error.to_string()))?;
+pub(crate) fn run(args: &Serve, out: &Printer) -> anyhow::Result<CommandStatus> {
+    let config = Config::read(&args.options()).map_err(|error| UsageError(error.to_string()))?;
     if args.show_config {
         return show(&config, out);
     }
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
         return check(&config, out);
     }
     logs::begin(config.log(), config.audit_log())
-        .map_err(|error| WrongCall(format!("audit_log: {error}")))?;
+        .map_err(|error| UsageError(format!("audit_log: {error}")))?;
     let server = Server::open(&config, parse::factory()).map_err(failed)?;
     for (store, key) in server.first_keys()? {
         if out.json {
@@ -37,29 +37,29 @@ pub(crate) fn run(args: &Serve, out: &Out) -> anyhow::Result<Done> {
     let server = server.start().map_err(failed)?;
     print_addresses(&server, out)?;
     server.block_on(until_stopped(&server))?;
-    tell_manager(NotifyState::Stopping);
+    notify_systemd(NotifyState::Stopping);
     tracing::info!("stopping: calls under way are finished");
     server.stop();
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// A setting that names what cannot be used is a wrong call.
 fn failed(error: StartError) -> anyhow::Error {
     match error {
-        StartError::Setting { .. } => WrongCall(error.to_string()).into(),
+        StartError::Setting { .. } => UsageError(error.to_string()).into(),
         error => error.into(),
     }
 }
 
 /// Prints what there is to say of everything that starting needs; as JSON, the settings first.
-fn check(config: &Config, out: &Out) -> anyhow::Result<Done> {
+fn check(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
         out.json_line(&config.told())?;
     }
-    let mut done = Done::Well;
+    let mut done = CommandStatus::Well;
     check::findings(config, |finding| {
         if finding.level == Level::Wrong {
-            done = Done::Wrong;
+            done = CommandStatus::Wrong;
         }
         if out.json {
             return out.json_line(&finding);
@@ -75,33 +75,33 @@ fn check(config: &Config, out: &Out) -> anyhow::Result<Done> {
 }
 
 /// Prints every setting as it holds.
-fn show(config: &Config, out: &Out) -> anyhow::Result<Done> {
+fn show(config: &Config, out: &Printer) -> anyhow::Result<CommandStatus> {
     let told = config.told();
     if out.json {
         out.json_line(&told)?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let mut rows = Vec::new();
-    rows_of(&told, "", &told["config"], &mut rows);
+    setting_rows(&told, "", &told["config"], &mut rows);
     out.table(&[], &rows)?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// A row for each setting in `values`: its name, what it is, and where that stands.
-fn rows_of(told: &Value, prefix: &str, values: &Value, rows: &mut Vec<Vec<String>>) {
+fn setting_rows(shown: &Value, prefix: &str, values: &Value, rows: &mut Vec<Vec<String>>) {
     for (name, value) in values.as_object().into_iter().flatten() {
         let name = format!("{prefix}{name}");
         match value {
-            Value::Object(_) => rows_of(told, &format!("{name}."), value, rows),
+            Value::Object(_) => setting_rows(shown, &format!("{name}."), value, rows),
             value => {
-                let from = told["from"][&name].as_str().unwrap_or("by default");
+                let from = shown["from"][&name].as_str().unwrap_or("by default");
                 rows.push(vec![name, value.to_string(), from.to_owned()]);
             }
         }
     }
 }
 
-fn print_addresses(server: &RunningServer, out: &Out) -> anyhow::Result<()> {
+fn print_addresses(server: &RunningServer, out: &Printer) -> anyhow::Result<()> {
     let address = server.address();
     match (out.json, server.http_address()) {
         (true, None) => out.json_line(&json!({ "listening": address.to_string() })),
@@ -122,24 +122,24 @@ async fn until_stopped(server: &RunningServer) -> anyhow::Result<()> {
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     ];
-    tell_manager(NotifyState::Ready);
+    notify_systemd(NotifyState::Ready);
     loop {
         let [interrupt, terminate] = &mut ends;
         tokio::select! {
-            () = came(&mut reload) => server.reload(),
-            () = came(interrupt) => return Ok(()),
-            () = came(terminate) => return Ok(()),
+            () = wait_for_signal(&mut reload) => server.reload(),
+            () = wait_for_signal(interrupt) => return Ok(()),
+            () = wait_for_signal(terminate) => return Ok(()),
         }
     }
 }
 
 /// Tells systemd how far the server is, where it was started by that.
-fn tell_manager(state: NotifyState<'_>) {
+fn notify_systemd(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         tracing::warn!(%error, "the service manager is not told of the server");
     }
 }
 
-async fn came(signal: &mut Signal) {
+async fn wait_for_signal(signal: &mut Signal) {
     signal.recv().await;
 }

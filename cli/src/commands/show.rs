@@ -8,25 +8,25 @@ use locidb::storage::{ChunkKey, DocumentKey};
 
 use super::open;
 use crate::args::Show;
-use crate::output::{Out, note, one_line, shorten};
-use crate::{Done, WrongCall};
+use crate::output::{Printer, escape_to_one_line, note, shorten};
+use crate::{CommandStatus, UsageError};
 use loci_server::views::Reader;
 use loci_server::views::documents::{ShownChunk, ShownDocument};
 
-pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Show, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     let view = database.view();
-    let reader = Reader::of_all(&view);
+    let reader = Reader::unrestricted(&view);
     let key: DocumentKey = args
         .key
         .parse()
-        .map_err(|error| WrongCall(format!("{error}")))?;
+        .map_err(|error| UsageError(format!("{error}")))?;
     if let Some(name) = &args.asset {
         return write_asset(&reader, &key, name);
     }
     if let Some(document) = reader.show_document(&key)? {
         show_document(&document, out)?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let found = match args.key.parse::<ChunkKey>() {
         Ok(key) => reader.show_chunk(&key, 0)?,
@@ -35,36 +35,40 @@ pub(crate) fn run(args: &Show, out: &Out) -> anyhow::Result<Done> {
     match found {
         Some(chunk) => {
             show_chunk(&chunk, out)?;
-            Ok(Done::Well)
+            Ok(CommandStatus::Well)
         }
         None => {
             note!("loci: no document or chunk {:?}", args.key);
-            Ok(Done::Wrong)
+            Ok(CommandStatus::Wrong)
         }
     }
 }
 
 /// Writes a file within a document as it is.
-fn write_asset(reader: &Reader<'_>, key: &DocumentKey, name: &str) -> anyhow::Result<Done> {
+fn write_asset(
+    reader: &Reader<'_>,
+    key: &DocumentKey,
+    name: &str,
+) -> anyhow::Result<CommandStatus> {
     if std::io::stdout().is_terminal() {
         let why = "a file within a document is for a file or a pipe, not for a terminal: its bytes could control it";
-        return Err(WrongCall(why.into()).into());
+        return Err(UsageError(why.into()).into());
     }
-    if reader.find(key)?.is_none() {
+    if reader.find_document(key)?.is_none() {
         note!("loci: no document {key:?}", key = key.to_string());
-        return Ok(Done::Wrong);
+        return Ok(CommandStatus::Wrong);
     }
     let Some(bytes) = reader.asset(key, name)? else {
         note!("loci: there is no {name:?} in it; `loci show` lists what there is");
-        return Ok(Done::Wrong);
+        return Ok(CommandStatus::Wrong);
     };
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(&bytes)?;
     stdout.flush()?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn show_document(shown: &ShownDocument, out: &Out) -> anyhow::Result<()> {
+fn show_document(shown: &ShownDocument, out: &Printer) -> anyhow::Result<()> {
     if out.json {
         return out.json_line(shown);
     }
@@ -72,13 +76,13 @@ fn show_document(shown: &ShownDocument, out: &Out) -> anyhow::Result<()> {
     let title = document.title.as_deref().unwrap_or(&document.key);
     out.line(&format!(
         "{}  ({}, {} chunks)",
-        one_line(title),
+        escape_to_one_line(title),
         document.file_type.name(),
         chunks.len()
     ))?;
     for chunk in chunks {
         let depth = depth(chunks, chunk);
-        let label = one_line(&cite(document, chunk).label);
+        let label = escape_to_one_line(&cite(document, chunk).label);
         let key = format!("#{}", chunk.suffix);
         out.line(&format!(
             "{}{key} {label}: {}",
@@ -87,7 +91,7 @@ fn show_document(shown: &ShownDocument, out: &Out) -> anyhow::Result<()> {
         ))?;
     }
     for name in &shown.assets {
-        out.line(&format!("  asset {}", one_line(name)))?;
+        out.line(&format!("  asset {}", escape_to_one_line(name)))?;
     }
     Ok(())
 }
@@ -95,20 +99,20 @@ fn show_document(shown: &ShownDocument, out: &Out) -> anyhow::Result<()> {
 fn depth(chunks: &[ChunkRecord], chunk: &ChunkRecord) -> usize {
     let mut depth = 1;
     let mut parent = chunk.parent;
-    while let Some(above) = parent.and_then(|place| chunks.get(place as usize)) {
+    while let Some(above) = parent.and_then(|index| chunks.get(index as usize)) {
         depth += 1;
         parent = above.parent;
     }
     depth
 }
 
-fn show_chunk(shown: &ShownChunk, out: &Out) -> anyhow::Result<()> {
+fn show_chunk(shown: &ShownChunk, out: &Printer) -> anyhow::Result<()> {
     if out.json {
         return out.json_line(shown);
     }
-    let label = one_line(&shown.citation.label);
-    out.line(&format!("{}  {label}", one_line(&shown.chunk)))?;
-    out.line(&one_line(&shown.citation.path.join(" › ")))?;
+    let label = escape_to_one_line(&shown.citation.label);
+    out.line(&format!("{}  {label}", escape_to_one_line(&shown.chunk)))?;
+    out.line(&escape_to_one_line(&shown.citation.path.join(" › ")))?;
     if let Some(parent) = &shown.parent {
         out.line(&format!("part of {parent}"))?;
     }
@@ -117,7 +121,7 @@ fn show_chunk(shown: &ShownChunk, out: &Out) -> anyhow::Result<()> {
             out.line(&format!("{name}: {key}"))?;
         }
     }
-    for (name, value) in told(&shown.record) {
+    for (name, value) in chunk_details(&shown.record) {
         out.line(&format!("{name}: {value}"))?;
     }
     out.line("")?;
@@ -125,7 +129,7 @@ fn show_chunk(shown: &ShownChunk, out: &Out) -> anyhow::Result<()> {
 }
 
 /// What is known of a chunk beside its text and place, where it is.
-fn told(chunk: &ChunkRecord) -> impl Iterator<Item = (&'static str, String)> {
+fn chunk_details(chunk: &ChunkRecord) -> impl Iterator<Item = (&'static str, String)> {
     let list = |values: &[String]| (!values.is_empty()).then(|| values.join("; "));
     let seconds = |seconds: u32| format!("{seconds} s");
     let kinds = [

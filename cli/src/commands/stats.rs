@@ -4,11 +4,11 @@ use locidb::{Database, ItemFigures};
 use serde_json::json;
 
 use super::open;
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::Stats;
-use crate::output::Out;
+use crate::output::Printer;
 
-pub(crate) fn run(args: &Stats, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Stats, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     if args.recount {
         let (stats, counted) = database.recount()?;
@@ -26,9 +26,9 @@ pub(crate) fn run(args: &Stats, out: &Out) -> anyhow::Result<Done> {
             }
         }
         return Ok(if differences.is_empty() {
-            Done::Well
+            CommandStatus::Well
         } else {
-            Done::Wrong
+            CommandStatus::Wrong
         });
     }
     if args.items {
@@ -43,11 +43,11 @@ pub(crate) fn run(args: &Stats, out: &Out) -> anyhow::Result<Done> {
     } else {
         print(&stats, out)?
     }
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// What takes room.
-fn space(database: &Database, out: &Out) -> anyhow::Result<Done> {
+fn space(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
     let (usage, stats) = (database.usage()?, database.stats());
     let in_rows: u64 = usage
         .tables
@@ -67,12 +67,12 @@ fn space(database: &Database, out: &Out) -> anyhow::Result<Done> {
                 "dead_chunks": stats.dead_chunks,
             }
         }))?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let tables = usage.tables.iter().map(|of| {
-        let figures = [of.rows, of.bytes, of.tree_bytes, of.free_bytes];
-        let figures = figures.iter().map(u64::to_string);
-        [of.table.to_owned()].into_iter().chain(figures).collect()
+        let cells = [of.rows, of.bytes, of.tree_bytes, of.free_bytes];
+        let cells = cells.iter().map(u64::to_string);
+        [of.table.to_owned()].into_iter().chain(cells).collect()
     });
     let header = ["rows of", "rows", "bytes", "tree", "free"];
     out.table(&header, &tables.collect::<Vec<_>>())?;
@@ -93,32 +93,32 @@ fn space(database: &Database, out: &Out) -> anyhow::Result<Done> {
         stats.dead_chunks,
         stats.chunks + stats.dead_chunks
     ))?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// Figures of the learning items; what there is nothing to tell of is left out.
-fn items(figures: &ItemFigures, out: &Out) -> anyhow::Result<Done> {
+fn items(stats: &ItemFigures, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
-        out.json_line(&json!({ "items": figures }))?;
-        return Ok(Done::Well);
+        out.json_line(&json!({ "items": stats }))?;
+        return Ok(CommandStatus::Well);
     }
-    let told = |value: Option<f64>| value.map(|value| format!("{value:.3}"));
+    let formatted = |value: Option<f64>| value.map(|value| format!("{value:.3}"));
     let rows = [
-        ("items", Some(figures.items.to_string())),
-        ("merged into others", told(figures.merged_share)),
-        ("diversity", told(figures.diversity)),
-        ("reviewed", Some(figures.reviewed.to_string())),
-        ("attempts", Some(figures.attempts.to_string())),
-        ("accuracy", told(figures.accuracy)),
+        ("items", Some(stats.items.to_string())),
+        ("merged into others", formatted(stats.merged_share)),
+        ("diversity", formatted(stats.diversity)),
+        ("reviewed", Some(stats.reviewed.to_string())),
+        ("attempts", Some(stats.attempts.to_string())),
+        ("accuracy", formatted(stats.accuracy)),
     ];
     let rows = rows
         .into_iter()
         .filter_map(|(name, value)| Some(vec![name.to_owned(), value?]));
     out.table(&[], &rows.collect::<Vec<_>>())?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }
 
-fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
+fn print(stats: &locidb::Stats, out: &Printer) -> anyhow::Result<()> {
     let mut rows = vec![
         vec!["documents".into(), stats.documents.to_string()],
         vec!["chunks".into(), stats.chunks.to_string()],
@@ -135,8 +135,8 @@ fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
         vec!["generation".into(), stats.generation.to_string()],
     ];
     if let Some(ms) = stats.oldest_view_ms {
-        let held = format!("{}, the oldest since {ms} ms", stats.old_views);
-        rows.push(vec!["old views held".into(), held]);
+        let old_views_text = format!("{}, the oldest since {ms} ms", stats.old_views);
+        rows.push(vec!["old views held".into(), old_views_text]);
     }
     if let Some(error) = &stats.merge_error {
         rows.push(vec!["last merge failed".into(), error.clone()]);
@@ -155,21 +155,21 @@ fn print(stats: &locidb::Stats, out: &Out) -> anyhow::Result<()> {
         space.model, space.version, space.dim
     );
     rows.push(vec!["vector space".into(), of]);
-    if let Some(share) = space.vector_share {
-        rows.push(vec!["vector share".into(), format!("{share:.2}")]);
+    if let Some(vector_share) = space.vector_share {
+        rows.push(vec!["vector share".into(), format!("{vector_share:.2}")]);
     }
     if space.calibration_questions > 0 {
-        let figures: Vec<String> = space
+        let calibration: Vec<String> = space
             .calibration
             .iter()
             .map(|(share, score)| format!("{share:.1}: {score:.3}"))
             .collect();
-        let asked = format!(
+        let calibration_summary = format!(
             "{} questions; {}",
             space.calibration_questions,
-            figures.join("  ")
+            calibration.join("  ")
         );
-        rows.push(vec!["calibration".into(), asked]);
+        rows.push(vec!["calibration".into(), calibration_summary]);
     }
     out.table(&[], &rows)
 }

@@ -3,13 +3,13 @@
 use locidb::graph::types::TypeSelection;
 
 use super::open;
-use crate::Done;
+use crate::CommandStatus;
 use crate::args::{TypeMethod, Types};
-use crate::output::Out;
+use crate::output::Printer;
 use loci_server::views::Reader;
 use loci_server::views::communities::TypeCount;
 
-pub(crate) fn run(args: &Types, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Types, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
     match args.consolidate {
         Some(TypeMethod::Global) => drop(database.consolidate_types(TypeSelection::Global)?),
@@ -20,10 +20,10 @@ pub(crate) fn run(args: &Types, out: &Out) -> anyhow::Result<Done> {
         None => {}
     }
     let view = database.view();
-    let counts = Reader::of_all(&view).types()?;
+    let counts = Reader::unrestricted(&view).types()?;
     if out.json {
         counts.iter().try_for_each(|count| out.json_line(count))?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let row = |of: &TypeCount| {
         let written: Vec<&str> = of.written.keys().map(String::as_str).collect();
@@ -36,5 +36,5 @@ pub(crate) fn run(args: &Types, out: &Out) -> anyhow::Result<Done> {
     };
     let rows: Vec<_> = counts.iter().map(row).collect();
     out.table(&["type", "concepts", "written as"], &rows)?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }

@@ -5,23 +5,23 @@ use locidb::{Database, Error, Options};
 use serde_json::json;
 
 use crate::args::Upgrade;
-use crate::output::Out;
+use crate::output::Printer;
 use crate::progress::Bar;
-use crate::{Done, WrongCall};
+use crate::{CommandStatus, UsageError};
 
-pub(crate) fn run(args: &Upgrade, out: &Out) -> anyhow::Result<Done> {
+pub(crate) fn run(args: &Upgrade, out: &Printer) -> anyhow::Result<CommandStatus> {
     let bar = Bar::new();
     let done = Database::upgrade(&args.db, args.dry_run, &Options::default(), &bar);
     drop(bar);
     let done = match done {
-        Err(Error::Store(StoreError::Invalid(why))) => return Err(WrongCall(why).into()),
+        Err(Error::Store(StoreError::Invalid(why))) => return Err(UsageError(why).into()),
         done => done?,
     };
     let (from, to) = (done.from, done.to);
     if out.json {
         let dry_run = args.dry_run;
         out.json_line(&json!({ "upgraded": { "from": from, "to": to, "dry_run": dry_run } }))?;
-        return Ok(Done::Well);
+        return Ok(CommandStatus::Well);
     }
     let path = args.db.display();
     out.line(&match (from == to, args.dry_run) {
@@ -31,5 +31,5 @@ pub(crate) fn run(args: &Upgrade, out: &Out) -> anyhow::Result<Done> {
         }
         (_, false) => format!("{path}: brought from format {from} to {to}"),
     })?;
-    Ok(Done::Well)
+    Ok(CommandStatus::Well)
 }

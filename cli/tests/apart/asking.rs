@@ -10,15 +10,15 @@ use loci_client::{Client, ClientError, ClientOptions};
 use loci_protocol::codec;
 
 use super::common::http::{Response, request};
-use super::common::served::Served;
+use super::common::test_server::TestServer;
 use super::planted::Owner;
-use super::routes::{Ask, Http};
+use super::routes::{Http, TestRequest};
 
 /// What was said.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct RawResponse {
     /// Whether what was asked was done.
-    pub(crate) is_done: bool,
+    pub(crate) succeeded: bool,
     /// All of it: status, head and body, or everything that a call gave.
     pub(crate) bytes: Vec<u8>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn new(served: &Served, key: &str) -> Caller {
+    pub(crate) fn new(served: &TestServer, key: &str) -> Caller {
         let address = format!("loci://{key}@{}", served.address);
         // What is said is looked at, whatever it is.
         let once = ClientOptions {
@@ -44,17 +44,17 @@ impl Caller {
         Caller {
             key: key.to_owned(),
             http: served.http,
-            cookie: signed_in(served, key),
+            cookie: sign_in(served, key),
             client: Client::connect_with(address.parse().unwrap(), once).unwrap(),
         }
     }
 
     /// What a request is answered with.
-    pub(crate) fn ask(&self, ask: &Ask) -> Said {
+    pub(crate) fn ask(&self, ask: &TestRequest) -> RawResponse {
         match ask {
-            Ask::Http(http) => whole(&self.send(http, &[])),
-            Ask::Wire(call) => wire(&self.client, call),
-            Ask::Steps(changes) => steps(&self.client, changes),
+            TestRequest::Http(http) => raw_response(&self.send(http, &[])),
+            TestRequest::Wire(call) => wire(&self.client, call),
+            TestRequest::Steps(changes) => run_steps(&self.client, changes),
         }
     }
 
@@ -79,7 +79,7 @@ impl Caller {
 }
 
 /// The cookie of a browser that signs in with the key.
-fn signed_in(served: &Served, key: &str) -> String {
+fn sign_in(served: &TestServer, key: &str) -> String {
     let form = "Content-Type: application/x-www-form-urlencoded";
     let body = format!("key={key}");
     let response = request(served.http, "POST", "/sign-in", &[form], body.as_bytes());
@@ -88,7 +88,7 @@ fn signed_in(served: &Served, key: &str) -> String {
 }
 
 /// All of a response but its date, and the length and mark of its body, which go with the times that are told in it.
-pub(crate) fn whole(response: &Response) -> Said {
+pub(crate) fn raw_response(response: &Response) -> RawResponse {
     let mut bytes = format!("{}\n", response.status).into_bytes();
     let differs = ["date", "content-length", "etag"];
     let headers = response.headers.iter();
@@ -97,9 +97,9 @@ pub(crate) fn whole(response: &Response) -> Said {
     }
     bytes.extend_from_slice(&response.body);
     let body = String::from_utf8_lossy(&response.body);
-    Said {
+    RawResponse {
         // Tools and events say in their bodies what cannot be done.
-        is_done: response.status < 400
+        succeeded: response.status < 400
             && !body.contains("\"isError\":true")
             && !body.contains("event: fault"),
         bytes,
@@ -107,11 +107,11 @@ pub(crate) fn whole(response: &Response) -> Said {
 }
 
 /// What a call gives: what comes before the last reply as it goes over the wire, and the last in words.
-fn wire(client: &Client, call: &Call) -> Said {
+fn wire(client: &Client, call: &Call) -> RawResponse {
     macro_rules! each {
         ($($Name:ident)*) => {
             match call {
-                $(Call::$Name(call) => told(client, call),)*
+                $(Call::$Name(call) => call_and_record(client, call),)*
             }
         };
     }
@@ -123,7 +123,7 @@ fn wire(client: &Client, call: &Call) -> Said {
     }
 }
 
-fn told<M>(client: &Client, call: &M) -> Said
+fn call_and_record<M>(client: &Client, call: &M) -> RawResponse
 where
     M: Method + Sync,
     M::Last: Debug,
@@ -132,25 +132,28 @@ where
     let last = client.call_each(call, |each| {
         bytes.extend_from_slice(&codec::encode(&each));
     });
-    said(bytes, last)
+    record_outcome(bytes, last)
 }
 
-fn said(mut bytes: Vec<u8>, last: Result<impl Debug, ClientError>) -> Said {
+fn record_outcome(mut bytes: Vec<u8>, last: Result<impl Debug, ClientError>) -> RawResponse {
     let is_done = last.is_ok();
     match last {
         Ok(last) => bytes.extend_from_slice(format!("{last:?}").as_bytes()),
         Err(error) => bytes.extend_from_slice(format!("{error:?} {error}").as_bytes()),
     }
-    Said { is_done, bytes }
+    RawResponse {
+        succeeded: is_done,
+        bytes,
+    }
 }
 
-fn steps(client: &Client, changes: &[Change]) -> Said {
+fn run_steps(client: &Client, changes: &[Change]) -> RawResponse {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     let client = client.to_async();
-    let made = runtime.block_on(async {
+    let result = runtime.block_on(async {
         let transaction = client.begin().await?;
         let mut outcomes = Vec::new();
         for change in changes {
@@ -159,15 +162,15 @@ fn steps(client: &Client, changes: &[Change]) -> Said {
         transaction.commit().await?;
         Ok(outcomes)
     });
-    said(Vec::new(), made)
+    record_outcome(Vec::new(), result)
 }
 
 /// What was said, with the words of `owner` that were asked for made anybody's, and without what differs each time: times,
 /// and how often the store was changed.
-pub(crate) fn masked(said: &Said, asked: &str, owner: Owner) -> String {
-    let mut text = String::from_utf8_lossy(&said.bytes).to_ascii_lowercase();
-    let (asked, mark) = (asked.to_ascii_lowercase(), owner.mark());
-    let words = asked.split(|c: char| !c.is_ascii_alphabetic());
+pub(crate) fn masked(response: &RawResponse, request_text: &str, owner: Owner) -> String {
+    let mut text = String::from_utf8_lossy(&response.bytes).to_ascii_lowercase();
+    let (request_text, mark) = (request_text.to_ascii_lowercase(), owner.mark());
+    let words = request_text.split(|c: char| !c.is_ascii_alphabetic());
     let words: BTreeSet<&str> = words.filter(|word| word.ends_with(&mark)).collect();
     for word in words {
         text = text.replace(word, &word.replace(&mark, "(mark)"));
@@ -187,7 +190,7 @@ pub(crate) fn masked(said: &Said, asked: &str, owner: Owner) -> String {
 }
 
 /// Where two texts begin to differ, with what stands around it.
-pub(crate) fn differ(one: &str, other: &str) -> String {
+pub(crate) fn first_difference(one: &str, other: &str) -> String {
     let same = one.bytes().zip(other.bytes());
     let at = same.take_while(|(one, other)| one == other).count();
     let around = |text: &str| {

@@ -50,7 +50,7 @@ impl Owner {
     }
 
     /// The same with two letters changed places, as somebody types it in haste.
-    pub(crate) fn misspelt(self, what: &str) -> String {
+    pub(crate) fn misspelled(self, what: &str) -> String {
         let mut word = self.word(what);
         let (first, rest) = word.split_at(1);
         let second: String = rest.chars().take(1).collect();
@@ -89,17 +89,17 @@ impl Owner {
 
 /// What lies in a store.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Planted {
+pub(crate) struct SeededStore {
     pub(crate) owner: Owner,
     pub(crate) documents: u32,
     pub(crate) items: u32,
     pub(crate) records: u32,
 }
 
-impl Planted {
+impl SeededStore {
     /// What lies in the n-th store: of each thing another number than in others.
-    pub(crate) fn nth(n: u32) -> Planted {
-        Planted {
+    pub(crate) fn nth(n: u32) -> SeededStore {
+        SeededStore {
             owner: Owner(n),
             // Vectors are made of eight chunks and more.
             documents: 3 + n,
@@ -154,7 +154,7 @@ impl Planted {
 }
 
 /// Makes the store in a folder of `root`.
-pub(crate) fn plant(root: &Path, planted: &Planted) {
+pub(crate) fn seed(root: &Path, planted: &SeededStore) {
     let (owner, database) = (planted.owner, root.join(planted.name()));
     let database = Database::open(database).unwrap();
     let (documents, items) = (planted.documents, planted.items);
@@ -323,10 +323,15 @@ pub(crate) fn item(owner: Owner, of: u32, n: u32) -> NewItem {
 
 /// The first word in `said` that is marked as somebody's who is not of `own`, that is of none of
 /// the `shared` kinds, and that who asked had not said in `asked`.
-pub(crate) fn foreign(said: &[u8], own: &[Owner], asked: &str, shared: &[&str]) -> Option<String> {
-    let said = said.to_ascii_lowercase();
+pub(crate) fn find_foreign_word(
+    response: &[u8],
+    own: &[Owner],
+    request_text: &str,
+    shared: &[&str],
+) -> Option<String> {
+    let response = response.to_ascii_lowercase();
     let own: Vec<String> = own.iter().map(|owner| owner.mark()).collect();
-    let begins = said.windows(MARK_LEN).enumerate().filter(|(_, mark)| {
+    let begins = response.windows(MARK_LEN).enumerate().filter(|(_, mark)| {
         mark.starts_with(ENDS.0.as_bytes()) && mark.ends_with(ENDS.1.as_bytes())
     });
     let mut asked_low = None;
@@ -334,10 +339,10 @@ pub(crate) fn foreign(said: &[u8], own: &[Owner], asked: &str, shared: &[&str]) 
         if own.iter().any(|own| own.as_bytes() == mark) {
             continue;
         }
-        let asked = asked_low.get_or_insert_with(|| asked.to_ascii_lowercase());
-        let word = word_at(&said, at);
+        let request_lower = asked_low.get_or_insert_with(|| request_text.to_ascii_lowercase());
+        let word = word_at(&response, at);
         let is_shared = shared.iter().any(|kind| word.starts_with(kind));
-        if !is_shared && !asked.contains(&word) {
+        if !is_shared && !request_lower.contains(&word) {
             return Some(word);
         }
     }
@@ -345,39 +350,46 @@ pub(crate) fn foreign(said: &[u8], own: &[Owner], asked: &str, shared: &[&str]) 
 }
 
 /// The word around a place.
-fn word_at(said: &[u8], at: usize) -> String {
+fn word_at(response: &[u8], at: usize) -> String {
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic();
-    let before = said[..at]
+    let before = response[..at]
         .iter()
         .rev()
         .take_while(|byte| is_letter(byte))
         .count();
-    let after = said[at..].iter().take_while(|byte| is_letter(byte)).count();
+    let after = response[at..]
+        .iter()
+        .take_while(|byte| is_letter(byte))
+        .count();
     let mut from = at - before;
     // The letter of a code as `%3A` is not the word's.
-    if matches!(said[..from], [.., b'%', b'0'..=b'9']) {
+    if matches!(response[..from], [.., b'%', b'0'..=b'9']) {
         from += 1;
     }
-    String::from_utf8_lossy(&said[from..at + after]).into_owned()
+    String::from_utf8_lossy(&response[from..at + after]).into_owned()
 }
 
 /// Which of the kinds of words are in `said`, as the owner's.
-pub(crate) fn kinds_in(said: &[u8], owner: Owner) -> Vec<&'static str> {
-    let said = String::from_utf8_lossy(said).to_ascii_lowercase();
+pub(crate) fn kinds_in(response: &[u8], owner: Owner) -> Vec<&'static str> {
+    let response = String::from_utf8_lossy(response).to_ascii_lowercase();
     let mark = owner.mark();
-    if !said.contains(&mark) {
+    if !response.contains(&mark) {
         return Vec::new();
     }
-    let words: Vec<&str> = said
+    let words: Vec<&str> = response
         .split(|c: char| !c.is_ascii_alphabetic())
         .filter(|word| word.ends_with(&mark))
         .collect();
     let is_there = |kind: &&str| words.iter().any(|word| word.starts_with(*kind));
-    Planted::KINDS.iter().copied().filter(is_there).collect()
+    SeededStore::KINDS
+        .iter()
+        .copied()
+        .filter(is_there)
+        .collect()
 }
 
 /// Letters that are to be changed, left out and put in to make one text of another.
-fn changes(from: &[u8], to: &[u8]) -> usize {
+fn edit_distance(from: &[u8], to: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (at, letter) in from.iter().enumerate() {
         let mut next = vec![at + 1];
@@ -396,13 +408,19 @@ fn marks_are_distinct_and_found_in_any_bytes() {
         for b in 0..a {
             let (a, b) = (Owner(a).mark(), Owner(b).mark());
             assert_eq!(a.len(), MARK_LEN);
-            assert!(changes(a.as_bytes(), b.as_bytes()) >= 4, "{a} {b}");
+            assert!(edit_distance(a.as_bytes(), b.as_bytes()) >= 4, "{a} {b}");
         }
     }
     let (one, two) = (Owner(1), Owner(2));
-    let said = [b"\xff{\"", two.word("Title").as_bytes(), b"\"}"].concat();
-    assert_eq!(foreign(&said, &[one], "", &[]), Some(two.word("title")));
-    assert_eq!(foreign(&said, &[one], &two.word("title"), &[]), None);
-    assert_eq!(foreign(&said, &[two], "", &[]), None);
-    assert_eq!(kinds_in(&said, two), ["title"]);
+    let bytes = [b"\xff{\"", two.word("Title").as_bytes(), b"\"}"].concat();
+    assert_eq!(
+        find_foreign_word(&bytes, &[one], "", &[]),
+        Some(two.word("title"))
+    );
+    assert_eq!(
+        find_foreign_word(&bytes, &[one], &two.word("title"), &[]),
+        None
+    );
+    assert_eq!(find_foreign_word(&bytes, &[two], "", &[]), None);
+    assert_eq!(kinds_in(&bytes, two), ["title"]);
 }

@@ -12,31 +12,31 @@ use locidb::{Answer, SearchRequest, Strategy};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::planted::{Owner, Planted, document, item};
+use super::planted::{Owner, SeededStore, document, item};
 
 /// What a route does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RouteKind {
     /// It looks: asked with names of every owner.
-    Look,
+    Read,
     /// It changes what it names, or makes it: asked with names that are not of the store, so that nothing changes.
     Change,
     /// It is about the whole store and names nothing: asked once in a while.
-    Whole,
+    WholeStore,
 }
 
 /// A way to ask.
 pub(crate) struct Route {
     /// `GET /v1/search`, `wire Search`, `mcp search`, `page /read/{document}`.
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RouteKind,
     /// Requests that name what is the owner's; of the store that is asked, where numbers count.
-    pub(crate) asks: fn(Owner, &Planted) -> Vec<Ask>,
+    pub(crate) requests: fn(Owner, &SeededStore) -> Vec<TestRequest>,
 }
 
 /// A request.
 #[derive(Clone, Debug)]
-pub(crate) enum Ask {
+pub(crate) enum TestRequest {
     Http(Http),
     Wire(Box<Call>),
     /// A transaction over the wire, with these steps.
@@ -55,24 +55,24 @@ pub(crate) struct Http {
     pub(crate) is_page: bool,
 }
 
-impl Ask {
+impl TestRequest {
     /// All that is said in it, in which an answer may repeat words.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
-            Ask::Http(http) => {
-                let said = format!("{} {} {:?}", http.path, http.body, http.fields);
-                let decoded = percent_encoding::percent_decode_str(&said);
-                format!("{said} {}", decoded.decode_utf8_lossy())
+            TestRequest::Http(http) => {
+                let text = format!("{} {} {:?}", http.path, http.body, http.fields);
+                let decoded = percent_encoding::percent_decode_str(&text);
+                format!("{text} {}", decoded.decode_utf8_lossy())
             }
-            Ask::Wire(call) => format!("{call:?}"),
-            Ask::Steps(changes) => format!("{changes:?}"),
+            TestRequest::Wire(call) => format!("{call:?}"),
+            TestRequest::Steps(changes) => format!("{changes:?}"),
         }
     }
 
     /// By which strategy it searches, where it does.
     pub(crate) fn strategy(&self) -> Option<&'static str> {
-        let said = match self {
-            Ask::Wire(call) => {
+        let path_or_body = match self {
+            TestRequest::Wire(call) => {
                 return match &**call {
                     Call::Search(call) => Some(call.request.strategy.name()),
                     Call::Ask(call) => Some(call.request.strategy.name()),
@@ -80,10 +80,10 @@ impl Ask {
                     _ => None,
                 };
             }
-            Ask::Http(http) => format!("{}{}", http.path, http.body),
-            Ask::Steps(_) => return None,
+            TestRequest::Http(http) => format!("{}{}", http.path, http.body),
+            TestRequest::Steps(_) => return None,
         };
-        let (_, after) = said.split_once("strategy")?;
+        let (_, after) = path_or_body.split_once("strategy")?;
         let name = after.trim_start_matches(['"', ':', '=']);
         Strategy::ALL
             .into_iter()
@@ -106,54 +106,54 @@ fn http(method: &'static str, path: impl Into<String>) -> Http {
     }
 }
 
-fn get(path: impl Into<String>) -> Ask {
-    Ask::Http(http("GET", path))
+fn get(path: impl Into<String>) -> TestRequest {
+    TestRequest::Http(http("GET", path))
 }
 
-fn empty(method: &'static str, path: impl Into<String>) -> Ask {
-    Ask::Http(http(method, path))
+fn empty(method: &'static str, path: impl Into<String>) -> TestRequest {
+    TestRequest::Http(http(method, path))
 }
 
-fn sent(method: &'static str, path: impl Into<String>, kind: &str, body: String) -> Ask {
-    Ask::Http(Http {
+fn sent(method: &'static str, path: impl Into<String>, kind: &str, body: String) -> TestRequest {
+    TestRequest::Http(Http {
         fields: vec![format!("Content-Type: {kind}")],
         body,
         ..http(method, path)
     })
 }
 
-fn post(path: impl Into<String>, body: &Value) -> Ask {
+fn post(path: impl Into<String>, body: &Value) -> TestRequest {
     sent("POST", path, "application/json", body.to_string())
 }
 
-fn put(path: impl Into<String>, body: &Value) -> Ask {
+fn put(path: impl Into<String>, body: &Value) -> TestRequest {
     sent("PUT", path, "application/json", body.to_string())
 }
 
 /// The same told as events, too.
-fn with_events(ask: Ask) -> Vec<Ask> {
+fn with_events(ask: TestRequest) -> Vec<TestRequest> {
     let mut events = ask.clone();
-    if let Ask::Http(http) = &mut events {
+    if let TestRequest::Http(http) = &mut events {
         http.fields.push("Accept: text/event-stream".into());
     }
     vec![ask, events]
 }
 
-fn page(path: impl Into<String>) -> Ask {
-    Ask::Http(Http {
+fn page(path: impl Into<String>) -> TestRequest {
+    TestRequest::Http(Http {
         fields: vec!["Accept: text/html".into()],
         is_page: true,
         ..http("GET", path)
     })
 }
 
-fn wire(call: impl Into<Call>) -> Ask {
-    Ask::Wire(Box::new(call.into()))
+fn wire(call: impl Into<Call>) -> TestRequest {
+    TestRequest::Wire(Box::new(call.into()))
 }
 
-fn mcp(method: &str, params: &Value) -> Ask {
+fn mcp(method: &str, params: &Value) -> TestRequest {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    Ask::Http(Http {
+    TestRequest::Http(Http {
         fields: vec![
             "Content-Type: application/json".into(),
             "Accept: application/json, text/event-stream".into(),
@@ -164,7 +164,7 @@ fn mcp(method: &str, params: &Value) -> Ask {
     })
 }
 
-fn tool(name: &str, arguments: &Value) -> Ask {
+fn tool(name: &str, arguments: &Value) -> TestRequest {
     mcp(
         "tools/call",
         &json!({ "name": name, "arguments": arguments }),
@@ -198,7 +198,7 @@ fn filters(of: Owner) -> Vec<String> {
 fn questions(of: Owner) -> Vec<SearchRequest> {
     let word = |what: &str| of.word(what);
     let concept = of.nth("concept", 0);
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     for (at, strategy) in Strategy::ALL.into_iter().enumerate() {
         let request = |question: String| SearchRequest {
             strategy,
@@ -211,23 +211,27 @@ fn questions(of: Owner) -> Vec<SearchRequest> {
             ..SearchRequest::new(question)
         };
         let filter = filters(of).swap_remove(at % filters(of).len());
-        asked.push(request(format!("heap {} {}", word("text"), word("title"))));
-        asked.push(SearchRequest {
+        requests.push(request(format!("heap {} {}", word("text"), word("title"))));
+        requests.push(SearchRequest {
             critic: true,
             ..request(format!("What does {concept} have to do with a heap?"))
         });
-        asked.push(SearchRequest {
+        requests.push(SearchRequest {
             filter: Some(filter.parse().unwrap()),
-            ..request(format!("tree {}", of.misspelt("text")))
+            ..request(format!("tree {}", of.misspelled("text")))
         });
     }
-    asked.push(SearchRequest {
+    requests.push(SearchRequest {
         strategy: Strategy::Text,
         syntax: true,
-        ..SearchRequest::new(format!("\"{}\" OR {}", word("title"), of.misspelt("text")))
+        ..SearchRequest::new(format!(
+            "\"{}\" OR {}",
+            word("title"),
+            of.misspelled("text")
+        ))
     });
-    asked.push(SearchRequest::new("What are the main themes?"));
-    asked
+    requests.push(SearchRequest::new("What are the main themes?"));
+    requests
 }
 
 fn as_body(request: SearchRequest) -> Value {
@@ -276,7 +280,7 @@ fn note(of: Owner) -> String {
 const NO_KEY: &str = "0123456789abcdef";
 
 /// An item over HTTP that names what is the owner's.
-fn told_item(of: Owner) -> Value {
+fn item_json(of: Owner) -> Value {
     json!({ "front": "f", "chunk": of.chunk(1, 1).to_string(), "owner": of.word("user") })
 }
 
@@ -285,7 +289,7 @@ fn patch(of: Owner) -> Change {
 }
 
 /// Changes of what is the owner's, which a store that does not have it refuses or does not find.
-fn changes(of: Owner, own: &Planted) -> Vec<Change> {
+fn changes(of: Owner, own: &SeededStore) -> Vec<Change> {
     let beyond = ItemId(u64::from(own.items) + 1);
     vec![
         Change::DeleteDocument(of.document(1)),
@@ -321,26 +325,26 @@ fn file_of(of: Owner) -> Box<File> {
 
 macro_rules! table {
     ($($kind:ident $name:literal => |$of:pat_param, $own:pat_param| $asks:expr;)*) => {
-        &[$(Route { name: $name, kind: Kind::$kind, asks: |$of, $own| $asks }),*]
+        &[$(Route { name: $name, kind: RouteKind::$kind, requests: |$of, $own| $asks }),*]
     };
 }
 
 /// All of them.
 pub(crate) const TABLE: &[Route] = table! {
-    Look "GET /v1/search" => |of, _| {
+    Read "GET /v1/search" => |of, _| {
         let asked = questions(of).into_iter().filter(|of| !of.syntax || of.strategy == Strategy::Text);
         asked.map(|of| get(format!("/v1/search?{}", as_query(&of, false)))).collect()
     };
-    Look "POST /v1/search" => |of, _| {
+    Read "POST /v1/search" => |of, _| {
         questions(of).into_iter().map(|of| post("/v1/search", &as_body(of))).collect()
     };
-    Look "POST /v1/ask" => |of, _| {
+    Read "POST /v1/ask" => |of, _| {
         questions(of).into_iter().flat_map(|of| with_events(post("/v1/ask", &as_body(of)))).collect()
     };
-    Look "POST /v1/prompt" => |of, _| {
+    Read "POST /v1/prompt" => |of, _| {
         questions(of).into_iter().map(|of| post("/v1/prompt", &as_body(of))).collect()
     };
-    Look "GET /v1/documents" => |of, _| vec![
+    Read "GET /v1/documents" => |of, _| vec![
         get("/v1/documents?limit=1000"),
         get(format!("/v1/documents?user={}", of.word("user"))),
         get(format!("/v1/documents?collection={}&limit=1", of.word("collection"))),
@@ -349,62 +353,62 @@ pub(crate) const TABLE: &[Route] = table! {
     Change "POST /v1/documents" => |of, _| vec![
         sent("POST", format!("/v1/documents?name={}&kind=nonsense", of.word("file")), "text/plain", "x".into()),
     ];
-    Look "GET /v1/documents/{document}" => |of, _| vec![get(at(of, ""))];
+    Read "GET /v1/documents/{document}" => |of, _| vec![get(at(of, ""))];
     Change "GET /v1/documents/{document}" => |of, _| vec![get(format!("/v1/documents/{}", of.word("document")))];
     Change "PUT /v1/documents/{document}" => |of, _| vec![
         sent("PUT", at(of, "?kind=nonsense"), "text/plain", "x".into()),
-        Ask::Http(Http { fields: vec!["If-Match: *".into()], ..http("PUT", at(of, "")) }),
+        TestRequest::Http(Http { fields: vec!["If-Match: *".into()], ..http("PUT", at(of, "")) }),
     ];
     Change "DELETE /v1/documents/{document}" => |of, _| vec![
         empty("DELETE", at(of, "")),
-        Ask::Http(Http { fields: vec!["If-Match: *".into()], ..http("DELETE", at(of, "")) }),
+        TestRequest::Http(Http { fields: vec!["If-Match: *".into()], ..http("DELETE", at(of, "")) }),
     ];
-    Look "GET /v1/documents/{document}/original" => |of, _| vec![get(at(of, "/original"))];
-    Look "GET /v1/documents/{document}/text" => |of, _| vec![get(at(of, "/text"))];
-    Look "GET /v1/documents/{document}/assets/{name}" => |of, _| vec![get(at(of, &format!("/assets/{}", asset(of))))];
-    Look "GET /v1/chunks/{chunk}" => |of, _| vec![
+    Read "GET /v1/documents/{document}/original" => |of, _| vec![get(at(of, "/original"))];
+    Read "GET /v1/documents/{document}/text" => |of, _| vec![get(at(of, "/text"))];
+    Read "GET /v1/documents/{document}/assets/{name}" => |of, _| vec![get(at(of, &format!("/assets/{}", asset(of))))];
+    Read "GET /v1/chunks/{chunk}" => |of, _| vec![
         get(format!("/v1/chunks/{}?context=5", coded(of.chunk(1, 1)))),
         get(format!("/v1/chunks/{}", coded(of.chunk(0, 2)))),
     ];
     Change "POST /collections/{name}/link" => |of, _| vec![
         post("/collections/c/link", &json!({ "files": [{ "name": "n.md", "file_id": of.document(1).to_string() }] })),
     ];
-    Look "GET /v1/concepts" => |of, _| vec![
+    Read "GET /v1/concepts" => |of, _| vec![
         get("/v1/concepts?limit=1000"),
         get(format!("/v1/concepts?prefix={}", of.nth("concept", 0))),
     ];
-    Look "GET /v1/concepts/{name}" => |of, _| vec![
+    Read "GET /v1/concepts/{name}" => |of, _| vec![
         get(format!("/v1/concepts/{}", of.nth("concept", 0))),
         get(format!("/v1/concepts/{}", of.nth("synonym", 0))),
         get("/v1/concepts/Heap"),
     ];
-    Look "GET /v1/paths" => |of, _| vec![
+    Read "GET /v1/paths" => |of, _| vec![
         get(format!("/v1/paths?from={}&to=Heap", of.nth("concept", 0))),
         get(format!("/v1/paths?from={}&to={}&along={}", of.nth("concept", 0), of.nth("concept", 1), of.word("relates"))),
     ];
     Change "PUT /v1/graph" => |of, _| vec![
         sent("PUT", format!("/v1/graph?key={}&user={}", of.word("document"), of.word("user")), "text/csv", of.word("node")),
     ];
-    Look "GET /v1/graph" => |_, _| vec![get("/v1/graph"), get("/v1/graph?format=cypher")];
-    Look "GET /v1/citations" => |of, _| vec![
+    Read "GET /v1/graph" => |_, _| vec![get("/v1/graph"), get("/v1/graph?format=cypher")];
+    Read "GET /v1/citations" => |of, _| vec![
         get(format!("/v1/citations?of={}", coded(of.document(1)))),
         get(format!("/v1/citations?of={}", coded(format!("On the {} of heaps and trees", of.nth("work", 0))))),
     ];
     Change "GET /v1/citations" => |of, _| vec![
         get(format!("/v1/citations?of={}", coded(format!("10.1000/{}", of.nth("doi", 0))))),
     ];
-    Look "GET /v1/works" => |of, _| vec![
+    Read "GET /v1/works" => |of, _| vec![
         get("/v1/works?limit=1000"),
         get(format!("/v1/works?author={}&stubs=true", of.word("cited"))),
     ];
-    Look "GET /v1/communities" => |of, _| vec![
+    Read "GET /v1/communities" => |of, _| vec![
         get("/v1/communities"),
         get("/v1/communities?level=0"),
         get(format!("/v1/communities?of={}", of.nth("concept", 0))),
     ];
-    Look "GET /v1/types" => |_, _| vec![get("/v1/types")];
-    Whole "DELETE /v1/types" => |_, _| vec![empty("DELETE", "/v1/types")];
-    Whole "POST /v1/types/consolidate" => |_, _| vec![
+    Read "GET /v1/types" => |_, _| vec![get("/v1/types")];
+    WholeStore "DELETE /v1/types" => |_, _| vec![empty("DELETE", "/v1/types")];
+    WholeStore "POST /v1/types/consolidate" => |_, _| vec![
         empty("POST", "/v1/types/consolidate?stratified=true"),
         empty("POST", "/v1/types/consolidate"),
     ];
@@ -413,27 +417,27 @@ pub(crate) const TABLE: &[Route] = table! {
         post("/v1/concept-edits", &json!({ "split": { "concept": "Heap", "documents": [of.document(1).to_string()], "into": "Pile" } })),
     ];
     Change "DELETE /v1/concept-edits/{edit}" => |_, _| vec![empty("DELETE", "/v1/concept-edits/1")];
-    Look "GET /v1/items" => |of, _| vec![
+    Read "GET /v1/items" => |of, _| vec![
         get("/v1/items?limit=1000"),
         get(format!("/v1/items?owner={}", of.word("user"))),
         get(format!("/v1/items?document={}", coded(of.document(1)))),
     ];
-    Change "POST /v1/items" => |of, _| vec![post("/v1/items", &told_item(of))];
+    Change "POST /v1/items" => |of, _| vec![post("/v1/items", &item_json(of))];
     Change "PUT /v1/items/{item}" => |of, own| vec![
         put(format!("/v1/items/{}", own.items + 1), &json!({ "front": "f" })),
-        put("/v1/items/1", &told_item(of)),
+        put("/v1/items/1", &item_json(of)),
     ];
     Change "DELETE /v1/items/{item}" => |_, own| vec![empty("DELETE", format!("/v1/items/{}", own.items + 1))];
-    Look "GET /v1/item-figures" => |_, _| vec![get("/v1/item-figures")];
-    Look "GET /v1/records" => |_, _| vec![get("/v1/records?limit=1000")];
+    Read "GET /v1/item-figures" => |_, _| vec![get("/v1/item-figures")];
+    Read "GET /v1/records" => |_, _| vec![get("/v1/records?limit=1000")];
     Change "DELETE /v1/records" => |_, _| vec![empty("DELETE", "/v1/records?before_ms=1")];
-    Look "GET /v1/records/{record}" => |_, _| vec![get("/v1/records/1")];
+    Read "GET /v1/records/{record}" => |_, _| vec![get("/v1/records/1")];
     Change "GET /v1/records/{record}" => |_, own| vec![get(format!("/v1/records/{}", own.records + 1))];
     Change "POST /v1/records/{record}/feedback" => |of, own| vec![
         post(format!("/v1/records/{}/feedback", own.records + 1), &json!({ "hit": 1, "feedback": "helpful" })),
         post("/v1/records/1/feedback", &json!({ "hit": of.chunk(1, 1).to_string(), "feedback": "helpful" })),
     ];
-    Look "POST /v1/replay" => |of, _| {
+    Read "POST /v1/replay" => |of, _| {
         let filter = format!("user_id = {}", of.word("user"));
         let mut asks = with_events(post("/v1/replay", &json!({ "limit": 2, "set": { "k": 3 } })));
         asks.push(post("/v1/replay", &json!({ "limit": 2, "set": { "filter": filter } })));
@@ -441,104 +445,104 @@ pub(crate) const TABLE: &[Route] = table! {
     };
     Change "POST /v1/write" => |of, _| vec![
         post("/v1/write", &json!({ "changes": [{ "delete_document": of.document(1).to_string() }] })),
-        post("/v1/write", &json!({ "changes": [{ "put_item": told_item(of) }] })),
+        post("/v1/write", &json!({ "changes": [{ "put_item": item_json(of) }] })),
     ];
-    Look "GET /v1/stats" => |_, _| vec![get("/v1/stats")];
-    Look "GET /v1/usage" => |_, _| vec![get("/v1/usage")];
-    Look "GET /v1/settings" => |_, _| vec![get("/v1/settings")];
+    Read "GET /v1/stats" => |_, _| vec![get("/v1/stats")];
+    Read "GET /v1/usage" => |_, _| vec![get("/v1/usage")];
+    Read "GET /v1/settings" => |_, _| vec![get("/v1/settings")];
     Change "PUT /v1/settings/{name}" => |of, _| vec![put(format!("/v1/settings/{}", of.word("setting")), &json!({ "value": "x" }))];
-    Whole "POST /v1/finish" => |_, _| with_events(empty("POST", "/v1/finish"));
-    Whole "POST /v1/analyse" => |_, _| with_events(empty("POST", "/v1/analyse"));
-    Whole "POST /v1/compact" => |_, _| with_events(empty("POST", "/v1/compact"));
-    Whole "POST /v1/refit" => |_, _| with_events(empty("POST", "/v1/refit"));
-    Whole "POST /v1/check" => |_, _| with_events(empty("POST", "/v1/check?deep=true"));
-    Whole "POST /v1/repair" => |_, _| vec![empty("POST", "/v1/repair")];
-    Whole "PUT /v1/backups/{name}" => |of, _| with_events(empty("PUT", format!("/v1/backups/{}", of.word("backup"))));
+    WholeStore "POST /v1/finish" => |_, _| with_events(empty("POST", "/v1/finish"));
+    WholeStore "POST /v1/analyse" => |_, _| with_events(empty("POST", "/v1/analyse"));
+    WholeStore "POST /v1/compact" => |_, _| with_events(empty("POST", "/v1/compact"));
+    WholeStore "POST /v1/refit" => |_, _| with_events(empty("POST", "/v1/refit"));
+    WholeStore "POST /v1/check" => |_, _| with_events(empty("POST", "/v1/check?deep=true"));
+    WholeStore "POST /v1/repair" => |_, _| vec![empty("POST", "/v1/repair")];
+    WholeStore "PUT /v1/backups/{name}" => |of, _| with_events(empty("PUT", format!("/v1/backups/{}", of.word("backup"))));
     Change "PUT /v1/backups/{name}" => |of, _| vec![
         empty("PUT", format!("/v1/backups/{}", coded(format!("../{}/{}", of.word("store"), of.word("backup"))))),
     ];
-    Whole "GET /v1/export" => |_, _| vec![get("/v1/export")];
-    Look "GET /v1/keys" => |_, _| vec![get("/v1/keys")];
+    WholeStore "GET /v1/export" => |_, _| vec![get("/v1/export")];
+    Read "GET /v1/keys" => |_, _| vec![get("/v1/keys")];
     Change "POST /v1/keys" => |of, _| vec![
         post("/v1/keys", &json!({ "role": "admin", "user": of.word("user"), "note": of.word("note") })),
     ];
     Change "DELETE /v1/keys/{id}" => |_, _| vec![empty("DELETE", format!("/v1/keys/{NO_KEY}"))];
-    Look "GET /healthz" => |_, _| vec![get("/healthz")];
-    Look "GET /readyz" => |_, _| vec![get("/readyz")];
-    Look "GET /openapi.json" => |_, _| vec![get("/openapi.json")];
+    Read "GET /healthz" => |_, _| vec![get("/healthz")];
+    Read "GET /readyz" => |_, _| vec![get("/readyz")];
+    Read "GET /openapi.json" => |_, _| vec![get("/openapi.json")];
     Change "none" => |of, _| vec![get(format!("/v1/{}", of.word("route"))), empty("PATCH", at(of, ""))];
 
-    Look "wire Search" => |of, _| questions(of).into_iter()
+    Read "wire Search" => |of, _| questions(of).into_iter()
         .map(|of| wire(call::Search { request: Box::new(of), record: false })).collect();
-    Look "wire Ask" => |of, _| questions(of).into_iter()
+    Read "wire Ask" => |of, _| questions(of).into_iter()
         .map(|of| wire(call::Ask { request: Box::new(of), record: false })).collect();
-    Look "wire AskPrompt" => |of, _| questions(of).into_iter()
+    Read "wire AskPrompt" => |of, _| questions(of).into_iter()
         .map(|of| wire(call::AskPrompt { request: Box::new(of) })).collect();
-    Look "wire GetSettings" => |_, _| vec![wire(call::GetSettings {})];
-    Look "wire GetStats" => |_, _| vec![wire(call::GetStats {})];
-    Look "wire GetUsage" => |_, _| vec![wire(call::GetUsage {})];
-    Look "wire ListDocuments" => |of, _| vec![
+    Read "wire GetSettings" => |_, _| vec![wire(call::GetSettings {})];
+    Read "wire GetStats" => |_, _| vec![wire(call::GetStats {})];
+    Read "wire GetUsage" => |_, _| vec![wire(call::GetUsage {})];
+    Read "wire ListDocuments" => |of, _| vec![
         wire(call::ListDocuments { collection: None, user: None, after: None, limit: 1_000 }),
         wire(call::ListDocuments { collection: None, user: Some(of.word("user")), after: None, limit: 10 }),
         wire(call::ListDocuments { collection: Some(of.word("collection")), user: None, after: Some(after(of)), limit: 10 }),
     ];
-    Look "wire GetDocument" => |of, _| vec![wire(call::GetDocument { key: of.document(1) })];
-    Look "wire GetChunk" => |of, _| vec![wire(call::GetChunk { key: of.chunk(1, 1), context: 5 })];
-    Look "wire GetOriginal" => |of, _| vec![wire(call::GetOriginal { key: of.document(1) })];
-    Look "wire GetAsset" => |of, _| vec![wire(call::GetAsset { key: of.document(1), name: asset(of) })];
-    Look "wire GetText" => |of, _| vec![wire(call::GetText { key: of.document(0) })];
-    Look "wire GetConcept" => |of, _| vec![
+    Read "wire GetDocument" => |of, _| vec![wire(call::GetDocument { key: of.document(1) })];
+    Read "wire GetChunk" => |of, _| vec![wire(call::GetChunk { key: of.chunk(1, 1), context: 5 })];
+    Read "wire GetOriginal" => |of, _| vec![wire(call::GetOriginal { key: of.document(1) })];
+    Read "wire GetAsset" => |of, _| vec![wire(call::GetAsset { key: of.document(1), name: asset(of) })];
+    Read "wire GetText" => |of, _| vec![wire(call::GetText { key: of.document(0) })];
+    Read "wire GetConcept" => |of, _| vec![
         wire(call::GetConcept { name: of.nth("concept", 0) }),
         wire(call::GetConcept { name: "heap".into() }),
     ];
-    Look "wire ListConcepts" => |of, _| vec![
+    Read "wire ListConcepts" => |of, _| vec![
         wire(call::ListConcepts { prefix: String::new(), limit: 1_000 }),
         wire(call::ListConcepts { prefix: of.nth("concept", 0), limit: 10 }),
     ];
-    Look "wire GetPath" => |of, _| vec![
+    Read "wire GetPath" => |of, _| vec![
         wire(call::GetPath { from: of.nth("concept", 0), to: "Heap".into(), along: Vec::new() }),
         wire(call::GetPath { from: of.nth("concept", 0), to: of.nth("concept", 1), along: vec![of.word("relates")] }),
     ];
-    Look "wire ExportGraph" => |_, _| {
+    Read "wire ExportGraph" => |_, _| {
         [call::GraphFormat::Graphml, call::GraphFormat::Cypher].map(|format| wire(call::ExportGraph { format })).into()
     };
-    Look "wire GetCitations" => |of, _| vec![
+    Read "wire GetCitations" => |of, _| vec![
         wire(call::GetCitations { of: of.document(1).to_string() }),
         wire(call::GetCitations { of: format!("On the {} of heaps and trees", of.nth("work", 0)) }),
     ];
-    Look "wire ListWorks" => |of, _| vec![
+    Read "wire ListWorks" => |of, _| vec![
         wire(call::ListWorks { author: None, year: None, stubs: false, limit: 1_000 }),
         wire(call::ListWorks { author: Some(of.word("cited")), year: Some(1964), stubs: true, limit: 10 }),
     ];
-    Look "wire ListCommunities" => |of, _| vec![
+    Read "wire ListCommunities" => |of, _| vec![
         wire(call::ListCommunities { level: None, of: None }),
         wire(call::ListCommunities { level: None, of: Some(of.nth("concept", 0)) }),
     ];
-    Look "wire ListTypes" => |_, _| vec![wire(call::ListTypes {})];
-    Look "wire ListRecords" => |_, _| vec![
+    Read "wire ListTypes" => |_, _| vec![wire(call::ListTypes {})];
+    Read "wire ListRecords" => |_, _| vec![
         wire(call::ListRecords { response: None, limit: 1_000 }),
         wire(call::ListRecords { response: Some(1), limit: 1 }),
     ];
     Change "wire ListRecords" => |_, own| vec![
         wire(call::ListRecords { response: Some(u64::from(own.records) + 1), limit: 1 }),
     ];
-    Look "wire ListItems" => |of, _| vec![
+    Read "wire ListItems" => |of, _| vec![
         wire(call::ListItems { owner: None, document: None, due_ms: None, after: None, limit: 1_000 }),
         wire(call::ListItems { owner: Some(of.word("user")), document: Some(of.document(1)), due_ms: Some(1), after: None, limit: 10 }),
     ];
-    Look "wire GetItemFigures" => |_, _| vec![wire(call::GetItemFigures {})];
+    Read "wire GetItemFigures" => |_, _| vec![wire(call::GetItemFigures {})];
     Change "wire Write" => |of, own| {
         let each = changes(of, own).into_iter().chain(refused(of));
         each.map(|change| wire(call::Write { changes: vec![change] })).collect()
     };
-    Change "wire Begin" => |of, own| vec![Ask::Steps(changes(of, own))];
+    Change "wire Begin" => |of, own| vec![TestRequest::Steps(changes(of, own))];
     Change "wire Step" => |of, _| {
-        let each = refused(of).into_iter().map(|change| Ask::Steps(vec![change]));
+        let each = refused(of).into_iter().map(|change| TestRequest::Steps(vec![change]));
         each.chain([wire(call::Step { transaction: 1, change: patch(of) })]).collect()
     };
     Change "wire Commit" => |_, _| vec![wire(call::Commit { transaction: 1 })];
     Change "wire Rollback" => |_, _| vec![wire(call::Rollback { transaction: 1 })];
-    Whole "wire Record" => |of, _| {
+    WholeStore "wire Record" => |of, _| {
         let request = Box::new(SearchRequest::new(of.word("asked")));
         vec![wire(call::Record { request, answer: Box::<Answer>::default() })]
     };
@@ -548,37 +552,37 @@ pub(crate) const TABLE: &[Route] = table! {
     ];
     Change "wire Ingest" => |of, _| vec![wire(call::Ingest { file: file_of(of) })];
     Change "wire ImportGraph" => |of, _| {
-        let file = call::GraphFile { name: of.word("file"), bytes: of.word("node").into_bytes(), goes_on: false };
+        let file = call::GraphFile { name: of.word("file"), bytes: of.word("node").into_bytes(), continues_previous: false };
         let graph = call::GraphFiles { files: vec![file], key: of.word("document"), user: of.word("user"), ..call::GraphFiles::default() };
         vec![wire(call::ImportGraph { graph: Box::new(graph) })]
     };
-    Whole "wire Finish" => |_, _| vec![wire(call::Finish {})];
+    WholeStore "wire Finish" => |_, _| vec![wire(call::Finish {})];
     Change "wire SetSetting" => |of, _| vec![
         wire(call::SetSetting { name: of.word("setting"), value: "x".into() }),
         wire(call::SetSetting { name: "model".into(), value: of.word("model") }),
     ];
-    Whole "wire Analyse" => |_, _| vec![wire(call::Analyse {})];
-    Whole "wire Compact" => |_, _| vec![wire(call::Compact {})];
-    Whole "wire Check" => |_, _| vec![wire(call::Check { deep: true })];
-    Whole "wire Repair" => |_, _| vec![wire(call::Repair {})];
-    Whole "wire Backup" => |of, _| vec![wire(call::Backup { name: of.word("backup") })];
+    WholeStore "wire Analyse" => |_, _| vec![wire(call::Analyse {})];
+    WholeStore "wire Compact" => |_, _| vec![wire(call::Compact {})];
+    WholeStore "wire Check" => |_, _| vec![wire(call::Check { deep: true })];
+    WholeStore "wire Repair" => |_, _| vec![wire(call::Repair {})];
+    WholeStore "wire Backup" => |of, _| vec![wire(call::Backup { name: of.word("backup") })];
     Change "wire Backup" => |of, _| vec![wire(call::Backup { name: format!("../{}", of.word("store")) })];
-    Whole "wire Export" => |_, _| vec![wire(call::Export {})];
-    Whole "wire Refit" => |_, _| vec![wire(call::Refit {})];
-    Whole "wire ConsolidateTypes" => |_, _| vec![wire(call::ConsolidateTypes { stratified: true })];
-    Whole "wire ForgetTypes" => |_, _| vec![wire(call::ForgetTypes {})];
+    WholeStore "wire Export" => |_, _| vec![wire(call::Export {})];
+    WholeStore "wire Refit" => |_, _| vec![wire(call::Refit {})];
+    WholeStore "wire ConsolidateTypes" => |_, _| vec![wire(call::ConsolidateTypes { stratified: true })];
+    WholeStore "wire ForgetTypes" => |_, _| vec![wire(call::ForgetTypes {})];
     Change "wire ForgetRecords" => |_, _| vec![wire(call::ForgetRecords { before_ms: 1 })];
-    Look "wire Replay" => |of, _| vec![
+    Read "wire Replay" => |of, _| vec![
         wire(call::Replay { limit: 2, set: Vec::new() }),
         wire(call::Replay { limit: 2, set: vec![("filter".into(), format!("user_id = {}", of.word("user")))] }),
     ];
-    Look "wire ListKeys" => |_, _| vec![wire(call::ListKeys {})];
+    Read "wire ListKeys" => |_, _| vec![wire(call::ListKeys {})];
     Change "wire AddKey" => |of, _| vec![
         wire(call::AddKey { role: Role::Admin, user: Some(of.word("user")), note: of.word("note") }),
     ];
     Change "wire RevokeKey" => |_, _| vec![wire(call::RevokeKey { id: NO_KEY.into() })];
 
-    Look "mcp search" => |of, _| questions(of).into_iter().map(|of| {
+    Read "mcp search" => |of, _| questions(of).into_iter().map(|of| {
         let filter = of.filter.map(|filter| filter.to_string());
         let mut arguments = json!({ "question": of.question, "strategy": of.strategy.name(), "k": 5, "context_tokens": 500 });
         if let Some(filter) = filter {
@@ -586,32 +590,32 @@ pub(crate) const TABLE: &[Route] = table! {
         }
         tool("search", &arguments)
     }).collect();
-    Look "mcp read_chunk" => |of, _| vec![tool("read_chunk", &json!({ "key": of.chunk(1, 1).to_string(), "context": 3 }))];
-    Look "mcp walk_concepts" => |of, _| vec![
+    Read "mcp read_chunk" => |of, _| vec![tool("read_chunk", &json!({ "key": of.chunk(1, 1).to_string(), "context": 3 }))];
+    Read "mcp walk_concepts" => |of, _| vec![
         tool("walk_concepts", &json!({})),
         tool("walk_concepts", &json!({ "name": "Heap" })),
         tool("walk_concepts", &json!({ "name": of.nth("concept", 0) })),
         tool("walk_concepts", &json!({ "name": of.nth("concept", 0), "to": "Heap" })),
         tool("walk_concepts", &json!({ "prefix": of.nth("concept", 0) })),
     ];
-    Look "mcp cite" => |of, _| vec![
+    Read "mcp cite" => |of, _| vec![
         tool("cite", &json!({ "of": of.chunk(1, 1).to_string() })),
         tool("cite", &json!({ "of": of.document(1).to_string() })),
         tool("cite", &json!({ "of": format!("On the {} of heaps and trees", of.nth("work", 0)) })),
     ];
-    Look "mcp list_documents" => |of, _| vec![
+    Read "mcp list_documents" => |of, _| vec![
         tool("list_documents", &json!({})),
         tool("list_documents", &json!({ "collection": of.word("collection"), "after": after(of) })),
     ];
-    Look "mcp read_document" => |of, _| vec![tool("read_document", &json!({ "key": of.document(1).to_string() }))];
-    Look "mcp resources" => |of, _| vec![
+    Read "mcp read_document" => |of, _| vec![tool("read_document", &json!({ "key": of.document(1).to_string() }))];
+    Read "mcp resources" => |of, _| vec![
         mcp("tools/list", &json!({})),
         mcp("resources/list", &json!({})),
         mcp("resources/templates/list", &json!({})),
         mcp("resources/read", &json!({ "uri": format!("loci://document/{}", coded(of.document(1))) })),
     ];
 
-    Look "page /" => |of, _| {
+    Read "page /" => |of, _| {
         let mut asks = vec![page("/")];
         for request in questions(of) {
             asks.push(page(format!("/?{}", as_query(&request, true))));
@@ -619,16 +623,16 @@ pub(crate) const TABLE: &[Route] = table! {
         }
         asks
     };
-    Look "page /read/{document}" => |of, _| vec![page(format!("/read/{}", coded(of.document(1))))];
-    Look "page /note/{document}/chunk/{chunk}" => |of, _| vec![page(note(of)), get(note(of))];
-    Look "page /documents" => |of, _| vec![
+    Read "page /read/{document}" => |of, _| vec![page(format!("/read/{}", coded(of.document(1))))];
+    Read "page /note/{document}/chunk/{chunk}" => |of, _| vec![page(note(of)), get(note(of))];
+    Read "page /documents" => |of, _| vec![
         page("/documents"),
         page(format!("/documents?collection={}&after={}", of.word("collection"), coded(after(of)))),
     ];
-    Look "page /picture/{document}/{name}" => |of, _| vec![
+    Read "page /picture/{document}/{name}" => |of, _| vec![
         page(format!("/picture/{}/{}", coded(of.document(1)), asset(of))),
     ];
-    Look "page /sign-in" => |of, _| vec![page(format!("/sign-in?to={}", coded(format!("/read/{}", of.document(1)))))];
+    Read "page /sign-in" => |of, _| vec![page(format!("/sign-in?to={}", coded(format!("/read/{}", of.document(1)))))];
 };
 
 /// A document of the owner's that is put over the wire.

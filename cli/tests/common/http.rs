@@ -78,14 +78,14 @@ pub(crate) fn parse(all: &[u8]) -> Response {
         status: status.parse().unwrap(),
         headers,
         body: if is_chunked {
-            unchunked(body)
+            decode_chunked(body)
         } else {
             body.to_vec()
         },
     }
 }
 
-fn unchunked(mut body: &[u8]) -> Vec<u8> {
+fn decode_chunked(mut body: &[u8]) -> Vec<u8> {
     let mut whole = Vec::new();
     while let Some(end) = body.windows(2).position(|two| two == b"\r\n") {
         let len = std::str::from_utf8(&body[..end]).unwrap();

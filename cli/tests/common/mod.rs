@@ -8,7 +8,7 @@
 )]
 
 pub(crate) mod http;
-pub(crate) mod served;
+pub(crate) mod test_server;
 pub(crate) mod wire;
 
 use std::fs;
@@ -58,9 +58,9 @@ pub(crate) fn db_path(folder: &Path) -> String {
 
 /// What the store says of itself; panics unless a full recount agrees.
 pub(crate) fn recount(db: &str) -> Value {
-    let mut told = json(0, &["stats", "--db", db, "--recount"]).remove(0);
-    assert_eq!(told["differences"], json!([]), "{told}");
-    told["stats"].take()
+    let mut report = json(0, &["stats", "--db", db, "--recount"]).remove(0);
+    assert_eq!(report["differences"], json!([]), "{report}");
+    report["stats"].take()
 }
 
 /// The folder of the sample documents.

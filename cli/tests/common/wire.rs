@@ -11,7 +11,7 @@ use loci_protocol::frame::{FrameKind, HEADER_LEN, Header};
 use loci_protocol::handshake::Hello;
 
 /// A connection whose handshake is over.
-pub(crate) struct Wire {
+pub(crate) struct WireConnection {
     pub(crate) stream: TcpStream,
 }
 
@@ -26,16 +26,16 @@ pub(crate) fn hello(key: &str) -> Vec<u8> {
     Header::new(FrameKind::Hello, 0).frame(&hello)
 }
 
-impl Wire {
+impl WireConnection {
     /// Connects, and shows a key.
-    pub(crate) fn open(address: SocketAddr, key: &str) -> Wire {
+    pub(crate) fn open(address: SocketAddr, key: &str) -> WireConnection {
         let stream = TcpStream::connect(address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();
-        let mut wire = Wire { stream };
+        let mut wire = WireConnection { stream };
         wire.stream.write_all(&hello(key)).unwrap();
-        assert_eq!(wire.frame().0.kind, FrameKind::Welcome);
+        assert_eq!(wire.read_frame().0.kind, FrameKind::Welcome);
         wire
     }
 
@@ -52,7 +52,7 @@ impl Wire {
     }
 
     /// The next frame.
-    pub(crate) fn frame(&mut self) -> (Header, Vec<u8>) {
+    pub(crate) fn read_frame(&mut self) -> (Header, Vec<u8>) {
         let mut header = [0; HEADER_LEN];
         self.stream.read_exact(&mut header).unwrap();
         let len = u32::from_le_bytes(*header.first_chunk().unwrap());
@@ -65,8 +65,8 @@ impl Wire {
     }
 
     /// How a call ended, which is the next to be answered: the code of its fault, if it was one.
-    pub(crate) fn ended(&mut self, id: u64) -> Option<Code> {
-        let (header, payload) = self.frame();
+    pub(crate) fn wait_for_end(&mut self, id: u64) -> Option<Code> {
+        let (header, payload) = self.read_frame();
         assert_eq!(header.call, id, "{header:?}");
         match header.kind {
             FrameKind::Fault => Some(codec::decode::<Fault>(&payload).unwrap().code),

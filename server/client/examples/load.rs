@@ -111,21 +111,21 @@ fn document(number: u64) -> NewDocument {
 }
 
 /// Whoever answers.
-enum Asked {
+enum Target {
     Server(Client),
     Http(Mutex<Http>),
     Store(std::sync::Arc<Database>),
 }
 
-impl Asked {
+impl Target {
     fn ask(&self, request: &SearchRequest) -> Result<usize, String> {
         match self {
-            Asked::Server(client) => client.search(request).map_err(|error| error.to_string()),
-            Asked::Store(database) => database.search(request).map_err(|error| error.to_string()),
-            Asked::Http(http) => {
+            Target::Server(client) => client.search(request).map_err(|error| error.to_string()),
+            Target::Store(database) => database.search(request).map_err(|error| error.to_string()),
+            Target::Http(http) => {
                 let body = json!({ "question": request.question, "vector": request.vector, "strategy": "hybrid" });
-                let told = http.lock().ask("/v1/search", &body)?;
-                return Ok(told["hits"].as_array().map_or(0, Vec::len));
+                let response = http.lock().ask("/v1/search", &body)?;
+                return Ok(response["hits"].as_array().map_or(0, Vec::len));
             }
         }
         .map(|answer| answer.hits.len())
@@ -134,14 +134,14 @@ impl Asked {
     fn store(&self, number: u64) -> Result<(), String> {
         let document = document(number);
         match self {
-            Asked::Server(client) => {
+            Target::Server(client) => {
                 let change = Change::PutDocument(Box::new(document));
                 client
                     .apply(vec![change])
                     .map(drop)
                     .map_err(|error| error.to_string())
             }
-            Asked::Http(http) => {
+            Target::Http(http) => {
                 let NewDocument {
                     record, original, ..
                 } = document;
@@ -153,7 +153,7 @@ impl Asked {
                 let body = json!({ "changes": [{ "put_document": document }] });
                 http.lock().ask("/v1/write", &body).map(drop)
             }
-            Asked::Store(database) => {
+            Target::Store(database) => {
                 let stored = database.write(move |tx| tx.put_document(document));
                 stored.map(drop).map_err(|error| error.to_string())
             }
@@ -204,12 +204,12 @@ impl Http {
                 None => break,
             }
         }
-        let mut told = vec![0; len];
-        self.stream.read_exact(&mut told).map_err(failed)?;
+        let mut response = vec![0; len];
+        self.stream.read_exact(&mut response).map_err(failed)?;
         if status.contains(" 200 ") {
-            serde_json::from_slice(&told).map_err(|error| error.to_string())
+            serde_json::from_slice(&response).map_err(|error| error.to_string())
         } else {
-            Err(format!("{status}: {}", String::from_utf8_lossy(&told)))
+            Err(format!("{status}: {}", String::from_utf8_lossy(&response)))
         }
     }
 }
@@ -238,16 +238,18 @@ fn main() {
     let before = cpu(args.pid);
     thread::scope(|scope| {
         let ask = || {
-            let asked = match (&store, &args.server, &args.http) {
-                (Some(store), _, _) => Asked::Store(std::sync::Arc::clone(store)),
-                (None, None, Some(host)) => Asked::Http(Mutex::new(Http::connect(host, &args.key))),
+            let target = match (&store, &args.server, &args.http) {
+                (Some(store), _, _) => Target::Store(std::sync::Arc::clone(store)),
+                (None, None, Some(host)) => {
+                    Target::Http(Mutex::new(Http::connect(host, &args.key)))
+                }
                 (None, Some(address), _) => {
                     let options = ClientOptions {
                         connections_max: 1,
                         ..ClientOptions::default()
                     };
                     let address = address.parse().expect("an address");
-                    Asked::Server(Client::connect_with(address, options).expect("a server"))
+                    Target::Server(Client::connect_with(address, options).expect("a server"))
                 }
                 (None, None, None) => panic!("give --server, --http or --db"),
             };
@@ -268,10 +270,10 @@ fn main() {
                     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11) as f64 / (1u64 << 53) as f64;
                 let is_write = is_write < args.writes;
                 let done = if is_write {
-                    asked.store(number)
+                    target.store(number)
                 } else {
                     let request = &requests[number as usize % requests.len()];
-                    asked.ask(request).map(|count| {
+                    target.ask(request).map(|count| {
                         hits.fetch_add(count as u64, Ordering::Relaxed);
                     })
                 };
@@ -292,16 +294,16 @@ fn main() {
     });
     let cpu = cpu(args.pid).saturating_sub(before);
     let calls = reads.len() + writes.len();
-    let figures = |times: &mut Vec<u64>| {
+    let percentiles = |times: &mut Vec<u64>| {
         times.sort_unstable();
-        let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied();
+        let at = |fraction: f64| times.get((times.len() as f64 * fraction) as usize).copied();
         json!({ "calls": times.len(), "p50_us": at(0.5), "p95_us": at(0.95), "p99_us": at(0.99), "max_us": times.last() })
     };
     println!(
         "{}",
         json!({
             "clients": args.clients, "seconds": args.seconds, "calls_per_s": calls as f64 / args.seconds as f64,
-            "errors": errors.into_inner(), "hits": hits.into_inner(), "reads": figures(&mut reads), "writes": figures(&mut writes),
+            "errors": errors.into_inner(), "hits": hits.into_inner(), "reads": percentiles(&mut reads), "writes": percentiles(&mut writes),
             "cpu_us_per_call": cpu.as_micros() as f64 / calls.max(1) as f64,
         })
     );

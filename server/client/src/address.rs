@@ -47,9 +47,9 @@ impl FromStr for Address {
             (None, None) => return Err(AddressError("it begins otherwise")),
         };
         let (key, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
-        let (place, store) = rest.split_once('/').unwrap_or((rest, ""));
+        let (authority, store) = rest.split_once('/').unwrap_or((rest, ""));
         // Brackets stand around numbers that have colons themselves.
-        let (host, port) = match place.strip_prefix('[') {
+        let (host, port) = match authority.strip_prefix('[') {
             Some(rest) => {
                 let (host, after) = rest
                     .split_once(']')
@@ -59,9 +59,9 @@ impl FromStr for Address {
                     after.strip_prefix(':').or(after.is_empty().then_some("")),
                 )
             }
-            None => match place.split_once(':') {
+            None => match authority.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
-                None => (place, Some("")),
+                None => (authority, Some("")),
             },
         };
         let port = match port {

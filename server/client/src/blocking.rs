@@ -33,13 +33,13 @@ fn runtime() -> Result<Arc<Runtime>, ClientError> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(Arc::clone(runtime));
     }
-    let made = tokio::runtime::Builder::new_multi_thread()
+    let built = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("loci-client")
         .enable_all()
         .build()
         .map_err(ClientError::io("starting the client's thread"))?;
-    Ok(Arc::clone(RUNTIME.get_or_init(|| Arc::new(made))))
+    Ok(Arc::clone(RUNTIME.get_or_init(|| Arc::new(built))))
 }
 
 impl Client {
@@ -214,9 +214,9 @@ impl Client {
             open: self.runtime.block_on(self.client.begin())?,
             runtime: &self.runtime,
         };
-        let given = work(&mut transaction)?;
+        let output = work(&mut transaction)?;
         self.runtime.block_on(transaction.open.commit())?;
-        Ok(given)
+        Ok(output)
     }
 }
 
@@ -232,9 +232,9 @@ impl Transaction<'_> {
         self.runtime.block_on(self.open.step(change))
     }
 
-    fn was(&mut self, change: Change) -> Result<bool, ClientError> {
+    fn existed(&mut self, change: Change) -> Result<bool, ClientError> {
         match self.step(change)? {
-            Outcome::Was(there) => Ok(there),
+            Outcome::Existed(there) => Ok(there),
             other => Err(unexpected(&other)),
         }
     }
@@ -260,7 +260,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`ClientError::Fault`] as the server says.
     pub fn delete_document(&mut self, key: &DocumentKey) -> Result<bool, ClientError> {
-        self.was(Change::DeleteDocument(key.clone()))
+        self.existed(Change::DeleteDocument(key.clone()))
     }
 
     /// A document, as this writer sees it.
@@ -298,7 +298,7 @@ impl Transaction<'_> {
             return Ok(false);
         };
         patch(&mut record);
-        self.was(Change::PatchDocument(key.clone(), Box::new(record)))
+        self.existed(Change::PatchDocument(key.clone(), Box::new(record)))
     }
 
     /// A chunk, as this writer sees it.
@@ -325,7 +325,7 @@ impl Transaction<'_> {
             return Ok(false);
         };
         patch(&mut record);
-        self.was(Change::PatchChunk(key.clone(), Box::new(record)))
+        self.existed(Change::PatchChunk(key.clone(), Box::new(record)))
     }
 
     /// Replaces what a document says of concepts and relations; `false` when there is none.
@@ -338,7 +338,7 @@ impl Transaction<'_> {
         concepts: Vec<NewConcept>,
         relations: Vec<NewRelation>,
     ) -> Result<bool, ClientError> {
-        self.was(Change::SetGraph(key.clone(), concepts, relations))
+        self.existed(Change::SetGraph(key.clone(), concepts, relations))
     }
 
     /// Replaces what a document lists, cites and claims; `false` when there is none.
@@ -352,7 +352,7 @@ impl Transaction<'_> {
         citations: Vec<NewCitation>,
         claims: Vec<NewClaim>,
     ) -> Result<bool, ClientError> {
-        self.was(Change::SetCitations(
+        self.existed(Change::SetCitations(
             key.clone(),
             references,
             citations,
@@ -389,7 +389,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`ClientError::Fault`] as the server says.
     pub fn undo_concept_edit(&mut self, id: EditId) -> Result<bool, ClientError> {
-        self.was(Change::UndoConceptEdit(id.0))
+        self.existed(Change::UndoConceptEdit(id.0))
     }
 
     /// Stores a learning item.
@@ -405,7 +405,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`ClientError::Fault`] as the server says.
     pub fn replace_item(&mut self, id: ItemId, item: NewItem) -> Result<bool, ClientError> {
-        self.was(Change::ReplaceItem(id, Box::new(item)))
+        self.existed(Change::ReplaceItem(id, Box::new(item)))
     }
 
     /// Deletes a learning item; `false` when there is none.
@@ -413,7 +413,7 @@ impl Transaction<'_> {
     /// # Errors
     /// [`ClientError::Fault`] as the server says.
     pub fn delete_item(&mut self, id: ItemId) -> Result<bool, ClientError> {
-        self.was(Change::DeleteItem(id))
+        self.existed(Change::DeleteItem(id))
     }
 
     /// Changes a setting; needs a key of an admin.
@@ -431,7 +431,7 @@ impl Transaction<'_> {
 fn unexpected(outcome: &Outcome) -> ClientError {
     let kind = match outcome {
         Outcome::Done => "nothing",
-        Outcome::Was(_) => "whether it was there",
+        Outcome::Existed(_) => "whether it was there",
         Outcome::Number(_) => "a number",
         Outcome::Document(_) => "a document",
         Outcome::Chunk(_) => "a chunk",

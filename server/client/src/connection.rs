@@ -32,31 +32,31 @@ const READ_LEN: usize = 16 << 10;
 pub type Session = Welcome;
 
 /// A frame that answers a call.
-type Answer = (Header, Vec<u8>);
+type ReplyFrame = (Header, Vec<u8>);
 
 #[derive(Debug, Default)]
-struct Waiting {
-    calls: HashMap<u64, UnboundedSender<Answer>>,
+struct PendingCalls {
+    calls: HashMap<u64, UnboundedSender<ReplyFrame>>,
     /// Why there are no answers any more.
-    ended: Option<Ended>,
+    close_reason: Option<CloseReason>,
 }
 
 #[derive(Clone, Debug)]
-enum Ended {
+enum CloseReason {
     /// The connection broke.
     Io(io::ErrorKind, String),
     /// The server said why.
     Fault(Fault),
 }
 
-impl From<Ended> for ClientError {
-    fn from(ended: Ended) -> ClientError {
+impl From<CloseReason> for ClientError {
+    fn from(ended: CloseReason) -> ClientError {
         match ended {
-            Ended::Io(kind, why) => ClientError::Io {
+            CloseReason::Io(kind, why) => ClientError::Io {
                 what: "the connection broke",
                 source: io::Error::new(kind, why),
             },
-            Ended::Fault(fault) => ClientError::Fault(fault),
+            CloseReason::Fault(fault) => ClientError::Fault(fault),
         }
     }
 }
@@ -66,11 +66,11 @@ impl From<Ended> for ClientError {
 pub(crate) struct Connection {
     pub(crate) session: Session,
     next: AtomicU64,
-    under_way: AtomicUsize,
+    in_flight: AtomicUsize,
     out: UnboundedSender<Vec<u8>>,
-    waiting: Arc<Mutex<Waiting>>,
+    pending: Arc<Mutex<PendingCalls>>,
     /// Whether the server takes no new calls here.
-    leaving: Arc<AtomicBool>,
+    is_draining: Arc<AtomicBool>,
 }
 
 impl Connection {
@@ -97,7 +97,7 @@ impl Connection {
         match tls {
             None => {
                 let (read, write) = stream.into_split();
-                Self::greet(address, read, write).await
+                Self::handshake(address, read, write).await
             }
             Some(tls) => {
                 let name = ServerName::try_from(address.host.clone())
@@ -105,12 +105,12 @@ impl Connection {
                 let stream = tls.connect(name, stream).await;
                 let stream = stream.map_err(ClientError::io("securing the connection"))?;
                 let (read, write) = tokio::io::split(stream);
-                Self::greet(address, read, write).await
+                Self::handshake(address, read, write).await
             }
         }
     }
 
-    async fn greet<R, W>(
+    async fn handshake<R, W>(
         address: &Address,
         read: R,
         mut write: W,
@@ -128,7 +128,7 @@ impl Connection {
         let greeting = Header::new(FrameKind::Hello, 0).frame(&hello);
         let sent = write.write_all(&greeting).await;
         sent.map_err(ClientError::io("greeting the server"))?;
-        let mut frames = Frames::new(read);
+        let mut frames = FrameReader::new(read);
         let (header, payload) = frames
             .next(PAYLOAD_LEN_MAX)
             .await
@@ -139,7 +139,7 @@ impl Connection {
             kind => return Err(ClientError::Protocol(format!("a {kind:?} for a welcome"))),
         };
         let (out, outgoing) = unbounded_channel();
-        let waiting = Arc::new(Mutex::new(Waiting::default()));
+        let waiting = Arc::new(Mutex::new(PendingCalls::default()));
         let leaving = Arc::new(AtomicBool::new(false));
         tokio::spawn(write_all(write, outgoing));
         tokio::spawn(read_all(
@@ -151,21 +151,21 @@ impl Connection {
         Ok(Connection {
             session,
             next: AtomicU64::new(1),
-            under_way: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
             out,
-            waiting,
-            leaving,
+            pending: waiting,
+            is_draining: leaving,
         })
     }
 
     /// Whether new calls can be made on it.
     pub(crate) fn is_open(&self) -> bool {
-        !self.leaving.load(Ordering::Relaxed) && self.waiting.lock().ended.is_none()
+        !self.is_draining.load(Ordering::Relaxed) && self.pending.lock().close_reason.is_none()
     }
 
     /// Calls under way.
-    pub(crate) fn under_way(&self) -> usize {
-        self.under_way.load(Ordering::Relaxed)
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
     }
 
     /// Makes a call; `each` is given what comes before the last reply. Dropped, the call is cancelled.
@@ -190,13 +190,13 @@ impl Connection {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answers, mut answered) = unbounded_channel();
         {
-            let mut waiting = self.waiting.lock();
-            if let Some(ended) = &waiting.ended {
+            let mut waiting = self.pending.lock();
+            if let Some(ended) = &waiting.close_reason {
                 return Err(ended.clone().into());
             }
             waiting.calls.insert(id, answers);
         }
-        let mut call = UnderWay::new(self, id);
+        let mut call = InFlightCall::new(self, id);
         let frame = Header::new(FrameKind::Call, id).frame(&payload);
         // Where the writer is gone, the reader tells why.
         let _ = self.out.send(frame);
@@ -206,13 +206,13 @@ impl Connection {
                 Ok(Some(answer)) => answer,
                 Ok(None) => {
                     call.is_over = true;
-                    let ended = self.waiting.lock().ended.clone();
-                    let broke = Ended::Io(io::ErrorKind::BrokenPipe, "it ended".into());
+                    let ended = self.pending.lock().close_reason.clone();
+                    let broke = CloseReason::Io(io::ErrorKind::BrokenPipe, "it ended".into());
                     return Err(ended.unwrap_or(broke).into());
                 }
                 Err(_) => {
                     // A connection that is silent may be dead: others are made.
-                    self.leaving.store(true, Ordering::Relaxed);
+                    self.is_draining.store(true, Ordering::Relaxed);
                     return Err(ClientError::Timeout);
                 }
             };
@@ -237,16 +237,16 @@ impl Drop for Connection {
 }
 
 /// A call under way: cancelled when nobody waits for it any more.
-struct UnderWay<'c> {
+struct InFlightCall<'c> {
     connection: &'c Connection,
     id: u64,
     is_over: bool,
 }
 
-impl<'c> UnderWay<'c> {
-    fn new(connection: &'c Connection, id: u64) -> UnderWay<'c> {
-        connection.under_way.fetch_add(1, Ordering::Relaxed);
-        UnderWay {
+impl<'c> InFlightCall<'c> {
+    fn new(connection: &'c Connection, id: u64) -> InFlightCall<'c> {
+        connection.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlightCall {
             connection,
             id,
             is_over: false,
@@ -254,11 +254,11 @@ impl<'c> UnderWay<'c> {
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for InFlightCall<'_> {
     fn drop(&mut self) {
         let connection = self.connection;
-        connection.under_way.fetch_sub(1, Ordering::Relaxed);
-        connection.waiting.lock().calls.remove(&self.id);
+        connection.in_flight.fetch_sub(1, Ordering::Relaxed);
+        connection.pending.lock().calls.remove(&self.id);
         if !self.is_over {
             let cancel = Header::new(FrameKind::Cancel, self.id);
             let _ = connection.out.send(cancel.frame(&[]));
@@ -280,9 +280,9 @@ async fn write_all<W: AsyncWrite + Unpin>(mut write: W, mut outgoing: UnboundedR
 }
 
 async fn read_all<R: AsyncRead + Unpin>(
-    mut frames: Frames<R>,
+    mut frames: FrameReader<R>,
     payload_len_max: u32,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PendingCalls>>,
     leaving: Arc<AtomicBool>,
 ) {
     let ended = loop {
@@ -298,58 +298,58 @@ async fn read_all<R: AsyncRead + Unpin>(
                 }
             }
             FrameKind::Fault => match codec::decode(&payload) {
-                Ok(fault) => break Ended::Fault(fault),
-                Err(error) => break Ended::Io(io::ErrorKind::InvalidData, error.to_string()),
+                Ok(fault) => break CloseReason::Fault(fault),
+                Err(error) => break CloseReason::Io(io::ErrorKind::InvalidData, error.to_string()),
             },
             FrameKind::Goodbye => leaving.store(true, Ordering::Relaxed),
             _ => {}
         }
     };
     let mut waiting = waiting.lock();
-    waiting.ended = Some(ended);
+    waiting.close_reason = Some(ended);
     waiting.calls.clear();
 }
 
 /// Frames of a connection, read one after the other.
-struct Frames<R> {
+struct FrameReader<R> {
     read: R,
     bytes: Vec<u8>,
-    taken: usize,
+    consumed: usize,
 }
 
-impl<R: AsyncRead + Unpin> Frames<R> {
-    fn new(read: R) -> Frames<R> {
-        Frames {
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    fn new(read: R) -> FrameReader<R> {
+        FrameReader {
             read,
             bytes: Vec::new(),
-            taken: 0,
+            consumed: 0,
         }
     }
 
-    async fn next(&mut self, payload_len_max: u32) -> Result<Answer, Ended> {
+    async fn next(&mut self, payload_len_max: u32) -> Result<ReplyFrame, CloseReason> {
         loop {
-            let unread = self.bytes.get(self.taken..).unwrap_or_default();
+            let unread = self.bytes.get(self.consumed..).unwrap_or_default();
             match frame::decode(unread, payload_len_max) {
                 Decoded::Frame { header, payload } => {
                     let payload = payload.to_vec();
-                    self.taken += HEADER_LEN + payload.len();
+                    self.consumed += HEADER_LEN + payload.len();
                     return Ok((header, payload));
                 }
                 Decoded::Malformed(why) => {
-                    return Err(Ended::Io(io::ErrorKind::InvalidData, why.to_string()));
+                    return Err(CloseReason::Io(io::ErrorKind::InvalidData, why.to_string()));
                 }
                 Decoded::Incomplete { .. } => {}
             }
-            self.bytes.drain(..self.taken);
-            self.taken = 0;
+            self.bytes.drain(..self.consumed);
+            self.consumed = 0;
             self.bytes.reserve(READ_LEN);
             match self.read.read_buf(&mut self.bytes).await {
                 Ok(0) => {
                     let why = "the server closed the connection".into();
-                    return Err(Ended::Io(io::ErrorKind::UnexpectedEof, why));
+                    return Err(CloseReason::Io(io::ErrorKind::UnexpectedEof, why));
                 }
                 Ok(_) => {}
-                Err(error) => return Err(Ended::Io(error.kind(), error.to_string())),
+                Err(error) => return Err(CloseReason::Io(error.kind(), error.to_string())),
             }
         }
     }

@@ -45,12 +45,12 @@ impl ClientError {
     }
 
     /// Whether the call was surely not carried out and may be made again.
-    pub(crate) fn is_passing(&self) -> bool {
-        matches!(self, ClientError::Fault(fault) if fault.code.is_passing())
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self, ClientError::Fault(fault) if fault.code.is_transient())
     }
 
     /// Whether nobody knows if the call was carried out.
-    pub(crate) fn is_broken(&self) -> bool {
+    pub(crate) fn is_outcome_unknown(&self) -> bool {
         matches!(self, ClientError::Io { .. })
     }
 

@@ -126,12 +126,12 @@ impl AsyncClient {
 
     /// A connection with room, the one with the fewest calls, or a new one.
     async fn connection(&self) -> Result<Arc<Connection>, ClientError> {
-        if let Some(connection) = self.free() {
+        if let Some(connection) = self.available() {
             return Ok(connection);
         }
         let _one = self.inner.connecting.lock().await;
         // Whoever waited may find the one that was made meanwhile.
-        if let Some(connection) = self.free() {
+        if let Some(connection) = self.available() {
             return Ok(connection);
         }
         let Inner {
@@ -141,10 +141,10 @@ impl AsyncClient {
             ..
         } = &*self.inner;
         match Connection::open(address, tls.as_ref(), options.connect_wait).await {
-            Ok(made) => {
-                let made = Arc::new(made);
-                self.inner.connections.lock().push(Arc::clone(&made));
-                Ok(made)
+            Ok(created) => {
+                let created = Arc::new(created);
+                self.inner.connections.lock().push(Arc::clone(&created));
+                Ok(created)
             }
             // A busy connection is better than none.
             Err(error) => self.least_busy().ok_or(error),
@@ -156,19 +156,19 @@ impl AsyncClient {
         connections.retain(|connection| connection.is_open());
         let least = connections
             .iter()
-            .min_by_key(|connection| connection.under_way())?;
+            .min_by_key(|connection| connection.in_flight())?;
         Some(Arc::clone(least))
     }
 
     /// The open connection with the fewest calls, unless another one should be made first.
-    fn free(&self) -> Option<Arc<Connection>> {
+    fn available(&self) -> Option<Arc<Connection>> {
         let mut connections = self.inner.connections.lock();
         connections.retain(|connection| connection.is_open());
         let least = connections
             .iter()
-            .min_by_key(|connection| connection.under_way())?;
+            .min_by_key(|connection| connection.in_flight())?;
         let is_full = connections.len() >= self.inner.options.connections_max;
-        (is_full || least.under_way() == 0).then(|| Arc::clone(least))
+        (is_full || least.in_flight() == 0).then(|| Arc::clone(least))
     }
 
     /// Makes any call. It is made again while the server has no room, and after a connection broke where that does no
@@ -192,31 +192,31 @@ impl AsyncClient {
     ) -> Result<M::Last, ClientError> {
         let options = &self.inner.options;
         let mut wait = options.retry_after;
-        let came = AtomicBool::new(false);
+        let has_received = AtomicBool::new(false);
         let each = &mut |item: M::Each| {
-            came.store(true, Ordering::Relaxed);
+            has_received.store(true, Ordering::Relaxed);
             each(item);
         };
         for left in (0..=options.retries).rev() {
             let connection = self.connection().await;
-            let (made, connected) = match connection {
+            let (result, connected) = match connection {
                 Ok(connection) => {
                     let called = connection.call(method, options.call_wait, each).await;
                     (called, true)
                 }
                 Err(error) => (Err(error), false),
             };
-            let error = match made {
+            let error = match result {
                 Ok((_, last)) => return Ok(last),
                 Err(error) => error,
             };
             // A call that never left, or was refused, was not carried out.
             let harmless = !connected || method.is_idempotent();
-            let may = error.is_passing() || (error.is_broken() && harmless);
-            if !may || left == 0 || came.load(Ordering::Relaxed) {
+            let may = error.is_transient() || (error.is_outcome_unknown() && harmless);
+            if !may || left == 0 || has_received.load(Ordering::Relaxed) {
                 return Err(error);
             }
-            sleep(told_wait(&error).unwrap_or(wait)).await;
+            sleep(retry_after(&error).unwrap_or(wait)).await;
             wait = wait.saturating_mul(2);
         }
         Err(ClientError::Timeout)
@@ -373,7 +373,7 @@ impl AsyncClient {
 }
 
 /// How long a fault says to wait.
-fn told_wait(error: &ClientError) -> Option<Duration> {
+fn retry_after(error: &ClientError) -> Option<Duration> {
     match error {
         ClientError::Fault(fault) => fault
             .retry_after_ms

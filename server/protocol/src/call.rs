@@ -64,7 +64,7 @@ pub trait Method: Wire + Into<Call> {
 
     /// Whether replies may come before the last.
     fn streams() -> bool {
-        TypeId::of::<Self::Each>() != TypeId::of::<Nothing>()
+        TypeId::of::<Self::Each>() != TypeId::of::<NoStream>()
     }
 
     /// The payload of the call's frame.
@@ -91,9 +91,9 @@ wire_struct! { Progress { step, done, total } }
 
 /// No reply comes before the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nothing {}
+pub enum NoStream {}
 
-impl Wire for Nothing {
+impl Wire for NoStream {
     fn put(&self, _: &mut codec::Sink) -> Result<(), codec::EncodeError> {
         match *self {}
     }
@@ -170,7 +170,7 @@ macro_rules! calls {
             fn decode_fields(number: u16, fields: &[u8]) -> Result<Call, MessageError> {
                 match number {
                     $($number => Ok(Call::$Name(codec::decode(fields)?)),)*
-                    other => Err(MessageError::Method(other)),
+                    other => Err(MessageError::UnknownMethod(other)),
                 }
             }
         }
@@ -207,7 +207,7 @@ calls! {
         request: Box<SearchRequest>,
         /// Whether the answer is kept, for feedback; needs a key that may write.
         record: bool,
-    } -> Answer, each Nothing, Read, true unless record;
+    } -> Answer, each NoStream, Read, true unless record;
 
     /// An answer in words.
     0x0102 Ask {
@@ -215,22 +215,22 @@ calls! {
         request: Box<SearchRequest>,
         /// As for a search.
         record: bool,
-    } -> Answer, each Nothing, Read, true unless record;
+    } -> Answer, each NoStream, Read, true unless record;
 
     /// What a model would be asked for an answer in words.
     0x0103 AskPrompt {
         /// As for a search.
         request: Box<SearchRequest>,
-    } -> Prompt, each Nothing, Read, true;
+    } -> Prompt, each NoStream, Read, true;
 
     /// The settings of the store: an object.
-    0x0104 GetSettings {} -> Json<Value>, each Nothing, Read, true;
+    0x0104 GetSettings {} -> Json<Value>, each NoStream, Read, true;
 
     /// Figures of the store.
-    0x0105 GetStats {} -> Json<Value>, each Nothing, Read, true;
+    0x0105 GetStats {} -> Json<Value>, each NoStream, Read, true;
 
     /// What takes room.
-    0x0106 GetUsage {} -> Json<Value>, each Nothing, Admin, true;
+    0x0106 GetUsage {} -> Json<Value>, each NoStream, Admin, true;
 
     /// Documents by key, a page of them: `{"documents":[…],"next":KEY?}`.
     0x0107 ListDocuments {
@@ -242,13 +242,13 @@ calls! {
         after: Option<String>,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// A document with its outline and the names of its assets.
     0x0108 GetDocument {
         /// Its public key.
         key: DocumentKey,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// A chunk with what stands around it.
     0x0109 GetChunk {
@@ -256,7 +256,7 @@ calls! {
         key: ChunkKey,
         /// Chunks of its level to each side that come with it, 10 at most.
         context: u32,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// The file that a document was read from.
     0x010a GetOriginal {
@@ -282,7 +282,7 @@ calls! {
     0x010d GetConcept {
         /// Its name, however written.
         name: String,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// Concepts by PageRank whose names begin so.
     0x010e ListConcepts {
@@ -290,7 +290,7 @@ calls! {
         prefix: String,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// The shortest way from a concept to another.
     0x010f GetPath {
@@ -300,13 +300,13 @@ calls! {
         to: String,
         /// Types of relations that may be taken; empty for all.
         along: Vec<String>,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// Who cites whom: of a document, or of a cited work.
     0x0110 GetCitations {
         /// A document's key, or the DOI or title of a work.
         of: String,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// Cited works, the most cited first.
     0x0111 ListWorks {
@@ -318,7 +318,7 @@ calls! {
         stubs: bool,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// Communities of concepts, with their digests.
     0x0112 ListCommunities {
@@ -326,10 +326,10 @@ calls! {
         level: Option<u32>,
         /// Those alone that this concept is in, at all levels.
         of: Option<String>,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// How many concepts are of each type.
-    0x0113 ListTypes {} -> Json<Value>, each Nothing, Read, true;
+    0x0113 ListTypes {} -> Json<Value>, each NoStream, Read, true;
 
     /// Recorded answers, the newest first.
     0x0114 ListRecords {
@@ -337,7 +337,7 @@ calls! {
         response: Option<u64>,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// Learning items: `{"items":[…],"next":ID?}`.
     0x0115 ListItems {
@@ -351,10 +351,10 @@ calls! {
         after: Option<u64>,
         /// So many at most, 1 to 1,000.
         limit: u32,
-    } -> Json<Value>, each Nothing, Read, true;
+    } -> Json<Value>, each NoStream, Read, true;
 
     /// Figures of the learning items.
-    0x0116 GetItemFigures {} -> Json<Value>, each Nothing, Read, true;
+    0x0116 GetItemFigures {} -> Json<Value>, each NoStream, Read, true;
 
     /// Concepts and relations as a file of other programs; gives `{"concepts","relations"}`.
     0x0117 ExportGraph {
@@ -366,11 +366,11 @@ calls! {
     0x0201 Write {
         /// In their order.
         changes: Vec<Change>,
-    } -> Vec<Outcome>, each Nothing, Write, false;
+    } -> Vec<Outcome>, each NoStream, Write, false;
 
     /// Begins a transaction, which is called as the call is. It ends with the connection, with 5 seconds without a step,
     /// and after 60 seconds: then nothing of it is stored. Other writers of the store wait meanwhile.
-    0x0202 Begin {} -> (), each Nothing, Write, false;
+    0x0202 Begin {} -> (), each NoStream, Write, false;
 
     /// A change within a transaction; it sees those before it.
     0x0203 Step {
@@ -378,19 +378,19 @@ calls! {
         transaction: u64,
         /// What is to be done.
         change: Change,
-    } -> Outcome, each Nothing, Write, false;
+    } -> Outcome, each NoStream, Write, false;
 
     /// Ends a transaction: its changes are durable when the reply comes.
     0x0204 Commit {
         /// The transaction.
         transaction: u64,
-    } -> (), each Nothing, Write, false;
+    } -> (), each NoStream, Write, false;
 
     /// Ends a transaction, of which nothing is stored.
     0x0205 Rollback {
         /// The transaction.
         transaction: u64,
-    } -> (), each Nothing, Write, true;
+    } -> (), each NoStream, Write, true;
 
     /// Keeps an answer, for feedback and to be asked again; gives what it is called.
     0x0206 Record {
@@ -398,7 +398,7 @@ calls! {
         request: Box<SearchRequest>,
         /// What was answered.
         answer: Box<Answer>,
-    } -> u64, each Nothing, Write, false;
+    } -> u64, each NoStream, Write, false;
 
     /// What somebody made of a hit of a recorded answer.
     0x0207 GiveFeedback {
@@ -408,7 +408,7 @@ calls! {
         hit: String,
         /// What it was.
         feedback: Feedback,
-    } -> (), each Nothing, Write, true;
+    } -> (), each NoStream, Write, true;
 
     /// Parses, cuts and stores a file.
     0x0208 Ingest {
@@ -431,7 +431,7 @@ calls! {
         name: String,
         /// Its value, as the command line takes it.
         value: String,
-    } -> (), each Nothing, Admin, true;
+    } -> (), each NoStream, Admin, true;
 
     /// Ranks concepts, finds communities, writes digests.
     0x0302 Analyse {} -> Json<Value>, each Progress, Admin, true;
@@ -446,7 +446,7 @@ calls! {
     } -> Json<Value>, each Progress, Admin, true;
 
     /// Builds damaged segments again from rows; gives how many.
-    0x0305 Repair {} -> u64, each Nothing, Admin, true;
+    0x0305 Repair {} -> u64, each NoStream, Admin, true;
 
     /// Copies the store into a folder of the server's backups.
     0x0306 Backup {
@@ -464,16 +464,16 @@ calls! {
     0x0309 ConsolidateTypes {
         /// Those of each collection, rather than of all.
         stratified: bool,
-    } -> Json<Value>, each Nothing, Admin, true;
+    } -> Json<Value>, each NoStream, Admin, true;
 
     /// Tells types as documents write them again.
-    0x030a ForgetTypes {} -> (), each Nothing, Admin, true;
+    0x030a ForgetTypes {} -> (), each NoStream, Admin, true;
 
     /// Forgets recorded answers; gives how many.
     0x030b ForgetRecords {
         /// Those before that time, in milliseconds since 1970.
         before_ms: u64,
-    } -> u64, each Nothing, Admin, true;
+    } -> u64, each NoStream, Admin, true;
 
     /// Asks recorded questions again, and compares.
     0x030c Replay {
@@ -484,7 +484,7 @@ calls! {
     } -> Json<Value>, each Progress, Admin, true;
 
     /// Keys of the store, without their secrets.
-    0x030d ListKeys {} -> Json<Value>, each Nothing, Admin, true;
+    0x030d ListKeys {} -> Json<Value>, each NoStream, Admin, true;
 
     /// Makes a key, which is told this once.
     0x030e AddKey {
@@ -494,13 +494,13 @@ calls! {
         user: Option<String>,
         /// What it is for, in words.
         note: String,
-    } -> Json<Value>, each Nothing, Admin, false;
+    } -> Json<Value>, each NoStream, Admin, false;
 
     /// Takes a key back.
     0x030f RevokeKey {
         /// The key's id: what stands between `loci_` and the next `_`.
         id: String,
-    } -> (), each Nothing, Admin, true;
+    } -> (), each NoStream, Admin, true;
 }
 
 /// What a graph is written as.
@@ -540,10 +540,10 @@ pub struct GraphFile {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// Whether its rows go on under the header of the file before, rather than under its first line.
-    pub goes_on: bool,
+    pub continues_previous: bool,
 }
 
-wire_struct! { GraphFile { name, bytes, goes_on } }
+wire_struct! { GraphFile { name, bytes, continues_previous } }
 
 /// A file to be stored.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -634,7 +634,7 @@ pub enum Outcome {
     /// Nothing to tell.
     Done,
     /// Whether it was there.
-    Was(bool),
+    Existed(bool),
     /// The number of what was stored.
     Number(u64),
     /// A document's number and record, where it is there.
@@ -646,7 +646,7 @@ pub enum Outcome {
 wire_enum! {
     Outcome {
         0 => Done,
-        1 => Was(there),
+        1 => Existed(there),
         2 => Number(number),
         3 => Document(record),
         4 => Chunk(record),

@@ -126,7 +126,7 @@ pub enum DecodeError {
     Utf8,
     /// Something else that the type forbids.
     #[error("{0}")]
-    Wrong(String),
+    Invalid(String),
 }
 
 /// Why a message is none.
@@ -137,10 +137,10 @@ pub enum MessageError {
     Encoding(String),
     /// Bytes follow the value.
     #[error("{0} bytes follow the message")]
-    Rest(usize),
+    TrailingBytes(usize),
     /// It asks for something that there is not.
     #[error("there is no call {0:#06x}")]
-    Method(u16),
+    UnknownMethod(u16),
 }
 
 impl From<DecodeError> for MessageError {
@@ -202,12 +202,12 @@ pub fn decode<T: Wire>(bytes: &[u8]) -> Result<T, MessageError> {
     let value = T::take(&mut source)?;
     match source.bytes.len() {
         0 => Ok(value),
-        rest => Err(MessageError::Rest(rest)),
+        rest => Err(MessageError::TrailingBytes(rest)),
     }
 }
 
 pub(crate) fn wrong(why: impl Into<String>) -> DecodeError {
-    DecodeError::Wrong(why.into())
+    DecodeError::Invalid(why.into())
 }
 
 /// Numbers of variable length; those with a sign as 0, -1, 1, -2, … are 0, 1, 2, 3, ….
@@ -605,7 +605,7 @@ mod tests {
     #[test]
     fn trailing_bytes_are_an_error() {
         let rest = decode::<bool>(&[1, 0, 0]).unwrap_err();
-        assert!(matches!(rest, MessageError::Rest(2)));
+        assert!(matches!(rest, MessageError::TrailingBytes(2)));
         let none = decode::<bool>(&[2]).unwrap_err();
         assert!(matches!(none, MessageError::Encoding(_)), "{none}");
     }

@@ -91,7 +91,7 @@ impl Code {
     }
 
     /// Whether the same call may succeed later, without anything else being done; it was not carried out.
-    pub const fn is_passing(self) -> bool {
+    pub const fn is_transient(self) -> bool {
         matches!(self, Code::TooMany | Code::Overloaded | Code::Unavailable)
     }
 }
@@ -103,8 +103,8 @@ impl Wire for Code {
 
     fn take(from: &mut codec::Source<'_>) -> Result<Self, codec::DecodeError> {
         let number = u16::take(from)?;
-        let place = usize::from(number).checked_sub(1);
-        let code = place.and_then(|place| Code::ALL.get(place).copied());
+        let index = usize::from(number).checked_sub(1);
+        let code = index.and_then(|place| Code::ALL.get(place).copied());
         // One of a later version.
         Ok(code.unwrap_or(Code::Internal))
     }
@@ -143,7 +143,7 @@ impl Fault {
     }
 
     /// The same, with a time after which to try again.
-    pub fn after(self, retry_after_ms: u32) -> Fault {
+    pub fn with_retry_after(self, retry_after_ms: u32) -> Fault {
         Fault {
             retry_after_ms: Some(retry_after_ms),
             ..self
@@ -165,7 +165,7 @@ mod tests {
     fn code_numbers_are_stable() {
         for (number, code) in (1u16..).zip(Code::ALL) {
             assert_eq!(code as u16, number);
-            let fault = Fault::new(code, "why").after(300);
+            let fault = Fault::new(code, "why").with_retry_after(300);
             let bytes = codec::encode(&fault);
             assert_eq!(bytes[0], number as u8);
             assert_eq!(codec::decode::<Fault>(&bytes).unwrap(), fault);

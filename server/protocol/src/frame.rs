@@ -54,8 +54,8 @@ impl FrameKind {
 
     /// The kind with this number.
     pub fn from_number(number: u8) -> Option<FrameKind> {
-        let place = usize::from(number).checked_sub(1)?;
-        Self::ALL.get(place).copied()
+        let index = usize::from(number).checked_sub(1)?;
+        Self::ALL.get(index).copied()
     }
 }
 
@@ -123,7 +123,7 @@ pub enum Decoded<'b> {
 
 impl Decoded<'_> {
     /// Bytes that a whole frame took.
-    pub fn taken(&self) -> usize {
+    pub fn consumed(&self) -> usize {
         match self {
             Decoded::Frame { payload, .. } => HEADER_LEN + payload.len(),
             Decoded::Incomplete { .. } | Decoded::Malformed(_) => 0,
@@ -270,7 +270,7 @@ mod tests {
             }
             bytes.extend(&after);
             let read = decode(&bytes, 200);
-            prop_assert_eq!(read.taken(), whole);
+            prop_assert_eq!(read.consumed(), whole);
             prop_assert_eq!(read, Decoded::Frame { header, payload: &payload });
         }
 

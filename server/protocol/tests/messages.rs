@@ -218,7 +218,7 @@ fn calls_round_trip() {
     }
     let outcomes = vec![
         Outcome::Done,
-        Outcome::Was(true),
+        Outcome::Existed(true),
         Outcome::Number(u64::MAX),
         Outcome::Document(Some((3, record))),
         Outcome::Chunk(None),

@@ -21,9 +21,9 @@ const NETWORKS_MAX: usize = 16_384;
 /// Networks that are remembered to have a client, at most.
 const CLIENTS_MAX: usize = 4_096;
 /// How long a network is remembered to have a client after its last right key.
-const CLIENT_FOR: Duration = Duration::from_secs(600);
+const CLIENT_TTL: Duration = Duration::from_secs(600);
 /// How often a full table is searched for networks that need no entry any more.
-const SWEEP_EVERY: Duration = Duration::from_millis(50);
+const SWEEP_INTERVAL: Duration = Duration::from_millis(50);
 /// Bits of an address that name its network.
 const PREFIX_V4: u8 = 24;
 const PREFIX_V6: u8 = 48;
@@ -39,7 +39,7 @@ pub(crate) struct Rate {
 
 /// How many new connections are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ArrivalLimits {
+pub(crate) struct ConnectionRateLimits {
     /// From one network.
     pub(crate) network: Rate,
     /// From all networks that showed no right key lately.
@@ -48,9 +48,9 @@ pub(crate) struct ArrivalLimits {
     pub(crate) unlimited: Vec<Network>,
 }
 
-impl Default for ArrivalLimits {
+impl Default for ConnectionRateLimits {
     fn default() -> Self {
-        ArrivalLimits {
+        ConnectionRateLimits {
             network: Rate {
                 per_second: 500,
                 burst: 2_000,
@@ -78,10 +78,10 @@ impl Network {
     /// That of an address, by its first `prefix` bits; all bits where it has fewer.
     pub(crate) fn new(address: IpAddr, prefix: u8) -> Network {
         let masked = |bits: u128, len: u8| {
-            let kept = u32::from(prefix.min(len));
-            let zeros = u32::from(len) - kept;
+            let kept_bits = u32::from(prefix.min(len));
+            let zeros = u32::from(len) - kept_bits;
             let mask = u128::MAX.checked_shl(zeros).unwrap_or(0);
-            (bits & mask, kept as u8)
+            (bits & mask, kept_bits as u8)
         };
         match address.to_canonical() {
             IpAddr::V4(address) => {
@@ -98,7 +98,7 @@ impl Network {
     }
 
     /// That which a connection counts for.
-    fn of(address: IpAddr) -> Network {
+    fn from_peer(address: IpAddr) -> Network {
         let address = address.to_canonical();
         let prefix = if address.is_ipv4() {
             PREFIX_V4
@@ -143,7 +143,7 @@ impl fmt::Display for Network {
 
 /// Which limit a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum ExceededLimit {
     /// That of its network.
     Network,
     /// That of all networks.
@@ -152,8 +152,8 @@ pub(crate) enum Refusal {
 
 /// What counts new connections.
 #[derive(Debug)]
-pub(crate) struct Arrivals {
-    limits: ArrivalLimits,
+pub(crate) struct ConnectionRateLimiter {
+    limits: ConnectionRateLimits,
     state: Mutex<State>,
 }
 
@@ -169,8 +169,8 @@ struct State {
     swept: Instant,
 }
 
-impl Arrivals {
-    pub(crate) fn new(limits: ArrivalLimits) -> Arrivals {
+impl ConnectionRateLimiter {
+    pub(crate) fn new(limits: ConnectionRateLimits) -> ConnectionRateLimiter {
         let now = Instant::now();
         let state = State {
             networks: HashMap::new(),
@@ -178,7 +178,7 @@ impl Arrivals {
             clients: HashMap::new(),
             swept: now,
         };
-        Arrivals {
+        ConnectionRateLimiter {
             limits,
             state: Mutex::new(state),
         }
@@ -188,27 +188,27 @@ impl Arrivals {
     ///
     /// # Errors
     /// [`Refusal`] for one that is too many; it is not counted.
-    pub(crate) fn admit(&self, from: IpAddr, now: Instant) -> Result<(), Refusal> {
+    pub(crate) fn admit(&self, from: IpAddr, now: Instant) -> Result<(), ExceededLimit> {
         if self.limits.unlimited.iter().any(|of| of.contains(from)) {
             return Ok(());
         }
-        let network = Network::of(from);
+        let network = Network::from_peer(from);
         let mut state = self.state.lock();
         let since = state.networks.get(&network).copied();
-        let of_network = next(self.limits.network, since.unwrap_or(now), now);
-        let of_network = of_network.ok_or(Refusal::Network)?;
+        let of_network = next_full_at(self.limits.network, since.unwrap_or(now), now);
+        let of_network = of_network.ok_or(ExceededLimit::Network)?;
         if !state.is_client(&network, now) {
-            state.all = next(self.limits.all, state.all, now).ok_or(Refusal::All)?;
+            state.all = next_full_at(self.limits.all, state.all, now).ok_or(ExceededLimit::All)?;
         }
-        if since.is_some() || state.has_room(now) {
+        if since.is_some() || state.has_capacity(now) {
             state.networks.insert(network, of_network);
         }
         Ok(())
     }
 
     /// Remembers that somebody there showed a right key.
-    pub(crate) fn showed_a_key(&self, from: IpAddr, now: Instant) {
-        let network = Network::of(from);
+    pub(crate) fn record_valid_key(&self, from: IpAddr, now: Instant) {
+        let network = Network::from_peer(from);
         let mut state = self.state.lock();
         if !state.clients.contains_key(&network) && state.clients.len() >= CLIENTS_MAX {
             let oldest = state.clients.iter().min_by_key(|(_, since)| **since);
@@ -223,13 +223,13 @@ impl Arrivals {
 impl State {
     fn is_client(&self, network: &Network, now: Instant) -> bool {
         let since = self.clients.get(network);
-        since.is_some_and(|since| now.saturating_duration_since(*since) < CLIENT_FOR)
+        since.is_some_and(|since| now.saturating_duration_since(*since) < CLIENT_TTL)
     }
 
     /// Whether there is room for another network.
-    fn has_room(&mut self, now: Instant) -> bool {
+    fn has_capacity(&mut self, now: Instant) -> bool {
         let is_full = self.networks.len() >= NETWORKS_MAX;
-        if is_full && now.saturating_duration_since(self.swept) >= SWEEP_EVERY {
+        if is_full && now.saturating_duration_since(self.swept) >= SWEEP_INTERVAL {
             self.swept = now;
             self.networks.retain(|_, until| *until > now);
         }
@@ -239,7 +239,7 @@ impl State {
 
 /// When a burst is whole again after a connection at `now`, if it was to be at `whole_at` before; `None` where there is
 /// nothing left of the burst.
-fn next(rate: Rate, whole_at: Instant, now: Instant) -> Option<Instant> {
+fn next_full_at(rate: Rate, whole_at: Instant, now: Instant) -> Option<Instant> {
     if rate.per_second == 0 {
         return Some(now);
     }
@@ -252,9 +252,9 @@ fn next(rate: Rate, whole_at: Instant, now: Instant) -> Option<Instant> {
 mod tests {
     use super::*;
 
-    fn limits(network: (u32, u32), all: (u32, u32)) -> ArrivalLimits {
+    fn limits(network: (u32, u32), all: (u32, u32)) -> ConnectionRateLimits {
         let rate = |(per_second, burst)| Rate { per_second, burst };
-        ArrivalLimits {
+        ConnectionRateLimits {
             network: rate(network),
             all: rate(all),
             unlimited: vec!["10.9.0.0/16".parse().unwrap()],
@@ -266,19 +266,19 @@ mod tests {
     }
 
     /// How many of so many connections at once are admitted.
-    fn admitted(arrivals: &Arrivals, from: &str, count: usize, now: Instant) -> usize {
-        let admit = |_: &usize| arrivals.admit(address(from), now).is_ok();
+    fn admitted(limiter: &ConnectionRateLimiter, from: &str, count: usize, now: Instant) -> usize {
+        let admit = |_: &usize| limiter.admit(address(from), now).is_ok();
         (0..count).filter(admit).count()
     }
 
     #[test]
     fn network_is_limited_to_its_rate_after_its_burst() {
-        let arrivals = Arrivals::new(limits((10, 5), (0, 1)));
+        let arrivals = ConnectionRateLimiter::new(limits((10, 5), (0, 1)));
         let now = Instant::now();
         assert_eq!(admitted(&arrivals, "192.0.2.1", 100, now), 5);
         assert_eq!(
             arrivals.admit(address("192.0.2.200"), now),
-            Err(Refusal::Network),
+            Err(ExceededLimit::Network),
             "hosts of one network count together"
         );
         assert_eq!(admitted(&arrivals, "::ffff:192.0.2.9", 1, now), 0);
@@ -294,11 +294,11 @@ mod tests {
 
     #[test]
     fn unlimited_networks_are_not_counted() {
-        let arrivals = Arrivals::new(limits((1, 1), (1, 1)));
+        let arrivals = ConnectionRateLimiter::new(limits((1, 1), (1, 1)));
         let now = Instant::now();
         assert_eq!(admitted(&arrivals, "10.9.200.1", 1_000, now), 1_000);
         assert_eq!(admitted(&arrivals, "10.8.200.1", 1_000, now), 1);
-        let by_default = Arrivals::new(ArrivalLimits::default());
+        let by_default = ConnectionRateLimiter::new(ConnectionRateLimits::default());
         for local in ["127.0.0.1", "127.200.0.1", "::1", "::ffff:127.0.0.1"] {
             assert_eq!(admitted(&by_default, local, 10_000, now), 10_000);
         }
@@ -306,9 +306,9 @@ mod tests {
 
     #[test]
     fn network_with_a_client_is_admitted_when_the_global_limit_is_exhausted() {
-        let arrivals = Arrivals::new(limits((10, 5), (10, 8)));
+        let arrivals = ConnectionRateLimiter::new(limits((10, 5), (10, 8)));
         let now = Instant::now();
-        arrivals.showed_a_key(address("192.0.2.7"), now);
+        arrivals.record_valid_key(address("192.0.2.7"), now);
         let strangers = (0..100).map(|n| format!("198.51.{n}.1"));
         let strangers: usize = strangers
             .map(|from| admitted(&arrivals, &from, 5, now))
@@ -316,10 +316,10 @@ mod tests {
         assert_eq!(strangers, 8);
         assert_eq!(
             arrivals.admit(address("203.0.113.1"), now),
-            Err(Refusal::All)
+            Err(ExceededLimit::All)
         );
         assert_eq!(admitted(&arrivals, "192.0.2.1", 100, now), 5);
-        let later = now + CLIENT_FOR;
+        let later = now + CLIENT_TTL;
         assert_eq!(
             admitted(&arrivals, "198.51.0.1", 100, later),
             5,
@@ -328,25 +328,25 @@ mod tests {
         assert_eq!(admitted(&arrivals, "198.51.1.1", 100, later), 3);
         assert_eq!(
             arrivals.admit(address("192.0.2.1"), later),
-            Err(Refusal::All)
+            Err(ExceededLimit::All)
         );
     }
 
     #[test]
     fn rate_of_zero_means_unlimited() {
-        let arrivals = Arrivals::new(limits((0, 1), (0, 1)));
+        let arrivals = ConnectionRateLimiter::new(limits((0, 1), (0, 1)));
         let now = Instant::now();
         assert_eq!(admitted(&arrivals, "192.0.2.1", 10_000, now), 10_000);
     }
 
     #[test]
     fn memory_is_bounded_however_many_networks_connect() {
-        let arrivals = Arrivals::new(limits((1, 2), (0, 1)));
+        let arrivals = ConnectionRateLimiter::new(limits((1, 2), (0, 1)));
         let now = Instant::now();
         for n in 0..3 * NETWORKS_MAX as u32 {
             let from = IpAddr::V4(Ipv4Addr::from_bits(n << 8));
             assert!(arrivals.admit(from, now).is_ok());
-            arrivals.showed_a_key(from, now);
+            arrivals.record_valid_key(from, now);
         }
         let state = arrivals.state.lock();
         assert_eq!(state.networks.len(), NETWORKS_MAX);

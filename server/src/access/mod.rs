@@ -7,7 +7,7 @@
 //! Start reading at [`Keys`].
 
 pub(crate) mod arrivals;
-mod file;
+mod key_file;
 pub(crate) mod limits;
 
 use std::fmt;
@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-pub use file::KeyFile;
-pub(crate) use file::Stamp;
+pub use key_file::KeyFile;
+pub(crate) use key_file::Stamp;
 
 /// What every key begins with, so that it is known for one where it leaks.
 const PREFIX: &str = "loci_";
@@ -159,7 +159,7 @@ pub struct NewKey {
 
 impl NewKey {
     /// A key with this role and nothing else.
-    pub(crate) fn of(role: Role, note: &str) -> NewKey {
+    pub(crate) fn new(role: Role, note: &str) -> NewKey {
         NewKey {
             role,
             user: None,
@@ -229,15 +229,15 @@ impl Keys {
     /// The record of a key, if it is one of these. Takes the same work for a wrong secret as for an unknown id.
     pub(crate) fn check(&self, key: &Key) -> Option<&KeyRecord> {
         let record = self.records.iter().find(|record| record.id == key.id);
-        let kept = record.and_then(KeyRecord::hash_bytes);
-        let is_right = key.hash().ct_eq(&kept.unwrap_or_default());
-        record.filter(|_| kept.is_some() && bool::from(is_right))
+        let stored_hash = record.and_then(KeyRecord::hash_bytes);
+        let is_right = key.hash().ct_eq(&stored_hash.unwrap_or_default());
+        record.filter(|_| stored_hash.is_some() && bool::from(is_right))
     }
 }
 
 impl KeyRecord {
     /// What may be told of it: everything but the hash.
-    pub fn told(&self) -> serde_json::Value {
+    pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({
             "id": self.id, "role": self.role, "user": self.user, "note": self.note,
             "created_at_ms": self.created_at_ms, "limits": self.limits,
@@ -305,10 +305,10 @@ mod tests {
     #[test]
     fn key_is_verified_by_its_secret() {
         let mut keys = Keys::default();
-        let reader = keys.add(NewKey::of(Role::Read, "app"), 1).unwrap();
-        let admin = keys.add(NewKey::of(Role::Admin, ""), 2).unwrap();
-        let told: Key = reader.to_string().parse().unwrap();
-        assert_eq!(keys.check(&told).unwrap().role, Role::Read);
+        let reader = keys.add(NewKey::new(Role::Read, "app"), 1).unwrap();
+        let admin = keys.add(NewKey::new(Role::Admin, ""), 2).unwrap();
+        let parsed: Key = reader.to_string().parse().unwrap();
+        assert_eq!(keys.check(&parsed).unwrap().role, Role::Read);
         assert_eq!(keys.check(&admin).unwrap().role, Role::Admin);
         let mixed = Key {
             id: reader.id.clone(),
@@ -324,10 +324,10 @@ mod tests {
     #[test]
     fn stored_records_do_not_contain_the_secret() {
         let mut keys = Keys::default();
-        let key = keys.add(NewKey::of(Role::Write, "app"), 1).unwrap();
-        let kept = serde_json::to_string(keys.records()).unwrap();
+        let key = keys.add(NewKey::new(Role::Write, "app"), 1).unwrap();
+        let stored = serde_json::to_string(keys.records()).unwrap();
         let secret = key.to_string().rsplit_once('_').unwrap().1.to_owned();
-        assert!(!kept.contains(&secret) && !format!("{key:?}").contains(&secret));
+        assert!(!stored.contains(&secret) && !format!("{key:?}").contains(&secret));
     }
 
     #[test]
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn record_with_a_different_hash_authenticates_nobody() {
         let mut keys = Keys::default();
-        let key = keys.add(NewKey::of(Role::Read, ""), 1).unwrap();
+        let key = keys.add(NewKey::new(Role::Read, ""), 1).unwrap();
         for wrong in ["", "zz", &"é".repeat(32), &"0".repeat(64), &"g".repeat(64)] {
             keys.records[0].hash = wrong.to_owned();
             assert_eq!(keys.check(&key), None, "{wrong}");
@@ -366,16 +366,16 @@ mod tests {
         let mut keys = Keys::default();
         let bound = NewKey {
             user: Some("u".into()),
-            ..NewKey::of(Role::Admin, "")
+            ..NewKey::new(Role::Admin, "")
         };
         let nobody = NewKey {
             user: Some(String::new()),
-            ..NewKey::of(Role::Read, "")
+            ..NewKey::new(Role::Read, "")
         };
-        let long = NewKey::of(Role::Read, &"x".repeat(201));
+        let long = NewKey::new(Role::Read, &"x".repeat(201));
         let never = NewKey {
             user: Some("a:b".into()),
-            ..NewKey::of(Role::Read, "")
+            ..NewKey::new(Role::Read, "")
         };
         for new in [bound, nobody, never, long] {
             assert!(matches!(keys.add(new, 1), Err(AccessError::Invalid(_))));

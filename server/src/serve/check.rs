@@ -175,7 +175,7 @@ fn collector(endpoint: &str) -> Finding {
 
 fn keys(of: &StoreFolder) -> Finding {
     let what = format!("keys of {}", of.name);
-    match KeyFile::of(&of.folder).read() {
+    match KeyFile::in_folder(&of.folder).read() {
         Ok(keys) if keys.records().is_empty() => {
             let detail = "there are none: starting makes one of an admin, and prints it once";
             finding(what, Level::Ok, detail)
@@ -192,7 +192,7 @@ fn keys(of: &StoreFolder) -> Finding {
 /// Whether a store can be opened; one that a server uses cannot.
 fn store(of: &StoreFolder) -> Finding {
     let what = format!("store {}", of.name);
-    if !of.is_there() {
+    if !of.has_store() {
         let detail = "there is no store yet: starting makes it";
         let above = writable(&what, &of.folder);
         return match above.level {

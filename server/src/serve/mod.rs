@@ -4,17 +4,17 @@
 
 pub mod check;
 pub mod config;
-mod figures;
+mod frame_sender;
 mod http;
 mod listener;
 pub(crate) mod mcp;
+mod metrics_route;
 pub(crate) mod otlp;
 mod pending;
+mod prometheus;
 pub(crate) mod server;
 mod tls;
 mod wire;
-mod workers;
-mod writer;
 
 #[cfg(fuzzing)]
 pub(crate) mod in_memory;
@@ -29,17 +29,17 @@ use loci_protocol::frame::PAYLOAD_LEN_MAX;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::access::arrivals::{ArrivalLimits, Arrivals};
+use crate::access::arrivals::{ConnectionRateLimiter, ConnectionRateLimits};
 use crate::access::limits::BackOff;
 use crate::service::{Caller, Stores, noted};
-use figures::Figures;
+use frame_sender::Socket;
 pub(crate) use http::HttpOptions;
-use pending::{Pending, Place};
+pub(crate) use metrics_route::WorkerOptions;
+use metrics_route::Workers;
+use pending::{PendingConnections, PendingSlot};
+use prometheus::MetricsExporter;
 use tls::Protocol;
 pub(crate) use tls::Tls;
-pub(crate) use workers::WorkerOptions;
-use workers::Workers;
-use writer::Socket;
 
 /// What a server allows.
 #[derive(Clone, Debug)]
@@ -49,11 +49,11 @@ pub(crate) struct Limits {
     /// Connections that have shown no key yet, at most.
     pub(crate) pending_max: usize,
     /// New connections a second.
-    pub(crate) arrivals: ArrivalLimits,
+    pub(crate) connection_rate: ConnectionRateLimits,
     /// Bytes of a payload at most.
     pub(crate) payload_len_max: u32,
     /// Bytes of large payloads that are being received and decoded, of all connections.
-    pub(crate) room_bytes: usize,
+    pub(crate) payload_memory_bytes: usize,
     /// Calls under way on a connection at most.
     pub(crate) calls_max: u32,
     /// Transactions that are open at a time at most.
@@ -71,9 +71,9 @@ impl Default for Limits {
         Limits {
             connections_max: 1_024,
             pending_max: 512,
-            arrivals: ArrivalLimits::default(),
+            connection_rate: ConnectionRateLimits::default(),
             payload_len_max: PAYLOAD_LEN_MAX,
-            room_bytes: 256 << 20,
+            payload_memory_bytes: 256 << 20,
             calls_max: 64,
             transactions_max: 64,
             call_wait: Duration::from_secs(3_600),
@@ -85,41 +85,41 @@ impl Default for Limits {
 
 /// What all connections share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ServerState {
     stores: Arc<Stores>,
     workers: Workers,
     limits: Limits,
     back_off: BackOff,
-    arrivals: Arrivals,
-    pending: Arc<Pending>,
+    connection_rate: ConnectionRateLimiter,
+    pending: Arc<PendingConnections>,
     connections: Arc<Semaphore>,
     transactions: Arc<Semaphore>,
     /// Kilobytes that large payloads may take.
-    room: Arc<Semaphore>,
+    request_memory: Arc<Semaphore>,
     /// Kilobytes that large answers may take while they are sent.
-    answers: Arc<Semaphore>,
+    response_memory: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }
 
-impl Shared {
+impl ServerState {
     /// What connections share that end when `stopping` says so. Called within the runtime that serves them.
     fn new(
         stores: Arc<Stores>,
         workers: WorkerOptions,
         limits: Limits,
         stopping: watch::Receiver<bool>,
-    ) -> io::Result<Shared> {
+    ) -> io::Result<ServerState> {
         let runtime = tokio::runtime::Handle::current();
-        Ok(Shared {
+        Ok(ServerState {
             stores,
             workers: Workers::start(workers, runtime)?,
             back_off: BackOff::default(),
-            arrivals: Arrivals::new(limits.arrivals.clone()),
-            pending: Pending::new(limits.pending_max),
+            connection_rate: ConnectionRateLimiter::new(limits.connection_rate.clone()),
+            pending: PendingConnections::new(limits.pending_max),
             connections: Arc::new(Semaphore::new(limits.connections_max)),
             transactions: Arc::new(Semaphore::new(limits.transactions_max)),
-            room: Arc::new(Semaphore::new(limits.room_bytes >> 10)),
-            answers: Arc::new(Semaphore::new(limits.room_bytes >> 10)),
+            request_memory: Arc::new(Semaphore::new(limits.payload_memory_bytes >> 10)),
+            response_memory: Arc::new(Semaphore::new(limits.payload_memory_bytes >> 10)),
             stopping,
             limits,
         })
@@ -129,16 +129,16 @@ impl Shared {
     ///
     /// # Errors
     /// [`Code::Overloaded`] where there is none now, [`Code::TooLarge`] where there never is.
-    fn room_of_answer(&self, len: u64) -> Result<OwnedSemaphorePermit, Fault> {
+    fn acquire_response_memory(&self, len: u64) -> Result<OwnedSemaphorePermit, Fault> {
         let units = len.div_ceil(1 << 10);
-        if units > (self.limits.room_bytes >> 10) as u64 {
+        if units > (self.limits.payload_memory_bytes >> 10) as u64 {
             let why = "the answer is larger than those of all may be: ask for less";
             return Err(Fault::new(Code::TooLarge, why));
         }
         let units = u32::try_from(units).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.answers).try_acquire_many_owned(units);
+        let permit = Arc::clone(&self.response_memory).try_acquire_many_owned(units);
         let why = "too many large answers wait to be read: come again";
-        room.map_err(|_| Fault::new(Code::Overloaded, why).after(1_000))
+        permit.map_err(|_| Fault::new(Code::Overloaded, why).with_retry_after(1_000))
     }
 
     /// Who has this key. A wrong one is answered the later the more often it came from there. `known`: the id of the key
@@ -157,15 +157,15 @@ impl Shared {
         let caller = self.stores.authenticate(key, store);
         let is_known = |caller: &Caller| known == Some(&caller.key);
         if !caller.as_ref().is_some_and(is_known) {
-            noted::access(peer, route, caller.as_ref());
+            noted::record_access(peer, route, caller.as_ref());
         }
         match caller {
             Some(caller) => {
-                self.right_key_from(peer);
+                self.record_valid_key(peer);
                 Ok(caller)
             }
             None => {
-                self.hold_back(peer).await;
+                self.delay_failure(peer).await;
                 let why = "the key is wrong, or there is no such store";
                 Err(Fault::new(Code::Unauthorized, why))
             }
@@ -173,14 +173,14 @@ impl Shared {
     }
 
     /// Notes that somebody there showed what is right.
-    fn right_key_from(&self, peer: IpAddr) {
-        self.back_off.succeeded(peer);
-        self.arrivals.showed_a_key(peer, Instant::now());
+    fn record_valid_key(&self, peer: IpAddr) {
+        self.back_off.record_success(peer);
+        self.connection_rate.record_valid_key(peer, Instant::now());
     }
 
     /// Lets who showed something wrong wait, the longer the more often that came from there.
-    async fn hold_back(&self, peer: IpAddr) {
-        let wait = self.back_off.failed(peer, Instant::now());
+    async fn delay_failure(&self, peer: IpAddr) {
+        let wait = self.back_off.record_failure(peer, Instant::now());
         tokio::time::sleep(wait).await;
     }
 }
@@ -205,7 +205,7 @@ pub(crate) struct ServerOptions {
 /// Listeners that take connections, and what these share.
 #[derive(Debug)]
 pub(crate) struct Listeners {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     stop: watch::Sender<bool>,
     address: SocketAddr,
     http: Option<SocketAddr>,
@@ -214,19 +214,19 @@ pub(crate) struct Listeners {
 
 /// What is spoken on a listener.
 #[derive(Clone, Debug)]
-enum Spoken {
+enum ListenerProtocol {
     /// The wire protocol.
     Wire,
     /// HTTP, with these routes.
     Http(axum::Router),
 }
 
-impl Spoken {
+impl ListenerProtocol {
     /// What its port is called in metrics and logs.
     fn name(&self) -> &'static str {
         match self {
-            Spoken::Wire => "wire",
-            Spoken::Http(_) => "http",
+            ListenerProtocol::Wire => "wire",
+            ListenerProtocol::Http(_) => "http",
         }
     }
 }
@@ -241,14 +241,14 @@ impl Listeners {
         options: ServerOptions,
     ) -> io::Result<Listeners> {
         let (stop, stopping) = watch::channel(false);
-        let shared = Shared::new(stores, options.workers, options.limits, stopping)?;
+        let shared = ServerState::new(stores, options.workers, options.limits, stopping)?;
         let shared = Arc::new(shared);
         let listener = TcpListener::bind(options.listen).await?;
         let address = listener.local_addr()?;
         let tls = options.tls;
         tokio::spawn(accept(
             listener,
-            Spoken::Wire,
+            ListenerProtocol::Wire,
             tls.clone(),
             Arc::clone(&shared),
         ));
@@ -256,11 +256,11 @@ impl Listeners {
         if let Some(listen) = options.http {
             let listener = TcpListener::bind(listen).await?;
             http = Some(listener.local_addr()?);
-            let figures = figures::begin();
-            let routes = http::router(Arc::clone(&shared), options.http_options, figures.clone());
-            let spoken = Spoken::Http(routes);
-            tokio::spawn(keep(figures, Arc::clone(&shared)));
-            tokio::spawn(accept(listener, spoken, tls.clone(), Arc::clone(&shared)));
+            let exporter = prometheus::install_exporter();
+            let routes = http::router(Arc::clone(&shared), options.http_options, exporter.clone());
+            let protocol = ListenerProtocol::Http(routes);
+            tokio::spawn(run_upkeep(exporter, Arc::clone(&shared)));
+            tokio::spawn(accept(listener, protocol, tls.clone(), Arc::clone(&shared)));
         }
         tokio::spawn(refresh(Arc::clone(&shared)));
         Ok(Listeners {
@@ -314,13 +314,18 @@ impl Listeners {
 }
 
 /// Takes connections until the server stops.
-async fn accept(listener: TcpListener, spoken: Spoken, tls: Option<Tls>, shared: Arc<Shared>) {
+async fn accept(
+    listener: TcpListener,
+    protocol: ListenerProtocol,
+    tls: Option<Tls>,
+    shared: Arc<ServerState>,
+) {
     let mut stopping = shared.stopping.clone();
-    let port = spoken.name();
+    let port = protocol.name();
     let admit = |peer: SocketAddr| {
-        let admitted = shared.arrivals.admit(peer.ip(), Instant::now());
+        let admitted = shared.connection_rate.admit(peer.ip(), Instant::now());
         if let Err(limit) = &admitted {
-            noted::refused_connection(peer.ip(), port, *limit);
+            noted::record_refused_connection(peer.ip(), port, *limit);
         }
         admitted.is_ok()
     };
@@ -334,63 +339,67 @@ async fn accept(listener: TcpListener, spoken: Spoken, tls: Option<Tls>, shared:
             Err(error) => {
                 // Files may be had again once other connections end.
                 tracing::warn!(%error, "a connection was not taken");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
         };
-        let place = shared.pending.enter();
-        let number = place.number();
-        let (spoken, tls) = (spoken.clone(), tls.clone());
-        let serving = connection(Arc::clone(&shared), stream, spoken, tls, peer.ip(), place);
+        let slot = shared.pending.register();
+        let number = slot.number();
+        let (protocol, tls) = (protocol.clone(), tls.clone());
+        let serving = connection(Arc::clone(&shared), stream, protocol, tls, peer.ip(), slot);
         let task = tokio::spawn(serving);
-        shared.pending.is_served_by(number, task.abort_handle());
+        shared.pending.set_task(number, task.abort_handle());
     }
 }
 
 /// How long nothing is accepted after a failure.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 async fn connection(
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     stream: TcpStream,
-    spoken: Spoken,
+    protocol: ListenerProtocol,
     tls: Option<Tls>,
     peer: IpAddr,
-    place: Place,
+    slot: PendingSlot,
 ) {
     let _ = stream.set_nodelay(true);
     let Some(tls) = tls else {
-        return match spoken {
-            Spoken::Wire => {
+        return match protocol {
+            ListenerProtocol::Wire => {
                 let (read, write) = stream.into_split();
-                wire::serve(shared, read, Socket::new(write), peer, place).await;
+                wire::serve(shared, read, Socket::new(write), peer, slot).await;
             }
-            Spoken::Http(routes) => http::serve(shared, routes, stream, peer, false, place).await,
+            ListenerProtocol::Http(routes) => {
+                http::serve(shared, routes, stream, peer, false, slot).await
+            }
         };
     };
-    let acceptor = match spoken {
-        Spoken::Wire => tls.acceptor(Protocol::Wire),
-        Spoken::Http(_) => tls.acceptor(Protocol::Http),
+    let acceptor = match protocol {
+        ListenerProtocol::Wire => tls.acceptor(Protocol::Wire),
+        ListenerProtocol::Http(_) => tls.acceptor(Protocol::Http),
     };
     let secured = acceptor.accept(stream);
     let Ok(Ok(stream)) = tokio::time::timeout(wire::HELLO_WAIT, secured).await else {
         return;
     };
-    match spoken {
-        Spoken::Wire => {
+    match protocol {
+        ListenerProtocol::Wire => {
             let (read, write) = tokio::io::split(stream);
-            wire::serve(shared, read, write, peer, place).await;
+            wire::serve(shared, read, write, peer, slot).await;
         }
-        Spoken::Http(routes) => http::serve(shared, routes, stream, peer, true, place).await,
+        ListenerProtocol::Http(routes) => {
+            http::serve(shared, routes, stream, peer, true, slot).await
+        }
     }
 }
 
 /// Reads keys again when their files change, and closes stores that nobody uses.
-async fn refresh(shared: Arc<Shared>) {
+async fn refresh(shared: Arc<ServerState>) {
     let mut stopping = shared.stopping.clone();
     loop {
         tokio::select! {
-            () = tokio::time::sleep(REFRESH_EVERY) => {}
+            () = tokio::time::sleep(REFRESH_INTERVAL) => {}
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
         let stores = Arc::clone(&shared.stores);
@@ -404,18 +413,18 @@ async fn refresh(shared: Arc<Shared>) {
 }
 
 /// Puts figures away every few seconds, until the server stops.
-async fn keep(figures: Figures, shared: Arc<Shared>) {
+async fn run_upkeep(exporter: MetricsExporter, shared: Arc<ServerState>) {
     let mut stopping = shared.stopping.clone();
     loop {
         tokio::select! {
-            () = tokio::time::sleep(KEEP_EVERY) => figures.keep(),
+            () = tokio::time::sleep(UPKEEP_INTERVAL) => exporter.run_upkeep(),
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
     }
 }
 
 /// How often figures are put away.
-const KEEP_EVERY: Duration = Duration::from_secs(5);
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How often files of keys are looked at.
-const REFRESH_EVERY: Duration = Duration::from_secs(1);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);

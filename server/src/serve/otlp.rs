@@ -84,7 +84,7 @@ impl Exporter {
     /// [`OtlpError`] where that cannot be; a collector that does not answer is none.
     pub(crate) fn begin(
         endpoint: &str,
-        share: f64,
+        sample_rate: f64,
         runtime: Handle,
     ) -> Result<Exporter, OtlpError> {
         let exporter = exporter(endpoint, runtime)?;
@@ -98,7 +98,7 @@ impl Exporter {
             .with_sampler(Sampler::AlwaysOn)
             .with_resource(resource.build())
             .build();
-        traces::begin(provider.tracer("loci"), share);
+        traces::init(provider.tracer("loci"), sample_rate);
         Ok(Exporter(provider))
     }
 
@@ -194,7 +194,7 @@ impl HttpClient for Client {
                 Ok(Err(_)) => Err("it did not answer in time".into()),
                 Err(_) => Err("the server is ending".into()),
             };
-            self.note(&sent);
+            self.log_transition(&sent);
             sent
         })
     }
@@ -202,7 +202,7 @@ impl HttpClient for Client {
 
 impl Client {
     /// Tells in the log when spans begin to be lost, and when they are taken again.
-    fn note(&self, sent: &Result<Response<Bytes>, HttpError>) {
+    fn log_transition(&self, sent: &Result<Response<Bytes>, HttpError>) {
         let why = match sent {
             Ok(response) if response.status().is_success() => None,
             Ok(response) => Some(response.status().to_string()),
@@ -275,16 +275,16 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let asked = async {
+    let request_future = async {
         let response = sender.send_request(request).await?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, ANSWER_LEN_MAX).collect().await?;
         Ok(Response::from_parts(head, body.to_bytes()))
     };
-    let mut asked = std::pin::pin!(asked);
+    let mut request_future = std::pin::pin!(request_future);
     tokio::select! {
-        answer = &mut asked => answer,
+        answer = &mut request_future => answer,
         // The connection may end before its last bytes are looked at.
-        _ = connection => asked.await,
+        _ = connection => request_future.await,
     }
 }

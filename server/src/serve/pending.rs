@@ -11,81 +11,81 @@ use tokio::task::AbortHandle;
 
 /// The connections that have shown no key.
 #[derive(Debug)]
-pub(crate) struct Pending {
-    most: usize,
-    list: Mutex<List>,
+pub(crate) struct PendingConnections {
+    capacity: usize,
+    slots: Mutex<SlotTable>,
 }
 
 #[derive(Debug, Default)]
-struct List {
+struct SlotTable {
     next: u64,
     /// What ends each, the oldest first; `None` until its task is known.
-    places: BTreeMap<u64, Option<AbortHandle>>,
+    tasks: BTreeMap<u64, Option<AbortHandle>>,
 }
 
 /// A place among them; dropped, it is free.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct PendingSlot {
     number: u64,
-    of: Arc<Pending>,
+    pending: Arc<PendingConnections>,
 }
 
-impl Pending {
+impl PendingConnections {
     /// Room for so many.
-    pub(crate) fn new(most: usize) -> Arc<Pending> {
-        Arc::new(Pending {
-            most: most.max(1),
-            list: Mutex::default(),
+    pub(crate) fn new(most: usize) -> Arc<PendingConnections> {
+        Arc::new(PendingConnections {
+            capacity: most.max(1),
+            slots: Mutex::default(),
         })
     }
 
     /// A place for a connection; the oldest one is ended where there is no other.
-    pub(crate) fn enter(self: &Arc<Pending>) -> Place {
-        let mut list = self.list.lock();
-        while list.places.len() >= self.most {
-            if let Some((_, Some(oldest))) = list.places.pop_first() {
+    pub(crate) fn register(self: &Arc<PendingConnections>) -> PendingSlot {
+        let mut list = self.slots.lock();
+        while list.tasks.len() >= self.capacity {
+            if let Some((_, Some(oldest))) = list.tasks.pop_first() {
                 oldest.abort();
             }
         }
         let number = list.next;
         list.next += 1;
-        list.places.insert(number, None);
-        Place {
+        list.tasks.insert(number, None);
+        PendingSlot {
             number,
-            of: Arc::clone(self),
+            pending: Arc::clone(self),
         }
     }
 
     /// Says what ends the connection of a place that was given out, which may be over.
-    pub(crate) fn is_served_by(&self, number: u64, task: AbortHandle) {
+    pub(crate) fn set_task(&self, number: u64, task: AbortHandle) {
         // One that is not there any more is over or admitted, or its place was taken: its task sees that.
-        if let Some(place) = self.list.lock().places.get_mut(&number) {
-            *place = Some(task);
+        if let Some(slot_task) = self.slots.lock().tasks.get_mut(&number) {
+            *slot_task = Some(task);
         }
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.list.lock().places.len()
+        self.slots.lock().tasks.len()
     }
 }
 
-impl Place {
+impl PendingSlot {
     /// What it is called.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
     /// Leaves for the connections with a key, where there is room and the place was not taken by another one.
-    pub(crate) fn admitted(self, room: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-        self.of.list.lock().places.remove(&self.number)?;
-        Arc::clone(room).try_acquire_owned().ok()
+    pub(crate) fn admit(self, permits: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+        self.pending.slots.lock().tasks.remove(&self.number)?;
+        Arc::clone(permits).try_acquire_owned().ok()
     }
 }
 
-impl Drop for Place {
+impl Drop for PendingSlot {
     fn drop(&mut self) {
-        self.of.list.lock().places.remove(&self.number);
+        self.pending.slots.lock().tasks.remove(&self.number);
     }
 }
 
@@ -95,26 +95,26 @@ mod tests {
 
     #[tokio::test]
     async fn new_connection_evicts_the_oldest_unauthenticated_one() {
-        let pending = Pending::new(2);
-        let room = Arc::new(Semaphore::new(1));
+        let pending = PendingConnections::new(2);
+        let permits = Arc::new(Semaphore::new(1));
         let mut tasks = Vec::new();
-        let mut places = Vec::new();
+        let mut slots = Vec::new();
         for _ in 0..2 {
-            let place = pending.enter();
+            let slot = pending.register();
             let task = tokio::spawn(std::future::pending::<()>());
-            pending.is_served_by(place.number(), task.abort_handle());
+            pending.set_task(slot.number(), task.abort_handle());
             tasks.push(task);
-            places.push(place);
+            slots.push(slot);
         }
-        let third = pending.enter();
+        let third = pending.register();
         assert!(tasks.remove(0).await.unwrap_err().is_cancelled());
         assert_eq!(pending.len(), 2);
         // The oldest lost its place, the others have theirs.
-        assert!(places.remove(0).admitted(&room).is_none());
-        let admitted = third.admitted(&room);
+        assert!(slots.remove(0).admit(&permits).is_none());
+        let admitted = third.admit(&permits);
         assert!(admitted.is_some());
         assert!(
-            places.remove(0).admitted(&room).is_none(),
+            slots.remove(0).admit(&permits).is_none(),
             "there is no room"
         );
         assert_eq!(pending.len(), 0);
@@ -126,8 +126,8 @@ mod tests {
 
     #[test]
     fn dropping_a_slot_frees_it() {
-        let pending = Pending::new(1);
-        drop(pending.enter());
+        let pending = PendingConnections::new(1);
+        drop(pending.register());
         assert_eq!(pending.len(), 0);
     }
 }

@@ -15,7 +15,7 @@ use super::config::Config;
 use super::otlp::Exporter;
 use super::{Listeners, ServerOptions, Tls};
 use crate::access::{AccessError, Key};
-use crate::service::{ParserFactory, Place, Stores, noted};
+use crate::service::{ParserFactory, StoreLocation, Stores, noted};
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ impl Server {
             None => None,
         };
         let stores = Arc::new(stores(config, parser)?);
-        noted::slow_from(config.slow());
+        noted::set_slow_threshold(config.slow());
         let traces = config.traces();
         Ok(Server {
             stores,
@@ -89,7 +89,7 @@ impl Server {
     /// # Errors
     /// [`AccessError`] where a key cannot be made or kept.
     pub fn first_keys(&self) -> Result<Vec<(String, Key)>, AccessError> {
-        self.stores.first_keys()
+        self.stores.create_first_keys()
     }
 
     /// Listens, and answers from threads of its own.
@@ -134,16 +134,16 @@ fn setting(setting: &'static str, error: impl ToString) -> StartError {
 fn stores(config: &Config, parser: ParserFactory) -> Result<Stores, StartError> {
     let place = config.place();
     match &place {
-        Place::One(folder) if !folder.join("loci.redb").is_file() => {
+        StoreLocation::Single(folder) if !folder.join("loci.redb").is_file() => {
             Database::open(folder)?.close();
         }
-        Place::Root(root) if !root.is_dir() => {
+        StoreLocation::Root(root) if !root.is_dir() => {
             let why = format!("there is no folder {}: make it", root.display());
             return Err(setting("root", why));
         }
         _ => {}
     }
-    let is_one = matches!(place, Place::One(_));
+    let is_one = matches!(place, StoreLocation::Single(_));
     let stores = Stores::new(place, config.stores(parser))?;
     if is_one {
         for store in stores.all() {

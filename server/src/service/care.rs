@@ -15,7 +15,7 @@ use locidb::{Error, Finding, Progress, SearchRequest};
 use serde_json::json;
 
 use super::request::check as check_request;
-use super::{Caller, Given, Item, Store, Task, fault_of, faults, whole_store};
+use super::{CallOutput, Caller, Store, StreamItem, Task, check_unrestricted, fault_of, faults};
 use crate::access::{AccessError, KeyLimits, NewKey};
 
 /// Recorded answers that are asked again at most.
@@ -23,34 +23,34 @@ const REPLAYED_MAX: u32 = 1_000;
 /// Findings that are told at most.
 const FINDINGS_MAX: usize = 10_000;
 /// Time between two reports of progress.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// Characters of a backup's name at most.
 const NAME_CHARS_MAX: usize = 64;
 /// Bytes of an export that are sent at a time.
 const PART_LEN: usize = 64 << 10;
 
 /// Tells a call's progress to whoever waits for it, and asks whether to go on.
-pub(super) struct Told<'t> {
+pub(super) struct ProgressReporter<'t> {
     task: Task<'t>,
-    last: Mutex<Option<Instant>>,
+    last_report: Mutex<Option<Instant>>,
     /// Whether it is told in numbers.
-    counts: bool,
+    reports_counts: bool,
 }
 
-impl<'t> Told<'t> {
-    pub(super) fn of(task: Task<'t>) -> Told<'t> {
-        Told {
+impl<'t> ProgressReporter<'t> {
+    pub(super) fn new(task: Task<'t>) -> ProgressReporter<'t> {
+        ProgressReporter {
             task,
-            last: Mutex::default(),
-            counts: true,
+            last_report: Mutex::default(),
+            reports_counts: true,
         }
     }
 
     /// As `caller` may hear of it: numbers count what is of all users.
-    pub(super) fn to(caller: &Caller, task: Task<'t>) -> Told<'t> {
-        Told {
-            counts: caller.user.is_none(),
-            ..Told::of(task)
+    pub(super) fn for_caller(caller: &Caller, task: Task<'t>) -> ProgressReporter<'t> {
+        ProgressReporter {
+            reports_counts: caller.user.is_none(),
+            ..ProgressReporter::new(task)
         }
     }
 
@@ -63,21 +63,25 @@ impl<'t> Told<'t> {
     }
 }
 
-impl Progress for Told<'_> {
+impl Progress for ProgressReporter<'_> {
     fn report(&self, step: &str, done: u64, total: u64) -> ControlFlow<()> {
         if self.task.check().is_err() {
             return ControlFlow::Break(());
         }
         let mut last = self
-            .last
+            .last_report
             .lock()
             .unwrap_or_else(|broken| broken.into_inner());
-        if last.is_some_and(|last| last.elapsed() < REPORT_EVERY) {
+        if last.is_some_and(|last| last.elapsed() < REPORT_INTERVAL) {
             return ControlFlow::Continue(());
         }
         *last = Some(Instant::now());
-        let (done, total) = if self.counts { (done, total) } else { (0, 0) };
-        (self.task.emit)(Item::Progress(call::Progress {
+        let (done, total) = if self.reports_counts {
+            (done, total)
+        } else {
+            (0, 0)
+        };
+        (self.task.emit)(StreamItem::Progress(call::Progress {
             step: step.to_owned(),
             done,
             total,
@@ -85,64 +89,64 @@ impl Progress for Told<'_> {
     }
 }
 
-pub(super) fn finish(caller: &Caller, task: Task<'_>) -> Result<Given, Fault> {
-    let told = Told::to(caller, task);
-    let done = caller.store.database()?.finish(&told);
-    done.map(|()| Given::Nothing)
-        .map_err(|error| told.fault(error))
+pub(super) fn finish(caller: &Caller, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let progress = ProgressReporter::for_caller(caller, task);
+    let done = caller.store.database()?.finish(&progress);
+    done.map(|()| CallOutput::Empty)
+        .map_err(|error| progress.fault(error))
 }
 
-pub(super) fn refit(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
-    let told = Told::of(task);
-    let done = store.database()?.refit(&told);
-    done.map(|()| Given::Nothing)
-        .map_err(|error| told.fault(error))
+pub(super) fn refit(store: &Store, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let progress = ProgressReporter::new(task);
+    let done = store.database()?.refit(&progress);
+    done.map(|()| CallOutput::Empty)
+        .map_err(|error| progress.fault(error))
 }
 
 /// Changes a setting. A model is a folder of the server's machine, so that its own configuration chooses it.
-pub(super) fn set(store: &Store, name: &str, value: &str) -> Result<Given, Fault> {
+pub(super) fn set(store: &Store, name: &str, value: &str) -> Result<CallOutput, Fault> {
     if name == "model" && !value.is_empty() {
         let why = "a model is a folder of the server's machine: `loci config set model FOLDER` chooses it there";
         return Err(Fault::new(Code::Forbidden, why));
     }
     let set = store.database()?.set(name, value);
-    set.map(|()| Given::Nothing).map_err(fault_of)
+    set.map(|()| CallOutput::Empty).map_err(fault_of)
 }
 
-pub(super) fn analyse(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
-    let told = Told::of(task);
-    let analysed = store.database()?.analyse(&told);
-    Given::json(&analysed.map_err(|error| told.fault(error))?)
+pub(super) fn analyse(store: &Store, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let progress = ProgressReporter::new(task);
+    let analysed = store.database()?.analyse(&progress);
+    CallOutput::json(&analysed.map_err(|error| progress.fault(error))?)
 }
 
-pub(super) fn compact(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
-    let told = Told::of(task);
-    let compacted = store.database()?.compact(&told);
-    Given::json(&compacted.map_err(|error| told.fault(error))?)
+pub(super) fn compact(store: &Store, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let progress = ProgressReporter::new(task);
+    let compacted = store.database()?.compact(&progress);
+    CallOutput::json(&compacted.map_err(|error| progress.fault(error))?)
 }
 
-pub(super) fn check(store: &Store, deep: bool, task: Task<'_>) -> Result<Given, Fault> {
-    let told = Told::of(task);
+pub(super) fn check(store: &Store, deep: bool, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let progress = ProgressReporter::new(task);
     let (mut findings, mut count): (Vec<Finding>, u64) = (Vec::new(), 0);
-    let checked = store.database()?.check(deep, &told, &mut |finding| {
+    let checked = store.database()?.check(deep, &progress, &mut |finding| {
         count += 1;
         if findings.len() < FINDINGS_MAX {
             findings.push(finding);
         }
     });
-    checked.map_err(|error| told.fault(error))?;
-    Given::json(&json!({ "findings": findings, "count": count }))
+    checked.map_err(|error| progress.fault(error))?;
+    CallOutput::json(&json!({ "findings": findings, "count": count }))
 }
 
-pub(super) fn repair(store: &Store) -> Result<Given, Fault> {
+pub(super) fn repair(store: &Store) -> Result<CallOutput, Fault> {
     let rebuilt = store.database()?.repair();
     rebuilt
-        .map(|count| Given::Number(count as u64))
+        .map(|count| CallOutput::Number(count as u64))
         .map_err(fault_of)
 }
 
 /// Copies the store into a folder of the server's backups, below the store's name.
-pub(super) fn backup(store: &Store, name: &str, task: Task<'_>) -> Result<Given, Fault> {
+pub(super) fn backup(store: &Store, name: &str, task: Task<'_>) -> Result<CallOutput, Fault> {
     let invalid = |why: &str| Fault::new(Code::Invalid, why);
     let folder = store.backups().ok_or_else(|| {
         invalid("the server has no folder for backups: start it with --backups DIR")
@@ -156,37 +160,37 @@ pub(super) fn backup(store: &Store, name: &str, task: Task<'_>) -> Result<Given,
     }
     let folder = folder.join(store.name());
     std::fs::create_dir_all(&folder).map_err(|error| faults::internal(&error))?;
-    let told = Told::of(task);
-    let copied = store.database()?.backup(folder.join(name), &told);
+    let progress = ProgressReporter::new(task);
+    let copied = store.database()?.backup(folder.join(name), &progress);
     let copied = copied.map_err(|error| match error {
         // The reason names a folder of the server.
         Error::Store(StoreError::Invalid(_)) => {
             invalid("something else has that name, or a later state of the store: give another")
         }
-        error => told.fault(error),
+        error => progress.fault(error),
     })?;
-    Given::json(&json!({ "backup": copied }))
+    CallOutput::json(&json!({ "backup": copied }))
 }
 
-pub(super) fn export(store: &Store, task: Task<'_>) -> Result<Given, Fault> {
-    let told = Told::of(task);
-    let mut parts = Parts {
+pub(super) fn export(store: &Store, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let progress = ProgressReporter::new(task);
+    let mut parts = PartSender {
         task,
         part: Vec::with_capacity(PART_LEN),
-        is_gone: false,
+        is_closed: false,
     };
     let database = store.database()?;
     let lines = database
-        .export(&mut parts, &Quiet(&told))
+        .export(&mut parts, &CancelCheck(&progress))
         .map_err(|error| {
-            if parts.is_gone {
+            if parts.is_closed {
                 task.ended()
             } else {
-                told.fault(error)
+                progress.fault(error)
             }
         })?;
     parts.send().map_err(|_| task.ended())?;
-    Ok(Given::Number(lines))
+    Ok(CallOutput::Number(lines))
 }
 
 /// Concepts and relations of the whole store, as a file of other programs.
@@ -194,13 +198,13 @@ pub(super) fn export_graph(
     caller: &Caller,
     format: GraphFormat,
     task: Task<'_>,
-) -> Result<Given, Fault> {
-    whole_store(caller)?;
+) -> Result<CallOutput, Fault> {
+    check_unrestricted(caller)?;
     let view = caller.store.database()?.view();
-    let mut parts = Parts {
+    let mut parts = PartSender {
         task,
         part: Vec::with_capacity(PART_LEN),
-        is_gone: false,
+        is_closed: false,
     };
     let written = match format {
         GraphFormat::Graphml => graphml(&view, &mut parts),
@@ -214,13 +218,13 @@ pub(super) fn export_graph(
         Err(_) => return Err(task.ended()),
     };
     parts.send().map_err(|_| task.ended())?;
-    Given::json(&json!({ "concepts": concepts, "relations": relations }))
+    CallOutput::json(&json!({ "concepts": concepts, "relations": relations }))
 }
 
 /// Asks whether to go on, and tells nothing: an export's replies are parts of it.
-struct Quiet<'t>(&'t Told<'t>);
+struct CancelCheck<'t>(&'t ProgressReporter<'t>);
 
-impl Progress for Quiet<'_> {
+impl Progress for CancelCheck<'_> {
     fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
         match self.0.task.check() {
             Ok(()) => ControlFlow::Continue(()),
@@ -230,38 +234,38 @@ impl Progress for Quiet<'_> {
 }
 
 /// Sends what is written to it in parts.
-struct Parts<'t> {
+struct PartSender<'t> {
     task: Task<'t>,
     part: Vec<u8>,
     /// Nobody takes them any more.
-    is_gone: bool,
+    is_closed: bool,
 }
 
-impl Parts<'_> {
+impl PartSender<'_> {
     fn send(&mut self) -> io::Result<()> {
         if self.part.is_empty() {
             return Ok(());
         }
         let part = std::mem::replace(&mut self.part, Vec::with_capacity(PART_LEN));
-        match (self.task.emit)(Item::Bytes(part)) {
+        match (self.task.emit)(StreamItem::Bytes(part)) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => {
-                self.is_gone = true;
+                self.is_closed = true;
                 Err(io::ErrorKind::BrokenPipe.into())
             }
         }
     }
 }
 
-impl Write for Parts<'_> {
+impl Write for PartSender<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = PART_LEN - self.part.len();
-        let taken = bytes.get(..room).unwrap_or(bytes);
-        self.part.extend_from_slice(taken);
+        let free_len = PART_LEN - self.part.len();
+        let accepted = bytes.get(..free_len).unwrap_or(bytes);
+        self.part.extend_from_slice(accepted);
         if self.part.len() == PART_LEN {
             self.send()?;
         }
-        Ok(taken.len())
+        Ok(accepted.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -269,24 +273,24 @@ impl Write for Parts<'_> {
     }
 }
 
-pub(super) fn consolidate_types(store: &Store, stratified: bool) -> Result<Given, Fault> {
+pub(super) fn consolidate_types(store: &Store, stratified: bool) -> Result<CallOutput, Fault> {
     let method = if stratified {
         TypeSelection::Stratified
     } else {
         TypeSelection::Global
     };
     let map = store.database()?.consolidate_types(method);
-    Given::json(&map.map_err(fault_of)?)
+    CallOutput::json(&map.map_err(fault_of)?)
 }
 
-pub(super) fn forget_types(store: &Store) -> Result<Given, Fault> {
+pub(super) fn forget_types(store: &Store) -> Result<CallOutput, Fault> {
     let forgotten = store.database()?.forget_types();
-    forgotten.map(|()| Given::Nothing).map_err(fault_of)
+    forgotten.map(|()| CallOutput::Empty).map_err(fault_of)
 }
 
-pub(super) fn forget_records(store: &Store, before_ms: u64) -> Result<Given, Fault> {
+pub(super) fn forget_records(store: &Store, before_ms: u64) -> Result<CallOutput, Fault> {
     let forgotten = store.database()?.forget_records(before_ms);
-    forgotten.map(Given::Number).map_err(fault_of)
+    forgotten.map(CallOutput::Number).map_err(fault_of)
 }
 
 pub(super) fn replay(
@@ -294,14 +298,14 @@ pub(super) fn replay(
     limit: u32,
     set: Vec<(String, String)>,
     task: Task<'_>,
-) -> Result<Given, Fault> {
+) -> Result<CallOutput, Fault> {
     if !(1..=REPLAYED_MAX).contains(&limit) {
         let why = format!("limit: {limit} is not between 1 and {REPLAYED_MAX}");
         return Err(Fault::new(Code::Invalid, why));
     }
     let database = store.database()?;
     let records = database.view().records(limit as usize).map_err(fault_of)?;
-    let told = Told::of(task);
+    let progress = ProgressReporter::new(task);
     let change = |request: &SearchRequest| {
         let changed = set
             .iter()
@@ -314,17 +318,17 @@ pub(super) fn replay(
     // What is wrong of itself is told where nothing is recorded, too.
     change(&SearchRequest::new("?"))
         .map_err(|error| Fault::new(Code::Invalid, error.to_string()))?;
-    let replay = database.replay(&records, change, &told);
-    Given::json(&replay.map_err(|error| told.fault(error))?)
+    let replay = database.replay(&records, change, &progress);
+    CallOutput::json(&replay.map_err(|error| progress.fault(error))?)
 }
 
-pub(super) fn keys(store: &Store) -> Result<Given, Fault> {
+pub(super) fn keys(store: &Store) -> Result<CallOutput, Fault> {
     let keys = store.keys();
-    let told = keys.records().iter().map(|record| record.told());
-    Given::json(&json!({ "keys": told.collect::<Vec<_>>() }))
+    let listed = keys.records().iter().map(|record| record.to_json());
+    CallOutput::json(&json!({ "keys": listed.collect::<Vec<_>>() }))
 }
 
-pub(super) fn add_key(store: &Store, call: AddKey) -> Result<Given, Fault> {
+pub(super) fn add_key(store: &Store, call: AddKey) -> Result<CallOutput, Fault> {
     let new = NewKey {
         role: call.role,
         user: call.user,
@@ -333,13 +337,13 @@ pub(super) fn add_key(store: &Store, call: AddKey) -> Result<Given, Fault> {
     };
     let key = store.change_keys(|keys, now_ms| keys.add(new, now_ms));
     let key = key.map_err(access_fault)?;
-    Given::json(&json!({ "id": key.id(), "key": key.to_string() }))
+    CallOutput::json(&json!({ "id": key.id(), "key": key.to_string() }))
 }
 
-pub(super) fn revoke_key(store: &Store, id: &str) -> Result<Given, Fault> {
+pub(super) fn revoke_key(store: &Store, id: &str) -> Result<CallOutput, Fault> {
     let there = store.change_keys(|keys, _| Ok(keys.revoke(id)));
     if there.map_err(access_fault)? {
-        Ok(Given::Nothing)
+        Ok(CallOutput::Empty)
     } else {
         let why = format!("there is no key {id:?}");
         Err(Fault::new(Code::NotFound, why))
@@ -350,7 +354,9 @@ fn access_fault(error: AccessError) -> Fault {
     match error {
         AccessError::Invalid(why) => Fault::new(Code::Invalid, why),
         AccessError::Malformed => Fault::new(Code::Invalid, error.to_string()),
-        AccessError::Gone => Fault::new(Code::Unavailable, error.to_string()).after(1_000),
+        AccessError::Gone => {
+            Fault::new(Code::Unavailable, error.to_string()).with_retry_after(1_000)
+        }
         error => faults::internal(&error),
     }
 }

@@ -17,21 +17,21 @@ static INCIDENTS: AtomicU64 = AtomicU64::new(1);
 const LOST_PAGES_WAIT_MS: u32 = 1_000;
 
 /// The fault that an error of the library is.
-pub(crate) fn of(error: Error) -> Fault {
+pub(crate) fn from_error(error: Error) -> Fault {
     if error.is_of_lost_pages() {
-        return logged(Code::Unavailable, &error).after(LOST_PAGES_WAIT_MS);
+        return logged_fault(Code::Unavailable, &error).with_retry_after(LOST_PAGES_WAIT_MS);
     }
     let code = match &error {
         Error::NotFound(_) => Code::NotFound,
         Error::Setting(_) | Error::Budget(_) => Code::Invalid,
         Error::Embed(_) => Code::Model,
         Error::Interrupted => Code::Cancelled,
-        Error::Query(error) => of_query(error),
-        Error::Store(error) => of_store(error),
+        Error::Query(error) => query_code(error),
+        Error::Store(error) => store_code(error),
         _ => Code::Internal,
     };
     match code {
-        Code::Internal | Code::Damaged | Code::Unavailable => logged(code, &error),
+        Code::Internal | Code::Damaged | Code::Unavailable => logged_fault(code, &error),
         Code::ReadOnly => Fault::new(
             code,
             "the store takes no writes now: its server has to be started again",
@@ -40,7 +40,7 @@ pub(crate) fn of(error: Error) -> Fault {
     }
 }
 
-fn of_query(error: &QueryError) -> Code {
+fn query_code(error: &QueryError) -> Code {
     match error {
         QueryError::NoVector(_)
         | QueryError::NoDigests
@@ -49,12 +49,12 @@ fn of_query(error: &QueryError) -> Code {
         | QueryError::Question(_)
         | QueryError::Option(_) => Code::Invalid,
         QueryError::VectorIndex(_) | QueryError::Text(_) | QueryError::Facets(_) => Code::Damaged,
-        QueryError::Store(error) => of_store(error),
+        QueryError::Store(error) => store_code(error),
         _ => Code::Internal,
     }
 }
 
-fn of_store(error: &StoreError) -> Code {
+fn store_code(error: &StoreError) -> Code {
     match error {
         StoreError::Invalid(_) => Code::Invalid,
         StoreError::Limit { .. } => Code::TooLarge,
@@ -77,11 +77,11 @@ fn of_store(error: &StoreError) -> Code {
 
 /// A defect, or a failure of the machine.
 pub(crate) fn internal(error: &dyn Display) -> Fault {
-    logged(Code::Internal, error)
+    logged_fault(Code::Internal, error)
 }
 
 /// A fault whose reason only the log tells.
-fn logged(code: Code, error: &dyn Display) -> Fault {
+fn logged_fault(code: Code, error: &dyn Display) -> Fault {
     let incident = INCIDENTS.fetch_add(1, Ordering::Relaxed);
     tracing::error!(incident, code = code.name(), %error, "a call failed");
     let message = match code {
@@ -114,7 +114,7 @@ mod tests {
             StoreError::ReadOnly("/srv/secret is full".into()),
         ];
         for error in errors {
-            let fault = of(error.into());
+            let fault = from_error(error.into());
             assert!(!fault.message.contains("secret"), "{fault}");
             assert!(!fault.message.is_empty());
         }
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn errors_caused_by_the_caller_are_passed_through() {
-        let fault = of(Error::NotFound("heron".into()));
+        let fault = from_error(Error::NotFound("heron".into()));
         assert_eq!(fault.code, Code::NotFound);
         assert!(fault.message.contains("heron"));
-        let fault = of(StoreError::Invalid("a document's key is empty".into()).into());
+        let fault = from_error(StoreError::Invalid("a document's key is empty".into()).into());
         assert_eq!(fault.code, Code::Invalid);
     }
 }

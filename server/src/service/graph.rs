@@ -10,23 +10,27 @@ use locidb::storage::DocumentKey;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
-use super::care::Told;
-use super::writing::key_of;
-use super::{Caller, Given, Task};
+use super::care::ProgressReporter;
+use super::writing::check_document_key;
+use super::{CallOutput, Caller, Task};
 
 /// Bytes of all files of a graph at most.
 pub(crate) const GRAPH_LEN_MAX: usize = 32 << 20;
 /// Bytes that its rows, and what is made of them, may take.
-const MADE_LEN_MAX: usize = 512 << 20;
+const IMPORT_MEMORY_MAX: usize = 512 << 20;
 
 /// How often who waits for their turn looks whether they are still wanted.
-const ASK_EVERY: Duration = Duration::from_millis(50);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Graphs take turns: each takes many times the memory of its files while it is read.
-static TURN: Mutex<()> = Mutex::new(());
+static IMPORT_LOCK: Mutex<()> = Mutex::new(());
 
 /// Stores a graph in place of what an import under its key stored.
-pub(super) fn import(caller: &Caller, graph: GraphFiles, task: Task<'_>) -> Result<Given, Fault> {
+pub(super) fn import(
+    caller: &Caller,
+    graph: GraphFiles,
+    task: Task<'_>,
+) -> Result<CallOutput, Fault> {
     let invalid = |why: String| Fault::new(Code::Invalid, why);
     let len: usize = graph.files.iter().map(|file| file.bytes.len()).sum();
     if len > GRAPH_LEN_MAX {
@@ -39,37 +43,39 @@ pub(super) fn import(caller: &Caller, graph: GraphFiles, task: Task<'_>) -> Resu
         (Some(own), "") => own,
         (_, _) => &graph.user,
     };
-    let named = DocumentKey::new(&user[..], &graph.collection[..], &graph.key[..])
+    let document_key = DocumentKey::new(&user[..], &graph.collection[..], &graph.key[..])
         .map_err(|error| invalid(error.to_string()))?;
-    let named = key_of(caller, named)?;
-    let _turn = turn(task)?;
+    let document_key = check_document_key(caller, document_key)?;
+    let _turn = lock_import(task)?;
     let read = read(&graph)?;
     drop(graph);
     task.check()?;
-    let documents = read.documents(&named).map_err(|error| wrong(&error))?;
+    let documents = read
+        .documents(&document_key)
+        .map_err(|error| exchange_fault(&error))?;
     let (nodes, relationships) = read.len();
     drop(read);
-    let told = Told::to(caller, task);
+    let progress = ProgressReporter::for_caller(caller, task);
     let database = caller.store.database()?;
-    match import::import(&database, &named, documents, &told) {
-        Ok(()) => Given::json(&json!({ "nodes": nodes, "relationships": relationships })),
-        Err(ImportError::Database(error)) => Err(told.fault(error)),
+    match import::import(&database, &document_key, documents, &progress) {
+        Ok(()) => CallOutput::json(&json!({ "nodes": nodes, "relationships": relationships })),
+        Err(ImportError::Database(error)) => Err(progress.fault(error)),
         Err(error @ ImportError::Taken(_)) => Err(Fault::new(Code::Conflict, error.to_string())),
         Err(error @ ImportError::Empty) => Err(invalid(error.to_string())),
     }
 }
 
 /// Waits until no other graph is read.
-fn turn(task: Task<'_>) -> Result<MutexGuard<'static, ()>, Fault> {
+fn lock_import(task: Task<'_>) -> Result<MutexGuard<'static, ()>, Fault> {
     loop {
         task.check()?;
-        if let Some(turn) = TURN.try_lock_for(ASK_EVERY) {
-            return Ok(turn);
+        if let Some(guard) = IMPORT_LOCK.try_lock_for(CANCEL_POLL_INTERVAL) {
+            return Ok(guard);
         }
     }
 }
 
-fn wrong(error: &ExchangeError) -> Fault {
+fn exchange_fault(error: &ExchangeError) -> Fault {
     let code = match error {
         ExchangeError::TooLarge { .. } => Code::TooLarge,
         _ => Code::Invalid,
@@ -83,12 +89,12 @@ fn read(graph: &GraphFiles) -> Result<Neo4j, Fault> {
         0 => b',',
         byte => byte,
     };
-    let mut read = Neo4j::bounded(MADE_LEN_MAX);
-    for kind in graph.files.chunk_by(|_, next| next.goes_on) {
+    let mut read = Neo4j::bounded(IMPORT_MEMORY_MAX);
+    for kind in graph.files.chunk_by(|_, next| next.continues_previous) {
         let files = kind.iter().map(|file| (&file.name[..], &file.bytes[..]));
         let files: Vec<(&str, &[u8])> = files.collect();
         read.read_bytes(&files, delimiter)
-            .map_err(|error| wrong(&error))?;
+            .map_err(|error| exchange_fault(&error))?;
     }
     Ok(read)
 }

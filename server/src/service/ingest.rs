@@ -14,16 +14,16 @@ use locidb::Progress;
 use locidb::storage::DocumentKey;
 use parking_lot::Mutex;
 
-use super::care::Told;
-use super::writing::key_of;
-use super::{Caller, Given, Task, fault_of, faults};
+use super::care::ProgressReporter;
+use super::writing::check_document_key;
+use super::{CallOutput, Caller, Task, fault_of, faults};
 
 /// Bytes of a file's name at most.
 const NAME_LEN_MAX: usize = 255;
 
 /// Parses, cuts and stores a file; gives the line that `loci ingest --json` prints for it. A file that cannot be read
 /// is no fault: its line says why.
-pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Given, Fault> {
+pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<CallOutput, Fault> {
     let options = options(caller, &file)?;
     let database = caller.store.database()?;
     let folder = tempfile::tempdir().map_err(|error| faults::internal(&error))?;
@@ -32,15 +32,15 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Give
     drop(file);
     let parser = caller.store.parser().build();
     let parser = parser.map_err(|error| faults::internal(&error))?;
-    let reporter = OneFile {
-        told: Told::to(caller, task),
+    let reporter = FileReporter {
+        progress: ProgressReporter::for_caller(caller, task),
         outcome: Mutex::default(),
     };
     let paths = [path];
     let summary = pipeline::ingest(&database, &paths, &options, &*parser, &reporter);
     let outcome = reporter.outcome.lock().take();
     match (summary, outcome) {
-        (Ok(_), Some(outcome)) => told(&Outcome {
+        (Ok(_), Some(outcome)) => outcome_json(&Outcome {
             // Where the server kept it for a moment is nobody's business.
             path: paths[0]
                 .file_name()
@@ -61,11 +61,11 @@ pub(super) fn ingest(caller: &Caller, file: File, task: Task<'_>) -> Result<Give
 }
 
 /// The line of a file.
-fn told(outcome: &Outcome) -> Result<Given, Fault> {
+fn outcome_json(outcome: &Outcome) -> Result<CallOutput, Fault> {
     let json = serde_json::to_string(outcome).map_err(|error| faults::internal(&error))?;
     Ok(match outcome.status {
-        Status::Failed => Given::Unread(json),
-        _ => Given::Json(json),
+        Status::Failed => CallOutput::UnreadableFile(json),
+        _ => CallOutput::Json(json),
     })
 }
 
@@ -78,7 +78,7 @@ fn options(caller: &Caller, file: &File) -> Result<IngestOptions, Fault> {
     let key = file.key.as_deref().unwrap_or(&file.name);
     let key = DocumentKey::new(user, &file.collection[..], key)
         .map_err(|error| invalid(error.to_string()))?;
-    let key = key_of(caller, key)?;
+    let key = check_document_key(caller, key)?;
     let kind = match file.kind.as_deref() {
         None | Some("auto" | "code") => None,
         Some(name) => Some(Kind::from_name(name).ok_or_else(|| {
@@ -127,18 +127,18 @@ fn name_of(name: &str) -> Result<&OsStr, Fault> {
 }
 
 /// Tells the progress of one file, and keeps what became of it.
-struct OneFile<'t> {
-    told: Told<'t>,
+struct FileReporter<'t> {
+    progress: ProgressReporter<'t>,
     outcome: Mutex<Option<Outcome>>,
 }
 
-impl Progress for OneFile<'_> {
+impl Progress for FileReporter<'_> {
     fn report(&self, step: &str, done: u64, total: u64) -> ControlFlow<()> {
-        self.told.report(step, done, total)
+        self.progress.report(step, done, total)
     }
 }
 
-impl Reporter for OneFile<'_> {
+impl Reporter for FileReporter<'_> {
     fn outcome(&self, outcome: &Outcome) {
         if outcome.status != Status::Deleted {
             *self.outcome.lock() = Some(outcome.clone());

@@ -33,14 +33,14 @@ use loci_protocol::fault::{Code, Fault};
 use locidb::{Answer, Prompt};
 use serde::Serialize;
 
-use crate::access::limits::Pace;
+use crate::access::limits::KeyRateLimiter;
 
-pub(crate) use faults::{internal, of as fault_of};
+pub(crate) use faults::{from_error as fault_of, internal};
 pub(crate) use graph::GRAPH_LEN_MAX;
 pub use parser::ParserFactory;
-pub(crate) use rooms::{FilesRoom, RoomOptions, Rooms};
-pub(crate) use stores::{Place, Store, StoreFolder, Stores, StoresOptions};
-pub(crate) use transaction::{Reply, Transaction, Wanted};
+pub(crate) use rooms::{ConcurrencyLimits, FileMemory, StoreSemaphores};
+pub(crate) use stores::{Store, StoreFolder, StoreLocation, Stores, StoresOptions};
+pub(crate) use transaction::{CancelToken, Reply, Transaction};
 
 /// Who calls: a key that was looked at.
 #[derive(Clone, Debug)]
@@ -54,11 +54,11 @@ pub(crate) struct Caller {
     /// The key's id, for logs; `local` where keys are not asked for.
     pub(crate) key: String,
     /// How often it may call.
-    pub(crate) pace: Option<Arc<Pace>>,
+    pub(crate) rate_limiter: Option<Arc<KeyRateLimiter>>,
     /// Bytes of a call at most, where the key says so.
     pub(crate) call_bytes_max: Option<u32>,
     /// The trace that the call is part of, where it says so.
-    pub(crate) trace: Option<traces::Parent>,
+    pub(crate) trace: Option<traces::ParentSpan>,
 }
 
 impl Caller {
@@ -76,9 +76,9 @@ pub(crate) struct Task<'t> {
     /// Whether it was cancelled.
     pub(crate) cancelled: &'t AtomicBool,
     /// Takes what comes before the last reply; break: nobody wants more.
-    pub(crate) emit: &'t (dyn Fn(Item) -> ControlFlow<()> + Sync),
+    pub(crate) emit: &'t (dyn Fn(StreamItem) -> ControlFlow<()> + Sync),
     /// Memory for a file that is being taken.
-    pub(crate) files: &'t FilesRoom,
+    pub(crate) files: &'t FileMemory,
 }
 
 impl Task<'_> {
@@ -104,26 +104,26 @@ impl Task<'_> {
 
 /// What comes before the last reply.
 #[derive(Debug)]
-pub(crate) enum Item {
+pub(crate) enum StreamItem {
     /// A part of a file.
     Bytes(Vec<u8>),
     /// How far the work has come.
     Progress(call::Progress),
 }
 
-impl Item {
+impl StreamItem {
     /// The payload of its frame.
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
-            Item::Bytes(bytes) => codec::encode(bytes),
-            Item::Progress(progress) => codec::encode(progress),
+            StreamItem::Bytes(bytes) => codec::encode(bytes),
+            StreamItem::Progress(progress) => codec::encode(progress),
         }
     }
 }
 
 /// What a call gives in the end.
 #[derive(Debug)]
-pub(crate) enum Given {
+pub(crate) enum CallOutput {
     /// Passages, or an answer in words.
     Answer(Box<Answer>),
     /// What a model would be asked.
@@ -131,35 +131,35 @@ pub(crate) enum Given {
     /// JSON.
     Json(String),
     /// JSON that tells why a file cannot be read.
-    Unread(String),
+    UnreadableFile(String),
     /// A number.
     Number(u64),
     /// Nothing to tell.
-    Nothing,
+    Empty,
     /// What a change gave.
     Outcome(Box<Outcome>),
     /// What changes gave.
     Outcomes(Vec<Outcome>),
 }
 
-impl Given {
+impl CallOutput {
     /// A value as JSON.
-    pub(crate) fn json(value: &impl Serialize) -> Result<Given, Fault> {
+    pub(crate) fn json(value: &impl Serialize) -> Result<CallOutput, Fault> {
         let json = serde_json::to_string(value);
-        json.map(Given::Json)
+        json.map(CallOutput::Json)
             .map_err(|error| faults::internal(&error))
     }
 
     /// The payload of its frame.
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
-            Given::Answer(answer) => codec::encode(&**answer),
-            Given::Prompt(prompt) => codec::encode(&**prompt),
-            Given::Json(json) | Given::Unread(json) => codec::encode(json),
-            Given::Number(number) => codec::encode(number),
-            Given::Nothing => Vec::new(),
-            Given::Outcome(outcome) => codec::encode(&**outcome),
-            Given::Outcomes(outcomes) => codec::encode(outcomes),
+            CallOutput::Answer(answer) => codec::encode(&**answer),
+            CallOutput::Prompt(prompt) => codec::encode(&**prompt),
+            CallOutput::Json(json) | CallOutput::UnreadableFile(json) => codec::encode(json),
+            CallOutput::Number(number) => codec::encode(number),
+            CallOutput::Empty => Vec::new(),
+            CallOutput::Outcome(outcome) => codec::encode(&**outcome),
+            CallOutput::Outcomes(outcomes) => codec::encode(outcomes),
         }
     }
 }
@@ -178,9 +178,9 @@ pub(crate) fn admit(caller: &Caller, role: Option<Role>, bytes: usize) -> Result
         let why = format!("a call of {bytes} bytes; the key allows {most}");
         return Err(Fault::new(Code::TooLarge, why));
     }
-    match &caller.pace {
-        Some(pace) => pace.count().map_err(|wait_ms| {
-            Fault::new(Code::TooMany, "the key has asked too often").after(wait_ms)
+    match &caller.rate_limiter {
+        Some(limiter) => limiter.check().map_err(|wait_ms| {
+            Fault::new(Code::TooMany, "the key has asked too often").with_retry_after(wait_ms)
         }),
         None => Ok(()),
     }
@@ -191,45 +191,45 @@ pub(crate) fn admit(caller: &Caller, role: Option<Role>, bytes: usize) -> Result
 ///
 /// # Errors
 /// As [`answer`].
-pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<Given, Fault> {
+pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<CallOutput, Fault> {
     let (name, role) = (call.name(), call.role());
-    let sampled = traces::sample(caller, name);
+    let sampled = traces::start_sample(caller, name);
     let started = Instant::now();
-    let given = over_whole_pages(caller, || answer(caller, call, task));
+    let output = with_page_check(caller, || dispatch(caller, call, task));
     let unread = Fault::new(Code::Invalid, "the file cannot be read");
-    let fault = match &given {
+    let fault = match &output {
         Err(fault) => Some(fault),
-        Ok(Given::Unread(_)) => Some(&unread),
+        Ok(CallOutput::UnreadableFile(_)) => Some(&unread),
         Ok(_) => None,
     };
-    noted::call(caller, name, role, started.elapsed(), fault);
+    noted::record_call(caller, name, role, started.elapsed(), fault);
     if let Some(sampled) = sampled {
         sampled.end(caller, fault);
     }
-    given
+    output
 }
 
 /// What `work` gives, unless a file of the store was cut, or its disk failed, until it ended: what it read may be zeros
 /// then, and if it stumbled over them, that is no defect.
-fn over_whole_pages(
+fn with_page_check(
     caller: &Caller,
-    work: impl FnOnce() -> Result<Given, Fault>,
-) -> Result<Given, Fault> {
+    work: impl FnOnce() -> Result<CallOutput, Fault>,
+) -> Result<CallOutput, Fault> {
     // A store that cannot be opened is for the work to tell.
     let Ok(database) = caller.store.database() else {
         return work();
     };
     let watch = database.watch_pages().map_err(fault_of)?;
-    let given = catch_unwind(AssertUnwindSafe(work));
+    let result = catch_unwind(AssertUnwindSafe(work));
     database.check_pages(watch).map_err(fault_of)?;
-    given.unwrap_or_else(|panic| resume_unwind(panic))
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Carries out a call. Blocks until it is done.
 ///
 /// # Errors
 /// A [`Fault`] that its caller may read: it names no path and no other store.
-pub(crate) fn answer(caller: &Caller, call: Call, task: Task<'_>) -> Result<Given, Fault> {
+pub(crate) fn dispatch(caller: &Caller, call: Call, task: Task<'_>) -> Result<CallOutput, Fault> {
     allow(caller, &call)?;
     task.check()?;
     let store = &caller.store;
@@ -239,7 +239,7 @@ pub(crate) fn answer(caller: &Caller, call: Call, task: Task<'_>) -> Result<Give
         Call::AskPrompt(call) => reading::prompt(caller, *call.request),
         Call::GetSettings(_) => reading::settings(caller),
         Call::GetStats(_) => reading::stats(caller, task),
-        Call::GetUsage(_) => Given::json(&store.database()?.usage().map_err(fault_of)?),
+        Call::GetUsage(_) => CallOutput::json(&store.database()?.usage().map_err(fault_of)?),
         Call::ListDocuments(call) => reading::documents(caller, &call, task),
         Call::GetDocument(call) => reading::document(caller, &call.key, task),
         Call::GetChunk(call) => reading::chunk(caller, &call.key, call.context, task),
@@ -257,7 +257,7 @@ pub(crate) fn answer(caller: &Caller, call: Call, task: Task<'_>) -> Result<Give
         Call::ListTypes(_) => reading::types(caller, task),
         Call::ListRecords(call) => reading::records(caller, call.response, call.limit),
         Call::ListItems(call) => reading::items(caller, &call, task),
-        Call::GetItemFigures(_) => reading::item_figures(caller),
+        Call::GetItemFigures(_) => reading::item_stats(caller),
         Call::ExportGraph(call) => care::export_graph(caller, call.format, task),
         Call::Write(call) => writing::write(caller, call.changes),
         Call::Begin(_) | Call::Step(_) | Call::Commit(_) | Call::Rollback(_) => Err(Fault::new(
@@ -311,7 +311,7 @@ pub(crate) fn check_role(caller: &Caller, needed: Role) -> Result<(), Fault> {
 }
 
 /// Refuses what tells of the whole store to a caller that is bound to a user.
-fn whole_store(caller: &Caller) -> Result<(), Fault> {
+fn check_unrestricted(caller: &Caller) -> Result<(), Fault> {
     match caller.user {
         None => Ok(()),
         Some(_) => Err(Fault::new(

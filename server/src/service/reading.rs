@@ -6,16 +6,16 @@ use locidb::storage::{ChunkKey, DocumentKey, ResponseId};
 use locidb::{Answer, Error, SearchRequest};
 use serde_json::json;
 
-use super::request::prepared;
-use super::traces::explained;
-use super::writing::uncarried;
-use super::{Caller, Given, Item, Task, fault_of, whole_store, writing};
-use crate::views::citations::Works;
-use crate::views::communities::Told;
-use crate::views::concepts::Way;
-use crate::views::documents::Listed;
-use crate::views::items::Items;
-use crate::views::{Reader, Watched};
+use super::request::prepare;
+use super::traces::with_explain;
+use super::writing::fault_from_error;
+use super::{CallOutput, Caller, StreamItem, Task, check_unrestricted, fault_of, writing};
+use crate::views::citations::WorkFilter;
+use crate::views::communities::CommunityResult;
+use crate::views::concepts::PathResult;
+use crate::views::documents::DocumentFilter;
+use crate::views::items::ItemFilter;
+use crate::views::{InterruptibleRows, Reader};
 
 /// Rows of a page at most.
 const PAGE_MAX: u32 = 1_000;
@@ -28,72 +28,76 @@ pub(super) fn search(
     caller: &Caller,
     request: SearchRequest,
     record: bool,
-) -> Result<Given, Fault> {
+) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepared(caller, &caller.store.settings()?, request)?;
-    let answer = explained(&request, |request| database.search(request)).map_err(fault_of)?;
-    recorded(caller, &request, answer, record)
+    let request = prepare(caller, &caller.store.settings()?, request)?;
+    let answer = with_explain(&request, |request| database.search(request)).map_err(fault_of)?;
+    answer_output(caller, &request, answer, record)
 }
 
-pub(super) fn ask(caller: &Caller, request: SearchRequest, record: bool) -> Result<Given, Fault> {
+pub(super) fn ask(
+    caller: &Caller,
+    request: SearchRequest,
+    record: bool,
+) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepared(caller, &caller.store.settings()?, request)?;
-    let answer = explained(&request, |request| database.ask(request)).map_err(fault_of)?;
-    recorded(caller, &request, answer, record)
+    let request = prepare(caller, &caller.store.settings()?, request)?;
+    let answer = with_explain(&request, |request| database.ask(request)).map_err(fault_of)?;
+    answer_output(caller, &request, answer, record)
 }
 
-fn recorded(
+fn answer_output(
     caller: &Caller,
     request: &SearchRequest,
     mut answer: Answer,
     record: bool,
-) -> Result<Given, Fault> {
+) -> Result<CallOutput, Fault> {
     if record {
-        answer.response = Some(writing::keep(caller, request, &answer)?);
+        answer.response = Some(writing::record_answer(caller, request, &answer)?);
     }
     if caller.user.is_some() {
         // It counts what all users changed.
         answer.snapshot = 0;
     }
-    Ok(Given::Answer(Box::new(answer)))
+    Ok(CallOutput::Answer(Box::new(answer)))
 }
 
-pub(super) fn prompt(caller: &Caller, request: SearchRequest) -> Result<Given, Fault> {
+pub(super) fn prompt(caller: &Caller, request: SearchRequest) -> Result<CallOutput, Fault> {
     let database = caller.store.database()?;
-    let request = prepared(caller, &caller.store.settings()?, request)?;
+    let request = prepare(caller, &caller.store.settings()?, request)?;
     let prompt = database.prompt(&request).map_err(fault_of)?;
-    Ok(Given::Prompt(Box::new(prompt)))
+    Ok(CallOutput::Prompt(Box::new(prompt)))
 }
 
 /// The settings. Where a model lies on the server's machine is for an admin to know; others are told its name.
-pub(super) fn settings(caller: &Caller) -> Result<Given, Fault> {
+pub(super) fn settings(caller: &Caller) -> Result<CallOutput, Fault> {
     let mut settings = caller.store.settings()?;
     if caller.role < Role::Admin {
         let name = settings.model.rsplit(['/', '\\']).next();
         settings.model = name.unwrap_or_default().to_owned();
     }
-    Given::json(&settings.to_map())
+    CallOutput::json(&settings.to_map())
 }
 
 /// Figures of the store; for a caller that is bound to a user, how much of it is there for that user.
-pub(super) fn stats(caller: &Caller, task: Task<'_>) -> Result<Given, Fault> {
+pub(super) fn stats(caller: &Caller, task: Task<'_>) -> Result<CallOutput, Fault> {
     if caller.user.is_none() {
-        return Given::json(&caller.store.database()?.stats());
+        return CallOutput::json(&caller.store.database()?.stats());
     }
-    let (documents, chunks) = with(caller, task, |reader| reader.count())?;
-    Given::json(&json!({ "documents": documents, "chunks": chunks }))
+    let (documents, chunks) = with_reader(caller, task, |reader| reader.count_visible())?;
+    CallOutput::json(&json!({ "documents": documents, "chunks": chunks }))
 }
 
 /// Looks at the newest state as the caller may see it, until the task is to end.
-fn with<T>(
+fn with_reader<T>(
     caller: &Caller,
     task: Task<'_>,
     look: impl FnOnce(Reader<'_>) -> Result<T, Error>,
 ) -> Result<T, Fault> {
     let view = caller.store.database()?.view();
     let ask = || task.check();
-    let rows = Watched::new(view.snapshot().rows(), &ask);
-    look(Reader::of(&view, &rows, caller.user.as_deref())).map_err(uncarried)
+    let rows = InterruptibleRows::new(view.snapshot().rows(), &ask);
+    look(Reader::for_user(&view, &rows, caller.user.as_deref())).map_err(fault_from_error)
 }
 
 fn not_found(what: &str, name: &str) -> Fault {
@@ -101,32 +105,38 @@ fn not_found(what: &str, name: &str) -> Fault {
 }
 
 /// A page's limit, which must be one.
-fn limit(asked: u32) -> Result<usize, Fault> {
-    if !(1..=PAGE_MAX).contains(&asked) {
-        let why = format!("limit: {asked} is not between 1 and {PAGE_MAX}");
+fn limit(requested: u32) -> Result<usize, Fault> {
+    if !(1..=PAGE_MAX).contains(&requested) {
+        let why = format!("limit: {requested} is not between 1 and {PAGE_MAX}");
         return Err(Fault::new(Code::Invalid, why));
     }
-    Ok(asked as usize)
+    Ok(requested as usize)
 }
 
 pub(super) fn documents(
     caller: &Caller,
     call: &ListDocuments,
     task: Task<'_>,
-) -> Result<Given, Fault> {
-    let listed = Listed {
+) -> Result<CallOutput, Fault> {
+    let listed = DocumentFilter {
         collection: call.collection.as_deref(),
         user: call.user.as_deref(),
         after: call.after.as_deref(),
         limit: limit(call.limit)?,
     };
-    Given::json(&with(caller, task, |reader| reader.documents(listed))?)
+    CallOutput::json(&with_reader(caller, task, |reader| {
+        reader.documents(listed)
+    })?)
 }
 
-pub(super) fn document(caller: &Caller, key: &DocumentKey, task: Task<'_>) -> Result<Given, Fault> {
-    let found = with(caller, task, |reader| reader.show_document(key))?;
+pub(super) fn document(
+    caller: &Caller,
+    key: &DocumentKey,
+    task: Task<'_>,
+) -> Result<CallOutput, Fault> {
+    let found = with_reader(caller, task, |reader| reader.show_document(key))?;
     let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
-    Given::json(&found)
+    CallOutput::json(&found)
 }
 
 pub(super) fn chunk(
@@ -134,38 +144,46 @@ pub(super) fn chunk(
     key: &ChunkKey,
     context: u32,
     task: Task<'_>,
-) -> Result<Given, Fault> {
+) -> Result<CallOutput, Fault> {
     if context > CONTEXT_MAX {
         let why = format!("context: {context} is more than {CONTEXT_MAX}");
         return Err(Fault::new(Code::Invalid, why));
     }
-    let found = with(caller, task, |reader| {
+    let found = with_reader(caller, task, |reader| {
         reader.show_chunk(key, context as usize)
     })?;
     let found = found.ok_or_else(|| not_found("chunk", &key.to_string()))?;
-    Given::json(&found)
+    CallOutput::json(&found)
 }
 
 /// Sends bytes in parts.
-fn send(bytes: &[u8], task: Task<'_>) -> Result<Given, Fault> {
-    let _room = task.files.take(bytes.len())?;
+fn send(bytes: &[u8], task: Task<'_>) -> Result<CallOutput, Fault> {
+    let _room = task.files.acquire(bytes.len())?;
     for part in bytes.chunks(PART_LEN) {
         task.check()?;
-        if (task.emit)(Item::Bytes(part.to_vec())).is_break() {
+        if (task.emit)(StreamItem::Bytes(part.to_vec())).is_break() {
             return Err(task.ended());
         }
     }
-    Ok(Given::Nothing)
+    Ok(CallOutput::Empty)
 }
 
-pub(super) fn original(caller: &Caller, key: &DocumentKey, task: Task<'_>) -> Result<Given, Fault> {
-    let found = with(caller, task, |reader| reader.original(key))?;
+pub(super) fn original(
+    caller: &Caller,
+    key: &DocumentKey,
+    task: Task<'_>,
+) -> Result<CallOutput, Fault> {
+    let found = with_reader(caller, task, |reader| reader.original(key))?;
     let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
     send(&found, task)
 }
 
-pub(super) fn text(caller: &Caller, key: &DocumentKey, task: Task<'_>) -> Result<Given, Fault> {
-    let found = with(caller, task, |reader| reader.text(key))?;
+pub(super) fn text(
+    caller: &Caller,
+    key: &DocumentKey,
+    task: Task<'_>,
+) -> Result<CallOutput, Fault> {
+    let found = with_reader(caller, task, |reader| reader.text(key))?;
     let found = found.ok_or_else(|| not_found("document", &key.to_string()))?;
     send(found.as_bytes(), task)
 }
@@ -175,59 +193,63 @@ pub(super) fn asset(
     key: &DocumentKey,
     name: &str,
     task: Task<'_>,
-) -> Result<Given, Fault> {
-    let found = with(caller, task, |reader| reader.asset(key, name))?;
+) -> Result<CallOutput, Fault> {
+    let found = with_reader(caller, task, |reader| reader.asset(key, name))?;
     let found = found.ok_or_else(|| not_found("file", &format!("{key}, {name}")))?;
     send(&found, task)
 }
 
-pub(super) fn concept(caller: &Caller, name: &str, task: Task<'_>) -> Result<Given, Fault> {
-    let found = with(caller, task, |reader| reader.concept(name))?;
-    Given::json(&found.ok_or_else(|| not_found("concept", name))?)
+pub(super) fn concept(caller: &Caller, name: &str, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let found = with_reader(caller, task, |reader| reader.concept(name))?;
+    CallOutput::json(&found.ok_or_else(|| not_found("concept", name))?)
 }
 
 pub(super) fn concepts(
     caller: &Caller,
     prefix: &str,
-    asked: u32,
+    requested_limit: u32,
     task: Task<'_>,
-) -> Result<Given, Fault> {
-    let limit = limit(asked)?;
-    let concepts = with(caller, task, |reader| reader.concepts(prefix, limit))?;
-    Given::json(&json!({ "concepts": concepts }))
+) -> Result<CallOutput, Fault> {
+    let limit = limit(requested_limit)?;
+    let concepts = with_reader(caller, task, |reader| reader.concepts(prefix, limit))?;
+    CallOutput::json(&json!({ "concepts": concepts }))
 }
 
-pub(super) fn path(caller: &Caller, call: &GetPath, task: Task<'_>) -> Result<Given, Fault> {
-    let way = with(caller, task, |reader| {
+pub(super) fn path(caller: &Caller, call: &GetPath, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let result = with_reader(caller, task, |reader| {
         reader.path(&call.from, &call.to, &call.along)
     })?;
     let none = |why: String| Err(Fault::new(Code::NotFound, why));
     let (from, to) = (&call.from, &call.to);
-    match way {
-        Way::Found(path) => Given::json(&path),
-        Way::Unknown(name) => Err(not_found("concept", &name)),
-        Way::Apart => none(format!("no relations lead from {from:?} to {to:?}")),
-        Way::Bounded(visited) => none(format!(
+    match result {
+        PathResult::Found(path) => CallOutput::json(&path),
+        PathResult::UnknownConcept(name) => Err(not_found("concept", &name)),
+        PathResult::NotConnected => none(format!("no relations lead from {from:?} to {to:?}")),
+        PathResult::LimitReached(visited) => none(format!(
             "no way from {from:?} to {to:?} among {visited} concepts"
         )),
     }
 }
 
-pub(super) fn citations(caller: &Caller, of: &str, task: Task<'_>) -> Result<Given, Fault> {
-    let found = with(caller, task, |reader| reader.network(of))?;
-    Given::json(&found.ok_or_else(|| not_found("document or cited work", of))?)
+pub(super) fn citations(caller: &Caller, of: &str, task: Task<'_>) -> Result<CallOutput, Fault> {
+    let found = with_reader(caller, task, |reader| reader.network(of))?;
+    CallOutput::json(&found.ok_or_else(|| not_found("document or cited work", of))?)
 }
 
-pub(super) fn works(caller: &Caller, call: &ListWorks, task: Task<'_>) -> Result<Given, Fault> {
-    whole_store(caller)?;
-    let asked = Works {
+pub(super) fn works(
+    caller: &Caller,
+    call: &ListWorks,
+    task: Task<'_>,
+) -> Result<CallOutput, Fault> {
+    check_unrestricted(caller)?;
+    let filter = WorkFilter {
         author: call.author.as_deref(),
         year: call.year,
         stubs: call.stubs,
         limit: limit(call.limit)?,
     };
-    let works = with(caller, task, |reader| reader.works(asked))?;
-    Given::json(&json!({ "works": works }))
+    let works = with_reader(caller, task, |reader| reader.works(filter))?;
+    CallOutput::json(&json!({ "works": works }))
 }
 
 pub(super) fn communities(
@@ -235,30 +257,36 @@ pub(super) fn communities(
     level: Option<u32>,
     of: Option<&str>,
     task: Task<'_>,
-) -> Result<Given, Fault> {
-    whole_store(caller)?;
+) -> Result<CallOutput, Fault> {
+    check_unrestricted(caller)?;
     let level = level.map(|level| level as usize);
     let unwritten = |why: &str| {
         let why = format!("{why}: an admin's call of Analyse makes them");
         Err(Fault::new(Code::NotFound, why))
     };
-    match with(caller, task, |reader| reader.communities(level, of))? {
-        Told::Communities(communities) => Given::json(&json!({ "communities": communities })),
-        Told::Unknown(name) => Err(not_found("concept", &name)),
-        Told::NotAnalysed => unwritten("there are no communities yet"),
-        Told::NotWritten => unwritten("the digests of communities are not written"),
+    match with_reader(caller, task, |reader| reader.communities(level, of))? {
+        CommunityResult::Communities(communities) => {
+            CallOutput::json(&json!({ "communities": communities }))
+        }
+        CommunityResult::UnknownConcept(name) => Err(not_found("concept", &name)),
+        CommunityResult::NotAnalysed => unwritten("there are no communities yet"),
+        CommunityResult::DigestsMissing => unwritten("the digests of communities are not written"),
     }
 }
 
-pub(super) fn types(caller: &Caller, task: Task<'_>) -> Result<Given, Fault> {
-    whole_store(caller)?;
-    let types = with(caller, task, |reader| reader.types())?;
-    Given::json(&json!({ "types": types }))
+pub(super) fn types(caller: &Caller, task: Task<'_>) -> Result<CallOutput, Fault> {
+    check_unrestricted(caller)?;
+    let types = with_reader(caller, task, |reader| reader.types())?;
+    CallOutput::json(&json!({ "types": types }))
 }
 
-pub(super) fn records(caller: &Caller, response: Option<u64>, asked: u32) -> Result<Given, Fault> {
-    whole_store(caller)?;
-    let limit = limit(asked)?;
+pub(super) fn records(
+    caller: &Caller,
+    response: Option<u64>,
+    requested_limit: u32,
+) -> Result<CallOutput, Fault> {
+    check_unrestricted(caller)?;
+    let limit = limit(requested_limit)?;
     let view = caller.store.database()?.view();
     let records = match response {
         Some(response) => {
@@ -268,24 +296,28 @@ pub(super) fn records(caller: &Caller, response: Option<u64>, asked: u32) -> Res
         }
         None => view.records(limit).map_err(fault_of)?,
     };
-    Given::json(&json!({ "records": records }))
+    CallOutput::json(&json!({ "records": records }))
 }
 
-pub(super) fn items(caller: &Caller, call: &ListItems, task: Task<'_>) -> Result<Given, Fault> {
-    let asked = Items {
+pub(super) fn items(
+    caller: &Caller,
+    call: &ListItems,
+    task: Task<'_>,
+) -> Result<CallOutput, Fault> {
+    let filter = ItemFilter {
         owner: call.owner.as_deref(),
         document: call.document.as_ref(),
         due_ms: call.due_ms,
         after: call.after,
         limit: limit(call.limit)?,
     };
-    Given::json(&with(caller, task, |reader| reader.items(asked))?)
+    CallOutput::json(&with_reader(caller, task, |reader| reader.items(filter))?)
 }
 
-pub(super) fn item_figures(caller: &Caller) -> Result<Given, Fault> {
-    whole_store(caller)?;
+pub(super) fn item_stats(caller: &Caller) -> Result<CallOutput, Fault> {
+    check_unrestricted(caller)?;
     let view = caller.store.database()?.view();
-    Given::json(&view.item_figures().map_err(fault_of)?)
+    CallOutput::json(&view.item_figures().map_err(fault_of)?)
 }
 
 #[cfg(test)]
@@ -297,7 +329,7 @@ mod tests {
     use locidb::storage::records::{ChunkRecord, DocumentRecord};
     use locidb::{Database, NewChunk, NewCitation, NewConcept, NewDocument, NewItem, NewReference};
 
-    use super::super::{FilesRoom, Place, Stores, StoresOptions};
+    use super::super::{FileMemory, StoreLocation, Stores, StoresOptions};
     use super::*;
 
     /// More rows of each kind than are read before it is asked again.
@@ -363,7 +395,7 @@ mod tests {
             without_keys: true,
             ..StoresOptions::default()
         };
-        let stores = Stores::new(Place::One(folder.to_path_buf()), options).unwrap();
+        let stores = Stores::new(StoreLocation::Single(folder.to_path_buf()), options).unwrap();
         stores.authenticate("", "").unwrap()
     }
 
@@ -391,7 +423,7 @@ mod tests {
             after: None,
             limit: PAGE_MAX,
         };
-        type Look<'l> = &'l dyn Fn(Task<'_>) -> Result<Given, Fault>;
+        type Look<'l> = &'l dyn Fn(Task<'_>) -> Result<CallOutput, Fault>;
         let looks: [(&str, Look<'_>); 6] = [
             ("documents", &|task| documents(&caller, &listed, task)),
             ("works", &|task| works(&caller, &by_somebody, task)),
@@ -400,7 +432,7 @@ mod tests {
             ("types", &|task| types(&caller, task)),
             ("citations", &|task| citations(&caller, "large", task)),
         ];
-        let files = FilesRoom::default();
+        let files = FileMemory::default();
         let (is_wanted, is_cancelled) = (AtomicBool::new(false), AtomicBool::new(true));
         let task = |cancelled, deadline| Task {
             deadline,

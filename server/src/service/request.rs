@@ -23,19 +23,19 @@ const SEEDS_MAX: usize = 256;
 ///
 /// # Errors
 /// [`Code::Invalid`] for numbers out of bounds.
-pub(super) fn prepared(
+pub(super) fn prepare(
     caller: &Caller,
     settings: &Settings,
     request: SearchRequest,
 ) -> Result<SearchRequest, Fault> {
     check(&request)?;
-    let request = over(settings, request);
+    let request = with_settings(settings, request);
     let Some(user) = &caller.user else {
         return Ok(request);
     };
-    let own = of_user(user);
+    let own = user_filter(user);
     let filter = match request.filter {
-        Some(asked) => Expr::And(vec![own, asked]),
+        Some(requested) => Expr::And(vec![own, requested]),
         None => own,
     };
     Ok(SearchRequest {
@@ -47,7 +47,7 @@ pub(super) fn prepared(
 }
 
 /// The filter that keeps the documents of a user alone.
-pub(super) fn of_user(user: &str) -> Expr {
+pub(super) fn user_filter(user: &str) -> Expr {
     Expr::Is(Comparison {
         field: "user_id".into(),
         test: Test::Equal(FacetValue::Text(user.to_owned())),
@@ -55,11 +55,12 @@ pub(super) fn of_user(user: &str) -> Expr {
 }
 
 /// What the request leaves as it is by default is as the settings say.
-fn over(settings: &Settings, request: SearchRequest) -> SearchRequest {
+fn with_settings(settings: &Settings, request: SearchRequest) -> SearchRequest {
     let default = SearchRequest::default();
     let set = settings.over(request.clone());
-    let chosen =
-        |asked: usize, default: usize, set: usize| if asked == default { set } else { asked };
+    let chosen = |requested: usize, default: usize, set: usize| {
+        if requested == default { set } else { requested }
+    };
     SearchRequest {
         hops: chosen(request.hops, default.hops, set.hops),
         neighbours: chosen(request.neighbours, default.neighbours, set.neighbours),
@@ -191,12 +192,12 @@ mod tests {
             neighbours: 7,
             ..Settings::default()
         };
-        let left = over(&settings, SearchRequest::new("q"));
+        let left = with_settings(&settings, SearchRequest::new("q"));
         assert_eq!((left.hops, left.neighbours), (3, 7));
-        let asked = SearchRequest {
+        let request = SearchRequest {
             hops: 1,
             ..SearchRequest::new("q")
         };
-        assert_eq!(over(&settings, asked).hops, 1);
+        assert_eq!(with_settings(&settings, request).hops, 1);
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What the callers of one store may have under way at most.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RoomOptions {
+pub(crate) struct ConcurrencyLimits {
     /// Questions that are answered, or wait for it.
     pub(crate) quick: usize,
     /// Writes.
@@ -22,10 +22,10 @@ pub(crate) struct RoomOptions {
     pub(crate) transactions: usize,
 }
 
-impl Default for RoomOptions {
+impl Default for ConcurrencyLimits {
     /// As much as the server has.
     fn default() -> Self {
-        RoomOptions {
+        ConcurrencyLimits {
             quick: Semaphore::MAX_PERMITS,
             writes: Semaphore::MAX_PERMITS,
             long: Semaphore::MAX_PERMITS,
@@ -38,38 +38,39 @@ impl Default for RoomOptions {
 /// Bytes of files that are being taken, of all stores.
 const FILES_LEN_MAX: usize = 256 << 20;
 /// Bytes of a file that need no room.
-const FREE_LEN: usize = 64 << 10;
+const UNCOUNTED_LEN_MAX: usize = 64 << 10;
 
 /// Memory for files that are being taken, of all stores.
 #[derive(Clone, Debug)]
-pub(crate) struct FilesRoom(Arc<Semaphore>);
+pub(crate) struct FileMemory(Arc<Semaphore>);
 
-impl Default for FilesRoom {
+impl Default for FileMemory {
     fn default() -> Self {
-        FilesRoom(Arc::new(Semaphore::new(FILES_LEN_MAX >> 10)))
+        FileMemory(Arc::new(Semaphore::new(FILES_LEN_MAX >> 10)))
     }
 }
 
-impl FilesRoom {
+impl FileMemory {
     /// Room for so many bytes, where they are many. A file beyond all of it takes all of it.
     ///
     /// # Errors
     /// [`Code::Overloaded`].
-    pub(crate) fn take(&self, len: usize) -> Result<Option<OwnedSemaphorePermit>, Fault> {
-        if len <= FREE_LEN {
+    pub(crate) fn acquire(&self, len: usize) -> Result<Option<OwnedSemaphorePermit>, Fault> {
+        if len <= UNCOUNTED_LEN_MAX {
             return Ok(None);
         }
         let units = (len.min(FILES_LEN_MAX) >> 10) as u32;
-        let room = Arc::clone(&self.0).try_acquire_many_owned(units);
+        let permit = Arc::clone(&self.0).try_acquire_many_owned(units);
         let why = "too many files wait to be taken: come again";
-        room.map(Some)
-            .map_err(|_| Fault::new(Code::Overloaded, why).after(1_000))
+        permit
+            .map(Some)
+            .map_err(|_| Fault::new(Code::Overloaded, why).with_retry_after(1_000))
     }
 }
 
 /// Places for what the callers of one store have under way. Each also takes one of the server's.
 #[derive(Debug)]
-pub(crate) struct Rooms {
+pub(crate) struct StoreSemaphores {
     /// For questions.
     pub(crate) quick: Arc<Semaphore>,
     /// For writes.
@@ -82,16 +83,16 @@ pub(crate) struct Rooms {
     pub(crate) transactions: Arc<Semaphore>,
 }
 
-impl Rooms {
+impl StoreSemaphores {
     /// All are free.
-    pub(crate) fn new(options: RoomOptions) -> Rooms {
-        let places = |count: usize| Arc::new(Semaphore::new(count));
-        Rooms {
-            quick: places(options.quick),
-            writes: places(options.writes),
-            long: places(options.long),
-            streams: places(options.streams),
-            transactions: places(options.transactions),
+    pub(crate) fn new(options: ConcurrencyLimits) -> StoreSemaphores {
+        let semaphore = |count: usize| Arc::new(Semaphore::new(count));
+        StoreSemaphores {
+            quick: semaphore(options.quick),
+            writes: semaphore(options.writes),
+            long: semaphore(options.long),
+            streams: semaphore(options.streams),
+            transactions: semaphore(options.transactions),
         }
     }
 }

@@ -25,8 +25,8 @@ use locidb::{Database, Error, Options, Settings};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 
-use super::{Caller, ParserFactory, RoomOptions, Rooms, fault_of};
-use crate::access::limits::Pace;
+use super::{Caller, ConcurrencyLimits, ParserFactory, StoreSemaphores, fault_of};
+use crate::access::limits::KeyRateLimiter;
 use crate::access::{AccessError, Key, KeyFile, KeyLimits, KeyRecord, Keys, NewKey, Stamp};
 
 /// The file that a folder with a store has.
@@ -36,8 +36,8 @@ const LOCK_NAME: &str = "LOCK";
 /// How long a store that is being closed is waited for.
 const CLOSING_WAIT: Duration = Duration::from_millis(500);
 /// How long a store that could not be opened is not tried again.
-const FAILED_WAIT: Duration = Duration::from_secs(2);
-const CLOSING_ASK: Duration = Duration::from_millis(5);
+const OPEN_RETRY_DELAY: Duration = Duration::from_secs(2);
+const CLOSING_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How stores are hosted.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct StoresOptions {
     /// How much keys may ask that do not say it themselves.
     pub(crate) limits: KeyLimits,
     /// How much the callers of each may have under way.
-    pub(crate) rooms: RoomOptions,
+    pub(crate) concurrency: ConcurrencyLimits,
     /// Parses the files that callers send.
     pub(crate) parser: ParserFactory,
 }
@@ -66,7 +66,7 @@ impl Default for StoresOptions {
             backups: None,
             without_keys: false,
             limits: KeyLimits::default(),
-            rooms: RoomOptions::default(),
+            concurrency: ConcurrencyLimits::default(),
             parser: ParserFactory::default(),
         }
     }
@@ -74,9 +74,9 @@ impl Default for StoresOptions {
 
 /// Where stores lie.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     /// One store.
-    One(PathBuf),
+    Single(PathBuf),
     /// Every store in this folder, by its own folder's name.
     Root(PathBuf),
 }
@@ -92,20 +92,20 @@ pub(crate) struct StoreFolder {
 
 impl StoreFolder {
     /// Whether there is a store in it.
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn has_store(&self) -> bool {
         self.folder.join(DATABASE_NAME).is_file()
     }
 }
 
-impl Place {
+impl StoreLocation {
     /// The stores that there are; the one store also where it is not there yet.
     ///
     /// # Errors
     /// [`AccessError`] where there is no such folder.
     pub(crate) fn folders(&self) -> Result<Vec<StoreFolder>, AccessError> {
         let root = match self {
-            Place::One(folder) => return Ok(vec![one(folder)]),
-            Place::Root(root) => root,
+            StoreLocation::Single(folder) => return Ok(vec![single_folder(folder)]),
+            StoreLocation::Root(root) => root,
         };
         let failed = |source| AccessError::Io {
             what: format!("looking for stores in {}", root.display()),
@@ -119,7 +119,7 @@ impl Place {
                 continue;
             };
             let of = StoreFolder { name, folder };
-            if of.is_there() {
+            if of.has_store() {
                 found.push(of);
             }
         }
@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-fn one(folder: &Path) -> StoreFolder {
+fn single_folder(folder: &Path) -> StoreFolder {
     let name = folder.canonicalize().ok();
     let name = name.as_deref().or(Some(folder)).and_then(Path::file_name);
     let name = name.map_or_else(
@@ -144,17 +144,17 @@ fn one(folder: &Path) -> StoreFolder {
 /// All stores of a server.
 #[derive(Debug)]
 pub(crate) struct Stores {
-    place: Place,
+    location: StoreLocation,
     options: StoresOptions,
-    known: RwLock<Known>,
+    index: RwLock<StoreIndex>,
     /// Held while keys are sorted by store.
-    sorting: Mutex<()>,
+    reindex_lock: Mutex<()>,
     /// How often keys were made or taken back.
     keys_changed: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct StoreIndex {
     /// How often keys had been made or taken back before they were sorted so.
     keys_changed: u64,
     by_name: BTreeMap<String, Arc<Store>>,
@@ -167,12 +167,15 @@ impl Stores {
     ///
     /// # Errors
     /// [`AccessError`] where keys cannot be read, or there is no such folder.
-    pub(crate) fn new(place: Place, options: StoresOptions) -> Result<Stores, AccessError> {
+    pub(crate) fn new(
+        location: StoreLocation,
+        options: StoresOptions,
+    ) -> Result<Stores, AccessError> {
         let stores = Stores {
-            place,
+            location,
             options,
-            known: RwLock::default(),
-            sorting: Mutex::default(),
+            index: RwLock::default(),
+            reindex_lock: Mutex::default(),
             keys_changed: Arc::default(),
         };
         stores.refresh()?;
@@ -184,12 +187,12 @@ impl Stores {
     /// # Errors
     /// [`AccessError`] for the first file of keys that cannot be read; the keys before it stay in force for that store.
     pub(crate) fn refresh(&self) -> Result<(), AccessError> {
-        let folders = self.place.folders()?;
+        let folders = self.location.folders()?;
         let mut by_name = BTreeMap::new();
         let mut failed = None;
         for StoreFolder { name, folder } in folders {
-            let known = self.known.read().by_name.get(&name).cloned();
-            let known = known.filter(|store| store.is_there());
+            let known = self.index.read().by_name.get(&name).cloned();
+            let known = known.filter(|store| store.is_current());
             let store = known.unwrap_or_else(|| Arc::new(Store::new(&name, folder, self)));
             if let Err(error) = store.read_keys() {
                 tracing::error!(store = name, %error, "keys cannot be read");
@@ -197,19 +200,19 @@ impl Stores {
             }
             by_name.insert(name, store);
         }
-        for gone in self.know(Some(by_name)) {
-            gone.leave();
+        for gone in self.reindex(Some(by_name)) {
+            gone.detach();
         }
         self.close_idle();
         failed.map_or(Ok(()), Err)
     }
 
     /// Sorts the keys of these stores, or of those that are known; the stores that are known no more.
-    fn know(&self, by_name: Option<BTreeMap<String, Arc<Store>>>) -> Vec<Arc<Store>> {
+    fn reindex(&self, by_name: Option<BTreeMap<String, Arc<Store>>>) -> Vec<Arc<Store>> {
         // What was sorted before a key was made must not take the place of what was sorted after it.
-        let _one = self.sorting.lock();
+        let _one = self.reindex_lock.lock();
         let keys_changed = self.keys_changed.load(Ordering::Acquire);
-        let before = self.known.read().by_name.clone();
+        let before = self.index.read().by_name.clone();
         let by_name = by_name.unwrap_or_else(|| before.clone());
         let mut by_key: HashMap<String, Vec<Arc<Store>>> = HashMap::new();
         for store in by_name.values() {
@@ -225,7 +228,7 @@ impl Stores {
         };
         let gone = before.into_values().filter(|store| !stays(store));
         let gone = gone.collect();
-        *self.known.write() = Known {
+        *self.index.write() = StoreIndex {
             keys_changed,
             by_name,
             by_key,
@@ -237,12 +240,12 @@ impl Stores {
         for store in self.all() {
             store.close_if_idle(self.options.idle);
         }
-        self.make_room();
+        self.close_least_recently_used();
     }
 
     /// Whether there is one store, and never another.
-    pub(crate) fn is_one(&self) -> bool {
-        matches!(self.place, Place::One(_))
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self.location, StoreLocation::Single(_))
     }
 
     /// Whether callers without a key may do everything.
@@ -252,29 +255,29 @@ impl Stores {
 
     /// All stores, by name.
     pub(crate) fn all(&self) -> Vec<Arc<Store>> {
-        self.known.read().by_name.values().cloned().collect()
+        self.index.read().by_name.values().cloned().collect()
     }
 
     /// Gives every store without keys one for an admin; names of the stores and the keys, which are told this once.
     ///
     /// # Errors
     /// [`AccessError`] where a key cannot be kept.
-    pub(crate) fn first_keys(&self) -> Result<Vec<(String, Key)>, AccessError> {
-        let mut made = Vec::new();
+    pub(crate) fn create_first_keys(&self) -> Result<Vec<(String, Key)>, AccessError> {
+        let mut created = Vec::new();
         for store in self.all() {
             if self.options.without_keys || !store.keys().records().is_empty() {
                 continue;
             }
-            let new = || NewKey::of(Role::Admin, "made at the first start");
+            let new = || NewKey::new(Role::Admin, "made at the first start");
             let key = store.change_keys(|keys, now_ms| keys.add(new(), now_ms))?;
-            made.push((store.name().to_owned(), key));
+            created.push((store.name().to_owned(), key));
         }
         self.refresh()?;
-        Ok(made)
+        Ok(created)
     }
 
     /// Whether callers show a key.
-    pub(crate) fn ask_for_keys(&self) -> bool {
+    pub(crate) fn requires_keys(&self) -> bool {
         !self.options.without_keys
     }
 
@@ -285,10 +288,10 @@ impl Stores {
             return self.local(store);
         }
         let key: Key = key.parse().ok()?;
-        if self.known.read().keys_changed != self.keys_changed.load(Ordering::Acquire) {
-            self.know(None);
+        if self.index.read().keys_changed != self.keys_changed.load(Ordering::Acquire) {
+            self.reindex(None);
         }
-        let known = self.known.read().by_key.get(key.id()).cloned();
+        let known = self.index.read().by_key.get(key.id()).cloned();
         let mut meant = known.unwrap_or_default();
         meant.retain(|of| store.is_empty() || store == of.name);
         if meant.len() > 1 {
@@ -309,7 +312,7 @@ impl Stores {
     }
 
     fn local(&self, store: &str) -> Option<Caller> {
-        let known = self.known.read();
+        let known = self.index.read();
         let of = match store {
             "" => known
                 .by_name
@@ -324,7 +327,7 @@ impl Stores {
             role: Role::Admin,
             user: None,
             key: "local".into(),
-            pace: None,
+            rate_limiter: None,
             call_bytes_max: None,
             trace: None,
         })
@@ -338,7 +341,7 @@ impl Stores {
     }
 
     /// Closes those that were not used for longest, where too many are open.
-    fn make_room(&self) {
+    fn close_least_recently_used(&self) {
         let mut open: Vec<(Instant, Arc<Store>)> = Vec::new();
         for store in self.all() {
             open.extend(store.last_use().map(|last| (last, store)));
@@ -357,9 +360,9 @@ pub(crate) struct Store {
     name: String,
     folder: PathBuf,
     /// Which store it is that lies there; set when its file of that is first seen.
-    identity: OnceLock<Identity>,
+    identity: OnceLock<FileIdentity>,
     /// Whether it was taken away, or another put in its place.
-    is_gone: AtomicBool,
+    is_detached: AtomicBool,
     backups: Option<PathBuf>,
     limits: KeyLimits,
     key_file: KeyFile,
@@ -367,30 +370,30 @@ pub(crate) struct Store {
     /// Held while the file of keys is read.
     reading_keys: Mutex<()>,
     keys_changed: Arc<AtomicU64>,
-    paces: Mutex<HashMap<String, (KeyLimits, Option<Arc<Pace>>)>>,
+    rate_limiters: Mutex<HashMap<String, (KeyLimits, Option<Arc<KeyRateLimiter>>)>>,
     slot: Mutex<Slot>,
-    rooms: Rooms,
+    semaphores: StoreSemaphores,
     parser: ParserFactory,
     /// Held by the transaction of a client that is open, or waits for the writer.
-    turn: Arc<Semaphore>,
+    transaction_turn: Arc<Semaphore>,
     /// The settings, as of a generation.
     settings: ArcSwap<Option<(u64, Settings)>>,
 }
 
 /// What tells a file from one that takes its place under the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     device: u64,
     number: u64,
     /// Numbers of files are given out again.
     created: Option<SystemTime>,
 }
 
-impl Identity {
+impl FileIdentity {
     /// That of the store in `folder`; `None` where there is none, or one that was never opened.
-    fn of(folder: &Path) -> Option<Identity> {
+    fn from_folder(folder: &Path) -> Option<FileIdentity> {
         let metadata = fs::metadata(folder.join(LOCK_NAME)).ok()?;
-        Some(Identity {
+        Some(FileIdentity {
             device: metadata.dev(),
             number: metadata.ino(),
             created: metadata.created().ok(),
@@ -401,9 +404,9 @@ impl Identity {
 /// A store's database: held while it is open, and known while somebody still uses it.
 #[derive(Default)]
 struct Slot {
-    held: Option<Arc<Database>>,
-    used: Weak<Database>,
-    last: Option<Instant>,
+    open: Option<Arc<Database>>,
+    in_use: Weak<Database>,
+    last_used: Option<Instant>,
     /// Why it could not be opened, and when.
     failed: Option<(Instant, Fault)>,
 }
@@ -411,7 +414,7 @@ struct Slot {
 impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Slot")
-            .field("open", &self.held.is_some())
+            .field("open", &self.open.is_some())
             .finish_non_exhaustive()
     }
 }
@@ -422,19 +425,19 @@ impl Store {
         Store {
             keys_changed: Arc::clone(&of.keys_changed),
             name: name.to_owned(),
-            key_file: KeyFile::of(&folder),
-            identity: Identity::of(&folder).map_or_else(OnceLock::new, OnceLock::from),
-            is_gone: AtomicBool::new(false),
+            key_file: KeyFile::in_folder(&folder),
+            identity: FileIdentity::from_folder(&folder).map_or_else(OnceLock::new, OnceLock::from),
+            is_detached: AtomicBool::new(false),
             folder,
             backups: options.backups.clone(),
             limits: options.limits,
             keys: ArcSwap::default(),
             reading_keys: Mutex::default(),
-            paces: Mutex::default(),
+            rate_limiters: Mutex::default(),
             slot: Mutex::default(),
-            rooms: Rooms::new(options.rooms),
+            semaphores: StoreSemaphores::new(options.concurrency),
             parser: options.parser.clone(),
-            turn: Arc::new(Semaphore::new(1)),
+            transaction_turn: Arc::new(Semaphore::new(1)),
             settings: ArcSwap::default(),
         }
     }
@@ -445,8 +448,8 @@ impl Store {
     }
 
     /// Places for what its callers have under way.
-    pub(crate) fn rooms(&self) -> &Rooms {
-        &self.rooms
+    pub(crate) fn semaphores(&self) -> &StoreSemaphores {
+        &self.semaphores
     }
 
     /// Parses the files that its callers send.
@@ -455,8 +458,8 @@ impl Store {
     }
 
     /// Whose turn it is to have a transaction: one client's at a time, in the order in which they asked.
-    pub(crate) fn turn(&self) -> &Arc<Semaphore> {
-        &self.turn
+    pub(crate) fn transaction_turn(&self) -> &Arc<Semaphore> {
+        &self.transaction_turn
     }
 
     /// Where its backups go.
@@ -465,31 +468,31 @@ impl Store {
     }
 
     /// Whether it still lies in its folder, and no other does. Costs a look at one file.
-    fn is_there(&self) -> bool {
-        let found = Identity::of(&self.folder);
+    fn is_current(&self) -> bool {
+        let found = FileIdentity::from_folder(&self.folder);
         let known = match found {
             Some(found) => Some(*self.identity.get_or_init(|| found)),
             None => self.identity.get().copied(),
         };
-        found == known && !self.is_gone.load(Ordering::Relaxed)
+        found == known && !self.is_detached.load(Ordering::Relaxed)
     }
 
     /// Refuses what would be done to another store.
-    fn check_there(&self) -> Result<(), Fault> {
-        if self.is_there() {
+    fn check_current(&self) -> Result<(), Fault> {
+        if self.is_current() {
             return Ok(());
         }
         let why =
             "the store was taken away, or another is in its place: come again with a key of that";
-        Err(Fault::new(Code::Unavailable, why).after(1_000))
+        Err(Fault::new(Code::Unavailable, why).with_retry_after(1_000))
     }
 
     /// Lets go of all that was there.
-    fn leave(&self) {
-        self.is_gone.store(true, Ordering::Relaxed);
+    fn detach(&self) {
+        self.is_detached.store(true, Ordering::Relaxed);
         self.keys.store(Arc::default());
-        let held = self.slot.lock().held.take();
-        drop(held);
+        let database = self.slot.lock().open.take();
+        drop(database);
     }
 
     /// Its keys.
@@ -518,14 +521,14 @@ impl Store {
         &self,
         change: impl FnOnce(&mut Keys, u64) -> Result<R, AccessError>,
     ) -> Result<R, AccessError> {
-        if !self.is_there() {
+        if !self.is_current() {
             return Err(AccessError::Gone);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_ms = now.map_or(0, |now| now.as_millis() as u64);
-        let given = self.key_file.change(|keys| change(keys, now_ms))?;
+        let output = self.key_file.change(|keys| change(keys, now_ms))?;
         self.read_keys()?;
-        Ok(given)
+        Ok(output)
     }
 
     fn caller(self: &Arc<Store>, record: &KeyRecord) -> Caller {
@@ -542,28 +545,28 @@ impl Store {
             role: record.role,
             user: record.user.clone(),
             key: record.id.clone(),
-            pace: self.pace(&record.id, limits),
+            rate_limiter: self.rate_limiter(&record.id, limits),
             call_bytes_max: limits.call_bytes_max,
             trace: None,
         }
     }
 
     /// The pace of a key, which all its connections share.
-    fn pace(&self, id: &str, limits: KeyLimits) -> Option<Arc<Pace>> {
-        let mut paces = self.paces.lock();
-        if let Some((known, pace)) = paces.get(id)
+    fn rate_limiter(&self, id: &str, limits: KeyLimits) -> Option<Arc<KeyRateLimiter>> {
+        let mut limiters = self.rate_limiters.lock();
+        if let Some((known, pace)) = limiters.get(id)
             && *known == limits
         {
             return pace.clone();
         }
-        let pace = Pace::new(limits.calls_per_second, limits.burst).map(Arc::new);
-        paces.insert(id.to_owned(), (limits, pace.clone()));
+        let pace = KeyRateLimiter::new(limits.calls_per_second, limits.burst).map(Arc::new);
+        limiters.insert(id.to_owned(), (limits, pace.clone()));
         pace
     }
 
     /// Whether a key that was right still is.
-    pub(crate) fn knows(&self, id: &str) -> bool {
-        let is_gone = self.is_gone.load(Ordering::Relaxed);
+    pub(crate) fn is_key_valid(&self, id: &str) -> bool {
+        let is_gone = self.is_detached.load(Ordering::Relaxed);
         (id == "local" && !is_gone) || self.keys.load().1.records().iter().any(|of| of.id == id)
     }
 
@@ -572,21 +575,21 @@ impl Store {
     /// # Errors
     /// [`Code::Unavailable`] when it cannot be opened, or is not there any more.
     pub(crate) fn database(&self) -> Result<Arc<Database>, Fault> {
-        self.check_there()?;
+        self.check_current()?;
         let mut slot = self.slot.lock();
-        slot.last = Some(Instant::now());
-        if let Some(database) = slot.held.clone().or_else(|| slot.used.upgrade()) {
-            slot.held = Some(Arc::clone(&database));
+        slot.last_used = Some(Instant::now());
+        if let Some(database) = slot.open.clone().or_else(|| slot.in_use.upgrade()) {
+            slot.open = Some(Arc::clone(&database));
             return Ok(database);
         }
         if let Some((when, fault)) = &slot.failed
-            && when.elapsed() < FAILED_WAIT
+            && when.elapsed() < OPEN_RETRY_DELAY
         {
             return Err(fault.clone());
         }
         // What took its place meanwhile may be what was opened.
         let opened = self.open().and_then(|database| {
-            self.check_there()?;
+            self.check_current()?;
             Ok(database)
         });
         let database = match opened {
@@ -597,8 +600,8 @@ impl Store {
             }
         };
         slot.failed = None;
-        slot.used = Arc::downgrade(&database);
-        slot.held = Some(Arc::clone(&database));
+        slot.in_use = Arc::downgrade(&database);
+        slot.open = Some(Arc::clone(&database));
         Ok(database)
     }
 
@@ -612,7 +615,7 @@ impl Store {
         loop {
             match Database::open_with(&self.folder, &options) {
                 Err(Error::Store(StoreError::Locked { .. })) if Instant::now() < until => {
-                    thread::sleep(CLOSING_ASK);
+                    thread::sleep(CLOSING_POLL_INTERVAL);
                 }
                 opened => {
                     let database = opened.map_err(fault_of)?;
@@ -644,14 +647,14 @@ impl Store {
     }
 
     /// Its database where it is open; to look at it so is no use of it.
-    pub(crate) fn opened(&self) -> Option<Arc<Database>> {
-        self.slot.try_lock()?.held.clone()
+    pub(crate) fn database_if_open(&self) -> Option<Arc<Database>> {
+        self.slot.try_lock()?.open.clone()
     }
 
     fn last_use(&self) -> Option<Instant> {
         // One that is being opened is in use.
         let slot = self.slot.try_lock()?;
-        slot.last.filter(|_| slot.held.is_some())
+        slot.last_used.filter(|_| slot.open.is_some())
     }
 
     /// Lets go of its database when no call came for so long; calls under way keep it open.
@@ -659,10 +662,10 @@ impl Store {
         let Some(mut slot) = self.slot.try_lock() else {
             return;
         };
-        if slot.last.is_some_and(|last| last.elapsed() >= idle) {
-            let held = slot.held.take();
+        if slot.last_used.is_some_and(|last| last.elapsed() >= idle) {
+            let database = slot.open.take();
             drop(slot);
-            drop(held);
+            drop(database);
         }
     }
 
@@ -710,12 +713,12 @@ mod tests {
     fn idle_store_is_closed_and_can_be_reopened_while_closing() {
         let folder = tempfile::tempdir().unwrap();
         make(folder.path());
-        let place = Place::One(folder.path().to_path_buf());
+        let location = StoreLocation::Single(folder.path().to_path_buf());
         let options = StoresOptions {
             idle: Duration::ZERO,
             ..StoresOptions::default()
         };
-        let stores = Stores::new(place, options).unwrap();
+        let stores = Stores::new(location, options).unwrap();
         let store = stores.all().remove(0);
         let used = store.database().unwrap();
         stores.refresh().unwrap();
@@ -740,8 +743,8 @@ mod tests {
             fs::create_dir(&folder).unwrap();
             fs::write(folder.join(DATABASE_NAME), "").unwrap();
         }
-        let place = Place::Root(root.path().to_path_buf());
-        let stores = Stores::new(place, StoresOptions::default()).unwrap();
+        let location = StoreLocation::Root(root.path().to_path_buf());
+        let stores = Stores::new(location, StoresOptions::default()).unwrap();
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -750,7 +753,7 @@ mod tests {
                 }
             });
             let store = stores.all().remove(0);
-            let new = || NewKey::of(Role::Read, "");
+            let new = || NewKey::new(Role::Read, "");
             let refused = (0..100).filter(|_| {
                 let key = store.change_keys(|keys, now_ms| keys.add(new(), now_ms));
                 stores.authenticate(&key.unwrap().to_string(), "").is_none()
@@ -771,33 +774,33 @@ mod tests {
             database.close();
         };
         put("en");
-        let place = Place::Root(root.path().to_path_buf());
-        let stores = Stores::new(place, StoresOptions::default()).unwrap();
-        let (_, first) = stores.first_keys().unwrap().remove(0);
+        let location = StoreLocation::Root(root.path().to_path_buf());
+        let stores = Stores::new(location, StoresOptions::default()).unwrap();
+        let (_, first) = stores.create_first_keys().unwrap().remove(0);
         let before = stores.authenticate(&first.to_string(), "").unwrap();
         assert_eq!(before.store.settings().unwrap().language, "en");
-        for way in ["the folder", "the files in it"] {
+        for replaced in ["the folder", "the files in it"] {
             let stale = stores.all().remove(0);
-            match way {
+            match replaced {
                 "the folder" => fs::remove_dir_all(&folder).unwrap(),
                 _ => clear(&folder),
             }
             put("de");
             // Before it is noticed, nothing is answered and nothing changed.
-            let asked = stale.database().map(drop);
-            assert_eq!(asked.unwrap_err().code, Code::Unavailable);
+            let opened = stale.database().map(drop);
+            assert_eq!(opened.unwrap_err().code, Code::Unavailable);
             let added =
-                stale.change_keys(|keys, now_ms| keys.add(NewKey::of(Role::Read, ""), now_ms));
-            assert!(matches!(added, Err(AccessError::Gone)), "{way}");
+                stale.change_keys(|keys, now_ms| keys.add(NewKey::new(Role::Read, ""), now_ms));
+            assert!(matches!(added, Err(AccessError::Gone)), "{replaced}");
             stores.refresh().unwrap();
-            assert!(!stale.knows(first.id()), "{way}");
+            assert!(!stale.is_key_valid(first.id()), "{replaced}");
             assert!(
                 stores.authenticate(&first.to_string(), "a").is_none(),
-                "{way}"
+                "{replaced}"
             );
-            let (_, next) = stores.first_keys().unwrap().remove(0);
+            let (_, next) = stores.create_first_keys().unwrap().remove(0);
             let after = stores.authenticate(&next.to_string(), "").unwrap();
-            assert_eq!(after.store.settings().unwrap().language, "de", "{way}");
+            assert_eq!(after.store.settings().unwrap().language, "de", "{replaced}");
         }
     }
 
@@ -805,14 +808,14 @@ mod tests {
     fn removed_store_is_detached_and_moved_store_gets_its_new_name() {
         let root = tempfile::tempdir().unwrap();
         make(&root.path().join("a"));
-        let place = Place::Root(root.path().to_path_buf());
-        let stores = Stores::new(place, StoresOptions::default()).unwrap();
-        let (_, key) = stores.first_keys().unwrap().remove(0);
+        let location = StoreLocation::Root(root.path().to_path_buf());
+        let stores = Stores::new(location, StoresOptions::default()).unwrap();
+        let (_, key) = stores.create_first_keys().unwrap().remove(0);
         let stale = stores.all().remove(0);
         drop(stale.database().unwrap());
         fs::rename(root.path().join("a"), root.path().join("b")).unwrap();
         stores.refresh().unwrap();
-        assert!(!stale.knows(key.id()) && stale.database().is_err());
+        assert!(!stale.is_key_valid(key.id()) && stale.database().is_err());
         let caller = stores.authenticate(&key.to_string(), "").unwrap();
         assert_eq!(caller.store.name(), "b");
         drop(caller.store.database().unwrap());
@@ -832,7 +835,7 @@ mod tests {
             open_max: 2,
             ..StoresOptions::default()
         };
-        let stores = Stores::new(Place::Root(root.path().to_path_buf()), options).unwrap();
+        let stores = Stores::new(StoreLocation::Root(root.path().to_path_buf()), options).unwrap();
         let all = stores.all();
         assert_eq!(all.len(), 3);
         for store in [&all[1], &all[0], &all[2]] {
@@ -855,18 +858,18 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         make(&root.path().join("a"));
         make(&root.path().join("b"));
-        let place = Place::Root(root.path().to_path_buf());
-        let stores = Stores::new(place, StoresOptions::default()).unwrap();
-        let first = stores.first_keys().unwrap();
+        let location = StoreLocation::Root(root.path().to_path_buf());
+        let stores = Stores::new(location, StoresOptions::default()).unwrap();
+        let first = stores.create_first_keys().unwrap();
         assert_eq!(first.len(), 2);
-        assert!(stores.first_keys().unwrap().is_empty());
+        assert!(stores.create_first_keys().unwrap().is_empty());
         let store = stores.all().remove(1);
         let new = NewKey {
             limits: KeyLimits {
                 calls_per_second: Some(1),
                 ..KeyLimits::default()
             },
-            ..NewKey::of(Role::Read, "")
+            ..NewKey::new(Role::Read, "")
         };
         let key = store
             .change_keys(|keys, now_ms| keys.add(new.clone(), now_ms))
@@ -880,12 +883,12 @@ mod tests {
         assert!(stores.authenticate("", "b").is_none());
         // Connections of one key share its pace.
         let other = stores.authenticate(&text, "").unwrap();
-        caller.pace.as_ref().unwrap().count().unwrap();
-        assert!(other.pace.unwrap().count().is_err());
+        caller.rate_limiter.as_ref().unwrap().check().unwrap();
+        assert!(other.rate_limiter.unwrap().check().is_err());
         store
             .change_keys(|keys, _| Ok(keys.revoke(key.id())))
             .unwrap();
         assert!(stores.authenticate(&text, "").is_none());
-        assert!(!store.knows(key.id()));
+        assert!(!store.is_key_valid(key.id()));
     }
 }

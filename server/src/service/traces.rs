@@ -28,12 +28,12 @@ static TRACES: OnceLock<Traces> = OnceLock::new();
 
 thread_local! {
     /// What the call that is carried out on this thread has told, where it is sampled.
-    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static KEPT: RefCell<Option<SampledSteps>> = const { RefCell::new(None) };
 }
 
 /// What is kept of a call until its end.
 #[derive(Debug, Default)]
-struct Kept {
+struct SampledSteps {
     /// When its operators began.
     begun: Option<SystemTime>,
     steps: Vec<ExplainStep>,
@@ -43,41 +43,41 @@ struct Kept {
 struct Traces {
     tracer: SdkTracer,
     /// Calls are sampled whose draw is below this.
-    below: u64,
+    threshold: u64,
     /// Draws so far.
-    drawn: AtomicU64,
+    counter: AtomicU64,
 }
 
 /// Samples this share of the calls from now on, and those that are part of a trace which is sampled. A second call does
 /// nothing.
-pub(crate) fn begin(tracer: SdkTracer, share: f64) {
+pub(crate) fn init(tracer: SdkTracer, sample_rate: f64) {
     let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let seed = seed.map_or(0, |since| since.as_nanos() as u64);
     // A conversion to an integer stays within it.
-    let below = (share * 2f64.powi(64)) as u64;
+    let below = (sample_rate * 2f64.powi(64)) as u64;
     let traces = Traces {
         tracer,
-        below,
-        drawn: AtomicU64::new(seed),
+        threshold: below,
+        counter: AtomicU64::new(seed),
     };
     let _ = TRACES.set(traces);
 }
 
 /// The trace that a request is part of.
 #[derive(Clone, Debug)]
-pub(crate) struct Parent(SpanContext);
+pub(crate) struct ParentSpan(SpanContext);
 
-impl Parent {
+impl ParentSpan {
     /// What the text of a `traceparent` says, where anybody takes spans; `None` too for text that is none.
     ///
     /// Source: W3C Trace Context, 2021, section 3.2.
-    pub(crate) fn read(text: &str) -> Option<Parent> {
+    pub(crate) fn from_traceparent(text: &str) -> Option<ParentSpan> {
         TRACES.get()?;
-        parse(text)
+        parse_traceparent(text)
     }
 }
 
-fn parse(text: &str) -> Option<Parent> {
+fn parse_traceparent(text: &str) -> Option<ParentSpan> {
     let mut parts = text.split('-');
     let mut hex = |len: usize| {
         let part = parts.next()?;
@@ -97,48 +97,48 @@ fn parse(text: &str) -> Option<Parent> {
         true,
         TraceState::default(),
     );
-    context.is_valid().then_some(Parent(context))
+    context.is_valid().then_some(ParentSpan(context))
 }
 
 impl Traces {
     /// Whether the next call is sampled (splitmix64 of a counter).
-    fn draws(&self) -> bool {
+    fn should_sample(&self) -> bool {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut z = self.drawn.fetch_add(GOLDEN, Ordering::Relaxed);
+        let mut z = self.counter.fetch_add(GOLDEN, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^= z >> 31;
-        z < self.below || self.below == u64::MAX
+        z < self.threshold || self.threshold == u64::MAX
     }
 }
 
 /// A call that is sampled, and under way on this thread.
 #[derive(Debug)]
-pub(super) struct Sampled {
+pub(super) struct SampledCall {
     traces: &'static Traces,
     call: &'static str,
     begun: SystemTime,
 }
 
 /// Whether this call is sampled; if so, what it tells from now on is kept for its span.
-pub(super) fn sample(caller: &Caller, call: &'static str) -> Option<Sampled> {
+pub(super) fn start_sample(caller: &Caller, call: &'static str) -> Option<SampledCall> {
     let traces = TRACES.get()?;
-    let asked = caller.trace.as_ref();
-    if !asked.is_some_and(|parent| parent.0.is_sampled()) && !traces.draws() {
+    let remote_parent = caller.trace.as_ref();
+    if !remote_parent.is_some_and(|parent| parent.0.is_sampled()) && !traces.should_sample() {
         return None;
     }
-    KEPT.set(Some(Kept::default()));
-    Some(Sampled {
+    KEPT.set(Some(SampledSteps::default()));
+    Some(SampledCall {
         traces,
         call,
         begun: SystemTime::now(),
     })
 }
 
-impl Sampled {
+impl SampledCall {
     /// Hands over the span of the call, and those of its operators.
     pub(super) fn end(self, caller: &Caller, fault: Option<&Fault>) {
-        let kept = KEPT.take().unwrap_or_default();
+        let sampled = KEPT.take().unwrap_or_default();
         let tracer = &self.traces.tracer;
         let parent = match &caller.trace {
             Some(parent) => Context::new().with_remote_span_context(parent.0.clone()),
@@ -154,27 +154,27 @@ impl Sampled {
                 KeyValue::new("loci.code", code),
             ]);
         let call = Context::new().with_span(tracer.build_with_context(span, &parent));
-        let mut at = kept.begun.unwrap_or(self.begun);
-        for step in kept.steps {
+        let mut at = sampled.begun.unwrap_or(self.begun);
+        for step in sampled.steps {
             let ends = at + Duration::from_micros(step.took_us);
-            operator(tracer, &call, step, at, ends);
+            export_operator(tracer, &call, step, at, ends);
             at = ends;
         }
-        if fault.is_some_and(|fault| is_of_server(fault.code)) {
+        if fault.is_some_and(|fault| is_server_error(fault.code)) {
             call.span().set_status(Status::error(code));
         }
         call.span().end_with_timestamp(SystemTime::now());
     }
 }
 
-impl Drop for Sampled {
+impl Drop for SampledCall {
     fn drop(&mut self) {
         // A call that panicked leaves nothing to the next one on this thread.
         KEPT.take();
     }
 }
 
-fn operator(
+fn export_operator(
     tracer: &SdkTracer,
     call: &Context,
     step: ExplainStep,
@@ -190,7 +190,7 @@ fn operator(
 }
 
 /// Whether a failure is the server's rather than its caller's.
-fn is_of_server(code: Code) -> bool {
+fn is_server_error(code: Code) -> bool {
     matches!(
         code,
         Code::Overloaded
@@ -204,7 +204,7 @@ fn is_of_server(code: Code) -> bool {
 
 /// Asks as `request` says; where the call is sampled, the operators that answered are kept for its span, and told to the
 /// caller only if it asked for that.
-pub(super) fn explained<E>(
+pub(super) fn with_explain<E>(
     request: &SearchRequest,
     ask: impl FnOnce(&SearchRequest) -> Result<Answer, E>,
 ) -> Result<Answer, E> {
@@ -222,8 +222,8 @@ pub(super) fn explained<E>(
         answer.plan = None;
         answer.explain.take()
     };
-    KEPT.with_borrow_mut(|kept| {
-        *kept = Some(Kept {
+    KEPT.with_borrow_mut(|sampled| {
+        *sampled = Some(SampledSteps {
             begun: Some(begun),
             steps: steps.unwrap_or_default(),
         });
@@ -254,7 +254,7 @@ mod tests {
             ("é-".repeat(40), None),
         ];
         for (text, expected) in cases {
-            let read = parse(&text).map(|parent| parent.0.is_sampled());
+            let read = parse_traceparent(&text).map(|parent| parent.0.is_sampled());
             assert_eq!(read, expected, "{text}");
         }
     }
@@ -273,17 +273,17 @@ mod tests {
             })
         };
         let plain = SearchRequest::new("q");
-        assert_eq!(explained(&plain, ask).unwrap().explain, None);
-        KEPT.set(Some(Kept::default()));
-        let answer = explained(&plain, ask).unwrap();
+        assert_eq!(with_explain(&plain, ask).unwrap().explain, None);
+        KEPT.set(Some(SampledSteps::default()));
+        let answer = with_explain(&plain, ask).unwrap();
         assert_eq!((answer.explain, answer.plan), (None, None));
         assert_eq!(KEPT.take().unwrap().steps.len(), 1);
-        KEPT.set(Some(Kept::default()));
-        let asked = SearchRequest {
+        KEPT.set(Some(SampledSteps::default()));
+        let search = SearchRequest {
             explain: true,
             ..plain
         };
-        assert!(explained(&asked, ask).unwrap().explain.is_some());
+        assert!(with_explain(&search, ask).unwrap().explain.is_some());
         assert_eq!(KEPT.take().unwrap().steps.len(), 1);
     }
 }

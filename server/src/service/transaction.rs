@@ -21,7 +21,7 @@ use locidb::{Error, WriteTransaction};
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::writing::{Failed, Writer, apply, carried, uncarried};
+use super::writing::{ChangeError, WriteScope, apply, error_from_fault, fault_from_error};
 use super::{Caller, faults};
 
 /// How long the next step may take to come.
@@ -29,18 +29,18 @@ const STEP_WAIT: Duration = Duration::from_secs(5);
 /// How long a transaction may be open.
 const LIFETIME: Duration = Duration::from_secs(60);
 /// How often is asked whether one that is not open yet is still wanted.
-const WANTED_ASK: Duration = Duration::from_millis(10);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Who is told what a step gave. Told nothing else, it is told that the transaction is over.
 pub(crate) struct Reply<T>(Option<Box<dyn FnOnce(Result<T, Fault>) + Send>>);
 
 impl<T> Reply<T> {
     /// Calls `tell` once.
-    pub(crate) fn new(tell: impl FnOnce(Result<T, Fault>) + Send + 'static) -> Reply<T> {
-        Reply(Some(Box::new(tell)))
+    pub(crate) fn new(callback: impl FnOnce(Result<T, Fault>) + Send + 'static) -> Reply<T> {
+        Reply(Some(Box::new(callback)))
     }
 
-    fn tell(mut self, result: Result<T, Fault>) {
+    fn send(mut self, result: Result<T, Fault>) {
         if let Some(tell) = self.0.take() {
             tell(result);
         }
@@ -50,7 +50,7 @@ impl<T> Reply<T> {
 impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
         if let Some(tell) = self.0.take() {
-            tell(Err(over()));
+            tell(Err(transaction_over()));
         }
     }
 }
@@ -62,14 +62,14 @@ impl<T> fmt::Debug for Reply<T> {
 }
 
 /// Places among the transactions of the store and of the server.
-type Places = [OwnedSemaphorePermit; 2];
+type TransactionPermits = [OwnedSemaphorePermit; 2];
 
 /// A transaction that is open, or about to be. Dropped, it is rolled back.
 #[derive(Debug)]
 pub(crate) struct Transaction {
     steps: Sender<Step>,
     /// Held until it is over.
-    at_work: Weak<Places>,
+    alive: Weak<TransactionPermits>,
 }
 
 #[derive(Debug)]
@@ -80,16 +80,16 @@ enum Step {
 
 /// How long an opening is wanted.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct CancelToken {
     /// Until then.
     pub(crate) deadline: Option<Instant>,
     /// And as long as this is not set.
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
-impl Wanted {
+impl CancelToken {
     /// Why it is wanted no more.
-    fn ended(&self) -> Option<Fault> {
+    fn cancel_reason(&self) -> Option<Fault> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Some(Fault::new(Code::Cancelled, "the call was cancelled"));
         }
@@ -101,44 +101,49 @@ impl Wanted {
     }
 
     /// Waits until a transaction is open, or wanted no more: then it is given up.
-    async fn watch(&self, opening: &Opening) {
+    async fn watch(&self, opening: &PendingOpen) {
         while opening.lock().is_some() {
-            if let Some(fault) = self.ended() {
+            if let Some(fault) = self.cancel_reason() {
                 let given_up = opening.lock().take();
-                if let Some((opened, places)) = given_up {
-                    drop(places);
-                    opened.tell(Err(fault));
+                if let Some((opened, permits)) = given_up {
+                    drop(permits);
+                    opened.send(Err(fault));
                 }
                 return;
             }
-            tokio::time::sleep(WANTED_ASK).await;
+            tokio::time::sleep(CANCEL_POLL_INTERVAL).await;
         }
     }
 }
 
 /// Who is told that a transaction is open, and its places. Whoever takes it first decides: the writer, or who gives it up.
-type Opening = Arc<Mutex<Option<(Reply<()>, Arc<Places>)>>>;
+type PendingOpen = Arc<Mutex<Option<(Reply<()>, Arc<TransactionPermits>)>>>;
 
 impl Transaction {
     /// Opens one on a thread of its own, once it is the store's next and the store's writer is free; `opened` is told
     /// when it is, or that it was given up. Steps may be handed over before. `places`: given back when it is over.
     pub(crate) fn begin(
         caller: &Caller,
-        places: Places,
+        permits: TransactionPermits,
         opened: Reply<()>,
-        wanted: Wanted,
+        cancel_token: CancelToken,
     ) -> Transaction {
         let (steps, received) = channel();
-        let places = Arc::new(places);
-        let at_work = Arc::downgrade(&places);
-        let opening = Arc::new(Mutex::new(Some((opened, places))));
-        tokio::spawn(begin_in_turn(caller.clone(), opening, received, wanted));
-        Transaction { steps, at_work }
+        let permits = Arc::new(permits);
+        let alive = Arc::downgrade(&permits);
+        let opening = Arc::new(Mutex::new(Some((opened, permits))));
+        tokio::spawn(begin_in_turn(
+            caller.clone(),
+            opening,
+            received,
+            cancel_token,
+        ));
+        Transaction { steps, alive }
     }
 
     /// Whether nothing can be done in it any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.at_work.strong_count() == 0
+        self.alive.strong_count() == 0
     }
 
     /// Makes a change; it sees those before it. After a failure the transaction is over.
@@ -153,7 +158,7 @@ impl Transaction {
     }
 }
 
-fn over() -> Fault {
+fn transaction_over() -> Fault {
     Fault::new(
         Code::Conflict,
         "the transaction is over, and nothing of it is stored: it failed, or took too long",
@@ -161,10 +166,15 @@ fn over() -> Fault {
 }
 
 /// Has a transaction carried out when it is the store's next, as long as it is wanted.
-async fn begin_in_turn(caller: Caller, opening: Opening, steps: Receiver<Step>, wanted: Wanted) {
+async fn begin_in_turn(
+    caller: Caller,
+    opening: PendingOpen,
+    steps: Receiver<Step>,
+    cancel_token: CancelToken,
+) {
     let turn = tokio::select! {
-        turn = Arc::clone(caller.store.turn()).acquire_owned() => turn,
-        () = wanted.watch(&opening) => return,
+        turn = Arc::clone(caller.store.transaction_turn()).acquire_owned() => turn,
+        () = cancel_token.watch(&opening) => return,
     };
     let opens = Arc::clone(&opening);
     let work = move || {
@@ -177,39 +187,39 @@ async fn begin_in_turn(caller: Caller, opening: Opening, steps: Receiver<Step>, 
         faults::internal(&error);
         return;
     }
-    wanted.watch(&opening).await;
+    cancel_token.watch(&opening).await;
 }
 
-fn work(caller: &Caller, opening: &Opening, steps: Receiver<Step>) {
-    let (writer, opens) = (Writer::of(caller), Arc::clone(opening));
+fn work(caller: &Caller, opening: &PendingOpen, steps: Receiver<Step>) {
+    let (writer, opens) = (WriteScope::from_caller(caller), Arc::clone(opening));
     let (committing, committed) = sync_channel(1);
     let written = caller.store.database().and_then(|database| {
         let written = database.write_alone(move |tx| {
-            let Some((opened, places)) = opens.lock().take() else {
-                return Err(carried(over()));
+            let Some((opened, permits)) = opens.lock().take() else {
+                return Err(error_from_fault(transaction_over()));
             };
-            opened.tell(Ok(()));
-            let _ = committing.send((run(&writer, tx, &steps)?, places));
+            opened.send(Ok(()));
+            let _ = committing.send((run(&writer, tx, &steps)?, permits));
             Ok(())
         });
-        written.map_err(uncarried)
+        written.map_err(fault_from_error)
     });
     let committed: Option<(Reply<()>, _)> = committed.try_recv().ok();
-    if let Some((reply, places)) = committed {
-        drop(places);
-        return reply.tell(written);
+    if let Some((reply, permits)) = committed {
+        drop(permits);
+        return reply.send(written);
     }
     // Where it was not opened, the store says why.
     let unopened = opening.lock().take();
-    if let (Some((opened, places)), Err(fault)) = (unopened, written) {
-        drop(places);
-        opened.tell(Err(fault));
+    if let (Some((opened, permits)), Err(fault)) = (unopened, written) {
+        drop(permits);
+        opened.send(Err(fault));
     }
 }
 
 /// Makes changes until the commit comes; whom to tell of it.
 fn run(
-    writer: &Writer,
+    writer: &WriteScope,
     tx: &mut WriteTransaction<'_, '_>,
     steps: &Receiver<Step>,
 ) -> Result<Reply<()>, Error> {
@@ -218,16 +228,16 @@ fn run(
         let left = until.saturating_duration_since(Instant::now());
         match steps.recv_timeout(left.min(STEP_WAIT)) {
             Ok(Step::Change(change, reply)) => {
-                let made = apply(writer, tx, *change);
-                let failed = made.is_err();
-                reply.tell(made.map_err(Failed::into));
+                let outcome = apply(writer, tx, *change);
+                let failed = outcome.is_err();
+                reply.send(outcome.map_err(ChangeError::into));
                 if failed {
-                    return Err(carried(over()));
+                    return Err(error_from_fault(transaction_over()));
                 }
             }
             Ok(Step::Commit(reply)) => return Ok(reply),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                return Err(carried(over()));
+                return Err(error_from_fault(transaction_over()));
             }
         }
     }

@@ -5,23 +5,23 @@ use loci_protocol::fault::{Code, Fault};
 use locidb::storage::{DocumentKey, EditId, ItemId, ResponseId};
 use locidb::{Answer, Error, Expr, HitName, SearchRequest, WriteTransaction};
 
-use super::request::of_user;
-use super::{Caller, Given, fault_of};
+use super::request::user_filter;
+use super::{CallOutput, Caller, fault_of};
 
 /// Changes of one transaction at most.
 const CHANGES_MAX: usize = 10_000;
 
 /// What a writer may touch.
 #[derive(Clone, Debug)]
-pub(super) struct Writer {
+pub(super) struct WriteScope {
     role: Role,
     /// The user whose documents and items alone it may touch.
     user: Option<String>,
 }
 
-impl Writer {
-    pub(super) fn of(caller: &Caller) -> Writer {
-        Writer {
+impl WriteScope {
+    pub(super) fn from_caller(caller: &Caller) -> WriteScope {
+        WriteScope {
             role: caller.role,
             user: caller.user.clone(),
         }
@@ -32,28 +32,28 @@ impl Writer {
         self.user.as_deref().is_none_or(|own| own == user)
     }
 
-    fn check_owns(&self, what: &str, user: &str) -> Result<(), Failed> {
+    fn check_owns(&self, what: &str, user: &str) -> Result<(), ChangeError> {
         if self.owns(user) {
             return Ok(());
         }
-        Err(Failed::Fault(Fault::new(
+        Err(ChangeError::Fault(Fault::new(
             Code::Forbidden,
             format!("the key is bound to another user than the {what} is of"),
         )))
     }
 
-    fn check_whole(&self) -> Result<(), Failed> {
+    fn check_unrestricted(&self) -> Result<(), ChangeError> {
         if self.user.is_none() {
             return Ok(());
         }
-        Err(Failed::Fault(Fault::new(
+        Err(ChangeError::Fault(Fault::new(
             Code::Forbidden,
             "concepts belong to the whole store, and the key is bound to a user",
         )))
     }
 
     /// Numbers of documents and items count those of all users.
-    fn number(&self, number: u64) -> Outcome {
+    fn visible_number(&self, number: u64) -> Outcome {
         match self.user {
             None => Outcome::Number(number),
             Some(_) => Outcome::Number(0),
@@ -63,30 +63,30 @@ impl Writer {
 
 /// Why a change was not made.
 #[derive(Debug)]
-pub(super) enum Failed {
+pub(super) enum ChangeError {
     /// The library refused it.
     Error(Error),
     /// The caller may not make it.
     Fault(Fault),
 }
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Failed {
-        Failed::Error(error)
+impl From<Error> for ChangeError {
+    fn from(error: Error) -> ChangeError {
+        ChangeError::Error(error)
     }
 }
 
-impl From<Failed> for Fault {
-    fn from(failed: Failed) -> Fault {
+impl From<ChangeError> for Fault {
+    fn from(failed: ChangeError) -> Fault {
         match failed {
-            Failed::Error(error) => fault_of(error),
-            Failed::Fault(fault) => fault,
+            ChangeError::Error(error) => fault_of(error),
+            ChangeError::Fault(fault) => fault,
         }
     }
 }
 
 /// Makes changes in one transaction.
-pub(super) fn write(caller: &Caller, changes: Vec<Change>) -> Result<Given, Fault> {
+pub(super) fn write(caller: &Caller, changes: Vec<Change>) -> Result<CallOutput, Fault> {
     if changes.len() > CHANGES_MAX {
         let why = format!(
             "{} changes; at most {CHANGES_MAX} are made at once",
@@ -94,25 +94,25 @@ pub(super) fn write(caller: &Caller, changes: Vec<Change>) -> Result<Given, Faul
         );
         return Err(Fault::new(Code::TooLarge, why));
     }
-    let (writer, database) = (Writer::of(caller), caller.store.database()?);
+    let (writer, database) = (WriteScope::from_caller(caller), caller.store.database()?);
     let written = database.write(move |tx| {
-        let made = changes.into_iter().map(|change| apply(&writer, tx, change));
-        match made.collect::<Result<Vec<Outcome>, Failed>>() {
+        let applied = changes.into_iter().map(|change| apply(&writer, tx, change));
+        match applied.collect::<Result<Vec<Outcome>, ChangeError>>() {
             Ok(outcomes) => Ok(outcomes),
-            Err(Failed::Error(error)) => Err(error),
-            Err(Failed::Fault(fault)) => Err(carried(fault)),
+            Err(ChangeError::Error(error)) => Err(error),
+            Err(ChangeError::Fault(fault)) => Err(error_from_fault(fault)),
         }
     });
-    written.map(Given::Outcomes).map_err(uncarried)
+    written.map(CallOutput::Outcomes).map_err(fault_from_error)
 }
 
 /// A fault as an error of a writer, which comes back as it is.
-pub(super) fn carried(fault: Fault) -> Error {
+pub(super) fn error_from_fault(fault: Fault) -> Error {
     locidb::storage::StoreError::Caller(Box::new(fault)).into()
 }
 
 /// The fault that an error carries, or is.
-pub(super) fn uncarried(error: Error) -> Fault {
+pub(super) fn fault_from_error(error: Error) -> Fault {
     match error {
         Error::Store(locidb::storage::StoreError::Caller(inner)) => match inner.downcast() {
             Ok(fault) => *fault,
@@ -124,20 +124,20 @@ pub(super) fn uncarried(error: Error) -> Fault {
 
 /// Makes one change.
 pub(super) fn apply(
-    writer: &Writer,
+    writer: &WriteScope,
     tx: &mut WriteTransaction<'_, '_>,
     change: Change,
-) -> Result<Outcome, Failed> {
+) -> Result<Outcome, ChangeError> {
     let outcome = match change {
         Change::PutDocument(document) => {
             writer.check_owns("document", &document.record.user)?;
-            writer.number(tx.put_document(*document)?.0)
+            writer.visible_number(tx.put_document(*document)?.0)
         }
         Change::DeleteDocument(key) => {
             if writer.owns(&key.user) {
-                Outcome::Was(tx.delete_document(&key)?)
+                Outcome::Existed(tx.delete_document(&key)?)
             } else {
-                Outcome::Was(false)
+                Outcome::Existed(false)
             }
         }
         Change::ReadDocument(key) => {
@@ -148,9 +148,9 @@ pub(super) fn apply(
         }
         Change::PatchDocument(key, record) => {
             if writer.owns(&key.user) {
-                Outcome::Was(tx.patch_document(&key, |of| *of = *record)?)
+                Outcome::Existed(tx.patch_document(&key, |of| *of = *record)?)
             } else {
-                Outcome::Was(false)
+                Outcome::Existed(false)
             }
         }
         Change::ReadChunk(key) => {
@@ -162,36 +162,36 @@ pub(super) fn apply(
         }
         Change::PatchChunk(key, record) => {
             if writer.owns(&key.document.user) {
-                Outcome::Was(tx.patch_chunk(&key, |of| *of = *record)?)
+                Outcome::Existed(tx.patch_chunk(&key, |of| *of = *record)?)
             } else {
-                Outcome::Was(false)
+                Outcome::Existed(false)
             }
         }
         Change::SetGraph(key, concepts, relations) => {
             if writer.owns(&key.user) {
-                Outcome::Was(tx.set_graph(&key, concepts, relations)?)
+                Outcome::Existed(tx.set_graph(&key, concepts, relations)?)
             } else {
-                Outcome::Was(false)
+                Outcome::Existed(false)
             }
         }
         Change::SetCitations(key, references, citations, claims) => {
             if writer.owns(&key.user) {
-                Outcome::Was(tx.set_citations(&key, references, citations, claims)?)
+                Outcome::Existed(tx.set_citations(&key, references, citations, claims)?)
             } else {
-                Outcome::Was(false)
+                Outcome::Existed(false)
             }
         }
         Change::MergeConcepts(from, into) => {
-            writer.check_whole()?;
+            writer.check_unrestricted()?;
             Outcome::Number(tx.merge_concepts(&from, &into)?.0)
         }
         Change::SplitConcept(name, documents, into) => {
-            writer.check_whole()?;
+            writer.check_unrestricted()?;
             Outcome::Number(tx.split_concept(&name, &documents, &into)?.0)
         }
         Change::UndoConceptEdit(id) => {
-            writer.check_whole()?;
-            Outcome::Was(tx.undo_concept_edit(EditId(id))?)
+            writer.check_unrestricted()?;
+            Outcome::Existed(tx.undo_concept_edit(EditId(id))?)
         }
         Change::PutItem(item) => {
             writer.check_owns("item", &item.owner)?;
@@ -203,22 +203,22 @@ pub(super) fn apply(
             writer.check_owns("item", &item.owner)?;
             check_item(writer, tx, &item)?;
             if owns_item(writer, tx, id)? {
-                Outcome::Was(tx.replace_item(id, *item)?)
+                Outcome::Existed(tx.replace_item(id, *item)?)
             } else {
-                Outcome::Was(false)
+                Outcome::Existed(false)
             }
         }
         Change::DeleteItem(id) => {
             if owns_item(writer, tx, id)? {
-                Outcome::Was(tx.delete_item(id)?)
+                Outcome::Existed(tx.delete_item(id)?)
             } else {
-                Outcome::Was(false)
+                Outcome::Existed(false)
             }
         }
         Change::Set(name, value) => {
             if writer.role < Role::Admin {
                 let why = "settings are changed by a key with the role admin";
-                return Err(Failed::Fault(Fault::new(Code::Forbidden, why)));
+                return Err(ChangeError::Fault(Fault::new(Code::Forbidden, why)));
             }
             tx.set(&name, &value)?;
             Outcome::Done
@@ -228,17 +228,21 @@ pub(super) fn apply(
 }
 
 /// Whether an item is there for the writer.
-fn owns_item(writer: &Writer, tx: &WriteTransaction<'_, '_>, id: ItemId) -> Result<bool, Failed> {
+fn owns_item(
+    writer: &WriteScope,
+    tx: &WriteTransaction<'_, '_>,
+    id: ItemId,
+) -> Result<bool, ChangeError> {
     let item = tx.item(id)?;
     Ok(item.is_some_and(|item| writer.owns(&item.owner)))
 }
 
 /// An item of a bound writer is about its own chunks, and stands for its own items: others are not there.
 fn check_item(
-    writer: &Writer,
+    writer: &WriteScope,
     tx: &WriteTransaction<'_, '_>,
     item: &locidb::NewItem,
-) -> Result<(), Failed> {
+) -> Result<(), ChangeError> {
     if let Some(chunk) = item
         .chunk
         .as_ref()
@@ -255,7 +259,7 @@ fn check_item(
 }
 
 /// Keeps an answer that the server gave; what it is called.
-pub(super) fn keep(
+pub(super) fn record_answer(
     caller: &Caller,
     request: &SearchRequest,
     answer: &Answer,
@@ -269,16 +273,16 @@ pub(super) fn record(
     caller: &Caller,
     request: &SearchRequest,
     answer: &Answer,
-) -> Result<Given, Fault> {
+) -> Result<CallOutput, Fault> {
     if caller.user.is_some() {
         let why =
             "a key that is bound to a user records answers as they are given: ask with record";
         return Err(Fault::new(Code::Forbidden, why));
     }
-    keep(caller, request, answer).map(Given::Number)
+    record_answer(caller, request, answer).map(CallOutput::Number)
 }
 
-pub(super) fn feedback(caller: &Caller, call: &GiveFeedback) -> Result<Given, Fault> {
+pub(super) fn feedback(caller: &Caller, call: &GiveFeedback) -> Result<CallOutput, Fault> {
     let hit: HitName = call.hit.parse().map_err(|_| {
         let why = format!("{:?}: give a rank, or a chunk's key", call.hit);
         Fault::new(Code::Invalid, why)
@@ -289,18 +293,18 @@ pub(super) fn feedback(caller: &Caller, call: &GiveFeedback) -> Result<Given, Fa
         let record = database.view().record(response).map_err(fault_of)?;
         let filter =
             record.and_then(|record| record.options.get("filter")?.as_str().map(str::to_owned));
-        if !filter.is_some_and(|filter| is_of(user, &filter)) {
+        if !filter.is_some_and(|filter| is_filter_of_user(user, &filter)) {
             let why = format!("there is no recorded answer {}", call.response);
             return Err(Fault::new(Code::NotFound, why));
         }
     }
-    let given = database.feedback(response, hit, call.feedback);
-    given.map(|()| Given::Nothing).map_err(fault_of)
+    let result = database.feedback(response, hit, call.feedback);
+    result.map(|()| CallOutput::Empty).map_err(fault_of)
 }
 
 /// Whether a question with this filter was asked by a key that is bound to `user`.
-fn is_of(user: &str, filter: &str) -> bool {
-    let own = of_user(user);
+fn is_filter_of_user(user: &str, filter: &str) -> bool {
+    let own = user_filter(user);
     match Expr::parse(filter) {
         Ok(Expr::And(parts)) => parts.first() == Some(&own),
         Ok(expr) => expr == own,
@@ -309,7 +313,7 @@ fn is_of(user: &str, filter: &str) -> bool {
 }
 
 /// The keys that a bound caller may give its documents: its own user's.
-pub(super) fn key_of(caller: &Caller, key: DocumentKey) -> Result<DocumentKey, Fault> {
+pub(super) fn check_document_key(caller: &Caller, key: DocumentKey) -> Result<DocumentKey, Fault> {
     match &caller.user {
         Some(user) if *user != key.user => {
             let why = format!("the key is bound to the user {user:?}: give that user, or none");

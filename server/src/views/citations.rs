@@ -45,7 +45,7 @@ pub struct Coupled {
 
 /// Which works are listed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Works<'w> {
+pub struct WorkFilter<'w> {
     /// Those of this author alone.
     pub author: Option<&'w str>,
     /// Those of this year alone.
@@ -61,22 +61,22 @@ impl Reader<'_> {
     /// reader that is bound to a user is told the citations that its own documents make.
     pub fn network(&self, of: &str) -> Result<Option<Network>, Error> {
         let mut key: Option<DocumentKey> = of.parse().ok();
-        if let Some(asked) = &key
-            && self.find(asked)?.is_none()
+        if let Some(document_key) = &key
+            && self.find_document(document_key)?.is_none()
         {
             key = None;
         }
         let cites = match &key {
-            Some(key) => self.citing().citations_of(key)?,
+            Some(key) => self.citation_network().citations_of(key)?,
             None => None,
         };
         let work = self.view.find_work(of)?;
         let mut cited_by = match &work {
-            Some(work) => self.citing().cited_by(work.id)?,
+            Some(work) => self.citation_network().cited_by(work.id)?,
             None => Vec::new(),
         };
         if self.user().is_some() {
-            cited_by.retain(|cited| self.made(cited));
+            cited_by.retain(|cited| self.is_made_by_visible(cited));
             if cites.is_none() && cited_by.is_empty() {
                 return Ok(None);
             }
@@ -84,11 +84,11 @@ impl Reader<'_> {
             return Ok(Some(Network {
                 work: None,
                 cites: cites
-                    .map(|cited| self.own(cited))
+                    .map(|cited| self.with_visible_work(cited))
                     .collect::<Result<_, _>>()?,
                 cited_by: cited_by
                     .into_iter()
-                    .map(|cited| self.own(cited))
+                    .map(|cited| self.with_visible_work(cited))
                     .collect::<Result<_, _>>()?,
                 co_cited: Vec::new(),
                 coupled: Vec::new(),
@@ -98,12 +98,12 @@ impl Reader<'_> {
             return Ok(None);
         }
         let mut co_cited = match &work {
-            Some(work) => self.citing().co_cited(work.id)?,
+            Some(work) => self.citation_network().co_cited(work.id)?,
             None => Vec::new(),
         };
         co_cited.truncate(LISTED_MAX);
         let mut coupled = match key.filter(|_| cites.is_some()) {
-            Some(key) => self.citing().coupled(&key)?.unwrap_or_default(),
+            Some(key) => self.citation_network().coupled(&key)?.unwrap_or_default(),
             None => Vec::new(),
         };
         coupled.truncate(LISTED_MAX);
@@ -118,17 +118,17 @@ impl Reader<'_> {
         }))
     }
 
-    fn citing(&self) -> CitationNetwork<'_> {
+    fn citation_network(&self) -> CitationNetwork<'_> {
         self.view.network(self.rows())
     }
 
     /// A citation with its own words alone, and what the work says of itself where it is a document that this reader sees:
     /// what else is known of a work may be another user's word.
-    fn own(&self, cited: Cited) -> Result<Cited, Error> {
+    fn with_visible_work(&self, cited: Cited) -> Result<Cited, Error> {
         let document = cited.work.document.as_ref();
         let key = document.and_then(|key| key.parse::<DocumentKey>().ok());
         let found = match &key {
-            Some(key) => self.find(key)?,
+            Some(key) => self.find_document(key)?,
             None => None,
         };
         let work = found.map_or_else(Work::default, |(_, record)| Work {
@@ -144,26 +144,26 @@ impl Reader<'_> {
     }
 
     /// Whether a document that this reader sees makes a citation.
-    fn made(&self, cited: &Cited) -> bool {
+    fn is_made_by_visible(&self, cited: &Cited) -> bool {
         let chunk = cited.chunk.parse::<ChunkKey>();
-        chunk.is_ok_and(|chunk| self.sees(&chunk.document.user))
+        chunk.is_ok_and(|chunk| self.can_see(&chunk.document.user))
     }
 
     /// Cited works, those of most references first.
-    pub fn works(&self, asked: Works<'_>) -> Result<Vec<Work>, Error> {
-        let author = asked.author.map(normalise);
+    pub fn works(&self, filter: WorkFilter<'_>) -> Result<Vec<Work>, Error> {
+        let author = filter.author.map(normalise);
         let wrote = |work: &Work| {
             author.as_ref().is_none_or(|asked| {
                 let mut names = work.authors.iter().map(|name| normalise(name));
                 names.any(|name| name == *asked || has_words(&name, asked))
             })
         };
-        let mut works = self.citing().works(|work| {
-            let is_year = asked.year.is_none_or(|year| work.year == Some(year));
-            is_year && (!asked.stubs || work.document.is_none()) && wrote(work)
+        let mut works = self.citation_network().works(|work| {
+            let is_year = filter.year.is_none_or(|year| work.year == Some(year));
+            is_year && (!filter.stubs || work.document.is_none()) && wrote(work)
         })?;
         works.sort_by(|a, b| b.references.cmp(&a.references).then(a.id.cmp(&b.id)));
-        works.truncate(asked.limit);
+        works.truncate(filter.limit);
         Ok(works)
     }
 }

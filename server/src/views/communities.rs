@@ -20,15 +20,15 @@ pub struct ShownCommunity {
 
 /// Which communities there are.
 #[derive(Debug)]
-pub enum Told {
+pub enum CommunityResult {
     /// These.
     Communities(Vec<ShownCommunity>),
     /// Nothing was analysed.
     NotAnalysed,
     /// There is no such concept.
-    Unknown(String),
+    UnknownConcept(String),
     /// Their digests are not written.
-    NotWritten,
+    DigestsMissing,
 }
 
 /// How many concepts are of a type.
@@ -46,16 +46,20 @@ pub struct TypeCount {
 impl Reader<'_> {
     /// The communities of a level (else the coarsest), or those that a concept is in. A reader must see all of the
     /// store: digests quote any document.
-    pub fn communities(&self, level: Option<usize>, of: Option<&str>) -> Result<Told, Error> {
+    pub fn communities(
+        &self,
+        level: Option<usize>,
+        of: Option<&str>,
+    ) -> Result<CommunityResult, Error> {
         let read = self.view.read();
         let Some(known) = read.communities() else {
-            return Ok(Told::NotAnalysed);
+            return Ok(CommunityResult::NotAnalysed);
         };
         let mut digests = Vec::new();
         if let Some(name) = of {
             let segments = read.graph_segments();
             let Some(id) = read.graph(&segments).lookup(&normalise(name)) else {
-                return Ok(Told::Unknown(name.to_owned()));
+                return Ok(CommunityResult::UnknownConcept(name.to_owned()));
             };
             for (level, community) in known.path(id) {
                 digests.extend(self.view.digest(level, community)?);
@@ -65,14 +69,14 @@ impl Reader<'_> {
             let level = level.unwrap_or(coarsest);
             digests = self.view.digests(level)?;
             if digests.is_empty() && known.count(level) > 0 {
-                return Ok(Told::NotWritten);
+                return Ok(CommunityResult::DigestsMissing);
             }
         }
         let shown = digests.into_iter().map(|digest| ShownCommunity {
             text: digest.text(),
             digest,
         });
-        Ok(Told::Communities(shown.collect()))
+        Ok(CommunityResult::Communities(shown.collect()))
     }
 
     /// How many concepts are of each type, the most frequent first.
@@ -85,9 +89,9 @@ impl Reader<'_> {
             let Some(concept) = self.rows().concept(id)? else {
                 continue;
             };
-            let told = map.of(&concept.kind).to_owned();
+            let consolidated = map.of(&concept.kind).to_owned();
             *counts
-                .entry(told)
+                .entry(consolidated)
                 .or_default()
                 .entry(concept.kind)
                 .or_default() += 1;

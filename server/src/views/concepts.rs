@@ -13,7 +13,7 @@ use super::{Reader, missing, shorten};
 /// Relations and chunks that are told at most.
 const LISTED_MAX: usize = 50;
 /// Mentions that are looked at at most for those that a bound reader sees.
-const LOOKED_AT_MAX: usize = 5_000;
+const SCANNED_MAX: usize = 5_000;
 /// Members of a community that are told at most.
 const MEMBERS_MAX: usize = 10;
 /// Prerequisites that are followed at most.
@@ -54,9 +54,9 @@ pub struct ShownConcept {
     /// Prerequisites that need each other.
     pub cycles: Vec<Vec<String>>,
     /// Those that it is in.
-    pub communities: Vec<CommunityOf>,
+    pub communities: Vec<ConceptCommunity>,
     /// Where it appears first.
-    pub first: Option<FirstPlace>,
+    pub first: Option<FirstMention>,
     /// Those that it is an end of.
     pub relations: Vec<ShownRelation>,
     /// Propositions that mention it.
@@ -67,7 +67,7 @@ pub struct ShownConcept {
 
 /// A community that a concept is in.
 #[derive(Debug, Serialize)]
-pub struct CommunityOf {
+pub struct ConceptCommunity {
     /// Its level, 0 the finest.
     pub level: usize,
     /// Its number.
@@ -80,7 +80,7 @@ pub struct CommunityOf {
 
 /// Where a concept appears first.
 #[derive(Debug, Serialize)]
-pub struct FirstPlace {
+pub struct FirstMention {
     /// The document's key.
     pub document: String,
     /// The chunk's key.
@@ -142,20 +142,20 @@ pub struct ShownPath {
 
 /// What became of looking for a way.
 #[derive(Debug)]
-pub enum Way {
+pub enum PathResult {
     /// One was found.
     Found(ShownPath),
     /// There is no such concept.
-    Unknown(String),
+    UnknownConcept(String),
     /// None leads there.
-    Apart,
+    NotConnected,
     /// None was found among so many concepts.
-    Bounded(usize),
+    LimitReached(usize),
 }
 
 impl Reader<'_> {
     /// Whether the reader sees everything.
-    fn sees_all(&self) -> bool {
+    fn can_see_all(&self) -> bool {
         self.user().is_none()
     }
 
@@ -169,20 +169,20 @@ impl Reader<'_> {
     }
 
     /// What is known of a concept. One that no document of a bound reader speaks of is not there for it.
-    pub fn concept(&self, asked: &str) -> Result<Option<ShownConcept>, Error> {
+    pub fn concept(&self, name: &str) -> Result<Option<ShownConcept>, Error> {
         let read = self.view.read();
         let segments = read.graph_segments();
         let graph = read.graph(&segments);
-        let found = graph.lookup(&normalise(asked));
+        let found = graph.lookup(&normalise(name));
         let Some(id) = found.filter(|id| graph.is_visible(*id)) else {
             return Ok(None);
         };
         let (chunks, supported_by) = self.mentions(graph.chunks(id))?;
-        if !self.sees_all() && chunks.is_empty() {
+        if !self.can_see_all() && chunks.is_empty() {
             return Ok(None);
         }
         let concept = self.record(id)?;
-        let whole = self.sees_all();
+        let whole = self.can_see_all();
         let before = prerequisites(graph, id, PREREQUISITES_MAX);
         let cycles = before.cycles.iter().map(|cycle| self.names(cycle));
         let types = self.view.type_map()?.unwrap_or_default();
@@ -195,7 +195,7 @@ impl Reader<'_> {
             prerequisites: self.names(&before.order)?,
             cycles: cycles.collect::<Result<_, _>>()?,
             communities: self.communities_of(id)?,
-            first: self.first(&concept, id)?,
+            first: self.first_mention(&concept, id)?,
             relations: self.relations(graph.edges(id), id)?,
             supported_by,
             chunks,
@@ -215,10 +215,10 @@ impl Reader<'_> {
     /// Chunks that mention a concept, and those of them that are propositions.
     fn mentions(
         &self,
-        places: impl Iterator<Item = (Ordinal, u32)>,
+        occurrences: impl Iterator<Item = (Ordinal, u32)>,
     ) -> Result<(Vec<Mention>, Vec<String>), Error> {
         let (mut chunks, mut supported_by) = (Vec::new(), Vec::new());
-        for (ordinal, mentions) in places.take(LOOKED_AT_MAX) {
+        for (ordinal, mentions) in occurrences.take(SCANNED_MAX) {
             if chunks.len() == LISTED_MAX {
                 break;
             }
@@ -242,11 +242,11 @@ impl Reader<'_> {
     /// A chunk and its document, where it is there for this reader.
     fn chunk_at(&self, ordinal: Ordinal) -> Result<Option<(DocumentRecord, ChunkRecord)>, Error> {
         let gone = || missing(Table::Chunks, format!("of ordinal {}", ordinal.0));
-        let place = self.view.snapshot().place(ordinal).ok_or_else(gone)?;
-        let Some(document) = self.document(place.document)? else {
+        let location = self.view.snapshot().place(ordinal).ok_or_else(gone)?;
+        let Some(document) = self.document(location.document)? else {
             return Ok(None);
         };
-        let chunk = self.rows().chunk(place.document, place.index)?;
+        let chunk = self.rows().chunk(location.document, location.index)?;
         Ok(Some((document, chunk.ok_or_else(gone)?)))
     }
 
@@ -267,52 +267,56 @@ impl Reader<'_> {
                 source: self.record(source)?.name,
                 kind: edge.kind.to_owned(),
                 target: self.record(target)?.name,
-                weight: self.sees_all().then_some(edge.weight),
+                weight: self.can_see_all().then_some(edge.weight),
             })
         });
         shown.collect()
     }
 
-    fn communities_of(&self, id: ConceptId) -> Result<Vec<CommunityOf>, Error> {
+    fn communities_of(&self, id: ConceptId) -> Result<Vec<ConceptCommunity>, Error> {
         let read = self.view.read();
-        let Some(known) = read.communities().filter(|_| self.sees_all()) else {
+        let Some(known) = read.communities().filter(|_| self.can_see_all()) else {
             return Ok(Vec::new());
         };
         let segments = read.graph_segments();
         let graph = read.graph(&segments);
         let path = known.path(id).into_iter();
-        let told = path.map(|(level, community)| {
+        let communities = path.map(|(level, community)| {
             let members = known.members(level, community);
             let size = members.len();
             let others = members.filter(|&other| other != id && graph.is_visible(other));
             let others: Vec<ConceptId> = others.take(MEMBERS_MAX).collect();
-            Ok(CommunityOf {
+            Ok(ConceptCommunity {
                 level,
                 id: community,
                 size,
                 members: self.names(&others)?,
             })
         });
-        told.collect()
+        communities.collect()
     }
 
     /// The place where a concept appears first: in the document that came first, its first chunk.
-    fn first(&self, concept: &ConceptRecord, id: ConceptId) -> Result<Option<FirstPlace>, Error> {
+    fn first_mention(
+        &self,
+        concept: &ConceptRecord,
+        id: ConceptId,
+    ) -> Result<Option<FirstMention>, Error> {
         let Some(document) = concept.first_document.map(DocumentId) else {
             return Ok(None);
         };
         let Some(record) = self.document(document)? else {
             return Ok(None);
         };
-        let mut place: Option<u32> = None;
-        for (said, of) in self.rows().concept_contributions(document)? {
-            if self.rows().resolve(said, Some(document))?.concept == id {
-                let places = of.mentions.iter().map(|mention| mention.0);
-                place = places.chain(place).min();
+        let mut first_index: Option<u32> = None;
+        for (contributed, of) in self.rows().concept_contributions(document)? {
+            if self.rows().resolve(contributed, Some(document))?.concept == id {
+                let indexes = of.mentions.iter().map(|mention| mention.0);
+                first_index = indexes.chain(first_index).min();
             }
         }
         let key = DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])?;
-        let chunk = match place {
+        let chunk = match first_index {
             Some(place) => {
                 let chunk = self.rows().chunk(document, place)?;
                 Some(chunk.ok_or_else(|| missing(Table::Chunks, format!("{key}, {place}")))?)
@@ -320,7 +324,7 @@ impl Reader<'_> {
             None => None,
         };
         let printed = |chunk: &ChunkRecord| chunk_key(&record, chunk.suffix).to_string();
-        Ok(Some(FirstPlace {
+        Ok(Some(FirstMention {
             document: key.to_string(),
             chunk: chunk.as_ref().map(printed),
             label: chunk.as_ref().map(|chunk| cite(&record, chunk).label),
@@ -337,33 +341,33 @@ impl Reader<'_> {
         let types = self.view.type_map()?.unwrap_or_default();
         let mut ids: Vec<ConceptId> = graph.concept_ids().into_iter().collect();
         graph.sort_by_rank(&mut ids);
-        let (mut found, mut looks) = (Vec::new(), LOOKED_AT_MAX);
+        let (mut found, mut looks) = (Vec::new(), SCANNED_MAX);
         for id in ids {
             if found.len() == limit || looks == 0 {
                 break;
             }
             let concept = self.record(id)?;
             let is_named = concept.normalised.starts_with(&prefix);
-            if !is_named || !self.speaks_of(graph.chunks(id), &mut looks)? {
+            if !is_named || !self.is_mentioned(graph.chunks(id), &mut looks)? {
                 continue;
             }
             found.push(ConceptLine {
                 kind: types.of(&concept.kind).to_owned(),
                 name: concept.name,
-                mentions: self.sees_all().then_some(concept.mention_count),
-                pagerank: self.sees_all().then(|| graph.rank(id)),
+                mentions: self.can_see_all().then_some(concept.mention_count),
+                pagerank: self.can_see_all().then(|| graph.rank(id)),
             });
         }
         Ok(found)
     }
 
     /// Whether one of these chunks is there for this reader, as far as the looks that are left go.
-    fn speaks_of(
+    fn is_mentioned(
         &self,
         places: impl Iterator<Item = (Ordinal, u32)>,
         looks: &mut usize,
     ) -> Result<bool, Error> {
-        if self.sees_all() {
+        if self.can_see_all() {
             return Ok(true);
         }
         for (ordinal, _) in places {
@@ -379,15 +383,15 @@ impl Reader<'_> {
     }
 
     /// The shortest way from a concept to another, over relations of these types, or of all.
-    pub fn path(&self, from: &str, to: &str, kinds: &[String]) -> Result<Way, Error> {
+    pub fn path(&self, from: &str, to: &str, kinds: &[String]) -> Result<PathResult, Error> {
         let segments = self.view.read().graph_segments();
         let graph = self.view.read().graph(&segments);
         let mut ends = Vec::new();
-        for asked in [from, to] {
-            let found = graph.lookup(&normalise(asked));
+        for name in [from, to] {
+            let found = graph.lookup(&normalise(name));
             match found.filter(|id| graph.is_visible(*id)) {
                 Some(id) => ends.push(id),
-                None => return Ok(Way::Unknown(asked.to_owned())),
+                None => return Ok(PathResult::UnknownConcept(name.to_owned())),
             }
         }
         let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
@@ -397,8 +401,8 @@ impl Reader<'_> {
         };
         let path = match shortest_path(graph, ends[0], ends[1], along, VISITED_MAX) {
             PathOutcome::Path(path) => path,
-            PathOutcome::NotConnected => return Ok(Way::Apart),
-            PathOutcome::LimitReached => return Ok(Way::Bounded(VISITED_MAX)),
+            PathOutcome::NotConnected => return Ok(PathResult::NotConnected),
+            PathOutcome::LimitReached => return Ok(PathResult::LimitReached(VISITED_MAX)),
         };
         let steps = path.concepts.windows(2).zip(&path.edges);
         let relations = steps.map(|(ends, edge)| {
@@ -414,7 +418,7 @@ impl Reader<'_> {
                 weight: None,
             })
         });
-        Ok(Way::Found(ShownPath {
+        Ok(PathResult::Found(ShownPath {
             relations: relations.collect::<Result<_, Error>>()?,
             path: self.names(&path.concepts)?,
         }))

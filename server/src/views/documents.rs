@@ -95,15 +95,15 @@ pub struct ShownChunk {
     pub record: ChunkRecord,
     /// Chunks of its level before it, the farthest first, where they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<NearChunk>,
+    pub before: Vec<NeighbourChunk>,
     /// Those after it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<NearChunk>,
+    pub after: Vec<NeighbourChunk>,
 }
 
 /// A chunk beside another.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct NearChunk {
+pub struct NeighbourChunk {
     /// Its key.
     pub chunk: String,
     /// How it is cited.
@@ -114,7 +114,7 @@ pub struct NearChunk {
 
 /// Which documents are listed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Listed<'l> {
+pub(crate) struct DocumentFilter<'l> {
     /// Of this collection alone.
     pub(crate) collection: Option<&'l str>,
     /// Of this user alone.
@@ -127,12 +127,12 @@ pub(crate) struct Listed<'l> {
 
 impl Reader<'_> {
     /// A page of documents by key. Costs a read for each that is told, and a look at the keys between them.
-    pub(crate) fn documents(&self, listed: Listed<'_>) -> Result<DocumentPage, Error> {
-        let user = self.user().or(listed.user);
+    pub(crate) fn documents(&self, filter: DocumentFilter<'_>) -> Result<DocumentPage, Error> {
+        let user = self.user().or(filter.user);
         // All keys of a user stand together.
         let prefix = user.filter(|user| !user.is_empty());
         let prefix = prefix.map(|user| format!("{user}::")).unwrap_or_default();
-        let from = listed.after.unwrap_or_default().max(&prefix[..]);
+        let from = filter.after.unwrap_or_default().max(&prefix[..]);
         let to = after_prefix(prefix.as_bytes()).filter(|_| !prefix.is_empty());
         let (mut found, mut more) = (Vec::new(), false);
         let mut visit = |row: &[u8], _: &[u8]| {
@@ -140,12 +140,12 @@ impl Reader<'_> {
             let Some(key) = key.and_then(|key| key.parse::<DocumentKey>().ok()) else {
                 return Ok(ControlFlow::Continue(()));
             };
-            let is_after = listed.after.is_none_or(|after| row > after.as_bytes());
-            let is_of = |asked: Option<&str>, is: &str| asked.is_none_or(|asked| asked == is);
-            if !is_after || !is_of(user, &key.user) || !is_of(listed.collection, &key.collection) {
+            let is_after = filter.after.is_none_or(|after| row > after.as_bytes());
+            let is_of = |expected: Option<&str>, is: &str| expected.is_none_or(|asked| asked == is);
+            if !is_after || !is_of(user, &key.user) || !is_of(filter.collection, &key.collection) {
                 return Ok(ControlFlow::Continue(()));
             }
-            if found.len() == listed.limit {
+            if found.len() == filter.limit {
                 more = true;
                 return Ok(ControlFlow::Break(()));
             }
@@ -181,7 +181,10 @@ impl Reader<'_> {
     }
 
     /// The number and record of a document, where it is there for this reader.
-    pub fn find(&self, key: &DocumentKey) -> Result<Option<(DocumentId, DocumentRecord)>, Error> {
+    pub fn find_document(
+        &self,
+        key: &DocumentKey,
+    ) -> Result<Option<(DocumentId, DocumentRecord)>, Error> {
         let Some(id) = self.rows().document_id(key)? else {
             return Ok(None);
         };
@@ -189,13 +192,13 @@ impl Reader<'_> {
     }
 
     /// How many documents and chunks there are for a reader that is bound to a user.
-    pub(crate) fn count(&self) -> Result<(u64, u64), Error> {
+    pub(crate) fn count_visible(&self) -> Result<(u64, u64), Error> {
         let (mut documents, mut chunks, mut after) = (0, 0, None);
         loop {
-            let page = self.documents(Listed {
+            let page = self.documents(DocumentFilter {
                 after: after.as_deref(),
                 limit: 1_000,
-                ..Listed::default()
+                ..DocumentFilter::default()
             })?;
             documents += page.documents.len() as u64;
             chunks += page
@@ -212,7 +215,7 @@ impl Reader<'_> {
 
     /// A document with its outline.
     pub fn show_document(&self, key: &DocumentKey) -> Result<Option<ShownDocument>, Error> {
-        let Some((id, document)) = self.find(key)? else {
+        let Some((id, document)) = self.find_document(key)? else {
             return Ok(None);
         };
         let records = self.rows().chunks(id)?;
@@ -236,7 +239,7 @@ impl Reader<'_> {
     /// A chunk with up to `context` chunks of its level to each side.
     pub fn show_chunk(&self, key: &ChunkKey, context: usize) -> Result<Option<ShownChunk>, Error> {
         let rows = self.rows();
-        let Some((id, place)) = rows.find_chunk(key)? else {
+        let Some((id, index)) = rows.find_chunk(key)? else {
             return Ok(None);
         };
         let Some(document) = self.document(id)? else {
@@ -244,16 +247,16 @@ impl Reader<'_> {
         };
         let chunks = rows.chunks(id)?;
         let gone = || missing(Table::Chunks, format!("{key}"));
-        let (before, rest) = chunks.split_at_checked(place as usize).ok_or_else(gone)?;
+        let (before, rest) = chunks.split_at_checked(index as usize).ok_or_else(gone)?;
         let (chunk, after) = rest.split_first().ok_or_else(gone)?;
         let key = |other: &ChunkRecord| chunk_key(&document, other.suffix).to_string();
         let is_near = |other: &&ChunkRecord| other.level == chunk.level;
-        let near = |other: &ChunkRecord| NearChunk {
+        let near = |other: &ChunkRecord| NeighbourChunk {
             chunk: key(other),
             label: cite(&document, other).label,
             text: other.text.clone(),
         };
-        let mut earlier: Vec<NearChunk> = before
+        let mut earlier: Vec<NeighbourChunk> = before
             .iter()
             .rev()
             .filter(is_near)
@@ -282,7 +285,7 @@ impl Reader<'_> {
 
     /// The file that a document was read from.
     pub(crate) fn original(&self, key: &DocumentKey) -> Result<Option<Vec<u8>>, Error> {
-        match self.find(key)? {
+        match self.find_document(key)? {
             Some((id, _)) => Ok(self.rows().original(id)?),
             None => Ok(None),
         }
@@ -290,7 +293,7 @@ impl Reader<'_> {
 
     /// The text that character positions of citations refer to.
     pub(crate) fn text(&self, key: &DocumentKey) -> Result<Option<String>, Error> {
-        let Some((id, _)) = self.find(key)? else {
+        let Some((id, _)) = self.find_document(key)? else {
             return Ok(None);
         };
         if let Some(text) = self.rows().text(id)? {
@@ -302,7 +305,7 @@ impl Reader<'_> {
 
     /// A picture or other file within a document.
     pub fn asset(&self, key: &DocumentKey, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        match self.find(key)? {
+        match self.find_document(key)? {
             Some((id, _)) => Ok(self.rows().asset(id, name)?),
             None => Ok(None),
         }

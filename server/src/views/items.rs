@@ -40,7 +40,7 @@ pub(crate) struct ShownItem {
 
 /// Which items are listed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Items<'i> {
+pub(crate) struct ItemFilter<'i> {
     /// Of this owner alone.
     pub(crate) owner: Option<&'i str>,
     /// About this document alone.
@@ -56,29 +56,29 @@ pub(crate) struct Items<'i> {
 impl Reader<'_> {
     /// A page of items. Costs a look at every item up to the end of the page. A reader that is bound to a user sees
     /// those of its own.
-    pub(crate) fn items(&self, asked: Items<'_>) -> Result<ItemPage, Error> {
-        let owner = self.user().or(asked.owner);
-        let document = match asked.document {
-            Some(key) => match self.find(key)? {
+    pub(crate) fn items(&self, filter: ItemFilter<'_>) -> Result<ItemPage, Error> {
+        let owner = self.user().or(filter.owner);
+        let document = match filter.document {
+            Some(key) => match self.find_document(key)? {
                 Some((id, _)) => Some(id.0),
                 None => return Ok(ItemPage::default()),
             },
             None => None,
         };
         let (mut found, mut more) = (Vec::new(), false);
-        let from = asked.after.map_or(0, |after| after.saturating_add(1));
+        let from = filter.after.map_or(0, |after| after.saturating_add(1));
         let from = keys::item(ItemId(from));
         self.rows()
             .scan(Table::Items, &from, None, &mut |key, payload| {
                 let item: ItemRecord = rows::decode(Table::Items, key, payload)?;
-                let is_due = asked
+                let is_due = filter
                     .due_ms
                     .is_none_or(|due| item.review.as_ref().is_none_or(|of| of.due_ms <= due));
                 let is_of = document.is_none_or(|id| item.chunk.is_some_and(|chunk| chunk.0 == id));
                 if !is_due || !is_of || owner.is_some_and(|owner| owner != item.owner) {
                     return Ok(ControlFlow::Continue(()));
                 }
-                if found.len() == asked.limit {
+                if found.len() == filter.limit {
                     more = true;
                     return Ok(ControlFlow::Break(()));
                 }
@@ -86,18 +86,18 @@ impl Reader<'_> {
                 Ok(ControlFlow::Continue(()))
             })?;
         let next = found.last().filter(|_| more).map(|(id, _)| *id);
-        let items = found.into_iter().map(|(id, item)| self.shown(id, item));
+        let items = found.into_iter().map(|(id, item)| self.show_item(id, item));
         Ok(ItemPage {
             items: items.collect::<Result<_, _>>()?,
             next,
         })
     }
 
-    fn shown(&self, id: u64, item: ItemRecord) -> Result<ShownItem, Error> {
+    fn show_item(&self, id: u64, item: ItemRecord) -> Result<ShownItem, Error> {
         let chunk = match item.chunk {
             Some((document, suffix)) => {
                 let record = self.rows().document(DocumentId(document))?;
-                let record = record.filter(|record| self.sees(&record.user));
+                let record = record.filter(|record| self.can_see(&record.user));
                 record.map(|record| chunk_key(&record, suffix).to_string())
             }
             None => None,

@@ -17,7 +17,7 @@ use locidb::storage::records::DocumentRecord;
 use locidb::storage::{DocumentId, Rows, StoreError, Table};
 use locidb::{Error, View};
 
-pub(crate) use watched::Watched;
+pub(crate) use watched::InterruptibleRows;
 
 /// A committed state, as one reader may see it.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ pub struct Reader<'v> {
 
 impl<'v> Reader<'v> {
     /// One who sees everything.
-    pub fn of_all(view: &'v View) -> Reader<'v> {
+    pub fn unrestricted(view: &'v View) -> Reader<'v> {
         Reader {
             view,
             rows: view.snapshot().rows(),
@@ -39,7 +39,11 @@ impl<'v> Reader<'v> {
     }
 
     /// One who sees the documents of `user` alone, where that is given, and may be told to stop.
-    pub(crate) fn of(view: &'v View, rows: &'v Watched<'v>, user: Option<&'v str>) -> Reader<'v> {
+    pub(crate) fn for_user(
+        view: &'v View,
+        rows: &'v InterruptibleRows<'v>,
+        user: Option<&'v str>,
+    ) -> Reader<'v> {
         Reader { view, rows, user }
     }
 
@@ -53,7 +57,7 @@ impl<'v> Reader<'v> {
     }
 
     /// Whether the documents of `user` are there for this reader.
-    pub(crate) fn sees(&self, user: &str) -> bool {
+    pub(crate) fn can_see(&self, user: &str) -> bool {
         self.user.is_none_or(|own| own == user)
     }
 
@@ -61,7 +65,7 @@ impl<'v> Reader<'v> {
     fn document(&self, id: DocumentId) -> Result<Option<DocumentRecord>, Error> {
         let found = self.rows().document(id)?;
         let document = found.ok_or_else(|| missing(Table::Documents, format!("{}", id.0)))?;
-        Ok(Some(document).filter(|document| self.sees(&document.user)))
+        Ok(Some(document).filter(|document| self.can_see(&document.user)))
     }
 }
 

@@ -9,43 +9,46 @@ use locidb::storage::rows::{Value, Visit};
 use locidb::storage::{Rows, StoreError, Table};
 
 /// Rows that are read before it is asked again.
-const ROWS_MAX: u32 = 256;
+const ROWS_PER_CHECK: u32 = 256;
 
 /// Rows as they are, until their reader is told to stop: then an error that carries why.
-pub(crate) struct Watched<'w> {
+pub(crate) struct InterruptibleRows<'w> {
     rows: &'w dyn Rows,
     /// Says why to stop, if that is so.
-    ask: &'w (dyn Fn() -> Result<(), Fault> + Sync),
+    check: &'w (dyn Fn() -> Result<(), Fault> + Sync),
     /// Rows that were read.
-    read: AtomicU32,
+    rows_read: AtomicU32,
 }
 
-impl<'w> Watched<'w> {
+impl<'w> InterruptibleRows<'w> {
     /// These rows, for as long as `ask` does not fail.
     pub(crate) fn new(
         rows: &'w dyn Rows,
-        ask: &'w (dyn Fn() -> Result<(), Fault> + Sync),
-    ) -> Watched<'w> {
-        Watched {
+        check: &'w (dyn Fn() -> Result<(), Fault> + Sync),
+    ) -> InterruptibleRows<'w> {
+        InterruptibleRows {
             rows,
-            ask,
-            read: AtomicU32::new(0),
+            check,
+            rows_read: AtomicU32::new(0),
         }
     }
 
     /// Counts a row.
-    fn row(&self) -> Result<(), StoreError> {
-        let read = self.read.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        if !read.is_multiple_of(ROWS_MAX) {
+    fn count_row(&self) -> Result<(), StoreError> {
+        let read = self
+            .rows_read
+            .fetch_add(1, Ordering::Relaxed)
+            .wrapping_add(1);
+        if !read.is_multiple_of(ROWS_PER_CHECK) {
             return Ok(());
         }
-        (self.ask)().map_err(|fault| StoreError::Caller(Box::new(fault)))
+        (self.check)().map_err(|fault| StoreError::Caller(Box::new(fault)))
     }
 }
 
-impl Rows for Watched<'_> {
+impl Rows for InterruptibleRows<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        self.row()?;
+        self.count_row()?;
         self.rows.get(table, key)
     }
 
@@ -57,7 +60,7 @@ impl Rows for Watched<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<(), StoreError> {
         self.rows.scan(table, from, to, &mut |key, payload| {
-            self.row()?;
+            self.count_row()?;
             visit(key, payload)
         })
     }

@@ -24,11 +24,11 @@ pub(super) struct Layer {
 }
 
 /// Settings of which one place gives one at most; it puts the other aside where that stands below.
-const INSTEAD: [(&str, &str); 2] = [("db", "root"), ("metrics_token", "metrics_token_file")];
+const ALTERNATIVES: [(&str, &str); 2] = [("db", "root"), ("metrics_token", "metrics_token_file")];
 
 impl Layer {
     fn of(metadata: Metadata, mut settings: Dict) -> Result<Layer, ConfigError> {
-        for (one, other) in INSTEAD {
+        for (one, other) in ALTERNATIVES {
             let nothing = || Value::from(figment::value::Empty::None);
             match (settings.contains_key(one), settings.contains_key(other)) {
                 (true, true) => {
@@ -56,7 +56,7 @@ impl Layer {
             let why = error.message().lines().next().unwrap_or_default();
             failed(format!("line {line}: {why}"))
         })?;
-        all_known(&settings, &path.display().to_string())?;
+        check_known_keys(&settings, &path.display().to_string())?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for setting in SETTINGS.iter().filter(|of| of.kind == Kind::Path) {
             if let Some(Value::String(_, value)) = settings.get_mut(setting.name) {
@@ -88,7 +88,7 @@ impl Layer {
             let Some(setting) = setting else {
                 if name.starts_with("LOCI_LIMITS__") {
                     let called = |of: &str| of.starts_with(LIMITS).then(|| env_name(of));
-                    return Err(unknown("the environment", name, called));
+                    return Err(unknown_setting("the environment", name, called));
                 }
                 if name != CONFIG_ENV && name != UMASK_ENV {
                     ignored.push(name.to_owned());
@@ -103,7 +103,7 @@ impl Layer {
                 });
             };
             if !value.is_empty() {
-                put(&mut settings, &mut limits, setting, value);
+                insert_setting(&mut settings, &mut limits, setting, value);
             }
         }
         ignored.sort_unstable();
@@ -126,9 +126,9 @@ impl Layer {
             let full = format!("{LIMITS}.{name}");
             let Some(setting) = known(&full) else {
                 let called = |of: &str| Some(of.split_once('.')?.1.to_owned());
-                return Err(unknown("--limit", name, called));
+                return Err(unknown_setting("--limit", name, called));
             };
-            put(&mut settings, &mut limits, setting, value);
+            insert_setting(&mut settings, &mut limits, setting, value);
         }
         Layer::of(Metadata::named("flags"), with(settings, limits))
     }
@@ -145,7 +145,7 @@ impl Provider for Layer {
 }
 
 /// Puts text in its place, as what the setting is of; what cannot be that stays text, and is refused later.
-fn put(settings: &mut Dict, limits: &mut Dict, setting: &Setting, text: &str) {
+fn insert_setting(settings: &mut Dict, limits: &mut Dict, setting: &Setting, text: &str) {
     let value = match setting.kind {
         Kind::Text | Kind::Path => Value::from(text),
         Kind::Number(..) => text
@@ -174,21 +174,21 @@ fn with(mut settings: Dict, limits: Dict) -> Dict {
 }
 
 /// Whether all keys of a file are settings.
-fn all_known(settings: &Dict, file: &str) -> Result<(), ConfigError> {
+fn check_known_keys(settings: &Dict, file: &str) -> Result<(), ConfigError> {
     for (name, value) in settings {
         match value {
             Value::Dict(_, limits) if name == LIMITS => {
                 for name in limits.keys() {
                     let name = format!("{LIMITS}.{name}");
                     if known(&name).is_none() {
-                        return Err(unknown(file, &name, |of| Some(of.to_owned())));
+                        return Err(unknown_setting(file, &name, |of| Some(of.to_owned())));
                     }
                 }
             }
             // What else stands there is no table, which is told with its place.
             _ if name == LIMITS => {}
             _ if known(name).is_none() => {
-                return Err(unknown(file, name, |of| Some(of.to_owned())));
+                return Err(unknown_setting(file, name, |of| Some(of.to_owned())));
             }
             _ => {}
         }
@@ -197,7 +197,11 @@ fn all_known(settings: &Dict, file: &str) -> Result<(), ConfigError> {
 }
 
 /// `called`: what a setting is called where the name stands, if it can stand there.
-fn unknown(origin: &str, name: &str, called: impl Fn(&str) -> Option<String>) -> ConfigError {
+fn unknown_setting(
+    origin: &str,
+    name: &str,
+    called: impl Fn(&str) -> Option<String>,
+) -> ConfigError {
     let near = |setting: &&Setting| {
         let parts = |name: &str| -> Vec<String> {
             let parts = name.to_lowercase();

@@ -25,7 +25,7 @@ use serde_json::json;
 
 use super::{HttpOptions, Limits, ServerOptions, Tls, WorkerOptions};
 use crate::access::KeyLimits;
-use crate::service::{ParserFactory, Place, RoomOptions, StoresOptions};
+use crate::service::{ConcurrencyLimits, ParserFactory, StoreLocation, StoresOptions};
 use checks::within_bounds;
 use layers::{Layer, origins, wrong};
 pub(crate) use settings::Secret;
@@ -193,10 +193,10 @@ impl Config {
     }
 
     /// Where its stores lie.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> StoreLocation {
         match (&self.settings.db, &self.settings.root) {
-            (Some(folder), _) => Place::One(folder.clone()),
-            (None, root) => Place::Root(root.clone().unwrap_or_default()),
+            (Some(folder), _) => StoreLocation::Single(folder.clone()),
+            (None, root) => StoreLocation::Root(root.clone().unwrap_or_default()),
         }
     }
 
@@ -249,20 +249,20 @@ impl Config {
                 calls_per_second: self.settings.calls_per_second,
                 ..KeyLimits::default()
             },
-            rooms: self.rooms(),
+            concurrency: self.rooms(),
             parser,
         }
     }
 
     /// How much the callers of one store may have under way; those of the only one, as much as there is.
-    fn rooms(&self) -> RoomOptions {
+    fn rooms(&self) -> ConcurrencyLimits {
         let (bounds, workers) = (&self.settings.limits, self.workers());
         let share = match self.place() {
-            Place::One(_) => return RoomOptions::default(),
-            Place::Root(_) => bounds.store_share,
+            StoreLocation::Single(_) => return ConcurrencyLimits::default(),
+            StoreLocation::Root(_) => bounds.store_share,
         };
         let of = |count: usize| ((count as f64 * share).ceil() as usize).max(1);
-        RoomOptions {
+        ConcurrencyLimits {
             quick: of(workers.quick_max()),
             writes: of(workers.writes_max),
             long: of(workers.long_max),
@@ -298,9 +298,9 @@ impl Config {
             limits: Limits {
                 connections_max: bounds.connections_max,
                 pending_max: bounds.pending_max,
-                arrivals: bounds.arrivals(),
+                connection_rate: bounds.arrivals(),
                 payload_len_max: bounds.payload_len_max,
-                room_bytes: bounds.room_bytes,
+                payload_memory_bytes: bounds.room_bytes,
                 calls_max: bounds.calls_max,
                 transactions_max: bounds.transactions_max,
                 call_wait: Duration::from_secs(bounds.call_wait_s),

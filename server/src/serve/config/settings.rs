@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::LogForm;
-use crate::access::arrivals::{ArrivalLimits, Network, Rate};
+use crate::access::arrivals::{ConnectionRateLimits, Network, Rate};
 use crate::serve::{Limits, WorkerOptions};
 use crate::service::StoresOptions;
 
@@ -300,18 +300,18 @@ impl Default for Bounds {
         Bounds {
             connections_max: limits.connections_max,
             pending_max: limits.pending_max,
-            accept_per_second: limits.arrivals.network.per_second,
-            accept_burst: limits.arrivals.network.burst,
-            accept_per_second_all: limits.arrivals.all.per_second,
-            accept_burst_all: limits.arrivals.all.burst,
+            accept_per_second: limits.connection_rate.network.per_second,
+            accept_burst: limits.connection_rate.network.burst,
+            accept_per_second_all: limits.connection_rate.all.per_second,
+            accept_burst_all: limits.connection_rate.all.burst,
             accept_unlimited: limits
-                .arrivals
+                .connection_rate
                 .unlimited
                 .iter()
                 .map(Network::to_string)
                 .collect(),
             payload_len_max: limits.payload_len_max,
-            room_bytes: limits.room_bytes,
+            room_bytes: limits.payload_memory_bytes,
             calls_max: limits.calls_max,
             transactions_max: limits.transactions_max,
             call_wait_s: limits.call_wait.as_secs(),
@@ -336,8 +336,8 @@ impl Bounds {
         networks.collect()
     }
 
-    pub(super) fn arrivals(&self) -> ArrivalLimits {
-        ArrivalLimits {
+    pub(super) fn arrivals(&self) -> ConnectionRateLimits {
+        ConnectionRateLimits {
             network: Rate {
                 per_second: self.accept_per_second,
                 burst: self.accept_burst,

@@ -12,9 +12,9 @@ use loci_protocol::call::{Call, Role};
 use loci_protocol::fault::{Code, Fault};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Connection, Http, Problem, UnderWay};
-use crate::service::traces::Parent;
-use crate::service::{self, Caller, Given, noted};
+use super::{Connection, HttpState, PendingCall, Problem};
+use crate::service::traces::ParentSpan;
+use crate::service::{self, CallOutput, Caller, noted};
 
 /// The store that is meant, where callers need no key or several stores have theirs.
 const STORE_FIELD: &str = "loci-store";
@@ -25,19 +25,19 @@ const TRACE_FIELD: &str = "traceparent";
 
 /// A request that shows a key in `Authorization: Bearer KEY`, which was looked at; it was counted.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AuthenticatedRequest {
     /// What all requests share.
-    pub(crate) http: Http,
+    pub(crate) http: HttpState,
     /// Who makes it.
     pub(crate) caller: Caller,
     /// When nobody waits for it any more, where it says so.
     deadline: Option<Instant>,
 }
 
-impl Asked {
+impl AuthenticatedRequest {
     /// A request of this caller.
-    pub(crate) fn by(http: Http, caller: Caller) -> Asked {
-        Asked {
+    pub(crate) fn new(http: HttpState, caller: Caller) -> AuthenticatedRequest {
+        AuthenticatedRequest {
             http,
             caller,
             deadline: None,
@@ -49,10 +49,10 @@ impl Asked {
     ///
     /// # Errors
     /// [`Code::Forbidden`].
-    pub(crate) fn may(&self, call: &'static str, role: Role) -> Result<(), Fault> {
+    pub(crate) fn check_role(&self, call: &'static str, role: Role) -> Result<(), Fault> {
         let allowed = service::check_role(&self.caller, role);
         if let Err(fault) = &allowed {
-            noted::call(&self.caller, call, role, Duration::ZERO, Some(fault));
+            noted::record_call(&self.caller, call, role, Duration::ZERO, Some(fault));
         }
         allowed
     }
@@ -61,7 +61,7 @@ impl Asked {
     ///
     /// # Errors
     /// [`Code::TooMany`].
-    pub(crate) fn count(&self) -> Result<(), Fault> {
+    pub(crate) fn count_call(&self) -> Result<(), Fault> {
         service::admit(&self.caller, None, 0)
     }
 
@@ -77,42 +77,46 @@ impl Asked {
     ///
     /// # Errors
     /// Those of [`Http::begin`].
-    pub(crate) fn begin(&self, call: impl Into<Call>) -> Result<UnderWay, Fault> {
-        self.begin_holding(call, None)
+    pub(crate) fn begin(&self, call: impl Into<Call>) -> Result<PendingCall, Fault> {
+        self.begin_with_permit(call, None)
     }
 
     /// Has a call carried out that carries what takes this room.
     ///
     /// # Errors
     /// Those of [`Http::begin`].
-    pub(crate) fn begin_holding(
+    pub(crate) fn begin_with_permit(
         &self,
         call: impl Into<Call>,
-        held: Option<OwnedSemaphorePermit>,
-    ) -> Result<UnderWay, Fault> {
+        body_permit: Option<OwnedSemaphorePermit>,
+    ) -> Result<PendingCall, Fault> {
         let wait = self
             .deadline
             .map(|at| at.saturating_duration_since(Instant::now()));
-        self.http.begin(&self.caller, call.into(), wait, held)
+        self.http
+            .begin(&self.caller, call.into(), wait, body_permit)
     }
 
     /// What a call gives in the end.
     ///
     /// # Errors
     /// Those of [`Http::begin`] and [`service::perform`].
-    pub(crate) async fn call(&self, call: impl Into<Call>) -> Result<Given, Fault> {
-        self.begin(call)?.last().await
+    pub(crate) async fn call(&self, call: impl Into<Call>) -> Result<CallOutput, Fault> {
+        self.begin(call)?.output().await
     }
 }
 
-impl FromRequestParts<Http> for Asked {
+impl FromRequestParts<HttpState> for AuthenticatedRequest {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, http: &Http) -> Result<Asked, Problem> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        http: &HttpState,
+    ) -> Result<AuthenticatedRequest, Problem> {
         let deadline = wait(parts)?.and_then(|wait| Instant::now().checked_add(wait));
         let key = bearer(parts)?.to_owned();
         let caller = http.caller(parts, &key).await?;
-        Ok(Asked {
+        Ok(AuthenticatedRequest {
             http: http.clone(),
             caller,
             deadline,
@@ -150,7 +154,7 @@ pub(super) fn bearer(parts: &Parts) -> Result<&str, Fault> {
     }
 }
 
-impl Http {
+impl HttpState {
     /// Who has this key; counts the request.
     ///
     /// # Errors
@@ -168,8 +172,8 @@ impl Http {
         let store = store
             .and_then(|name| name.to_str().ok())
             .unwrap_or_default();
-        if key.is_empty() && self.shared.stores.ask_for_keys() {
-            let why = "show a key: Authorization: Bearer KEY";
+        if key.is_empty() && self.shared.stores.requires_keys() {
+            let why = "show a key: Bearer KEY";
             return Err(Fault::new(Code::Unauthorized, why));
         }
         let known = connection.state.lock().key.clone();
@@ -188,7 +192,7 @@ impl Http {
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         service::admit(&caller, None, length.unwrap_or(0))?;
         let trace = parts.headers.get(TRACE_FIELD);
-        let trace = trace.and_then(|trace| Parent::read(trace.to_str().ok()?));
+        let trace = trace.and_then(|trace| ParentSpan::from_traceparent(trace.to_str().ok()?));
         Ok(Caller { trace, ..caller })
     }
 }
@@ -208,8 +212,8 @@ pub(super) fn check_local(parts: &Parts, allowed: &[String]) -> Result<(), Fault
     };
     let site = parts.headers.get("sec-fetch-site");
     let is_foreign = site.is_some_and(|site| site == "cross-site" || site == "same-site");
-    let is_told = parts.headers.get(header::ORIGIN).is_some();
-    if is_foreign && !is_told {
+    let has_origin = parts.headers.get(header::ORIGIN).is_some();
+    if is_foreign && !has_origin {
         let why = "no keys are asked for here: pages of other sites may not ask";
         return Err(Fault::new(Code::Forbidden, why));
     }
@@ -235,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    fn of(host: &str, origin: Option<&str>) -> Result<(), Fault> {
+    fn check_origin(host: &str, origin: Option<&str>) -> Result<(), Fault> {
         let request = Request::builder().header(header::HOST, host);
         let request = match origin {
             Some(origin) => request.header(header::ORIGIN, origin),
@@ -256,7 +260,7 @@ mod tests {
             ("LOCALHOST", Some("https://[::1]:8443")),
             ("localhost", Some("https://app.example")),
         ] {
-            assert!(of(host, origin).is_ok(), "{host} {origin:?}");
+            assert!(check_origin(host, origin).is_ok(), "{host} {origin:?}");
         }
         for (host, origin) in [
             ("example.org", None),
@@ -268,7 +272,7 @@ mod tests {
             ("127.0.0.1.example.org", None),
             ("", None),
         ] {
-            let refused = of(host, origin).unwrap_err();
+            let refused = check_origin(host, origin).unwrap_err();
             assert_eq!(refused.code, Code::Forbidden, "{host} {origin:?}");
         }
     }

@@ -18,30 +18,34 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::access::{bearer, check_local};
-use super::{Connection, Http, Problem};
+use super::{Connection, HttpState, Problem};
 use crate::service::{self, noted};
 
 /// The form that Prometheus reads.
-const FORM: &str = "text/plain; version=0.0.4; charset=utf-8";
+const EXPOSITION_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The figures, for who may read them.
-pub(super) async fn figures(
-    State(http): State<Http>,
+pub(super) async fn show_metrics(
+    State(http): State<HttpState>,
     Extension(connection): Extension<Arc<Connection>>,
     request: Request,
 ) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
     allow(&http, &connection, &mut parts).await?;
-    let text = http.figures.text(&http.shared.stores);
+    let text = http.exporter.render(&http.shared.stores);
     let mut response = Plain::new(text.into());
-    let kind = axum::http::HeaderValue::from_static(FORM);
+    let kind = axum::http::HeaderValue::from_static(EXPOSITION_FORMAT);
     response.headers_mut().insert(CONTENT_TYPE, kind);
     Ok(response)
 }
 
 /// Whether who asks may read them: everybody where no keys are asked for, else who has the token; and of a server with one
 /// store also its admins.
-async fn allow(http: &Http, connection: &Connection, parts: &mut Parts) -> Result<(), Problem> {
+async fn allow(
+    http: &HttpState,
+    connection: &Connection,
+    parts: &mut Parts,
+) -> Result<(), Problem> {
     let (shared, token) = (&http.shared, &http.options.metrics_token);
     if shared.stores.is_without_keys() {
         check_local(parts, &http.options.cors_origins)?;
@@ -51,19 +55,19 @@ async fn allow(http: &Http, connection: &Connection, parts: &mut Parts) -> Resul
     if let Some(token) = token
         && is_same(token.bytes(), shown.as_bytes())
     {
-        shared.right_key_from(connection.peer);
+        shared.record_valid_key(connection.peer);
         return Ok(connection.admit(shared)?);
     }
-    if shared.stores.is_one() {
+    if shared.stores.is_single() {
         let caller = http.caller(parts, &shown).await?;
         service::check_role(&caller, Role::Admin)?;
         return Ok(());
     }
     match token {
         Some(_) => {
-            noted::access(connection.peer, "metrics", None);
-            shared.hold_back(connection.peer).await;
-            let why = "give the token for metrics: Authorization: Bearer TOKEN";
+            noted::record_access(connection.peer, "metrics", None);
+            shared.delay_failure(connection.peer).await;
+            let why = "give the token for metrics: Bearer TOKEN";
             Err(Fault::new(Code::Unauthorized, why).into())
         }
         None => Err(Problem::no_such_route()),
@@ -76,21 +80,21 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Counts a request by the pattern of its path.
-pub(super) async fn count(request: Request, next: Next) -> Response {
+pub(super) async fn count_request(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let method = known(request.method());
+    let method = method_label(request.method());
     let begun = Instant::now();
     let response = next.run(request).await;
     let route = match &route {
         Some(route) if response.status() != StatusCode::METHOD_NOT_ALLOWED => route.as_str(),
         _ => "none",
     };
-    noted::request(method, route, response.status().as_u16(), begun.elapsed());
+    noted::record_request(method, route, response.status().as_u16(), begun.elapsed());
     response
 }
 
 /// A method's name, if it is one that has a meaning here.
-fn known(method: &Method) -> &'static str {
+fn method_label(method: &Method) -> &'static str {
     let known = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     let mut known = known.into_iter();
     known

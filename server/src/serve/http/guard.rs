@@ -23,7 +23,7 @@ const FIELDS: [(HeaderName, &str); 3] = [
 ];
 
 /// Has a browser take a response for data: bytes of a store may be HTML or a drawing with a script.
-pub(super) async fn only_data(mut response: Response) -> Response {
+pub(super) async fn set_default_headers(mut response: Response) -> Response {
     for (name, value) in FIELDS {
         if let Entry::Vacant(field) = response.headers_mut().entry(name) {
             field.insert(HeaderValue::from_static(value));
@@ -34,8 +34,8 @@ pub(super) async fn only_data(mut response: Response) -> Response {
 
 /// Refuses a request that does not name one host, as whatever stands before the server may have gone by another one
 /// (RFC 9112, 3.2).
-pub(super) async fn one_host(request: Request, next: Next) -> Response {
-    let why = match wrong_host(&request) {
+pub(super) async fn require_one_host(request: Request, next: Next) -> Response {
+    let why = match host_error(&request) {
         None => return next.run(request).await,
         Some(why) => why,
     };
@@ -44,14 +44,14 @@ pub(super) async fn one_host(request: Request, next: Next) -> Response {
 }
 
 /// What is wrong with the field `Host`.
-fn wrong_host(request: &Request) -> Option<&'static str> {
+fn host_error(request: &Request) -> Option<&'static str> {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
         (Some(_), Some(_)) => Some("Host: give one, not several"),
         (Some(host), None) if !is_host(host) => {
             Some("Host: give a name or an address, and a port where it is not the usual one")
         }
-        (Some(host), None) if is_another(host, request.uri().authority()) => {
+        (Some(host), None) if is_different_host(host, request.uri().authority()) => {
             Some("Host: the request line names another host")
         }
         (None, None) if request.version() >= Version::HTTP_11 => Some("Host: give the field"),
@@ -66,7 +66,7 @@ fn is_host(host: &HeaderValue) -> bool {
 }
 
 /// Whether a request line with a host of its own names another.
-fn is_another(host: &HeaderValue, target: Option<&Authority>) -> bool {
+fn is_different_host(host: &HeaderValue, target: Option<&Authority>) -> bool {
     target.is_some_and(|target| {
         !target
             .as_str()
@@ -91,7 +91,7 @@ mod tests {
         ] {
             let request = Request::builder().uri(uri).header(header::HOST, host);
             let request = request.body(Body::empty()).unwrap();
-            assert_eq!(wrong_host(&request).is_none(), is_right, "{uri} {host}");
+            assert_eq!(host_error(&request).is_none(), is_right, "{uri} {host}");
         }
     }
 
@@ -117,7 +117,7 @@ mod tests {
                 request = request.header(header::HOST, *host);
             }
             let request = request.body(Body::empty()).unwrap();
-            let wrong = wrong_host(&request);
+            let wrong = host_error(&request);
             assert_eq!(
                 wrong.is_none(),
                 is_right,

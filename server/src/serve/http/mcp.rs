@@ -17,15 +17,15 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::error::Category;
 use serde_json::json;
 
-use super::access::Asked;
-use super::{Http, Problem};
-use crate::serve::mcp::{Assistant, Door, MESSAGE_LEN_MAX};
+use super::access::AuthenticatedRequest;
+use super::{HttpState, Problem};
+use crate::serve::mcp::{CallDispatcher, MESSAGE_LEN_MAX, McpServer};
 
-type Service = StreamableHttpService<Assistant, NeverSessionManager>;
+type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 
 /// Its routes.
-pub(super) fn router() -> Router<Http> {
-    let assistant = Assistant::of_requests();
+pub(super) fn router() -> Router<HttpState> {
+    let assistant = McpServer::per_request();
     // Names of hosts are looked at here, by whether a key was shown.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -34,33 +34,38 @@ pub(super) fn router() -> Router<Http> {
         .disable_allowed_hosts();
     let sessions = Arc::new(NeverSessionManager::default());
     let service = Service::new(move || Ok(assistant.clone()), sessions, config);
-    let answer = move |asked: Asked, request: Request| message(service.clone(), asked, request);
+    let answer =
+        move |auth: AuthenticatedRequest, request: Request| message(service.clone(), auth, request);
     Router::new().route("/mcp", post(answer))
 }
 
 /// Answers a message.
-async fn message(service: Service, asked: Asked, request: Request) -> Result<Response, Problem> {
+async fn message(
+    service: Service,
+    auth: AuthenticatedRequest,
+    request: Request,
+) -> Result<Response, Problem> {
     let (mut parts, body) = request.into_parts();
     // Its room is taken until the message is answered.
-    let mut read = asked
+    let mut read = auth
         .http
-        .read(body, asked.body_len_max(MESSAGE_LEN_MAX))
+        .read(body, auth.body_len_max(MESSAGE_LEN_MAX))
         .await?;
-    let door = Door::new(move |call| asked.begin(call));
-    parts.extensions.insert(door);
+    let dispatcher = CallDispatcher::new(move |call| auth.begin(call));
+    parts.extensions.insert(dispatcher);
     let bytes = Bytes::from(std::mem::take(&mut read.bytes));
     let body = Full::new(bytes.clone());
     let response = service.handle(Request::from_parts(parts, body)).await;
     if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
         && let Err(error) = serde_json::from_slice::<ClientJsonRpcMessage>(&bytes)
     {
-        return Ok(no_message(&error));
+        return Ok(invalid_message(&error));
     }
     Ok(response.map(Body::new))
 }
 
 /// What JSON-RPC says of a body that is no message.
-fn no_message(error: &serde_json::Error) -> Response {
+fn invalid_message(error: &serde_json::Error) -> Response {
     let code = match error.classify() {
         Category::Data => -32_600,
         _ => -32_700,

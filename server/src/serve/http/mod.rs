@@ -9,15 +9,15 @@
 //! Start reading at [`serve`], then [`router`].
 
 mod access;
-mod answer;
 mod api;
-mod body;
 mod cors;
+mod extract;
 mod figures;
 mod guard;
 mod mcp;
 mod paced;
 mod pages;
+mod path_params;
 mod problem;
 
 use std::convert::Infallible;
@@ -41,12 +41,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt;
 use tower_http::compression::CompressionLayer;
 
-use super::Shared;
+use super::ServerState;
 use super::config::Secret;
-use super::figures::Figures;
-use super::pending::Place;
-pub(crate) use answer::{UnderWay, begin};
-use paced::Paced;
+use super::pending::PendingSlot;
+use super::prometheus::MetricsExporter;
+pub(crate) use extract::{PendingCall, begin};
+use paced::StallTimeout;
 pub(crate) use problem::Problem;
 
 /// How long the head of a request is waited for, also between requests.
@@ -67,11 +67,11 @@ pub(crate) struct HttpOptions {
 
 /// What all requests share.
 #[derive(Clone, Debug)]
-pub(crate) struct Http {
-    shared: Arc<Shared>,
+pub(crate) struct HttpState {
+    shared: Arc<ServerState>,
     options: Arc<HttpOptions>,
     /// What `/metrics` tells.
-    figures: Figures,
+    exporter: MetricsExporter,
     /// Who signed in on the pages.
     sessions: Arc<pages::Sessions>,
 }
@@ -91,27 +91,27 @@ pub(crate) struct Connection {
 #[derive(Debug, Default)]
 struct ConnectionState {
     /// Its place among those that have shown no key.
-    pending: Option<Place>,
+    pending: Option<PendingSlot>,
     /// Its place among the others.
-    served: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
     /// The id of the key that it showed last.
     key: Option<String>,
 }
 
 impl Connection {
     /// Leaves for the connections that have shown a key.
-    fn admit(&self, shared: &Shared) -> Result<(), Fault> {
+    fn admit(&self, shared: &ServerState) -> Result<(), Fault> {
         let mut state = self.state.lock();
-        if state.served.is_none() {
-            let place = state.pending.take();
-            state.served = place.and_then(|place| place.admitted(&shared.connections));
+        if state.permit.is_none() {
+            let slot = state.pending.take();
+            state.permit = slot.and_then(|place| place.admit(&shared.connections));
         }
-        match state.served {
+        match state.permit {
             Some(_) => Ok(()),
             None => {
                 self.is_refused.store(true, Ordering::Relaxed);
                 let why = "the server has too many connections: come again";
-                Err(Fault::new(Code::Overloaded, why).after(1_000))
+                Err(Fault::new(Code::Overloaded, why).with_retry_after(1_000))
             }
         }
     }
@@ -119,12 +119,12 @@ impl Connection {
 
 /// Serves a connection until either side ends it. `place`: its place among those who have shown no key yet.
 pub(super) async fn serve<S>(
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     routes: Router,
     stream: S,
     peer: IpAddr,
     is_secure: bool,
-    place: Place,
+    slot: PendingSlot,
 ) where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
@@ -132,7 +132,7 @@ pub(super) async fn serve<S>(
         peer,
         is_secure,
         state: Mutex::new(ConnectionState {
-            pending: Some(place),
+            pending: Some(slot),
             ..ConnectionState::default()
         }),
         is_refused: AtomicBool::new(false),
@@ -156,7 +156,7 @@ pub(super) async fn serve<S>(
             .header_read_timeout(HEAD_WAIT)
             .max_buf_size(HEAD_LEN_MAX)
             .max_headers(FIELDS_MAX)
-            .serve_connection(TokioIo::new(Paced::new(Box::pin(stream))), service)
+            .serve_connection(TokioIo::new(StallTimeout::new(Box::pin(stream))), service)
     );
     let mut stopping = shared.stopping.clone();
     let stops = async move {
@@ -179,19 +179,23 @@ pub(super) async fn serve<S>(
 }
 
 /// The routes of a server.
-pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures) -> Router {
+pub(super) fn router(
+    shared: Arc<ServerState>,
+    options: HttpOptions,
+    exporter: MetricsExporter,
+) -> Router {
     let cors = cors::layer(&options.cors_origins);
     let options = Arc::new(options);
-    let http = Http {
+    let http = HttpState {
         shared,
         options,
-        figures,
+        exporter,
         sessions: Arc::default(),
     };
     let routes = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(figures::figures))
+        .route("/metrics", get(figures::show_metrics))
         .merge(api::router())
         .merge(mcp::router())
         .merge(pages::router())
@@ -202,23 +206,28 @@ pub(super) fn router(shared: Arc<Shared>, options: HttpOptions, figures: Figures
                 Problem::no_such_route().into_response()
             }
         })
-        .method_not_allowed_fallback(|| async { Problem::of(StatusCode::METHOD_NOT_ALLOWED) })
-        .layer(from_fn_with_state(http.clone(), body::held))
+        .method_not_allowed_fallback(|| async {
+            Problem::from_status(StatusCode::METHOD_NOT_ALLOWED)
+        })
+        .layer(from_fn_with_state(
+            http.clone(),
+            path_params::limit_response_memory,
+        ))
         .layer(CompressionLayer::new())
-        .layer(from_fn(api::marked_by_encoding))
+        .layer(from_fn(api::add_encoding_to_etag))
         .with_state(http);
     let routes = match cors {
         Some(cors) => routes.layer(cors),
         None => routes,
     };
     routes
-        .layer(from_fn(guard::one_host))
-        .layer(map_response(guard::only_data))
-        .layer(from_fn(figures::count))
+        .layer(from_fn(guard::require_one_host))
+        .layer(map_response(guard::set_default_headers))
+        .layer(from_fn(figures::count_request))
 }
 
 /// Whether calls are taken.
-async fn ready(State(http): State<Http>) -> Response {
+async fn ready(State(http): State<HttpState>) -> Response {
     if *http.shared.stopping.borrow() {
         Problem::from(Fault::new(Code::Unavailable, "the server is stopping")).into_response()
     } else {

@@ -19,27 +19,27 @@ const PART_WAIT: Duration = Duration::from_secs(30);
 
 /// A stream that fails when what is written to it is not taken.
 #[derive(Debug)]
-pub(super) struct Paced<S> {
+pub(super) struct StallTimeout<S> {
     stream: S,
     /// When the part that is waited for has to be gone.
     end: Pin<Box<Sleep>>,
     is_waiting: bool,
     /// Bytes of that part that were taken.
-    taken: usize,
+    accepted_len: usize,
 }
 
-impl<S> Paced<S> {
-    pub(super) fn new(stream: S) -> Paced<S> {
-        Paced {
+impl<S> StallTimeout<S> {
+    pub(super) fn new(stream: S) -> StallTimeout<S> {
+        StallTimeout {
             stream,
             end: Box::pin(sleep(PART_WAIT)),
             is_waiting: false,
-            taken: 0,
+            accepted_len: 0,
         }
     }
 
     /// What becomes of a write that went so.
-    fn written<T>(
+    fn track_write<T>(
         &mut self,
         cx: &mut Context<'_>,
         went: Poll<T>,
@@ -47,15 +47,15 @@ impl<S> Paced<S> {
     ) -> Poll<io::Result<T>> {
         match went {
             Poll::Ready(went) => {
-                self.taken = self.taken.saturating_add(len(&went));
-                if self.taken >= PART_LEN {
+                self.accepted_len = self.accepted_len.saturating_add(len(&went));
+                if self.accepted_len >= PART_LEN {
                     self.is_waiting = false;
                 }
                 Poll::Ready(Ok(went))
             }
             Poll::Pending => {
                 if !self.is_waiting {
-                    (self.is_waiting, self.taken) = (true, 0);
+                    (self.is_waiting, self.accepted_len) = (true, 0);
                     self.end.as_mut().reset(Instant::now() + PART_WAIT);
                 }
                 ready!(self.end.as_mut().poll(cx));
@@ -67,11 +67,11 @@ impl<S> Paced<S> {
 }
 
 /// How much a write took.
-fn len(written: &io::Result<usize>) -> usize {
+fn accepted(written: &io::Result<usize>) -> usize {
     *written.as_ref().unwrap_or(&0)
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -81,14 +81,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let went = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.written(cx, went, len).map(Result::flatten)
+        self.track_write(cx, went, accepted).map(Result::flatten)
     }
 
     fn poll_write_vectored(
@@ -97,7 +97,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let went = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.written(cx, went, len).map(Result::flatten)
+        self.track_write(cx, went, accepted).map(Result::flatten)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -107,12 +107,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let went = Pin::new(&mut self.stream).poll_flush(cx);
         // Nothing is left to be taken.
-        self.written(cx, went, |_| PART_LEN).map(Result::flatten)
+        self.track_write(cx, went, |_| PART_LEN)
+            .map(Result::flatten)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let went = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.written(cx, went, |_| PART_LEN).map(Result::flatten)
+        self.track_write(cx, went, |_| PART_LEN)
+            .map(Result::flatten)
     }
 }
 
@@ -124,7 +126,11 @@ mod tests {
 
     /// How long a file of so many bytes is written, of which `part` bytes are read every `wait`; an error's kind where it
     /// ended so.
-    async fn written(len: usize, part: usize, wait: Duration) -> (Duration, Option<io::ErrorKind>) {
+    async fn write_to_slow_peer(
+        len: usize,
+        part: usize,
+        wait: Duration,
+    ) -> (Duration, Option<io::ErrorKind>) {
         let (here, mut there) = duplex(1 << 10);
         let started = Instant::now();
         let reading = tokio::spawn(async move {
@@ -133,7 +139,7 @@ mod tests {
                 sleep(wait).await;
             }
         });
-        let mut paced = Paced::new(here);
+        let mut paced = StallTimeout::new(here);
         let sent = async {
             paced.write_all(&vec![1; len]).await?;
             paced.flush().await
@@ -145,7 +151,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn write_times_out_when_the_peer_reads_one_byte_at_a_time() {
-        let (took, failed) = written(1 << 20, 1, Duration::from_secs(1)).await;
+        let (took, failed) = write_to_slow_peer(1 << 20, 1, Duration::from_secs(1)).await;
         assert_eq!(failed, Some(io::ErrorKind::TimedOut));
         assert!(took <= PART_WAIT + Duration::from_secs(2), "{took:?}");
     }
@@ -153,7 +159,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn write_to_a_slow_but_steady_peer_does_not_time_out() {
         // 4 KiB a second: twice what is asked.
-        let (took, failed) = written(1 << 20, 4 << 10, Duration::from_secs(1)).await;
+        let (took, failed) = write_to_slow_peer(1 << 20, 4 << 10, Duration::from_secs(1)).await;
         assert_eq!(failed, None);
         assert!(took > Duration::from_secs(200), "{took:?}");
     }

@@ -6,7 +6,7 @@ use loci_protocol::fault::{Code, Fault};
 use serde_json::{Value, json};
 
 /// When to come again to a server that is busy and does not say.
-const AGAIN_MS: u32 = 1_000;
+const RETRY_AFTER_MS: u32 = 1_000;
 
 /// A request that was not carried out.
 #[derive(Debug)]
@@ -23,12 +23,12 @@ impl Problem {
     pub(crate) fn no_such_route() -> Problem {
         Problem {
             detail: "there is no such path: /openapi.json tells those that there are".into(),
-            ..Problem::of(StatusCode::NOT_FOUND)
+            ..Problem::from_status(StatusCode::NOT_FOUND)
         }
     }
 
     /// What the status alone says.
-    pub(crate) fn of(status: StatusCode) -> Problem {
+    pub(crate) fn from_status(status: StatusCode) -> Problem {
         let (code, detail) = match status {
             StatusCode::NOT_FOUND => (Code::NotFound, "there is no such thing"),
             StatusCode::METHOD_NOT_ALLOWED => (Code::Invalid, "the path has no such method"),
@@ -72,7 +72,7 @@ impl Problem {
     }
 
     /// Whether another request may be carried out all the same.
-    pub(crate) fn is_of_request(&self) -> bool {
+    pub(crate) fn is_request_error(&self) -> bool {
         matches!(
             self.status,
             StatusCode::BAD_REQUEST
@@ -89,8 +89,8 @@ impl Problem {
     }
 
     /// What programs are told.
-    pub(crate) fn told(&self) -> Value {
-        let mut told = json!({
+    pub(crate) fn to_json(&self) -> Value {
+        let mut body = json!({
             "type": "about:blank",
             "title": self.status.canonical_reason().unwrap_or("Error"),
             "status": self.status.as_u16(),
@@ -98,9 +98,9 @@ impl Problem {
             "detail": self.detail,
         });
         if let Some(after_ms) = self.after_ms {
-            told["retry_after_ms"] = after_ms.into();
+            body["retry_after_ms"] = after_ms.into();
         }
-        told
+        body
     }
 }
 
@@ -128,7 +128,7 @@ impl From<Fault> for Problem {
             status: status(fault.code),
             code: fault.code.name(),
             detail: fault.message,
-            after_ms: fault.retry_after_ms.or(is_busy.then_some(AGAIN_MS)),
+            after_ms: fault.retry_after_ms.or(is_busy.then_some(RETRY_AFTER_MS)),
         }
     }
 }
@@ -136,7 +136,7 @@ impl From<Fault> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let kind = (header::CONTENT_TYPE, "application/problem+json");
-        let mut response = (self.status, [kind], self.told().to_string()).into_response();
+        let mut response = (self.status, [kind], self.to_json().to_string()).into_response();
         let headers = response.headers_mut();
         if let Some(after_ms) = self.after_ms {
             headers.insert(header::RETRY_AFTER, after_ms.div_ceil(1_000).into());

@@ -8,8 +8,8 @@ use locidb::storage::ChunkKey;
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::documents::{Place, ToldChunk};
-use super::{Door, Told, cut, within};
+use super::documents::{ChunkResponse, SourceLocation};
+use super::{CallDispatcher, ToolOutput, check_range, truncate};
 
 /// Citations of a list that may be asked for.
 const LISTED_MAX: u32 = 200;
@@ -67,7 +67,7 @@ pub(super) struct CitedChunk {
     /// The key of its document.
     document: String,
     /// Where it stands.
-    citation: Place,
+    citation: SourceLocation,
 }
 
 /// A work that documents cite.
@@ -137,54 +137,66 @@ struct Network {
 }
 
 /// The citation of a chunk, or who cites whom.
-pub(super) async fn cite(door: Door, asked: Cite) -> Result<Citations, Fault> {
-    let limit = within("limit", asked.limit, 1..=LISTED_MAX)? as usize;
-    if let Ok(key) = asked.of.parse::<ChunkKey>() {
+pub(super) async fn cite(dispatcher: CallDispatcher, args: Cite) -> Result<Citations, Fault> {
+    let limit = check_range("limit", args.limit, 1..=LISTED_MAX)? as usize;
+    if let Ok(key) = args.of.parse::<ChunkKey>() {
         let context = 0;
-        match door.told(call::GetChunk { key, context }).await {
+        match dispatcher.call_json(call::GetChunk { key, context }).await {
             // A title may look like a chunk's key.
             Err(fault) if fault.code == Code::NotFound => {}
-            told => return told.map(passage),
+            response => return response.map(chunk_citation),
         }
     }
-    let told: Network = door.told(call::GetCitations { of: asked.of }).await?;
+    let response: Network = dispatcher
+        .call_json(call::GetCitations { of: args.of })
+        .await?;
     let together = |of: CitedTogether| CitedTogether {
         work: work(of.work),
         ..of
     };
     Ok(Citations {
         passage: None,
-        work: told.work.map(work),
-        cites_count: told.cites.len(),
-        cites: told.cites.into_iter().take(limit).map(cited).collect(),
-        cited_by_count: told.cited_by.len(),
-        cited_by: told.cited_by.into_iter().take(limit).map(cited).collect(),
-        cited_together: told.co_cited.into_iter().map(together).collect(),
-        citing_the_same: told.coupled,
+        work: response.work.map(work),
+        cites_count: response.cites.len(),
+        cites: response
+            .cites
+            .into_iter()
+            .take(limit)
+            .map(truncate_cited)
+            .collect(),
+        cited_by_count: response.cited_by.len(),
+        cited_by: response
+            .cited_by
+            .into_iter()
+            .take(limit)
+            .map(truncate_cited)
+            .collect(),
+        cited_together: response.co_cited.into_iter().map(together).collect(),
+        citing_the_same: response.coupled,
     })
 }
 
-fn passage(told: ToldChunk) -> Citations {
+fn chunk_citation(response: ChunkResponse) -> Citations {
     Citations {
         passage: Some(CitedChunk {
-            chunk: told.chunk,
-            document: told.document,
-            citation: told.citation.into(),
+            chunk: response.chunk,
+            document: response.document,
+            citation: response.citation.into(),
         }),
         ..Citations::default()
     }
 }
 
-fn cited(of: Cited) -> Cited {
+fn truncate_cited(of: Cited) -> Cited {
     Cited {
-        context: cut(&of.context, CONTEXT_CHARS).0,
+        context: truncate(&of.context, CONTEXT_CHARS).0,
         work: work(of.work),
         ..of
     }
 }
 
 fn work(mut work: Work) -> Work {
-    let name = |name: String| cut(&name, NAME_CHARS).0;
+    let name = |name: String| truncate(&name, NAME_CHARS).0;
     work.authors.truncate(AUTHORS_MAX);
     Work {
         title: work.title.map(name),
@@ -211,14 +223,14 @@ impl Work {
     }
 }
 
-impl Told for Citations {
+impl ToolOutput for Citations {
     fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a string does not fail.
         if let Some(of) = &self.passage {
-            let place = &of.citation;
-            let _ = writeln!(out, "{}: {}", place.path.join(" > "), place.label);
-            let _ = writeln!(out, "chunk {} | link {}", of.chunk, place.link);
+            let location = &of.citation;
+            let _ = writeln!(out, "{}: {}", location.path.join(" > "), location.label);
+            let _ = writeln!(out, "chunk {} | link {}", of.chunk, location.link);
             return out;
         }
         if let Some(work) = &self.work {

@@ -8,7 +8,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::search::Relation;
-use super::{Door, Told, cut, within};
+use super::{CallDispatcher, ToolOutput, check_range, truncate};
 
 /// Relations, passages and concepts that are told at most.
 const LISTED_MAX: u32 = 50;
@@ -51,7 +51,7 @@ pub(super) struct Walk {
     concept: Option<Concept>,
     /// The way to another one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    way: Option<Way>,
+    way: Option<ConceptPath>,
     /// Concepts, the most central first.
     #[serde(skip_serializing_if = "Option::is_none")]
     concepts: Option<Vec<ConceptLine>>,
@@ -115,7 +115,7 @@ pub(super) struct Mention {
 
 /// A way from a concept to another.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Way {
+pub(super) struct ConceptPath {
     /// Names, from end to end.
     path: Vec<String>,
     /// What leads from each to the next.
@@ -141,35 +141,39 @@ struct Concepts {
 }
 
 /// Walks as is asked.
-pub(super) async fn walk(door: Door, asked: WalkConcepts) -> Result<Walk, Fault> {
-    let limit = within("limit", asked.limit, 1..=LISTED_MAX)?;
+pub(super) async fn walk(dispatcher: CallDispatcher, args: WalkConcepts) -> Result<Walk, Fault> {
+    let limit = check_range("limit", args.limit, 1..=LISTED_MAX)?;
     let invalid = |why: &str| Err(Fault::new(Code::Invalid, why));
-    let given = |name: Option<String>| name.filter(|name| !name.trim().is_empty());
-    match (given(asked.name), given(asked.to)) {
+    let non_empty = |name: Option<String>| name.filter(|name| !name.trim().is_empty());
+    match (non_empty(args.name), non_empty(args.to)) {
         (None, Some(_)) => invalid("to: give the concept where the way starts as name"),
         (Some(from), Some(to)) => {
-            if asked.along.len() > ALONG_MAX {
+            if args.along.len() > ALONG_MAX {
                 return invalid("along: give fewer types of relations");
             }
-            let along = asked.along;
-            let way = door.told(call::GetPath { from, to, along }).await?;
+            let along = args.along;
+            let concept_path = dispatcher
+                .call_json(call::GetPath { from, to, along })
+                .await?;
             Ok(Walk {
-                way: Some(way),
+                way: Some(concept_path),
                 ..Walk::default()
             })
         }
         (Some(name), None) => {
-            let told = door.told(call::GetConcept { name }).await?;
+            let response = dispatcher.call_json(call::GetConcept { name }).await?;
             Ok(Walk {
-                concept: Some(bounded(told, limit as usize)),
+                concept: Some(truncate_concept(response, limit as usize)),
                 ..Walk::default()
             })
         }
         (None, None) => {
-            let prefix = asked.prefix.unwrap_or_default();
-            let told: Concepts = door.told(call::ListConcepts { prefix, limit }).await?;
+            let prefix = args.prefix.unwrap_or_default();
+            let response: Concepts = dispatcher
+                .call_json(call::ListConcepts { prefix, limit })
+                .await?;
             Ok(Walk {
-                concepts: Some(told.concepts),
+                concepts: Some(response.concepts),
                 ..Walk::default()
             })
         }
@@ -177,8 +181,8 @@ pub(super) async fn walk(door: Door, asked: WalkConcepts) -> Result<Walk, Fault>
 }
 
 /// A concept with so many relations and passages at most.
-fn bounded(mut concept: Concept, limit: usize) -> Concept {
-    concept.description = cut(&concept.description, DESCRIPTION_CHARS).0;
+fn truncate_concept(mut concept: Concept, limit: usize) -> Concept {
+    concept.description = truncate(&concept.description, DESCRIPTION_CHARS).0;
     concept.synonyms.truncate(LISTED_MAX as usize);
     concept.prerequisites.truncate(LISTED_MAX as usize);
     concept.relations.truncate(limit);
@@ -186,16 +190,16 @@ fn bounded(mut concept: Concept, limit: usize) -> Concept {
     concept
 }
 
-impl Told for Walk {
+impl ToolOutput for Walk {
     fn text(&self) -> String {
         let mut out = String::new();
         if let Some(concept) = &self.concept {
-            concept.tell(&mut out);
+            concept.write_to(&mut out);
         }
-        if let Some(way) = &self.way {
+        if let Some(concept_path) = &self.way {
             // Writing to a string does not fail.
-            let _ = writeln!(out, "{}", way.path.join(" > "));
-            tell_relations(&way.relations, &mut out);
+            let _ = writeln!(out, "{}", concept_path.path.join(" > "));
+            write_relations(&concept_path.relations, &mut out);
         }
         if let Some(concepts) = &self.concepts {
             if concepts.is_empty() {
@@ -210,7 +214,7 @@ impl Told for Walk {
 }
 
 impl Concept {
-    fn tell(&self, out: &mut String) {
+    fn write_to(&self, out: &mut String) {
         let _ = writeln!(out, "{} ({})", self.name, self.kind);
         if !self.description.is_empty() {
             let _ = writeln!(out, "{}", self.description);
@@ -226,7 +230,7 @@ impl Concept {
         if !self.prerequisites.is_empty() {
             let _ = writeln!(out, "Learn first: {}", self.prerequisites.join(", "));
         }
-        tell_relations(&self.relations, out);
+        write_relations(&self.relations, out);
         for passage in &self.passages {
             let Mention {
                 chunk, label, text, ..
@@ -236,7 +240,7 @@ impl Concept {
     }
 }
 
-fn tell_relations(relations: &[Relation], out: &mut String) {
+fn write_relations(relations: &[Relation], out: &mut String) {
     for Relation {
         source,
         kind,

@@ -10,7 +10,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::search::level;
-use super::{Door, Told, cut, within};
+use super::{CallDispatcher, ToolOutput, check_range, truncate};
 
 /// Chunks to each side that may be asked for.
 const CONTEXT_MAX: u32 = 10;
@@ -51,7 +51,7 @@ pub(super) struct Chunk {
     /// The key of its document.
     document: String,
     /// Where it stands.
-    citation: Place,
+    citation: SourceLocation,
     /// Its text.
     text: String,
     /// Whether its text is longer: the resource of its document has all of it.
@@ -66,14 +66,14 @@ pub(super) struct Chunk {
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
     /// Chunks before it, the farthest first.
-    before: Vec<Near>,
+    before: Vec<Neighbour>,
     /// Chunks after it.
-    after: Vec<Near>,
+    after: Vec<Neighbour>,
 }
 
 /// Where something stands, to be told beside it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Place {
+pub(super) struct SourceLocation {
     /// For a reader: `Page 42, 3.2 Wave Functions`.
     pub(super) label: String,
     /// The document's title, then the headings above, outermost first.
@@ -91,9 +91,9 @@ pub(super) struct Place {
     pub(super) link: String,
 }
 
-impl From<Citation> for Place {
-    fn from(citation: Citation) -> Place {
-        Place {
+impl From<Citation> for SourceLocation {
+    fn from(citation: Citation) -> SourceLocation {
+        SourceLocation {
             label: citation.label,
             path: citation.path,
             page: citation.page,
@@ -106,7 +106,7 @@ impl From<Citation> for Place {
 
 /// A chunk beside another.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Near {
+pub(super) struct Neighbour {
     /// Its key.
     chunk: String,
     /// Where it stands.
@@ -117,22 +117,22 @@ pub(super) struct Near {
 
 /// A chunk as a store tells it.
 #[derive(Debug, Deserialize)]
-pub(super) struct ToldChunk {
+pub(super) struct ChunkResponse {
     pub(super) chunk: String,
     pub(super) document: String,
     parent: Option<String>,
     previous: Option<String>,
     next: Option<String>,
     pub(super) citation: Citation,
-    record: ToldText,
+    record: ChunkTextResponse,
     #[serde(default)]
-    before: Vec<Near>,
+    before: Vec<Neighbour>,
     #[serde(default)]
-    after: Vec<Near>,
+    after: Vec<Neighbour>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldText {
+struct ChunkTextResponse {
     text: String,
 }
 
@@ -142,44 +142,54 @@ fn wrong_key(error: &impl std::fmt::Display) -> Fault {
 }
 
 /// A chunk with what stands around it.
-pub(super) async fn chunk(door: Door, asked: ReadChunk) -> Result<Chunk, Fault> {
-    let key: ChunkKey = asked.key.parse().map_err(|error| wrong_key(&error))?;
-    let context = within("context", asked.context, 0..=CONTEXT_MAX)?;
-    let told: ToldChunk = door.told(call::GetChunk { key, context }).await?;
-    let (text, is_cut) = cut(&told.record.text, CHUNK_CHARS);
+pub(super) async fn chunk(dispatcher: CallDispatcher, args: ReadChunk) -> Result<Chunk, Fault> {
+    let key: ChunkKey = args.key.parse().map_err(|error| wrong_key(&error))?;
+    let context = check_range("context", args.context, 0..=CONTEXT_MAX)?;
+    let response: ChunkResponse = dispatcher
+        .call_json(call::GetChunk { key, context })
+        .await?;
+    let (text, is_cut) = truncate(&response.record.text, CHUNK_CHARS);
     Ok(Chunk {
-        chunk: told.chunk,
-        document: told.document,
-        citation: told.citation.into(),
+        chunk: response.chunk,
+        document: response.document,
+        citation: response.citation.into(),
         text,
         is_cut,
-        parent: told.parent,
-        previous: told.previous,
-        next: told.next,
-        before: told.before.into_iter().map(near).collect(),
-        after: told.after.into_iter().map(near).collect(),
+        parent: response.parent,
+        previous: response.previous,
+        next: response.next,
+        before: response
+            .before
+            .into_iter()
+            .map(truncate_neighbour)
+            .collect(),
+        after: response.after.into_iter().map(truncate_neighbour).collect(),
     })
 }
 
-fn near(told: Near) -> Near {
-    let text = cut(&told.text, NEAR_CHARS).0;
-    Near { text, ..told }
+fn truncate_neighbour(neighbour: Neighbour) -> Neighbour {
+    let text = truncate(&neighbour.text, NEAR_CHARS).0;
+    Neighbour { text, ..neighbour }
 }
 
-impl Told for Chunk {
+impl ToolOutput for Chunk {
     fn text(&self) -> String {
         let mut out = String::new();
-        let told = |out: &mut String, near: &Near| {
+        let write_neighbour = |out: &mut String, near: &Neighbour| {
             // Writing to a string does not fail.
             let _ = writeln!(out, "{}\nchunk {}\n{}\n", near.label, near.chunk, near.text);
         };
-        self.before.iter().for_each(|near| told(&mut out, near));
-        let place = &self.citation;
-        let path = place.path.join(" > ");
-        let _ = writeln!(out, "{path}: {}", place.label);
-        let _ = writeln!(out, "chunk {} | link {}", self.chunk, place.link);
+        self.before
+            .iter()
+            .for_each(|near| write_neighbour(&mut out, near));
+        let location = &self.citation;
+        let path = location.path.join(" > ");
+        let _ = writeln!(out, "{path}: {}", location.label);
+        let _ = writeln!(out, "chunk {} | link {}", self.chunk, location.link);
         let _ = writeln!(out, "{}\n", self.text);
-        self.after.iter().for_each(|near| told(&mut out, near));
+        self.after
+            .iter()
+            .for_each(|near| write_neighbour(&mut out, near));
         let keys = [
             ("parent", &self.parent),
             ("previous", &self.previous),
@@ -243,14 +253,17 @@ pub(super) struct DocumentLine {
 }
 
 /// A page of documents.
-pub(super) async fn documents(door: Door, asked: ListDocuments) -> Result<Documents, Fault> {
+pub(super) async fn documents(
+    dispatcher: CallDispatcher,
+    args: ListDocuments,
+) -> Result<Documents, Fault> {
     let call = call::ListDocuments {
-        collection: asked.collection,
+        collection: args.collection,
         user: None,
-        after: asked.after,
-        limit: within("limit", asked.limit, 1..=LISTED_MAX)?,
+        after: args.after,
+        limit: check_range("limit", args.limit, 1..=LISTED_MAX)?,
     };
-    let mut page: Documents = door.told(call).await?;
+    let mut page: Documents = dispatcher.call_json(call).await?;
     for line in &mut page.documents {
         line.title = line.title.take().map(name);
         line.authors = names(std::mem::take(&mut line.authors));
@@ -259,14 +272,14 @@ pub(super) async fn documents(door: Door, asked: ListDocuments) -> Result<Docume
 }
 
 fn name(name: String) -> String {
-    cut(&name, NAME_CHARS).0
+    truncate(&name, NAME_CHARS).0
 }
 
 fn names(names: Vec<String>) -> Vec<String> {
     names.into_iter().take(NAMES_MAX).map(name).collect()
 }
 
-impl Told for Documents {
+impl ToolOutput for Documents {
     fn text(&self) -> String {
         let mut out = String::new();
         if self.documents.is_empty() {
@@ -369,13 +382,13 @@ pub(super) struct OutlineLine {
 
 /// A document as a store tells it.
 #[derive(Debug, Deserialize)]
-struct ToldDocument {
-    document: ToldRecord,
-    chunks: Vec<ToldLine>,
+struct DocumentResponse {
+    document: DocumentRecordResponse,
+    chunks: Vec<ChunkLineResponse>,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldRecord {
+struct DocumentRecordResponse {
     title: Option<String>,
     authors: Vec<String>,
     year: Option<i32>,
@@ -388,7 +401,7 @@ struct ToldRecord {
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldLine {
+struct ChunkLineResponse {
     chunk: String,
     parent: Option<u32>,
     level: String,
@@ -397,30 +410,34 @@ struct ToldLine {
 }
 
 /// A document with its outline.
-pub(super) async fn document(door: Door, asked: ReadDocument) -> Result<Document, Fault> {
-    let key: DocumentKey = asked.key.parse().map_err(|error| wrong_key(&error))?;
-    let limit = within("limit", asked.limit, 1..=LISTED_MAX)?;
-    let wanted = asked.level.as_deref().map(level).transpose()?;
+pub(super) async fn document(
+    dispatcher: CallDispatcher,
+    args: ReadDocument,
+) -> Result<Document, Fault> {
+    let key: DocumentKey = args.key.parse().map_err(|error| wrong_key(&error))?;
+    let limit = check_range("limit", args.limit, 1..=LISTED_MAX)?;
+    let level_filter = args.level.as_deref().map(level).transpose()?;
     let printed = key.to_string();
-    let told: ToldDocument = door.told(call::GetDocument { key }).await?;
-    let chunks = u32::try_from(told.chunks.len()).unwrap_or(u32::MAX);
-    let depths = depths(&told.chunks);
-    let lines = told
-        .chunks
-        .into_iter()
-        .zip(depths)
-        .filter(|(line, depth)| match wanted {
-            Some(level) => line.level == level.name(),
-            None => *depth == 0 || line.level == "section" || line.level == "summary",
-        });
-    let mut lines = lines.skip(asked.after as usize);
+    let response: DocumentResponse = dispatcher.call_json(call::GetDocument { key }).await?;
+    let chunks = u32::try_from(response.chunks.len()).unwrap_or(u32::MAX);
+    let depths = depths(&response.chunks);
+    let lines =
+        response
+            .chunks
+            .into_iter()
+            .zip(depths)
+            .filter(|(line, depth)| match level_filter {
+                Some(level) => line.level == level.name(),
+                None => *depth == 0 || line.level == "section" || line.level == "summary",
+            });
+    let mut lines = lines.skip(args.after as usize);
     let outline: Vec<OutlineLine> = lines
         .by_ref()
         .take(limit as usize)
         .map(outline_line)
         .collect();
-    let next = lines.next().map(|_| asked.after + limit);
-    let record = told.document;
+    let next = lines.next().map(|_| args.after + limit);
+    let record = response.document;
     Ok(Document {
         resource: super::resources::uri(&printed),
         document: printed,
@@ -431,7 +448,7 @@ pub(super) async fn document(door: Door, asked: ReadDocument) -> Result<Document
         doi: record.doi.map(name),
         address: record.address.map(name),
         file_type: record.file_type,
-        summary: record.summary.map(|text| cut(&text, SUMMARY_CHARS).0),
+        summary: record.summary.map(|text| truncate(&text, SUMMARY_CHARS).0),
         topics: names(record.topics),
         chunks,
         outline,
@@ -440,16 +457,16 @@ pub(super) async fn document(door: Door, asked: ReadDocument) -> Result<Document
 }
 
 /// How many chunks each is within. A parent stands before its parts.
-fn depths(chunks: &[ToldLine]) -> Vec<u32> {
+fn depths(chunks: &[ChunkLineResponse]) -> Vec<u32> {
     let mut depths: Vec<u32> = Vec::with_capacity(chunks.len());
     for chunk in chunks {
-        let above = chunk.parent.and_then(|place| depths.get(place as usize));
+        let above = chunk.parent.and_then(|index| depths.get(index as usize));
         depths.push(above.map_or(0, |depth| depth + 1));
     }
     depths
 }
 
-fn outline_line((line, depth): (ToldLine, u32)) -> OutlineLine {
+fn outline_line((line, depth): (ChunkLineResponse, u32)) -> OutlineLine {
     OutlineLine {
         chunk: line.chunk,
         depth,
@@ -459,7 +476,7 @@ fn outline_line((line, depth): (ToldLine, u32)) -> OutlineLine {
     }
 }
 
-impl Told for Document {
+impl ToolOutput for Document {
     fn text(&self) -> String {
         let mut out = String::new();
         let title = self.title.as_deref().unwrap_or("without a title");

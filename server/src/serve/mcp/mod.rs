@@ -35,8 +35,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::http::UnderWay;
-use crate::service::{Given, Item, internal};
+use super::http::PendingCall;
+use crate::service::{CallOutput, StreamItem, internal};
 
 /// How an assistant is told to use the tools together.
 const INSTRUCTIONS: &str = "\
@@ -60,41 +60,45 @@ const FAULT_CHARS_MAX: usize = 2_000;
 
 /// Has calls carried out as one caller may make them.
 #[derive(Clone)]
-pub(crate) struct Door(Arc<dyn Fn(Call) -> Result<UnderWay, Fault> + Send + Sync>);
+pub(crate) struct CallDispatcher(Arc<dyn Fn(Call) -> Result<PendingCall, Fault> + Send + Sync>);
 
-impl fmt::Debug for Door {
+impl fmt::Debug for CallDispatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Door")
     }
 }
 
-impl Door {
+impl CallDispatcher {
     /// One whose calls begin so.
     pub(crate) fn new(
-        begin: impl Fn(Call) -> Result<UnderWay, Fault> + Send + Sync + 'static,
-    ) -> Door {
-        Door(Arc::new(begin))
+        begin: impl Fn(Call) -> Result<PendingCall, Fault> + Send + Sync + 'static,
+    ) -> CallDispatcher {
+        CallDispatcher(Arc::new(begin))
     }
 
     /// What a call gives in the end.
-    async fn call(&self, call: impl Into<Call>) -> Result<Given, Fault> {
-        (self.0)(call.into())?.last().await
+    async fn call(&self, call: impl Into<Call>) -> Result<CallOutput, Fault> {
+        (self.0)(call.into())?.output().await
     }
 
     /// What a call tells in JSON.
-    async fn told<T: DeserializeOwned>(&self, call: impl Into<Call>) -> Result<T, Fault> {
+    async fn call_json<T: DeserializeOwned>(&self, call: impl Into<Call>) -> Result<T, Fault> {
         match self.call(call).await? {
-            Given::Json(json) => serde_json::from_str(&json).map_err(|error| internal(&error)),
+            CallOutput::Json(json) => serde_json::from_str(&json).map_err(|error| internal(&error)),
             _ => Err(internal(&"a call that tells JSON told something else")),
         }
     }
 
     /// The first `most` bytes of a file, and whether there are more.
-    async fn bytes(&self, call: impl Into<Call>, most: usize) -> Result<(Vec<u8>, bool), Fault> {
-        let mut under_way = (self.0)(call.into())?;
+    async fn read_bytes(
+        &self,
+        call: impl Into<Call>,
+        most: usize,
+    ) -> Result<(Vec<u8>, bool), Fault> {
+        let mut pending = (self.0)(call.into())?;
         let mut bytes = Vec::new();
-        while let Some(item) = under_way.item().await {
-            if let Item::Bytes(part) = item {
+        while let Some(item) = pending.next_item().await {
+            if let StreamItem::Bytes(part) = item {
                 bytes.extend_from_slice(&part);
             }
             if bytes.len() > most {
@@ -102,84 +106,84 @@ impl Door {
                 return Ok((bytes, true));
             }
         }
-        under_way.last().await?;
+        pending.output().await?;
         Ok((bytes, false))
     }
 }
 
 /// What a tool tells.
-trait Told: Serialize {
+trait ToolOutput: Serialize {
     /// For a model to read.
     fn text(&self) -> String;
 }
 
 /// The tools, for one caller or for whoever makes a request.
 #[derive(Clone)]
-pub(crate) struct Assistant {
+pub(crate) struct McpServer {
     /// The door of the one caller; where there is none, each request brings its own.
-    door: Option<Door>,
-    tools: Arc<ToolRouter<Assistant>>,
+    dispatcher: Option<CallDispatcher>,
+    tools: Arc<ToolRouter<McpServer>>,
 }
 
-impl Assistant {
+impl McpServer {
     /// The tools for one caller.
-    fn of(door: Door) -> Assistant {
-        Assistant {
-            door: Some(door),
+    fn for_caller(dispatcher: CallDispatcher) -> McpServer {
+        McpServer {
+            dispatcher: Some(dispatcher),
             tools: Arc::new(tools()),
         }
     }
 
     /// The tools for requests over HTTP, each of which brings its [`Door`] among its extensions.
-    pub(crate) fn of_requests() -> Assistant {
-        Assistant {
-            door: None,
+    pub(crate) fn per_request() -> McpServer {
+        McpServer {
+            dispatcher: None,
             tools: Arc::new(tools()),
         }
     }
 
     /// The door of whoever makes a request.
-    fn door(&self, request: &RequestContext<RoleServer>) -> Result<Door, Fault> {
-        let own = || self.door.clone();
+    fn dispatcher(&self, request: &RequestContext<RoleServer>) -> Result<CallDispatcher, Fault> {
+        let own = || self.dispatcher.clone();
         let parts = request.extensions.get::<Parts>();
-        let brought = parts.and_then(|parts| parts.extensions.get::<Door>());
+        let brought = parts.and_then(|parts| parts.extensions.get::<CallDispatcher>());
         let none = || internal(&"a request of MCP came without its door");
         brought.cloned().or_else(own).ok_or_else(none)
     }
 
     /// What becomes of a tool that goes through the request's door.
-    async fn given<T, F>(
+    async fn run_tool<T, F>(
         &self,
         request: &RequestContext<RoleServer>,
-        look: impl FnOnce(Door) -> F,
+        look: impl FnOnce(CallDispatcher) -> F,
     ) -> CallToolResult
     where
-        T: Told,
+        T: ToolOutput,
         F: Future<Output = Result<T, Fault>>,
     {
-        let told = match self.door(request) {
-            Ok(door) => tokio::select! {
-                told = look(door) => told,
+        let output = match self.dispatcher(request) {
+            Ok(dispatcher) => tokio::select! {
+                told = look(dispatcher) => told,
                 // Whoever asked is gone: what was begun ends with it.
                 () = request.ct.cancelled() => Err(Fault::new(Code::Cancelled, "the call was cancelled")),
             },
             Err(fault) => Err(fault),
         };
-        match told.and_then(|told| result(&told)) {
+        match output.and_then(|told| tool_result(&told)) {
             Ok(result) => result,
-            Err(fault) => CallToolResult::error(vec![ContentBlock::text(words(&fault))]),
+            Err(fault) => CallToolResult::error(vec![ContentBlock::text(fault_text(&fault))]),
         }
     }
 }
 
 /// The tools, with schemas that any client can read.
-fn tools() -> ToolRouter<Assistant> {
-    let mut tools = Assistant::tool_router();
+fn tools() -> ToolRouter<McpServer> {
+    let mut tools = McpServer::tool_router();
     for route in tools.map.values_mut() {
         let tool = &mut route.attr;
         let schemas = [Some(&mut tool.input_schema), tool.output_schema.as_mut()];
         for schema in schemas.into_iter().flatten() {
-            Arc::make_mut(schema).values_mut().for_each(plain);
+            Arc::make_mut(schema).values_mut().for_each(simplify_schema);
         }
     }
     tools
@@ -187,7 +191,7 @@ fn tools() -> ToolRouter<Assistant> {
 
 /// Leaves out what some clients do not know: formats of numbers, and that what may be left out may be null. Has each
 /// description on one line.
-fn plain(schema: &mut Value) {
+fn simplify_schema(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if fields.get("format").is_some_and(Value::is_string) {
@@ -205,17 +209,17 @@ fn plain(schema: &mut Value) {
             if let Some(Value::String(words)) = fields.get_mut("description") {
                 *words = words.replace('\n', " ");
             }
-            fields.values_mut().for_each(plain);
+            fields.values_mut().for_each(simplify_schema);
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Array(items) => items.iter_mut().for_each(simplify_schema),
         _ => {}
     }
 }
 
 /// What a tool tells, as words for the model and as a value for programs.
-fn result(told: &impl Told) -> Result<CallToolResult, Fault> {
-    let value = serde_json::to_value(told).map_err(|error| internal(&error))?;
-    let (text, is_cut) = cut(&told.text(), TEXT_CHARS_MAX);
+fn tool_result(output: &impl ToolOutput) -> Result<CallToolResult, Fault> {
+    let value = serde_json::to_value(output).map_err(|error| internal(&error))?;
+    let (text, is_cut) = truncate(&output.text(), TEXT_CHARS_MAX);
     let more = if is_cut {
         "\n[cut here: ask for less]"
     } else {
@@ -227,9 +231,9 @@ fn result(told: &impl Told) -> Result<CallToolResult, Fault> {
 }
 
 /// A fault in words that say what to do.
-fn words(fault: &Fault) -> String {
+fn fault_text(fault: &Fault) -> String {
     let code = fault.code.name();
-    let why = cut(&fault.message, FAULT_CHARS_MAX).0;
+    let why = truncate(&fault.message, FAULT_CHARS_MAX).0;
     match fault.retry_after_ms {
         Some(ms) => format!("{code}: {why} (again in {ms} ms)"),
         None => format!("{code}: {why}"),
@@ -237,7 +241,7 @@ fn words(fault: &Fault) -> String {
 }
 
 /// The first `chars` characters of a text, and whether there are more.
-fn cut(text: &str, chars: usize) -> (String, bool) {
+fn truncate(text: &str, chars: usize) -> (String, bool) {
     match text.char_indices().nth(chars) {
         Some((end, _)) => (format!("{}…", text[..end].trim_end()), true),
         None => (text.to_owned(), false),
@@ -245,17 +249,17 @@ fn cut(text: &str, chars: usize) -> (String, bool) {
 }
 
 /// A number that must lie within bounds.
-fn within(name: &str, asked: u32, bounds: RangeInclusive<u32>) -> Result<u32, Fault> {
-    if bounds.contains(&asked) {
-        return Ok(asked);
+fn check_range(name: &str, value: u32, bounds: RangeInclusive<u32>) -> Result<u32, Fault> {
+    if bounds.contains(&value) {
+        return Ok(value);
     }
     let (least, most) = (bounds.start(), bounds.end());
-    let why = format!("{name}: {asked} is not between {least} and {most}");
+    let why = format!("{name}: {value} is not between {least} and {most}");
     Err(Fault::new(Code::Invalid, why))
 }
 
 #[tool_router]
-impl Assistant {
+impl McpServer {
     #[tool(
         title = "Search passages",
         description = "Finds the passages of the stored documents that answer a question. Each comes with its chunk's \
@@ -266,10 +270,10 @@ impl Assistant {
     )]
     async fn search(
         &self,
-        Parameters(asked): Parameters<search::Search>,
+        Parameters(args): Parameters<search::Search>,
         request: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.given(&request, |door| search::search(door, asked))
+        self.run_tool(&request, |dispatcher| search::search(dispatcher, args))
             .await
     }
 
@@ -282,10 +286,10 @@ impl Assistant {
     )]
     async fn read_chunk(
         &self,
-        Parameters(asked): Parameters<documents::ReadChunk>,
+        Parameters(args): Parameters<documents::ReadChunk>,
         request: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.given(&request, |door| documents::chunk(door, asked))
+        self.run_tool(&request, |dispatcher| documents::chunk(dispatcher, args))
             .await
     }
 
@@ -299,10 +303,10 @@ impl Assistant {
     )]
     async fn walk_concepts(
         &self,
-        Parameters(asked): Parameters<concepts::WalkConcepts>,
+        Parameters(args): Parameters<concepts::WalkConcepts>,
         request: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.given(&request, |door| concepts::walk(door, asked))
+        self.run_tool(&request, |dispatcher| concepts::walk(dispatcher, args))
             .await
     }
 
@@ -316,10 +320,10 @@ impl Assistant {
     )]
     async fn cite(
         &self,
-        Parameters(asked): Parameters<citations::Cite>,
+        Parameters(args): Parameters<citations::Cite>,
         request: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.given(&request, |door| citations::cite(door, asked))
+        self.run_tool(&request, |dispatcher| citations::cite(dispatcher, args))
             .await
     }
 
@@ -332,11 +336,13 @@ impl Assistant {
     )]
     async fn list_documents(
         &self,
-        Parameters(asked): Parameters<documents::ListDocuments>,
+        Parameters(args): Parameters<documents::ListDocuments>,
         request: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.given(&request, |door| documents::documents(door, asked))
-            .await
+        self.run_tool(&request, |dispatcher| {
+            documents::documents(dispatcher, args)
+        })
+        .await
     }
 
     #[tool(
@@ -348,16 +354,16 @@ impl Assistant {
     )]
     async fn read_document(
         &self,
-        Parameters(asked): Parameters<documents::ReadDocument>,
+        Parameters(args): Parameters<documents::ReadDocument>,
         request: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        self.given(&request, |door| documents::document(door, asked))
+        self.run_tool(&request, |dispatcher| documents::document(dispatcher, args))
             .await
     }
 }
 
 #[tool_handler(router = self.tools)]
-impl ServerHandler for Assistant {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -371,17 +377,19 @@ impl ServerHandler for Assistant {
 
     async fn list_resources(
         &self,
-        asked: Option<PaginatedRequestParams>,
+        params: Option<PaginatedRequestParams>,
         request: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let after = asked.and_then(|asked| asked.cursor);
-        let door = self.door(&request).map_err(resources::error)?;
-        resources::list(door, after).await.map_err(resources::error)
+        let after = params.and_then(|asked| asked.cursor);
+        let dispatcher = self.dispatcher(&request).map_err(resources::error)?;
+        resources::list(dispatcher, after)
+            .await
+            .map_err(resources::error)
     }
 
     async fn list_resource_templates(
         &self,
-        _asked: Option<PaginatedRequestParams>,
+        _params: Option<PaginatedRequestParams>,
         _request: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         Ok(resources::templates())
@@ -389,11 +397,11 @@ impl ServerHandler for Assistant {
 
     async fn read_resource(
         &self,
-        asked: ReadResourceRequestParams,
+        params: ReadResourceRequestParams,
         request: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let door = self.door(&request).map_err(resources::error)?;
-        let read = resources::read(door, &asked.uri).await;
+        let dispatcher = self.dispatcher(&request).map_err(resources::error)?;
+        let read = resources::read(dispatcher, &params.uri).await;
         read.map(ReadResourceResponse::from)
             .map_err(resources::error)
     }
@@ -413,8 +421,8 @@ mod tests {
             assert!(tool.description.is_some() && tool.output_schema.is_some());
             let schema = serde_json::to_value(&tool.input_schema).unwrap();
             for (name, field) in schema["properties"].as_object().unwrap() {
-                let said = field["description"].as_str().unwrap_or_default();
-                assert!(!said.is_empty(), "{} {name}", tool.name);
+                let field_description = field["description"].as_str().unwrap_or_default();
+                assert!(!field_description.is_empty(), "{} {name}", tool.name);
             }
             let schemas = serde_json::to_string(&(schema, tool.output_schema)).unwrap();
             for unknown in [
@@ -430,15 +438,15 @@ mod tests {
 
     #[test]
     fn text_is_truncated_at_character_boundaries() {
-        assert_eq!(cut("äöü", 3), ("äöü".to_owned(), false));
-        assert_eq!(cut("äö ü", 3), ("äö…".to_owned(), true));
+        assert_eq!(truncate("äöü", 3), ("äöü".to_owned(), false));
+        assert_eq!(truncate("äö ü", 3), ("äö…".to_owned(), true));
     }
 
     #[test]
     fn fault_text_contains_the_retry_delay() {
-        let fault = Fault::new(Code::TooMany, "the key has asked too often").after(20);
+        let fault = Fault::new(Code::TooMany, "the key has asked too often").with_retry_after(20);
         assert_eq!(
-            words(&fault),
+            fault_text(&fault),
             format!(
                 "{}: the key has asked too often (again in 20 ms)",
                 Code::TooMany.name()

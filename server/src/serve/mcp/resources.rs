@@ -11,7 +11,7 @@ use rmcp::model::{
 };
 
 use super::documents::Documents;
-use super::{Door, words};
+use super::{CallDispatcher, fault_text};
 
 /// What comes before a document's key.
 const SCHEME: &str = "loci://document/";
@@ -32,7 +32,7 @@ pub(super) fn uri(document: &str) -> String {
 }
 
 /// The document that is meant.
-fn key(uri: &str) -> Result<DocumentKey, Fault> {
+fn parse_uri(uri: &str) -> Result<DocumentKey, Fault> {
     let wrong = || Fault::new(Code::NotFound, format!("{uri:?} is not {SCHEME}KEY"));
     let coded = uri.strip_prefix(SCHEME).ok_or_else(wrong)?;
     let printed = percent_decode_str(coded).decode_utf8();
@@ -40,14 +40,17 @@ fn key(uri: &str) -> Result<DocumentKey, Fault> {
 }
 
 /// A page of the documents.
-pub(super) async fn list(door: Door, after: Option<String>) -> Result<ListResourcesResult, Fault> {
+pub(super) async fn list(
+    dispatcher: CallDispatcher,
+    after: Option<String>,
+) -> Result<ListResourcesResult, Fault> {
     let call = call::ListDocuments {
         collection: None,
         user: None,
         after,
         limit: PAGE,
     };
-    let page: Documents = door.told(call).await?;
+    let page: Documents = dispatcher.call_json(call).await?;
     let resources = page.documents.into_iter().map(|of| {
         let resource = Resource::new(uri(&of.document), of.document).with_mime_type("text/plain");
         match of.title {
@@ -70,13 +73,18 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 }
 
 /// The text of a document.
-pub(super) async fn read(door: Door, uri: &str) -> Result<ReadResourceResult, Fault> {
-    let key = key(uri)?;
-    let (bytes, is_cut) = door.bytes(call::GetText { key }, TEXT_LEN_MAX).await?;
-    let mut text = match std::str::from_utf8(&bytes) {
+pub(super) async fn read(
+    dispatcher: CallDispatcher,
+    uri: &str,
+) -> Result<ReadResourceResult, Fault> {
+    let key = parse_uri(uri)?;
+    let (read_bytes, is_cut) = dispatcher
+        .read_bytes(call::GetText { key }, TEXT_LEN_MAX)
+        .await?;
+    let mut text = match std::str::from_utf8(&read_bytes) {
         Ok(text) => text.to_owned(),
         // The last character was cut.
-        Err(error) => String::from_utf8_lossy(&bytes[..error.valid_up_to()]).into_owned(),
+        Err(error) => String::from_utf8_lossy(&read_bytes[..error.valid_up_to()]).into_owned(),
     };
     if is_cut {
         text.push_str("\n[cut here: read_document and read_chunk tell the rest]");
@@ -88,7 +96,7 @@ pub(super) async fn read(door: Door, uri: &str) -> Result<ReadResourceResult, Fa
 
 /// A fault as the protocol tells it.
 pub(super) fn error(fault: Fault) -> ErrorData {
-    let why = words(&fault);
+    let why = fault_text(&fault);
     match fault.code {
         Code::NotFound => ErrorData::resource_not_found(why, None),
         Code::Invalid => ErrorData::invalid_params(why, None),
@@ -105,10 +113,10 @@ mod tests {
         for printed in ["guide/heaps.md", "ann::notes::a b%2F#ö", "a?b"] {
             let uri = uri(printed);
             assert!(uri.is_ascii() && !uri[SCHEME.len()..].contains(['/', '#', '?']));
-            assert_eq!(key(&uri).unwrap(), printed.parse().unwrap());
+            assert_eq!(parse_uri(&uri).unwrap(), printed.parse().unwrap());
         }
         assert_eq!(
-            key("loci://document/guide/heaps.md").unwrap(),
+            parse_uri("loci://document/guide/heaps.md").unwrap(),
             "guide/heaps.md".parse().unwrap()
         );
         for wrong in [
@@ -117,7 +125,7 @@ mod tests {
             "file:///etc/passwd",
             "loci://document/%FF",
         ] {
-            assert_eq!(key(wrong).unwrap_err().code, Code::NotFound);
+            assert_eq!(parse_uri(wrong).unwrap_err().code, Code::NotFound);
         }
     }
 }

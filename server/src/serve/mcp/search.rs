@@ -10,8 +10,8 @@ use locidb::{Answer, Expr, SearchRequest, Strategy};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::{Door, Told, cut, within};
-use crate::service::{Given, internal};
+use super::{CallDispatcher, ToolOutput, check_range, truncate};
+use crate::service::{CallOutput, internal};
 
 /// Passages that may be asked for.
 const K_MAX: u32 = 50;
@@ -144,35 +144,35 @@ pub(super) struct Suggestion {
 }
 
 /// Passages that answer a question.
-pub(super) async fn search(door: Door, asked: Search) -> Result<Passages, Fault> {
-    let request = Box::new(request(asked)?);
+pub(super) async fn search(dispatcher: CallDispatcher, args: Search) -> Result<Passages, Fault> {
+    let request = Box::new(request(args)?);
     let wants_context = request.context_tokens.is_some();
     let record = false;
-    match door.call(call::Search { request, record }).await? {
-        Given::Answer(answer) => Ok(passages(*answer, wants_context)),
+    match dispatcher.call(call::Search { request, record }).await? {
+        CallOutput::Answer(answer) => Ok(passages(*answer, wants_context)),
         _ => Err(internal(&"a search gave no answer")),
     }
 }
 
-fn request(asked: Search) -> Result<SearchRequest, Fault> {
+fn request(args: Search) -> Result<SearchRequest, Fault> {
     let invalid = |why: String| Fault::new(Code::Invalid, why);
-    let name = &asked.strategy[..];
+    let name = &args.strategy[..];
     let strategy = Strategy::from_name(name).ok_or_else(|| {
         let names = Strategy::ALL.map(Strategy::name).join(", ");
         invalid(format!("strategy {name:?}: give one of {names}"))
     })?;
-    let filter = asked
+    let filter = args
         .filter
         .as_deref()
         .filter(|text| !text.trim().is_empty());
     let filter = filter.map(Expr::parse).transpose();
-    let tokens = asked.context_tokens;
-    let tokens = tokens.map(|tokens| within("context_tokens", tokens, 1..=CONTEXT_TOKENS_MAX));
+    let tokens = args.context_tokens;
+    let tokens = tokens.map(|tokens| check_range("context_tokens", tokens, 1..=CONTEXT_TOKENS_MAX));
     Ok(SearchRequest {
-        k: within("k", asked.k, 1..=K_MAX)? as usize,
+        k: check_range("k", args.k, 1..=K_MAX)? as usize,
         strategy,
         filter: filter.map_err(|error| invalid(format!("filter: {error}")))?,
-        levels: asked
+        levels: args
             .level
             .as_deref()
             .map(level)
@@ -181,13 +181,13 @@ fn request(asked: Search) -> Result<SearchRequest, Fault> {
             .collect(),
         context_tokens: tokens.transpose()?.map(|tokens| tokens as usize),
         syntax: strategy == Strategy::Text,
-        ..SearchRequest::new(asked.question)
+        ..SearchRequest::new(args.question)
     })
 }
 
 fn passages(answer: Answer, wants_context: bool) -> Passages {
     let mut left = PASSAGES_CHARS;
-    let told = answer.hits.into_iter().map(|hit| {
+    let shown = answer.hits.into_iter().map(|hit| {
         if wants_context {
             passage(hit, None)
         } else {
@@ -197,7 +197,7 @@ fn passages(answer: Answer, wants_context: bool) -> Passages {
         }
     });
     Passages {
-        passages: told.collect(),
+        passages: shown.collect(),
         context: answer.context.map(|context| context.text),
         concepts: (answer.concepts.into_iter().take(LISTED_MAX))
             .map(|concept| concept.name)
@@ -221,7 +221,7 @@ fn passages(answer: Answer, wants_context: bool) -> Passages {
 
 /// A hit with so many characters of its text, or without it.
 fn passage(hit: Hit, chars: Option<usize>) -> Passage {
-    let text = chars.map(|chars| cut(&hit.text, chars));
+    let text = chars.map(|chars| truncate(&hit.text, chars));
     Passage {
         rank: hit.rank,
         chunk: hit.chunk,
@@ -235,7 +235,7 @@ fn passage(hit: Hit, chars: Option<usize>) -> Passage {
     }
 }
 
-impl Told for Passages {
+impl ToolOutput for Passages {
     fn text(&self) -> String {
         let mut out = String::new();
         if self.passages.is_empty() {
@@ -274,9 +274,9 @@ mod tests {
 
     use super::*;
 
-    fn asked(json: &str) -> Result<SearchRequest, String> {
-        let asked: Search = serde_json::from_str(json).map_err(|error| error.to_string())?;
-        request(asked).map_err(|fault| fault.message)
+    fn parse_request(json: &str) -> Result<SearchRequest, String> {
+        let args: Search = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        request(args).map_err(|fault| fault.message)
     }
 
     #[test]
@@ -293,12 +293,12 @@ mod tests {
             (r#"{"question":"q","limit":3}"#, "unknown field"),
             ("{}", "question"),
         ] {
-            let error = asked(json).unwrap_err();
+            let error = parse_request(json).unwrap_err();
             assert!(error.contains(says), "{json}: {error}");
         }
         let all =
             r#"{"question":"q","k":3,"strategy":"text","level":"section","filter":"year = 1998"}"#;
-        let request = asked(all).unwrap();
+        let request = parse_request(all).unwrap();
         assert!(request.syntax && request.filter.is_some());
         assert_eq!((request.k, &request.levels[..]), (3, &[Level::Section][..]));
     }
@@ -331,9 +331,9 @@ mod tests {
             hits: (1..=50).map(|rank| hit(rank, &long)).collect(),
             ..Answer::default()
         };
-        let told = passages(answer, false);
-        assert!(told.passages.iter().all(|passage| passage.is_cut));
-        let text = told.text();
+        let output = passages(answer, false);
+        assert!(output.passages.iter().all(|passage| passage.is_cut));
+        let text = output.text();
         let chars = text.chars().count();
         assert!((PASSAGES_CHARS..PASSAGES_CHARS + 10_000).contains(&chars));
         assert!(

@@ -18,18 +18,18 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{stdin, stdout};
 use tokio::runtime::Handle;
 
-use super::{Assistant, Door, MESSAGE_LEN_MAX};
+use super::{CallDispatcher, MESSAGE_LEN_MAX, McpServer};
 use crate::serve::http::begin;
+use crate::serve::metrics_route::{WorkerOptions, Workers};
 use crate::serve::server::StartError;
-use crate::serve::workers::{WorkerOptions, Workers};
-use crate::service::{Caller, Place, Stores, StoresOptions};
+use crate::service::{Caller, StoreLocation, Stores, StoresOptions};
 
 /// How long the store stays open without a call.
 const IDLE: Duration = Duration::from_secs(30);
 /// How long a call may take.
 const CALL_WAIT: Duration = Duration::from_secs(600);
 /// How often it is looked whether the store is still asked.
-const IDLE_ASK: Duration = Duration::from_secs(1);
+const IDLE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A store that an assistant may read, which speaks MCP over this process's standard input and output.
 #[derive(Debug)]
@@ -49,7 +49,10 @@ impl StdioServer {
             without_keys: true,
             ..StoresOptions::default()
         };
-        let stores = Arc::new(Stores::new(Place::One(folder.to_owned()), options)?);
+        let stores = Arc::new(Stores::new(
+            StoreLocation::Single(folder.to_owned()),
+            options,
+        )?);
         let mut busy = None;
         for store in stores.all() {
             match store.database() {
@@ -90,12 +93,13 @@ async fn serve(stores: Arc<Stores>, stop: impl Future<Output = io::Result<()>>) 
         role: Role::Read,
         ..caller
     };
-    let door = Door::new(move |call| begin(&workers, &caller, call, CALL_WAIT, None));
+    let dispatcher =
+        CallDispatcher::new(move |call| begin(&workers, &caller, call, CALL_WAIT, None));
     let transport = AsyncRwTransport::new_server(stdin(), stdout());
     let transport = transport.with_max_line_length(MESSAGE_LEN_MAX);
     tokio::spawn(close_idle(Arc::clone(&stores)));
     let talk = async {
-        let service = match Assistant::of(door).serve(transport).await {
+        let service = match McpServer::for_caller(dispatcher).serve(transport).await {
             Ok(service) => service,
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(io::Error::other(error)),
@@ -112,7 +116,7 @@ async fn serve(stores: Arc<Stores>, stop: impl Future<Output = io::Result<()>>) 
 /// Closes the store when it was not asked for a while.
 async fn close_idle(stores: Arc<Stores>) {
     loop {
-        tokio::time::sleep(IDLE_ASK).await;
+        tokio::time::sleep(IDLE_POLL_INTERVAL).await;
         let stores = Arc::clone(&stores);
         // What fails is in the log.
         let _ = tokio::task::spawn_blocking(move || stores.refresh()).await;

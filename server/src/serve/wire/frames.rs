@@ -18,9 +18,9 @@ const CALL_START_LEN: usize = 6;
 /// Bytes that are read at a time.
 const READ_LEN: usize = 16 << 10;
 /// Bytes that a buffer keeps between frames.
-const KEPT_LEN: usize = 64 << 10;
+const BUFFER_RETAIN_LEN: usize = 64 << 10;
 /// Bytes a second that a large payload comes with at least.
-const RATE_MIN: usize = 256 << 10;
+const BYTES_PER_SECOND_MIN: usize = 256 << 10;
 /// How long, and how much, is read of a connection that is being closed.
 const LINGER_WAIT: Duration = Duration::from_secs(1);
 const LINGER_LEN: usize = 64 << 10;
@@ -42,12 +42,12 @@ pub(super) enum Came {
 }
 
 /// Says why a large call is refused, by the start of its payload and by its length.
-pub(super) type Look<'l> = &'l (dyn Fn(&[u8], usize) -> Result<(), Fault> + Sync);
+pub(super) type AdmissionCheck<'l> = &'l (dyn Fn(&[u8], usize) -> Result<(), Fault> + Sync);
 
 /// What is known of a frame that has come in part.
 #[derive(Default)]
-struct Coming {
-    since: Option<Instant>,
+struct PartialFrame {
+    started_at: Option<Instant>,
     /// Whether it is a large call that was looked at.
     is_admitted: bool,
     /// Kilobytes of the room that it takes.
@@ -58,9 +58,9 @@ struct Coming {
 #[derive(Default)]
 struct Refused {
     /// Still to come.
-    left: usize,
+    remaining: usize,
     /// Not kept.
-    passed: usize,
+    skipped: usize,
 }
 
 /// Frames of a connection, read one after the other.
@@ -69,7 +69,7 @@ pub(super) struct Frames<R> {
     bytes: Vec<u8>,
     /// Bytes at the start of `bytes` that were given out.
     taken: usize,
-    coming: Coming,
+    partial: PartialFrame,
     refused: Refused,
     /// Kilobytes that large payloads of all connections may take.
     room: Arc<Semaphore>,
@@ -81,7 +81,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
             read,
             bytes: Vec::new(),
             taken: 0,
-            coming: Coming::default(),
+            partial: PartialFrame::default(),
             refused: Refused::default(),
             room,
         }
@@ -91,16 +91,16 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     pub(super) async fn next(
         &mut self,
         payload_len_max: u32,
-        look: Look<'_>,
+        look: AdmissionCheck<'_>,
     ) -> Result<Option<Came>, End> {
-        self.pass_over().await?;
+        self.skip_refused().await?;
         loop {
             let unread = self.bytes.get(self.taken..).unwrap_or_default();
             let whole = match frame::decode(unread, payload_len_max) {
                 Decoded::Frame { header, payload } => {
                     let len = payload.len();
                     let payload = self.take(len);
-                    let room = std::mem::take(&mut self.coming).room;
+                    let room = std::mem::take(&mut self.partial).room;
                     return Ok(Some(Came::Frame(header, payload, room)));
                 }
                 Decoded::Malformed(why) => return Err(End::Malformed(why.to_string())),
@@ -112,7 +112,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
                 if let Err(fault) = self.admit(whole, look)? {
                     return Ok(Some(self.refuse(whole, fault)));
                 }
-                if self.coming.is_admitted {
+                if self.partial.is_admitted {
                     most = (whole - received).min(FREE_LEN);
                 }
             }
@@ -132,31 +132,33 @@ impl<R: AsyncRead + Unpin> Frames<R> {
 
     /// Looks at a frame of so many bytes, which are more than come without room: a call alone may be so long, and has to be
     /// allowed and to find room for what has come and comes next.
-    fn admit(&mut self, whole: usize, look: Look<'_>) -> Result<Result<(), Fault>, End> {
+    fn admit(&mut self, whole: usize, look: AdmissionCheck<'_>) -> Result<Result<(), Fault>, End> {
         let unread = self.bytes.get(self.taken..).unwrap_or_default();
         if unread.get(4) != Some(&(FrameKind::Call as u8)) {
             return Err(End::Malformed("a call alone may be so long".into()));
         }
-        if !self.coming.is_admitted
+        if !self.partial.is_admitted
             && let Some(start) = unread.get(HEADER_LEN..HEADER_LEN + CALL_START_LEN)
         {
             if let Err(fault) = look(start, whole - HEADER_LEN) {
                 return Ok(Err(fault));
             }
-            self.coming.is_admitted = true;
+            self.partial.is_admitted = true;
         }
         if unread.len() <= FREE_LEN {
             return Ok(Ok(()));
         }
-        let has = self.coming.room.as_ref();
+        let has = self.partial.room.as_ref();
         let has = has.map_or(0, OwnedSemaphorePermit::num_permits);
         let units = (unread.len() + FREE_LEN).min(whole).div_ceil(1 << 10);
         let units = u32::try_from(units.saturating_sub(has)).unwrap_or(u32::MAX);
         let Ok(more) = Arc::clone(&self.room).try_acquire_many_owned(units) else {
             let why = "the server is reading too many large calls: come again";
-            return Ok(Err(Fault::new(Code::Overloaded, why).after(1_000)));
+            return Ok(Err(
+                Fault::new(Code::Overloaded, why).with_retry_after(1_000)
+            ));
         };
-        match &mut self.coming.room {
+        match &mut self.partial.room {
             Some(room) => room.merge(more),
             none => *none = Some(more),
         }
@@ -169,26 +171,26 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         let call = unread.get(8..).and_then(<[u8]>::first_chunk);
         let call = call.map_or(0, |call| u64::from_le_bytes(*call));
         self.refused = Refused {
-            left: whole.saturating_sub(unread.len()),
-            passed: 0,
+            remaining: whole.saturating_sub(unread.len()),
+            skipped: 0,
         };
         (self.bytes, self.taken) = (Vec::new(), 0);
-        self.coming = Coming::default();
+        self.partial = PartialFrame::default();
         Came::Refused(call, fault)
     }
 
     /// Reads to the end of a call that was refused.
-    async fn pass_over(&mut self) -> Result<(), End> {
-        while self.refused.left > 0 {
-            let (most, passed) = (self.refused.left.min(READ_LEN), self.refused.passed);
+    async fn skip_refused(&mut self) -> Result<(), End> {
+        while self.refused.remaining > 0 {
+            let (most, passed) = (self.refused.remaining.min(READ_LEN), self.refused.skipped);
             self.bytes.reserve(most);
             let count = self.receive(most, passed, true).await?;
             self.bytes.clear();
-            self.refused.left -= count;
-            self.refused.passed += count;
-            match (count, self.refused.left) {
+            self.refused.remaining -= count;
+            self.refused.skipped += count;
+            match (count, self.refused.remaining) {
                 (0, _) => return Err(End::Gone),
-                (_, 0) => self.coming = Coming::default(),
+                (_, 0) => self.partial = PartialFrame::default(),
                 _ => {}
             }
         }
@@ -206,9 +208,9 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         let mut part = (&mut self.read).take(most as u64);
         let read = part.read_buf(&mut self.bytes);
         let count = if is_begun {
-            let since = *self.coming.since.get_or_insert_with(Instant::now);
+            let since = *self.partial.started_at.get_or_insert_with(Instant::now);
             // A large payload is given more time, at a rate that slow lines reach.
-            let wait = FRAME_WAIT + Duration::from_secs((received / RATE_MIN) as u64);
+            let wait = FRAME_WAIT + Duration::from_secs((received / BYTES_PER_SECOND_MIN) as u64);
             timeout(wait.saturating_sub(since.elapsed()), read).await
         } else {
             Ok(read.await)
@@ -250,7 +252,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         if self.taken == self.bytes.len() {
             self.bytes.clear();
             self.taken = 0;
-            if self.bytes.capacity() > KEPT_LEN {
+            if self.bytes.capacity() > BUFFER_RETAIN_LEN {
                 self.bytes = Vec::new();
             }
         }

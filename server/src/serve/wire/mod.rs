@@ -28,11 +28,11 @@ use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
-use super::Shared;
-use super::pending::Place;
-use super::workers::{self, Class};
-use super::writer::{self, Out, Outlet};
-use crate::service::{self, Caller, Given, Item, Reply, Task, Transaction, Wanted};
+use super::ServerState;
+use super::frame_sender::{self, FrameSender, WriteTransport};
+use super::metrics_route::{self, CallClass};
+use super::pending::PendingSlot;
+use crate::service::{self, CallOutput, Caller, CancelToken, Reply, StreamItem, Task, Transaction};
 use frames::{Came, End, Frames};
 use waiting::Waiting;
 
@@ -47,7 +47,7 @@ const FREE_LEN: usize = 64 << 10;
 /// Parts of streams that wait to be written at most.
 const PARTS_MAX: usize = 16;
 /// Pongs and refusals that wait to be written at most: who does not read them is sent away.
-const SMALL_MAX: usize = 256;
+const CONTROL_FRAMES_MAX: usize = 256;
 /// Bytes of a ping at most.
 const PING_LEN_MAX: usize = 64;
 
@@ -56,17 +56,22 @@ fn fault_frame(call: u64, fault: &Fault) -> Vec<u8> {
 }
 
 /// Serves a connection until either side ends it. `place`: its place among those who have shown no key yet.
-pub(crate) async fn serve<R, W>(shared: Arc<Shared>, read: R, write: W, peer: IpAddr, place: Place)
-where
+pub(crate) async fn serve<R, W>(
+    shared: Arc<ServerState>,
+    read: R,
+    write: W,
+    peer: IpAddr,
+    place: PendingSlot,
+) where
     R: AsyncRead + Unpin + Send,
-    W: Outlet,
+    W: WriteTransport,
 {
-    let mut frames = Frames::new(read, Arc::clone(&shared.room));
+    let mut frames = Frames::new(read, Arc::clone(&shared.request_memory));
     let mut write = write;
     let caller = match timeout(HELLO_WAIT, greet(&shared, &mut frames, peer)).await {
         Ok(Ok(caller)) => caller,
         Ok(Err(fault)) => {
-            writer::put(&mut write, &fault_frame(0, &fault)).await;
+            frame_sender::write_with_timeout(&mut write, &fault_frame(0, &fault)).await;
             let _ = timeout(FRAME_WAIT, write.shutdown()).await;
             drop(write);
             return frames.linger().await;
@@ -74,9 +79,9 @@ where
         Err(_) => return,
     };
     // Held for as long as the connection is.
-    let Some(_served) = place.admitted(&shared.connections) else {
+    let Some(_served) = place.admit(&shared.connections) else {
         let fault = Fault::new(Code::Overloaded, "the server has too many connections");
-        writer::put(&mut write, &fault_frame(0, &fault)).await;
+        frame_sender::write_with_timeout(&mut write, &fault_frame(0, &fault)).await;
         return;
     };
     let welcome = Welcome {
@@ -95,12 +100,12 @@ where
             .unwrap_or(u32::MAX),
     };
     let welcome = Header::new(FrameKind::Welcome, 0).frame(&codec::encode(&welcome));
-    let (out, writer, is_gone) = writer::begin(write);
+    let (out, writer, is_gone) = frame_sender::start(write);
     let server = Arc::clone(&shared);
     let session = Session {
         calls: Arc::new(Semaphore::new(shared.limits.calls_max as usize)),
         parts: Arc::new(Semaphore::new(PARTS_MAX)),
-        small: Arc::new(Semaphore::new(SMALL_MAX)),
+        control: Arc::new(Semaphore::new(CONTROL_FRAMES_MAX)),
         under_way: Arc::default(),
         transaction: None,
         caller,
@@ -111,7 +116,9 @@ where
     let writer = tokio::spawn(writer);
     let mut frames = session.run(frames, is_gone).await;
     // A client that was connected for long may come again among strangers.
-    server.arrivals.showed_a_key(peer, Instant::now());
+    server
+        .connection_rate
+        .record_valid_key(peer, Instant::now());
     frames.linger().await;
     // The writer ends once all who could still give it something are gone.
     let _ = timeout(DRAIN_WAIT, writer).await;
@@ -119,7 +126,7 @@ where
 
 /// Reads a hello and looks at its key.
 async fn greet<R: AsyncRead + Unpin>(
-    shared: &Shared,
+    shared: &ServerState,
     frames: &mut Frames<R>,
     peer: IpAddr,
 ) -> Result<Caller, Fault> {
@@ -151,15 +158,15 @@ type UnderWay = Arc<Mutex<HashMap<u64, Arc<AtomicBool>>>>;
 
 /// What a connection is about once its key was looked at.
 struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     caller: Caller,
-    out: Out,
+    out: FrameSender,
     /// Places for calls.
     calls: Arc<Semaphore>,
     /// Places for parts of streams.
     parts: Arc<Semaphore>,
     /// Places for pongs and refusals that wait to be written.
-    small: Arc<Semaphore>,
+    control: Arc<Semaphore>,
     under_way: UnderWay,
     transaction: Option<(u64, Transaction)>,
 }
@@ -183,7 +190,7 @@ impl Session {
                     self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]), [None, None]);
                     continue;
                 }
-                () = self.silent() => {
+                () = self.wait_idle() => {
                     self.out.send(Header::new(FrameKind::Goodbye, 0).frame(&[]), [None, None]);
                     break;
                 }
@@ -191,7 +198,7 @@ impl Session {
             };
             let went_on = match came {
                 Ok(Some(Came::Frame(header, payload, room))) => self.take(header, payload, room),
-                Ok(Some(Came::Refused(call, fault))) => self.turn_away(call, fault),
+                Ok(Some(Came::Refused(call, fault))) => self.reject(call, fault),
                 Ok(None) | Err(End::Gone) => break,
                 Err(End::Malformed(why)) => Err(Fault::new(Code::Malformed, why)),
             };
@@ -216,7 +223,7 @@ impl Session {
     }
 
     /// Waits for as long as a connection may be silent, and on while a call is under way or a transaction open.
-    async fn silent(&self) {
+    async fn wait_idle(&self) {
         loop {
             tokio::time::sleep(self.shared.limits.idle).await;
             let is_open = |(_, open): &(u64, Transaction)| !open.is_over();
@@ -233,8 +240,8 @@ impl Session {
     }
 
     /// Sends what no call has a place for.
-    fn small(&self, bytes: Vec<u8>) -> Result<(), Fault> {
-        let Ok(place) = Arc::clone(&self.small).try_acquire_owned() else {
+    fn send_control(&self, bytes: Vec<u8>) -> Result<(), Fault> {
+        let Ok(place) = Arc::clone(&self.control).try_acquire_owned() else {
             let why = "too many frames of this connection wait to be read";
             return Err(Fault::new(Code::Overloaded, why));
         };
@@ -243,7 +250,7 @@ impl Session {
     }
 
     fn refuse(&self, call: u64, fault: &Fault) -> Result<(), Fault> {
-        self.small(fault_frame(call, fault))
+        self.send_control(fault_frame(call, fault))
     }
 
     /// Takes a frame; break after a goodbye, an error for one that ends the connection.
@@ -263,7 +270,7 @@ impl Session {
             }
             FrameKind::Ping if payload.len() <= PING_LEN_MAX => {
                 let pong = Header::new(FrameKind::Pong, header.call);
-                self.small(pong.frame(&payload))?;
+                self.send_control(pong.frame(&payload))?;
             }
             FrameKind::Ping => return malformed("a ping has at most 64 bytes"),
             FrameKind::Goodbye => return Ok(ControlFlow::Break(())),
@@ -276,7 +283,7 @@ impl Session {
     }
 
     /// Refuses a call; an error where that ends the connection.
-    fn turn_away(&self, id: u64, fault: Fault) -> Result<ControlFlow<()>, Fault> {
+    fn reject(&self, id: u64, fault: Fault) -> Result<ControlFlow<()>, Fault> {
         self.check_number(id)?;
         match fault.code {
             Code::Unauthorized => Err(fault),
@@ -303,14 +310,14 @@ impl Session {
         if payload.len() <= FREE_LEN
             && let Err(fault) = self.admit(&payload, payload.len())
         {
-            return self.turn_away(id, fault).map(drop);
+            return self.reject(id, fault).map(drop);
         }
         let Ok(place) = Arc::clone(&self.calls).try_acquire_owned() else {
             let why = format!(
                 "{} calls are under way on this connection",
                 self.shared.limits.calls_max
             );
-            return self.refuse(id, &Fault::new(Code::Overloaded, why).after(10));
+            return self.refuse(id, &Fault::new(Code::Overloaded, why).with_retry_after(10));
         };
         let cancelled = Arc::new(AtomicBool::new(false));
         self.under_way.lock().insert(id, Arc::clone(&cancelled));
@@ -342,7 +349,7 @@ impl Session {
         if *self.shared.stopping.borrow() {
             return Err(Fault::new(Code::Unavailable, "the server is stopping"));
         }
-        if !self.caller.store.knows(&self.caller.key) {
+        if !self.caller.store.is_key_valid(&self.caller.key) {
             return Err(Fault::new(Code::Unauthorized, "the key was taken back"));
         }
         // What a key does not allow is not read where that is long.
@@ -353,12 +360,16 @@ impl Session {
     /// A large call is decoded where it is carried out.
     fn large(&self, payload: Vec<u8>, waiting: Waiting, cancelled: Arc<AtomicBool>) {
         let class = match payload.get(4..6) {
-            Some([0x08 | 0x0a, 0x02]) => Class::Long,
-            _ => Class::Write,
+            Some([0x08 | 0x0a, 0x02]) => CallClass::Long,
+            _ => CallClass::Write,
         };
         let (caller, parts) = (self.caller.clone(), Arc::clone(&self.parts));
         let most = self.shared.limits.call_wait;
-        let free = match self.shared.workers.room(class, self.caller.store.rooms()) {
+        let free = match self
+            .shared
+            .workers
+            .acquire(class, self.caller.store.semaphores())
+        {
             Ok(free) => free,
             Err(fault) => return waiting.tell(Err(fault)),
         };
@@ -385,7 +396,7 @@ impl Session {
         let call = match call {
             Call::Begin(_) | Call::Step(_) | Call::Commit(_) | Call::Rollback(_) => {
                 let deadline = deadline(deadline_ms, self.shared.limits.call_wait);
-                let wanted = Wanted {
+                let wanted = CancelToken {
                     deadline,
                     cancelled,
                 };
@@ -393,8 +404,12 @@ impl Session {
             }
             call => call,
         };
-        let class = Class::of(&call);
-        let free = match self.shared.workers.room(class, self.caller.store.rooms()) {
+        let class = CallClass::from_call(&call);
+        let free = match self
+            .shared
+            .workers
+            .acquire(class, self.caller.store.semaphores())
+        {
             Ok(free) => free,
             Err(fault) => return waiting.tell(Err(fault)),
         };
@@ -404,11 +419,11 @@ impl Session {
     }
 
     /// Places for a transaction: among the store's, and among the server's.
-    fn places(&self) -> Result<[OwnedSemaphorePermit; 2], Fault> {
-        let of_store = &self.caller.store.rooms().transactions;
+    fn acquire_transaction(&self) -> Result<[OwnedSemaphorePermit; 2], Fault> {
+        let of_store = &self.caller.store.semaphores().transactions;
         Ok([
-            workers::place(of_store, "the store has too many transactions open")?,
-            workers::place(
+            metrics_route::try_acquire(of_store, "the store has too many transactions open")?,
+            metrics_route::try_acquire(
                 &self.shared.transactions,
                 "the server has too many transactions open",
             )?,
@@ -416,13 +431,13 @@ impl Session {
     }
 
     /// A call about the connection's transaction. `wanted`: how long it is, while no work on it began.
-    fn step(&mut self, call: Call, waiting: Waiting, wanted: Wanted) {
+    fn step(&mut self, call: Call, waiting: Waiting, wanted: CancelToken) {
         if let Err(fault) = service::allow(&self.caller, &call) {
             return waiting.tell(Err(fault));
         }
         let nothing = |waiting: Waiting| {
             Reply::new(move |result: Result<(), Fault>| {
-                waiting.tell(result.map(|()| Given::Nothing))
+                waiting.tell(result.map(|()| CallOutput::Empty))
             })
         };
         let conflict = |why: &str| Err(Fault::new(Code::Conflict, why));
@@ -435,7 +450,7 @@ impl Session {
                 {
                     return waiting.tell(conflict("the connection has a transaction already"));
                 }
-                let places = match self.places() {
+                let places = match self.acquire_transaction() {
                     Ok(places) => places,
                     Err(fault) => return waiting.tell(Err(fault)),
                 };
@@ -445,7 +460,7 @@ impl Session {
             }
             Call::Step(step) => match &self.transaction {
                 Some((id, open)) if *id == step.transaction => {
-                    open.step(step.change, outcome(waiting));
+                    open.step(step.change, outcome_reply(waiting));
                 }
                 _ => waiting.tell(conflict("there is no such transaction on this connection")),
             },
@@ -459,16 +474,16 @@ impl Session {
             Call::Rollback(rollback) => {
                 self.transaction
                     .take_if(|open| open.0 == rollback.transaction);
-                waiting.tell(Ok(Given::Nothing));
+                waiting.tell(Ok(CallOutput::Empty));
             }
             _ => {}
         }
     }
 }
 
-fn outcome(waiting: Waiting) -> Reply<Outcome> {
+fn outcome_reply(waiting: Waiting) -> Reply<Outcome> {
     Reply::new(move |result: Result<Outcome, Fault>| {
-        waiting.tell(result.map(|outcome| Given::Outcome(Box::new(outcome))));
+        waiting.tell(result.map(|outcome| CallOutput::Outcome(Box::new(outcome))));
     })
 }
 
@@ -485,15 +500,15 @@ fn perform(
     deadline: Option<Instant>,
     cancelled: &AtomicBool,
     parts: &Arc<Semaphore>,
-    waiting: Waiting,
+    responder: Waiting,
 ) {
-    let emit = |item: Item| waiting.emit(&item, parts, deadline);
+    let emit = |item: StreamItem| responder.emit(&item, parts, deadline);
     let task = Task {
         deadline,
         cancelled,
         emit: &emit,
-        files: &waiting.shared.workers.files,
+        files: &responder.shared.workers.files,
     };
     let given = service::perform(caller, call, task);
-    waiting.tell(given);
+    responder.tell(given);
 }

@@ -12,13 +12,16 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::timeout_at;
 
-use super::super::Shared;
-use super::super::writer::Out;
+use super::super::ServerState;
+use super::super::frame_sender::FrameSender;
 use super::{FREE_LEN, UnderWay, fault_frame};
-use crate::service::{Given, Item};
+use crate::service::{CallOutput, StreamItem};
 
 /// Waits for a place for a part of a stream; `None` once nobody waits for it any more.
-fn place_of_part(parts: Arc<Semaphore>, deadline: Option<Instant>) -> Option<OwnedSemaphorePermit> {
+fn acquire_part_permit(
+    parts: Arc<Semaphore>,
+    deadline: Option<Instant>,
+) -> Option<OwnedSemaphorePermit> {
     let runtime = Handle::try_current().ok()?;
     let place = parts.acquire_owned();
     let place = match deadline {
@@ -31,9 +34,9 @@ fn place_of_part(parts: Arc<Semaphore>, deadline: Option<Instant>) -> Option<Own
 /// A call that was not answered yet. Dropped without an answer, it is answered with a fault.
 pub(super) struct Waiting {
     pub(super) id: u64,
-    pub(super) out: Out,
+    pub(super) out: FrameSender,
     pub(super) under_way: UnderWay,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ServerState>,
     pub(super) place: Option<OwnedSemaphorePermit>,
     /// The room of a large call, until it is answered.
     pub(super) _call: Option<OwnedSemaphorePermit>,
@@ -44,18 +47,18 @@ impl Waiting {
     /// progress where there is room now, so that no work waits for whoever watches it.
     pub(super) fn emit(
         &self,
-        item: &Item,
+        item: &StreamItem,
         parts: &Arc<Semaphore>,
         deadline: Option<Instant>,
     ) -> ControlFlow<()> {
         let parts = Arc::clone(parts);
         let room = match item {
-            Item::Progress(_) => match parts.try_acquire_owned() {
+            StreamItem::Progress(_) => match parts.try_acquire_owned() {
                 Ok(room) => room,
                 Err(TryAcquireError::NoPermits) => return ControlFlow::Continue(()),
                 Err(TryAcquireError::Closed) => return ControlFlow::Break(()),
             },
-            Item::Bytes(_) => match place_of_part(parts, deadline) {
+            StreamItem::Bytes(_) => match acquire_part_permit(parts, deadline) {
                 Some(room) => room,
                 None => return ControlFlow::Break(()),
             },
@@ -71,7 +74,7 @@ impl Waiting {
     }
 
     /// Sends the last reply.
-    pub(super) fn tell(mut self, result: Result<Given, Fault>) {
+    pub(super) fn tell(mut self, result: Result<CallOutput, Fault>) {
         let bytes = match result {
             Ok(given) => {
                 let payload = given.encode();
@@ -95,7 +98,7 @@ impl Waiting {
         if bytes.len() <= FREE_LEN {
             return self.out.send(bytes, [Some(place), None]);
         }
-        match self.shared.room_of_answer(bytes.len() as u64) {
+        match self.shared.acquire_response_memory(bytes.len() as u64) {
             Ok(large) => self.out.send(bytes, [Some(place), Some(large)]),
             Err(fault) => self
                 .out

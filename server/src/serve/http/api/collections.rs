@@ -9,11 +9,11 @@ use locidb::storage::DocumentKey;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Answered;
-use super::given::{Named, Sent, key};
+use super::ApiResult;
+use super::given::{PathParams, RequestBody, parse_key};
 use crate::serve::http::Problem;
-use crate::serve::http::access::Asked;
-use crate::service::{Given, Item, fault_of};
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::service::{CallOutput, StreamItem, fault_of};
 
 /// Bytes of a file's name at most.
 const NAME_LEN_MAX: usize = 255;
@@ -22,7 +22,7 @@ const FILES_MAX: usize = 1_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Linked {
+pub(super) struct LinkRequest {
     files: Vec<Link>,
 }
 
@@ -39,67 +39,66 @@ struct Link {
 }
 
 /// A link whose names are within bounds, with the document that it tells.
-fn checked(link: Link) -> Result<(DocumentKey, Link), Problem> {
-    key::<DocumentKey>(&link.name)?;
+fn check_link(link: Link) -> Result<(DocumentKey, Link), Problem> {
+    parse_key::<DocumentKey>(&link.name)?;
     if link.name.len() > NAME_LEN_MAX {
         let why = format!("name: a file's name has {NAME_LEN_MAX} bytes at most");
         return Err(Fault::new(Code::TooLarge, why).into());
     }
-    Ok((key(&link.file_id)?, link))
+    Ok((parse_key(&link.file_id)?, link))
 }
 
 pub(super) async fn link(
-    asked: Asked,
-    Named(collection): Named<String>,
-    sent: Sent,
-) -> Answered<Given> {
-    asked.may("Ingest", Role::Write)?;
-    let Linked { files } = sent.json(&asked).await?;
+    auth: AuthenticatedRequest,
+    PathParams(collection): PathParams<String>,
+    sent: RequestBody,
+) -> ApiResult<CallOutput> {
+    auth.check_role("Ingest", Role::Write)?;
+    let LinkRequest { files } = sent.json(&auth).await?;
     DocumentKey::new("", &collection[..], "any").map_err(|error| fault_of(error.into()))?;
     if files.is_empty() || files.len() > FILES_MAX {
         return Err(Problem::invalid(format!("files: give 1 to {FILES_MAX}")));
     }
-    let files = files.into_iter().map(checked);
+    let files = files.into_iter().map(check_link);
     let files = files.collect::<Result<Vec<_>, Problem>>()?;
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     for (number, (of, link)) in files.into_iter().enumerate() {
         if number > 0 {
-            asked.count()?;
+            auth.count_call()?;
         }
         let file_id = of.to_string();
-        let mut outcome = match take(&asked, &collection, of, link).await {
+        let mut outcome = match ingest_link(&auth, &collection, of, link).await {
             Ok(outcome) => outcome,
             // One that is not there does not keep the others from being taken in.
-            Err(problem) if problem.is_of_request() => {
+            Err(problem) if problem.is_request_error() => {
                 json!({ "status": "failed", "error": problem.detail() })
             }
             Err(problem) => return Err(problem),
         };
         outcome["file_id"] = file_id.into();
-        told.push(outcome);
+        outcomes.push(outcome);
     }
-    Ok(Given::json(
-        &json!({ "collection": collection, "files": told }),
+    Ok(CallOutput::json(
+        &json!({ "collection": collection, "files": outcomes }),
     )?)
 }
 
 /// Takes one file in.
-async fn take(
-    asked: &Asked,
+async fn ingest_link(
+    auth: &AuthenticatedRequest,
     collection: &str,
     of: DocumentKey,
     link: Link,
 ) -> Result<Value, Problem> {
-    let mut under_way = asked.begin(GetOriginal { key: of.clone() })?;
-    let mut read = asked.http.nothing_read();
-    while let Some(item) = under_way.item().await {
-        if let Item::Bytes(part) = item {
-            asked
-                .http
-                .append(&mut read, &part, asked.http.file_len_max())?;
+    let mut pending = auth.begin(GetOriginal { key: of.clone() })?;
+    let mut read = auth.http.empty_body();
+    while let Some(item) = pending.next_item().await {
+        if let StreamItem::Bytes(part) = item {
+            auth.http
+                .append(&mut read, &part, auth.http.file_len_max())?;
         }
     }
-    under_way.last().await?;
+    pending.output().await?;
     let file = File {
         key: Some(link.name.clone()),
         name: link.name,
@@ -110,9 +109,8 @@ async fn take(
         ..File::default()
     };
     let file = Box::new(file);
-    asked
-        .call(Ingest { file })
+    auth.call(Ingest { file })
         .await?
-        .value()
+        .into_value()
         .map_err(Into::into)
 }

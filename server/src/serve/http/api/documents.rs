@@ -14,15 +14,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::Answered;
-use super::events::{events, file, wants_events};
+use super::ApiResult;
+use super::events::{event_stream, file_stream, wants_events};
 use super::form::Form;
-use super::given::{Compared, Named, Params, Sent, find_mark, key, mark_of};
+use super::given::{
+    EtagComparison, PathParams, QueryParams, RequestBody, etag, find_etag, parse_key,
+};
 use super::graph::limit;
 use crate::serve::http::Problem;
-use crate::serve::http::access::Asked;
-use crate::serve::http::answer;
-use crate::service::Given;
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::serve::http::extract;
+use crate::service::CallOutput;
 
 /// Fields of a form that are no files.
 const FIELDS: [&str; 5] = ["collection", "user", "kind", "chunking", "force"];
@@ -37,27 +39,30 @@ pub(super) struct Documents {
     limit: u32,
 }
 
-pub(super) async fn list(asked: Asked, Params(of): Params<Documents>) -> Answered<Response> {
+pub(super) async fn list(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Documents>,
+) -> ApiResult<Response> {
     let mut query = Vec::new();
-    for (name, value) in [("collection", &of.collection), ("user", &of.user)] {
+    for (name, value) in [("collection", &params.collection), ("user", &params.user)] {
         query.extend(
             value
                 .as_ref()
-                .map(|value| format!("{name}={}", encoded(value))),
+                .map(|value| format!("{name}={}", percent_encode(value))),
         );
     }
-    query.push(format!("limit={}", of.limit));
+    query.push(format!("limit={}", params.limit));
     let call = ListDocuments {
-        collection: of.collection,
-        user: of.user,
-        after: of.after,
-        limit: of.limit,
+        collection: params.collection,
+        user: params.user,
+        after: params.after,
+        limit: params.limit,
     };
-    let given = asked.call(call).await?;
-    let page: Value = given.value()?;
-    let mut response = answer::json(&page);
+    let output = auth.call(call).await?;
+    let page: Value = output.into_value()?;
+    let mut response = extract::json(&page);
     if let Some(next) = page["next"].as_str() {
-        query.push(format!("after={}", encoded(next)));
+        query.push(format!("after={}", percent_encode(next)));
         let link = format!("</v1/documents?{}>; rel=\"next\"", query.join("&"));
         response
             .headers_mut()
@@ -66,54 +71,63 @@ pub(super) async fn list(asked: Asked, Params(of): Params<Documents>) -> Answere
     Ok(response)
 }
 
-fn encoded(text: &str) -> impl std::fmt::Display {
+fn percent_encode(text: &str) -> impl std::fmt::Display {
     utf8_percent_encode(text, NON_ALPHANUMERIC)
 }
 
-pub(super) async fn show(asked: Asked, Named(document): Named<String>) -> Answered<Given> {
-    let key = key(&document)?;
-    Ok(asked.call(GetDocument { key }).await?)
+pub(super) async fn show(
+    auth: AuthenticatedRequest,
+    PathParams(document): PathParams<String>,
+) -> ApiResult<CallOutput> {
+    let key = parse_key(&document)?;
+    Ok(auth.call(GetDocument { key }).await?)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Around {
+pub(super) struct ContextQuery {
     #[serde(default)]
     context: u32,
 }
 
 pub(super) async fn chunk(
-    asked: Asked,
-    Named(chunk): Named<String>,
-    Params(around): Params<Around>,
-) -> Answered<Given> {
-    let key = key::<ChunkKey>(&chunk)?;
+    auth: AuthenticatedRequest,
+    PathParams(chunk): PathParams<String>,
+    QueryParams(around): QueryParams<ContextQuery>,
+) -> ApiResult<CallOutput> {
+    let key = parse_key::<ChunkKey>(&chunk)?;
     let context = around.context;
-    Ok(asked.call(GetChunk { key, context }).await?)
+    Ok(auth.call(GetChunk { key, context }).await?)
 }
 
-pub(super) async fn original(asked: Asked, Named(document): Named<String>) -> Answered<Response> {
-    let key = key::<DocumentKey>(&document)?;
+pub(super) async fn original(
+    auth: AuthenticatedRequest,
+    PathParams(document): PathParams<String>,
+) -> ApiResult<Response> {
+    let key = parse_key::<DocumentKey>(&document)?;
     let name = last_part(&key.key).to_owned();
     let kind = mime_guess::from_path(&name).first_or_octet_stream();
-    file(asked.begin(GetOriginal { key })?, kind.as_ref(), &name).await
+    file_stream(auth.begin(GetOriginal { key })?, kind.as_ref(), &name).await
 }
 
-pub(super) async fn text(asked: Asked, Named(document): Named<String>) -> Answered<Response> {
-    let key = key::<DocumentKey>(&document)?;
+pub(super) async fn text(
+    auth: AuthenticatedRequest,
+    PathParams(document): PathParams<String>,
+) -> ApiResult<Response> {
+    let key = parse_key::<DocumentKey>(&document)?;
     let name = format!("{}.txt", last_part(&key.key));
-    let under_way = asked.begin(GetText { key })?;
-    file(under_way, "text/plain; charset=utf-8", &name).await
+    let pending = auth.begin(GetText { key })?;
+    file_stream(pending, "text/plain; charset=utf-8", &name).await
 }
 
 pub(super) async fn asset(
-    asked: Asked,
-    Named((document, name)): Named<(String, String)>,
-) -> Answered<Response> {
-    let key = key::<DocumentKey>(&document)?;
+    auth: AuthenticatedRequest,
+    PathParams((document, name)): PathParams<(String, String)>,
+) -> ApiResult<Response> {
+    let key = parse_key::<DocumentKey>(&document)?;
     let kind = mime_guess::from_path(&name).first_or_octet_stream();
     let last = last_part(&name).to_owned();
-    file(asked.begin(GetAsset { key, name })?, kind.as_ref(), &last).await
+    file_stream(auth.begin(GetAsset { key, name })?, kind.as_ref(), &last).await
 }
 
 fn last_part(path: &str) -> &str {
@@ -123,7 +137,7 @@ fn last_part(path: &str) -> &str {
 /// How a file is taken in; the fields of a form, too.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Taken {
+pub(super) struct IngestParams {
     /// The file's name; one made of its content where it has none.
     name: Option<String>,
     #[serde(default)]
@@ -136,8 +150,8 @@ pub(super) struct Taken {
     force: bool,
 }
 
-impl Taken {
-    fn file(self, name: String, bytes: Vec<u8>) -> File {
+impl IngestParams {
+    fn into_file(self, name: String, bytes: Vec<u8>) -> File {
         File {
             name,
             bytes,
@@ -151,13 +165,13 @@ impl Taken {
     }
 
     /// The files of a form. Its fields count for each of them.
-    fn files(mut self, form: Form) -> Result<Vec<File>, Problem> {
+    fn into_files(mut self, form: Form) -> Result<Vec<File>, Problem> {
         for (name, value) in form.fields {
             self.set(&name, value)?;
         }
         let files = form.files.into_iter();
         Ok(files
-            .map(|file| self.clone().file(file.name, file.bytes))
+            .map(|file| self.clone().into_file(file.name, file.bytes))
             .collect())
     }
 
@@ -179,59 +193,59 @@ impl Taken {
 }
 
 /// Bytes of a file that this caller may send.
-fn file_len_max(asked: &Asked) -> usize {
-    asked.body_len_max(asked.http.file_len_max())
+fn file_len_max(auth: &AuthenticatedRequest) -> usize {
+    auth.body_len_max(auth.http.file_len_max())
 }
 
 pub(super) async fn put(
-    asked: Asked,
-    Named(document): Named<String>,
-    Params(taken): Params<Taken>,
-    sent: Sent,
-) -> Answered<Response> {
-    asked.may("Ingest", Role::Write)?;
-    let of: DocumentKey = key(&document)?;
-    if !taken.collection.is_empty() || !taken.user.is_empty() {
+    auth: AuthenticatedRequest,
+    PathParams(document): PathParams<String>,
+    QueryParams(params): QueryParams<IngestParams>,
+    sent: RequestBody,
+) -> ApiResult<Response> {
+    auth.check_role("Ingest", Role::Write)?;
+    let of: DocumentKey = parse_key(&document)?;
+    if !params.collection.is_empty() || !params.user.is_empty() {
         return Err(Problem::invalid("collection, user: the path says them"));
     }
-    check_state(&asked, &of, &sent.headers).await?;
-    let read = asked.http.read(sent.body, file_len_max(&asked)).await?;
-    let name = taken.name.clone();
+    check_preconditions(&auth, &of, &sent.headers).await?;
+    let read = auth.http.read(sent.body, file_len_max(&auth)).await?;
+    let name = params.name.clone();
     let name = name.unwrap_or_else(|| last_part(&of.key).to_owned());
     let file = File {
         key: Some(of.key),
         collection: of.collection,
         user: of.user,
-        ..taken.file(name, read.bytes)
+        ..params.into_file(name, read.bytes)
     };
-    store(asked, file, read.room, &sent.headers).await
+    ingest_file(auth, file, read.permit, &sent.headers).await
 }
 
 /// Takes one file in, whose bytes have this room, and tells of it as its request wants to hear.
-async fn store(
-    asked: Asked,
+async fn ingest_file(
+    auth: AuthenticatedRequest,
     file: File,
-    room: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
     headers: &HeaderMap,
-) -> Answered<Response> {
+) -> ApiResult<Response> {
     let file = Box::new(file);
-    let under_way = asked.begin_holding(Ingest { file }, room)?;
+    let pending = auth.begin_with_permit(Ingest { file }, permit)?;
     if wants_events(headers) {
-        Ok(events(under_way, readable))
+        Ok(event_stream(pending, require_readable))
     } else {
-        stored(under_way.last().await?.value()?)
+        stored_response(pending.output().await?.into_value()?)
     }
 }
 
 /// Refuses what tells of a file that cannot be read.
-fn readable(given: Given) -> Answered<Given> {
-    let told = given.told();
-    let outcome: Value = Given::Json(told.clone()).value()?;
+fn require_readable(output: CallOutput) -> ApiResult<CallOutput> {
+    let body = output.into_json();
+    let outcome: Value = CallOutput::Json(body.clone()).into_value()?;
     check_readable(&outcome)?;
-    Ok(Given::Json(told))
+    Ok(CallOutput::Json(body))
 }
 
-fn check_readable(outcome: &Value) -> Answered<()> {
+fn check_readable(outcome: &Value) -> ApiResult<()> {
     match outcome["status"].as_str() {
         Some("failed") => {
             let why = outcome["error"].as_str();
@@ -244,74 +258,78 @@ fn check_readable(outcome: &Value) -> Answered<()> {
 }
 
 /// What became of one file.
-fn stored(outcome: Value) -> Answered<Response> {
+fn stored_response(outcome: Value) -> ApiResult<Response> {
     check_readable(&outcome)?;
     if outcome["status"] != "added" {
-        return Ok(answer::json(&outcome));
+        return Ok(extract::json(&outcome));
     }
     let document = outcome["document"].as_str().unwrap_or_default();
-    let place = format!("/v1/documents/{}", encoded(document));
-    let place = [(LOCATION, place)];
-    Ok((StatusCode::CREATED, place, answer::json(&outcome)).into_response())
+    let location = format!("/v1/documents/{}", percent_encode(document));
+    let location = [(LOCATION, location)];
+    Ok((StatusCode::CREATED, location, extract::json(&outcome)).into_response())
 }
 
 /// Whether what is there is as `If-Match` and `If-None-Match` ask. It is looked at before the work begins.
-async fn check_state(asked: &Asked, of: &DocumentKey, headers: &HeaderMap) -> Result<(), Problem> {
-    let [is_wanted, is_unwanted] = [IF_MATCH, IF_NONE_MATCH].map(|of| headers.contains_key(of));
-    if !is_wanted && !is_unwanted {
+async fn check_preconditions(
+    auth: &AuthenticatedRequest,
+    of: &DocumentKey,
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
+    let [has_if_match, has_if_none_match] =
+        [IF_MATCH, IF_NONE_MATCH].map(|of| headers.contains_key(of));
+    if !has_if_match && !has_if_none_match {
         return Ok(());
     }
-    let now = match asked.call(GetDocument { key: of.clone() }).await {
-        Ok(given) => Some(mark_of(given.told().as_bytes())),
+    let now = match auth.call(GetDocument { key: of.clone() }).await {
+        Ok(output) => Some(etag(output.into_json().as_bytes())),
         Err(fault) if fault.code == Code::NotFound => None,
         Err(fault) => return Err(fault.into()),
     };
     let is_in = |field, compared| {
         let now = now.as_ref();
-        now.is_some_and(|now| find_mark(headers, field, now, compared).is_some())
+        now.is_some_and(|now| find_etag(headers, field, now, compared).is_some())
     };
-    let holds = (!is_wanted || is_in(IF_MATCH, Compared::Strongly))
-        && !is_in(IF_NONE_MATCH, Compared::Weakly);
+    let holds = (!has_if_match || is_in(IF_MATCH, EtagComparison::Strong))
+        && !is_in(IF_NONE_MATCH, EtagComparison::Weak);
     if holds {
         Ok(())
     } else {
-        Err(Problem::of(StatusCode::PRECONDITION_FAILED))
+        Err(Problem::from_status(StatusCode::PRECONDITION_FAILED))
     }
 }
 
 pub(super) async fn delete(
-    asked: Asked,
-    Named(document): Named<String>,
+    auth: AuthenticatedRequest,
+    PathParams(document): PathParams<String>,
     headers: HeaderMap,
-) -> Answered<Given> {
-    let of: DocumentKey = key(&document)?;
-    asked.may("Write", Role::Write)?;
-    check_state(&asked, &of, &headers).await?;
+) -> ApiResult<CallOutput> {
+    let of: DocumentKey = parse_key(&document)?;
+    auth.check_role("Write", Role::Write)?;
+    check_preconditions(&auth, &of, &headers).await?;
     let changes = vec![Change::DeleteDocument(of)];
-    asked
-        .call(Write { changes })
+    auth.call(Write { changes })
         .await?
-        .was("document", document)?;
-    Ok(Given::Nothing)
+        .require_existed("document", document)?;
+    Ok(CallOutput::Empty)
 }
 
 /// One file as it is, or a form with several.
 pub(super) async fn post(
-    asked: Asked,
-    Params(taken): Params<Taken>,
-    sent: Sent,
-) -> Answered<Response> {
-    asked.may("Ingest", Role::Write)?;
-    let read = |body| asked.http.read(body, file_len_max(&asked));
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<IngestParams>,
+    sent: RequestBody,
+) -> ApiResult<Response> {
+    auth.check_role("Ingest", Role::Write)?;
+    let read = |body| auth.http.read(body, file_len_max(&auth));
     if sent.is_form() {
         let kind = sent.headers.get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let read = read(sent.body).await?;
-        let form = Form::of(kind, read.bytes, &FIELDS)?;
-        let made = many(asked, taken.files(form)?).await;
+        let form = Form::parse(kind, read.bytes, &FIELDS)?;
+        let response = ingest_many(auth, params.into_files(form)?).await;
         // The room of all of them.
-        drop(read.room);
-        return made;
+        drop(read.permit);
+        return response;
     }
     let read = read(sent.body).await?;
     if read.bytes.is_empty() {
@@ -319,24 +337,24 @@ pub(super) async fn post(
             "the body is empty: send the file's bytes, or a form with files",
         ));
     }
-    let name = taken.name.clone();
-    let name = name.unwrap_or_else(|| mark_of(&read.bytes).trim_matches('"').to_owned());
-    let file = taken.file(name, read.bytes);
-    store(asked, file, read.room, &sent.headers).await
+    let name = params.name.clone();
+    let name = name.unwrap_or_else(|| etag(&read.bytes).trim_matches('"').to_owned());
+    let file = params.into_file(name, read.bytes);
+    ingest_file(auth, file, read.permit, &sent.headers).await
 }
 
 /// Takes files in, one after the other; tells what became of each.
-async fn many(asked: Asked, files: Vec<File>) -> Answered<Response> {
+async fn ingest_many(auth: AuthenticatedRequest, files: Vec<File>) -> ApiResult<Response> {
     let mut outcomes = Vec::new();
     for (number, file) in files.into_iter().enumerate() {
         if number > 0 {
-            asked.count()?;
+            auth.count_call()?;
         }
         let file = Box::new(file);
-        outcomes.push(asked.call(Ingest { file }).await?.value()?);
+        outcomes.push(auth.call(Ingest { file }).await?.into_value()?);
     }
     if let [_] = &outcomes[..] {
-        return stored(outcomes.remove(0));
+        return stored_response(outcomes.remove(0));
     }
-    Ok(answer::json(&json!({ "files": outcomes })))
+    Ok(extract::json(&json!({ "files": outcomes })))
 }

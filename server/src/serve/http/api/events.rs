@@ -16,15 +16,15 @@ use loci_protocol::fault::{Code, Fault};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::Answered;
-use crate::serve::http::access::Asked;
-use crate::serve::http::{Problem, UnderWay};
-use crate::service::{Given, Item};
+use super::ApiResult;
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::serve::http::{PendingCall, Problem};
+use crate::service::{CallOutput, StreamItem};
 
 /// How often a silent stream says that it is there.
-const ALIVE_EVERY: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Events and parts that wait for whoever reads them, at most.
-const WAITING_MAX: usize = 4;
+const QUEUED_MAX: usize = 4;
 
 /// Whether events are asked for.
 pub(super) fn wants_events(headers: &HeaderMap) -> bool {
@@ -33,76 +33,85 @@ pub(super) fn wants_events(headers: &HeaderMap) -> bool {
 }
 
 /// Carries out a long call as its request wants to hear of it.
-pub(super) async fn long(
-    asked: Asked,
+pub(super) async fn run_long_call(
+    auth: AuthenticatedRequest,
     headers: &HeaderMap,
     call: impl Into<Call>,
-) -> Answered<Response> {
-    let under_way = asked.begin(call)?;
+) -> ApiResult<Response> {
+    let pending = auth.begin(call)?;
     if wants_events(headers) {
-        Ok(events(under_way, Ok))
+        Ok(event_stream(pending, Ok))
     } else {
-        Ok(under_way.last().await?.into_response())
+        Ok(pending.output().await?.into_response())
     }
 }
 
 /// What a call tells, as events. `last`: what is to be told of what it gives in the end.
-pub(super) fn events(under_way: UnderWay, last: fn(Given) -> Answered<Given>) -> Response {
-    let (send, events) = mpsc::channel::<Result<Event, Infallible>>(WAITING_MAX);
+pub(super) fn event_stream(
+    pending: PendingCall,
+    last: fn(CallOutput) -> ApiResult<CallOutput>,
+) -> Response {
+    let (send, events) = mpsc::channel::<Result<Event, Infallible>>(QUEUED_MAX);
     tokio::spawn(async move {
-        let mut under_way = under_way;
-        while let Some(item) = under_way.item().await {
-            let Item::Progress(progress) = item else {
+        let mut pending = pending;
+        while let Some(item) = pending.next_item().await {
+            let StreamItem::Progress(progress) = item else {
                 continue;
             };
-            let told = serde_json::to_string(&progress).unwrap_or_default();
-            let event = Event::default().event("progress").data(told);
+            let data = serde_json::to_string(&progress).unwrap_or_default();
+            let event = Event::default().event("progress").data(data);
             // Who hears no more wants no more: the call is cancelled as it goes.
             if send.send(Ok(event)).await.is_err() {
                 return;
             }
         }
-        let last = match under_way.last().await.map_err(Problem::from).and_then(last) {
-            Ok(given) => Event::default().event("done").data(given.told()),
+        let last = match pending.output().await.map_err(Problem::from).and_then(last) {
+            Ok(output) => Event::default().event("done").data(output.into_json()),
             Err(problem) => Event::default()
                 .event("fault")
-                .data(problem.told().to_string()),
+                .data(problem.to_json().to_string()),
         };
         let _ = send.send(Ok(last)).await;
     });
-    let alive = KeepAlive::new().interval(ALIVE_EVERY);
+    let alive = KeepAlive::new().interval(KEEP_ALIVE_INTERVAL);
     Sse::new(ReceiverStream::new(events))
         .keep_alive(alive)
         .into_response()
 }
 
 /// A file that a call gives in parts.
-pub(super) async fn file(mut under_way: UnderWay, kind: &str, name: &str) -> Answered<Response> {
+pub(super) async fn file_stream(
+    mut pending: PendingCall,
+    kind: &str,
+    name: &str,
+) -> ApiResult<Response> {
     // What is wrong is told before the head is.
-    let Some(first) = under_way.item().await else {
-        let (Given::Nothing | Given::Number(_) | Given::Json(_)) = under_way.last().await? else {
+    let Some(first) = pending.next_item().await else {
+        let (CallOutput::Empty | CallOutput::Number(_) | CallOutput::Json(_)) =
+            pending.output().await?
+        else {
             let why = "the call gave something else than a file";
             return Err(Fault::new(Code::Internal, why).into());
         };
-        return Ok(with_head(Body::empty(), kind, name));
+        return Ok(attachment(Body::empty(), kind, name));
     };
-    let (send, parts) = mpsc::channel::<Result<Bytes, std::io::Error>>(WAITING_MAX);
+    let (send, parts) = mpsc::channel::<Result<Bytes, std::io::Error>>(QUEUED_MAX);
     tokio::spawn(async move {
         let mut next = Some(first);
         while let Some(item) = next {
-            if let Item::Bytes(bytes) = item
+            if let StreamItem::Bytes(bytes) = item
                 && send.send(Ok(bytes.into())).await.is_err()
             {
                 return;
             }
-            next = under_way.item().await;
+            next = pending.next_item().await;
         }
-        if let Err(fault) = under_way.last().await {
+        if let Err(fault) = pending.output().await {
             // The connection ends before the file does, so that nobody takes a part of it for the whole.
             let _ = send.send(Err(std::io::Error::other(fault.message))).await;
         }
     });
-    Ok(with_head(
+    Ok(attachment(
         Body::from_stream(ReceiverStream::new(parts)),
         kind,
         name,
@@ -110,7 +119,7 @@ pub(super) async fn file(mut under_way: UnderWay, kind: &str, name: &str) -> Ans
 }
 
 /// A body that is kept rather than shown, whatever it holds.
-fn with_head(body: Body, kind: &str, name: &str) -> Response {
+fn attachment(body: Body, kind: &str, name: &str) -> Response {
     let name = percent_encoding::utf8_percent_encode(name, percent_encoding::NON_ALPHANUMERIC);
     let response = Response::builder()
         .status(StatusCode::OK)
@@ -121,5 +130,6 @@ fn with_head(body: Body, kind: &str, name: &str) -> Response {
             format!("attachment; filename*=UTF-8''{name}"),
         )
         .body(body);
-    response.unwrap_or_else(|_| Problem::of(StatusCode::INTERNAL_SERVER_ERROR).into_response())
+    response
+        .unwrap_or_else(|_| Problem::from_status(StatusCode::INTERNAL_SERVER_ERROR).into_response())
 }

@@ -41,7 +41,7 @@ impl Form {
     ///
     /// # Errors
     /// What is no form, has no file, more than 1,000, or other fields.
-    pub(super) fn of(
+    pub(super) fn parse(
         kind: &str,
         bytes: Vec<u8>,
         allowed: &[&'static str],

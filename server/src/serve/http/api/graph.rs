@@ -10,13 +10,13 @@ use loci_protocol::fault::Code;
 use locidb::storage::DocumentKey;
 use serde::Deserialize;
 
-use super::Answered;
-use super::events::{events, file, wants_events};
+use super::ApiResult;
+use super::events::{event_stream, file_stream, wants_events};
 use super::form::{Form, FormFile};
-use super::given::{Named, Params, Sent, key};
+use super::given::{PathParams, QueryParams, RequestBody, parse_key};
 use crate::serve::http::Problem;
-use crate::serve::http::access::Asked;
-use crate::service::{GRAPH_LEN_MAX, Given};
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::service::{CallOutput, GRAPH_LEN_MAX};
 
 /// Rows of a page, where a request does not say.
 pub(super) const LIMIT: u32 = 100;
@@ -34,18 +34,24 @@ pub(super) struct Concepts {
     limit: u32,
 }
 
-pub(super) async fn concepts(asked: Asked, Params(of): Params<Concepts>) -> Answered<Given> {
-    let Concepts { prefix, limit } = of;
-    Ok(asked.call(ListConcepts { prefix, limit }).await?)
+pub(super) async fn concepts(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Concepts>,
+) -> ApiResult<CallOutput> {
+    let Concepts { prefix, limit } = params;
+    Ok(auth.call(ListConcepts { prefix, limit }).await?)
 }
 
-pub(super) async fn concept(asked: Asked, Named(name): Named<String>) -> Answered<Given> {
-    Ok(asked.call(GetConcept { name }).await?)
+pub(super) async fn concept(
+    auth: AuthenticatedRequest,
+    PathParams(name): PathParams<String>,
+) -> ApiResult<CallOutput> {
+    Ok(auth.call(GetConcept { name }).await?)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Way {
+pub(super) struct PathQuery {
     from: String,
     to: String,
     /// Types of relations, with commas between them.
@@ -53,15 +59,18 @@ pub(super) struct Way {
     along: String,
 }
 
-pub(super) async fn path(asked: Asked, Params(way): Params<Way>) -> Answered<Given> {
-    let along = way
+pub(super) async fn path(
+    auth: AuthenticatedRequest,
+    QueryParams(query): QueryParams<PathQuery>,
+) -> ApiResult<CallOutput> {
+    let along = query
         .along
         .split(',')
         .map(str::trim)
         .filter(|kind| !kind.is_empty());
     let along = along.map(str::to_owned).collect();
-    let (from, to) = (way.from, way.to);
-    Ok(asked.call(GetPath { from, to, along }).await?)
+    let (from, to) = (query.from, query.to);
+    Ok(auth.call(GetPath { from, to, along }).await?)
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,8 +79,11 @@ pub(super) struct Citations {
     of: String,
 }
 
-pub(super) async fn citations(asked: Asked, Params(of): Params<Citations>) -> Answered<Given> {
-    Ok(asked.call(GetCitations { of: of.of }).await?)
+pub(super) async fn citations(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Citations>,
+) -> ApiResult<CallOutput> {
+    Ok(auth.call(GetCitations { of: params.of }).await?)
 }
 
 #[derive(Debug, Deserialize)]
@@ -85,14 +97,17 @@ pub(super) struct Works {
     limit: u32,
 }
 
-pub(super) async fn works(asked: Asked, Params(of): Params<Works>) -> Answered<Given> {
+pub(super) async fn works(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Works>,
+) -> ApiResult<CallOutput> {
     let call = ListWorks {
-        author: of.author,
-        year: of.year,
-        stubs: of.stubs,
-        limit: of.limit,
+        author: params.author,
+        year: params.year,
+        stubs: params.stubs,
+        limit: params.limit,
     };
-    Ok(asked.call(call).await?)
+    Ok(auth.call(call).await?)
 }
 
 #[derive(Debug, Deserialize)]
@@ -102,13 +117,16 @@ pub(super) struct Communities {
     of: Option<String>,
 }
 
-pub(super) async fn communities(asked: Asked, Params(of): Params<Communities>) -> Answered<Given> {
-    let Communities { level, of } = of;
-    Ok(asked.call(ListCommunities { level, of }).await?)
+pub(super) async fn communities(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Communities>,
+) -> ApiResult<CallOutput> {
+    let Communities { level, of } = params;
+    Ok(auth.call(ListCommunities { level, of }).await?)
 }
 
-pub(super) async fn types(asked: Asked) -> Answered<Given> {
-    Ok(asked.call(ListTypes {}).await?)
+pub(super) async fn types(auth: AuthenticatedRequest) -> ApiResult<CallOutput> {
+    Ok(auth.call(ListTypes {}).await?)
 }
 
 #[derive(Debug, Deserialize)]
@@ -122,14 +140,17 @@ fn graphml() -> GraphFormat {
     GraphFormat::Graphml
 }
 
-pub(super) async fn export(asked: Asked, Params(of): Params<Export>) -> Answered<Response> {
-    let (kind, extension) = match of.format {
+pub(super) async fn export(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Export>,
+) -> ApiResult<Response> {
+    let (kind, extension) = match params.format {
         GraphFormat::Graphml => ("application/graphml+xml", "graphml"),
         GraphFormat::Cypher => ("text/plain; charset=utf-8", "cypher"),
     };
-    let name = format!("{}.{extension}", asked.caller.store.name());
-    let format = of.format;
-    file(asked.begin(ExportGraph { format })?, kind, &name).await
+    let name = format!("{}.{extension}", auth.caller.store.name());
+    let format = params.format;
+    file_stream(auth.begin(ExportGraph { format })?, kind, &name).await
 }
 
 /// How a graph is taken in.
@@ -163,26 +184,26 @@ impl Import {
 }
 
 /// The file of a form whose rows go on under the header of the file before.
-const GOES_ON: &str = "more";
+const CONTINUED_FIELD: &str = "more";
 
 /// One file as it is, or a form with several.
 pub(super) async fn import(
-    asked: Asked,
-    Params(of): Params<Import>,
-    sent: Sent,
-) -> Answered<Response> {
-    asked.may("ImportGraph", Role::Write)?;
-    let delimiter = of.delimiter()?;
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Import>,
+    sent: RequestBody,
+) -> ApiResult<Response> {
+    auth.check_role("ImportGraph", Role::Write)?;
+    let delimiter = params.delimiter()?;
     let (headers, is_form) = (sent.headers.clone(), sent.is_form());
     let kind = headers.get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let read = asked
+    let read = auth
         .http
-        .read(sent.body, asked.body_len_max(GRAPH_LEN_MAX))
+        .read(sent.body, auth.body_len_max(GRAPH_LEN_MAX))
         .await?;
-    let (bytes, room) = (read.bytes, read.room);
+    let (bytes, permit) = (read.bytes, read.permit);
     let files = if is_form {
-        Form::of(kind, bytes, &[])?.files
+        Form::parse(kind, bytes, &[])?.files
     } else {
         vec![FormFile {
             field: "file".into(),
@@ -191,23 +212,23 @@ pub(super) async fn import(
         }]
     };
     let files = files.into_iter().map(|file| GraphFile {
-        goes_on: file.field == GOES_ON,
+        continues_previous: file.field == CONTINUED_FIELD,
         name: file.name,
         bytes: file.bytes,
     });
     let graph = Box::new(GraphFiles {
         files: files.collect(),
-        key: of.key,
-        collection: of.collection,
-        user: of.user,
+        key: params.key,
+        collection: params.collection,
+        user: params.user,
         delimiter,
     });
-    let under_way = asked.begin_holding(ImportGraph { graph }, room)?;
+    let pending = auth.begin_with_permit(ImportGraph { graph }, permit)?;
     if wants_events(&headers) {
-        return Ok(events(under_way, Ok));
+        return Ok(event_stream(pending, Ok));
     }
-    match under_way.last().await {
-        Ok(given) => Ok(given.into_response()),
+    match pending.output().await {
+        Ok(output) => Ok(output.into_response()),
         Err(fault) if fault.code == Code::Invalid => Err(Problem::unreadable(&fault.message)),
         Err(fault) => Err(fault.into()),
     }
@@ -247,7 +268,7 @@ impl Edit {
                 merge: None,
                 split: Some(split),
             } => {
-                let documents = split.documents.iter().map(|document| key(document));
+                let documents = split.documents.iter().map(|document| parse_key(document));
                 let documents = documents.collect::<Result<Vec<DocumentKey>, Problem>>()?;
                 Ok(Change::SplitConcept(split.concept, documents, split.into))
             }
@@ -256,17 +277,22 @@ impl Edit {
     }
 }
 
-pub(super) async fn edit(asked: Asked, sent: Sent) -> Answered<Given> {
-    let edit: Edit = sent.json(&asked).await?;
+pub(super) async fn edit(auth: AuthenticatedRequest, sent: RequestBody) -> ApiResult<CallOutput> {
+    let edit: Edit = sent.json(&auth).await?;
     let changes = vec![edit.change()?];
-    let given = asked.call(Write { changes }).await?;
-    Ok(Given::json(
-        &serde_json::json!({ "edit": given.number()? }),
+    let output = auth.call(Write { changes }).await?;
+    Ok(CallOutput::json(
+        &serde_json::json!({ "edit": output.number()? }),
     )?)
 }
 
-pub(super) async fn undo(asked: Asked, Named(edit): Named<u64>) -> Answered<Given> {
+pub(super) async fn undo(
+    auth: AuthenticatedRequest,
+    PathParams(edit): PathParams<u64>,
+) -> ApiResult<CallOutput> {
     let changes = vec![Change::UndoConceptEdit(edit)];
-    asked.call(Write { changes }).await?.was("edit", edit)?;
-    Ok(Given::Nothing)
+    auth.call(Write { changes })
+        .await?
+        .require_existed("edit", edit)?;
+    Ok(CallOutput::Empty)
 }

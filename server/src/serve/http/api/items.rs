@@ -9,13 +9,13 @@ use locidb::storage::records::{Difficulty, ItemType, ReviewState};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Answered;
-use super::given::{Named, Params, Sent, key};
+use super::ApiResult;
+use super::given::{PathParams, QueryParams, RequestBody, parse_key};
 use super::graph::limit;
 use crate::serve::http::Problem;
-use crate::serve::http::access::Asked;
-use crate::serve::http::answer;
-use crate::service::Given;
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::serve::http::extract;
+use crate::service::CallOutput;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,15 +28,18 @@ pub(super) struct Items {
     limit: u32,
 }
 
-pub(super) async fn list(asked: Asked, Params(of): Params<Items>) -> Answered<Given> {
+pub(super) async fn list(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Items>,
+) -> ApiResult<CallOutput> {
     let call = ListItems {
-        owner: of.owner,
-        document: of.document.as_deref().map(key).transpose()?,
-        due_ms: of.due_ms,
-        after: of.after,
-        limit: of.limit,
+        owner: params.owner,
+        document: params.document.as_deref().map(parse_key).transpose()?,
+        due_ms: params.due_ms,
+        after: params.after,
+        limit: params.limit,
     };
-    Ok(asked.call(call).await?)
+    Ok(auth.call(call).await?)
 }
 
 /// An item as [`ShownItem`](crate::views::items::ShownItem) tells it.
@@ -61,7 +64,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    pub(super) fn new_item(self, asked: &Asked) -> Result<NewItem, Problem> {
+    pub(super) fn new_item(self, auth: &AuthenticatedRequest) -> Result<NewItem, Problem> {
         if self.front.is_empty() {
             return Err(Problem::invalid("front: say what is to be recalled"));
         }
@@ -71,9 +74,9 @@ impl Item {
             back: self.back,
             options: self.options,
             difficulty: self.difficulty,
-            chunk: self.chunk.as_deref().map(key).transpose()?,
+            chunk: self.chunk.as_deref().map(parse_key).transpose()?,
             concept: self.concept,
-            owner: match (&asked.caller.user, self.owner) {
+            owner: match (&auth.caller.user, self.owner) {
                 (Some(user), owner) if owner.is_empty() => user.clone(),
                 (_, owner) => owner,
             },
@@ -83,27 +86,38 @@ impl Item {
     }
 }
 
-pub(super) async fn add(asked: Asked, sent: Sent) -> Answered<Response> {
-    let item: Item = sent.json(&asked).await?;
-    let changes = vec![Change::PutItem(Box::new(item.new_item(&asked)?))];
-    let id = asked.call(Write { changes }).await?.number()?;
-    Ok((StatusCode::CREATED, answer::json(&json!({ "id": id }))).into_response())
+pub(super) async fn add(auth: AuthenticatedRequest, sent: RequestBody) -> ApiResult<Response> {
+    let item: Item = sent.json(&auth).await?;
+    let changes = vec![Change::PutItem(Box::new(item.new_item(&auth)?))];
+    let id = auth.call(Write { changes }).await?.number()?;
+    Ok((StatusCode::CREATED, extract::json(&json!({ "id": id }))).into_response())
 }
 
-pub(super) async fn replace(asked: Asked, Named(id): Named<u64>, sent: Sent) -> Answered<Given> {
-    let item: Item = sent.json(&asked).await?;
-    let item = Box::new(item.new_item(&asked)?);
+pub(super) async fn replace(
+    auth: AuthenticatedRequest,
+    PathParams(id): PathParams<u64>,
+    sent: RequestBody,
+) -> ApiResult<CallOutput> {
+    let item: Item = sent.json(&auth).await?;
+    let item = Box::new(item.new_item(&auth)?);
     let changes = vec![Change::ReplaceItem(ItemId(id), item)];
-    asked.call(Write { changes }).await?.was("item", id)?;
-    Ok(Given::Nothing)
+    auth.call(Write { changes })
+        .await?
+        .require_existed("item", id)?;
+    Ok(CallOutput::Empty)
 }
 
-pub(super) async fn delete(asked: Asked, Named(id): Named<u64>) -> Answered<Given> {
+pub(super) async fn delete(
+    auth: AuthenticatedRequest,
+    PathParams(id): PathParams<u64>,
+) -> ApiResult<CallOutput> {
     let changes = vec![Change::DeleteItem(ItemId(id))];
-    asked.call(Write { changes }).await?.was("item", id)?;
-    Ok(Given::Nothing)
+    auth.call(Write { changes })
+        .await?
+        .require_existed("item", id)?;
+    Ok(CallOutput::Empty)
 }
 
-pub(super) async fn figures(asked: Asked) -> Answered<Given> {
-    Ok(asked.call(GetItemFigures {}).await?)
+pub(super) async fn stats(auth: AuthenticatedRequest) -> ApiResult<CallOutput> {
+    Ok(auth.call(GetItemFigures {}).await?)
 }

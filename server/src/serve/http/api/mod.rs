@@ -4,7 +4,7 @@
 //!
 //! Start reading at [`router`].
 
-mod care;
+mod admin;
 mod collections;
 mod documents;
 mod events;
@@ -21,14 +21,14 @@ use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::{delete, get, post, put};
 
-use super::{Http, Problem};
-pub(super) use given::marked_by_encoding;
+use super::{HttpState, Problem};
+pub(super) use given::add_encoding_to_etag;
 
 /// What a handler gives.
-type Answered<T> = Result<T, Problem>;
+type ApiResult<T> = Result<T, Problem>;
 
 /// Its routes.
-pub(super) fn router() -> Router<Http> {
+pub(super) fn router() -> Router<HttpState> {
     // What is looked at again and again has a mark of its state, so that it need not be sent twice.
     let looks = Router::new()
         .route("/v1/documents", get(documents::list).post(documents::post))
@@ -45,20 +45,20 @@ pub(super) fn router() -> Router<Http> {
         .route("/v1/citations", get(graph::citations))
         .route("/v1/works", get(graph::works))
         .route("/v1/communities", get(graph::communities))
-        .route("/v1/types", get(graph::types).delete(care::forget_types))
+        .route("/v1/types", get(graph::types).delete(admin::forget_types))
         .route("/v1/items", get(items::list).post(items::add))
         .route(
             "/v1/items/{item}",
             put(items::replace).delete(items::delete),
         )
-        .route("/v1/item-figures", get(items::figures))
+        .route("/v1/item-figures", get(items::stats))
         .route("/v1/records", get(records::list).delete(records::forget))
         .route("/v1/records/{record}", get(records::show))
-        .route("/v1/stats", get(care::stats))
-        .route("/v1/usage", get(care::usage))
-        .route("/v1/settings", get(care::settings))
-        .route("/v1/settings/{name}", put(care::set))
-        .route("/v1/keys", get(care::keys).post(care::add_key))
+        .route("/v1/stats", get(admin::stats))
+        .route("/v1/usage", get(admin::usage))
+        .route("/v1/settings", get(admin::settings))
+        .route("/v1/settings/{name}", put(admin::set))
+        .route("/v1/keys", get(admin::keys).post(admin::add_key))
         .route("/openapi.json", get(openapi::show))
         .layer(from_fn(given::conditional));
     Router::new()
@@ -81,15 +81,15 @@ pub(super) fn router() -> Router<Http> {
         .route("/v1/records/{record}/feedback", post(records::feedback))
         .route("/v1/replay", post(records::replay))
         .route("/v1/write", post(write::write))
-        .route("/v1/finish", post(care::finish))
-        .route("/v1/analyse", post(care::analyse))
-        .route("/v1/compact", post(care::compact))
-        .route("/v1/check", post(care::check))
-        .route("/v1/repair", post(care::repair))
-        .route("/v1/refit", post(care::refit))
-        .route("/v1/backups/{name}", put(care::backup))
-        .route("/v1/export", get(care::export))
-        .route("/v1/types/consolidate", post(care::consolidate_types))
-        .route("/v1/keys/{id}", delete(care::revoke_key))
+        .route("/v1/finish", post(admin::finish))
+        .route("/v1/analyse", post(admin::analyse))
+        .route("/v1/compact", post(admin::compact))
+        .route("/v1/check", post(admin::check))
+        .route("/v1/repair", post(admin::repair))
+        .route("/v1/refit", post(admin::refit))
+        .route("/v1/backups/{name}", put(admin::backup))
+        .route("/v1/export", get(admin::export))
+        .route("/v1/types/consolidate", post(admin::consolidate_types))
+        .route("/v1/keys/{id}", delete(admin::revoke_key))
         .route("/collections/{name}/link", post(collections::link))
 }

@@ -7,12 +7,12 @@ use locidb::storage::records::Feedback;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Answered;
-use super::events::long;
-use super::given::{Named, Params, Sent};
+use super::ApiResult;
+use super::events::run_long_call;
+use super::given::{PathParams, QueryParams, RequestBody};
 use super::graph::limit;
-use crate::serve::http::access::Asked;
-use crate::service::Given;
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::service::CallOutput;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,36 +21,45 @@ pub(super) struct Records {
     limit: u32,
 }
 
-pub(super) async fn list(asked: Asked, Params(of): Params<Records>) -> Answered<Given> {
+pub(super) async fn list(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<Records>,
+) -> ApiResult<CallOutput> {
     let call = ListRecords {
         response: None,
-        limit: of.limit,
+        limit: params.limit,
     };
-    Ok(asked.call(call).await?)
+    Ok(auth.call(call).await?)
 }
 
-pub(super) async fn show(asked: Asked, Named(record): Named<u64>) -> Answered<Given> {
+pub(super) async fn show(
+    auth: AuthenticatedRequest,
+    PathParams(record): PathParams<u64>,
+) -> ApiResult<CallOutput> {
     let call = ListRecords {
         response: Some(record),
         limit: 1,
     };
-    Ok(asked.call(call).await?)
+    Ok(auth.call(call).await?)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Before {
+pub(super) struct ForgetQuery {
     before_ms: u64,
 }
 
-pub(super) async fn forget(asked: Asked, Params(of): Params<Before>) -> Answered<Given> {
-    let before_ms = of.before_ms;
-    Ok(asked.call(ForgetRecords { before_ms }).await?)
+pub(super) async fn forget(
+    auth: AuthenticatedRequest,
+    QueryParams(params): QueryParams<ForgetQuery>,
+) -> ApiResult<CallOutput> {
+    let before_ms = params.before_ms;
+    Ok(auth.call(ForgetRecords { before_ms }).await?)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Judged {
+pub(super) struct FeedbackRequest {
     hit: Hit,
     feedback: Feedback,
 }
@@ -64,11 +73,11 @@ enum Hit {
 }
 
 pub(super) async fn feedback(
-    asked: Asked,
-    Named(response): Named<u64>,
-    sent: Sent,
-) -> Answered<Given> {
-    let judged: Judged = sent.json(&asked).await?;
+    auth: AuthenticatedRequest,
+    PathParams(response): PathParams<u64>,
+    sent: RequestBody,
+) -> ApiResult<CallOutput> {
+    let judged: FeedbackRequest = sent.json(&auth).await?;
     let call = GiveFeedback {
         response,
         hit: match judged.hit {
@@ -77,12 +86,12 @@ pub(super) async fn feedback(
         },
         feedback: judged.feedback,
     };
-    Ok(asked.call(call).await?)
+    Ok(auth.call(call).await?)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Again {
+pub(super) struct ReplayRequest {
     #[serde(default = "limit")]
     limit: u32,
     /// Options of searches, by name.
@@ -90,8 +99,12 @@ pub(super) struct Again {
     set: Map<String, Value>,
 }
 
-pub(super) async fn replay(asked: Asked, headers: HeaderMap, sent: Sent) -> Answered<Response> {
-    let again: Again = sent.json(&asked).await?;
+pub(super) async fn replay(
+    auth: AuthenticatedRequest,
+    headers: HeaderMap,
+    sent: RequestBody,
+) -> ApiResult<Response> {
+    let again: ReplayRequest = sent.json(&auth).await?;
     let set = again.set.into_iter().map(|(name, value)| match value {
         Value::String(text) => (name, text),
         value => (name, value.to_string()),
@@ -100,5 +113,5 @@ pub(super) async fn replay(asked: Asked, headers: HeaderMap, sent: Sent) -> Answ
         limit: again.limit,
         set: set.collect(),
     };
-    long(asked, &headers, call).await
+    run_long_call(auth, &headers, call).await
 }

@@ -6,11 +6,11 @@ use locidb::{Effort, Expr, SearchRequest, Strategy};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Answered;
-use super::given::{Params, Sent};
+use super::ApiResult;
+use super::given::{QueryParams, RequestBody};
 use crate::serve::http::Problem;
-use crate::serve::http::access::Asked;
-use crate::service::Given;
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::service::CallOutput;
 
 /// Characters of a question in a query at most.
 const QUESTION_CHARS_MAX: usize = 4_096;
@@ -78,7 +78,7 @@ impl Question {
 }
 
 /// A question as a body says it: the fields of a [`SearchRequest`], and `record`.
-fn asked_for(body: Map<String, Value>) -> Result<(SearchRequest, bool), Problem> {
+fn parse_body(body: Map<String, Value>) -> Result<(SearchRequest, bool), Problem> {
     let mut body = body;
     let record = match body.remove("record") {
         None => false,
@@ -99,7 +99,10 @@ fn check_question(request: &SearchRequest) -> Result<(), Problem> {
     }
 }
 
-pub(super) async fn get(asked: Asked, Params(question): Params<Question>) -> Answered<Given> {
+pub(super) async fn get(
+    auth: AuthenticatedRequest,
+    QueryParams(question): QueryParams<Question>,
+) -> ApiResult<CallOutput> {
     let request = question.request()?;
     check_question(&request)?;
     // Nothing is changed by looking.
@@ -107,29 +110,29 @@ pub(super) async fn get(asked: Asked, Params(question): Params<Question>) -> Ans
         request: Box::new(request),
         record: false,
     };
-    Ok(asked.call(call).await?)
+    Ok(auth.call(call).await?)
 }
 
-pub(super) async fn search(asked: Asked, sent: Sent) -> Answered<Given> {
-    let (request, record) = asked_for(sent.json(&asked).await?)?;
+pub(super) async fn search(auth: AuthenticatedRequest, sent: RequestBody) -> ApiResult<CallOutput> {
+    let (request, record) = parse_body(sent.json(&auth).await?)?;
     let request = Box::new(request);
-    Ok(asked.call(Search { request, record }).await?)
+    Ok(auth.call(Search { request, record }).await?)
 }
 
-pub(super) async fn ask(asked: Asked, sent: Sent) -> Answered<Response> {
+pub(super) async fn ask(auth: AuthenticatedRequest, sent: RequestBody) -> ApiResult<Response> {
     let headers = sent.headers.clone();
-    let (request, record) = asked_for(sent.json(&asked).await?)?;
+    let (request, record) = parse_body(sent.json(&auth).await?)?;
     let request = Box::new(request);
-    super::events::long(asked, &headers, Ask { request, record }).await
+    super::events::run_long_call(auth, &headers, Ask { request, record }).await
 }
 
-pub(super) async fn prompt(asked: Asked, sent: Sent) -> Answered<Given> {
-    let (request, record) = asked_for(sent.json(&asked).await?)?;
+pub(super) async fn prompt(auth: AuthenticatedRequest, sent: RequestBody) -> ApiResult<CallOutput> {
+    let (request, record) = parse_body(sent.json(&auth).await?)?;
     if record {
         return Err(Problem::invalid(
             "record: a prompt makes no answer that could be kept",
         ));
     }
     let request = Box::new(request);
-    Ok(asked.call(AskPrompt { request }).await?)
+    Ok(auth.call(AskPrompt { request }).await?)
 }

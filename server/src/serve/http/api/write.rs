@@ -8,22 +8,22 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::given::{Sent, key};
-use super::{Answered, items};
+use super::given::{RequestBody, parse_key};
+use super::{ApiResult, items};
 use crate::serve::http::Problem;
-use crate::serve::http::access::Asked;
-use crate::service::Given;
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::service::CallOutput;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Changes {
-    changes: Vec<Asking>,
+    changes: Vec<ChangeRequest>,
 }
 
 /// A change, by its name.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Asking {
+enum ChangeRequest {
     PutDocument(Box<Document>),
     DeleteDocument(String),
     PutItem(Box<items::Item>),
@@ -84,23 +84,23 @@ const OPTIONAL: &[&str] = &[
 ];
 
 /// A value of `T` whose fields are as given; others are as by default.
-fn over_default<T>(what: &str, given: Map<String, Value>) -> Result<T, Problem>
+fn merge_with_default<T>(what: &str, fields: Map<String, Value>) -> Result<T, Problem>
 where
     T: Default + Serialize + DeserializeOwned,
 {
     let wrong = |why: &dyn std::fmt::Display| Problem::invalid(format!("{what}: {why}"));
     let mut whole = serde_json::to_value(T::default()).map_err(|error| wrong(&error))?;
-    lay_over(&mut whole, Value::Object(given)).map_err(|why| wrong(&why))?;
+    merge_fields(&mut whole, Value::Object(fields)).map_err(|why| wrong(&why))?;
     serde_json::from_value(whole).map_err(|error| wrong(&error))
 }
 
 /// Puts fields over those of the same name.
-fn lay_over(whole: &mut Value, given: Value) -> Result<(), String> {
-    match (whole, given) {
-        (Value::Object(whole), Value::Object(given)) => {
-            for (name, value) in given {
+fn merge_fields(whole: &mut Value, fields: Value) -> Result<(), String> {
+    match (whole, fields) {
+        (Value::Object(whole), Value::Object(fields)) => {
+            for (name, value) in fields {
                 match whole.get_mut(&name) {
-                    Some(field) => lay_over(field, value)?,
+                    Some(field) => merge_fields(field, value)?,
                     None if OPTIONAL.contains(&&name[..]) => {
                         whole.insert(name, value);
                     }
@@ -108,7 +108,7 @@ fn lay_over(whole: &mut Value, given: Value) -> Result<(), String> {
                 }
             }
         }
-        (whole, given) => *whole = given,
+        (whole, fields) => *whole = fields,
     }
     Ok(())
 }
@@ -122,14 +122,14 @@ fn check_name(what: &str, name: &str) -> Result<(), Problem> {
     }
 }
 
-fn concept(given: Map<String, Value>) -> Result<NewConcept, Problem> {
-    let concept: NewConcept = over_default("concepts", given)?;
+fn concept(fields: Map<String, Value>) -> Result<NewConcept, Problem> {
+    let concept: NewConcept = merge_with_default("concepts", fields)?;
     check_name("concepts", &concept.name)?;
     Ok(concept)
 }
 
-fn relation(given: Map<String, Value>) -> Result<NewRelation, Problem> {
-    let relation: NewRelation = over_default("relations", given)?;
+fn relation(fields: Map<String, Value>) -> Result<NewRelation, Problem> {
+    let relation: NewRelation = merge_with_default("relations", fields)?;
     check_name("relations.source", &relation.source)?;
     check_name("relations.target", &relation.target)?;
     Ok(relation)
@@ -140,14 +140,14 @@ impl Document {
         let mut chunks = Vec::with_capacity(self.chunks.len());
         for chunk in self.chunks {
             chunks.push(NewChunk {
-                record: over_default::<ChunkRecord>("chunks.record", chunk.record)?,
+                record: merge_with_default::<ChunkRecord>("chunks.record", chunk.record)?,
                 vector: chunk.vector,
             });
         }
         let concepts = self.concepts.into_iter();
         let relations = self.relations.into_iter();
         Ok(NewDocument {
-            record: over_default::<DocumentRecord>("record", self.record)?,
+            record: merge_with_default::<DocumentRecord>("record", self.record)?,
             original: self.text.into_bytes(),
             chunks,
             concepts: concepts.map(concept).collect::<Result<_, _>>()?,
@@ -157,40 +157,42 @@ impl Document {
     }
 }
 
-impl Asking {
-    fn change(self, asked: &Asked) -> Result<Change, Problem> {
+impl ChangeRequest {
+    fn change(self, auth: &AuthenticatedRequest) -> Result<Change, Problem> {
         Ok(match self {
-            Asking::PutDocument(document) => {
+            ChangeRequest::PutDocument(document) => {
                 Change::PutDocument(Box::new(document.new_document()?))
             }
-            Asking::DeleteDocument(document) => Change::DeleteDocument(key(&document)?),
-            Asking::PutItem(item) => Change::PutItem(Box::new(item.new_item(asked)?)),
-            Asking::ReplaceItem(id, item) => {
-                Change::ReplaceItem(ItemId(id), Box::new(item.new_item(asked)?))
+            ChangeRequest::DeleteDocument(document) => {
+                Change::DeleteDocument(parse_key(&document)?)
             }
-            Asking::DeleteItem(id) => Change::DeleteItem(ItemId(id)),
-            Asking::MergeConcepts { from, into } => Change::MergeConcepts(from, into),
-            Asking::SplitConcept {
+            ChangeRequest::PutItem(item) => Change::PutItem(Box::new(item.new_item(auth)?)),
+            ChangeRequest::ReplaceItem(id, item) => {
+                Change::ReplaceItem(ItemId(id), Box::new(item.new_item(auth)?))
+            }
+            ChangeRequest::DeleteItem(id) => Change::DeleteItem(ItemId(id)),
+            ChangeRequest::MergeConcepts { from, into } => Change::MergeConcepts(from, into),
+            ChangeRequest::SplitConcept {
                 concept,
                 documents,
                 into,
             } => {
-                let documents = documents.iter().map(|document| key(document));
+                let documents = documents.iter().map(|document| parse_key(document));
                 let documents = documents.collect::<Result<Vec<DocumentKey>, Problem>>()?;
                 Change::SplitConcept(concept, documents, into)
             }
-            Asking::UndoConceptEdit(edit) => Change::UndoConceptEdit(EditId(edit).0),
-            Asking::Set { name, value } => Change::Set(name, value),
+            ChangeRequest::UndoConceptEdit(edit) => Change::UndoConceptEdit(EditId(edit).0),
+            ChangeRequest::Set { name, value } => Change::Set(name, value),
         })
     }
 }
 
-pub(super) async fn write(asked: Asked, sent: Sent) -> Answered<Given> {
-    let Changes { changes } = sent.json(&asked).await?;
-    let changes = changes.into_iter().map(|change| change.change(&asked));
+pub(super) async fn write(auth: AuthenticatedRequest, sent: RequestBody) -> ApiResult<CallOutput> {
+    let Changes { changes } = sent.json(&auth).await?;
+    let changes = changes.into_iter().map(|change| change.change(&auth));
     let changes = changes.collect::<Result<Vec<Change>, Problem>>()?;
-    let outcomes = asked.call(Write { changes }).await?.outcomes()?;
-    Ok(Given::json(&json!({ "outcomes": outcomes }))?)
+    let outcomes = auth.call(Write { changes }).await?.outcomes()?;
+    Ok(CallOutput::json(&json!({ "outcomes": outcomes }))?)
 }
 
 #[cfg(test)]
@@ -199,16 +201,16 @@ mod tests {
 
     #[test]
     fn missing_fields_get_defaults_and_unknown_fields_are_rejected() {
-        let given = |value: Value| value.as_object().unwrap().clone();
-        let record: ChunkRecord = over_default(
+        let object = |value: Value| value.as_object().unwrap().clone();
+        let record: ChunkRecord = merge_with_default(
             "record",
-            given(json!({ "text": "t", "topics": ["a"], "location": { "pages": [3, 3] } })),
+            object(json!({ "text": "t", "topics": ["a"], "location": { "pages": [3, 3] } })),
         )
         .unwrap();
         assert_eq!(record.text, "t");
         assert_eq!(record.topics, ["a"]);
         assert_eq!(record.level, ChunkRecord::default().level);
-        let wrong = over_default::<ChunkRecord>("record", given(json!({ "txt": "t" })));
+        let wrong = merge_with_default::<ChunkRecord>("record", object(json!({ "txt": "t" })));
         assert_eq!(
             wrong.unwrap_err().detail(),
             "record: there is no field \"txt\""

@@ -8,46 +8,46 @@ use axum::routing::get;
 use loci_protocol::call::ListDocuments;
 use maud::{Markup, html};
 
-use super::fields::{Fields, coded};
-use super::frame::{self, Frame, Part};
-use super::visitor::Visitor;
-use crate::serve::http::Http;
+use super::fields::{Fields, percent_encode};
+use super::layout::{self, Layout, NavSection};
+use super::visitor::Principal;
+use crate::serve::http::HttpState;
 use crate::views::documents::{DocumentLine, DocumentPage};
 
 /// Documents of a page.
 const PAGE_LEN: u32 = 50;
 
 /// Its route.
-pub(super) fn router() -> Router<Http> {
+pub(super) fn router() -> Router<HttpState> {
     Router::new().route("/documents", get(documents))
 }
 
-async fn documents(visitor: Visitor, RawQuery(query): RawQuery) -> Response {
+async fn documents(principal: Principal, RawQuery(query): RawQuery) -> Response {
     let fields = Fields::read(query.as_deref().unwrap_or_default());
-    let given = |name: &str| Some(fields.get(name).to_owned()).filter(|value| !value.is_empty());
+    let field = |name: &str| Some(fields.get(name).to_owned()).filter(|value| !value.is_empty());
     let listed = ListDocuments {
-        collection: given("collection"),
+        collection: field("collection"),
         user: None,
-        after: given("after"),
+        after: field("after"),
         limit: PAGE_LEN,
     };
     let (collection, is_first) = (listed.collection.clone(), listed.after.is_none());
-    let page: DocumentPage = match visitor.told(listed).await {
+    let page: DocumentPage = match principal.call_json(listed).await {
         Ok(page) => page,
-        Err(fault) => return frame::failed(Some(&visitor), &fault),
+        Err(fault) => return layout::error_page(Some(&principal), &fault),
     };
     let main = html! {
         div class="wide" {
             h1 { "Documents" }
             (form(collection.as_deref()))
-            @if page.documents.is_empty() { (nothing(is_first && collection.is_none())) }
+            @if page.documents.is_empty() { (no_documents(is_first && collection.is_none())) }
             ul class="documents" {
-                @for line in &page.documents { (shown(line)) }
+                @for line in &page.documents { (document_item(line)) }
             }
             (pager(&page, collection.as_deref(), is_first))
         }
     };
-    Frame::of(&visitor, Part::Documents, "Documents").page(StatusCode::OK, &main)
+    Layout::new(&principal, NavSection::Documents, "Documents").render(StatusCode::OK, &main)
 }
 
 fn form(collection: Option<&str>) -> Markup {
@@ -60,16 +60,16 @@ fn form(collection: Option<&str>) -> Markup {
     }
 }
 
-fn nothing(is_whole: bool) -> Markup {
+fn no_documents(is_whole: bool) -> Markup {
     if is_whole {
-        how_to_fill()
+        ingest_hint()
     } else {
         html! { p class="notice" { "There are no more documents here." } }
     }
 }
 
 /// What to do with an empty store.
-pub(super) fn how_to_fill() -> Markup {
+pub(super) fn ingest_hint() -> Markup {
     html! {
         section class="empty" {
             h2 { "There is nothing here yet" }
@@ -80,7 +80,7 @@ pub(super) fn how_to_fill() -> Markup {
     }
 }
 
-fn shown(line: &DocumentLine) -> Markup {
+fn document_item(line: &DocumentLine) -> Markup {
     let names = [&line.title, &line.filename].into_iter().flatten();
     let name = names.map(|name| name.trim()).find(|name| !name.is_empty());
     let about = [
@@ -90,7 +90,7 @@ fn shown(line: &DocumentLine) -> Markup {
     let about: Vec<String> = about.into_iter().flatten().collect();
     html! {
         li {
-            a href=(format!("/read/{}", coded(&line.document))) lang="" { (name.unwrap_or(&line.document)) }
+            a href=(format!("/read/{}", percent_encode(&line.document))) lang="" { (name.unwrap_or(&line.document)) }
             @if !about.is_empty() { p class="soft" lang="" { (about.join(" · ")) } }
             p class="soft small" {
                 span class="kind" { (line.file_type.name()) } " "
@@ -103,14 +103,14 @@ fn shown(line: &DocumentLine) -> Markup {
 
 fn pager(page: &DocumentPage, collection: Option<&str>, is_first: bool) -> Markup {
     let of = collection
-        .map(|name| format!("collection={}&", coded(name)))
+        .map(|name| format!("collection={}&", percent_encode(name)))
         .unwrap_or_default();
     html! {
         @if !is_first || page.next.is_some() {
             nav class="pager" aria-label="More documents" {
                 @if !is_first { a href=(format!("/documents?{}", of.trim_end_matches('&'))) { "First" } }
                 @if let Some(next) = &page.next {
-                    a rel="next" href=(format!("/documents?{of}after={}", coded(next))) { "Next" }
+                    a rel="next" href=(format!("/documents?{of}after={}", percent_encode(next))) { "Next" }
                 }
             }
         }

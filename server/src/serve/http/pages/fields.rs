@@ -15,7 +15,7 @@ impl Fields {
         let parts = fields.map(|field| field.split_once('=').unwrap_or((field, "")));
         Fields(
             parts
-                .map(|(name, value)| (plain(name), plain(value)))
+                .map(|(name, value)| (percent_decode(name), percent_decode(value)))
                 .collect(),
         )
     }
@@ -28,7 +28,7 @@ impl Fields {
 }
 
 /// A name or value as it was meant.
-fn plain(coded: &str) -> String {
+fn percent_decode(coded: &str) -> String {
     let spaced = if coded.contains('+') {
         Cow::Owned(coded.replace('+', " "))
     } else {
@@ -38,7 +38,7 @@ fn plain(coded: &str) -> String {
 }
 
 /// A text as a part of an address, whatever signs are in it.
-pub(super) fn coded(text: &str) -> String {
+pub(super) fn percent_encode(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
@@ -65,7 +65,10 @@ mod tests {
     #[test]
     fn percent_encoding_round_trips() {
         for text in ["a b", "100 %", "ä/ö#?&=+", ""] {
-            assert_eq!(Fields::read(&format!("q={}", coded(text))).get("q"), text);
+            assert_eq!(
+                Fields::read(&format!("q={}", percent_encode(text))).get("q"),
+                text
+            );
         }
     }
 }

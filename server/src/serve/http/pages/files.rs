@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sha2::{Digest, Sha256};
 
-use crate::serve::http::{Http, Problem};
+use crate::serve::http::{HttpState, Problem};
 
 /// Bytes of a hash that a path shows.
 const HASH_LEN: usize = 8;
@@ -47,7 +47,7 @@ static HASH: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Their routes.
-pub(super) fn router() -> Router<Http> {
+pub(super) fn router() -> Router<HttpState> {
     Router::new().route("/pages/{hash}/{name}", get(file))
 }
 
@@ -60,13 +60,13 @@ pub(super) fn path(name: &str) -> String {
 async fn file(Path((hash, name)): Path<(String, String)>, headers: HeaderMap) -> Response {
     let found = FILES.iter().find(|(known, _, _)| *known == name);
     let Some((_, kind, content)) = found.filter(|_| hash == *HASH) else {
-        return Problem::of(StatusCode::NOT_FOUND).into_response();
+        return Problem::from_status(StatusCode::NOT_FOUND).into_response();
     };
     let tag = format!("\"{}\"", *HASH);
-    let held = headers
+    let if_none_match = headers
         .get(header::IF_NONE_MATCH)
-        .and_then(|held| held.to_str().ok());
-    let is_held = held.is_some_and(|held| held.contains(&tag));
+        .and_then(|if_none_match| if_none_match.to_str().ok());
+    let is_held = if_none_match.is_some_and(|held| held.contains(&tag));
     let fields = [
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
         (header::ETAG, &tag),

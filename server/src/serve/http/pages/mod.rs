@@ -6,20 +6,20 @@
 //!
 //! Start reading at [`router`], then [`visitor`].
 
-mod book;
 mod documents;
 mod fields;
 mod files;
-mod frame;
+mod layout;
 mod named;
 mod origin;
 mod outline;
+mod paged_document;
 mod pictures;
-mod prose;
 mod reader;
 mod search;
 mod sessions;
 mod sign_in;
+mod text_blocks;
 mod visitor;
 
 use axum::Router;
@@ -29,7 +29,7 @@ use axum::middleware::map_response;
 use axum::response::Response;
 use loci_protocol::fault::{Code, Fault};
 
-use super::Http;
+use super::HttpState;
 pub(super) use reader::is_browser;
 pub(super) use sessions::Sessions;
 
@@ -57,7 +57,7 @@ const FIELDS: [(HeaderName, &str); 7] = [
 ];
 
 /// Their routes.
-pub(super) fn router() -> Router<Http> {
+pub(super) fn router() -> Router<HttpState> {
     Router::new()
         .merge(documents::router())
         .merge(files::router())
@@ -65,20 +65,20 @@ pub(super) fn router() -> Router<Http> {
         .merge(reader::router())
         .merge(search::router())
         .merge(sign_in::router())
-        .layer(map_response(guarded))
+        .layer(map_response(with_page_headers))
 }
 
 /// A path that leads nowhere, for a person.
 pub(super) fn not_found() -> Response {
     let why = "there is no such page: a document's key stands in a path percent-encoded";
-    guard(frame::failed(None, &Fault::new(Code::NotFound, why)))
+    add_page_headers(layout::error_page(None, &Fault::new(Code::NotFound, why)))
 }
 
-async fn guarded(response: Response) -> Response {
-    guard(response)
+async fn with_page_headers(response: Response) -> Response {
+    add_page_headers(response)
 }
 
-fn guard(mut response: Response) -> Response {
+fn add_page_headers(mut response: Response) -> Response {
     for (name, value) in FIELDS {
         if let Entry::Vacant(field) = response.headers_mut().entry(name) {
             field.insert(HeaderValue::from_static(value));

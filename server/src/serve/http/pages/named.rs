@@ -6,25 +6,25 @@ use axum::response::{IntoResponse, Response};
 use loci_protocol::fault::{Code, Fault};
 use serde::de::DeserializeOwned;
 
-use super::{frame, reader};
-use crate::serve::http::{Http, Problem};
+use super::{layout, reader};
+use crate::serve::http::{HttpState, Problem};
 
 /// The names.
 #[derive(Debug)]
-pub(super) struct Named<T>(pub(super) T);
+pub(super) struct PagePathParams<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Http> for Named<T> {
+impl<T: DeserializeOwned + Send> FromRequestParts<HttpState> for PagePathParams<T> {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, http: &Http) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Response> {
         let wrong = match Path::<T>::from_request_parts(parts, http).await {
-            Ok(Path(names)) => return Ok(Named(names)),
+            Ok(Path(names)) => return Ok(PagePathParams(names)),
             Err(wrong) => wrong,
         };
         let why = format!("the path: {}", wrong.body_text());
         let fault = Fault::new(Code::Invalid, why);
         Err(if reader::is_browser(&parts.headers) {
-            frame::failed(None, &fault)
+            layout::error_page(None, &fault)
         } else {
             Problem::from(fault).into_response()
         })

@@ -7,7 +7,7 @@ use crate::serve::http::access;
 
 /// Whether a form was sent by a page of this server, as far as the browser tells. Programs tell nothing, and have no
 /// cookie that another site could use.
-pub(super) fn is_own(headers: &HeaderMap) -> bool {
+pub(super) fn is_same_origin(headers: &HeaderMap) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site == "same-origin" || site == "none";
     }
@@ -20,7 +20,7 @@ pub(super) fn is_own(headers: &HeaderMap) -> bool {
 }
 
 /// Whether another site sent the browser here: then it keeps back the cookie, though it may have one.
-pub(super) fn is_foreign(headers: &HeaderMap) -> bool {
+pub(super) fn is_cross_site(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     site.is_some_and(|site| site == "cross-site" || site == "same-site")
 }
@@ -40,7 +40,7 @@ fn host(headers: &HeaderMap) -> Option<&str> {
 
 /// The path itself where it leads to this server, else the search. A browser takes `//host`, `/\host` and what has
 /// control characters between for another server.
-pub(super) fn local(path: &str) -> &str {
+pub(super) fn local_path(path: &str) -> &str {
     let is_plain = path
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
@@ -82,7 +82,7 @@ mod tests {
             (vec![host, ("sec-fetch-site", "same-site")], false),
         ];
         for (fields, want) in cases {
-            assert_eq!(is_own(&headers(&fields)), want, "{fields:?}");
+            assert_eq!(is_same_origin(&headers(&fields)), want, "{fields:?}");
         }
     }
 
@@ -110,14 +110,14 @@ mod tests {
 
     #[test]
     fn redirect_paths_stay_on_this_server() {
-        let kept = [
+        let local_paths = [
             "/",
             "/note/a%2Fb/chunk/a%2Fb%233?context=2",
             "/?q=a+b",
             "/a//b",
         ];
-        for path in kept {
-            assert_eq!(local(path), path);
+        for path in local_paths {
+            assert_eq!(local_path(path), path);
         }
         let others = [
             "",
@@ -133,7 +133,7 @@ mod tests {
             " /",
         ];
         for path in others {
-            assert_eq!(local(path), "/", "{path:?}");
+            assert_eq!(local_path(path), "/", "{path:?}");
         }
     }
 }

@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    fn told(paths: &[&[&str]]) -> Vec<(usize, String, usize)> {
+    fn outline_of(paths: &[&[&str]]) -> Vec<(usize, String, usize)> {
         let chunks: Vec<ListedChunk> = paths.iter().map(|path| listed(path)).collect();
         let spine: Vec<usize> = (0..chunks.len()).collect();
         let entries = entries(&chunks, &spine);
@@ -152,14 +152,14 @@ mod tests {
 
     #[test]
     fn each_heading_appears_once_in_the_outline() {
-        let want = |wanted: &[(usize, &str, usize)]| -> Vec<(usize, String, usize)> {
-            wanted
+        let want = |expected: &[(usize, &str, usize)]| -> Vec<(usize, String, usize)> {
+            expected
                 .iter()
                 .map(|(depth, title, chunk)| (*depth, (*title).to_owned(), *chunk))
                 .collect()
         };
         assert_eq!(
-            told(&[
+            outline_of(&[
                 &[],
                 &["A"],
                 &["A"],
@@ -178,10 +178,10 @@ mod tests {
             ])
         );
         assert_eq!(
-            told(&[&[], &[]]),
+            outline_of(&[&[], &[]]),
             want(&[(0, "Page 1", 0), (0, "Page 1", 1)])
         );
-        assert_eq!(told(&[&[]]), Vec::new());
+        assert_eq!(outline_of(&[&[]]), Vec::new());
     }
 
     #[test]

@@ -15,57 +15,60 @@ use loci_protocol::fault::{Code, Fault};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::fields::coded;
-use super::frame;
-use super::named::Named;
+use super::fields::percent_encode;
+use super::layout;
+use super::named::PagePathParams;
 use super::reader::document_key;
-use super::visitor::Visitor;
+use super::visitor::Principal;
 use crate::serve::http::guard::POLICY;
-use crate::serve::http::{Http, UnderWay};
-use crate::service::Item;
+use crate::serve::http::{HttpState, PendingCall};
+use crate::service::StreamItem;
 
 /// Parts of a file that wait for the browser.
 const PARTS_MAX: usize = 2;
 
 /// Its route.
-pub(super) fn router() -> Router<Http> {
+pub(super) fn router() -> Router<HttpState> {
     Router::new().route("/picture/{document}/{name}", get(picture))
 }
 
-async fn picture(visitor: Visitor, Named((document, name)): Named<(String, String)>) -> Response {
-    match begun(&visitor, &document, &name).await {
-        Ok((first, rest)) => shown(&name, first, rest),
-        Err(fault) => frame::failed(Some(&visitor), &fault),
+async fn picture(
+    principal: Principal,
+    PagePathParams((document, name)): PagePathParams<(String, String)>,
+) -> Response {
+    match open_asset(&principal, &document, &name).await {
+        Ok((first, rest)) => asset_response(&name, first, rest),
+        Err(fault) => layout::error_page(Some(&principal), &fault),
     }
 }
 
 /// The first part of a file, and what brings the others.
-async fn begun(
-    visitor: &Visitor,
+async fn open_asset(
+    principal: &Principal,
     document: &str,
     name: &str,
-) -> Result<(Vec<u8>, UnderWay), Fault> {
+) -> Result<(Vec<u8>, PendingCall), Fault> {
     let key = document_key(document)?;
-    let mut call = visitor.asked().begin(GetAsset {
+    let mut call = principal.auth().begin(GetAsset {
         key,
         name: name.to_owned(),
     })?;
-    match call.item().await {
-        Some(Item::Bytes(first)) => Ok((first, call)),
+    match call.next_item().await {
+        Some(StreamItem::Bytes(first)) => Ok((first, call)),
         _ => {
-            call.last().await?;
+            call.output().await?;
             Err(Fault::new(Code::NotFound, "the file is empty"))
         }
     }
 }
 
-fn shown(name: &str, first: Vec<u8>, rest: UnderWay) -> Response {
-    let kind = kind(&first);
+fn asset_response(name: &str, first: Vec<u8>, rest: PendingCall) -> Response {
+    let kind = image_type(&first);
     let disposition = match kind {
         Some(_) => "inline".to_owned(),
         None => {
             let plain = name.rsplit(['/', '\\']).next().unwrap_or_default();
-            format!("attachment; filename*=UTF-8''{}", coded(plain))
+            format!("attachment; filename*=UTF-8''{}", percent_encode(plain))
         }
     };
     let mut headers = HeaderMap::new();
@@ -78,11 +81,11 @@ fn shown(name: &str, first: Vec<u8>, rest: UnderWay) -> Response {
     if let Ok(disposition) = HeaderValue::try_from(disposition) {
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
-    (headers, streamed(first, rest)).into_response()
+    (headers, stream_body(first, rest)).into_response()
 }
 
 /// The kind of a picture that a browser may show, by its first bytes.
-fn kind(first: &[u8]) -> Option<&'static str> {
+fn image_type(first: &[u8]) -> Option<&'static str> {
     match first {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
@@ -107,7 +110,7 @@ fn kind(first: &[u8]) -> Option<&'static str> {
 }
 
 /// The parts of a file as they come, no faster than the browser takes them.
-fn streamed(first: Vec<u8>, mut rest: UnderWay) -> Body {
+fn stream_body(first: Vec<u8>, mut rest: PendingCall) -> Body {
     let (send, parts) = mpsc::channel::<io::Result<Vec<u8>>>(PARTS_MAX);
     tokio::spawn(async move {
         let mut part = first;
@@ -116,12 +119,12 @@ fn streamed(first: Vec<u8>, mut rest: UnderWay) -> Body {
             if send.send(Ok(part)).await.is_err() {
                 return;
             }
-            match rest.item().await {
-                Some(Item::Bytes(next)) => part = next,
+            match rest.next_item().await {
+                Some(StreamItem::Bytes(next)) => part = next,
                 _ => break,
             }
         }
-        if rest.last().await.is_err() {
+        if rest.output().await.is_err() {
             let broken = io::Error::other("the file could not be read to its end");
             let _ = send.send(Err(broken)).await;
         }
@@ -145,7 +148,7 @@ mod tests {
             (b"", None),
         ];
         for (bytes, want) in cases {
-            assert_eq!(kind(bytes), want, "{bytes:?}");
+            assert_eq!(image_type(bytes), want, "{bytes:?}");
         }
     }
 }

@@ -19,22 +19,22 @@ use locidb::storage::records::DocumentRecord;
 use locidb::storage::{ChunkKey, DocumentKey};
 use maud::{Markup, html};
 
-use super::book::{self, Book, CONTEXT_MAX, Piece, Stop};
-use super::fields::{Fields, coded};
-use super::frame::{self, Frame, Part};
-use super::named::Named;
+use super::fields::{Fields, percent_encode};
+use super::layout::{self, Layout, NavSection};
+use super::named::PagePathParams;
 use super::outline;
-use super::prose::{self, Block, Run, Set};
-use super::visitor::Visitor;
-use crate::serve::http::access::Asked;
-use crate::serve::http::{Http, Problem};
+use super::paged_document::{self, CONTEXT_MAX, ChunkStart, ChunkText, PagedDocument};
+use super::text_blocks::{self, Block, RenderState, TextRun};
+use super::visitor::Principal;
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::serve::http::{HttpState, Problem};
 use crate::views::documents::ListedChunk;
 
 /// Headings that are named above a document at most.
 const CRUMBS_MAX: usize = 12;
 
 /// Its routes.
-pub(super) fn router() -> Router<Http> {
+pub(super) fn router() -> Router<HttpState> {
     Router::new()
         .route("/note/{document}/chunk/{chunk}", get(note))
         .route("/read/{document}", get(read))
@@ -60,28 +60,28 @@ fn chunk_key(document: &str, chunk: &str) -> Result<ChunkKey, Fault> {
 
 /// Where a citation leads.
 async fn note(
-    State(http): State<Http>,
-    Named((document, chunk)): Named<(String, String)>,
+    State(http): State<HttpState>,
+    PagePathParams((document, chunk)): PagePathParams<(String, String)>,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
     let (mut parts, _) = request.into_parts();
     let key = chunk_key(&document, &chunk);
     if !is_browser(&parts.headers) {
-        return match Asked::from_request_parts(&mut parts, &http).await {
-            Ok(asked) => told(&asked, key, query.as_deref()).await,
+        return match AuthenticatedRequest::from_request_parts(&mut parts, &http).await {
+            Ok(auth) => chunk_json(&auth, key, query.as_deref()).await,
             Err(problem) => problem.into_response(),
         };
     }
-    let visitor = match Visitor::from_request_parts(&mut parts, &http).await {
-        Ok(visitor) => visitor,
+    let principal = match Principal::from_request_parts(&mut parts, &http).await {
+        Ok(principal) => principal,
         Err(response) => return response,
     };
     let page = match key {
-        Ok(key) => opened(&visitor, key).await,
+        Ok(key) => chunk_page(&principal, key).await,
         Err(fault) => Err(fault),
     };
-    page.unwrap_or_else(|fault| frame::failed(Some(&visitor), &fault))
+    page.unwrap_or_else(|fault| layout::error_page(Some(&principal), &fault))
 }
 
 /// Whether a person asks, by what the request takes.
@@ -94,7 +94,11 @@ pub(crate) fn is_browser(headers: &HeaderMap) -> bool {
 }
 
 /// The chunk for a program.
-async fn told(asked: &Asked, key: Result<ChunkKey, Fault>, query: Option<&str>) -> Response {
+async fn chunk_json(
+    auth: &AuthenticatedRequest,
+    key: Result<ChunkKey, Fault>,
+    query: Option<&str>,
+) -> Response {
     let fields = Fields::read(query.unwrap_or_default());
     let context = match fields.get("context") {
         "" => Ok(0),
@@ -111,37 +115,37 @@ async fn told(asked: &Asked, key: Result<ChunkKey, Fault>, query: Option<&str>) 
             context: context?,
         })
     });
-    let given = match call {
-        Ok(call) => asked.call(call).await,
+    let output = match call {
+        Ok(call) => auth.call(call).await,
         Err(fault) => Err(fault),
     };
-    match given {
-        Ok(given) => given.into_response(),
+    match output {
+        Ok(output) => output.into_response(),
         Err(fault) => Problem::from(fault).into_response(),
     }
 }
 
 /// A document from its start, or a part of it.
 async fn read(
-    visitor: Visitor,
-    Named(document): Named<String>,
+    principal: Principal,
+    PagePathParams(document): PagePathParams<String>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let fields = Fields::read(query.as_deref().unwrap_or_default());
     // Parts are counted from 1; what is no number is the first.
     let part: usize = fields.get("part").parse().unwrap_or(1);
     let page = match document_key(&document) {
-        Ok(key) => opened_at(&visitor, key, part.saturating_sub(1)).await,
+        Ok(key) => document_page(&principal, key, part.saturating_sub(1)).await,
         Err(fault) => Err(fault),
     };
-    page.unwrap_or_else(|fault| frame::failed(Some(&visitor), &fault))
+    page.unwrap_or_else(|fault| layout::error_page(Some(&principal), &fault))
 }
 
-async fn opened(visitor: &Visitor, key: ChunkKey) -> Result<Response, Fault> {
-    let book = Book::of(visitor, key.document.clone()).await?;
+async fn chunk_page(principal: &Principal, key: ChunkKey) -> Result<Response, Fault> {
+    let book = PagedDocument::load(principal, key.document.clone()).await?;
     let name = key.to_string();
     let cited = book
-        .shown
+        .outline
         .chunks
         .iter()
         .position(|chunk| chunk.chunk == name);
@@ -153,50 +157,54 @@ async fn opened(visitor: &Visitor, key: ChunkKey) -> Result<Response, Fault> {
     };
     let cited = cited.ok_or_else(none)?;
     let part = book.part_of(cited);
-    page(visitor, &book, part, Some(cited)).await
+    render_page(principal, &book, part, Some(cited)).await
 }
 
-async fn opened_at(visitor: &Visitor, key: DocumentKey, part: usize) -> Result<Response, Fault> {
-    let book = Book::of(visitor, key).await?;
+async fn document_page(
+    principal: &Principal,
+    key: DocumentKey,
+    part: usize,
+) -> Result<Response, Fault> {
+    let book = PagedDocument::load(principal, key).await?;
     if part < book.parts.len() || part == 0 {
-        page(visitor, &book, part, None).await
+        render_page(principal, &book, part, None).await
     } else {
         let why = format!("the document has {} parts", book.parts.len());
         Err(Fault::new(Code::NotFound, why))
     }
 }
 
-async fn page(
-    visitor: &Visitor,
-    book: &Book,
+async fn render_page(
+    principal: &Principal,
+    book: &PagedDocument,
     part: usize,
     cited: Option<usize>,
 ) -> Result<Response, Fault> {
-    let texts = book.texts(visitor, part).await?;
-    let apart = book.told_apart(visitor, cited).await?;
-    let opened = Opened { book, part, cited };
+    let texts = book.load_texts(principal, part).await?;
+    let apart = book.cited_text(principal, cited).await?;
+    let opened = ReaderPage { book, part, cited };
     let main = opened.whole(&texts, apart.as_deref());
-    Ok(Frame::of(visitor, Part::Documents, book.title()).page(StatusCode::OK, &main))
+    Ok(Layout::new(principal, NavSection::Documents, book.title()).render(StatusCode::OK, &main))
 }
 
 /// A document that is open at some place.
 #[derive(Clone, Copy, Debug)]
-struct Opened<'o> {
-    book: &'o Book,
+struct ReaderPage<'o> {
+    book: &'o PagedDocument,
     part: usize,
     /// The chunk that is cited, by its place.
     cited: Option<usize>,
 }
 
-impl Opened<'_> {
+impl ReaderPage<'_> {
     fn whole(&self, texts: &HashMap<String, String>, apart: Option<&str>) -> Markup {
-        let language = language(self.book.shown.document.language.as_deref());
+        let language = language(self.book.outline.document.language.as_deref());
         html! {
             div class="reader" {
                 (self.outline())
                 article class="book" {
                     (self.head())
-                    @if let Some(cited) = self.cited { (self.steps(cited)) }
+                    @if let Some(cited) = self.cited { (self.passage_nav(cited)) }
                     @if let Some(apart) = apart {
                         aside class="apart" aria-label="What is cited" { p lang="" { mark { (apart) } } }
                     }
@@ -210,8 +218,8 @@ impl Opened<'_> {
 
     fn outline(&self) -> Markup {
         let book = self.book;
-        let entries = outline::entries(&book.shown.chunks, &book.spine);
-        let at = self.cited.or(book.spine_in(self.part).first().copied());
+        let entries = outline::entries(&book.outline.chunks, &book.spine);
+        let at = self.cited.or(book.part_chunks(self.part).first().copied());
         let at = at.unwrap_or(0);
         let current = entries.iter().rposition(|entry| entry.chunk <= at);
         html! {
@@ -229,23 +237,23 @@ impl Opened<'_> {
     /// Where a chunk is read, from this page.
     fn link(&self, chunk: usize) -> String {
         let found = self.book.chunk(chunk);
-        let place = found.map_or_else(String::new, |of| {
-            format!("#{}", prose::anchor(book::number(of)))
+        let fragment = found.map_or_else(String::new, |of| {
+            format!("#{}", text_blocks::anchor(paged_document::chunk_number(of)))
         });
         match self.book.part_of(chunk) {
-            part if part == self.part => place,
-            part => format!("{}{place}", self.read(part)),
+            part if part == self.part => fragment,
+            part => format!("{}{fragment}", self.part_url(part)),
         }
     }
 
     /// Where a part is read.
-    fn read(&self, part: usize) -> String {
-        format!("/read/{}?part={}", self.book.coded, part + 1)
+    fn part_url(&self, part: usize) -> String {
+        format!("/read/{}?part={}", self.book.encoded_key, part + 1)
     }
 
     fn head(&self) -> Markup {
-        let (record, title) = (&self.book.shown.document, self.book.title());
-        let cited = self.cited.and_then(|place| self.book.chunk(place));
+        let (record, title) = (&self.book.outline.document, self.book.title());
+        let cited = self.cited.and_then(|index| self.book.chunk(index));
         let above = cited.and_then(|chunk| chunk.citation.path.get(1..));
         html! {
             header {
@@ -253,25 +261,25 @@ impl Opened<'_> {
                     ol {
                         li { a href="/documents" { "Documents" } }
                         @if !record.collection.is_empty() {
-                            li { a href=(format!("/documents?collection={}", coded(&record.collection))) lang="" { (record.collection) } }
+                            li { a href=(format!("/documents?collection={}", percent_encode(&record.collection))) lang="" { (record.collection) } }
                         }
-                        li { a href=(format!("/read/{}", self.book.coded)) lang="" { (title) } }
+                        li { a href=(format!("/read/{}", self.book.encoded_key)) lang="" { (title) } }
                         @for heading in above.unwrap_or_default().iter().take(CRUMBS_MAX) { li lang="" { (heading) } }
                     }
                 }
                 h1 lang="" { (title) }
-                (about(record, title))
+                (document_details(record, title))
             }
         }
     }
 
     /// What is cited, in words, and the chunks of its level beside it.
-    fn steps(&self, cited: usize) -> Markup {
+    fn passage_nav(&self, cited: usize) -> Markup {
         let Some(chunk) = self.book.chunk(cited) else {
             return html! {};
         };
         let is_near = |of: &&ListedChunk| of.level == chunk.level;
-        let (before, after) = self.book.shown.chunks.split_at(cited);
+        let (before, after) = self.book.outline.chunks.split_at(cited);
         let previous = before.iter().rev().find(is_near);
         let next = after.iter().skip(1).find(is_near);
         let opened = |chunk: &ListedChunk| format!("{}#here", chunk.citation.link);
@@ -293,9 +301,9 @@ impl Opened<'_> {
         html! {
             @if count > 1 {
                 nav class="pager" aria-label="Parts" {
-                    @if part > 0 { a rel="prev" href=(self.read(part - 1)) { "← Previous part" } }
+                    @if part > 0 { a rel="prev" href=(self.part_url(part - 1)) { "← Previous part" } }
                     span class="soft" { "Part " (part + 1) " of " (count) }
-                    @if part + 1 < count { a rel="next" href=(self.read(part + 1)) { "Next part →" } }
+                    @if part + 1 < count { a rel="next" href=(self.part_url(part + 1)) { "Next part →" } }
                 }
             }
         }
@@ -303,7 +311,7 @@ impl Opened<'_> {
 
     /// Files within the document that are no pictures of its text.
     fn files(&self) -> Markup {
-        let shown = &self.book.shown;
+        let shown = &self.book.outline;
         let pictures: HashSet<&String> = shown.chunks.iter().flat_map(|of| &of.images).collect();
         let others = shown.assets.iter().filter(|name| !pictures.contains(name));
         let others: Vec<&String> = others.collect();
@@ -318,22 +326,26 @@ impl Opened<'_> {
     }
 
     fn file(&self, name: &str) -> String {
-        format!("/picture/{}/{}", self.book.coded, coded(name))
+        format!(
+            "/picture/{}/{}",
+            self.book.encoded_key,
+            percent_encode(name)
+        )
     }
 
     fn text(&self, texts: &HashMap<String, String>) -> Markup {
-        let spine = self.book.spine_in(self.part);
-        let known = Known {
+        let spine = self.book.part_chunks(self.part);
+        let known = DocumentLookup {
             headings: self.book.headings(),
-            assets: self.book.shown.assets.iter().collect(),
+            assets: self.book.outline.assets.iter().collect(),
         };
-        let mut told = Told::default();
+        let mut state = PageState::default();
         let mut before = None;
         html! {
             @if spine.is_empty() { p class="notice" { "This document has no text." } }
             @for chunk in spine {
-                @if let Some(piece) = self.book.piece(*chunk, texts, before) {
-                    (self.piece(&piece, &known, &mut told))
+                @if let Some(piece) = self.book.chunk_text(*chunk, texts, before) {
+                    (self.piece(&piece, &known, &mut state))
                     @if piece.is_cut { p class="notice" { "The rest of this chunk is too long to be shown here." } }
                 }
                 @let () = before = self.book.chunk(*chunk).map(|chunk| &chunk.citation);
@@ -341,19 +353,24 @@ impl Opened<'_> {
         }
     }
 
-    fn piece(&self, piece: &Piece, known: &Known<'_>, told: &mut Told) -> Markup {
+    fn piece(
+        &self,
+        piece: &ChunkText,
+        known: &DocumentLookup<'_>,
+        state: &mut PageState,
+    ) -> Markup {
         let text: String = piece.chars.iter().collect();
         let style = self.book.style();
-        let blocks = prose::blocks(&text, style, &known.headings);
-        let stops = self.book.stops(piece);
+        let blocks = text_blocks::blocks(&text, style, &known.headings);
+        let stops = self.book.chunk_starts(piece);
         let anchors = anchors(&stops, &blocks);
-        let run = Run {
+        let run = TextRun {
             chars: &piece.chars,
             style,
-            cited: self.book.cited(piece, self.cited),
+            cited: self.book.cited_range(piece, self.cited),
             anchors: &anchors,
         };
-        let mut pictures: Vec<&Stop<'_>> = stops.iter().collect();
+        let mut pictures: Vec<&ChunkStart<'_>> = stops.iter().collect();
         pictures.retain(|stop| !stop.images.is_empty());
         pictures.sort_by_key(|stop| stop.end);
         let mut pictures = pictures.into_iter().peekable();
@@ -362,17 +379,17 @@ impl Opened<'_> {
             @for block in &blocks {
                 @let mut place = None;
                 @while let Some((_, stop)) = begun.next_if(|((at, _), _)| *at < block.chars.end) {
-                    @let () = place = stop.place.as_ref().or(place);
+                    @let () = place = stop.location.as_ref().or(place);
                 }
-                @if let Some(place) = place { (told.place(place)) }
-                (run.block(block, &mut told.set))
+                @if let Some(place) = place { (state.location_marker(place)) }
+                (run.block(block, &mut state.render))
                 @while let Some(stop) = pictures.next_if(|stop| stop.end <= block.chars.end) { (self.pictures(stop, known)) }
             }
             @for stop in pictures { (self.pictures(stop, known)) }
         }
     }
 
-    fn pictures(&self, stop: &Stop<'_>, known: &Known<'_>) -> Markup {
+    fn pictures(&self, stop: &ChunkStart<'_>, known: &DocumentLookup<'_>) -> Markup {
         let there = stop
             .images
             .iter()
@@ -392,29 +409,29 @@ impl Opened<'_> {
 
 /// What is looked up of a document while its text is set.
 #[derive(Debug)]
-struct Known<'k> {
+struct DocumentLookup<'k> {
     headings: HashMap<&'k str, usize>,
     assets: HashSet<&'k String>,
 }
 
 /// What a page has told so far.
 #[derive(Debug, Default)]
-struct Told {
-    set: Set,
-    place: Option<String>,
+struct PageState {
+    render: RenderState,
+    location: Option<String>,
 }
 
-impl Told {
+impl PageState {
     /// The page, slide or time where the text goes on, where that is another than before.
-    fn place(&mut self, place: &str) -> Markup {
-        let is_new = self.place.as_deref() != Some(place);
-        self.place = Some(place.to_owned());
+    fn location_marker(&mut self, place: &str) -> Markup {
+        let is_new = self.location.as_deref() != Some(place);
+        self.location = Some(place.to_owned());
         html! { @if is_new { p class="page" { (place) } } }
     }
 }
 
 /// Where chunks begin, moved to the block that has it or comes next, and their numbers.
-fn anchors(stops: &[Stop<'_>], blocks: &[Block]) -> Vec<(usize, u32)> {
+fn anchors(stops: &[ChunkStart<'_>], blocks: &[Block]) -> Vec<(usize, u32)> {
     let moved = |at: usize| {
         let block = blocks.get(blocks.partition_point(|block| block.chars.end <= at));
         block.map_or(at, |block| block.chars.start.max(at))
@@ -433,14 +450,14 @@ fn is_picture(name: &str) -> bool {
 }
 
 /// What is known of a document beside its title.
-fn about(record: &DocumentRecord, title: &str) -> Markup {
-    let told = [
+fn document_details(record: &DocumentRecord, title: &str) -> Markup {
+    let details = [
         (!record.authors.is_empty()).then(|| record.authors.join(", ")),
         record.venue.clone(),
         record.year.map(|year| year.to_string()),
         record.filename.clone().filter(|name| name != title),
     ];
-    let told: Vec<String> = told
+    let details: Vec<String> = details
         .into_iter()
         .flatten()
         .filter(|part| !part.trim().is_empty())
@@ -448,13 +465,13 @@ fn about(record: &DocumentRecord, title: &str) -> Markup {
     let doi = record.doi.as_ref().map(|doi| {
         format!(
             "https://doi.org/{}",
-            coded(doi).replace("%2F", "/").replace("%2E", ".")
+            percent_encode(doi).replace("%2F", "/").replace("%2E", ".")
         )
     });
     let address = record.address.as_deref().filter(|address| is_web(address));
     html! {
         p class="about soft" {
-            span lang="" { (told.join(" · ")) }
+            span lang="" { (details.join(" · ")) }
             @if let (Some(link), Some(doi)) = (&doi, &record.doi) {
                 " · " a href=(link) rel="noopener noreferrer external" { "doi:" (doi) }
             }

@@ -15,12 +15,12 @@ use locidb::{Answer, Expr, SearchRequest, Strategy};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::documents::how_to_fill;
-use super::fields::{Fields, coded};
-use super::frame::{self, Frame, Part};
-use super::visitor::{self, Visitor};
-use crate::serve::http::Http;
-use crate::service::Given;
+use super::documents::ingest_hint;
+use super::fields::{Fields, percent_encode};
+use super::layout::{self, Layout, NavSection};
+use super::visitor::{self, Principal};
+use crate::serve::http::HttpState;
+use crate::service::CallOutput;
 use crate::views::documents::DocumentPage;
 
 /// Passages that may be asked for.
@@ -37,49 +37,49 @@ const SMALL_CHARS: usize = 3;
 const BAR_WIDTH: f32 = 40.0;
 
 /// Its route.
-pub(super) fn router() -> Router<Http> {
+pub(super) fn router() -> Router<HttpState> {
     Router::new().route("/", get(search))
 }
 
-async fn search(visitor: Visitor, RawQuery(query): RawQuery) -> Response {
-    let form = Form::of(&Fields::read(query.as_deref().unwrap_or_default()));
+async fn search(principal: Principal, RawQuery(query): RawQuery) -> Response {
+    let form = SearchForm::from_fields(&Fields::read(query.as_deref().unwrap_or_default()));
     if form.question.is_empty() {
-        return home(&visitor, &form).await;
+        return home(&principal, &form).await;
     }
     let request = match form.request() {
         Ok(request) => request,
-        Err(wrong) => return refused(&visitor, &form, &wrong),
+        Err(wrong) => return error_page(&principal, &form, &wrong),
     };
-    let given = if form.in_words {
-        visitor
-            .asked()
+    let output = if form.in_words {
+        principal
+            .auth()
             .call(Ask {
                 request,
                 record: false,
             })
             .await
     } else {
-        visitor
-            .asked()
+        principal
+            .auth()
             .call(Search {
                 request,
                 record: false,
             })
             .await
     };
-    match given {
-        Ok(Given::Answer(answer)) => answered(&visitor, &form, &answer),
-        Ok(_) => frame::failed(
-            Some(&visitor),
+    match output {
+        Ok(CallOutput::Answer(answer)) => results_page(&principal, &form, &answer),
+        Ok(_) => layout::error_page(
+            Some(&principal),
             &crate::service::internal(&"a search gave no answer"),
         ),
-        Err(fault) => refused(&visitor, &form, &Wrong { field: "q", fault }),
+        Err(fault) => error_page(&principal, &form, &FormError { field: "q", fault }),
     }
 }
 
 /// What was typed.
 #[derive(Clone, Debug, PartialEq)]
-struct Form {
+struct SearchForm {
     question: String,
     k: String,
     strategy: String,
@@ -89,24 +89,24 @@ struct Form {
 
 /// What of a form cannot be done.
 #[derive(Debug)]
-struct Wrong {
+struct FormError {
     /// The field that it is about.
     field: &'static str,
     fault: Fault,
 }
 
-impl Wrong {
-    fn new(field: &'static str, why: String) -> Wrong {
-        Wrong {
+impl FormError {
+    fn new(field: &'static str, why: String) -> FormError {
+        FormError {
             field,
             fault: Fault::new(Code::Invalid, why),
         }
     }
 }
 
-impl Form {
-    fn of(fields: &Fields) -> Form {
-        Form {
+impl SearchForm {
+    fn from_fields(fields: &Fields) -> SearchForm {
+        SearchForm {
             question: fields.get("q").to_owned(),
             k: fields.get("k").to_owned(),
             strategy: fields.get("strategy").to_owned(),
@@ -116,13 +116,13 @@ impl Form {
     }
 
     /// The request that it makes.
-    fn request(&self) -> Result<Box<SearchRequest>, Wrong> {
+    fn request(&self) -> Result<Box<SearchRequest>, FormError> {
         let k = match &self.k[..] {
             "" => 10,
             k => match k.parse() {
                 Ok(k) if (1..=K_MAX).contains(&k) => k,
                 _ => {
-                    return Err(Wrong::new(
+                    return Err(FormError::new(
                         "k",
                         format!("passages: give a number from 1 to {K_MAX}"),
                     ));
@@ -132,7 +132,7 @@ impl Form {
         let strategy = match &self.strategy[..] {
             "" => Strategy::Auto,
             name => Strategy::from_name(name).ok_or_else(|| {
-                Wrong::new(
+                FormError::new(
                     "strategy",
                     "there is no such strategy: choose one of the list".into(),
                 )
@@ -142,7 +142,7 @@ impl Form {
             "" => None,
             filter => Some(
                 Expr::parse(filter)
-                    .map_err(|error| Wrong::new("filter", format!("filter: {error}")))?,
+                    .map_err(|error| FormError::new("filter", format!("filter: {error}")))?,
             ),
         };
         Ok(Box::new(SearchRequest {
@@ -163,20 +163,20 @@ impl Form {
 
     /// The same form with another question, as an address.
     fn link(&self, question: &str) -> String {
-        let mut link = format!("/?q={}", coded(question));
+        let mut link = format!("/?q={}", percent_encode(question));
         for (name, value) in [
             ("k", &self.k),
             ("strategy", &self.strategy),
             ("filter", &self.filter),
         ] {
             if !value.is_empty() {
-                link.push_str(&format!("&{name}={}", coded(value)));
+                link.push_str(&format!("&{name}={}", percent_encode(value)));
             }
         }
         link
     }
 
-    fn shown(&self, wrong: Option<&Wrong>, is_first: bool) -> Markup {
+    fn render(&self, wrong: Option<&FormError>, is_first: bool) -> Markup {
         let is_open = self.has_options() || wrong.is_some_and(|wrong| wrong.field != "q");
         let field = wrong.map(|wrong| wrong.field);
         html! {
@@ -190,7 +190,7 @@ impl Form {
                     button class="quiet" name="answer" value="1" { "Answer" span class="wide-only" { " in words" } }
                 }
                 @if let Some(wrong) = wrong {
-                    div id="wrong" { (frame::notice(&wrong.fault)) }
+                    div id="wrong" { (layout::notice(&wrong.fault)) }
                 }
                 details class="options" open[is_open] {
                     summary { "Options" }
@@ -214,7 +214,7 @@ impl Form {
                 label for="strategy" { "Strategy" }
                 select id="strategy" name="strategy" aria-invalid=[invalid("strategy", wrong)] aria-describedby=[about("strategy", wrong)] {
                     @for strategy in Strategy::ALL {
-                        option value=(strategy.name()) selected[strategy.name() == self.strategy] { (told(strategy)) }
+                        option value=(strategy.name()) selected[strategy.name() == self.strategy] { (strategy_label(strategy)) }
                     }
                 }
             }
@@ -238,7 +238,7 @@ fn about(field: &str, wrong: Option<&str>) -> Option<&'static str> {
 }
 
 /// What a strategy does, in a few words.
-fn told(strategy: Strategy) -> &'static str {
+fn strategy_label(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Auto => "auto: as the question needs",
         Strategy::Hybrid => "hybrid: words, nearness, concepts",
@@ -251,20 +251,20 @@ fn told(strategy: Strategy) -> &'static str {
 }
 
 /// The page before anything was asked.
-async fn home(visitor: &Visitor, form: &Form) -> Response {
-    let held = match held(visitor).await {
-        Ok(held) => held,
-        Err(fault) => return frame::failed(Some(visitor), &fault),
+async fn home(principal: &Principal, form: &SearchForm) -> Response {
+    let contents = match store_contents(principal).await {
+        Ok(contents) => contents,
+        Err(fault) => return layout::error_page(Some(principal), &fault),
     };
     let main = html! {
         div class="narrow home" {
             h1 { "What do you want to know?" }
-            (form.shown(None, true))
-            @match held {
-                Held::Nothing => (how_to_fill()),
-                Held::Something => p class="soft" { "Passages come with their places in your " a href="/documents" { "documents" } "." },
-                Held::Counted { documents, chunks } => p class="soft" {
-                    a href="/documents" { (counted(documents, "document")) } ", " (counted(chunks, "chunk"))
+            (form.render(None, true))
+            @match contents {
+                StoreContents::Empty => (ingest_hint()),
+                StoreContents::NotEmpty => p class="soft" { "Passages come with their places in your " a href="/documents" { "documents" } "." },
+                StoreContents::Counted { documents, chunks } => p class="soft" {
+                    a href="/documents" { (pluralize(documents, "document")) } ", " (pluralize(chunks, "chunk"))
                 }
             }
             p class="soft small keys" {
@@ -272,46 +272,46 @@ async fn home(visitor: &Visitor, form: &Form) -> Response {
             }
         }
     };
-    Frame::of(visitor, Part::Search, "Search").page(StatusCode::OK, &main)
+    Layout::new(principal, NavSection::Search, "Search").render(StatusCode::OK, &main)
 }
 
 /// What there is to be searched.
 #[derive(Clone, Copy, Debug)]
-enum Held {
-    Nothing,
-    Something,
+enum StoreContents {
+    Empty,
+    NotEmpty,
     Counted { documents: u64, chunks: u64 },
 }
 
 /// What the store holds for a visitor. Of a visitor who is bound to a user nothing is counted: that takes a look at all
 /// documents.
-async fn held(visitor: &Visitor) -> Result<Held, Fault> {
-    if visitor.is_bound() {
+async fn store_contents(principal: &Principal) -> Result<StoreContents, Fault> {
+    if principal.is_bound() {
         let first = ListDocuments {
             collection: None,
             user: None,
             after: None,
             limit: 1,
         };
-        let page: DocumentPage = visitor.told(first).await?;
+        let page: DocumentPage = principal.call_json(first).await?;
         return Ok(if page.documents.is_empty() {
-            Held::Nothing
+            StoreContents::Empty
         } else {
-            Held::Something
+            StoreContents::NotEmpty
         });
     }
-    let stats: Value = visitor.told(GetStats {}).await?;
+    let stats: Value = principal.call_json(GetStats {}).await?;
     let figure = |name: &str| stats[name].as_u64().unwrap_or(0);
     Ok(match figure("documents") {
-        0 => Held::Nothing,
-        documents => Held::Counted {
+        0 => StoreContents::Empty,
+        documents => StoreContents::Counted {
             documents,
             chunks: figure("chunks"),
         },
     })
 }
 
-fn counted(number: u64, what: &str) -> String {
+fn pluralize(number: u64, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         number => format!("{number} {what}s"),
@@ -319,48 +319,48 @@ fn counted(number: u64, what: &str) -> String {
 }
 
 /// The form again, with what is wrong beside it.
-fn refused(visitor: &Visitor, form: &Form, wrong: &Wrong) -> Response {
+fn error_page(principal: &Principal, form: &SearchForm, wrong: &FormError) -> Response {
     let main = html! {
         div class="wide results" {
             h1 class="unseen" { "Search" }
-            (form.shown(Some(wrong), false))
+            (form.render(Some(wrong), false))
         }
     };
-    let page =
-        Frame::of(visitor, Part::Search, &form.question).page(visitor::status(&wrong.fault), &main);
-    (frame::after(&wrong.fault), page).into_response()
+    let page = Layout::new(principal, NavSection::Search, &form.question)
+        .render(visitor::status(&wrong.fault), &main);
+    (layout::retry_after(&wrong.fault), page).into_response()
 }
 
-fn answered(visitor: &Visitor, form: &Form, answer: &Answer) -> Response {
-    let best = Best::of(&answer.hits);
+fn results_page(principal: &Principal, form: &SearchForm, answer: &Answer) -> Response {
+    let best = BestScores::from_hits(&answer.hits);
     let main = html! {
         div class="wide results" {
             h1 class="unseen" { "Search" }
-            (form.shown(None, false))
+            (form.render(None, false))
             (summary(form, answer))
-            @if let Some(digest) = &answer.answer { (in_words(digest)) }
+            @if let Some(digest) = &answer.answer { (digest_section(digest)) }
             @if answer.hits.is_empty() && answer.answer.is_none() { (no_hits(form)) }
             ol class="hits" {
-                @for hit in &answer.hits { (shown(hit, best)) }
+                @for hit in &answer.hits { (hit_item(hit, best)) }
             }
         }
     };
-    Frame::of(visitor, Part::Search, &form.question).page(StatusCode::OK, &main)
+    Layout::new(principal, NavSection::Search, &form.question).render(StatusCode::OK, &main)
 }
 
 /// What there is to say of an answer as a whole.
-fn summary(form: &Form, answer: &Answer) -> Markup {
+fn summary(form: &SearchForm, answer: &Answer) -> Markup {
     let took_ms = answer.took_us as f64 / 1_000.0;
     html! {
         div class="summary" {
-            div role="status" { h2 { (counted(answer.hits.len() as u64, "passage")) } }
+            div role="status" { h2 { (pluralize(answer.hits.len() as u64, "passage")) } }
             p class="soft small" {
                 (format!("{took_ms:.1}")) " ms, " (answer.strategy)
                 @if let Some(why) = &answer.why { ": " (why) }
             }
         }
         @for missing in &answer.partial {
-            p class="notice" role="status" { "Not searched: " (frame::sentence(missing)) }
+            p class="notice" role="status" { "Not searched: " (layout::sentence(missing)) }
         }
         @for suggestion in &answer.did_you_mean {
             p class="notice" {
@@ -372,7 +372,7 @@ fn summary(form: &Form, answer: &Answer) -> Markup {
     }
 }
 
-fn concepts(form: &Form, concepts: &[ConceptHit]) -> Markup {
+fn concepts(form: &SearchForm, concepts: &[ConceptHit]) -> Markup {
     html! {
         nav class="concepts" aria-labelledby="concepts" {
             h2 id="concepts" class="small soft" { "Concepts" }
@@ -385,7 +385,7 @@ fn concepts(form: &Form, concepts: &[ConceptHit]) -> Markup {
     }
 }
 
-fn no_hits(form: &Form) -> Markup {
+fn no_hits(form: &SearchForm) -> Markup {
     html! {
         p class="notice" {
             "No passage answers that. Other words"
@@ -396,7 +396,7 @@ fn no_hits(form: &Form) -> Markup {
 }
 
 /// An answer in words; its references lead to what it rests on.
-fn in_words(digest: &Digest) -> Markup {
+fn digest_section(digest: &Digest) -> Markup {
     html! {
         section class="answer" aria-labelledby="answer" {
             h2 id="answer" { "Answer" }
@@ -404,11 +404,11 @@ fn in_words(digest: &Digest) -> Markup {
                 p { "The passages found do not answer that." }
             } @else {
                 @for part in digest.text.split("\n\n") {
-                    p lang="" { (referring(part, &digest.citations)) }
+                    p lang="" { (link_references(part, &digest.citations)) }
                 }
                 ol class="sources small" {
                     @for citation in &digest.citations {
-                        li { a href=(opened(citation)) lang="" { (title(citation)) ", " (citation.label) } }
+                        li { a href=(citation_url(citation)) lang="" { (title(citation)) ", " (citation.label) } }
                     }
                 }
             }
@@ -417,7 +417,7 @@ fn in_words(digest: &Digest) -> Markup {
 }
 
 /// A text whose `[1]` are links to the first citation, and so on.
-fn referring(text: &str, citations: &[Citation]) -> Markup {
+fn link_references(text: &str, citations: &[Citation]) -> Markup {
     let mut parts = text.split('[');
     let first = parts.next().unwrap_or_default();
     let reference = |part: &str| -> Option<(usize, String)> {
@@ -432,7 +432,7 @@ fn referring(text: &str, citations: &[Citation]) -> Markup {
         @for part in parts {
             @match reference(part) {
                 Some((number, rest)) => {
-                    a class="ref" href=(opened(&citations[number - 1])) { "[" (number) "]" } (rest)
+                    a class="ref" href=(citation_url(&citations[number - 1])) { "[" (number) "]" } (rest)
                 }
                 None => { "[" (part) }
             }
@@ -441,7 +441,7 @@ fn referring(text: &str, citations: &[Citation]) -> Markup {
 }
 
 /// Where a citation is opened, at the passage itself.
-fn opened(citation: &Citation) -> String {
+fn citation_url(citation: &Citation) -> String {
     format!("{}#here", citation.link)
 }
 
@@ -450,14 +450,14 @@ fn title(citation: &Citation) -> &str {
     citation.path.first().map_or("", String::as_str)
 }
 
-fn shown(hit: &Hit, best: Best) -> Markup {
+fn hit_item(hit: &Hit, best: BestScores) -> Markup {
     let citation = &hit.citation;
     let above = citation.path.get(1..).unwrap_or_default();
     let above = above.split_last().map_or(&[][..], |(_, above)| above);
     html! {
         li class="hit" {
             article {
-                h3 { a href=(opened(citation)) lang="" { (title(citation)) } }
+                h3 { a href=(citation_url(citation)) lang="" { (title(citation)) } }
                 p class="place" lang="" {
                     (citation.label)
                     @if !above.is_empty() { span class="soft" { " in " (above.join(" › ")) } }
@@ -471,17 +471,17 @@ fn shown(hit: &Hit, best: Best) -> Markup {
 
 /// The best score of each method in an answer.
 #[derive(Clone, Copy, Debug, Default)]
-struct Best {
+struct BestScores {
     text: f32,
     vector: f32,
     graph: f32,
 }
 
-impl Best {
-    fn of(hits: &[Hit]) -> Best {
-        hits.iter().fold(Best::default(), |best, hit| {
+impl BestScores {
+    fn from_hits(hits: &[Hit]) -> BestScores {
+        hits.iter().fold(BestScores::default(), |best, hit| {
             let methods = &hit.methods;
-            Best {
+            BestScores {
                 text: methods.text.map_or(best.text, |of| best.text.max(of.score)),
                 vector: methods
                     .vector
@@ -496,7 +496,7 @@ impl Best {
 }
 
 /// Which methods found a passage, and how well.
-fn methods(methods: &Methods, best: Best) -> Markup {
+fn methods(methods: &Methods, best: BestScores) -> Markup {
     let graph = methods.graph.as_ref();
     let found = [
         (
@@ -525,7 +525,7 @@ fn methods(methods: &Methods, best: Best) -> Markup {
 }
 
 fn method(name: &str, rank: u32, score: f32, best: f32) -> Markup {
-    let share = if best > 0.0 {
+    let fraction = if best > 0.0 {
         (score / best).clamp(0.0, 1.0)
     } else {
         0.0
@@ -537,7 +537,7 @@ fn method(name: &str, rank: u32, score: f32, best: f32) -> Markup {
         }
         svg width=(BAR_WIDTH) height="4" aria-hidden="true" focusable="false" {
             rect class="all" width=(BAR_WIDTH) height="4" rx="2" {}
-            rect class="part" width=(format!("{:.1}", share * BAR_WIDTH)) height="4" rx="2" {}
+            rect class="part" width=(format!("{:.1}", fraction * BAR_WIDTH)) height="4" rx="2" {}
         }
     }
 }
@@ -547,8 +547,8 @@ fn method(name: &str, rank: u32, score: f32, best: f32) -> Markup {
 fn snippet(text: &str, heading: &str, highlights: &[(u32, u32)]) -> Markup {
     let chars: Vec<char> = text.chars().collect();
     let begin = after_heading(text, heading);
-    let spans = telling(&chars, begin, highlights);
-    let first = densest(&spans).unwrap_or(begin);
+    let spans = significant_highlights(&chars, begin, highlights);
+    let first = densest_start(&spans).unwrap_or(begin);
     let (from, to) = window(chars.len() - begin, first - begin, |at| {
         chars[begin + at].is_whitespace()
     });
@@ -575,9 +575,9 @@ fn snippet(text: &str, heading: &str, highlights: &[(u32, u32)]) -> Markup {
 /// Where a text goes on after a heading that it begins with, in characters; 0 where it does not, or has nothing else.
 fn after_heading(text: &str, heading: &str) -> usize {
     let first = text.lines().next().unwrap_or_default();
-    let told = first.trim_start_matches('#').trim();
+    let title = first.trim_start_matches('#').trim();
     let rest = &text[first.len()..];
-    if !told.is_empty() && told == heading.trim() && !rest.trim().is_empty() {
+    if !title.is_empty() && title == heading.trim() && !rest.trim().is_empty() {
         text.chars().count() - rest.trim_start().chars().count()
     } else {
         0
@@ -585,7 +585,11 @@ fn after_heading(text: &str, heading: &str) -> usize {
 }
 
 /// The highlights that tell something: those of short words that are not names only where there are no others.
-fn telling(chars: &[char], begin: usize, highlights: &[(u32, u32)]) -> Vec<(usize, usize)> {
+fn significant_highlights(
+    chars: &[char],
+    begin: usize,
+    highlights: &[(u32, u32)],
+) -> Vec<(usize, usize)> {
     let spans = highlights
         .iter()
         .take(HIGHLIGHTS_MAX)
@@ -608,7 +612,7 @@ fn telling(chars: &[char], begin: usize, highlights: &[(u32, u32)]) -> Vec<(usiz
 }
 
 /// The first of the highlights that most others follow within what is shown.
-fn densest(spans: &[(usize, usize)]) -> Option<usize> {
+fn densest_start(spans: &[(usize, usize)]) -> Option<usize> {
     let follows = |from: usize| {
         let near = spans.iter().skip_while(|(start, _)| *start < from);
         near.take_while(|(_, end)| *end <= from + SHOWN_CHARS - BEFORE_CHARS)
@@ -691,14 +695,14 @@ mod tests {
             link: "/note/a/chunk/a%230".into(),
             ..Citation::default()
         };
-        let shown = referring("So it is [1], not [2] or [x] <i>.", &[citation]).into_string();
+        let shown = link_references("So it is [1], not [2] or [x] <i>.", &[citation]).into_string();
         let want = "So it is <a class=\"ref\" href=\"/note/a/chunk/a%230#here\">[1]</a>, not [2] or [x] &lt;i&gt;.";
         assert_eq!(shown, want);
     }
 
     #[test]
     fn form_builds_a_request_or_reports_the_invalid_field() {
-        let form = |text: &str| Form::of(&Fields::read(text));
+        let form = |text: &str| SearchForm::from_fields(&Fields::read(text));
         let request = form("q=heron&k=3&strategy=text&filter=year+%3D+1998")
             .request()
             .unwrap();

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::service::internal;
 
 /// How long a token counts: 30 days.
-pub(super) const KEPT: Duration = Duration::from_secs(30 * 24 * 3_600);
+pub(super) const SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Tokens at most; then the oldest is forgotten.
 const TOKENS_MAX: usize = 16_384;
 /// Tokens of one key at most; then its oldest is forgotten.
@@ -53,7 +53,7 @@ impl Sessions {
         getrandom::fill(&mut bytes).map_err(|error| internal(&error))?;
         let token = URL_SAFE_NO_PAD.encode(bytes);
         let mut sessions = self.0.lock();
-        sessions.retain(|_, session| session.since.elapsed() < KEPT);
+        sessions.retain(|_, session| session.since.elapsed() < SESSION_TTL);
         if sessions.values().filter(|of| of.key == key).count() >= TOKENS_OF_KEY_MAX {
             forget_oldest(&mut sessions, |session| session.key == key);
         }
@@ -72,7 +72,7 @@ impl Sessions {
     pub(super) fn key(&self, token: &str) -> Option<String> {
         let sessions = self.0.lock();
         let session = sessions.get(&hash(token))?;
-        (session.since.elapsed() < KEPT).then(|| session.key.clone())
+        (session.since.elapsed() < SESSION_TTL).then(|| session.key.clone())
     }
 
     /// Lets a token count no more.

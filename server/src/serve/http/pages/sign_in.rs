@@ -15,26 +15,26 @@ use loci_protocol::fault::{Code, Fault};
 use maud::{Markup, html};
 
 use super::fields::Fields;
-use super::frame::{self, Frame};
+use super::layout::{self, Layout};
 use super::origin;
-use super::sessions::KEPT;
+use super::sessions::SESSION_TTL;
 use super::visitor::{self, COOKIE, COOKIE_OF_HOST};
-use crate::serve::http::{Connection, Http};
+use crate::serve::http::{Connection, HttpState};
 
 /// Bytes of the form at most.
 const FORM_LEN_MAX: usize = 4 << 10;
 
 /// Its routes.
-pub(super) fn router() -> Router<Http> {
+pub(super) fn router() -> Router<HttpState> {
     Router::new()
         .route("/sign-in", get(form).post(sign_in))
         .route("/sign-out", post(sign_out))
 }
 
-async fn form(State(http): State<Http>, RawQuery(query): RawQuery) -> Response {
+async fn form(State(http): State<HttpState>, RawQuery(query): RawQuery) -> Response {
     let fields = Fields::read(query.as_deref().unwrap_or_default());
-    let to = origin::local(fields.get("to"));
-    if http.shared.stores.ask_for_keys() {
+    let to = origin::local_path(fields.get("to"));
+    if http.shared.stores.requires_keys() {
         page(StatusCode::OK, to, None)
     } else {
         Redirect::to(to).into_response()
@@ -42,9 +42,9 @@ async fn form(State(http): State<Http>, RawQuery(query): RawQuery) -> Response {
 }
 
 /// Looks at the key of the form, and gives the browser something to keep in its place.
-async fn sign_in(State(http): State<Http>, request: Request) -> Response {
+async fn sign_in(State(http): State<HttpState>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    let form = match own_form(&parts) {
+    let form = match check_form_origin(&parts) {
         Ok(()) => http.read(body, FORM_LEN_MAX).await,
         Err(fault) => Err(fault),
     };
@@ -53,7 +53,7 @@ async fn sign_in(State(http): State<Http>, request: Request) -> Response {
         Err(fault) => return page(visitor::status(&fault), "/", Some(&fault)),
     };
     let fields = Fields::read(&String::from_utf8_lossy(&form.bytes));
-    let (key, to) = (fields.get("key"), origin::local(fields.get("to")));
+    let (key, to) = (fields.get("key"), origin::local_path(fields.get("to")));
     let looked_at = match key {
         "" => Err(Fault::new(Code::Invalid, "give the key that you were told")),
         key => http
@@ -65,31 +65,40 @@ async fn sign_in(State(http): State<Http>, request: Request) -> Response {
         Ok(token) => {
             // The one before is of no use any more.
             visitor::token(&parts).inspect(|before| http.sessions.end(before));
-            (kept(&parts, &token, KEPT), Redirect::to(to)).into_response()
+            (
+                session_cookie(&parts, &token, SESSION_TTL),
+                Redirect::to(to),
+            )
+                .into_response()
         }
         Err(fault) => {
             let status = visitor::status(&fault);
             let asks = (status == StatusCode::UNAUTHORIZED)
                 .then_some([(header::WWW_AUTHENTICATE, "Bearer")]);
-            (asks, frame::after(&fault), page(status, to, Some(&fault))).into_response()
+            (
+                asks,
+                layout::retry_after(&fault),
+                page(status, to, Some(&fault)),
+            )
+                .into_response()
         }
     }
 }
 
-async fn sign_out(State(http): State<Http>, request: Request) -> Response {
+async fn sign_out(State(http): State<HttpState>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    match own_form(&parts) {
+    match check_form_origin(&parts) {
         Ok(()) => {
             visitor::token(&parts).inspect(|token| http.sessions.end(token));
-            (forgotten(&parts), Redirect::to("/sign-in")).into_response()
+            (expired_cookie(&parts), Redirect::to("/sign-in")).into_response()
         }
-        Err(fault) => frame::failed(None, &fault),
+        Err(fault) => layout::error_page(None, &fault),
     }
 }
 
 /// Refuses a form that another site sends.
-fn own_form(parts: &Parts) -> Result<(), Fault> {
-    if origin::is_own(&parts.headers) {
+fn check_form_origin(parts: &Parts) -> Result<(), Fault> {
+    if origin::is_same_origin(&parts.headers) {
         Ok(())
     } else {
         Err(Fault::new(
@@ -100,7 +109,7 @@ fn own_form(parts: &Parts) -> Result<(), Fault> {
 }
 
 /// Has the browser keep the token for so long, and send it from pages of this server alone.
-fn kept(parts: &Parts, token: &str, long: Duration) -> [(HeaderName, String); 1] {
+fn session_cookie(parts: &Parts, token: &str, long: Duration) -> [(HeaderName, String); 1] {
     let (name, secure) = if is_secure(parts) {
         // No other name of the domain can set a cookie that is called so.
         (COOKIE_OF_HOST, "; Secure")
@@ -127,8 +136,8 @@ pub(super) fn is_secure(parts: &Parts) -> bool {
 }
 
 /// Has the browser forget the token.
-pub(super) fn forgotten(parts: &Parts) -> [(HeaderName, String); 1] {
-    kept(parts, "", Duration::ZERO)
+pub(super) fn expired_cookie(parts: &Parts) -> [(HeaderName, String); 1] {
+    session_cookie(parts, "", Duration::ZERO)
 }
 
 fn page(status: StatusCode, to: &str, fault: Option<&Fault>) -> Response {
@@ -136,7 +145,7 @@ fn page(status: StatusCode, to: &str, fault: Option<&Fault>) -> Response {
         div class="narrow sign-in" {
             h1 { "Sign in" }
             p class="soft" { "This server asks for a key. Whoever runs it makes one with " code { "loci key add" } "." }
-            @if let Some(fault) = fault { (frame::notice(fault)) }
+            @if let Some(fault) = fault { (layout::notice(fault)) }
             form action="/sign-in" method="post" {
                 input type="hidden" name="to" value=(to);
                 label for="key" { "Key" }
@@ -148,7 +157,7 @@ fn page(status: StatusCode, to: &str, fault: Option<&Fault>) -> Response {
             p class="soft small" { "You stay signed in for 30 days, until you sign out or the server starts again." }
         }
     };
-    Frame::bare("Sign in").page(status, &main)
+    Layout::signed_out("Sign in").render(status, &main)
 }
 
 #[cfg(test)]
@@ -162,7 +171,7 @@ mod tests {
 
     #[test]
     fn session_cookie_is_host_only_and_secure_over_tls() {
-        for (is_secure, said, name, end) in [
+        for (is_secure, forwarded_proto, name, end) in [
             (false, None, "loci_session", "SameSite=Strict"),
             (false, Some("http"), "loci_session", "SameSite=Strict"),
             (true, None, "__Host-loci_session", "SameSite=Strict; Secure"),
@@ -182,12 +191,12 @@ mod tests {
             let mut request = Request::new(Body::empty());
             request.extensions_mut().insert(Arc::new(connection));
             let headers = request.headers_mut();
-            headers.extend(said.map(|said| {
+            headers.extend(forwarded_proto.map(|said| {
                 let name = HeaderName::from_static("x-forwarded-proto");
                 (name, HeaderValue::from_static(said))
             }));
             let (parts, _) = request.into_parts();
-            let [(_, cookie)] = kept(&parts, "token", Duration::from_secs(60));
+            let [(_, cookie)] = session_cookie(&parts, "token", Duration::from_secs(60));
             let want = format!("{name}=token; Path=/; Max-Age=60; HttpOnly; {end}");
             assert_eq!(cookie, want);
         }

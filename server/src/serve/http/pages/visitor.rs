@@ -9,11 +9,11 @@ use loci_protocol::fault::{Code, Fault};
 use maud::html;
 use serde::de::DeserializeOwned;
 
-use super::frame::{self, Frame};
+use super::layout::{self, Layout};
 use super::{fields, origin, sign_in};
-use crate::serve::http::access::Asked;
-use crate::serve::http::{Http, Problem};
-use crate::service::{self, Given};
+use crate::serve::http::access::AuthenticatedRequest;
+use crate::serve::http::{HttpState, Problem};
+use crate::service::{self, CallOutput};
 
 /// The cookie that has the token of whoever signed in.
 pub(super) const COOKIE: &str = "loci_session";
@@ -22,38 +22,38 @@ pub(super) const COOKIE_OF_HOST: &str = "__Host-loci_session";
 
 /// Somebody whose key is right, or who needs none.
 #[derive(Clone, Debug)]
-pub(super) struct Visitor {
-    asked: Asked,
+pub(super) struct Principal {
+    auth: AuthenticatedRequest,
     /// Whether there is a key that could be given up.
     pub(super) has_key: bool,
 }
 
-impl Visitor {
+impl Principal {
     /// The store's name.
     pub(super) fn store(&self) -> &str {
-        self.asked.caller.store.name()
+        self.auth.caller.store.name()
     }
 
     /// Whether other users' documents are not there for this visitor.
     pub(super) fn is_bound(&self) -> bool {
-        self.asked.caller.user.is_some()
+        self.auth.caller.user.is_some()
     }
 
     /// The request, for its calls.
-    pub(super) fn asked(&self) -> &Asked {
-        &self.asked
+    pub(super) fn auth(&self) -> &AuthenticatedRequest {
+        &self.auth
     }
 
     /// What a call tells as JSON.
     ///
     /// # Errors
     /// Those of [`Asked::call`].
-    pub(super) async fn told<T: DeserializeOwned>(
+    pub(super) async fn call_json<T: DeserializeOwned>(
         &self,
         call: impl Into<Call>,
     ) -> Result<T, Fault> {
-        match self.asked.call(call).await? {
-            Given::Json(json) => {
+        match self.auth.call(call).await? {
+            CallOutput::Json(json) => {
                 serde_json::from_str(&json).map_err(|error| service::internal(&error))
             }
             _ => Err(service::internal(
@@ -63,43 +63,46 @@ impl Visitor {
     }
 }
 
-impl FromRequestParts<Http> for Visitor {
+impl FromRequestParts<HttpState> for Principal {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, http: &Http) -> Result<Visitor, Response> {
-        let asks_for_keys = http.shared.stores.ask_for_keys();
+    async fn from_request_parts(
+        parts: &mut Parts,
+        http: &HttpState,
+    ) -> Result<Principal, Response> {
+        let asks_for_keys = http.shared.stores.requires_keys();
         let token = token(parts).map(str::to_owned);
         let key = token.as_deref().and_then(|token| http.sessions.key(token));
         let key = match (asks_for_keys, key) {
             (true, None) if token.is_some() => {
-                return Err((sign_in::forgotten(parts), sign_in_first(parts)).into_response());
+                return Err((sign_in::expired_cookie(parts), sign_in_first(parts)).into_response());
             }
-            (true, None) => return Err(without_key(parts)),
+            (true, None) => return Err(no_cookie_response(parts)),
             (true, Some(key)) => key,
             (false, _) if origin::is_loopback(&parts.headers) => String::new(),
-            (false, _) => return Err(frame::failed(None, &foreign_host())),
+            (false, _) => return Err(layout::error_page(None, &foreign_host())),
         };
         match http.caller(parts, &key).await {
-            Ok(caller) => Ok(Visitor {
-                asked: Asked::by(http.clone(), caller),
+            Ok(caller) => Ok(Principal {
+                auth: AuthenticatedRequest::new(http.clone(), caller),
                 has_key: asks_for_keys,
             }),
             Err(fault) if fault.code == Code::Unauthorized && asks_for_keys => {
                 // The key was taken back.
                 token.iter().for_each(|token| http.sessions.end(token));
-                Err((sign_in::forgotten(parts), sign_in_first(parts)).into_response())
+                Err((sign_in::expired_cookie(parts), sign_in_first(parts)).into_response())
             }
             Err(fault) if fault.code == Code::Unauthorized => {
-                Err(frame::failed(None, &which_store()))
+                Err(layout::error_page(None, &ambiguous_store()))
             }
-            Err(fault) => Err(frame::failed(None, &fault)),
+            Err(fault) => Err(layout::error_page(None, &fault)),
         }
     }
 }
 
 /// The token in the cookie. Where the browser speaks TLS, only the cookie counts that no other name of the domain can set.
 pub(super) fn token(parts: &Parts) -> Option<&str> {
-    let wanted = if sign_in::is_secure(parts) {
+    let cookie_name = if sign_in::is_secure(parts) {
         COOKIE_OF_HOST
     } else {
         COOKIE
@@ -109,14 +112,14 @@ pub(super) fn token(parts: &Parts) -> Option<&str> {
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'));
     let mut named = cookies.filter_map(|cookie| cookie.trim().split_once('='));
-    let found = named.find(|(name, token)| *name == wanted && !token.is_empty());
+    let found = named.find(|(name, token)| *name == cookie_name && !token.is_empty());
     found.map(|(_, token)| token)
 }
 
 /// A browser without the cookie: it has none, or keeps it back as another site sent it here. In the second case a page
 /// of this server that leads to the same place brings it.
-fn without_key(parts: &Parts) -> Response {
-    if !origin::is_foreign(&parts.headers) {
+fn no_cookie_response(parts: &Parts) -> Response {
+    if !origin::is_cross_site(&parts.headers) {
         return sign_in_first(parts);
     }
     let path = path(parts);
@@ -124,20 +127,20 @@ fn without_key(parts: &Parts) -> Response {
     let body = html! {
         p { "One moment. " a href=(path) { "Go on" } }
     };
-    let page = Frame::bare("One moment").page(StatusCode::OK, &body);
+    let page = Layout::signed_out("One moment").render(StatusCode::OK, &body);
     ([again], page).into_response()
 }
 
 /// To the form for a key, and back here from there.
 fn sign_in_first(parts: &Parts) -> Response {
-    let to = format!("/sign-in?to={}", fields::coded(path(parts)));
+    let to = format!("/sign-in?to={}", fields::percent_encode(path(parts)));
     (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
 }
 
 /// What was asked for, as a path of this server.
 fn path(parts: &Parts) -> &str {
     let path = parts.uri.path_and_query();
-    origin::local(path.map_or("/", |path| path.as_str()))
+    origin::local_path(path.map_or("/", |path| path.as_str()))
 }
 
 fn foreign_host() -> Fault {
@@ -145,7 +148,7 @@ fn foreign_host() -> Fault {
     Fault::new(Code::Forbidden, why)
 }
 
-fn which_store() -> Fault {
+fn ambiguous_store() -> Fault {
     let why = "this server has several stores and asks for no keys, so that no page can tell which is meant: start it with --db";
     Fault::new(Code::Invalid, why)
 }
@@ -176,13 +179,13 @@ mod tests {
             ("xloci_session=t", None, None),
             ("", None, None),
         ];
-        for (line, said, want) in cases {
+        for (line, cookie_header, want) in cases {
             let mut request = axum::http::Request::builder().header(header::COOKIE, line);
-            if let Some(said) = said {
-                request = request.header("x-forwarded-proto", said);
+            if let Some(cookie_header) = cookie_header {
+                request = request.header("x-forwarded-proto", cookie_header);
             }
             let (parts, ()) = request.body(()).unwrap().into_parts();
-            assert_eq!(token(&parts), want, "{line} {said:?}");
+            assert_eq!(token(&parts), want, "{line} {cookie_header:?}");
         }
     }
 }

@@ -18,27 +18,27 @@ const SUFFIX: &str = ".export-tmp";
 const RANDOM_LEN: usize = 6;
 
 /// A new file beside `OUT`, which becomes `OUT`. Dropped before, it is deleted.
-pub(crate) struct Unfinished {
+pub(crate) struct PartialFile {
     file: NamedTempFile,
 }
 
-impl Unfinished {
+impl PartialFile {
     /// Makes it, and deletes what was left by exports to the same name that were killed.
-    pub(crate) fn create(to: &Path) -> anyhow::Result<Unfinished> {
+    pub(crate) fn create(to: &Path) -> anyhow::Result<PartialFile> {
         let failed = || format!("writing {}", to.display());
         let name = to.file_name().unwrap_or_default();
         let mut prefix = OsString::from(".");
         prefix.push(name);
         prefix.push(".");
-        let folder = folder_of(to);
-        delete_left(folder, &prefix);
+        let folder = parent_folder(to);
+        delete_leftovers(folder, &prefix);
         loop {
-            let file = made(folder, &prefix).with_context(failed)?;
+            let file = create_temp_file(folder, &prefix).with_context(failed)?;
             // Held while it is written: who finds it without has found what a stopped export left.
             file.as_file().lock().with_context(failed)?;
             // Another one may have found it in between.
             if file.path().try_exists().with_context(failed)? {
-                return Ok(Unfinished { file });
+                return Ok(PartialFile { file });
             }
         }
     }
@@ -48,30 +48,30 @@ impl Unfinished {
     }
 
     /// Gives it its name, durably; fails where there is a file of that name by now.
-    pub(crate) fn take_place(self, to: &Path) -> io::Result<()> {
+    pub(crate) fn publish_new(self, to: &Path) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file
             .persist_noclobber(to)
             .map_err(|error| error.error)?;
-        named(to)
+        sync_folder(to)
     }
 
     /// Likewise, in the place of a file that is there.
-    pub(crate) fn replace(self, to: &Path) -> io::Result<()> {
+    pub(crate) fn publish_over(self, to: &Path) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(to).map_err(|error| error.error)?;
-        named(to)
+        sync_folder(to)
     }
 }
 
 /// Makes a file's new name durable.
-fn named(to: &Path) -> io::Result<()> {
+fn sync_folder(to: &Path) -> io::Result<()> {
     #[cfg(unix)]
-    File::open(folder_of(to))?.sync_all()?;
+    File::open(parent_folder(to))?.sync_all()?;
     Ok(())
 }
 
-fn made(folder: &Path, prefix: &OsStr) -> io::Result<NamedTempFile> {
+fn create_temp_file(folder: &Path, prefix: &OsStr) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).suffix(SUFFIX);
     #[cfg(unix)]
@@ -79,7 +79,7 @@ fn made(folder: &Path, prefix: &OsStr) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-fn folder_of(to: &Path) -> &Path {
+fn parent_folder(to: &Path) -> &Path {
     match to.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -87,7 +87,7 @@ fn folder_of(to: &Path) -> &Path {
 }
 
 /// Deletes what exports to the same name left that were killed; as far as it can be.
-fn delete_left(folder: &Path, prefix: &OsStr) {
+fn delete_leftovers(folder: &Path, prefix: &OsStr) {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let prefix = prefix.as_encoded_bytes();
     for entry in entries {

@@ -16,17 +16,17 @@ use loci_protocol::fault::{Code, Fault};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::service::{FilesRoom, Rooms};
+use crate::service::{FileMemory, StoreSemaphores};
 use crate::threads;
 
 /// Milliseconds after which a call that found no room may come again.
-const AGAIN_MS: u32 = 100;
+const RETRY_AFTER_MS: u32 = 100;
 /// Threads for what the server itself waits for, beside those of calls.
-const WAITS_FREE: usize = 64;
+const SERVER_THREADS_MAX: usize = 64;
 
 /// What a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum CallClass {
     /// A processor for a moment: questions, looks. It gives nothing before its last reply.
     Quick,
     /// A wait for the store's writer and for the disk.
@@ -37,11 +37,11 @@ pub(crate) enum Class {
     Stream,
 }
 
-impl Class {
+impl CallClass {
     /// That of a call.
-    pub(crate) fn of(call: &Call) -> Class {
+    pub(crate) fn from_call(call: &Call) -> CallClass {
         match call {
-            Call::Search(call) if call.record => Class::Write,
+            Call::Search(call) if call.record => CallClass::Write,
             Call::Ask(_)
             | Call::AskPrompt(_)
             | Call::GetUsage(_)
@@ -58,12 +58,12 @@ impl Class {
             | Call::ConsolidateTypes(_)
             | Call::ForgetTypes(_)
             | Call::ForgetRecords(_)
-            | Call::Replay(_) => Class::Long,
+            | Call::Replay(_) => CallClass::Long,
             Call::GetOriginal(_)
             | Call::GetAsset(_)
             | Call::GetText(_)
             | Call::ExportGraph(_)
-            | Call::Export(_) => Class::Stream,
+            | Call::Export(_) => CallClass::Stream,
             Call::Write(_)
             | Call::Begin(_)
             | Call::Step(_)
@@ -73,7 +73,7 @@ impl Class {
             | Call::GiveFeedback(_)
             | Call::ListKeys(_)
             | Call::AddKey(_)
-            | Call::RevokeKey(_) => Class::Write,
+            | Call::RevokeKey(_) => CallClass::Write,
             Call::Search(_)
             | Call::GetSettings(_)
             | Call::GetStats(_)
@@ -89,7 +89,7 @@ impl Class {
             | Call::ListTypes(_)
             | Call::ListRecords(_)
             | Call::ListItems(_)
-            | Call::GetItemFigures(_) => Class::Quick,
+            | Call::GetItemFigures(_) => CallClass::Quick,
         }
     }
 }
@@ -130,7 +130,7 @@ impl WorkerOptions {
         let mut runtime = Builder::new_multi_thread();
         runtime
             .worker_threads(cores)
-            .max_blocking_threads(waits + WAITS_FREE)
+            .max_blocking_threads(waits + SERVER_THREADS_MAX)
             .thread_stack_size(STACK_LEN)
             .enable_all();
         // Of a thread that cannot be started it makes a panic.
@@ -172,17 +172,17 @@ pub(crate) struct Workers {
     long: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     /// Memory for files that are being taken.
-    pub(crate) files: FilesRoom,
+    pub(crate) files: FileMemory,
     runtime: Handle,
 }
 
 /// Room for one call.
 #[derive(Debug)]
-pub(crate) struct Room<'w> {
+pub(crate) struct WorkerPermit<'w> {
     workers: &'w Workers,
-    class: Class,
+    class: CallClass,
     /// Its places: among the store's calls, and among the server's.
-    places: [OwnedSemaphorePermit; 2],
+    permits: [OwnedSemaphorePermit; 2],
 }
 
 impl Workers {
@@ -203,14 +203,14 @@ impl Workers {
                 }
             })?;
         }
-        let places = |count: usize| Arc::new(Semaphore::new(count));
+        let semaphore = |count: usize| Arc::new(Semaphore::new(count));
         Ok(Workers {
             jobs,
-            quick: places(options.quick_max()),
-            writes: places(options.writes_max),
-            long: places(options.long_max),
-            streams: places(options.streams_max),
-            files: FilesRoom::default(),
+            quick: semaphore(options.quick_max()),
+            writes: semaphore(options.writes_max),
+            long: semaphore(options.long_max),
+            streams: semaphore(options.streams_max),
+            files: FileMemory::default(),
             runtime,
         })
     }
@@ -219,19 +219,23 @@ impl Workers {
     ///
     /// # Errors
     /// [`Code::Overloaded`] when there is none.
-    pub(crate) fn room(&self, class: Class, store: &Rooms) -> Result<Room<'_>, Fault> {
+    pub(crate) fn acquire(
+        &self,
+        class: CallClass,
+        store: &StoreSemaphores,
+    ) -> Result<WorkerPermit<'_>, Fault> {
         let (of_store, of_all) = match class {
-            Class::Quick => (&store.quick, &self.quick),
-            Class::Write => (&store.writes, &self.writes),
-            Class::Long => (&store.long, &self.long),
-            Class::Stream => (&store.streams, &self.streams),
+            CallClass::Quick => (&store.quick, &self.quick),
+            CallClass::Write => (&store.writes, &self.writes),
+            CallClass::Long => (&store.long, &self.long),
+            CallClass::Stream => (&store.streams, &self.streams),
         };
-        Ok(Room {
+        Ok(WorkerPermit {
             workers: self,
             class,
-            places: [
-                place(of_store, "the store has too much to do")?,
-                place(of_all, "the server has too much to do")?,
+            permits: [
+                try_acquire(of_store, "the store has too much to do")?,
+                try_acquire(of_all, "the server has too much to do")?,
             ],
         })
     }
@@ -246,26 +250,29 @@ impl Workers {
 ///
 /// # Errors
 /// [`Code::Overloaded`] when there is none; `why`.
-pub(crate) fn place(among: &Arc<Semaphore>, why: &str) -> Result<OwnedSemaphorePermit, Fault> {
-    let place = Arc::clone(among).try_acquire_owned();
+pub(crate) fn try_acquire(
+    semaphore: &Arc<Semaphore>,
+    why: &str,
+) -> Result<OwnedSemaphorePermit, Fault> {
+    let permit = Arc::clone(semaphore).try_acquire_owned();
     let overloaded = |_| Fault::new(Code::Overloaded, format!("{why}: come again"));
-    place.map_err(|full| overloaded(full).after(AGAIN_MS))
+    permit.map_err(|full| overloaded(full).with_retry_after(RETRY_AFTER_MS))
 }
 
-impl Room<'_> {
+impl WorkerPermit<'_> {
     /// Has `job` done. A job that panics is dropped.
     pub(crate) fn run(self, job: impl FnOnce() + Send + 'static) {
-        let (places, workers) = (self.places, self.workers);
+        let (permits, workers) = (self.permits, self.workers);
         let job = move || {
             job();
-            drop(places);
+            drop(permits);
         };
         match self.class {
-            Class::Quick => {
+            CallClass::Quick => {
                 // The threads end after this handle to them.
                 let _ = workers.jobs.send(Box::new(job));
             }
-            Class::Write | Class::Long | Class::Stream => {
+            CallClass::Write | CallClass::Long | CallClass::Stream => {
                 workers.runtime.spawn_blocking(job);
             }
         }
@@ -277,7 +284,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::service::RoomOptions;
+    use crate::service::ConcurrencyLimits;
 
     #[test]
     fn calls_over_the_limit_are_refused_and_a_panicking_job_does_not_kill_a_worker() {
@@ -290,28 +297,33 @@ mod tests {
         };
         let runtime = options.runtime().unwrap();
         let workers = Workers::start(options, runtime.handle().clone()).unwrap();
-        let store = Rooms::new(RoomOptions::default());
-        for class in [Class::Quick, Class::Write, Class::Long, Class::Stream] {
+        let store = StoreSemaphores::new(ConcurrencyLimits::default());
+        for class in [
+            CallClass::Quick,
+            CallClass::Write,
+            CallClass::Long,
+            CallClass::Stream,
+        ] {
             let (end, ended) = mpsc::channel::<()>();
-            workers.room(class, &store).unwrap().run(move || {
+            workers.acquire(class, &store).unwrap().run(move || {
                 let _ = ended.recv();
             });
-            if class == Class::Quick {
+            if class == CallClass::Quick {
                 // One is at work, and one may wait.
                 let panics = || panic!("a job that panics");
-                workers.room(class, &store).unwrap().run(panics);
+                workers.acquire(class, &store).unwrap().run(panics);
             }
-            let refused = workers.room(class, &store).unwrap_err();
+            let refused = workers.acquire(class, &store).unwrap_err();
             assert_eq!(refused.code, Code::Overloaded);
             end.send(()).unwrap();
-            let room = loop {
-                match workers.room(class, &store) {
-                    Ok(room) => break room,
+            let permit = loop {
+                match workers.acquire(class, &store) {
+                    Ok(permit) => break permit,
                     Err(_) => thread::yield_now(),
                 }
             };
             let (done, is_done) = mpsc::channel();
-            room.run(move || done.send(()).unwrap());
+            permit.run(move || done.send(()).unwrap());
             is_done.recv().unwrap();
         }
     }
@@ -321,22 +333,30 @@ mod tests {
         let options = WorkerOptions::default();
         let runtime = options.runtime().unwrap();
         let workers = Workers::start(options, runtime.handle().clone()).unwrap();
-        let one_each = RoomOptions {
+        let one_each = ConcurrencyLimits {
             quick: 1,
             writes: 1,
             long: 1,
             streams: 1,
             transactions: 1,
         };
-        let (one, other) = (Rooms::new(one_each), Rooms::new(one_each));
-        for class in [Class::Quick, Class::Write, Class::Long, Class::Stream] {
-            let held = workers.room(class, &one).unwrap();
-            let refused = workers.room(class, &one).unwrap_err();
+        let (one, other) = (
+            StoreSemaphores::new(one_each),
+            StoreSemaphores::new(one_each),
+        );
+        for class in [
+            CallClass::Quick,
+            CallClass::Write,
+            CallClass::Long,
+            CallClass::Stream,
+        ] {
+            let permit = workers.acquire(class, &one).unwrap();
+            let refused = workers.acquire(class, &one).unwrap_err();
             assert_eq!(refused.code, Code::Overloaded);
             assert!(refused.message.contains("the store"), "{}", refused.message);
-            assert!(workers.room(class, &other).is_ok());
-            drop(held);
-            assert!(workers.room(class, &one).is_ok());
+            assert!(workers.acquire(class, &other).is_ok());
+            drop(permit);
+            assert!(workers.acquire(class, &one).is_ok());
         }
     }
 }

@@ -23,36 +23,39 @@ const BUCKETS: [f64; 19] = [
 ];
 
 /// The figures of this process.
-static FIGURES: OnceLock<Figures> = OnceLock::new();
+static EXPORTER: OnceLock<MetricsExporter> = OnceLock::new();
 
 /// Figures that are kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Figures {
-    kept: PrometheusHandle,
+pub(crate) struct MetricsExporter {
+    handle: PrometheusHandle,
     /// When they were begun: seconds since 1970.
-    since: f64,
+    started_at_s: f64,
 }
 
 /// Begins to keep figures of this process, or goes on.
-pub(crate) fn begin() -> Figures {
+pub(crate) fn install_exporter() -> MetricsExporter {
     let begun = || {
         let recorder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &BUCKETS)
             .unwrap_or_default()
             .build_recorder();
-        let kept = recorder.handle();
+        let handle = recorder.handle();
         // Nothing else in this program records figures.
         let _ = metrics::set_global_recorder(recorder);
-        describe();
+        describe_metrics();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let since = since.map_or(0.0, |since| since.as_secs_f64());
-        Figures { kept, since }
+        MetricsExporter {
+            handle,
+            started_at_s: since,
+        }
     };
-    FIGURES.get_or_init(begun).clone()
+    EXPORTER.get_or_init(begun).clone()
 }
 
 /// Says what each figure is.
-fn describe() {
+fn describe_metrics() {
     let counters = [
         (
             "loci_calls_total",
@@ -101,31 +104,31 @@ fn describe() {
 }
 
 /// A figure that is looked up when it is asked for.
-struct Line {
+struct MetricLine {
     name: &'static str,
     kind: &'static str,
     help: &'static str,
     value: f64,
 }
 
-impl Figures {
+impl MetricsExporter {
     /// Puts away what came since the last time, within bounds of memory: to be called every few seconds.
-    pub(crate) fn keep(&self) {
-        self.kept.run_upkeep();
+    pub(crate) fn run_upkeep(&self) {
+        self.handle.run_upkeep();
     }
 
     /// All figures, as Prometheus reads them.
-    pub(crate) fn text(&self, stores: &Stores) -> String {
-        let mut text = self.kept.render();
-        let mut lines = process();
+    pub(crate) fn render(&self, stores: &Stores) -> String {
+        let mut text = self.handle.render();
+        let mut lines = process_metrics();
         lines.push(gauge(
             "process_start_time_seconds",
             "When the server started, in seconds since 1970",
-            self.since,
+            self.started_at_s,
         ));
-        lines.extend(of_stores(stores));
+        lines.extend(store_metrics(stores));
         for line in lines {
-            let Line {
+            let MetricLine {
                 name,
                 kind,
                 help,
@@ -146,8 +149,8 @@ impl Figures {
     }
 }
 
-fn gauge(name: &'static str, help: &'static str, value: f64) -> Line {
-    Line {
+fn gauge(name: &'static str, help: &'static str, value: f64) -> MetricLine {
+    MetricLine {
         name,
         kind: "gauge",
         help,
@@ -156,10 +159,10 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> Line {
 }
 
 /// What the process takes, as far as the system tells it.
-fn process() -> Vec<Line> {
+fn process_metrics() -> Vec<MetricLine> {
     let mut lines = Vec::new();
     if let Ok(time) = ProcessTime::try_now() {
-        lines.push(Line {
+        lines.push(MetricLine {
             name: "process_cpu_seconds_total",
             kind: "counter",
             help: "Seconds of processor time that the server took",
@@ -199,9 +202,9 @@ fn process() -> Vec<Line> {
 }
 
 /// What tells nothing of one store to another: how many there are; and of a store that is alone, how large it is.
-fn of_stores(stores: &Stores) -> Vec<Line> {
+fn store_metrics(stores: &Stores) -> Vec<MetricLine> {
     let all = stores.all();
-    let open = all.iter().filter_map(|store| store.opened());
+    let open = all.iter().filter_map(|store| store.database_if_open());
     let open: Vec<_> = open.collect();
     let mut lines = vec![
         gauge("loci_stores", "Stores that are hosted", all.len() as f64),
@@ -211,7 +214,7 @@ fn of_stores(stores: &Stores) -> Vec<Line> {
             open.len() as f64,
         ),
     ];
-    if let (true, [database]) = (stores.is_one(), &open[..]) {
+    if let (true, [database]) = (stores.is_single(), &open[..]) {
         let stats = database.stats();
         let of_one = [
             (

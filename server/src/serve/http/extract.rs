@@ -16,18 +16,18 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout_at;
 
-use super::{Http, Problem};
-use crate::serve::workers::{Class, Workers};
-use crate::service::{self, Caller, Given, Item, Task};
+use super::{HttpState, Problem};
+use crate::serve::metrics_route::{CallClass, Workers};
+use crate::service::{self, CallOutput, Caller, StreamItem, Task};
 
 /// Items that wait for whoever reads them, at most.
 const ITEMS_MAX: usize = 16;
 
 /// A call that is being carried out. Dropped, it is cancelled.
 #[derive(Debug)]
-pub(crate) struct UnderWay {
-    items: mpsc::Receiver<Item>,
-    last: oneshot::Receiver<Result<Given, Fault>>,
+pub(crate) struct PendingCall {
+    items: mpsc::Receiver<StreamItem>,
+    last: oneshot::Receiver<Result<CallOutput, Fault>>,
     cancel: Cancel,
 }
 
@@ -41,9 +41,9 @@ impl Drop for Cancel {
     }
 }
 
-impl UnderWay {
+impl PendingCall {
     /// What comes next before the end; `None` once nothing does.
-    pub(crate) async fn item(&mut self) -> Option<Item> {
+    pub(crate) async fn next_item(&mut self) -> Option<StreamItem> {
         self.items.recv().await
     }
 
@@ -51,16 +51,16 @@ impl UnderWay {
     ///
     /// # Errors
     /// Those of [`service::perform`].
-    pub(crate) async fn last(mut self) -> Result<Given, Fault> {
+    pub(crate) async fn output(mut self) -> Result<CallOutput, Fault> {
         while self.items.recv().await.is_some() {}
-        let given = (&mut self.last).await;
+        let output = (&mut self.last).await;
         let failed = || Fault::new(Code::Internal, "the server failed; its log says more");
         drop(self.cancel);
-        given.unwrap_or_else(|_| Err(failed()))
+        output.unwrap_or_else(|_| Err(failed()))
     }
 }
 
-impl Http {
+impl HttpState {
     /// Has a call carried out. `wait`: how long it may take, where that is less than what the server allows; `held`: the
     /// room of what it carries, until it is carried out.
     ///
@@ -71,11 +71,11 @@ impl Http {
         caller: &Caller,
         call: Call,
         wait: Option<Duration>,
-        held: Option<OwnedSemaphorePermit>,
-    ) -> Result<UnderWay, Fault> {
+        body_permit: Option<OwnedSemaphorePermit>,
+    ) -> Result<PendingCall, Fault> {
         let most = self.shared.limits.call_wait;
         let wait = wait.unwrap_or(most).min(most);
-        begin(&self.shared.workers, caller, call, wait, held)
+        begin(&self.shared.workers, caller, call, wait, body_permit)
     }
 }
 
@@ -88,17 +88,17 @@ pub(crate) fn begin(
     caller: &Caller,
     call: Call,
     wait: Duration,
-    held: Option<OwnedSemaphorePermit>,
-) -> Result<UnderWay, Fault> {
-    let room = workers.room(Class::of(&call), caller.store.rooms())?;
+    body_permit: Option<OwnedSemaphorePermit>,
+) -> Result<PendingCall, Fault> {
+    let permit = workers.acquire(CallClass::from_call(&call), caller.store.semaphores())?;
     let (send_item, items) = mpsc::channel(ITEMS_MAX);
     let (send_last, last) = oneshot::channel();
     let cancelled = Arc::new(AtomicBool::new(false));
     let cancel = Cancel(Arc::clone(&cancelled));
     let deadline = Instant::now().checked_add(wait);
     let (caller, files) = (caller.clone(), workers.files.clone());
-    room.run(move || {
-        let emit = |item| send(&send_item, item, deadline);
+    permit.run(move || {
+        let emit = |item| deliver(&send_item, item, deadline);
         let task = Task {
             deadline,
             cancelled: &cancelled,
@@ -107,9 +107,9 @@ pub(crate) fn begin(
         };
         // Nobody may wait for it any more.
         let _ = send_last.send(service::perform(&caller, call, task));
-        drop(held);
+        drop(body_permit);
     });
-    Ok(UnderWay {
+    Ok(PendingCall {
         items,
         last,
         cancel,
@@ -118,9 +118,15 @@ pub(crate) fn begin(
 
 /// Hands on what comes before the end: a part of a file once there is room for it, until the deadline; progress where
 /// there is room now, so that no work waits for whoever watches it.
-fn send(to: &mpsc::Sender<Item>, item: Item, deadline: Option<Instant>) -> ControlFlow<()> {
+fn deliver(
+    to: &mpsc::Sender<StreamItem>,
+    item: StreamItem,
+    deadline: Option<Instant>,
+) -> ControlFlow<()> {
     let is_sent = match (item, Handle::try_current()) {
-        (item @ Item::Progress(_), _) => !matches!(to.try_send(item), Err(TrySendError::Closed(_))),
+        (item @ StreamItem::Progress(_), _) => {
+            !matches!(to.try_send(item), Err(TrySendError::Closed(_)))
+        }
         (item, Ok(runtime)) => runtime.block_on(async {
             match deadline {
                 Some(at) => matches!(timeout_at(at.into(), to.send(item)).await, Ok(Ok(()))),
@@ -150,26 +156,26 @@ fn text(kind: &'static str, text: String) -> Response {
 }
 
 /// What a call gives, as JSON.
-impl IntoResponse for Given {
+impl IntoResponse for CallOutput {
     fn into_response(self) -> Response {
         match self {
-            Given::Nothing | Given::Outcome(_) | Given::Outcomes(_) => {
+            CallOutput::Empty | CallOutput::Outcome(_) | CallOutput::Outcomes(_) => {
                 StatusCode::NO_CONTENT.into_response()
             }
-            given => text("application/json", given.told()),
+            output => text("application/json", output.into_json()),
         }
     }
 }
 
-impl Given {
+impl CallOutput {
     /// The JSON of it.
-    pub(crate) fn told(self) -> String {
+    pub(crate) fn into_json(self) -> String {
         let json = match self {
-            Given::Json(json) | Given::Unread(json) => return json,
-            Given::Answer(answer) => serde_json::to_string(&answer),
-            Given::Prompt(prompt) => serde_json::to_string(&prompt),
-            Given::Number(number) => serde_json::to_string(&json!({ "count": number })),
-            Given::Nothing | Given::Outcome(_) | Given::Outcomes(_) => Ok("{}".into()),
+            CallOutput::Json(json) | CallOutput::UnreadableFile(json) => return json,
+            CallOutput::Answer(answer) => serde_json::to_string(&answer),
+            CallOutput::Prompt(prompt) => serde_json::to_string(&prompt),
+            CallOutput::Number(number) => serde_json::to_string(&json!({ "count": number })),
+            CallOutput::Empty | CallOutput::Outcome(_) | CallOutput::Outcomes(_) => Ok("{}".into()),
         };
         json.unwrap_or_default()
     }
@@ -178,8 +184,8 @@ impl Given {
     ///
     /// # Errors
     /// Where it is none.
-    pub(crate) fn value(self) -> Result<Value, Fault> {
-        serde_json::from_str(&self.told()).map_err(|error| service::internal(&error))
+    pub(crate) fn into_value(self) -> Result<Value, Fault> {
+        serde_json::from_str(&self.into_json()).map_err(|error| service::internal(&error))
     }
 
     /// What changes gave, for people: `null`, whether it was there, or a number.
@@ -187,15 +193,15 @@ impl Given {
     /// # Errors
     /// Where it is something else.
     pub(crate) fn outcomes(self) -> Result<Vec<Value>, Fault> {
-        let Given::Outcomes(outcomes) = self else {
+        let CallOutput::Outcomes(outcomes) = self else {
             return Err(service::internal(&"a write gave no outcomes"));
         };
-        let told = |outcome: &Outcome| match outcome {
-            Outcome::Was(there) => json!({ "was": there }),
+        let to_value = |outcome: &Outcome| match outcome {
+            Outcome::Existed(there) => json!({ "was": there }),
             Outcome::Number(number) => json!({ "number": number }),
             Outcome::Done | Outcome::Document(_) | Outcome::Chunk(_) => json!({}),
         };
-        Ok(outcomes.iter().map(told).collect())
+        Ok(outcomes.iter().map(to_value).collect())
     }
 
     /// The number of what one change stored.
@@ -204,7 +210,7 @@ impl Given {
     /// Where it is none.
     pub(crate) fn number(self) -> Result<u64, Fault> {
         match self {
-            Given::Outcomes(outcomes) => match outcomes.first() {
+            CallOutput::Outcomes(outcomes) => match outcomes.first() {
                 Some(Outcome::Number(number)) => Ok(*number),
                 _ => Err(service::internal(&"a write gave no number")),
             },
@@ -216,9 +222,15 @@ impl Given {
     ///
     /// # Errors
     /// [`Code::NotFound`] where it was not.
-    pub(crate) fn was(self, what: &str, name: impl std::fmt::Display) -> Result<(), Fault> {
+    pub(crate) fn require_existed(
+        self,
+        what: &str,
+        name: impl std::fmt::Display,
+    ) -> Result<(), Fault> {
         match self {
-            Given::Outcomes(outcomes) if outcomes.first() == Some(&Outcome::Was(true)) => Ok(()),
+            CallOutput::Outcomes(outcomes) if outcomes.first() == Some(&Outcome::Existed(true)) => {
+                Ok(())
+            }
             _ => Err(Fault::new(
                 Code::NotFound,
                 format!("there is no {what} {name}"),

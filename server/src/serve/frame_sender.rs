@@ -22,19 +22,19 @@ use tokio::time::timeout;
 /// How long the other side may take for [`TOGETHER_LEN`] bytes.
 const WRITE_WAIT: Duration = Duration::from_secs(30);
 /// Bytes that are written at a time.
-const TOGETHER_LEN: usize = 64 << 10;
+const BATCH_LEN: usize = 64 << 10;
 /// Frames that are taken from the queue at a time.
-const FRAMES: usize = 64;
+const BATCH_FRAMES_MAX: usize = 64;
 
 /// Where a connection's bytes go.
-pub(crate) trait Outlet: AsyncWrite + Send + Unpin + 'static {
+pub(crate) trait WriteTransport: AsyncWrite + Send + Unpin + 'static {
     /// The socket, where it may be written to without waiting.
     fn socket(&self) -> Option<Arc<OwnedWriteHalf>> {
         None
     }
 }
 
-impl<S: AsyncWrite + Send + 'static> Outlet for WriteHalf<S> {}
+impl<S: AsyncWrite + Send + 'static> WriteTransport for WriteHalf<S> {}
 
 /// A socket that is written to from several places.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Socket {
     }
 }
 
-impl Outlet for Socket {
+impl WriteTransport for Socket {
     fn socket(&self) -> Option<Arc<OwnedWriteHalf>> {
         Some(Arc::clone(&self.0))
     }
@@ -79,32 +79,32 @@ impl AsyncWrite for Socket {
 
 /// A frame to be written, with what is given back when it was.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct QueuedFrame {
     bytes: Vec<u8>,
     /// Bytes that were written already.
     written: usize,
-    _holds: [Option<OwnedSemaphorePermit>; 2],
+    _permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
 /// Where frames to be written go.
 #[derive(Clone, Debug)]
-pub(crate) struct Out(Arc<Line>);
+pub(crate) struct FrameSender(Arc<SendQueue>);
 
 #[derive(Debug)]
-struct Line {
-    queue: UnboundedSender<Outgoing>,
+struct SendQueue {
+    queue: UnboundedSender<QueuedFrame>,
     socket: Option<Arc<OwnedWriteHalf>>,
     /// Frames that were queued and are not written yet.
-    waiting: Mutex<usize>,
+    queued: Mutex<usize>,
 }
 
-impl Out {
+impl FrameSender {
     /// Hands a frame over. What it holds is given back once it is written.
-    pub(crate) fn send(&self, bytes: Vec<u8>, holds: [Option<OwnedSemaphorePermit>; 2]) {
-        let Line {
+    pub(crate) fn send(&self, bytes: Vec<u8>, permits: [Option<OwnedSemaphorePermit>; 2]) {
+        let SendQueue {
             queue,
             socket,
-            waiting,
+            queued: waiting,
         } = &*self.0;
         let mut waiting = waiting.lock();
         let mut written = 0;
@@ -115,45 +115,47 @@ impl Out {
                 return;
             }
         }
-        let frame = Outgoing {
+        let frame = QueuedFrame {
             bytes,
             written,
-            _holds: holds,
+            _permits: permits,
         };
         *waiting += usize::from(queue.send(frame).is_ok());
     }
 }
 
 /// Where frames go that are to be written to `write`, and what writes those that wait; it says `true` once it is done.
-pub(crate) fn begin<W: Outlet>(write: W) -> (Out, impl Future<Output = ()>, watch::Receiver<bool>) {
+pub(crate) fn start<W: WriteTransport>(
+    write: W,
+) -> (FrameSender, impl Future<Output = ()>, watch::Receiver<bool>) {
     let (queue, outgoing) = unbounded_channel();
     let (gone, is_gone) = watch::channel(false);
-    let line = Arc::new(Line {
+    let line = Arc::new(SendQueue {
         queue,
         socket: write.socket(),
-        waiting: Mutex::new(0),
+        queued: Mutex::new(0),
     });
     // Whoever writes what waits keeps nobody from being the last who hands something over.
     let counted = Arc::downgrade(&line);
     let written = move |count: usize| {
         if let Some(line) = counted.upgrade() {
-            *line.waiting.lock() -= count;
+            *line.queued.lock() -= count;
         }
     };
     let writer = write_all(write, outgoing, written, gone);
-    (Out(line), writer, is_gone)
+    (FrameSender(line), writer, is_gone)
 }
 
 /// Writes frames as they come, small ones together, until nobody can hand over any more or the other side takes none.
-async fn write_all<W: Outlet>(
+async fn write_all<W: WriteTransport>(
     mut write: W,
-    mut outgoing: UnboundedReceiver<Outgoing>,
+    mut outgoing: UnboundedReceiver<QueuedFrame>,
     written: impl Fn(usize),
     gone: watch::Sender<bool>,
 ) {
     let mut frames = Vec::new();
     let mut together = Vec::new();
-    while outgoing.recv_many(&mut frames, FRAMES).await > 0 {
+    while outgoing.recv_many(&mut frames, BATCH_FRAMES_MAX).await > 0 {
         let count = frames.len();
         let mut failed = false;
         for frame in frames.drain(..) {
@@ -161,11 +163,11 @@ async fn write_all<W: Outlet>(
                 continue;
             }
             let left = frame.bytes.get(frame.written..).unwrap_or_default();
-            if together.len() + left.len() > TOGETHER_LEN {
+            if together.len() + left.len() > BATCH_LEN {
                 failed = !flush(&mut write, &mut together).await;
             }
-            if left.len() > TOGETHER_LEN {
-                failed |= !put(&mut write, left).await
+            if left.len() > BATCH_LEN {
+                failed |= !write_with_timeout(&mut write, left).await
             } else {
                 together.extend_from_slice(left)
             }
@@ -179,16 +181,16 @@ async fn write_all<W: Outlet>(
     let _ = timeout(WRITE_WAIT, write.shutdown()).await;
 }
 
-async fn flush<W: Outlet>(write: &mut W, bytes: &mut Vec<u8>) -> bool {
-    let written = bytes.is_empty() || put(write, bytes).await;
+async fn flush<W: WriteTransport>(write: &mut W, bytes: &mut Vec<u8>) -> bool {
+    let written = bytes.is_empty() || write_with_timeout(write, bytes).await;
     bytes.clear();
     written
 }
 
 /// Writes bytes, and says whether the other side took them.
-pub(crate) async fn put<W: Outlet>(write: &mut W, bytes: &[u8]) -> bool {
+pub(crate) async fn write_with_timeout<W: WriteTransport>(write: &mut W, bytes: &[u8]) -> bool {
     // As long as the other side takes something, it is given time.
-    for part in bytes.chunks(TOGETHER_LEN) {
+    for part in bytes.chunks(BATCH_LEN) {
         if !matches!(timeout(WRITE_WAIT, write.write_all(part)).await, Ok(Ok(()))) {
             return false;
         }
@@ -239,8 +241,8 @@ mod tests {
         assert_eq!(next, [FRAMES_OF_SENDER; SENDERS as usize]);
     }
 
-    async fn send_from_threads(write: impl Outlet) {
-        let (out, writer, _) = begin(write);
+    async fn send_from_threads(write: impl WriteTransport) {
+        let (out, writer, _) = start(write);
         let writer = tokio::spawn(writer);
         for sender in 0..SENDERS {
             let out = out.clone();
@@ -285,22 +287,22 @@ mod tests {
         let stream = TcpStream::connect(to).await.unwrap();
         let (mut other, _) = listener.accept().await.unwrap();
         let (_read, write) = stream.into_split();
-        let (out, writer, _) = begin(Socket::new(write));
+        let (out, writer, _) = start(Socket::new(write));
         let writer = tokio::spawn(writer);
-        let places = Arc::new(tokio::sync::Semaphore::new(2));
-        let place = || Arc::clone(&places).try_acquire_owned().ok();
-        out.send(vec![1; 10], [place(), None]);
-        assert_eq!(places.available_permits(), 2);
+        let semaphore = Arc::new(tokio::sync::Semaphore::new(2));
+        let permit = || Arc::clone(&semaphore).try_acquire_owned().ok();
+        out.send(vec![1; 10], [permit(), None]);
+        assert_eq!(semaphore.available_permits(), 2);
         // More than the socket takes without being read.
-        out.send(vec![2; 64 << 20], [place(), None]);
-        out.send(vec![3; 10], [None, place()]);
+        out.send(vec![2; 64 << 20], [permit(), None]);
+        out.send(vec![3; 10], [None, permit()]);
         tokio::task::yield_now().await;
-        assert_eq!(places.available_permits(), 0);
+        assert_eq!(semaphore.available_permits(), 0);
         let mut all = vec![0; 10 + (64 << 20) + 10];
         other.read_exact(&mut all).await.unwrap();
         drop(out);
         writer.await.unwrap();
-        assert_eq!(places.available_permits(), 2);
+        assert_eq!(semaphore.available_permits(), 2);
         assert_eq!(all[all.len() - 11..][..2], [2, 3]);
     }
 }

@@ -6,11 +6,11 @@ use loci_protocol::fault::Fault;
 use maud::{DOCTYPE, Markup, html};
 
 use super::files;
-use super::visitor::{self, Visitor};
+use super::visitor::{self, Principal};
 
 /// Which part of the pages is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum NavSection {
     /// The search.
     Search,
     /// The documents.
@@ -21,33 +21,33 @@ pub(super) enum Part {
 
 /// What stands around a page.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame<'f> {
+pub(super) struct Layout<'f> {
     title: &'f str,
-    part: Part,
-    visitor: Option<&'f Visitor>,
+    section: NavSection,
+    principal: Option<&'f Principal>,
 }
 
-impl<'f> Frame<'f> {
+impl<'f> Layout<'f> {
     /// That of a page which a visitor looks at.
-    pub(super) fn of(visitor: &'f Visitor, part: Part, title: &'f str) -> Frame<'f> {
-        Frame {
+    pub(super) fn new(principal: &'f Principal, section: NavSection, title: &'f str) -> Layout<'f> {
+        Layout {
             title,
-            part,
-            visitor: Some(visitor),
+            section,
+            principal: Some(principal),
         }
     }
 
     /// That of a page for somebody who is not known.
-    pub(super) fn bare(title: &'f str) -> Frame<'f> {
-        Frame {
+    pub(super) fn signed_out(title: &'f str) -> Layout<'f> {
+        Layout {
             title,
-            part: Part::Other,
-            visitor: None,
+            section: NavSection::Other,
+            principal: None,
         }
     }
 
     /// The whole page.
-    pub(super) fn page(&self, status: StatusCode, main: &Markup) -> Response {
+    pub(super) fn render(&self, status: StatusCode, main: &Markup) -> Response {
         let whole = html! {
             (DOCTYPE)
             html lang="en" {
@@ -74,10 +74,10 @@ impl<'f> Frame<'f> {
         html! {
             header class="top" {
                 a class="brand" href="/" { span class="sign" aria-hidden="true" {} span class="name" { "LociDB" } }
-                @if let Some(visitor) = self.visitor {
+                @if let Some(visitor) = self.principal {
                     nav aria-label="Pages" {
-                        (self.link(Part::Search, "/", "Search"))
-                        (self.link(Part::Documents, "/documents", "Documents"))
+                        (self.link(NavSection::Search, "/", "Search"))
+                        (self.link(NavSection::Documents, "/documents", "Documents"))
                     }
                     div class="who" {
                         span class="store" { span class="unseen" { "Store " } (visitor.store()) }
@@ -92,14 +92,14 @@ impl<'f> Frame<'f> {
         }
     }
 
-    fn link(&self, part: Part, path: &str, name: &str) -> Markup {
-        let current = (self.part == part).then_some("page");
+    fn link(&self, part: NavSection, path: &str, name: &str) -> Markup {
+        let current = (self.section == part).then_some("page");
         html! { a href=(path) aria-current=[current] { (name) } }
     }
 }
 
 /// A page that says what went wrong.
-pub(super) fn failed(visitor: Option<&Visitor>, fault: &Fault) -> Response {
+pub(super) fn error_page(principal: Option<&Principal>, fault: &Fault) -> Response {
     let status = visitor::status(fault);
     let title = match status {
         StatusCode::NOT_FOUND => "Not found",
@@ -111,17 +111,17 @@ pub(super) fn failed(visitor: Option<&Visitor>, fault: &Fault) -> Response {
         div class="narrow" {
             h1 { (title) }
             (notice(fault))
-            @if visitor.is_some() {
+            @if principal.is_some() {
                 p { a href="/" { "Search" } " or look at the " a href="/documents" { "documents" } "." }
             }
         }
     };
-    let frame = Frame {
+    let frame = Layout {
         title,
-        part: Part::Other,
-        visitor,
+        section: NavSection::Other,
+        principal,
     };
-    (after(fault), frame.page(status, &main)).into_response()
+    (retry_after(fault), frame.render(status, &main)).into_response()
 }
 
 /// What went wrong, in words.
@@ -132,7 +132,7 @@ pub(super) fn notice(fault: &Fault) -> Markup {
 }
 
 /// When to come again, where that is known.
-pub(super) fn after(fault: &Fault) -> Option<[(header::HeaderName, String); 1]> {
+pub(super) fn retry_after(fault: &Fault) -> Option<[(header::HeaderName, String); 1]> {
     let after_ms = fault.retry_after_ms?;
     Some([(header::RETRY_AFTER, after_ms.div_ceil(1_000).to_string())])
 }

@@ -13,7 +13,7 @@ use super::db_path;
 use super::http::Api;
 
 /// A server that is killed when it goes.
-pub(crate) struct Served {
+pub(crate) struct TestServer {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
     /// Where it speaks HTTP.
@@ -23,13 +23,13 @@ pub(crate) struct Served {
 }
 
 /// What a request over HTTP was answered with.
-pub(crate) struct Told {
+pub(crate) struct HttpReply {
     pub(crate) status: u16,
     head: String,
     pub(crate) body: String,
 }
 
-impl Told {
+impl HttpReply {
     /// A field of its head.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
@@ -38,14 +38,14 @@ impl Told {
     }
 }
 
-impl Served {
+impl TestServer {
     /// Starts `loci serve` with these arguments, and waits until it listens.
-    pub(crate) fn start(args: &[&str]) -> Served {
+    pub(crate) fn start(args: &[&str]) -> TestServer {
         Self::start_with(args, &[])
     }
 
     /// Starts it with these variables in its environment, too.
-    pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Served {
+    pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> TestServer {
         let mut child = Command::new(env!("CARGO_BIN_EXE_loci"))
             .env("LOCI_LOG", "none")
             .args(["serve", "--json", "--http", "127.0.0.1:0"])
@@ -64,7 +64,7 @@ impl Served {
                 _ => keys.push((text("store").unwrap(), text("key").unwrap())),
             }
         };
-        Served {
+        TestServer {
             child,
             address,
             http,
@@ -73,7 +73,7 @@ impl Served {
     }
 
     /// A server of one store in `folder`, on any port.
-    pub(crate) fn of(folder: &Path) -> Served {
+    pub(crate) fn for_folder(folder: &Path) -> TestServer {
         Self::start(&["--db", &db_path(folder), "--listen", "127.0.0.1:0"])
     }
 
@@ -87,12 +87,12 @@ impl Served {
 
     /// A client with a key that the admin hands out.
     pub(crate) fn with_key(&self, role: Role, user: Option<&str>) -> (Client, String) {
-        let made = self.admin().call(&AddKey {
+        let created = self.admin().call(&AddKey {
             role,
             user: user.map(str::to_owned),
             note: "test".into(),
         });
-        let key = made.unwrap().0["key"].as_str().unwrap().to_owned();
+        let key = created.unwrap().0["key"].as_str().unwrap().to_owned();
         (self.client(&key).unwrap(), key)
     }
 
@@ -109,7 +109,7 @@ impl Served {
     }
 
     /// Asks over HTTP with these fields of the head, and no body.
-    pub(crate) fn request(&self, method: &str, path: &str, head: &[(&str, &str)]) -> Told {
+    pub(crate) fn request(&self, method: &str, path: &str, head: &[(&str, &str)]) -> HttpReply {
         let mut stream = TcpStream::connect(self.http).unwrap();
         let fields = head.iter();
         let fields: String = fields
@@ -117,10 +117,10 @@ impl Served {
             .collect();
         let begin = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
         write!(stream, "{begin}{fields}\r\n").unwrap();
-        let mut told = String::new();
-        stream.read_to_string(&mut told).unwrap();
-        let (head, body) = told.split_once("\r\n\r\n").unwrap();
-        Told {
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        HttpReply {
             status: head.split(' ').nth(1).unwrap().parse().unwrap(),
             head: head.to_owned(),
             body: body.to_owned(),
@@ -128,7 +128,7 @@ impl Served {
     }
 
     /// Looks at a path over HTTP, with a key or without one.
-    pub(crate) fn get(&self, path: &str, key: Option<&str>) -> Told {
+    pub(crate) fn get(&self, path: &str, key: Option<&str>) -> HttpReply {
         let bearer = key.map(|key| format!("Bearer {key}"));
         let field = bearer.as_deref().map(|bearer| ("authorization", bearer));
         self.request("GET", path, field.as_slice())
@@ -147,7 +147,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

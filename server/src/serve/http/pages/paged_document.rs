@@ -14,9 +14,9 @@ use locidb::query::cite::Citation;
 use locidb::storage::DocumentKey;
 use locidb::storage::records::{FileType, Level};
 
-use super::fields::coded;
-use super::prose::Style;
-use super::visitor::Visitor;
+use super::fields::percent_encode;
+use super::text_blocks::Style;
+use super::visitor::Principal;
 use crate::service;
 use crate::views::documents::{ListedChunk, ShownChunk, ShownDocument};
 
@@ -31,74 +31,77 @@ const GAP_MAX: u64 = 400;
 
 /// A document that is read.
 #[derive(Debug)]
-pub(super) struct Book {
-    pub(super) shown: ShownDocument,
+pub(super) struct PagedDocument {
+    pub(super) outline: ShownDocument,
     /// Its key, as links have it.
-    pub(super) coded: String,
+    pub(super) encoded_key: String,
     /// The chunks whose texts are the document, one after another: places among its chunks.
     pub(super) spine: Vec<usize>,
     /// Which of these stand on a page together.
     pub(super) parts: Vec<Range<usize>>,
 }
 
-impl Book {
+impl PagedDocument {
     /// Reads the outline of a document. Costs one call.
     ///
     /// # Errors
     /// Those of the call.
-    pub(super) async fn of(visitor: &Visitor, key: DocumentKey) -> Result<Book, Fault> {
-        let coded = coded(&key.to_string());
-        let shown: ShownDocument = visitor.told(GetDocument { key }).await?;
-        let spine = spine(&shown.chunks);
-        let parts = parts(&shown.chunks, &spine);
-        Ok(Book {
-            shown,
-            coded,
+    pub(super) async fn load(
+        principal: &Principal,
+        key: DocumentKey,
+    ) -> Result<PagedDocument, Fault> {
+        let coded = percent_encode(&key.to_string());
+        let shown: ShownDocument = principal.call_json(GetDocument { key }).await?;
+        let spine = reading_order(&shown.chunks);
+        let parts = split_parts(&shown.chunks, &spine);
+        Ok(PagedDocument {
+            outline: shown,
+            encoded_key: coded,
             spine,
             parts,
         })
     }
 
     /// A chunk by its place.
-    pub(super) fn chunk(&self, place: usize) -> Option<&ListedChunk> {
-        self.shown.chunks.get(place)
+    pub(super) fn chunk(&self, index: usize) -> Option<&ListedChunk> {
+        self.outline.chunks.get(index)
     }
 
     /// The part where a chunk is read: that of itself, or of what it is part of, or of the next that is read.
     pub(super) fn part_of(&self, chunk: usize) -> usize {
-        let at = self.spine_of(chunk);
+        let at = self.spine_position(chunk);
         let part = self.parts.partition_point(|part| part.end <= at);
         part.min(self.parts.len().saturating_sub(1))
     }
 
     /// The chunks that are read in a part.
-    pub(super) fn spine_in(&self, part: usize) -> &[usize] {
+    pub(super) fn part_chunks(&self, part: usize) -> &[usize] {
         let part = self.parts.get(part);
         part.map(|part| &self.spine[part.clone()])
             .unwrap_or_default()
     }
 
-    fn spine_of(&self, chunk: usize) -> usize {
+    fn spine_position(&self, chunk: usize) -> usize {
         let mut above = Some(chunk);
-        while let Some(place) = above {
-            if let Ok(at) = self.spine.binary_search(&place) {
+        while let Some(index) = above {
+            if let Ok(at) = self.spine.binary_search(&index) {
                 return at;
             }
             // A parent stands before its children, so that this ends.
             above = self
-                .chunk(place)
+                .chunk(index)
                 .and_then(|of| of.parent)
                 .map(|of| of as usize)
-                .filter(|of| *of < place);
+                .filter(|of| *of < index);
         }
-        let next = self.spine.partition_point(|place| *place < chunk);
+        let next = self.spine.partition_point(|index| *index < chunk);
         next.min(self.spine.len().saturating_sub(1))
     }
 
     /// The texts of a part. Costs one call.
-    pub(super) async fn texts(
+    pub(super) async fn load_texts(
         &self,
-        visitor: &Visitor,
+        principal: &Principal,
         part: usize,
     ) -> Result<HashMap<String, String>, Fault> {
         let Some(part) = self.parts.get(part).filter(|part| !part.is_empty()) else {
@@ -113,20 +116,20 @@ impl Book {
             .parse()
             .map_err(|error| service::internal(&error))?;
         let context = (middle - part.start).max(part.end - 1 - middle) as u32;
-        let told: ShownChunk = visitor.told(GetChunk { key, context }).await?;
-        let near = told.before.into_iter().chain(told.after);
+        let shown: ShownChunk = principal.call_json(GetChunk { key, context }).await?;
+        let near = shown.before.into_iter().chain(shown.after);
         let mut texts: HashMap<String, String> = near.map(|near| (near.chunk, near.text)).collect();
-        texts.insert(told.chunk, told.record.text);
+        texts.insert(shown.chunk, shown.record.text);
         Ok(texts)
     }
 
     /// What is cited, where it is told in other words than the document's.
-    pub(super) async fn told_apart(
+    pub(super) async fn cited_text(
         &self,
-        visitor: &Visitor,
+        principal: &Principal,
         cited: Option<usize>,
     ) -> Result<Option<String>, Fault> {
-        let Some(cited) = cited.and_then(|place| self.chunk(place)) else {
+        let Some(cited) = cited.and_then(|index| self.chunk(index)) else {
             return Ok(None);
         };
         if matches!(
@@ -139,24 +142,24 @@ impl Book {
             .chunk
             .parse()
             .map_err(|error| service::internal(&error))?;
-        let told: ShownChunk = visitor.told(GetChunk { key, context: 0 }).await?;
-        Ok(Some(told.record.text))
+        let shown: ShownChunk = principal.call_json(GetChunk { key, context: 0 }).await?;
+        Ok(Some(shown.record.text))
     }
 
     /// What a reader calls the document.
     pub(super) fn title(&self) -> &str {
         let path = self
-            .shown
+            .outline
             .chunks
             .first()
             .and_then(|chunk| chunk.citation.path.first());
-        let record = &self.shown.document;
+        let record = &self.outline.document;
         path.or(record.title.as_ref()).unwrap_or(&record.key)
     }
 
     /// The document's headings, each with how many are above it.
     pub(super) fn headings(&self) -> HashMap<&str, usize> {
-        let paths = self.shown.chunks.iter().map(|chunk| &chunk.citation.path);
+        let paths = self.outline.chunks.iter().map(|chunk| &chunk.citation.path);
         let headings = paths.flat_map(|path| {
             path.iter()
                 .enumerate()
@@ -170,13 +173,13 @@ impl Book {
     }
 
     /// The text of a chunk. `before`: the one before it, whose text it may repeat the end of.
-    pub(super) fn piece(
+    pub(super) fn chunk_text(
         &self,
-        place: usize,
+        index: usize,
         texts: &HashMap<String, String>,
         before: Option<&Citation>,
-    ) -> Option<Piece> {
-        let listed = self.chunk(place)?;
+    ) -> Option<ChunkText> {
+        let listed = self.chunk(index)?;
         let text = texts.get(&listed.chunk)?;
         let (start, end) = listed.citation.chars;
         let mut chars: Vec<char> = text.chars().collect();
@@ -187,24 +190,24 @@ impl Book {
             chars.drain(..repeated as usize);
             from += repeated;
             if self.style() == Style::Code {
-                let gap = gap(before, &listed.citation);
+                let gap = whitespace_between(before, &listed.citation);
                 from -= gap.len() as u64;
                 chars.splice(0..0, gap);
             }
         }
         let is_cut = chars.len() > CHUNK_CHARS_MAX;
         chars.truncate(CHUNK_CHARS_MAX);
-        Some(Piece {
-            place,
+        Some(ChunkText {
+            index,
             chars,
-            from: is_aligned.then_some(from),
+            first_char: is_aligned.then_some(from),
             is_cut,
         })
     }
 
     /// How its text is set.
     pub(super) fn style(&self) -> Style {
-        match self.shown.document.file_type {
+        match self.outline.document.file_type {
             FileType::Markdown => Style::Markdown,
             FileType::Code => Style::Code,
             _ => Style::Plain,
@@ -212,35 +215,42 @@ impl Book {
     }
 
     /// What of a piece is cited.
-    pub(super) fn cited(&self, piece: &Piece, cited: Option<usize>) -> Option<Range<usize>> {
+    pub(super) fn cited_range(
+        &self,
+        piece: &ChunkText,
+        cited: Option<usize>,
+    ) -> Option<Range<usize>> {
         let cited = cited?;
         let whole = 0..piece.chars.len();
         let (start, end) = self.chunk(cited)?.citation.chars;
-        match piece.from {
+        match piece.first_char {
             Some(from) if end > start => {
                 let within = |at: u64| at.saturating_sub(from).min(whole.end as u64) as usize;
                 Some(within(start)..within(end)).filter(|range| !range.is_empty())
             }
-            _ => (self.spine.get(self.spine_of(cited)) == Some(&piece.place)).then_some(whole),
+            _ => {
+                (self.spine.get(self.spine_position(cited)) == Some(&piece.index)).then_some(whole)
+            }
         }
     }
 
     /// The chunks that begin within a piece, by where.
-    pub(super) fn stops(&self, piece: &Piece) -> Vec<Stop<'_>> {
-        let own = self.chunk(piece.place);
-        let whole = |chunk| Stop::of(chunk, 0, piece.chars.len());
-        let Some(from) = piece.from else {
+    pub(super) fn chunk_starts(&self, piece: &ChunkText) -> Vec<ChunkStart<'_>> {
+        let own = self.chunk(piece.index);
+        let whole = |chunk| ChunkStart::new(chunk, 0, piece.chars.len());
+        let Some(from) = piece.first_char else {
             return own.map(whole).into_iter().collect();
         };
         let to = from + piece.chars.len() as u64;
         let is_read =
             |chunk: &&ListedChunk| matches!(chunk.level, Level::Section | Level::Paragraph);
-        let chunks = self.shown.chunks.iter().filter(is_read);
-        let mut stops: Vec<Stop<'_>> = chunks
+        let chunks = self.outline.chunks.iter().filter(is_read);
+        let mut stops: Vec<ChunkStart<'_>> = chunks
             .filter_map(|chunk| {
                 let (start, end) = chunk.citation.chars;
                 let is_within = end > start && (from..to).contains(&start);
-                is_within.then(|| Stop::of(chunk, (start - from) as usize, (end - from) as usize))
+                is_within
+                    .then(|| ChunkStart::new(chunk, (start - from) as usize, (end - from) as usize))
             })
             .collect();
         // The start of what repeats the end of a chunk before lies in that one's text.
@@ -258,36 +268,36 @@ impl Book {
 
 /// The text of a chunk as it is set.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct ChunkText {
     /// Its place among the document's chunks.
-    pub(super) place: usize,
+    pub(super) index: usize,
     pub(super) chars: Vec<char>,
     /// Where it begins among the document's characters, where those are known to be its own.
-    from: Option<u64>,
+    first_char: Option<u64>,
     /// Whether it goes on.
     pub(super) is_cut: bool,
 }
 
 /// A chunk that begins within a piece.
 #[derive(Debug)]
-pub(super) struct Stop<'s> {
+pub(super) struct ChunkStart<'s> {
     /// Characters of the piece.
     pub(super) at: usize,
     pub(super) end: usize,
     pub(super) number: u32,
     /// The page, slide or time where it stands.
-    pub(super) place: Option<String>,
+    pub(super) location: Option<String>,
     /// Pictures that are shown here.
     pub(super) images: Vec<&'s String>,
 }
 
-impl Stop<'_> {
-    fn of(chunk: &ListedChunk, at: usize, end: usize) -> Stop<'_> {
+impl ChunkStart<'_> {
+    fn new(chunk: &ListedChunk, at: usize, end: usize) -> ChunkStart<'_> {
         let citation = &chunk.citation;
         let page = citation.page.or(citation.pages.map(|(first, _)| first));
-        let place = page.map(|page| format!("Page {page}"));
-        let place = place.or_else(|| citation.slide.map(|slide| format!("Slide {slide}")));
-        let place = place.or_else(|| {
+        let location = page.map(|page| format!("Page {page}"));
+        let location = location.or_else(|| citation.slide.map(|slide| format!("Slide {slide}")));
+        let location = location.or_else(|| {
             citation
                 .timestamp
                 .as_ref()?
@@ -295,18 +305,18 @@ impl Stop<'_> {
                 .next()
                 .map(str::to_owned)
         });
-        Stop {
+        ChunkStart {
             at,
             end,
-            number: number(chunk),
-            place,
+            number: chunk_number(chunk),
+            location,
             images: chunk.images.iter().collect(),
         }
     }
 }
 
 /// A chunk's number in its document.
-pub(super) fn number(chunk: &ListedChunk) -> u32 {
+pub(super) fn chunk_number(chunk: &ListedChunk) -> u32 {
     let number = chunk.chunk.rsplit('#').next();
     number
         .and_then(|number| number.parse().ok())
@@ -315,19 +325,19 @@ pub(super) fn number(chunk: &ListedChunk) -> u32 {
 
 /// The chunks that are read one after another: sections, where they hold all passages; else passages, else whatever the
 /// document has.
-fn spine(chunks: &[ListedChunk]) -> Vec<usize> {
+fn reading_order(chunks: &[ListedChunk]) -> Vec<usize> {
     let of = |level: Level| -> Vec<usize> {
         chunks
             .iter()
             .enumerate()
             .filter(|(_, chunk)| chunk.level == level)
-            .map(|(place, _)| place)
+            .map(|(index, _)| index)
             .collect()
     };
     let sections = of(Level::Section);
     let passages = of(Level::Paragraph);
-    let is_within = |place: &usize| {
-        let above = chunks[*place]
+    let is_within = |index: &usize| {
+        let above = chunks[*index]
             .parent
             .and_then(|above| chunks.get(above as usize));
         above.is_some_and(|above| matches!(above.level, Level::Section | Level::Paragraph))
@@ -346,11 +356,11 @@ fn spine(chunks: &[ListedChunk]) -> Vec<usize> {
 }
 
 /// Which chunks of the spine stand on a page together.
-fn parts(chunks: &[ListedChunk], spine: &[usize]) -> Vec<Range<usize>> {
+fn split_parts(chunks: &[ListedChunk], spine: &[usize]) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut tokens = 0;
-    for (at, place) in spine.iter().enumerate() {
-        let more = u64::from(chunks[*place].tokens);
+    for (at, index) in spine.iter().enumerate() {
+        let more = u64::from(chunks[*index].tokens);
         match parts.last_mut() {
             Some(part) if tokens + more <= PART_TOKENS && part.len() <= 2 * CONTEXT_MAX => {
                 part.end = at + 1;
@@ -366,7 +376,7 @@ fn parts(chunks: &[ListedChunk], spine: &[usize]) -> Vec<Range<usize>> {
 }
 
 /// What stands between two chunks of code: line ends and an indent, which are no part of either.
-fn gap(before: &Citation, after: &Citation) -> Vec<char> {
+fn whitespace_between(before: &Citation, after: &Citation) -> Vec<char> {
     let blanks = after.chars.0.saturating_sub(before.chars.1).min(GAP_MAX);
     let lines = match (before.lines, after.lines) {
         (Some((_, last)), Some((first, _))) => u64::from(first.saturating_sub(last)).min(blanks),
@@ -398,9 +408,9 @@ mod tests {
         }
     }
 
-    fn book(chunks: Vec<ListedChunk>, file_type: FileType) -> Book {
-        let spine = spine(&chunks);
-        let parts = parts(&chunks, &spine);
+    fn book(chunks: Vec<ListedChunk>, file_type: FileType) -> PagedDocument {
+        let spine = reading_order(&chunks);
+        let parts = split_parts(&chunks, &spine);
         let document = DocumentRecord {
             file_type,
             ..DocumentRecord::default()
@@ -411,9 +421,9 @@ mod tests {
             assets: Vec::new(),
             records: Vec::new(),
         };
-        Book {
-            shown,
-            coded: "d".into(),
+        PagedDocument {
+            outline: shown,
+            encoded_key: "d".into(),
             spine,
             parts,
         }
@@ -443,7 +453,11 @@ mod tests {
             let chunks = tree
                 .iter()
                 .map(|(level, parent)| listed(*level, *parent, (0, 0)));
-            assert_eq!(spine(&chunks.collect::<Vec<_>>()), *want, "{tree:?}");
+            assert_eq!(
+                reading_order(&chunks.collect::<Vec<_>>()),
+                *want,
+                "{tree:?}"
+            );
         }
     }
 
@@ -463,8 +477,12 @@ mod tests {
             (2, u32::MAX, vec![0..1, 1..2]),
         ] {
             let chunks = chunks(count, tokens);
-            let spine = spine(&chunks);
-            assert_eq!(parts(&chunks, &spine), want, "{count} chunks of {tokens}");
+            let spine = reading_order(&chunks);
+            assert_eq!(
+                split_parts(&chunks, &spine),
+                want,
+                "{count} chunks of {tokens}"
+            );
         }
     }
 
@@ -481,7 +499,7 @@ mod tests {
             (0, 0, 1)
         );
         assert_eq!((book.part_of(59), book.part_of(1_000)), (4, 4));
-        assert_eq!(book.spine_in(1), [12, 14, 16, 18, 20, 22]);
+        assert_eq!(book.part_chunks(1), [12, 14, 16, 18, 20, 22]);
     }
 
     #[test]
@@ -494,25 +512,25 @@ mod tests {
             ..chunk
         };
         let texts: HashMap<String, String> = [("d#0".into(), "abcdef".into())].into();
-        let told = |before: (u64, u64), file_type| {
+        let shown = |before: (u64, u64), file_type| {
             let before = lines(listed(Level::Section, None, before), (1, 2));
             let chunk = lines(listed(Level::Section, None, (10, 16)), (4, 5));
             let book = book(vec![before, chunk], file_type);
             let piece = book
-                .piece(1, &texts, Some(&book.shown.chunks[0].citation))
+                .chunk_text(1, &texts, Some(&book.outline.chunks[0].citation))
                 .unwrap();
-            (piece.chars.iter().collect::<String>(), piece.from)
+            (piece.chars.iter().collect::<String>(), piece.first_char)
         };
-        assert_eq!(told((0, 12), FileType::Text), ("cdef".into(), Some(12)));
-        assert_eq!(told((0, 99), FileType::Text), (String::new(), Some(16)));
-        assert_eq!(told((0, 5), FileType::Text), ("abcdef".into(), Some(10)));
+        assert_eq!(shown((0, 12), FileType::Text), ("cdef".into(), Some(12)));
+        assert_eq!(shown((0, 99), FileType::Text), (String::new(), Some(16)));
+        assert_eq!(shown((0, 5), FileType::Text), ("abcdef".into(), Some(10)));
         assert_eq!(
-            told((0, 5), FileType::Code),
+            shown((0, 5), FileType::Code),
             ("\n   abcdef".into(), Some(6))
         );
         let unaligned = book(vec![listed(Level::Section, None, (0, 0))], FileType::Text);
-        let piece = unaligned.piece(0, &texts, None).unwrap();
-        assert_eq!((piece.chars.len(), piece.from), (6, None));
-        assert_eq!(unaligned.cited(&piece, Some(0)), Some(0..6));
+        let piece = unaligned.chunk_text(0, &texts, None).unwrap();
+        assert_eq!((piece.chars.len(), piece.first_char), (6, None));
+        assert_eq!(unaligned.cited_range(&piece, Some(0)), Some(0..6));
     }
 }

@@ -23,7 +23,7 @@ const LEN_MAX: u64 = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Form {
+struct KeyFileContent {
     version: u32,
     keys: Vec<KeyRecord>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Stamp(u64, Option<SystemTime>);
 
 impl KeyFile {
     /// That of the store in `folder`.
-    pub fn of(folder: &Path) -> KeyFile {
+    pub fn in_folder(folder: &Path) -> KeyFile {
         KeyFile {
             folder: folder.to_path_buf(),
         }
@@ -67,11 +67,11 @@ impl KeyFile {
             path: path.display().to_string(),
             why,
         };
-        let file = match without_waiting().read(true).open(&path) {
+        let file = match nonblocking_open_options().read(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Keys::default()),
-            file => file.map_err(failed("opening", &path))?,
+            file => file.map_err(io_error("opening", &path))?,
         };
-        let metadata = file.metadata().map_err(failed("reading", &path))?;
+        let metadata = file.metadata().map_err(io_error("reading", &path))?;
         if !metadata.is_file() {
             return Err(damaged("it is no file".into()));
         }
@@ -85,8 +85,9 @@ impl KeyFile {
         }
         let mut text = String::new();
         let read = file.take(LEN_MAX).read_to_string(&mut text);
-        read.map_err(failed("reading", &path))?;
-        let form: Form = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        read.map_err(io_error("reading", &path))?;
+        let form: KeyFileContent =
+            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         if form.version != VERSION {
             return Err(damaged(format!("version {}", form.version)));
         }
@@ -107,15 +108,15 @@ impl KeyFile {
 
     fn lock(&self) -> Result<File, AccessError> {
         let path = self.folder.join(LOCK_NAME);
-        let mut options = without_waiting();
+        let mut options = nonblocking_open_options();
         let file = options.create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(failed("opening", &path))?;
-        file.lock().map_err(failed("locking", &path))?;
+        let file = file.map_err(io_error("opening", &path))?;
+        file.lock().map_err(io_error("locking", &path))?;
         Ok(file)
     }
 
     fn write(&self, keys: &Keys) -> Result<(), AccessError> {
-        let form = Form {
+        let form = KeyFileContent {
             version: VERSION,
             keys: keys.records.clone(),
         };
@@ -128,12 +129,12 @@ impl KeyFile {
         let written = write_private(&beside, text.as_bytes())
             .and_then(|()| fs::rename(&beside, &path))
             .and_then(|()| File::open(&self.folder)?.sync_all());
-        written.map_err(failed("writing", &path))
+        written.map_err(io_error("writing", &path))
     }
 }
 
 /// How a file is opened in whose place there may be a pipe: nobody may ever be at its other end.
-fn without_waiting() -> OpenOptions {
+fn nonblocking_open_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(
@@ -170,7 +171,7 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-fn failed<'p>(what: &'p str, path: &'p Path) -> impl FnOnce(io::Error) -> AccessError + 'p {
+fn io_error<'p>(what: &'p str, path: &'p Path) -> impl FnOnce(io::Error) -> AccessError + 'p {
     move |source| AccessError::Io {
         what: format!("{what} {}", path.display()),
         source,
@@ -189,11 +190,11 @@ mod tests {
     #[test]
     fn reading_a_pipe_instead_of_the_key_file_fails_without_blocking() {
         let folder = tempfile::tempdir().unwrap();
-        let made = std::process::Command::new("mkfifo")
+        let mkfifo = std::process::Command::new("mkfifo")
             .arg(folder.path().join(NAME))
             .status();
-        assert!(made.unwrap().success());
-        let error = KeyFile::of(folder.path()).read().err().unwrap();
+        assert!(mkfifo.unwrap().success());
+        let error = KeyFile::in_folder(folder.path()).read().err().unwrap();
         assert!(error.to_string().contains("no file"), "{error}");
     }
 
@@ -201,8 +202,8 @@ mod tests {
     fn key_file_writable_by_others_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let file = KeyFile::of(folder.path());
-        let added = file.change(|keys| keys.add(NewKey::of(Role::Write, "a"), 7));
+        let file = KeyFile::in_folder(folder.path());
+        let added = file.change(|keys| keys.add(NewKey::new(Role::Write, "a"), 7));
         added.unwrap();
         for (mode, is_refused) in [(0o600, false), (0o644, false), (0o620, true), (0o602, true)] {
             let permissions = fs::Permissions::from_mode(mode);
@@ -215,14 +216,14 @@ mod tests {
     #[test]
     fn key_file_round_trips_and_is_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
-        let file = KeyFile::of(folder.path());
+        let file = KeyFile::in_folder(folder.path());
         assert_eq!(file.read().unwrap(), Keys::default());
         assert_eq!(file.stamp(), None);
         let key = file
-            .change(|keys| keys.add(NewKey::of(Role::Write, "a"), 7))
+            .change(|keys| keys.add(NewKey::new(Role::Write, "a"), 7))
             .unwrap();
         let first = file.stamp().unwrap();
-        let keys = KeyFile::of(folder.path()).read().unwrap();
+        let keys = KeyFile::in_folder(folder.path()).read().unwrap();
         assert_eq!(keys.check(&key).unwrap().created_at_ms, 7);
         file.change(|keys| Ok(keys.revoke(key.id()))).unwrap();
         assert!(file.read().unwrap().check(&key).is_none());
@@ -238,8 +239,8 @@ mod tests {
     #[test]
     fn failed_change_leaves_the_key_file_unchanged() {
         let folder = tempfile::tempdir().unwrap();
-        let file = KeyFile::of(folder.path());
-        file.change(|keys| keys.add(NewKey::of(Role::Read, ""), 1))
+        let file = KeyFile::in_folder(folder.path());
+        file.change(|keys| keys.add(NewKey::new(Role::Read, ""), 1))
             .unwrap();
         let before = file.read().unwrap();
         let failed = file.change(|keys| {
@@ -256,21 +257,21 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let file = KeyFile::of(folder.path());
-                    file.change(|keys| keys.add(NewKey::of(Role::Read, ""), 1))
+                    let file = KeyFile::in_folder(folder.path());
+                    file.change(|keys| keys.add(NewKey::new(Role::Read, ""), 1))
                         .unwrap();
                 });
             }
         });
-        let keys = KeyFile::of(folder.path()).read().unwrap();
+        let keys = KeyFile::in_folder(folder.path()).read().unwrap();
         assert_eq!(keys.records().len(), 8);
     }
 
     #[test]
     fn truncated_key_file_authenticates_nobody() {
         let folder = tempfile::tempdir().unwrap();
-        let file = KeyFile::of(folder.path());
-        file.change(|keys| keys.add(NewKey::of(Role::Read, ""), 1))
+        let file = KeyFile::in_folder(folder.path());
+        file.change(|keys| keys.add(NewKey::new(Role::Read, ""), 1))
             .unwrap();
         let text = fs::read_to_string(file.path()).unwrap();
         for wrong in [

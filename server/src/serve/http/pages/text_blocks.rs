@@ -26,7 +26,7 @@ pub(super) enum Style {
 
 /// What a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     /// Running text.
     Text,
     /// A heading so many levels below the document's title, which is one of level 0.
@@ -42,7 +42,7 @@ pub(super) enum Kind {
 /// A part of a run that stands for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    pub(super) kind: Kind,
+    pub(super) kind: BlockKind,
     pub(super) chars: Range<usize>,
 }
 
@@ -51,11 +51,11 @@ pub(super) fn blocks(text: &str, style: Style, headings: &HashMap<&str, usize>) 
     let len = text.chars().count();
     if style == Style::Code {
         return vec![Block {
-            kind: Kind::Code,
+            kind: BlockKind::Code,
             chars: 0..len,
         }];
     }
-    let mut cutter = Cutter {
+    let mut cutter = BlockParser {
         style,
         headings,
         blocks: Vec::new(),
@@ -69,14 +69,14 @@ pub(super) fn blocks(text: &str, style: Style, headings: &HashMap<&str, usize>) 
         at = end;
     }
     cutter.blocks.extend(cutter.fence.map(|(from, _)| Block {
-        kind: Kind::Code,
+        kind: BlockKind::Code,
         chars: from..len,
     }));
     cutter.blocks.extend(cutter.open);
     cutter.blocks
 }
 
-struct Cutter<'c> {
+struct BlockParser<'c> {
     style: Style,
     headings: &'c HashMap<&'c str, usize>,
     blocks: Vec<Block>,
@@ -86,13 +86,13 @@ struct Cutter<'c> {
     fence: Option<(usize, &'static str)>,
 }
 
-impl Cutter<'_> {
+impl BlockParser<'_> {
     fn line(&mut self, line: &str, chars: Range<usize>) {
-        let told = line.trim_start();
+        let trimmed = line.trim_start();
         if let Some((from, fence)) = self.fence {
-            if told.starts_with(fence) {
+            if trimmed.starts_with(fence) {
                 self.blocks.push(Block {
-                    kind: Kind::Code,
+                    kind: BlockKind::Code,
                     chars: from..chars.start,
                 });
                 self.fence = None;
@@ -101,29 +101,29 @@ impl Cutter<'_> {
         }
         let fence = ["```", "~~~"]
             .into_iter()
-            .find(|fence| told.starts_with(fence));
+            .find(|fence| trimmed.starts_with(fence));
         if let Some(fence) = fence.filter(|_| self.style == Style::Markdown) {
             self.close();
             self.fence = Some((chars.end, fence));
             return;
         }
         // Space around a line is no part of its block.
-        let from = chars.start + line.chars().count() - told.chars().count();
-        let chars = from..from + told.chars().count();
-        if told.is_empty() {
+        let from = chars.start + line.chars().count() - trimmed.chars().count();
+        let chars = from..from + trimmed.chars().count();
+        if trimmed.is_empty() {
             self.close();
-        } else if let Some((level, skipped)) = self.heading(told) {
+        } else if let Some((level, skipped)) = self.heading(trimmed) {
             self.close();
             let chars = chars.start + skipped..chars.end;
             self.blocks.push(Block {
-                kind: Kind::Heading(level),
+                kind: BlockKind::Heading(level),
                 chars,
             });
         } else {
-            let kind = kind(told);
+            let kind = block_kind(trimmed);
             let continues = self.open.as_ref().is_some_and(|open| match kind {
-                Kind::Text => matches!(open.kind, Kind::Text | Kind::Item),
-                Kind::Table => open.kind == Kind::Table,
+                BlockKind::Text => matches!(open.kind, BlockKind::Text | BlockKind::Item),
+                BlockKind::Table => open.kind == BlockKind::Table,
                 _ => false,
             });
             match &mut self.open {
@@ -158,9 +158,9 @@ impl Cutter<'_> {
 }
 
 /// What a line begins, by its first signs.
-fn kind(line: &str) -> Kind {
+fn block_kind(line: &str) -> BlockKind {
     if line.starts_with('|') {
-        return Kind::Table;
+        return BlockKind::Table;
     }
     let bullet = line.strip_prefix(['-', '*', '+', '•', '–', '◦', '▪']);
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -168,14 +168,14 @@ fn kind(line: &str) -> Kind {
         .then(|| number.strip_prefix(['.', ')']))
         .flatten();
     match bullet.or(numbered) {
-        Some(rest) if rest.starts_with(char::is_whitespace) => Kind::Item,
-        _ => Kind::Text,
+        Some(rest) if rest.starts_with(char::is_whitespace) => BlockKind::Item,
+        _ => BlockKind::Text,
     }
 }
 
 /// A run that is being set.
 #[derive(Debug)]
-pub(super) struct Run<'r> {
+pub(super) struct TextRun<'r> {
     pub(super) chars: &'r [char],
     pub(super) style: Style,
     /// What is cited of it.
@@ -186,23 +186,23 @@ pub(super) struct Run<'r> {
 
 /// What was set before, of the whole page.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Set {
+pub(super) struct RenderState {
     /// Whether the place that links of citations lead to was told.
-    pub(super) is_here: bool,
+    pub(super) has_cited_anchor: bool,
     /// The level of the last heading.
     pub(super) level: usize,
 }
 
-impl Run<'_> {
+impl TextRun<'_> {
     /// A block as HTML.
-    pub(super) fn block(&self, block: &Block, set: &mut Set) -> Markup {
+    pub(super) fn block(&self, block: &Block, set: &mut RenderState) -> Markup {
         let chars = block.chars.clone();
         match block.kind {
             // The title again.
-            Kind::Heading(0) => html! { p class="again" { (self.words(chars, set)) } },
-            Kind::Heading(above) => {
+            BlockKind::Heading(0) => html! { p class="again" { (self.inline_text(chars, set)) } },
+            BlockKind::Heading(above) => {
                 set.level = above.clamp(1, 4).min(set.level + 1);
-                let words = self.words(chars, set);
+                let words = self.inline_text(chars, set);
                 match set.level {
                     1 => html! { h2 { (words) } },
                     2 => html! { h3 { (words) } },
@@ -210,17 +210,19 @@ impl Run<'_> {
                     _ => html! { h5 { (words) } },
                 }
             }
-            Kind::Text if self.style == Style::Plain => {
-                html! { p class="kept" { (self.words(chars, set)) } }
+            BlockKind::Text if self.style == Style::Plain => {
+                html! { p class="kept" { (self.inline_text(chars, set)) } }
             }
-            Kind::Text => html! { p { (self.words(chars, set)) } },
-            Kind::Item => html! { p class="item" { (self.words(chars, set)) } },
-            Kind::Code => html! { pre tabindex="0" { code { (self.inline(chars, &[], set)) } } },
-            Kind::Table => self.table(chars, set),
+            BlockKind::Text => html! { p { (self.inline_text(chars, set)) } },
+            BlockKind::Item => html! { p class="item" { (self.inline_text(chars, set)) } },
+            BlockKind::Code => {
+                html! { pre tabindex="0" { code { (self.inline(chars, &[], set)) } } }
+            }
+            BlockKind::Table => self.table(chars, set),
         }
     }
 
-    fn table(&self, chars: Range<usize>, set: &mut Set) -> Markup {
+    fn table(&self, chars: Range<usize>, set: &mut RenderState) -> Markup {
         let rows = self.rows(chars);
         let rule = rows.iter().position(|row| self.is_rule(row));
         let (head, body) = rows.split_at(rule.filter(|at| *at <= 1).unwrap_or(0));
@@ -228,11 +230,11 @@ impl Run<'_> {
             div class="scrolls" tabindex="0" role="group" aria-label="Table" {
                 table {
                     @for row in head {
-                        thead { tr { @for cell in row { th scope="col" { (self.words(cell.clone(), set)) } } } }
+                        thead { tr { @for cell in row { th scope="col" { (self.inline_text(cell.clone(), set)) } } } }
                     }
                     tbody {
                         @for row in body.iter().filter(|row| !self.is_rule(row)) {
-                            tr { @for cell in row { td { (self.words(cell.clone(), set)) } } }
+                            tr { @for cell in row { td { (self.inline_text(cell.clone(), set)) } } }
                         }
                     }
                 }
@@ -246,8 +248,8 @@ impl Run<'_> {
         let mut at = chars.start;
         for line in self.chars[chars].split(|c| *c == '\n') {
             let end = at + line.len();
-            let bars = (at..end).filter(|place| {
-                self.chars[*place] == '|' && (*place == at || self.chars[*place - 1] != '\\')
+            let bars = (at..end).filter(|at_bar| {
+                self.chars[*at_bar] == '|' && (*at_bar == at || self.chars[*at_bar - 1] != '\\')
             });
             let bars: Vec<usize> = bars.collect();
             let cells = bars.iter().zip(bars.iter().skip(1).chain([&end]));
@@ -284,7 +286,7 @@ impl Run<'_> {
     }
 
     /// Words as text: in Markdown with what is emphasised and what is code.
-    fn words(&self, chars: Range<usize>, set: &mut Set) -> Markup {
+    fn inline_text(&self, chars: Range<usize>, set: &mut RenderState) -> Markup {
         let spans = match self.style {
             Style::Markdown => spans(self.chars, chars.clone()),
             Style::Plain | Style::Code => Vec::new(),
@@ -300,7 +302,7 @@ impl Run<'_> {
     }
 
     /// Characters as text, with anchors and what is cited; signs around a span are left out.
-    fn inline(&self, chars: Range<usize>, spans: &[Span], set: &mut Set) -> Markup {
+    fn inline(&self, chars: Range<usize>, spans: &[Span], set: &mut RenderState) -> Markup {
         let cited = self.cited.clone().unwrap_or(0..0);
         let anchors = self.anchors_in(&chars);
         let mut edges: Vec<usize> = anchors.iter().map(|(at, _)| *at).collect();
@@ -325,7 +327,7 @@ impl Run<'_> {
                     @let is_cited = cited.contains(from) && !text.trim().is_empty();
                     // Code counts, whatever is around it: it was found first.
                     @let text = emphasised(&text, around.clone().map(|span| span.kind).next());
-                    @if is_cited { (marked(&text, set)) } @else { (text) }
+                    @if is_cited { (mark_cited(&text, set)) } @else { (text) }
                 }
             }
         }
@@ -409,8 +411,8 @@ fn emphasised(text: &str, kind: Option<Emphasis>) -> Markup {
 }
 
 /// A part of what is cited. The first of a page is where links of citations lead, and where the keyboard goes on.
-fn marked(text: &Markup, set: &mut Set) -> Markup {
-    let is_first = !std::mem::replace(&mut set.is_here, true);
+fn mark_cited(text: &Markup, set: &mut RenderState) -> Markup {
+    let is_first = !std::mem::replace(&mut set.has_cited_anchor, true);
     html! {
         @if is_first { mark class="cited" id="here" tabindex="-1" autofocus { (text) } }
         @else { mark class="cited" { (text) } }
@@ -426,7 +428,11 @@ pub(super) fn anchor(number: u32) -> String {
 mod tests {
     use super::*;
 
-    fn told(text: &str, style: Style, headings: &[(&str, usize)]) -> Vec<(Kind, String)> {
+    fn parsed_blocks(
+        text: &str,
+        style: Style,
+        headings: &[(&str, usize)],
+    ) -> Vec<(BlockKind, String)> {
         let chars: Vec<char> = text.chars().collect();
         let headings = headings.iter().copied().collect();
         let blocks = blocks(text, style, &headings);
@@ -437,15 +443,15 @@ mod tests {
             .collect()
     }
 
-    fn set(text: &str, style: Style, cited: Option<Range<usize>>) -> String {
+    fn rendered(text: &str, style: Style, cited: Option<Range<usize>>) -> String {
         let chars: Vec<char> = text.chars().collect();
-        let run = Run {
+        let run = TextRun {
             chars: &chars,
             style,
             cited,
             anchors: &[(0, 7)],
         };
-        let mut set = Set::default();
+        let mut set = RenderState::default();
         let blocks = blocks(text, style, &HashMap::new());
         blocks
             .iter()
@@ -455,68 +461,88 @@ mod tests {
 
     #[test]
     fn text_is_split_into_blocks_by_its_markup() {
-        let cases: &[(&str, Style, &[(&str, usize)], &[(Kind, &str)])] = &[
+        let cases: &[(&str, Style, &[(&str, usize)], &[(BlockKind, &str)])] = &[
             ("", Style::Plain, &[], &[]),
             (
                 "a\nb\n\n c ",
                 Style::Plain,
                 &[],
-                &[(Kind::Text, "a\nb"), (Kind::Text, "c")],
+                &[(BlockKind::Text, "a\nb"), (BlockKind::Text, "c")],
             ),
             (
                 "Waves\n\nText",
                 Style::Plain,
                 &[("Waves", 1)],
-                &[(Kind::Heading(1), "Waves"), (Kind::Text, "Text")],
+                &[(BlockKind::Heading(1), "Waves"), (BlockKind::Text, "Text")],
             ),
             (
                 "# Öl\nText",
                 Style::Markdown,
                 &[("Öl", 2)],
-                &[(Kind::Heading(2), "Öl"), (Kind::Text, "Text")],
+                &[(BlockKind::Heading(2), "Öl"), (BlockKind::Text, "Text")],
             ),
-            ("### X", Style::Markdown, &[], &[(Kind::Heading(3), "X")]),
+            (
+                "### X",
+                Style::Markdown,
+                &[],
+                &[(BlockKind::Heading(3), "X")],
+            ),
             (
                 "#tag # no",
                 Style::Markdown,
                 &[],
-                &[(Kind::Text, "#tag # no")],
+                &[(BlockKind::Text, "#tag # no")],
             ),
-            ("# X", Style::Plain, &[], &[(Kind::Text, "# X")]),
+            ("# X", Style::Plain, &[], &[(BlockKind::Text, "# X")]),
             (
                 "```rust\nlet a;\n\n```\nb",
                 Style::Markdown,
                 &[],
-                &[(Kind::Code, "let a;\n\n"), (Kind::Text, "b")],
+                &[(BlockKind::Code, "let a;\n\n"), (BlockKind::Text, "b")],
             ),
-            ("```\nopen", Style::Markdown, &[], &[(Kind::Code, "open")]),
+            (
+                "```\nopen",
+                Style::Markdown,
+                &[],
+                &[(BlockKind::Code, "open")],
+            ),
             (
                 "* a\nmore\n2. b",
                 Style::Plain,
                 &[],
-                &[(Kind::Item, "* a\nmore"), (Kind::Item, "2. b")],
+                &[(BlockKind::Item, "* a\nmore"), (BlockKind::Item, "2. b")],
             ),
-            ("1998. was", Style::Plain, &[], &[(Kind::Text, "1998. was")]),
+            (
+                "1998. was",
+                Style::Plain,
+                &[],
+                &[(BlockKind::Text, "1998. was")],
+            ),
             (
                 "|a|b|\n|-|-|\n\nc",
                 Style::Plain,
                 &[],
-                &[(Kind::Table, "|a|b|\n|-|-|"), (Kind::Text, "c")],
+                &[(BlockKind::Table, "|a|b|\n|-|-|"), (BlockKind::Text, "c")],
             ),
-            (" x\n\n y", Style::Code, &[], &[(Kind::Code, " x\n\n y")]),
+            (
+                " x\n\n y",
+                Style::Code,
+                &[],
+                &[(BlockKind::Code, " x\n\n y")],
+            ),
         ];
         for (text, style, headings, want) in cases {
-            let want: Vec<(Kind, String)> = want
+            let want: Vec<(BlockKind, String)> = want
                 .iter()
                 .map(|(kind, text)| (*kind, (*text).to_owned()))
                 .collect();
-            assert_eq!(told(text, *style, headings), want, "{text:?}");
+            assert_eq!(parsed_blocks(text, *style, headings), want, "{text:?}");
         }
     }
 
     #[test]
     fn cited_range_is_marked_across_blocks_and_html_is_escaped() {
-        let html = set("a <b>\n\nc d", Style::Plain, Some(2..8));
+        let html = rendered("a <b>\n\nc d", Style::Plain, Some(2..8));
         let want = "<p class=\"kept\"><span class=\"at\" id=\"c7\"></span>a \
                     <mark class=\"cited\" id=\"here\" tabindex=\"-1\" autofocus>&lt;b&gt;</mark></p>\
                     <p class=\"kept\"><mark class=\"cited\">c</mark> d</p>";
@@ -525,7 +551,7 @@ mod tests {
 
     #[test]
     fn table_has_a_header_when_a_rule_follows_the_first_row() {
-        let html = set("| a | b \\| c |\n|---|:-:|\n| <i> |", Style::Plain, None);
+        let html = rendered("| a | b \\| c |\n|---|:-:|\n| <i> |", Style::Plain, None);
         assert!(
             html.contains("<thead><tr><th scope=\"col\"><span class=\"at\" id=\"c7\"></span>")
                 || html.contains("<thead><tr><th scope=\"col\">a</th>"),
@@ -540,7 +566,8 @@ mod tests {
     #[test]
     fn only_markdown_emphasis_is_rendered() {
         let of = |text: &str| {
-            set(text, Style::Markdown, None).replace("<span class=\"at\" id=\"c7\"></span>", "")
+            rendered(text, Style::Markdown, None)
+                .replace("<span class=\"at\" id=\"c7\"></span>", "")
         };
         let cases = [
             ("a `b<` c", "<p>a <code>b&lt;</code> c</p>"),
@@ -559,8 +586,8 @@ mod tests {
         for (text, want) in cases {
             assert_eq!(of(text), want);
         }
-        assert!(set("`a`", Style::Plain, None).contains("`a`"));
-        let cited = set("a `b` c", Style::Markdown, Some(2..7));
+        assert!(rendered("`a`", Style::Plain, None).contains("`a`"));
+        let cited = rendered("a `b` c", Style::Markdown, Some(2..7));
         assert!(cited.contains("autofocus><code>b</code></mark>"), "{cited}");
     }
 
@@ -569,7 +596,7 @@ mod tests {
         let text = "`a` **b** *c* |\n".repeat(10_000);
         let chars: Vec<char> = text.chars().collect();
         let anchors: Vec<(usize, u32)> = (0..chars.len()).map(|at| (at, at as u32)).collect();
-        let run = Run {
+        let run = TextRun {
             chars: &chars,
             style: Style::Markdown,
             cited: Some(0..chars.len()),
@@ -577,7 +604,9 @@ mod tests {
         };
         let blocks = blocks(&text, Style::Markdown, &HashMap::new());
         assert_eq!(blocks.len(), 1);
-        let html = run.block(&blocks[0], &mut Set::default()).into_string();
+        let html = run
+            .block(&blocks[0], &mut RenderState::default())
+            .into_string();
         assert_eq!(
             html.matches("</span>").count(),
             chars.len() - 1,
@@ -587,7 +616,7 @@ mod tests {
 
     #[test]
     fn heading_levels_are_not_skipped() {
-        let html = set("# A\n### B\n## C", Style::Markdown, None);
+        let html = rendered("# A\n### B\n## C", Style::Markdown, None);
         assert!(
             html.contains("A</h2>") && html.contains("<h3>B</h3>") && html.contains("<h3>C</h3>"),
             "{html}"

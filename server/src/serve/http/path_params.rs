@@ -16,61 +16,65 @@ use loci_protocol::fault::{Code, Fault};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Http, Problem};
+use super::{HttpState, Problem};
 
 /// Bytes of a body of JSON at most.
 pub(crate) const JSON_LEN_MAX: usize = 2 << 20;
 /// Bytes of a body that need no room of those that all connections share.
-const FREE_LEN: usize = 64 << 10;
+const UNCOUNTED_LEN_MAX: usize = 64 << 10;
 /// How long a body is waited for, beside the time that its length allows.
 const BODY_WAIT: Duration = Duration::from_secs(30);
 /// Bytes a second that a long body comes with at least.
-const RATE_MIN: usize = 256 << 10;
+const BYTES_PER_SECOND_MIN: usize = 256 << 10;
 
 /// The bytes of a body, and the room that they take.
 #[derive(Debug)]
-pub(crate) struct Read {
+pub(crate) struct ReadBody {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) room: Option<OwnedSemaphorePermit>,
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
 /// Has large answers to looks take room until they were sent. Where something was done, its answer is sent all the same.
 /// Files, which come in parts, take room where they are read.
-pub(super) async fn held(State(http): State<Http>, request: Request, next: Next) -> Response {
+pub(super) async fn limit_response_memory(
+    State(http): State<HttpState>,
+    request: Request,
+    next: Next,
+) -> Response {
     let is_look = matches!(*request.method(), Method::GET | Method::HEAD);
     let response = next.run(request).await;
     let len = response.body().size_hint().exact();
-    let Some(len) = len.filter(|len| is_look && *len > FREE_LEN as u64) else {
+    let Some(len) = len.filter(|len| is_look && *len > UNCOUNTED_LEN_MAX as u64) else {
         return response;
     };
-    match http.shared.room_of_answer(len) {
-        Ok(room) => response.map(|body| {
-            let room = Arc::new(room);
-            Body::new(Held { body, room })
+    match http.shared.acquire_response_memory(len) {
+        Ok(permit) => response.map(|body| {
+            let permit = Arc::new(permit);
+            Body::new(LimitedBody { body, permit })
         }),
         Err(fault) => Problem::from(fault).into_response(),
     }
 }
 
 /// A body whose bytes keep its room, wherever they wait.
-struct Held {
+struct LimitedBody {
     body: Body,
-    room: Arc<OwnedSemaphorePermit>,
+    permit: Arc<OwnedSemaphorePermit>,
 }
 
 /// Bytes with their room.
-struct Kept {
+struct LimitedBytes {
     bytes: Bytes,
-    _room: Arc<OwnedSemaphorePermit>,
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for LimitedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl HttpBody for Held {
+impl HttpBody for LimitedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -79,11 +83,14 @@ impl HttpBody for Held {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let kept = |bytes: Bytes| {
-            let room = Arc::clone(&self.room);
-            Bytes::from_owner(Kept { bytes, _room: room })
+        let attach_permit = |bytes: Bytes| {
+            let permit = Arc::clone(&self.permit);
+            Bytes::from_owner(LimitedBytes {
+                bytes,
+                _permit: permit,
+            })
         };
-        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(kept))))
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(attach_permit))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -95,18 +102,18 @@ impl HttpBody for Held {
     }
 }
 
-impl Http {
+impl HttpState {
     /// Reads a body of so many bytes at most. Room is taken as bytes come, whatever was announced.
     ///
     /// # Errors
     /// [`Code::TooLarge`], [`Code::Overloaded`] where there is no room, [`Code::Deadline`] for one that comes too slowly,
     /// [`Code::Malformed`] for one that breaks off.
-    pub(crate) async fn read(&self, body: Body, most: usize) -> Result<Read, Fault> {
+    pub(crate) async fn read(&self, body: Body, most: usize) -> Result<ReadBody, Fault> {
         let mut body = body;
         let begun = Instant::now();
-        let mut read = self.nothing_read();
+        let mut read = self.empty_body();
         loop {
-            let by_length = Duration::from_secs((read.bytes.len() / RATE_MIN) as u64);
+            let by_length = Duration::from_secs((read.bytes.len() / BYTES_PER_SECOND_MIN) as u64);
             let part = match timeout_at(begun + BODY_WAIT + by_length, body.frame()).await {
                 Ok(None) => return Ok(read),
                 Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
@@ -120,10 +127,10 @@ impl Http {
     }
 
     /// What a body is before its first byte.
-    pub(crate) fn nothing_read(&self) -> Read {
-        Read {
+    pub(crate) fn empty_body(&self) -> ReadBody {
+        ReadBody {
             bytes: Vec::new(),
-            room: None,
+            permit: None,
         }
     }
 
@@ -131,14 +138,19 @@ impl Http {
     ///
     /// # Errors
     /// [`Code::TooLarge`] and [`Code::Overloaded`].
-    pub(crate) fn append(&self, read: &mut Read, part: &[u8], most: usize) -> Result<(), Fault> {
+    pub(crate) fn append(
+        &self,
+        read: &mut ReadBody,
+        part: &[u8],
+        most: usize,
+    ) -> Result<(), Fault> {
         let len = read.bytes.len() + part.len();
         if len > most {
             let why = format!("the body has more than {most} bytes");
             return Err(Fault::new(Code::TooLarge, why));
         }
-        if len > FREE_LEN {
-            self.take_room(read, len)?;
+        if len > UNCOUNTED_LEN_MAX {
+            self.reserve(read, len)?;
         }
         read.bytes.extend_from_slice(part);
         Ok(())
@@ -148,30 +160,30 @@ impl Http {
     ///
     /// # Errors
     /// [`Code::Overloaded`].
-    pub(crate) fn more_room(&self, read: &mut Read, factor: usize) -> Result<(), Fault> {
+    pub(crate) fn grow_permit(&self, read: &mut ReadBody, factor: usize) -> Result<(), Fault> {
         let len = read.bytes.len();
-        if len > FREE_LEN {
-            self.take_room(read, len * factor)
+        if len > UNCOUNTED_LEN_MAX {
+            self.reserve(read, len * factor)
         } else {
             Ok(())
         }
     }
 
     /// Takes the room that a body of so many bytes needs and does not have yet.
-    fn take_room(&self, read: &mut Read, len: usize) -> Result<(), Fault> {
+    fn reserve(&self, read: &mut ReadBody, len: usize) -> Result<(), Fault> {
         let has = read
-            .room
+            .permit
             .as_ref()
             .map_or(0, OwnedSemaphorePermit::num_permits);
         let units = len.div_ceil(1 << 10).saturating_sub(has);
         let units = u32::try_from(units).unwrap_or(u32::MAX);
-        let more = Arc::clone(&self.shared.room).try_acquire_many_owned(units);
+        let more = Arc::clone(&self.shared.request_memory).try_acquire_many_owned(units);
         let Ok(more) = more else {
             let why = "the server is reading too many large bodies: come again";
-            return Err(Fault::new(Code::Overloaded, why).after(1_000));
+            return Err(Fault::new(Code::Overloaded, why).with_retry_after(1_000));
         };
-        match &mut read.room {
-            Some(room) => room.merge(more),
+        match &mut read.permit {
+            Some(permit) => permit.merge(more),
             none => *none = Some(more),
         }
         Ok(())
@@ -191,19 +203,19 @@ mod tests {
 
     #[tokio::test]
     async fn response_memory_is_released_when_the_body_bytes_are_dropped() {
-        let places = Arc::new(Semaphore::new(1));
-        let room = Arc::clone(&places).try_acquire_owned().unwrap();
-        let mut held = Held {
+        let memory = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&memory).try_acquire_owned().unwrap();
+        let mut limited = LimitedBody {
             body: Body::from("answer"),
-            room: Arc::new(room),
+            permit: Arc::new(permit),
         };
-        assert_eq!(held.size_hint().exact(), Some(6));
-        let bytes = held.frame().await.unwrap().unwrap().into_data().unwrap();
-        drop(held);
+        assert_eq!(limited.size_hint().exact(), Some(6));
+        let bytes = limited.frame().await.unwrap().unwrap().into_data().unwrap();
+        drop(limited);
         // They wait to be sent.
-        assert_eq!(places.available_permits(), 0);
+        assert_eq!(memory.available_permits(), 0);
         assert_eq!(&bytes[..], b"answer");
         drop(bytes);
-        assert_eq!(places.available_permits(), 1);
+        assert_eq!(memory.available_permits(), 1);
     }
 }
