@@ -41,7 +41,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use fold::fold_into;
 pub(crate) use language::is_tag;
-pub use language::{Language, LanguageCounts, Languages, code_of, detect, untagged};
+pub use language::{Language, LanguageCounts, Languages, detect, untagged};
+pub use loci_types::text::code_of;
 pub(crate) use script::is_unspaced;
 use script::{Span, spans};
 use split::{Shape, parts, shape};

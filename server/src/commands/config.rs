@@ -56,7 +56,8 @@ pub(crate) fn run(args: &Config, out: &Out) -> anyhow::Result<Done> {
 
 fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
     let wrong = |error: Error| WrongCall(error.to_string());
-    let wanted = database.settings()?.with(key, value).map_err(wrong)?;
+    let wanted = database.settings()?.with(key, value);
+    let wanted = wanted.map_err(|error| wrong(error.into()))?;
     let is_builtin = wanted.embedder == EmbedderChoice::Builtin;
     let switched = match key {
         "model" if !wanted.model.is_empty() => {

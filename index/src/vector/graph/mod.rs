@@ -54,7 +54,8 @@ mod write;
 
 pub(super) use beam::{Reach, Walk};
 pub(super) use build::build;
-pub use effort::Effort;
+pub(super) use effort::deadline;
+pub use loci_types::search::Effort;
 pub(super) use read::{Among, GraphReader};
 
 use super::codes::Codes;
