@@ -17,7 +17,7 @@ use crate::database::{Database, Inner};
 use crate::digests;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::settings::Settings;
+use crate::settings;
 use crate::views::View;
 
 /// What an analysis of the concept graph found.
@@ -80,7 +80,7 @@ impl Database {
     /// Costs 256 passes over all relations. The same graph and `seed` setting give the same answer.
     pub fn central(&self, limit: usize) -> Result<Vec<Central>, Error> {
         let view = self.view();
-        let settings = Settings::read(view.rows())?;
+        let settings = settings::read(view.rows())?;
         let segments = view.read.graph_segments();
         let graph = view.read.graph(&segments);
         let edges = graph.weighted_edges();
@@ -111,7 +111,7 @@ pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error
 
 fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analysed, Error> {
     go_on(progress, "ranking concepts", 0)?;
-    let settings = Settings::read(view.rows())?;
+    let settings = settings::read(view.rows())?;
     let segments = view.read.graph_segments();
     let graph = view.read.graph(&segments);
     let edges = graph.weighted_edges();

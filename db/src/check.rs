@@ -19,7 +19,7 @@ use crate::maintenance;
 use crate::progress::{Progress, Silent};
 use crate::recovery::give_up_damaged;
 use crate::segment::Replaced;
-use crate::settings::Settings;
+use crate::settings;
 use crate::views::View;
 
 /// What building segments again is called.
@@ -169,7 +169,7 @@ impl Database {
             let draft = build_segment(view.rows(), &documents, builder)?;
             draft.into_parts().map_err(StoreError::view)
         };
-        let weights = Settings::weights(view.rows())?;
+        let weights = settings::weights(view.rows())?;
         let copies = || Replaced::new(view, &[segment], weights);
         let stored: Vec<Arc<Part>> = if segment.dead.is_empty() {
             let vectors = segment.vectors.iter().map(|(_, part)| part);

@@ -28,7 +28,7 @@ use crate::database::{Database, Inner};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::segment::{Donor, Replaced};
-use crate::settings::Settings;
+use crate::settings;
 use crate::views::View;
 
 /// Segments of one tier that may stand side by side.
@@ -102,7 +102,7 @@ pub(crate) fn merge_once(inner: &Inner) -> Result<bool, Error> {
     let sizes: Vec<Size> = segments.iter().map(Size::of).collect();
     let mut old: Vec<&OpenSegment> = due(&sizes).into_iter().map(|at| &segments[at]).collect();
     if old.is_empty() {
-        let weights = Settings::weights(view.rows())?;
+        let weights = settings::weights(view.rows())?;
         let outdated = |segment: &&OpenSegment| has_other_weights(&view, segment, weights);
         old.extend(segments.iter().find(outdated));
     }
@@ -186,7 +186,7 @@ fn build(
     old: &[&OpenSegment],
     documents: &[DocumentId],
 ) -> Result<SegmentDraft, StoreError> {
-    let weights = Settings::weights(view.rows())?;
+    let weights = settings::weights(view.rows())?;
     let build = |replaced: Option<Replaced<'_>>| {
         let largest = old.iter().max_by_key(|segment| segment.chunk_count);
         let donor = largest.and_then(|segment| donor(view, segment));
@@ -246,7 +246,7 @@ impl SegmentBuilder for Stoppable<'_> {
 fn merge_all(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     for _ in 0..PASSES_MAX {
         let view = inner.store.view();
-        let weights = Settings::weights(view.rows())?;
+        let weights = settings::weights(view.rows())?;
         let groups = packed(view.snapshot().segments(), |segment| {
             !segment.dead.is_empty() || has_other_weights(&view, segment, weights)
         });
@@ -538,7 +538,7 @@ mod tests {
         put(20..24);
         let view = database.inner().store.view();
         let segments: Vec<&OpenSegment> = view.snapshot().segments().iter().collect();
-        let weights = Settings::weights(view.rows()).unwrap();
+        let weights = settings::weights(view.rows()).unwrap();
         assert!(view.projector.is_some() && segments.len() > 1);
         let mut documents: Vec<DocumentId> = segments
             .iter()

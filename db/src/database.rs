@@ -21,7 +21,7 @@ use crate::maintenance::Maintenance;
 use crate::outside::Outside;
 use crate::progress::{Progress, Silent};
 use crate::recovery::recovered;
-use crate::settings::{EmbedderChoice, Settings};
+use crate::settings::{self, EmbedderChoice, Settings};
 use crate::space;
 use crate::switch::{self, Target};
 use crate::transaction::WriteTransaction;
@@ -539,14 +539,14 @@ impl Database {
 
     /// The settings of the store.
     pub fn settings(&self) -> Result<Settings, Error> {
-        Ok(Settings::read(self.view().rows())?)
+        Ok(settings::read(self.view().rows())?)
     }
 
     /// Changes a setting; see [`Settings::with`]. `chunk_preset` sets all sizes of chunks
     /// ([`Settings::chunk_preset`]); `model` switches to the model in that folder
     /// ([`Database::use_model`]), and to the built-in embedder where it is empty.
     pub fn set(&self, name: &str, value: &str) -> Result<(), Error> {
-        let with = || self.settings()?.with(name, value);
+        let with = || Ok::<_, Error>(self.settings()?.with(name, value)?);
         match name {
             "embedder" => return self.use_embedder(with()?.embedder),
             "model" => {

@@ -2,7 +2,10 @@
 
 use loci_query::QueryError;
 use loci_storage::StoreError;
+use loci_storage::keys::KeyError;
 use loci_storage::segment::PartError;
+use loci_types::search::OptionError;
+use loci_types::settings::SettingError;
 
 /// An error of the database. Every variant tells its reader what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,24 @@ pub enum Error {
     /// The caller asked to stop; nothing of the interrupted step was stored.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        Error::Store(error.into())
+    }
+}
+
+impl From<OptionError> for Error {
+    fn from(error: OptionError) -> Self {
+        Error::Query(error.into())
+    }
+}
+
+impl From<SettingError> for Error {
+    fn from(error: SettingError) -> Self {
+        Error::Setting(error.0)
+    }
 }
 
 impl From<Error> for StoreError {

@@ -27,7 +27,6 @@ mod cores;
 mod corpus;
 pub mod database;
 mod digests;
-pub mod document;
 mod edits;
 mod error;
 mod export;
@@ -55,9 +54,6 @@ mod works;
 pub use analysis::{Analysed, Central};
 pub use compact::Compacted;
 pub use database::{Database, Options, PageWatch};
-pub use document::{
-    NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
-};
 pub use edits::ConceptEdit;
 pub use error::Error;
 pub use items::ItemFigures;
@@ -77,10 +73,14 @@ pub use loci_query::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk
 pub use loci_storage as storage;
 pub use loci_storage::backup::Backup;
 pub use loci_storage::check::Finding;
-pub use loci_storage::staging::NewAsset;
 pub use loci_storage::upgrade::Upgrade;
 pub use loci_storage::usage::Usage;
 pub use loci_storage::{Disk, Durability};
+pub use loci_types::document;
+pub use loci_types::document::{
+    NewAsset, NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference,
+    NewRelation,
+};
 pub use progress::{Progress, Silent};
 pub use retrievals::{
     HitName, Judged, Replay, ReplayFigures, Replayed, Retrieval, RetrievalMethod, Retrieved,

@@ -13,12 +13,12 @@ use loci_storage::Rows;
 use loci_storage::records::SpaceRecord;
 
 use crate::error::Error;
-use crate::settings::{EmbedderChoice, Settings};
+use crate::settings::{self, EmbedderChoice};
 use crate::views::View;
 
 /// The folder that the settings name; `None` where they want another embedder.
 fn folder_of(rows: &dyn Rows) -> Option<String> {
-    let settings = Settings::read(rows).ok()?;
+    let settings = settings::read(rows).ok()?;
     (settings.embedder == EmbedderChoice::Folder).then_some(settings.model)
 }
 

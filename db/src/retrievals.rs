@@ -6,14 +6,13 @@
 //! Start reading at [`Database::record`], then [`Database::replay`].
 
 use std::collections::HashSet;
-use std::fmt;
 use std::ops::ControlFlow;
-use std::str::FromStr;
 
 use loci_query::answer::Methods;
 use loci_query::{Answer, QueryError, SearchRequest};
 use loci_storage::records::{Feedback, RetrievalRecord, RetrievedRecord};
-use loci_storage::{ChunkKey, ResponseId, Staging, StoreError, Table, keys};
+use loci_storage::{ResponseId, Staging, StoreError, Table, keys};
+pub use loci_types::answer::HitName;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -87,35 +86,6 @@ impl RetrievalMethod {
             RetrievalMethod::Keyword => "keyword",
             RetrievalMethod::Graph => "graph",
             RetrievalMethod::Hybrid => "hybrid",
-        }
-    }
-}
-
-/// Which hit of an answer is meant. Written as a rank (`3`) or as a chunk's key (`notes.md#7`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HitName {
-    /// By its rank, from 1.
-    Rank(u32),
-    /// By its chunk.
-    Chunk(ChunkKey),
-}
-
-impl fmt::Display for HitName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HitName::Rank(rank) => write!(f, "hit {rank}"),
-            HitName::Chunk(chunk) => write!(f, "hit {chunk}"),
-        }
-    }
-}
-
-impl FromStr for HitName {
-    type Err = StoreError;
-
-    fn from_str(text: &str) -> Result<HitName, StoreError> {
-        match text.parse() {
-            Ok(rank) => Ok(HitName::Rank(rank)),
-            Err(_) => text.parse().map(HitName::Chunk),
         }
     }
 }
@@ -529,14 +499,6 @@ mod tests {
         assert_eq!(figures.wrong_in_5_then, Some(2.0 / 3.0));
         assert_eq!(figures.wrong_in_5_now, Some(1.0 / 3.0));
         assert_eq!(super::figures(&[]), ReplayFigures::default());
-    }
-
-    #[test]
-    fn hit_ref_parses_rank_or_chunk_key() {
-        assert_eq!("3".parse::<HitName>().unwrap(), HitName::Rank(3));
-        let chunk: HitName = "notes::a.md#3".parse().unwrap();
-        assert_eq!(chunk.to_string(), "hit notes::a.md#3");
-        assert!("a.md".parse::<HitName>().is_err());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::database::Inner;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::segment::{VectorSource, VectorWriter, is_embedded, language_of, layer_of};
-use crate::settings::{EmbedderChoice, Settings};
+use crate::settings::{self, EmbedderChoice};
 use crate::switch::set_folder;
 use crate::views::View;
 
@@ -83,7 +83,7 @@ impl Projector {
 
 /// Whether the built-in embedder is wanted and was not fitted, or on less than half of what is there.
 pub(crate) fn is_due(view: &View) -> Result<bool, Error> {
-    let settings = Settings::read(view.rows())?;
+    let settings = settings::read(view.rows())?;
     let chunks = view.snapshot().manifest().chunk_count;
     Ok(match view.snapshot().space() {
         Some(space) if !space.record.builtin => false,
@@ -129,7 +129,7 @@ pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Er
 /// Sets which embedder the store uses; a space of another one is given up.
 pub(crate) fn choose(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error> {
     let view = inner.store.view();
-    let settings = Settings::read(view.rows())?;
+    let settings = settings::read(view.rows())?;
     let space = view.snapshot().space();
     let other = space.is_some_and(|s| !s.record.builtin || choice == EmbedderChoice::None);
     let json = match choice {

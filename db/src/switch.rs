@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::outside::{Outside, embed_texts};
 use crate::progress::Progress;
 use crate::segment::{VectorSource, is_embedded, layer_of};
-use crate::settings::{EmbedderChoice, Settings};
+use crate::settings::{self, EmbedderChoice};
 use crate::space::{Projector, fit_projection, measured, open_built, vectors_of};
 use crate::views::View;
 
@@ -177,7 +177,7 @@ fn source_of(space: &OpenSpace) -> Result<VectorSource, StoreError> {
 /// built. `None` when there is too little to fit on.
 fn prepare_builtin(inner: &Inner, progress: &dyn Progress) -> Result<Option<VectorSource>, Error> {
     let view = inner.store.view();
-    let seed = Settings::read(view.rows())?.seed;
+    let seed = settings::read(view.rows())?.seed;
     let corpus = Corpus::read(&view, progress)?;
     view.snapshot().check_pages()?;
     let Some(projection) = fit_projection(&corpus, None, seed, progress)? else {
@@ -418,7 +418,7 @@ fn measure(
     outside: &Outside,
     progress: &dyn Progress,
 ) -> Result<SpaceRecord, Error> {
-    let seed = Settings::read(view.rows())?.seed;
+    let seed = settings::read(view.rows())?.seed;
     let corpus = Corpus::read(view, progress)?;
     let of = Measured::Outside {
         space,
@@ -524,7 +524,7 @@ pub(crate) fn set_folder(
     staging: &mut Staging<'_>,
     folder: Option<String>,
 ) -> Result<(), StoreError> {
-    let was_folder = Settings::read(staging.rows())?.embedder == EmbedderChoice::Folder;
+    let was_folder = settings::read(staging.rows())?.embedder == EmbedderChoice::Folder;
     if folder.is_some() || was_folder {
         let embedder = folder.is_some().then(|| "\"folder\"".to_owned());
         staging.set("embedder", embedder);

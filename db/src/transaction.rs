@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::origins;
 use crate::places;
 use crate::retrievals::{self, HitName};
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 
 /// A write in progress. It sees its own changes; an error drops them all.
 pub struct WriteTransaction<'t, 'g> {
@@ -350,7 +350,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
                 "change the embedder with use_embedder or use_model".into(),
             ));
         }
-        let settings = Settings::read(self.staging.rows())?
+        let settings = settings::read(self.staging.rows())?
             .with(name, value)?
             .to_map();
         let names = match name {
@@ -437,7 +437,7 @@ fn set_language(staging: &Staging<'_>, rows: &mut DocumentRows) -> Result<(), Er
         return Ok(());
     }
     if rows.record.file_type != FileType::Code {
-        rows.record.language = Settings::language_of(staging.rows(), written(rows))?;
+        rows.record.language = settings::language_of(staging.rows(), written(rows))?;
     }
     match (&rows.record.language, stated) {
         (None, stated) => rows.record.language = stated,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::settings::Settings;
+use crate::settings;
 use crate::views::View;
 
 /// The row of settings that holds the map.
@@ -47,7 +47,7 @@ impl Database {
     /// Costs a pass over what all documents say of concepts.
     pub fn consolidate_types(&self, method: TypeSelection) -> Result<TypeMap, Error> {
         let view = self.view();
-        let settings = Settings::read(view.rows())?;
+        let settings = settings::read(view.rows())?;
         let options = TypeOptions {
             selection: method,
             types: settings.types_per_corpus as usize,

@@ -16,7 +16,7 @@ use crate::edits::{self, ConceptEdit};
 use crate::error::Error;
 use crate::outside::{Models, Outside};
 use crate::segment::{Analyzers, Donor, Replaced, SegmentWriter, VectorSource};
-use crate::settings::Settings;
+use crate::settings;
 use crate::space::Projector;
 
 /// One committed state, ready to be searched.
@@ -136,7 +136,7 @@ fn boxed<'v>(writer: Result<SegmentWriter<'v>, StoreError>) -> Box<dyn SegmentBu
 
 impl LociViews {
     fn writer<'v>(&'v self, view: &'v View) -> Result<SegmentWriter<'v>, StoreError> {
-        let weights = Settings::weights(view.rows())?;
+        let weights = settings::weights(view.rows())?;
         SegmentWriter::new(view.vector_source(), weights, &self.analyzers)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use locidb::query::QueryError;
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Feedback};
 use locidb::storage::{DocumentKey, ResponseId};
 use locidb::{
@@ -163,11 +164,11 @@ fn replay_reports_effects_of_store_changes() {
     assert_eq!(figures.mrr_now, Some(0.5));
 
     // With one hit more room for none: what was found is lost, though stored.
-    let fewer = |request: &SearchRequest| request.with("k", "1");
+    let fewer = |request: &SearchRequest| request.with("k", "1").map_err(QueryError::from);
     let replay = database.replay(&records, fewer, &Silent).unwrap();
     assert_eq!(replay.records[0].lost, ["a#0"]);
     assert_eq!(replay.figures.mrr_now, Some(0.0));
-    let wrong = |request: &SearchRequest| request.with("kk", "1");
+    let wrong = |request: &SearchRequest| request.with("kk", "1").map_err(QueryError::from);
     assert!(database.replay(&records, wrong, &Silent).is_err());
 }
 

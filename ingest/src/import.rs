@@ -4,6 +4,7 @@
 //! under the same key made are replaced or deleted.
 
 use locidb::storage::DocumentKey;
+use locidb::storage::keys::KeyError;
 use locidb::storage::records::DocumentRecord;
 use locidb::{Database, NewDocument, Progress, WriteTransaction};
 
@@ -23,8 +24,8 @@ pub enum ImportError {
     Taken(DocumentKey),
 }
 
-impl From<locidb::storage::StoreError> for ImportError {
-    fn from(error: locidb::storage::StoreError) -> ImportError {
+impl From<KeyError> for ImportError {
+    fn from(error: KeyError) -> ImportError {
         ImportError::Database(error.into())
     }
 }

@@ -4,6 +4,8 @@ use loci_index::facets::FacetError;
 use loci_index::text::{SyntaxError, TextError};
 use loci_index::vector::VectorError;
 use loci_storage::StoreError;
+use loci_storage::keys::KeyError;
+use loci_types::search::OptionError;
 
 /// An error of a search. Every variant tells its reader what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +50,18 @@ impl From<TextError> for QueryError {
             TextError::Question(why) => QueryError::Question(why),
             _ => QueryError::Text(error),
         }
+    }
+}
+
+impl From<OptionError> for QueryError {
+    fn from(error: OptionError) -> QueryError {
+        QueryError::Option(error.0)
+    }
+}
+
+impl From<KeyError> for QueryError {
+    fn from(error: KeyError) -> QueryError {
+        QueryError::Store(error.into())
     }
 }
 

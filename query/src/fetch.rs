@@ -18,7 +18,7 @@ use loci_storage::segment::Section;
 use loci_storage::snapshot::Place;
 use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, StoreError, Table, keys};
 
-use crate::answer::{ConceptHit, ConceptSource, Hit, Methods, ParentHit, RelationHit};
+use crate::answer::{ConceptHit, ConceptSource, Hit, ParentHit, RelationHit, methods};
 use crate::cite::{cite_as, document_key, label, name, printed};
 use crate::context::{Context, Extent, Passage, assemble};
 use crate::fuse::Fused;
@@ -224,7 +224,7 @@ impl<'v> Fetch<'v> {
             text: chunk.text.clone(),
             highlights: None,
             parent,
-            methods: Methods::of(found, path),
+            methods: methods(found, path),
         };
         Ok(Cited {
             hit,

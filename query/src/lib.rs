@@ -49,7 +49,6 @@ pub mod plan;
 pub mod prompt;
 mod quoted;
 pub mod rank;
-pub mod request;
 pub mod scope;
 pub mod search;
 pub mod sentences;
@@ -58,7 +57,8 @@ pub mod view;
 
 pub use answer::{Answer, Hit};
 pub use error::QueryError;
+pub use loci_types::search as request;
+pub use loci_types::search::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk};
 pub use plan::Plan;
-pub use request::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk};
 pub use search::Searcher;
 pub use view::ReadView;

@@ -28,7 +28,7 @@ use crate::community::CommunityDigest;
 use crate::context::Context;
 use crate::error::QueryError;
 use crate::fetch::{Cited, Fetch, Names, context, path_to};
-use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture};
+use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture, differ_in_graph_alone};
 use crate::intent::Intent;
 use crate::near::near_concepts;
 use crate::plan::{Extent, Operator, Plan, plan};
@@ -298,7 +298,7 @@ impl Execution<'_, '_> {
                 let (lists, accumulator) = (&self.lists, &mut self.scratch.fused);
                 let fuse = || {
                     let heads_by = lists.heads_by;
-                    let best = if heads_by.is_some_and(|by| by.is_but_for_graph(&fusion)) {
+                    let best = if heads_by.is_some_and(|by| differ_in_graph_alone(by, fusion)) {
                         accumulator.fuse_graph(&fusion, lists.arms(), count)
                     } else {
                         accumulator.fuse_best(&fusion, lists.arms(), count)

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use loci_types::keys::{KEY_LEN_MAX, KeyError};
+
 use crate::segment::PartError;
 use crate::unfinished::Filling;
 
@@ -214,6 +216,18 @@ impl StoreError {
     /// Wraps an error of a builder or reader of an index.
     pub fn view(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
         StoreError::View(error.into())
+    }
+}
+
+impl From<KeyError> for StoreError {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::TooLong => StoreError::Limit {
+                what: "a document's key",
+                limit: KEY_LEN_MAX as u64,
+            },
+            other => StoreError::Invalid(other.to_string()),
+        }
     }
 }
 

@@ -1,112 +1,8 @@
 //! Keys: the public ones that callers see, and the byte strings that sort in redb.
 
-use std::fmt;
-use std::str::FromStr;
+pub use loci_types::keys::{ChunkKey, DocumentKey, KeyError};
 
-use crate::error::StoreError;
 use crate::ids::{ConceptId, DocumentId, EditId, ItemId, ResponseId, SpaceId, WorkId};
-use crate::limits::KEY_LEN_MAX;
-
-/// What a document is called outside of the store: unique by user, collection and key.
-///
-/// Printed as the key alone in the default collection of nobody, else `collection::key` or
-/// `user::collection::key`. A key that itself contains `::` is always printed in the last form, so
-/// that every printed key is parsed back to the same one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DocumentKey {
-    /// Who owns it; empty for nobody in particular.
-    pub user: String,
-    /// The named collection; empty for the default one.
-    pub collection: String,
-    /// The caller's name for it.
-    pub key: String,
-}
-
-impl DocumentKey {
-    /// Checks the rules: a key that is not empty, no `:` in user or collection, lengths in bounds.
-    pub fn new(
-        user: impl Into<String>,
-        collection: impl Into<String>,
-        key: impl Into<String>,
-    ) -> Result<DocumentKey, StoreError> {
-        let new = DocumentKey {
-            user: user.into(),
-            collection: collection.into(),
-            key: key.into(),
-        };
-        if new.key.is_empty() {
-            return Err(StoreError::Invalid("a document's key is empty".into()));
-        }
-        if new.user.contains(':') || new.collection.contains(':') {
-            return Err(StoreError::Invalid(
-                "user and collection may not contain ':'".into(),
-            ));
-        }
-        let longest = new.user.len().max(new.collection.len()).max(new.key.len());
-        if longest > KEY_LEN_MAX {
-            return Err(StoreError::Limit {
-                what: "a document's key",
-                limit: KEY_LEN_MAX as u64,
-            });
-        }
-        Ok(new)
-    }
-}
-
-impl fmt::Display for DocumentKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.user.is_empty() || self.key.contains("::") {
-            write!(f, "{}::{}::", self.user, self.collection)?;
-        } else if !self.collection.is_empty() {
-            write!(f, "{}::", self.collection)?;
-        }
-        f.write_str(&self.key)
-    }
-}
-
-impl FromStr for DocumentKey {
-    type Err = StoreError;
-
-    fn from_str(text: &str) -> Result<Self, StoreError> {
-        let parts: Vec<&str> = text.splitn(3, "::").collect();
-        match parts[..] {
-            [key] => DocumentKey::new("", "", key),
-            [collection, key] => DocumentKey::new("", collection, key),
-            [user, collection, key] => DocumentKey::new(user, collection, key),
-            _ => Err(StoreError::Invalid("a document's key is empty".into())),
-        }
-    }
-}
-
-/// What a chunk is called outside of the store: its document and a number that stays with it for
-/// as long as its text does.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ChunkKey {
-    /// The document.
-    pub document: DocumentKey,
-    /// The number, unique in the document.
-    pub suffix: u32,
-}
-
-impl fmt::Display for ChunkKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.document, self.suffix)
-    }
-}
-
-impl FromStr for ChunkKey {
-    type Err = StoreError;
-
-    fn from_str(text: &str) -> Result<Self, StoreError> {
-        let wrong = || StoreError::Invalid(format!("{text:?} is no chunk's key (KEY#NUMBER)"));
-        let (document, suffix) = text.rsplit_once('#').ok_or_else(wrong)?;
-        let suffix = suffix.parse().map_err(|_| wrong())?;
-        Ok(ChunkKey {
-            document: document.parse()?,
-            suffix,
-        })
-    }
-}
 
 /// A row's key.
 pub type Key = Vec<u8>;
@@ -294,28 +190,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn any_key() -> impl Strategy<Value = DocumentKey> {
-        ("[a-z]{0,3}", "[a-z]{0,3}", "[a-c:#/]{1,8}").prop_map(|(user, collection, key)| {
-            DocumentKey {
-                user,
-                collection,
-                key,
-            }
-        })
-    }
-
     proptest! {
-        #[test]
-        fn a_printed_document_key_is_parsed_back(key in any_key()) {
-            prop_assert_eq!(key.to_string().parse::<DocumentKey>().unwrap(), key);
-        }
-
-        #[test]
-        fn a_printed_chunk_key_is_parsed_back(document in any_key(), suffix: u32) {
-            let key = ChunkKey { document, suffix };
-            prop_assert_eq!(key.to_string().parse::<ChunkKey>().unwrap(), key);
-        }
-
         #[test]
         fn after_prefix_is_the_first_key_without_it(prefix: Vec<u8>, rest: Vec<u8>) {
             let key = [&prefix[..], &rest].concat();
@@ -334,12 +209,5 @@ mod tests {
             Some((ConceptId(7), ConceptId(9), "uses"))
         );
         assert_eq!(parse_relation(&key[..6]), None);
-    }
-
-    #[test]
-    fn invalid_keys_are_rejected() {
-        assert!(DocumentKey::new("", "", "").is_err());
-        assert!(DocumentKey::new("a:b", "", "k").is_err());
-        assert!(DocumentKey::new("", "", "k".repeat(KEY_LEN_MAX + 1)).is_err());
     }
 }

@@ -35,7 +35,6 @@ mod generations;
 mod group;
 pub mod heads;
 mod holders;
-pub mod ids;
 mod items;
 pub mod keys;
 pub mod limits;
@@ -71,10 +70,11 @@ mod verify;
 pub use commit::Durability;
 pub use disk::{Disk, OsDisk};
 pub use error::StoreError;
-pub use ids::{
-    ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, ResponseId, SegmentId, SpaceId, WorkId,
-};
 pub use keys::{ChunkKey, DocumentKey};
+pub use loci_types::ids::{
+    self, ConceptId, DocumentId, EditId, ItemId, Local, Ordinal, ResponseId, SegmentId, SpaceId,
+    WorkId,
+};
 pub use map::ever_lost as ever_lost_pages;
 pub use moves::Resolved;
 pub use parts::NewPart;

@@ -20,7 +20,7 @@ pub const ASSETS_LEN_MAX: u64 = 1 << 30;
 /// Assets of a document.
 pub const ASSETS_MAX: usize = 65_536;
 /// Bytes of a document's key, user or collection, and of an asset's name.
-pub const KEY_LEN_MAX: usize = 1024;
+pub use loci_types::keys::KEY_LEN_MAX;
 /// Bytes of a document's origin: a path, each byte of it perhaps escaped.
 pub const ORIGIN_LEN_MAX: usize = 16 << 10;
 /// Writers that may wait for the committing thread before the next one blocks.

@@ -24,7 +24,8 @@ use crate::snapshot::OpenSegment;
 use crate::staged::{Over, StagedRows};
 use crate::tables::Table;
 
-pub use documents::{DocumentRows, NewAsset, content_hash, indexed_text, indexed_title};
+pub use documents::{DocumentRows, content_hash, indexed_text, indexed_title};
+pub use loci_types::document::NewAsset;
 
 /// What one writer changes.
 pub struct Staging<'g> {

@@ -56,7 +56,8 @@ pub(crate) fn run(args: &Config, out: &Printer) -> anyhow::Result<CommandStatus>
 
 fn set(database: &Database, key: &str, value: &str) -> anyhow::Result<()> {
     let wrong = |error: Error| UsageError(error.to_string());
-    let changed = database.settings()?.with(key, value).map_err(wrong)?;
+    let changed = database.settings()?.with(key, value);
+    let changed = changed.map_err(|error| wrong(error.into()))?;
     let is_builtin = changed.embedder == EmbedderChoice::Builtin;
     let switched = match key {
         "model" if !changed.model.is_empty() => {

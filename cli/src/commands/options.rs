@@ -31,7 +31,7 @@ pub(super) fn apply(
     options
         .iter()
         .try_fold(request.clone(), |request, (name, value)| {
-            request.with(name, value)
+            Ok(request.with(name, value)?)
         })
 }
 

@@ -1,6 +1,7 @@
-//! The languages whose words are stemmed, their names, and which of them a text is written in.
+//! The languages whose words are stemmed, and which language a text is written in.
 
 use frostem::{Algorithm, Stemmer};
+use loci_types::text::language_code;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use whatlang::Lang;
@@ -20,38 +21,23 @@ pub struct Language(u8);
 struct LanguageInfo {
     /// ISO 639-3.
     code: &'static str,
-    /// ISO 639-1.
-    short: &'static str,
-    name: &'static str,
     /// `None`: words stay as they are.
     algorithm: Option<Algorithm>,
     is_latin: bool,
 }
 
-const fn latin(
-    code: &'static str,
-    short: &'static str,
-    name: &'static str,
-    algorithm: Algorithm,
-) -> LanguageInfo {
+const fn latin(code: &'static str, algorithm: Algorithm) -> LanguageInfo {
     LanguageInfo {
         code,
-        short,
-        name,
         algorithm: Some(algorithm),
         is_latin: true,
     }
 }
 
-const fn non_latin(
-    code: &'static str,
-    short: &'static str,
-    name: &'static str,
-    algorithm: Algorithm,
-) -> LanguageInfo {
+const fn other(code: &'static str, algorithm: Algorithm) -> LanguageInfo {
     LanguageInfo {
         is_latin: false,
-        ..latin(code, short, name, algorithm)
+        ..latin(code, algorithm)
     }
 }
 
@@ -59,42 +45,40 @@ const fn non_latin(
 const LANGUAGES: [LanguageInfo; 32] = [
     LanguageInfo {
         code: "und",
-        short: "",
-        name: "unstemmed",
         algorithm: None,
         is_latin: true,
     },
-    latin("eng", "en", "english", Algorithm::English),
-    non_latin("ara", "ar", "arabic", Algorithm::Arabic),
-    non_latin("hye", "hy", "armenian", Algorithm::Armenian),
-    latin("eus", "eu", "basque", Algorithm::Basque),
-    latin("cat", "ca", "catalan", Algorithm::Catalan),
-    latin("ces", "cs", "czech", Algorithm::Czech),
-    latin("dan", "da", "danish", Algorithm::Danish),
-    latin("nld", "nl", "dutch", Algorithm::Dutch),
-    latin("epo", "eo", "esperanto", Algorithm::Esperanto),
-    latin("est", "et", "estonian", Algorithm::Estonian),
-    latin("fin", "fi", "finnish", Algorithm::Finnish),
-    latin("fra", "fr", "french", Algorithm::French),
-    latin("deu", "de", "german", Algorithm::German),
-    non_latin("ell", "el", "greek", Algorithm::Greek),
-    non_latin("hin", "hi", "hindi", Algorithm::Hindi),
-    latin("hun", "hu", "hungarian", Algorithm::Hungarian),
-    latin("ind", "id", "indonesian", Algorithm::Indonesian),
-    latin("gle", "ga", "irish", Algorithm::Irish),
-    latin("ita", "it", "italian", Algorithm::Italian),
-    latin("lit", "lt", "lithuanian", Algorithm::Lithuanian),
-    non_latin("nep", "ne", "nepali", Algorithm::Nepali),
-    latin("nob", "no", "norwegian", Algorithm::Norwegian),
-    latin("pol", "pl", "polish", Algorithm::Polish),
-    latin("por", "pt", "portuguese", Algorithm::Portuguese),
-    latin("ron", "ro", "romanian", Algorithm::Romanian),
-    non_latin("rus", "ru", "russian", Algorithm::Russian),
-    latin("spa", "es", "spanish", Algorithm::Spanish),
-    latin("swe", "sv", "swedish", Algorithm::Swedish),
-    non_latin("tam", "ta", "tamil", Algorithm::Tamil),
-    latin("tur", "tr", "turkish", Algorithm::Turkish),
-    non_latin("ukr", "uk", "ukrainian", Algorithm::Ukrainian),
+    latin("eng", Algorithm::English),
+    other("ara", Algorithm::Arabic),
+    other("hye", Algorithm::Armenian),
+    latin("eus", Algorithm::Basque),
+    latin("cat", Algorithm::Catalan),
+    latin("ces", Algorithm::Czech),
+    latin("dan", Algorithm::Danish),
+    latin("nld", Algorithm::Dutch),
+    latin("epo", Algorithm::Esperanto),
+    latin("est", Algorithm::Estonian),
+    latin("fin", Algorithm::Finnish),
+    latin("fra", Algorithm::French),
+    latin("deu", Algorithm::German),
+    other("ell", Algorithm::Greek),
+    other("hin", Algorithm::Hindi),
+    latin("hun", Algorithm::Hungarian),
+    latin("ind", Algorithm::Indonesian),
+    latin("gle", Algorithm::Irish),
+    latin("ita", Algorithm::Italian),
+    latin("lit", Algorithm::Lithuanian),
+    other("nep", Algorithm::Nepali),
+    latin("nob", Algorithm::Norwegian),
+    latin("pol", Algorithm::Polish),
+    latin("por", Algorithm::Portuguese),
+    latin("ron", Algorithm::Romanian),
+    other("rus", Algorithm::Russian),
+    latin("spa", Algorithm::Spanish),
+    latin("swe", Algorithm::Swedish),
+    other("tam", Algorithm::Tamil),
+    latin("tur", Algorithm::Turkish),
+    other("ukr", Algorithm::Ukrainian),
 ];
 
 /// Languages in Latin letters that are told apart and have no stemmer.
@@ -115,78 +99,6 @@ const UNSTEMMED: [Lang; 16] = [
     Lang::Uzb,
     Lang::Vie,
     Lang::Zul,
-];
-
-/// Codes of ISO 639-1 and of its bibliographic form, and macrolanguages, that are not in [`KNOWN`].
-const OTHER_CODES: [(&str, &str); 68] = [
-    ("af", "afr"),
-    ("ak", "aka"),
-    ("am", "amh"),
-    ("az", "aze"),
-    ("be", "bel"),
-    ("bg", "bul"),
-    ("bn", "ben"),
-    ("cy", "cym"),
-    ("fa", "pes"),
-    ("gu", "guj"),
-    ("he", "heb"),
-    ("iw", "heb"),
-    ("hr", "hrv"),
-    ("ja", "jpn"),
-    ("jv", "jav"),
-    ("ka", "kat"),
-    ("km", "khm"),
-    ("kn", "kan"),
-    ("ko", "kor"),
-    ("la", "lat"),
-    ("lv", "lav"),
-    ("mk", "mkd"),
-    ("ml", "mal"),
-    ("mr", "mar"),
-    ("my", "mya"),
-    ("nb", "nob"),
-    ("nn", "nob"),
-    ("or", "ori"),
-    ("pa", "pan"),
-    ("si", "sin"),
-    ("sk", "slk"),
-    ("sl", "slv"),
-    ("sn", "sna"),
-    ("sr", "srp"),
-    ("te", "tel"),
-    ("th", "tha"),
-    ("tk", "tuk"),
-    ("tl", "tgl"),
-    ("ur", "urd"),
-    ("uz", "uzb"),
-    ("vi", "vie"),
-    ("yi", "yid"),
-    ("zh", "cmn"),
-    ("zu", "zul"),
-    ("in", "ind"),
-    ("ger", "deu"),
-    ("fre", "fra"),
-    ("dut", "nld"),
-    ("cze", "ces"),
-    ("gre", "ell"),
-    ("per", "pes"),
-    ("fas", "pes"),
-    ("rum", "ron"),
-    ("slo", "slk"),
-    ("arm", "hye"),
-    ("baq", "eus"),
-    ("bur", "mya"),
-    ("geo", "kat"),
-    ("mac", "mkd"),
-    ("wel", "cym"),
-    ("zho", "cmn"),
-    ("chi", "cmn"),
-    ("nor", "nob"),
-    ("nno", "nob"),
-    ("hbs", "srp"),
-    ("msa", "ind"),
-    ("ms", "ind"),
-    ("fil", "tgl"),
 ];
 
 impl Language {
@@ -364,27 +276,6 @@ impl From<Language> for Languages {
     }
 }
 
-/// ISO 639-3 of the language that `stated` means: such a code, one of ISO 639-1, either before a region
-/// (`pt-BR`), or an English name. `None` for others.
-pub fn language_code(declared: &str) -> Option<&'static str> {
-    let whole = declared.trim().to_ascii_lowercase();
-    let tag = whole.split(['-', '_']).next().unwrap_or_default();
-    if let Some((_, code)) = OTHER_CODES.iter().find(|(other, _)| *other == tag) {
-        return Some(code);
-    }
-    let known = LANGUAGES[1..]
-        .iter()
-        .find(|known| [known.code, known.short].contains(&tag) || known.name == whole);
-    let by_whatlang = || {
-        let by_name = |lang: &&Lang| lang.eng_name().eq_ignore_ascii_case(&whole);
-        let lang = Lang::from_code(tag);
-        lang.or_else(|| Lang::all().iter().find(by_name).copied())
-    };
-    known
-        .map(|known| known.code)
-        .or_else(|| Some(by_whatlang()?.code()))
-}
-
 /// ISO 639-3 of the language that `text` is written in; `None` where that is not certain, as for a few words.
 ///
 /// Two statistics of letters look at up to 1,200 bytes in three places of the text: one that knows 16
@@ -444,26 +335,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn language_code_is_found_by_code_region_and_name() {
-        let cases = [
-            ("de", Some("deu")),
-            ("DE-at", Some("deu")),
-            ("ger", Some("deu")),
-            ("nb-NO", Some("nob")),
-            ("ja", Some("jpn")),
-            ("hr", Some("hrv")),
-            ("qq", None),
-            ("German", Some("deu")),
-            ("pt_BR", Some("por")),
-            ("zh-Hant", Some("cmn")),
-            ("cmn", Some("cmn")),
-            ("Vietnamese", Some("vie")),
-            ("rust", None),
-            ("", None),
-        ];
-        for (declared, code) in cases {
-            assert_eq!(language_code(declared), code, "{declared}");
+    fn languages_that_are_told_apart_are_known_by_code_and_name() {
+        for lang in Lang::all() {
+            assert_eq!(language_code(lang.code()), Some(lang.code()));
+            assert_eq!(language_code(lang.eng_name()), Some(lang.code()));
         }
+        for known in &LANGUAGES[1..] {
+            assert_eq!(language_code(known.code), Some(known.code));
+        }
+    }
+
+    #[test]
+    fn a_stated_language_has_the_stemmer_of_its_code() {
         assert_eq!(Language::from_declared(None), Language::ENGLISH);
         assert_eq!(Language::from_declared(Some("rust")), Language::ENGLISH);
         assert_eq!(Language::from_declared(Some("vie")), Language::UNSTEMMED);

@@ -41,7 +41,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use fold::fold_into;
 pub(crate) use language::is_tag;
-pub use language::{Language, LanguageCounts, Languages, detect, language_code, untagged};
+pub use language::{Language, LanguageCounts, Languages, detect, untagged};
+pub use loci_types::text::language_code;
 pub(crate) use script::is_unspaced;
 use script::{Span, spans};
 use split::{WordShape, parts, word_shape};

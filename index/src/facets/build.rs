@@ -31,7 +31,7 @@ impl FacetBuilder {
             self.columns.insert(field.to_owned(), Default::default());
         }
         let columns = self.columns.get_mut(field).expect("it is there");
-        let column = &mut columns[value.kind() as usize];
+        let column = &mut columns[Kind::from(&value) as usize];
         column.entry(value).or_default().insert(local);
         self.local_end = self.local_end.max(local.saturating_add(1));
     }

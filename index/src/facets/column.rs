@@ -114,7 +114,7 @@ impl<'a> Column<'a> {
     }
 
     fn equal(&self, value: &FacetValue) -> Result<Range<u32>, FacetError> {
-        if value.kind() != self.kind {
+        if Kind::from(value) != self.kind {
             return Ok(0..0);
         }
         let start = self.partition_point(|place| Ok(self.compare(place, value)?.is_ge()))?;
@@ -128,7 +128,7 @@ impl<'a> Column<'a> {
         high: &Bound<FacetValue>,
     ) -> Result<Range<u32>, FacetError> {
         let foreign = |bound: &Bound<FacetValue>| match bound {
-            Bound::Included(value) | Bound::Excluded(value) => value.kind() != self.kind,
+            Bound::Included(value) | Bound::Excluded(value) => Kind::from(value) != self.kind,
             Bound::Unbounded => false,
         };
         if foreign(low) || foreign(high) {

@@ -36,6 +36,7 @@ mod read;
 use std::ops::Bound;
 
 pub use build::FacetBuilder;
+pub use loci_types::filter::FacetValue;
 pub use read::{FacetReader, FieldInfo, select};
 
 /// Distinct values of a column that have a bitmap each.
@@ -46,24 +47,6 @@ const HEADER_LEN: usize = 16;
 const ENTRY_LEN: usize = 40;
 const PAIR_LEN: usize = 8;
 
-/// One value of a field. A chunk may have several. All integers are below all text.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FacetValue {
-    /// A number.
-    Integer(i64),
-    /// Text, compared by bytes: case and accents count.
-    Text(String),
-}
-
-impl FacetValue {
-    fn kind(&self) -> Kind {
-        match self {
-            FacetValue::Integer(_) => Kind::Integer,
-            FacetValue::Text(_) => Kind::Text,
-        }
-    }
-}
-
 /// What values a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -72,6 +55,15 @@ pub enum Kind {
     Integer = 0,
     /// [`FacetValue::Text`].
     Text = 1,
+}
+
+impl From<&FacetValue> for Kind {
+    fn from(value: &FacetValue) -> Kind {
+        match value {
+            FacetValue::Integer(_) => Kind::Integer,
+            FacetValue::Text(_) => Kind::Text,
+        }
+    }
 }
 
 /// Which chunks are wanted. A chunk with several values is wanted when one of them fits.

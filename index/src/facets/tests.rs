@@ -30,9 +30,12 @@ fn is_match(predicate: &Predicate, value: &FacetValue) -> bool {
                 |bound: &Bound<FacetValue>, ok: fn(&FacetValue, &FacetValue) -> bool| match bound {
                     Bound::Unbounded => true,
                     Bound::Included(bound) => {
-                        bound.kind() == value.kind() && (ok(value, bound) || value == bound)
+                        Kind::from(bound) == Kind::from(value)
+                            && (ok(value, bound) || value == bound)
                     }
-                    Bound::Excluded(bound) => bound.kind() == value.kind() && ok(value, bound),
+                    Bound::Excluded(bound) => {
+                        Kind::from(bound) == Kind::from(value) && ok(value, bound)
+                    }
                 };
             fits(low, |value, bound| value > bound) && fits(high, |value, bound| value < bound)
         }

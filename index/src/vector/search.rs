@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use super::byte_codes::{Bounds, ByteCodes};
 use super::codes::{Codes, Query};
 use super::flat::FlatReader;
-use super::graph::{Effort, GraphReader, NodeFilter, WalkLimits, WalkState};
+use super::graph::{Effort, GraphReader, NodeFilter, WalkLimits, WalkState, deadline};
 use super::plan::{PlanInput, SearchStrategy, plan};
 use super::{Metric, VectorError};
 use crate::kernels;
@@ -230,7 +230,7 @@ pub fn search<B: AsRef<[u8]>>(
     let (metric, dim) = (first.reader.flat.metric(), first.reader.flat.dim());
     scratch.prepared.clear();
     metric.prepare_into(query.vector, dim, &mut scratch.prepared)?;
-    let deadline = query.effort.deadline();
+    let deadline = deadline(query.effort);
     let mut left: usize = segments.iter().map(|placed| placed.reader.flat.len()).sum();
     for placed in segments {
         check(placed, metric, dim)?;

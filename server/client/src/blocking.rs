@@ -5,12 +5,15 @@
 use std::sync::{Arc, OnceLock};
 
 use loci_protocol::call::{Change, Method, Outcome, Progress};
-use locidb::storage::records::{ChunkRecord, DocumentRecord, Feedback};
-use locidb::storage::{ChunkKey, DocumentId, DocumentKey, EditId, ItemId, ResponseId};
-use locidb::{
-    Answer, HitName, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference,
-    NewRelation, Prompt, SearchRequest, Settings,
+use loci_types::answer::{Answer, HitName, Prompt};
+use loci_types::document::{
+    NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
 };
+use loci_types::ids::{DocumentId, EditId, ItemId, ResponseId};
+use loci_types::keys::{ChunkKey, DocumentKey};
+use loci_types::records::{ChunkRecord, DocumentRecord, Feedback};
+use loci_types::search::SearchRequest;
+use loci_types::settings::Settings;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -95,7 +98,7 @@ impl Client {
             .block_on(self.client.call_each(method, &mut each))
     }
 
-    /// As [`Database::search`](locidb::Database::search).
+    /// As `Database::search`.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -103,7 +106,7 @@ impl Client {
         self.runtime.block_on(self.client.search(request))
     }
 
-    /// As [`Database::ask`](locidb::Database::ask).
+    /// As `Database::ask`.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -111,7 +114,7 @@ impl Client {
         self.runtime.block_on(self.client.ask(request))
     }
 
-    /// As [`Database::prompt`](locidb::Database::prompt).
+    /// As `Database::prompt`.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -119,7 +122,7 @@ impl Client {
         self.runtime.block_on(self.client.prompt(request))
     }
 
-    /// As [`Database::settings`](locidb::Database::settings).
+    /// As `Database::settings`.
     ///
     /// # Errors
     /// As [`Client::call`]; [`ClientError::Protocol`] for settings of another release.
@@ -128,7 +131,7 @@ impl Client {
         serde_json::from_value(settings).map_err(|error| ClientError::Protocol(error.to_string()))
     }
 
-    /// As [`Database::set`](locidb::Database::set); needs a key of an admin.
+    /// As `Database::set`; needs a key of an admin.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -144,7 +147,7 @@ impl Client {
         self.runtime.block_on(self.client.stats())
     }
 
-    /// As [`Database::record`](locidb::Database::record).
+    /// As `Database::record`.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -157,7 +160,7 @@ impl Client {
         response.map(ResponseId)
     }
 
-    /// As [`Database::feedback`](locidb::Database::feedback).
+    /// As `Database::feedback`.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -175,7 +178,7 @@ impl Client {
             .block_on(self.client.feedback(response.0, &hit, feedback))
     }
 
-    /// As [`Database::finish`](locidb::Database::finish).
+    /// As `Database::finish`.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -183,7 +186,7 @@ impl Client {
         self.runtime.block_on(self.client.finish(&mut progress))
     }
 
-    /// As [`Database::analyse`](locidb::Database::analyse); needs a key of an admin.
+    /// As `Database::analyse`; needs a key of an admin.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -199,7 +202,7 @@ impl Client {
         self.runtime.block_on(self.client.apply(changes))
     }
 
-    /// As [`Database::write`](locidb::Database::write): `work` runs here, and each of its steps goes to the server and
+    /// As `Database::write`: `work` runs here, and each of its steps goes to the server and
     /// back. Other writers of the store wait meanwhile, 60 seconds at most; where the changes are known beforehand,
     /// [`Client::apply`] takes one round trip.
     ///
@@ -220,7 +223,7 @@ impl Client {
     }
 }
 
-/// A write in progress, with the calls of an embedded one: [`WriteTransaction`](locidb::WriteTransaction).
+/// A write in progress, with the calls of an embedded one: `WriteTransaction`.
 #[derive(Debug)]
 pub struct Transaction<'c> {
     open: AsyncTransaction,

@@ -1,4 +1,4 @@
-//! A client of `loci serve` that offers the calls of an embedded [`Database`](locidb::Database).
+//! A client of `loci serve` that offers the calls of an embedded store, `locidb::Database`.
 //!
 //! A program moves from a store of its own to a server by one line:
 //!
@@ -6,7 +6,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // let database = locidb::Database::open("notes")?;
 //! let database = loci_client::Client::connect("loci://KEY@127.0.0.1:7625")?;
-//! let answer = database.search(&locidb::SearchRequest::new("What is a heap?"))?;
+//! let answer = database.search(&loci_client::types::search::SearchRequest::new("What is a heap?"))?;
 //! # let _ = answer;
 //! # Ok(())
 //! # }
@@ -29,4 +29,5 @@ pub use connection::Session;
 pub use error::ClientError;
 pub use loci_protocol::call;
 pub use loci_protocol::fault::{Code, Fault};
+pub use loci_types as types;
 pub use pool::{AsyncClient, AsyncTransaction, ClientOptions};

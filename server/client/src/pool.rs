@@ -11,8 +11,9 @@ use loci_protocol::call::{
     Analyse, Ask, AskPrompt, Begin, Change, Commit, Finish, GetSettings, GetStats, GiveFeedback,
     Method, Outcome, Progress, Record, Rollback, Search, SetSetting, Step, Write,
 };
-use locidb::storage::records::Feedback;
-use locidb::{Answer, Prompt, SearchRequest};
+use loci_types::answer::{Answer, Prompt};
+use loci_types::records::Feedback;
+use loci_types::search::SearchRequest;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::sleep;
@@ -222,7 +223,7 @@ impl AsyncClient {
         Err(ClientError::Timeout)
     }
 
-    /// As [`Database::search`](locidb::Database::search).
+    /// As `Database::search`.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].
@@ -235,7 +236,7 @@ impl AsyncClient {
         .await
     }
 
-    /// As [`Database::ask`](locidb::Database::ask).
+    /// As `Database::ask`.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].
@@ -248,7 +249,7 @@ impl AsyncClient {
         .await
     }
 
-    /// As [`Database::prompt`](locidb::Database::prompt).
+    /// As `Database::prompt`.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].
@@ -265,7 +266,7 @@ impl AsyncClient {
         Ok(self.call(&GetSettings {}).await?.0)
     }
 
-    /// As [`Database::set`](locidb::Database::set); needs a key of an admin.
+    /// As `Database::set`; needs a key of an admin.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].
@@ -290,7 +291,7 @@ impl AsyncClient {
         self.call(&Write { changes }).await
     }
 
-    /// As [`Database::record`](locidb::Database::record): what the answer is called.
+    /// As `Database::record`: what the answer is called.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].
@@ -306,7 +307,7 @@ impl AsyncClient {
         .await
     }
 
-    /// As [`Database::feedback`](locidb::Database::feedback); `hit`: its rank, or its chunk's key.
+    /// As `Database::feedback`; `hit`: its rank, or its chunk's key.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].
@@ -325,7 +326,7 @@ impl AsyncClient {
         .await
     }
 
-    /// As [`Database::finish`](locidb::Database::finish).
+    /// As `Database::finish`.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].
@@ -336,7 +337,7 @@ impl AsyncClient {
         self.call_each(&Finish {}, progress).await
     }
 
-    /// As [`Database::analyse`](locidb::Database::analyse); needs a key of an admin.
+    /// As `Database::analyse`; needs a key of an admin.
     ///
     /// # Errors
     /// As [`AsyncClient::call`].

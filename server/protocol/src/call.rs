@@ -7,12 +7,14 @@
 
 use std::any::TypeId;
 
-use locidb::storage::records::{ChunkRecord, DocumentRecord, Feedback};
-use locidb::storage::{ChunkKey, DocumentKey, ItemId};
-use locidb::{
-    Answer, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
-    Prompt, SearchRequest,
+use loci_types::answer::{Answer, Prompt};
+use loci_types::document::{
+    NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
 };
+use loci_types::ids::ItemId;
+use loci_types::keys::{ChunkKey, DocumentKey};
+use loci_types::records::{ChunkRecord, DocumentRecord, Feedback};
+use loci_types::search::SearchRequest;
 use serde_json::Value;
 
 use crate::codec::{self, MessageError, Wire, wire_enum, wire_struct};

@@ -6,26 +6,26 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use locidb::query::answer::{
-    Answer, CommunityHit, ConceptHit, ConceptSource, Digest, ExplainStep, GraphMethod, Hit, Method,
-    Methods, ParentHit, RelationHit, Suggestion,
+use loci_types::answer::{
+    Answer, Citation, CommunityHit, ConceptHit, ConceptSource, Context, ContextSection, Critique,
+    Digest, ExplainStep, GraphMethod, Hit, Method, Methods, Operator, ParentHit, Part, PartKind,
+    Prompt, RelationHit, Suggestion, Verdict,
 };
-use locidb::query::cite::Citation;
-use locidb::query::context::{Context, ContextSection};
-use locidb::query::critic::{Critique, Part, PartKind, Verdict};
-use locidb::query::fuse::{Fusion, Mixture, RankWeights, ScoreWeights};
-use locidb::query::intent::Intent;
-use locidb::query::plan::Operator;
-use locidb::query::request::{Climb, Rerank, Seeds, Walk};
-use locidb::storage::records::{
-    ChunkRecord, ChunkType, ContentType, Difficulty, DocumentRecord, EmbedLevels, Feedback,
+use loci_types::document::{
+    NewAsset, NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference,
+    NewRelation,
+};
+use loci_types::filter::Expr;
+use loci_types::ids::{ConceptId, ItemId};
+use loci_types::keys::{ChunkKey, DocumentKey};
+use loci_types::records::{
+    self, ChunkRecord, ChunkType, ContentType, Difficulty, DocumentRecord, EmbedLevels, Feedback,
     FileType, ItemType, Level, Location, PageBox, PropositionType, RetrievalMode, ReviewState,
     SectionType, SentenceType,
 };
-use locidb::storage::{ChunkKey, ConceptId, DocumentKey, ItemId, records};
-use locidb::{
-    Expr, NewAsset, NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem,
-    NewReference, NewRelation, Prompt, SearchRequest, Strategy,
+use loci_types::search::{
+    Climb, Effort, Fusion, Intent, Mixture, RankWeights, Rerank, ScoreWeights, SearchRequest,
+    Seeds, Strategy, Walk,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -76,7 +76,7 @@ macro_rules! as_text {
     )*};
 }
 
-as_text! { Expr locidb::Effort DocumentKey ChunkKey }
+as_text! { Expr Effort DocumentKey ChunkKey }
 
 /// What goes as the number that rows have for it.
 macro_rules! by_number {

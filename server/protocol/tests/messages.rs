@@ -4,10 +4,10 @@ use loci_protocol::call::{
     AddKey, Call, Change, File, GetChunk, GetPath, Ingest, Method, Outcome, Role, Search, Write,
 };
 use loci_protocol::codec::{decode, encode};
-use locidb::query::answer::{Answer, Hit, Method as Arm, Methods};
-use locidb::query::cite::Citation;
-use locidb::storage::records::{ChunkRecord, ChunkType, DocumentRecord, Level};
-use locidb::{NewChunk, NewDocument, SearchRequest, Strategy};
+use loci_types::answer::{Answer, Citation, Hit, Method as Arm, Methods};
+use loci_types::document::{NewChunk, NewDocument};
+use loci_types::records::{ChunkRecord, ChunkType, DocumentRecord, Level};
+use loci_types::search::{SearchRequest, Strategy};
 
 /// Bytes as hex, in one line.
 fn hex(bytes: &[u8]) -> String {

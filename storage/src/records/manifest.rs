@@ -1,5 +1,7 @@
 //! The manifest: which segments are live, and where their parts lie.
 
+use loci_types::record;
+
 record! {
     /// Which segments are live: the row that redb's commit switches.
     #[derive(Default)]

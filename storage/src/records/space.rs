@@ -1,5 +1,7 @@
 //! Vector spaces.
 
+use loci_types::record;
+
 use super::PartEntry;
 
 record! {

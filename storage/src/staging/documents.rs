@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::ControlFlow;
 
+use loci_types::document::NewAsset;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Staging;
@@ -34,15 +35,6 @@ pub struct DocumentRows {
     pub vectors: Vec<Option<Vec<f32>>>,
     /// Pictures and other files within it, each name once.
     pub assets: Vec<NewAsset>,
-}
-
-/// A picture or other file within a document.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NewAsset {
-    /// What the document calls it.
-    pub name: String,
-    /// The file.
-    pub bytes: Vec<u8>,
 }
 
 impl Staging<'_> {

@@ -54,7 +54,8 @@ mod write;
 
 pub(super) use beam::{WalkLimits, WalkState};
 pub(super) use build::build;
-pub use effort::Effort;
+pub(super) use effort::deadline;
+pub use loci_types::search::Effort;
 pub(super) use read::{GraphReader, NodeFilter};
 
 use super::codes::Codes;

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use loci_protocol::fault::{Code, Fault};
-use locidb::storage::StoreError;
+use locidb::storage::keys::KeyError;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use tokio::task::block_in_place;
@@ -68,9 +68,9 @@ impl<T: DeserializeOwned + Send> FromRequestParts<HttpState> for PathParams<T> {
 }
 
 /// A key of a document or chunk as a path or query has it.
-pub(super) fn parse_key<K: FromStr<Err = StoreError>>(text: &str) -> Result<K, Problem> {
+pub(super) fn parse_key<K: FromStr<Err = KeyError>>(text: &str) -> Result<K, Problem> {
     text.parse()
-        .map_err(|error: StoreError| fault_of(error.into()).into())
+        .map_err(|error: KeyError| fault_of(error.into()).into())
 }
 
 /// What a request carries behind its head.

@@ -1,11 +1,10 @@
 //! What a caller hands over to be stored: a document with its chunk tree, concepts and relations.
 
-use loci_storage::records::{
-    ChunkRecord, Difficulty, DocumentRecord, Intent, ItemType, ReviewState,
-};
-use loci_storage::staging::NewAsset;
-use loci_storage::{ChunkKey, DocumentKey};
 use serde::{Deserialize, Serialize};
+
+use crate::ids::ItemId;
+use crate::keys::{ChunkKey, DocumentKey};
+use crate::records::{ChunkRecord, Difficulty, DocumentRecord, Intent, ItemType, ReviewState};
 
 /// A document to be stored whole: inserted, or put in the place of the one with the same user,
 /// collection and key.
@@ -32,6 +31,15 @@ pub struct NewDocument {
     pub claims: Vec<NewClaim>,
     /// Pictures and other files within it, each name once.
     pub assets: Vec<NewAsset>,
+}
+
+/// A picture or other file within a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewAsset {
+    /// What the document calls it.
+    pub name: String,
+    /// The file.
+    pub bytes: Vec<u8>,
 }
 
 /// A work in a document's list of references. What tells it best counts: key, DOI, title.
@@ -168,7 +176,7 @@ pub struct NewItem {
     /// Who owns it; empty for nobody in particular.
     pub owner: String,
     /// The item that says the same better.
-    pub merged_into: Option<loci_storage::ItemId>,
+    pub merged_into: Option<ItemId>,
     /// How learning it goes.
     pub review: Option<ReviewState>,
 }

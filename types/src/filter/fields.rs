@@ -1,6 +1,6 @@
 //! The fields that a filter may name, and what their values look like.
 
-use loci_storage::records::{
+use crate::records::{
     ChunkType, ContentType, FileType, Level, PropositionType, RetrievalMode, SectionType,
     SentenceType,
 };

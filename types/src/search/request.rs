@@ -5,157 +5,16 @@
 //!
 //! Start reading at [`SearchRequest`].
 
-pub use loci_index::vector::Effort;
-use loci_storage::ConceptId;
-use loci_storage::records::Level;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::QueryError;
+use super::as_text::{optional, whole};
+use super::effort::Effort;
+use super::fusion::Fusion;
+use super::intent::Intent;
+use super::options::{Climb, OptionError, Rerank, Seeds, Strategy, Walk};
 use crate::filter::Expr;
-use crate::fuse::Fusion;
-use crate::intent::Intent;
-
-/// Which arms answer, and in how many stages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Strategy {
-    /// The one of the others that suits the question and the store; the answer says which, and why.
-    #[default]
-    Auto,
-    /// All arms that the store has, fused.
-    Hybrid,
-    /// Documents by their summaries, then sections within these, then propositions within those.
-    Staged,
-    /// The digests of communities, for questions about the whole store.
-    Global,
-    /// Text alone: BM25.
-    Text,
-    /// Vectors alone.
-    Vector,
-    /// The concept graph alone: a walk from the concepts of the question.
-    Graph,
-}
-
-impl Strategy {
-    /// All strategies.
-    pub const ALL: [Strategy; 7] = [
-        Strategy::Auto,
-        Strategy::Hybrid,
-        Strategy::Staged,
-        Strategy::Global,
-        Strategy::Text,
-        Strategy::Vector,
-        Strategy::Graph,
-    ];
-
-    /// The name that JSON and the command line use.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Strategy::Auto => "auto",
-            Strategy::Hybrid => "hybrid",
-            Strategy::Staged => "staged",
-            Strategy::Global => "global",
-            Strategy::Text => "text",
-            Strategy::Vector => "vector",
-            Strategy::Graph => "graph",
-        }
-    }
-
-    /// Whether the question's vector can be of use.
-    pub const fn uses_vectors(self) -> bool {
-        !matches!(self, Strategy::Text)
-    }
-
-    /// The strategy with this name.
-    pub fn from_name(name: &str) -> Option<Strategy> {
-        Self::ALL
-            .into_iter()
-            .find(|strategy| strategy.name() == name)
-    }
-}
-
-/// Where the graph arm starts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Seeds {
-    /// Whether it starts at the concepts of the question: those that it names, and those whose vectors
-    /// are near to it.
-    pub question: bool,
-    /// It starts at these, too.
-    pub concepts: Vec<ConceptId>,
-    /// It starts at the concepts of so many of the best chunks by text and vectors, too.
-    pub hits: usize,
-}
-
-impl Default for Seeds {
-    /// The question's concepts alone.
-    fn default() -> Seeds {
-        Seeds {
-            question: true,
-            concepts: Vec::new(),
-            hits: 0,
-        }
-    }
-}
-
-/// How the graph arm goes from its seeds to chunks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Walk {
-    /// A walk with restart over the links of concepts and chunks; then, where it finds fewer chunks than
-    /// wanted, as [`Walk::Hops`].
-    #[default]
-    Restart,
-    /// Concepts within some hops by distance, then PageRank; then their chunks.
-    Hops,
-}
-
-/// What the chunks of an answer bring with them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Climb {
-    /// As each document says: its parent, or the whole document.
-    #[default]
-    Document,
-    /// The parent.
-    Parent,
-    /// The whole document, within the budget.
-    FullDoc,
-    /// Nothing.
-    None,
-}
-
-/// What moves a chunk up or down after the arms are fused.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Rerank {
-    /// Whether a question with an intent gets half of its hits from the chunk type that answers it and
-    /// half from the one that supports it, as far as there are hits of these types that are good enough.
-    pub types: bool,
-    /// How much the doubt in a chunk counts against it, 0..=1: its score is multiplied by
-    /// `1 - weight · (1 - confidence)`.
-    pub confidence: f32,
-    /// How much citations count for a chunk, 0..=1: its score is multiplied by
-    /// `1 + weight · density`, the citations it makes for every 50 tokens, 1 at most.
-    pub citations: f32,
-    /// How much being cited counts for a chunk, 0..=1: its score is multiplied by `1 + weight · renown`, which goes
-    /// with the logarithm of the documents that cite its own, 1 from 99 on. Costs a read for each document among the
-    /// candidates, and one for each citation of it.
-    pub cited: f32,
-}
-
-impl Default for Rerank {
-    /// By type, a third of the score for doubt, nothing for citations made or received.
-    fn default() -> Rerank {
-        Rerank {
-            types: true,
-            confidence: 0.33,
-            citations: 0.0,
-            cited: 0.0,
-        }
-    }
-}
+use crate::records::Level;
 
 /// A question with everything that says how to answer it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -175,7 +34,7 @@ pub struct SearchRequest {
     /// Which arms answer.
     pub strategy: Strategy,
     /// Which chunks may be hits.
-    #[serde(with = "as_text")]
+    #[serde(with = "optional")]
     pub filter: Option<Expr>,
     /// What kind of chunk the question is after; `None`: told from its words.
     pub intent: Option<Intent>,
@@ -217,13 +76,13 @@ pub struct SearchRequest {
     /// Whether the answer names concepts: those of the question, the relations among those that the graph
     /// reached, and the way from the question to each hit. They are read for nothing else.
     pub concepts: bool,
-    /// Whether the question is written in the language of [`TextQuery`](loci_index::text::TextQuery), for
+    /// Whether the question is written in the language of text questions (phrases, fields, wildcards), for
     /// [`Strategy::Text`]; else, and for other strategies, all signs in it are text.
     pub syntax: bool,
     /// Whether hits say which of their characters the question asked for.
     pub highlights: bool,
     /// How far the search for near vectors goes in large segments.
-    #[serde(with = "as_text_whole")]
+    #[serde(with = "whole")]
     pub effort: Effort,
     /// Whether the answer says what each operator did.
     pub explain: bool,
@@ -275,9 +134,9 @@ impl SearchRequest {
     /// within (`rerank.types`, `fusion.vector_share`). `value`: JSON, or a bare word for a string.
     ///
     /// # Errors
-    /// [`QueryError::Option`] for an unknown name, or a value that the option does not take.
-    pub fn with(&self, name: &str, value: &str) -> Result<SearchRequest, QueryError> {
-        let wrong = |why: String| QueryError::Option(format!("{name}: {why}"));
+    /// [`OptionError`] for an unknown name, or a value that the option does not take.
+    pub fn with(&self, name: &str, value: &str) -> Result<SearchRequest, OptionError> {
+        let wrong = |why: String| OptionError(format!("{name}: {why}"));
         let mut whole = serde_json::to_value(self).map_err(|why| wrong(why.to_string()))?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.into()));
         if name.starts_with("fusion.") && whole["fusion"].is_null() {
@@ -303,15 +162,15 @@ impl SearchRequest {
     /// Whether every number lies where its field says.
     ///
     /// # Errors
-    /// [`QueryError::Option`] for the first that does not.
-    pub fn check(&self) -> Result<(), QueryError> {
+    /// [`OptionError`] for the first that does not.
+    pub fn check(&self) -> Result<(), OptionError> {
         let Rerank {
             types: _,
             confidence,
             citations,
             cited,
         } = self.rerank;
-        let wrong = |why: String| Err(QueryError::Option(why));
+        let wrong = |why: String| Err(OptionError(why));
         let least = self.concept_similarity_min;
         if least.is_nan() || least < -1.0 {
             return wrong(format!("concept_similarity_min: {least} is not from -1 on"));
@@ -327,60 +186,6 @@ impl SearchRequest {
             }
         }
         Ok(())
-    }
-}
-
-/// An option that is written as text.
-mod as_text {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<T: Display, S: Serializer>(
-        value: &Option<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(value) => serializer.collect_str(value),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'de>,
-    {
-        let text = Option::<String>::deserialize(deserializer)?;
-        text.map(|text| text.parse().map_err(D::Error::custom))
-            .transpose()
-    }
-}
-
-/// A value that is written as text.
-mod as_text_whole {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<T: Display, S: Serializer>(
-        value: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(value)
-    }
-
-    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'de>,
-    {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(D::Error::custom)
     }
 }
 

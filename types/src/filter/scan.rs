@@ -1,6 +1,6 @@
 //! A filter's text as words, and words as text.
 
-use super::parse::{FilterError, Problem};
+use super::error::{FilterError, Problem};
 
 /// A piece of a filter, with the column where it starts.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,89 +1,36 @@
 //! From text to [`Expr`], by recursive descent of bounded depth.
 
-use loci_index::analysis::language_code;
+use std::str::FromStr;
 
+use super::error::{DEPTH_MAX, FILTER_LEN_MAX, FilterError, Problem};
+use super::expr::{Comparison, Expr, FacetValue, Test};
 use super::fields::{self, FieldKind, META};
 use super::moment;
 use super::scan::{self, Token, TokenKind};
-use super::{Comparison, DEPTH_MAX, Expr, FILTER_LEN_MAX, FacetValue, Test};
+use crate::text::language_code;
 
-/// Why a filter cannot be understood. Nothing was searched; mend it at the column.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("column {column}: {problem}")]
-pub struct FilterError {
-    /// Where, in characters from 1.
-    pub column: usize,
-    /// What is wrong there.
-    pub problem: Problem,
+impl Expr {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    /// [`FilterError`] with the column, counted in characters from 1, and what was expected there.
+    ///
+    /// # Cost
+    /// One pass; at most [`FILTER_LEN_MAX`] bytes and [`DEPTH_MAX`] levels.
+    pub fn parse(text: &str) -> Result<Expr, FilterError> {
+        parse(text)
+    }
 }
 
-/// What is wrong with a filter.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Problem {
-    /// Something else should stand here.
-    #[error("expected {what}, found {found}")]
-    Expected {
-        /// What should stand here.
-        what: &'static str,
-        /// What stands here.
-        found: String,
-    },
-    /// No field has this name. Free metadata is written `meta.KEY`.
-    #[error("no field is called {name:?}{}", suggestion(*nearest))]
-    UnknownField {
-        /// The name.
-        name: String,
-        /// The known name most like it.
-        nearest: Option<&'static str>,
-    },
-    /// The field never has this value.
-    #[error("{field} is never {value:?}; it can be {expected}")]
-    Value {
-        /// The field.
-        field: String,
-        /// What was written.
-        value: String,
-        /// What its values look like.
-        expected: String,
-    },
-    /// Only numbers have an order. For text there are `=`, `in (…)` and `prefix`.
-    #[error("{field} is text, which has no order here; use prefix, = or in (…)")]
-    NoOrder {
-        /// The field.
-        field: String,
-    },
-    /// Only text has a beginning.
-    #[error("{field} is not text; prefix is for text")]
-    NoPrefix {
-        /// The field.
-        field: String,
-    },
-    /// The ends are in the wrong order.
-    #[error("the range is empty: its ends are in the wrong order")]
-    EmptyRange,
-    /// A parenthesis, bracket or quotation has no end.
-    #[error("{what} is not closed")]
-    NotClosed {
-        /// What was opened.
-        what: &'static str,
-    },
-    /// Write it with fewer parentheses, or ask in two searches.
-    #[error("parentheses and `not` nest more than {DEPTH_MAX} deep")]
-    TooDeep,
-    /// Shorten it.
-    #[error("a filter may have {FILTER_LEN_MAX} bytes; this one has {len}")]
-    TooLong {
-        /// Its bytes.
-        len: usize,
-    },
+impl FromStr for Expr {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Expr, FilterError> {
+        Expr::parse(text)
+    }
 }
 
-fn suggestion(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
-}
-
-pub(super) fn parse(text: &str) -> Result<Expr, FilterError> {
+fn parse(text: &str) -> Result<Expr, FilterError> {
     if text.len() > FILTER_LEN_MAX {
         return Err(FilterError {
             column: 1,

@@ -1,0 +1,48 @@
+//! How a caller names a hit of an answer.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::keys::{ChunkKey, KeyError};
+
+/// Which hit of an answer is meant. Written as a rank (`3`) or as a chunk's key (`notes.md#7`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HitName {
+    /// By its rank, from 1.
+    Rank(u32),
+    /// By its chunk.
+    Chunk(ChunkKey),
+}
+
+impl fmt::Display for HitName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HitName::Rank(rank) => write!(f, "hit {rank}"),
+            HitName::Chunk(chunk) => write!(f, "hit {chunk}"),
+        }
+    }
+}
+
+impl FromStr for HitName {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<HitName, KeyError> {
+        match text.parse() {
+            Ok(rank) => Ok(HitName::Rank(rank)),
+            Err(_) => text.parse().map(HitName::Chunk),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hit_is_named_by_rank_or_chunk() {
+        assert_eq!("3".parse::<HitName>().unwrap(), HitName::Rank(3));
+        let chunk: HitName = "notes::a.md#3".parse().unwrap();
+        assert_eq!(chunk.to_string(), "hit notes::a.md#3");
+        assert!("a.md".parse::<HitName>().is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! The steps of a search, as an answer shows them and as a plan has them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::records::Level;
+use crate::search::{Fusion, Intent, Rerank, Walk};
+
+/// One step of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "operator")]
+pub enum Operator {
+    /// Terms and concepts of the question.
+    Analyse {
+        /// Whether concepts are looked for.
+        link: bool,
+    },
+    /// Keeps to the live chunks that the request's filter allows.
+    Filter,
+    /// Keeps to chunks of these levels, until the next of its kind; none: to the leaves of the chunk trees.
+    Within {
+        /// The levels.
+        levels: Vec<Level>,
+        /// Whether the filter holds for a chunk when it holds for any in the same document, or section: what
+        /// stages search that only lead to the chunks that are found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        around: Option<Extent>,
+        /// Whether documents that have no chunk of these levels are searched whole, beside the others.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        others: bool,
+    },
+    /// The best by words.
+    Text {
+        /// Hits at most.
+        k: usize,
+    },
+    /// The best by nearness.
+    Vector {
+        /// Hits at most.
+        k: usize,
+    },
+    /// Where the question names no concept: those whose vectors are nearest to its own.
+    Near {
+        /// Concepts at most.
+        k: usize,
+        /// The least similarity, -1..=1.
+        similarity_min: f32,
+        /// The nearest chunks whose concepts are compared.
+        chunks: usize,
+    },
+    /// The best by concepts.
+    Graph {
+        /// Hits at most.
+        k: usize,
+        /// How it goes.
+        walk: Walk,
+        /// Whether the question's concepts are where it starts.
+        question: bool,
+        /// How many of the best chunks so far give it concepts to start from.
+        heads: usize,
+        /// The share of its start that these have, where the question has concepts too.
+        heads_share: f32,
+        /// Hops, and concepts that they return.
+        hops: usize,
+        /// Concepts at most.
+        neighbours: usize,
+    },
+    /// The lists of the arms made one.
+    Fuse {
+        /// How.
+        fusion: Fusion,
+    },
+    /// Keeps to the documents, or sections, of the best so far, for the operators that follow.
+    Narrow {
+        /// To which of the two.
+        to: Extent,
+        /// How many of them.
+        keep: usize,
+        /// Whether the next of its kind fills what is left of these.
+        more: bool,
+    },
+    /// The communities whose digests answer best, and the chunks that these quote.
+    Communities {
+        /// How many.
+        keep: usize,
+        /// Whether they stand for the whole answer: all of the coarsest level are considered. Else only those
+        /// of the question's concepts, of the finest.
+        all: bool,
+    },
+    /// Moves the fused chunks by type, doubt and citations.
+    Rank {
+        /// What counts.
+        rerank: Rerank,
+        /// What the question is after.
+        intent: Intent,
+        /// Hits that are wanted.
+        k: usize,
+    },
+    /// Moves the chunks that have the question word for word before all others.
+    Quote,
+    /// Chooses hits that are unlike each other.
+    Diversify {
+        /// How much that counts, 0..=1.
+        weight: f32,
+        /// Hits that are wanted.
+        k: usize,
+    },
+    /// Adds the best so far to the hits.
+    Take {
+        /// How many at most.
+        k: usize,
+    },
+    /// Reads the rows of the hits, climbs to what they bring with them, cites.
+    Fetch,
+    /// Puts the hits together as one text.
+    Assemble {
+        /// Tokens at most.
+        tokens: usize,
+    },
+}
+
+/// What a stage keeps to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Extent {
+    /// Whole documents.
+    Document,
+    /// Sections: a chunk's nearest ancestor that is one, or the chunk itself.
+    Section,
+}
+
+impl Extent {
+    /// The name that JSON uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Extent::Document => "document",
+            Extent::Section => "section",
+        }
+    }
+}

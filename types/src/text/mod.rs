@@ -1,0 +1,5 @@
+//! Rules of text that all crates share.
+
+mod language;
+
+pub use language::language_code;
