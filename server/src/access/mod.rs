@@ -6,7 +6,7 @@
 //!
 //! Start reading at [`Keys`].
 
-pub(crate) mod arrivals;
+pub(crate) mod connection_rate;
 mod key_file;
 pub(crate) mod limits;
 

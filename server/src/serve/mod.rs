@@ -8,13 +8,13 @@ mod frame_sender;
 mod http;
 mod listener;
 pub(crate) mod mcp;
-mod metrics_route;
 pub(crate) mod otlp;
 mod pending;
 mod prometheus;
 pub(crate) mod server;
 mod tls;
 mod wire;
+mod workers;
 
 #[cfg(fuzzing)]
 pub(crate) mod in_memory;
@@ -29,17 +29,17 @@ use loci_protocol::frame::PAYLOAD_LEN_MAX;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::access::arrivals::{ConnectionRateLimiter, ConnectionRateLimits};
+use crate::access::connection_rate::{ConnectionRateLimiter, ConnectionRateLimits};
 use crate::access::limits::BackOff;
-use crate::service::{Caller, Stores, noted};
+use crate::service::{Caller, Stores, audit};
 use frame_sender::Socket;
 pub(crate) use http::HttpOptions;
-pub(crate) use metrics_route::WorkerOptions;
-use metrics_route::Workers;
 use pending::{PendingConnections, PendingSlot};
 use prometheus::MetricsExporter;
 use tls::Protocol;
 pub(crate) use tls::Tls;
+pub(crate) use workers::WorkerOptions;
+use workers::Workers;
 
 /// What a server allows.
 #[derive(Clone, Debug)]
@@ -157,7 +157,7 @@ impl ServerState {
         let caller = self.stores.authenticate(key, store);
         let is_known = |caller: &Caller| known == Some(&caller.key);
         if !caller.as_ref().is_some_and(is_known) {
-            noted::record_access(peer, route, caller.as_ref());
+            audit::record_access(peer, route, caller.as_ref());
         }
         match caller {
             Some(caller) => {
@@ -325,7 +325,7 @@ async fn accept(
     let admit = |peer: SocketAddr| {
         let admitted = shared.connection_rate.admit(peer.ip(), Instant::now());
         if let Err(limit) = &admitted {
-            noted::record_refused_connection(peer.ip(), port, *limit);
+            audit::record_refused_connection(peer.ip(), port, *limit);
         }
         admitted.is_ok()
     };

@@ -1,4 +1,4 @@
-//! Figures of this process for Prometheus: what [`noted`](crate::service::noted) counts, and what the process takes.
+//! Figures of this process for Prometheus: what [`noted`](crate::service::audit) counts, and what the process takes.
 //!
 //! Always true: no figure names a store, a user, a key, a path that was asked for or anything that was said; labels come
 //! from fixed lists, so that nobody can make figures grow.

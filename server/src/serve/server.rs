@@ -15,7 +15,7 @@ use super::config::Config;
 use super::otlp::Exporter;
 use super::{Listeners, ServerOptions, Tls};
 use crate::access::{AccessError, Key};
-use crate::service::{ParserFactory, StoreLocation, Stores, noted};
+use crate::service::{ParserFactory, StoreLocation, Stores, audit};
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ impl Server {
             None => None,
         };
         let stores = Arc::new(stores(config, parser)?);
-        noted::set_slow_threshold(config.slow());
+        audit::set_slow_threshold(config.slow());
         let traces = config.traces();
         Ok(Server {
             stores,

@@ -10,8 +10,8 @@ use locidb::storage::DocumentKey;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
-use super::care::ProgressReporter;
-use super::writing::check_document_key;
+use super::maintenance::ProgressReporter;
+use super::writes::check_document_key;
 use super::{CallOutput, Caller, Task};
 
 /// Bytes of all files of a graph at most.

@@ -14,8 +14,8 @@ use locidb::Progress;
 use locidb::storage::DocumentKey;
 use parking_lot::Mutex;
 
-use super::care::ProgressReporter;
-use super::writing::check_document_key;
+use super::maintenance::ProgressReporter;
+use super::writes::check_document_key;
 use super::{CallOutput, Caller, Task, fault_of, faults};
 
 /// Bytes of a file's name at most.

@@ -7,19 +7,19 @@
 //!
 //! Start reading at [`answer`].
 
-mod care;
+pub(crate) mod audit;
+mod concurrency;
 mod faults;
 mod graph;
 mod ingest;
-pub(crate) mod noted;
+mod maintenance;
 mod parser;
-mod reading;
+mod reads;
 mod request;
-mod rooms;
 mod stores;
 pub(crate) mod traces;
 mod transaction;
-mod writing;
+mod writes;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -35,10 +35,10 @@ use serde::Serialize;
 
 use crate::access::limits::KeyRateLimiter;
 
+pub(crate) use concurrency::{ConcurrencyLimits, FileMemory, StoreSemaphores};
 pub(crate) use faults::{from_error as fault_of, internal};
 pub(crate) use graph::GRAPH_LEN_MAX;
 pub use parser::ParserFactory;
-pub(crate) use rooms::{ConcurrencyLimits, FileMemory, StoreSemaphores};
 pub(crate) use stores::{Store, StoreFolder, StoreLocation, Stores, StoresOptions};
 pub(crate) use transaction::{CancelToken, Reply, Transaction};
 
@@ -202,7 +202,7 @@ pub(crate) fn perform(caller: &Caller, call: Call, task: Task<'_>) -> Result<Cal
         Ok(CallOutput::UnreadableFile(_)) => Some(&unread),
         Ok(_) => None,
     };
-    noted::record_call(caller, name, role, started.elapsed(), fault);
+    audit::record_call(caller, name, role, started.elapsed(), fault);
     if let Some(sampled) = sampled {
         sampled.end(caller, fault);
     }
@@ -234,56 +234,56 @@ pub(crate) fn dispatch(caller: &Caller, call: Call, task: Task<'_>) -> Result<Ca
     task.check()?;
     let store = &caller.store;
     match call {
-        Call::Search(call) => reading::search(caller, *call.request, call.record),
-        Call::Ask(call) => reading::ask(caller, *call.request, call.record),
-        Call::AskPrompt(call) => reading::prompt(caller, *call.request),
-        Call::GetSettings(_) => reading::settings(caller),
-        Call::GetStats(_) => reading::stats(caller, task),
+        Call::Search(call) => reads::search(caller, *call.request, call.record),
+        Call::Ask(call) => reads::ask(caller, *call.request, call.record),
+        Call::AskPrompt(call) => reads::prompt(caller, *call.request),
+        Call::GetSettings(_) => reads::settings(caller),
+        Call::GetStats(_) => reads::stats(caller, task),
         Call::GetUsage(_) => CallOutput::json(&store.database()?.usage().map_err(fault_of)?),
-        Call::ListDocuments(call) => reading::documents(caller, &call, task),
-        Call::GetDocument(call) => reading::document(caller, &call.key, task),
-        Call::GetChunk(call) => reading::chunk(caller, &call.key, call.context, task),
-        Call::GetOriginal(call) => reading::original(caller, &call.key, task),
-        Call::GetAsset(call) => reading::asset(caller, &call.key, &call.name, task),
-        Call::GetText(call) => reading::text(caller, &call.key, task),
-        Call::GetConcept(call) => reading::concept(caller, &call.name, task),
-        Call::ListConcepts(call) => reading::concepts(caller, &call.prefix, call.limit, task),
-        Call::GetPath(call) => reading::path(caller, &call, task),
-        Call::GetCitations(call) => reading::citations(caller, &call.of, task),
-        Call::ListWorks(call) => reading::works(caller, &call, task),
+        Call::ListDocuments(call) => reads::documents(caller, &call, task),
+        Call::GetDocument(call) => reads::document(caller, &call.key, task),
+        Call::GetChunk(call) => reads::chunk(caller, &call.key, call.context, task),
+        Call::GetOriginal(call) => reads::original(caller, &call.key, task),
+        Call::GetAsset(call) => reads::asset(caller, &call.key, &call.name, task),
+        Call::GetText(call) => reads::text(caller, &call.key, task),
+        Call::GetConcept(call) => reads::concept(caller, &call.name, task),
+        Call::ListConcepts(call) => reads::concepts(caller, &call.prefix, call.limit, task),
+        Call::GetPath(call) => reads::path(caller, &call, task),
+        Call::GetCitations(call) => reads::citations(caller, &call.of, task),
+        Call::ListWorks(call) => reads::works(caller, &call, task),
         Call::ListCommunities(call) => {
-            reading::communities(caller, call.level, call.of.as_deref(), task)
+            reads::communities(caller, call.level, call.of.as_deref(), task)
         }
-        Call::ListTypes(_) => reading::types(caller, task),
-        Call::ListRecords(call) => reading::records(caller, call.response, call.limit),
-        Call::ListItems(call) => reading::items(caller, &call, task),
-        Call::GetItemFigures(_) => reading::item_stats(caller),
-        Call::ExportGraph(call) => care::export_graph(caller, call.format, task),
-        Call::Write(call) => writing::write(caller, call.changes),
+        Call::ListTypes(_) => reads::types(caller, task),
+        Call::ListRecords(call) => reads::records(caller, call.response, call.limit),
+        Call::ListItems(call) => reads::items(caller, &call, task),
+        Call::GetItemFigures(_) => reads::item_stats(caller),
+        Call::ExportGraph(call) => maintenance::export_graph(caller, call.format, task),
+        Call::Write(call) => writes::write(caller, call.changes),
         Call::Begin(_) | Call::Step(_) | Call::Commit(_) | Call::Rollback(_) => Err(Fault::new(
             Code::Invalid,
             "transactions need a connection of the wire protocol: send all changes at once",
         )),
-        Call::Record(call) => writing::record(caller, &call.request, &call.answer),
-        Call::GiveFeedback(call) => writing::feedback(caller, &call),
+        Call::Record(call) => writes::record(caller, &call.request, &call.answer),
+        Call::GiveFeedback(call) => writes::feedback(caller, &call),
         Call::Ingest(call) => ingest::ingest(caller, *call.file, task),
         Call::ImportGraph(call) => graph::import(caller, *call.graph, task),
-        Call::Finish(_) => care::finish(caller, task),
-        Call::SetSetting(call) => care::set(store, &call.name, &call.value),
-        Call::Analyse(_) => care::analyse(store, task),
-        Call::Compact(_) => care::compact(store, task),
-        Call::Check(call) => care::check(store, call.deep, task),
-        Call::Repair(_) => care::repair(store),
-        Call::Backup(call) => care::backup(store, &call.name, task),
-        Call::Export(_) => care::export(store, task),
-        Call::Refit(_) => care::refit(store, task),
-        Call::ConsolidateTypes(call) => care::consolidate_types(store, call.stratified),
-        Call::ForgetTypes(_) => care::forget_types(store),
-        Call::ForgetRecords(call) => care::forget_records(store, call.before_ms),
-        Call::Replay(call) => care::replay(store, call.limit, call.set, task),
-        Call::ListKeys(_) => care::keys(store),
-        Call::AddKey(call) => care::add_key(store, call),
-        Call::RevokeKey(call) => care::revoke_key(store, &call.id),
+        Call::Finish(_) => maintenance::finish(caller, task),
+        Call::SetSetting(call) => maintenance::set(store, &call.name, &call.value),
+        Call::Analyse(_) => maintenance::analyse(store, task),
+        Call::Compact(_) => maintenance::compact(store, task),
+        Call::Check(call) => maintenance::check(store, call.deep, task),
+        Call::Repair(_) => maintenance::repair(store),
+        Call::Backup(call) => maintenance::backup(store, &call.name, task),
+        Call::Export(_) => maintenance::export(store, task),
+        Call::Refit(_) => maintenance::refit(store, task),
+        Call::ConsolidateTypes(call) => maintenance::consolidate_types(store, call.stratified),
+        Call::ForgetTypes(_) => maintenance::forget_types(store),
+        Call::ForgetRecords(call) => maintenance::forget_records(store, call.before_ms),
+        Call::Replay(call) => maintenance::replay(store, call.limit, call.set, task),
+        Call::ListKeys(_) => maintenance::keys(store),
+        Call::AddKey(call) => maintenance::add_key(store, call),
+        Call::RevokeKey(call) => maintenance::revoke_key(store, &call.id),
     }
 }
 

@@ -21,7 +21,7 @@ use locidb::{Error, WriteTransaction};
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::writing::{ChangeError, WriteScope, apply, error_from_fault, fault_from_error};
+use super::writes::{ChangeError, WriteScope, apply, error_from_fault, fault_from_error};
 use super::{Caller, faults};
 
 /// How long the next step may take to come.

@@ -10,14 +10,14 @@ pub mod citations;
 pub mod communities;
 pub mod concepts;
 pub mod documents;
+mod interruptible;
 pub(crate) mod items;
-mod watched;
 
 use locidb::storage::records::DocumentRecord;
 use locidb::storage::{DocumentId, Rows, StoreError, Table};
 use locidb::{Error, View};
 
-pub(crate) use watched::InterruptibleRows;
+pub(crate) use interruptible::InterruptibleRows;
 
 /// A committed state, as one reader may see it.
 #[derive(Clone, Copy)]

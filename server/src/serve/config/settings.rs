@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::LogForm;
-use crate::access::arrivals::{ConnectionRateLimits, Network, Rate};
+use crate::access::connection_rate::{ConnectionRateLimits, Network, Rate};
 use crate::serve::{Limits, WorkerOptions};
 use crate::service::StoresOptions;
 

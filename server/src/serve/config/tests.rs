@@ -3,7 +3,7 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
-use crate::access::arrivals::{ConnectionRateLimits, Network, Rate};
+use crate::access::connection_rate::{ConnectionRateLimits, Network, Rate};
 
 /// What these flags, this environment and a file with this text say.
 fn config(flags: &[&str], environment: &[(&str, &str)], file: &str) -> Result<Config, ConfigError> {

@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Connection, HttpState, PendingCall, Problem};
 use crate::service::traces::ParentSpan;
-use crate::service::{self, CallOutput, Caller, noted};
+use crate::service::{self, CallOutput, Caller, audit};
 
 /// The store that is meant, where callers need no key or several stores have theirs.
 const STORE_FIELD: &str = "loci-store";
@@ -52,7 +52,7 @@ impl AuthenticatedRequest {
     pub(crate) fn check_role(&self, call: &'static str, role: Role) -> Result<(), Fault> {
         let allowed = service::check_role(&self.caller, role);
         if let Err(fault) = &allowed {
-            noted::record_call(&self.caller, call, role, Duration::ZERO, Some(fault));
+            audit::record_call(&self.caller, call, role, Duration::ZERO, Some(fault));
         }
         allowed
     }

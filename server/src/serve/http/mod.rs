@@ -10,15 +10,15 @@
 
 mod access;
 mod api;
+mod body;
+mod call;
 mod cors;
-mod extract;
-mod figures;
 mod guard;
 mod mcp;
-mod paced;
+mod metrics_route;
 mod pages;
-mod path_params;
 mod problem;
+mod stall_timeout;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -45,9 +45,9 @@ use super::ServerState;
 use super::config::Secret;
 use super::pending::PendingSlot;
 use super::prometheus::MetricsExporter;
-pub(crate) use extract::{PendingCall, begin};
-use paced::StallTimeout;
+pub(crate) use call::{PendingCall, begin};
 pub(crate) use problem::Problem;
+use stall_timeout::StallTimeout;
 
 /// How long the head of a request is waited for, also between requests.
 const HEAD_WAIT: Duration = Duration::from_secs(30);
@@ -195,7 +195,7 @@ pub(super) fn router(
     let routes = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .route("/metrics", get(figures::show_metrics))
+        .route("/metrics", get(metrics_route::show_metrics))
         .merge(api::router())
         .merge(mcp::router())
         .merge(pages::router())
@@ -211,7 +211,7 @@ pub(super) fn router(
         })
         .layer(from_fn_with_state(
             http.clone(),
-            path_params::limit_response_memory,
+            body::limit_response_memory,
         ))
         .layer(CompressionLayer::new())
         .layer(from_fn(api::add_encoding_to_etag))
@@ -223,7 +223,7 @@ pub(super) fn router(
     routes
         .layer(from_fn(guard::require_one_host))
         .layer(map_response(guard::set_default_headers))
-        .layer(from_fn(figures::count_request))
+        .layer(from_fn(metrics_route::count_request))
 }
 
 /// Whether calls are taken.

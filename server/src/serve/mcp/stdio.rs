@@ -20,8 +20,8 @@ use tokio::runtime::Handle;
 
 use super::{CallDispatcher, MESSAGE_LEN_MAX, McpServer};
 use crate::serve::http::begin;
-use crate::serve::metrics_route::{WorkerOptions, Workers};
 use crate::serve::server::StartError;
+use crate::serve::workers::{WorkerOptions, Workers};
 use crate::service::{Caller, StoreLocation, Stores, StoresOptions};
 
 /// How long the store stays open without a call.

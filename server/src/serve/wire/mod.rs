@@ -30,8 +30,8 @@ use tokio::time::timeout;
 
 use super::ServerState;
 use super::frame_sender::{self, FrameSender, WriteTransport};
-use super::metrics_route::{self, CallClass};
 use super::pending::PendingSlot;
+use super::workers::{self, CallClass};
 use crate::service::{self, CallOutput, Caller, CancelToken, Reply, StreamItem, Task, Transaction};
 use frames::{Came, End, Frames};
 use waiting::Waiting;
@@ -422,8 +422,8 @@ impl Session {
     fn acquire_transaction(&self) -> Result<[OwnedSemaphorePermit; 2], Fault> {
         let of_store = &self.caller.store.semaphores().transactions;
         Ok([
-            metrics_route::try_acquire(of_store, "the store has too many transactions open")?,
-            metrics_route::try_acquire(
+            workers::try_acquire(of_store, "the store has too many transactions open")?,
+            workers::try_acquire(
                 &self.shared.transactions,
                 "the server has too many transactions open",
             )?,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::ApiResult;
 use super::events::{file_stream, run_long_call};
-use super::given::{PathParams, QueryParams, RequestBody};
+use super::extract::{PathParams, QueryParams, RequestBody};
 use crate::serve::http::Problem;
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::service::CallOutput;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ApiResult;
-use super::given::{PathParams, RequestBody, parse_key};
+use super::extract::{PathParams, RequestBody, parse_key};
 use crate::serve::http::Problem;
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::service::{CallOutput, StreamItem, fault_of};

@@ -16,14 +16,14 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::ApiResult;
 use super::events::{event_stream, file_stream, wants_events};
-use super::form::Form;
-use super::given::{
+use super::extract::{
     EtagComparison, PathParams, QueryParams, RequestBody, etag, find_etag, parse_key,
 };
+use super::form::Form;
 use super::graph::limit;
 use crate::serve::http::Problem;
 use crate::serve::http::access::AuthenticatedRequest;
-use crate::serve::http::extract;
+use crate::serve::http::call;
 use crate::service::CallOutput;
 
 /// Fields of a form that are no files.
@@ -60,7 +60,7 @@ pub(super) async fn list(
     };
     let output = auth.call(call).await?;
     let page: Value = output.into_value()?;
-    let mut response = extract::json(&page);
+    let mut response = call::json(&page);
     if let Some(next) = page["next"].as_str() {
         query.push(format!("after={}", percent_encode(next)));
         let link = format!("</v1/documents?{}>; rel=\"next\"", query.join("&"));
@@ -261,12 +261,12 @@ fn check_readable(outcome: &Value) -> ApiResult<()> {
 fn stored_response(outcome: Value) -> ApiResult<Response> {
     check_readable(&outcome)?;
     if outcome["status"] != "added" {
-        return Ok(extract::json(&outcome));
+        return Ok(call::json(&outcome));
     }
     let document = outcome["document"].as_str().unwrap_or_default();
     let location = format!("/v1/documents/{}", percent_encode(document));
     let location = [(LOCATION, location)];
-    Ok((StatusCode::CREATED, location, extract::json(&outcome)).into_response())
+    Ok((StatusCode::CREATED, location, call::json(&outcome)).into_response())
 }
 
 /// Whether what is there is as `If-Match` and `If-None-Match` ask. It is looked at before the work begins.
@@ -356,5 +356,5 @@ async fn ingest_many(auth: AuthenticatedRequest, files: Vec<File>) -> ApiResult<
     if let [_] = &outcomes[..] {
         return stored_response(outcomes.remove(0));
     }
-    Ok(extract::json(&json!({ "files": outcomes })))
+    Ok(call::json(&json!({ "files": outcomes })))
 }

@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use super::ApiResult;
 use super::events::{event_stream, file_stream, wants_events};
+use super::extract::{PathParams, QueryParams, RequestBody, parse_key};
 use super::form::{Form, FormFile};
-use super::given::{PathParams, QueryParams, RequestBody, parse_key};
 use crate::serve::http::Problem;
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::service::{CallOutput, GRAPH_LEN_MAX};

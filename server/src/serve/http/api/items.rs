@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::ApiResult;
-use super::given::{PathParams, QueryParams, RequestBody, parse_key};
+use super::extract::{PathParams, QueryParams, RequestBody, parse_key};
 use super::graph::limit;
 use crate::serve::http::Problem;
 use crate::serve::http::access::AuthenticatedRequest;
-use crate::serve::http::extract;
+use crate::serve::http::call;
 use crate::service::CallOutput;
 
 #[derive(Debug, Deserialize)]
@@ -90,7 +90,7 @@ pub(super) async fn add(auth: AuthenticatedRequest, sent: RequestBody) -> ApiRes
     let item: Item = sent.json(&auth).await?;
     let changes = vec![Change::PutItem(Box::new(item.new_item(&auth)?))];
     let id = auth.call(Write { changes }).await?.number()?;
-    Ok((StatusCode::CREATED, extract::json(&json!({ "id": id }))).into_response())
+    Ok((StatusCode::CREATED, call::json(&json!({ "id": id }))).into_response())
 }
 
 pub(super) async fn replace(

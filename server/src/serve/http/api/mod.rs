@@ -8,8 +8,8 @@ mod admin;
 mod collections;
 mod documents;
 mod events;
+mod extract;
 mod form;
-mod given;
 mod graph;
 mod items;
 mod openapi;
@@ -22,7 +22,7 @@ use axum::middleware::from_fn;
 use axum::routing::{delete, get, post, put};
 
 use super::{HttpState, Problem};
-pub(super) use given::add_encoding_to_etag;
+pub(super) use extract::add_encoding_to_etag;
 
 /// What a handler gives.
 type ApiResult<T> = Result<T, Problem>;
@@ -60,7 +60,7 @@ pub(super) fn router() -> Router<HttpState> {
         .route("/v1/settings/{name}", put(admin::set))
         .route("/v1/keys", get(admin::keys).post(admin::add_key))
         .route("/openapi.json", get(openapi::show))
-        .layer(from_fn(given::conditional));
+        .layer(from_fn(extract::conditional));
     Router::new()
         .merge(looks)
         .route("/v1/search", get(search::get).post(search::search))

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::ApiResult;
 use super::events::run_long_call;
-use super::given::{PathParams, QueryParams, RequestBody};
+use super::extract::{PathParams, QueryParams, RequestBody};
 use super::graph::limit;
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::service::CallOutput;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::ApiResult;
-use super::given::{QueryParams, RequestBody};
+use super::extract::{QueryParams, RequestBody};
 use crate::serve::http::Problem;
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::service::CallOutput;

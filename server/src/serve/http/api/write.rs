@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::given::{RequestBody, parse_key};
+use super::extract::{RequestBody, parse_key};
 use super::{ApiResult, items};
 use crate::serve::http::Problem;
 use crate::serve::http::access::AuthenticatedRequest;

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use super::fields::{Fields, percent_encode};
 use super::layout::{self, Layout, NavSection};
-use super::visitor::Principal;
+use super::principal::Principal;
 use crate::serve::http::HttpState;
 use crate::views::documents::{DocumentLine, DocumentPage};
 

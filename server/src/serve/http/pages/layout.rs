@@ -6,7 +6,7 @@ use loci_protocol::fault::Fault;
 use maud::{DOCTYPE, Markup, html};
 
 use super::files;
-use super::visitor::{self, Principal};
+use super::principal::{self, Principal};
 
 /// Which part of the pages is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl<'f> Layout<'f> {
 
 /// A page that says what went wrong.
 pub(super) fn error_page(principal: Option<&Principal>, fault: &Fault) -> Response {
-    let status = visitor::status(fault);
+    let status = principal::status(fault);
     let title = match status {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::FORBIDDEN => "Not allowed",

@@ -4,23 +4,23 @@
 //! nothing of any other host; what comes out of a store is escaped; nothing that a document holds is shown by the browser
 //! but pictures of pixels; what the cookie has in place of a key counts for pages alone, and no other site can use it.
 //!
-//! Start reading at [`router`], then [`visitor`].
+//! Start reading at [`router`], then [`principal`].
 
 mod documents;
 mod fields;
 mod files;
 mod layout;
-mod named;
 mod origin;
 mod outline;
 mod paged_document;
+mod path_params;
 mod pictures;
+mod principal;
 mod reader;
 mod search;
 mod sessions;
 mod sign_in;
 mod text_blocks;
-mod visitor;
 
 use axum::Router;
 use axum::http::HeaderValue;

@@ -15,8 +15,8 @@ use locidb::storage::DocumentKey;
 use locidb::storage::records::{FileType, Level};
 
 use super::fields::percent_encode;
+use super::principal::Principal;
 use super::text_blocks::Style;
-use super::visitor::Principal;
 use crate::service;
 use crate::views::documents::{ListedChunk, ShownChunk, ShownDocument};
 

@@ -17,9 +17,9 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::fields::percent_encode;
 use super::layout;
-use super::named::PagePathParams;
+use super::path_params::PagePathParams;
+use super::principal::Principal;
 use super::reader::document_key;
-use super::visitor::Principal;
 use crate::serve::http::guard::POLICY;
 use crate::serve::http::{HttpState, PendingCall};
 use crate::service::StreamItem;

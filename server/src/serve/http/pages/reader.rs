@@ -21,11 +21,11 @@ use maud::{Markup, html};
 
 use super::fields::{Fields, percent_encode};
 use super::layout::{self, Layout, NavSection};
-use super::named::PagePathParams;
 use super::outline;
 use super::paged_document::{self, CONTEXT_MAX, ChunkStart, ChunkText, PagedDocument};
+use super::path_params::PagePathParams;
+use super::principal::Principal;
 use super::text_blocks::{self, Block, RenderState, TextRun};
-use super::visitor::Principal;
 use crate::serve::http::access::AuthenticatedRequest;
 use crate::serve::http::{HttpState, Problem};
 use crate::views::documents::ListedChunk;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::documents::ingest_hint;
 use super::fields::{Fields, percent_encode};
 use super::layout::{self, Layout, NavSection};
-use super::visitor::{self, Principal};
+use super::principal::{self, Principal};
 use crate::serve::http::HttpState;
 use crate::service::CallOutput;
 use crate::views::documents::DocumentPage;
@@ -327,7 +327,7 @@ fn error_page(principal: &Principal, form: &SearchForm, wrong: &FormError) -> Re
         }
     };
     let page = Layout::new(principal, NavSection::Search, &form.question)
-        .render(visitor::status(&wrong.fault), &main);
+        .render(principal::status(&wrong.fault), &main);
     (layout::retry_after(&wrong.fault), page).into_response()
 }
 

@@ -17,8 +17,8 @@ use maud::{Markup, html};
 use super::fields::Fields;
 use super::layout::{self, Layout};
 use super::origin;
+use super::principal::{self, COOKIE, COOKIE_OF_HOST};
 use super::sessions::SESSION_TTL;
-use super::visitor::{self, COOKIE, COOKIE_OF_HOST};
 use crate::serve::http::{Connection, HttpState};
 
 /// Bytes of the form at most.
@@ -50,7 +50,7 @@ async fn sign_in(State(http): State<HttpState>, request: Request) -> Response {
     };
     let form = match form {
         Ok(form) => form,
-        Err(fault) => return page(visitor::status(&fault), "/", Some(&fault)),
+        Err(fault) => return page(principal::status(&fault), "/", Some(&fault)),
     };
     let fields = Fields::read(&String::from_utf8_lossy(&form.bytes));
     let (key, to) = (fields.get("key"), origin::local_path(fields.get("to")));
@@ -64,7 +64,7 @@ async fn sign_in(State(http): State<HttpState>, request: Request) -> Response {
     match looked_at {
         Ok(token) => {
             // The one before is of no use any more.
-            visitor::token(&parts).inspect(|before| http.sessions.end(before));
+            principal::token(&parts).inspect(|before| http.sessions.end(before));
             (
                 session_cookie(&parts, &token, SESSION_TTL),
                 Redirect::to(to),
@@ -72,7 +72,7 @@ async fn sign_in(State(http): State<HttpState>, request: Request) -> Response {
                 .into_response()
         }
         Err(fault) => {
-            let status = visitor::status(&fault);
+            let status = principal::status(&fault);
             let asks = (status == StatusCode::UNAUTHORIZED)
                 .then_some([(header::WWW_AUTHENTICATE, "Bearer")]);
             (
@@ -89,7 +89,7 @@ async fn sign_out(State(http): State<HttpState>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     match check_form_origin(&parts) {
         Ok(()) => {
-            visitor::token(&parts).inspect(|token| http.sessions.end(token));
+            principal::token(&parts).inspect(|token| http.sessions.end(token));
             (expired_cookie(&parts), Redirect::to("/sign-in")).into_response()
         }
         Err(fault) => layout::error_page(None, &fault),

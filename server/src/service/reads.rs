@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::request::prepare;
 use super::traces::with_explain;
-use super::writing::fault_from_error;
-use super::{CallOutput, Caller, StreamItem, Task, check_unrestricted, fault_of, writing};
+use super::writes::fault_from_error;
+use super::{CallOutput, Caller, StreamItem, Task, check_unrestricted, fault_of, writes};
 use crate::views::citations::WorkFilter;
 use crate::views::communities::CommunityResult;
 use crate::views::concepts::PathResult;
@@ -53,7 +53,7 @@ fn answer_output(
     record: bool,
 ) -> Result<CallOutput, Fault> {
     if record {
-        answer.response = Some(writing::record_answer(caller, request, &answer)?);
+        answer.response = Some(writes::record_answer(caller, request, &answer)?);
     }
     if caller.user.is_some() {
         // It counts what all users changed.

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout_at;
 
 use super::{HttpState, Problem};
-use crate::serve::metrics_route::{CallClass, Workers};
+use crate::serve::workers::{CallClass, Workers};
 use crate::service::{self, CallOutput, Caller, StreamItem, Task};
 
 /// Items that wait for whoever reads them, at most.

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use tokio::task::block_in_place;
 
 use crate::serve::http::access::AuthenticatedRequest;
-use crate::serve::http::path_params::JSON_LEN_MAX;
+use crate::serve::http::body::JSON_LEN_MAX;
 use crate::serve::http::{HttpState, Problem};
 use crate::service::fault_of;
 

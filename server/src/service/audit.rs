@@ -14,7 +14,7 @@ use loci_protocol::fault::{Code, Fault};
 use parking_lot::Mutex;
 
 use super::Caller;
-use crate::access::arrivals::ExceededLimit;
+use crate::access::connection_rate::ExceededLimit;
 
 /// How long a key that was shown over HTTP is not told of again from the same address.
 const ACCESS_LOG_INTERVAL: Duration = Duration::from_secs(60);

@@ -19,7 +19,7 @@ use subtle::ConstantTimeEq;
 
 use super::access::{bearer, check_local};
 use super::{Connection, HttpState, Problem};
-use crate::service::{self, noted};
+use crate::service::{self, audit};
 
 /// The form that Prometheus reads.
 const EXPOSITION_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -65,7 +65,7 @@ async fn allow(
     }
     match token {
         Some(_) => {
-            noted::record_access(connection.peer, "metrics", None);
+            audit::record_access(connection.peer, "metrics", None);
             shared.delay_failure(connection.peer).await;
             let why = "give the token for metrics: Bearer TOKEN";
             Err(Fault::new(Code::Unauthorized, why).into())
@@ -89,7 +89,7 @@ pub(super) async fn count_request(request: Request, next: Next) -> Response {
         Some(route) if response.status() != StatusCode::METHOD_NOT_ALLOWED => route.as_str(),
         _ => "none",
     };
-    noted::record_request(method, route, response.status().as_u16(), begun.elapsed());
+    audit::record_request(method, route, response.status().as_u16(), begun.elapsed());
     response
 }
 
