@@ -12,13 +12,13 @@ use loci_storage::staging::Edit;
 use loci_storage::{ConceptId, StoreError};
 use serde::Serialize;
 
-use crate::cores;
 use crate::database::{Database, Inner};
 use crate::digests;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::settings;
-use crate::views::View;
+use crate::snapshot::View;
+use crate::thread_pool;
 
 /// What an analysis of the concept graph found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -127,7 +127,8 @@ fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analys
         ..LeidenOptions::default()
     };
     let found = || leiden(concepts.iter().copied(), &edges, options);
-    let (ranked, found) = inner.over(view, || Ok(cores::run(|| rayon::join(ranked, found))))?;
+    let (ranked, found) =
+        inner.over(view, || Ok(thread_pool::run(|| rayon::join(ranked, found))))?;
     let (part, by_level) = part(ranked?, &found)?;
     inner.edit(vec![Edit::Analysis(part.into())])?;
     let _ = progress.report("finding communities", 2, 2);

@@ -16,15 +16,15 @@ use loci_index::analysis::Analyzer;
 use loci_index::text;
 use loci_models::Generator;
 use loci_query::answer::{Answer, ConceptSource, Digest as InWords, Hit, RelationHit};
-use loci_query::asked::{Asked, AskedTerm};
 use loci_query::cite::Citation;
 use loci_query::critic::critique;
-use loci_query::digest::{self, Quote, Source, digest};
+use loci_query::extractive::{self, Quote, Source, digest};
 use loci_query::global::{COMMUNITIES, Community, MAP_TOKENS, Partial, REDUCE_TOKENS, map, reduce};
 use loci_query::prompt::{
     Material, Passage, Prompt, answer_prompt, is_not_relevant, map_prompt, read_reply,
     reduce_prompt,
 };
+use loci_query::question::{Asked, AskedTerm};
 use loci_query::tokens::Counter;
 use loci_query::{QueryError, SearchRequest, Strategy};
 use loci_storage::StoreError;
@@ -32,7 +32,7 @@ use loci_storage::segment::Layer;
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::views::View;
+use crate::snapshot::View;
 use loci_query::community::CommunityDigest as Digest;
 
 /// Tokens of an answer that a generator writes.
@@ -181,7 +181,7 @@ impl<'a> Asker<'a> {
             }
         }
         let hits: Vec<Source<'_>> = self.answer.hits.iter().map(source).collect();
-        let budget = self.budget.min(digest::TOKENS);
+        let budget = self.budget.min(extractive::TOKENS);
         digest(
             &self.asked,
             &hits,

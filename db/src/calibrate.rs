@@ -23,11 +23,11 @@ use loci_storage::{Placed, Scored, SpaceId, StoreError};
 
 use crate::corpus::Corpus;
 use crate::error::Error;
-use crate::outside::embed_texts;
+use crate::external_model::embed_texts;
 use crate::progress::Progress;
 use crate::segment::language_of;
+use crate::snapshot::View;
 use crate::space::fit_projection;
-use crate::views::View;
 
 /// Sentences that a passage must have, so that hiding one leaves a passage.
 const SENTENCES_MIN: usize = 3;

@@ -20,7 +20,7 @@ use crate::progress::{Progress, Silent};
 use crate::recovery::give_up_damaged;
 use crate::segment::Replaced;
 use crate::settings;
-use crate::views::View;
+use crate::snapshot::View;
 
 /// What building segments again is called.
 const REBUILDING: &str = "building segments again";

@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::progress::Progress;
 use crate::segment::{Donor, Replaced};
 use crate::settings;
-use crate::views::View;
+use crate::snapshot::View;
 
 /// Segments of one tier that may stand side by side.
 const SEGMENTS_MAX: usize = 8;

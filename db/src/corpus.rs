@@ -14,7 +14,7 @@ use loci_storage::{DocumentId, Ordinal, StoreError, Table, keys};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::segment::{is_embedded, language_of, layer_of};
-use crate::views::View;
+use crate::snapshot::View;
 
 /// The passages of a view, by ascending ordinal within each segment.
 #[derive(Default)]

@@ -16,16 +16,16 @@ use loci_storage::staging::{Edit, Staging};
 use loci_storage::{Derived, Disk, Durability, Lost, Store, StoreError, StoreOptions};
 
 use crate::error::Error;
-use crate::local;
+use crate::external_model::Outside;
+use crate::local_model;
 use crate::maintenance::Maintenance;
-use crate::outside::Outside;
 use crate::progress::{Progress, Silent};
 use crate::recovery::recovered;
 use crate::settings::{self, EmbedderChoice, Settings};
+use crate::snapshot::{LociViews, View};
 use crate::space;
 use crate::switch::{self, Target};
 use crate::transaction::WriteTransaction;
-use crate::views::{LociViews, View};
 
 /// How to open a database.
 #[derive(Clone)]
@@ -411,7 +411,7 @@ impl Database {
         self.rebuild(progress)?;
         let _turn = self.inner.switching.lock();
         let view = self.view();
-        if let Some(folder) = local::wanted(&view) {
+        if let Some(folder) = local_model::wanted(&view) {
             self.switch_to_folder(folder, progress)?;
         } else if let Some(outside) = &view.outside {
             switch::fill(&self.inner, outside, progress)?;
@@ -492,7 +492,7 @@ impl Database {
 
     /// The caller holds `switching`.
     fn switch_to_folder(&self, folder: String, progress: &dyn Progress) -> Result<(), Error> {
-        let model = local::open(Path::new(&folder))?;
+        let model = local_model::open(Path::new(&folder))?;
         self.inner.store.views().models.add(&model);
         let model = Outside::new(model);
         let view = self.view();

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use loci_graph::{CommunitiesReader, GraphSnapshot, communities};
 use loci_query::community::{CommunityDigest, quotes, told};
 use loci_query::sentences::sentences;
-use loci_storage::heads::digest_head;
+use loci_storage::metadata::digest_head;
 use loci_storage::records::{DigestRecord, DigestSentence};
 use loci_storage::rows::{Rows, decode, encode, read};
 use loci_storage::segment::Section;
@@ -21,7 +21,7 @@ use loci_storage::{ConceptId, DocumentId, Durability, Ordinal, Staging, StoreErr
 use crate::database::Inner;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::views::View;
+use crate::snapshot::View;
 
 /// Members that a digest looks at, and that it names.
 const MEMBERS_MAX: usize = 50;

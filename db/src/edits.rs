@@ -1,6 +1,6 @@
 //! Merging and splitting concepts by hand, and undoing it.
 //!
-//! What documents say stays; what it counts as changes ([`loci_storage::moves`]). Merged records of concepts and
+//! What documents say stays; what it counts as changes ([`loci_storage::concept_edits`]). Merged records of concepts and
 //! relations, and the segments of the documents concerned, follow in the same commit.
 
 use loci_graph::normalise;

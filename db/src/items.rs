@@ -12,7 +12,7 @@ use serde::Serialize;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::error::Error;
-use crate::views::View;
+use crate::snapshot::View;
 
 /// Pairs of items that are compared at most; of more, so many that are spread evenly over all.
 const PAIRS_MAX: u64 = 500_000;

@@ -11,7 +11,7 @@
 //! | [`settings`] | the settings of a store |
 //! | [`compact`] | disk and segments given back |
 //! | [`stats`] | its figures, and a recount of them |
-//! | [`views`] | one committed state |
+//! | [`snapshot`] | one committed state |
 //!
 //! Rows, records and keys are those of [`storage`].
 
@@ -20,35 +20,35 @@ mod ask;
 mod backup;
 mod calibrate;
 mod check;
+mod chunk_offsets;
 mod citations;
 pub mod compact;
 mod contributions;
-mod cores;
 mod corpus;
 pub mod database;
 mod digests;
 mod edits;
 mod error;
 mod export;
+mod external_model;
 mod facets;
 mod items;
-mod local;
+mod local_model;
 mod maintenance;
 mod origins;
-mod outside;
-mod places;
 mod progress;
 mod recovery;
 mod retrievals;
 mod segment;
 pub mod settings;
+pub mod snapshot;
 mod space;
 pub mod stats;
 mod switch;
+mod thread_pool;
 pub mod transaction;
 pub mod types;
 mod upgrade;
-pub mod views;
 mod works;
 
 pub use analysis::{Analysed, Central};
@@ -86,8 +86,8 @@ pub use retrievals::{
     HitName, Judged, Replay, ReplayFigures, Replayed, Retrieval, RetrievalMethod, Retrieved,
 };
 pub use settings::{EmbedderChoice, FusionChoice, Settings};
+pub use snapshot::View;
 pub use stats::{PendingStats, Recount, SpaceStats, Stats};
 pub use transaction::WriteTransaction;
 pub use types::TypeMap;
-pub use views::View;
 pub use works::{CitationNetwork, Cited, Claim, Work};

@@ -13,10 +13,10 @@ use loci_storage::segment::Part;
 use loci_storage::{SegmentId, StoreError};
 
 use crate::compact::{merge, merge_once, sweep_once};
-use crate::cores;
 use crate::database::Inner;
 use crate::error::Error;
 use crate::recovery::{UntilStopped, give_up_damaged, recover};
+use crate::thread_pool;
 
 /// How long the thread rests after a failure, first and at most.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ impl Drop for Maintenance {
 }
 
 fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
-    cores::stay_in_background();
+    thread_pool::stay_in_background();
     if let Some(inner) = inner.upgrade() {
         rebuild_lost(&inner);
         verify_large(&inner, &inner.stop);

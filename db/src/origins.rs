@@ -13,7 +13,7 @@ use loci_storage::limits::ORIGIN_LEN_MAX;
 use loci_storage::{DocumentId, Rows, Staging, StoreError, Table, keys};
 
 use crate::error::Error;
-use crate::views::View;
+use crate::snapshot::View;
 
 impl View {
     /// The file that a document was read from, where that is known.

@@ -17,9 +17,9 @@ use crate::database::{Database, Inner};
 use crate::digests;
 use crate::error::Error;
 use crate::progress::Progress;
+use crate::snapshot::View;
 use crate::space;
 use crate::switch::{self, Target};
-use crate::views::View;
 
 impl Database {
     /// Fits and computes anew what was damaged when the store was opened, now or before: the built-in embedder, the

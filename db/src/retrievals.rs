@@ -19,8 +19,8 @@ use serde_json::{Map, Value};
 use crate::database::Database;
 use crate::error::Error;
 use crate::progress::Progress;
+use crate::snapshot::View;
 use crate::transaction::now_ms;
-use crate::views::View;
 
 /// Ranks within which a wrong chunk is in a reader's way.
 const FIRST: u32 = 5;

@@ -28,10 +28,10 @@ use parking_lot::Mutex;
 
 use crate::citations::Cited;
 use crate::contributions::Said;
-use crate::cores;
 use crate::facets::{places, push_facets};
+use crate::snapshot::View;
 use crate::space::Projector;
-use crate::views::View;
+use crate::thread_pool;
 
 /// Vectors of a layer from which on a segment has a graph over them: comparing fewer takes no longer
 /// than a walk.
@@ -503,7 +503,7 @@ fn graph(
     let go_on = || stop.is_none_or(|stop| !stop.load(Ordering::Relaxed));
     let options = GraphOptions::for_dim(vectors.dim());
     let built =
-        cores::run(|| vectors.build_graph_from(&options, GRAPH_VECTORS_MIN, before, &go_on));
+        thread_pool::run(|| vectors.build_graph_from(&options, GRAPH_VECTORS_MIN, before, &go_on));
     built.map_err(|error| match error {
         VectorError::Stopped => StoreError::Closed,
         error => StoreError::view(error),

@@ -22,8 +22,8 @@ use crate::error::Error;
 use crate::progress::Progress;
 use crate::segment::{VectorSource, VectorWriter, is_embedded, language_of, layer_of};
 use crate::settings::{self, EmbedderChoice};
+use crate::snapshot::View;
 use crate::switch::set_folder;
-use crate::views::View;
 
 /// Passages below which a fit teaches nothing.
 const FIT_CHUNKS_MIN: u64 = 8;

@@ -29,12 +29,12 @@ use crate::calibrate::{Measured, calibrate};
 use crate::corpus::Corpus;
 use crate::database::Inner;
 use crate::error::Error;
-use crate::outside::{Outside, embed_texts};
+use crate::external_model::{Outside, embed_texts};
 use crate::progress::Progress;
 use crate::segment::{VectorSource, is_embedded, layer_of};
 use crate::settings::{self, EmbedderChoice};
+use crate::snapshot::View;
 use crate::space::{Projector, fit_projection, measured, open_built, vectors_of};
-use crate::views::View;
 
 /// Texts that a model from outside is given at once.
 const BATCH: usize = 128;

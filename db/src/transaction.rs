@@ -13,6 +13,7 @@ use loci_storage::{
     ChunkKey, DocumentId, DocumentKey, EditId, ItemId, ResponseId, Staging, StoreError, Table, keys,
 };
 
+use crate::chunk_offsets;
 use crate::citations::{self, Cited};
 use crate::contributions::{self, Said};
 use crate::digests;
@@ -22,7 +23,6 @@ use crate::document::{
 use crate::edits;
 use crate::error::Error;
 use crate::origins;
-use crate::places;
 use crate::retrievals::{self, HitName};
 use crate::settings::{self, Settings};
 
@@ -407,7 +407,7 @@ fn put_document(
     set_language(staging, &mut rows)?;
     let original = || std::str::from_utf8(&rows.original).ok();
     if let Some(text) = rows.text.as_deref().or_else(original) {
-        places::locate(text, &mut rows.chunks);
+        chunk_offsets::locate(text, &mut rows.chunks);
     }
     let id = staging.put_document(rows)?;
     if record_before.is_some() {

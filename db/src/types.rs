@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::database::Database;
 use crate::error::Error;
 use crate::settings;
-use crate::views::View;
+use crate::snapshot::View;
 
 /// The row of settings that holds the map.
 const ROW: &str = "type_map";

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::citations::{told_by, works_called};
 use crate::error::Error;
-use crate::views::View;
+use crate::snapshot::View;
 
 /// A cited work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

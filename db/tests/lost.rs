@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use locidb::query::QueryError;
-use locidb::storage::heads::digest_head;
+use locidb::storage::metadata::digest_head;
 use locidb::storage::records::DigestRecord;
 use locidb::storage::rows::decode;
 use locidb::storage::{Derived, DocumentId, StoreError, Table};

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 pub use loci_types::answer::{Critique, PARTIAL_MIN, Part, PartKind, SUFFICIENT_MIN, Verdict};
 
-use crate::asked::{Asked, Terms};
+use crate::question::{Asked, Terms};
 
 /// What is looked for, and where it was found.
 struct Item {
@@ -125,7 +125,7 @@ fn missing(parts: &[Part]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asked::sample::{asked, plain, terms};
+    use crate::question::sample::{asked, plain, terms};
 
     fn judge(question: &str, concepts: &[&str], hits: &[&str]) -> Critique {
         critique(&plain(question), concepts, hits, &mut terms)

@@ -1,15 +1,15 @@
 //! An answer to a question about the whole store, from the digests of its communities: each says what it has to
 //! say ([`map`]), and what is relevant of that becomes one answer ([`reduce`]).
 //!
-//! Always true, as of [`digest`](mod@crate::digest): sentences of documents with their citations, within the budget.
+//! Always true, as of [`digest`](mod@crate::extractive): sentences of documents with their citations, within the budget.
 //!
 //! Start reading at [`map`].
 
 use std::collections::BTreeSet;
 
 use crate::answer::Digest;
-use crate::asked::{Asked, Terms};
-use crate::digest::{Candidate, Quote, choose, no_answer};
+use crate::extractive::{Candidate, Quote, choose, no_answer};
+use crate::question::{Asked, Terms};
 use crate::tokens::{Counter, within};
 
 /// Communities that are asked.
@@ -223,8 +223,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::asked::sample::{plain, terms};
     use crate::cite::Citation;
+    use crate::question::sample::{plain, terms};
     use crate::tokens::estimate;
     use crate::tokens::sample::jealous;
 

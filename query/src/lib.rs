@@ -15,8 +15,8 @@
 //! | [`calibrate`] | how much vectors count beside text, without labels |
 //! | [`cite`] | where a chunk stands, in words and numbers |
 //! | [`context`] | hits assembled into a text within a budget |
-//! | [`asked`] | a question as its words are looked for in texts |
-//! | [`digest`] | an answer made of sentences of the hits |
+//! | [`question`] | a question as its words are looked for in texts |
+//! | [`extractive`] | an answer made of sentences of the hits |
 //! | [`global`] | an answer to a question about the whole store, from its communities |
 //! | [`critic`] | how well the hits cover a question |
 //! | [`prompt`] | what a model is asked, and what it answers |
@@ -29,26 +29,26 @@
 
 pub mod answer;
 mod arms;
-pub mod asked;
 pub mod calibrate;
 pub mod cite;
-mod communities;
 pub mod community;
+mod concept_similarity;
 pub mod context;
 pub mod critic;
-pub mod digest;
+mod digest_search;
 mod error;
+pub mod extractive;
 mod fetch;
 pub mod filter;
 pub mod fuse;
 pub mod global;
-mod hot;
 pub mod intent;
-mod near;
 pub mod plan;
 pub mod prompt;
-mod quoted;
+pub mod question;
+mod quotation;
 pub mod rank;
+mod row_cache;
 pub mod scope;
 pub mod search;
 pub mod sentences;

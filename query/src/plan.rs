@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fuse::{Fusion, Mixture, candidates_for};
 use crate::intent::{Intent, intent};
-use crate::quoted::Quoted;
+use crate::quotation::Quoted;
 use crate::request::{SearchRequest, Strategy, Walk};
 use crate::scope::{Scope, is_quoted, scope};
 

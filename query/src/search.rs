@@ -23,16 +23,16 @@ use roaring::RoaringBitmap;
 
 use crate::answer::{Answer, CommunityHit, RelationHit, Suggestion};
 use crate::arms::{GraphFound, Run, Start, Trace};
-use crate::communities::{Asked, chunk_of, of_concepts, of_everything, quoted_chunks};
 use crate::community::CommunityDigest;
+use crate::concept_similarity::near_concepts;
 use crate::context::Context;
+use crate::digest_search::{Asked, chunk_of, of_concepts, of_everything, quoted_chunks};
 use crate::error::QueryError;
 use crate::fetch::{Cited, Fetch, Names, context, path_to};
 use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture, differ_in_graph_alone};
 use crate::intent::Intent;
-use crate::near::near_concepts;
 use crate::plan::{Extent, Operator, Plan, plan};
-use crate::quoted::{self, Quoted};
+use crate::quotation::{self, Quoted};
 use crate::rank;
 use crate::request::{Rerank, SearchRequest, Strategy};
 use crate::tokens::{Counter, estimate};
@@ -616,13 +616,13 @@ impl Execution<'_, '_> {
         };
         let mut trace = std::mem::take(&mut self.run.trace);
         let (run, fused, counter) = (&self.run, &mut self.fused, self.counter);
-        let words = self.analysed.first_words(quoted::WORDS_MAX);
+        let words = self.analysed.first_words(quotation::WORDS_MAX);
         let work = || {
             let best = &fused[..fused.len().min(QUOTED_MAX)];
             let mut chunks: Vec<Ordinal> = best.iter().map(|hit| hit.ordinal).collect();
             chunks.sort_unstable();
             let places = words.chunk_by(|(a, _), (b, _)| a == b).count();
-            let found = run.runs(&words, &chunks, quoted::run_min(places))?;
+            let found = run.runs(&words, &chunks, quotation::run_min(places))?;
             // Stems may stand in a row where words do not: these decide, of the few chunks that are left.
             let fetch = Fetch::new(run.view, counter);
             let mut runs = vec![0; best.len()];

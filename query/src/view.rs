@@ -25,8 +25,8 @@ use roaring::RoaringBitmap;
 
 use crate::community::CommunityDigest;
 use crate::error::QueryError;
-use crate::hot::Hot;
 use crate::plan::{Extent, Holds};
+use crate::row_cache::Hot;
 
 /// Communities that are looked at to tell whether there are digests.
 const DIGESTS_TRIED: usize = 8;

@@ -20,8 +20,8 @@ use crate::ids::{DocumentId, SpaceId};
 use crate::keys;
 use crate::records::{DocumentRecord, ManifestRecord, PartEntry};
 use crate::rows::{Rows, decode, hex};
+use crate::schema;
 use crate::segment::{Part, PartBytes, PartError};
-use crate::shapes;
 use crate::snapshot::{MANIFEST, Snapshot, Tables};
 use crate::store::{DATABASE, SEGMENTS, Store, Views};
 use crate::tables::Table;
@@ -297,7 +297,7 @@ pub(crate) fn segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
 /// The shape of a row whose checksum holds. Public for the fuzz targets.
 #[doc(hidden)]
 pub fn is_sound(table: Table, key: &[u8], payload: &[u8]) -> Result<(), String> {
-    shapes::check(table, key, payload)?;
+    schema::check(table, key, payload)?;
     match table {
         Table::Meta if key == MANIFEST => {
             let manifest = decode::<ManifestRecord>(table, key, payload);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
-use crate::holders;
+use crate::lock_holders;
 use crate::map::Map;
 use crate::overlay::Overlay;
 use crate::permissions::{file_options, folder_builder, open_file, read_options};
@@ -225,7 +225,7 @@ impl Disk for OsDisk {
     }
 
     fn lock_holders(&self, path: &Path) -> Vec<String> {
-        holders::of(path)
+        lock_holders::of(path)
     }
 }
 

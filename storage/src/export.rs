@@ -33,8 +33,8 @@ use crate::limits::{DOCUMENT_LEN_MAX, EXPORT_PIECE_LEN, IMPORT_BYTES_MAX, IMPORT
 use crate::lock::Lock;
 use crate::records::{DocumentRecord, ManifestRecord, SpaceRecord};
 use crate::rows::{damaged, decode, encode, pack, unpack};
+use crate::schema::{self, Payload, shape};
 use crate::segment::{PartBuilder, PartKind, SectionId};
-use crate::shapes::{self, Payload, shape};
 use crate::snapshot::Snapshot;
 use crate::staging::Edit;
 use crate::store::{DATABASE, FORMAT, SEGMENTS, Store, Views};
@@ -387,7 +387,7 @@ impl Export<'_> {
         let (row, base64) = told(table, payload).map_err(wrong)?;
         let line = Line::Row {
             table: table.name().to_owned(),
-            key: shapes::told_key(table, key).map_err(wrong)?,
+            key: schema::told_key(table, key).map_err(wrong)?,
             row,
             base64,
         };
@@ -440,7 +440,7 @@ impl Export<'_> {
 
 /// A payload as JSON, or as it is where that is not to the last bit what it was.
 fn told(table: Table, payload: &[u8]) -> Result<(Option<Value>, Option<String>), String> {
-    shapes::check_payload(table, payload)?;
+    schema::check_payload(table, payload)?;
     let told = match shape(table).payload {
         Payload::Archived(record) => (record.tell)(payload)?,
         Payload::Packed => match String::from_utf8(unpack(payload)?) {
@@ -450,7 +450,7 @@ fn told(table: Table, payload: &[u8]) -> Result<(Option<Value>, Option<String>),
         },
         Payload::Text => Some(Value::from(String::from_utf8_lossy(payload))),
         Payload::Numbers([]) => return Ok((None, None)),
-        Payload::Numbers(widths) => Some(shapes::told_numbers(widths, payload)),
+        Payload::Numbers(widths) => Some(schema::told_numbers(widths, payload)),
         Payload::Vector | Payload::Bytes => None,
     };
     let base64 = told.is_none().then(|| BASE64.encode(payload));
@@ -488,11 +488,11 @@ fn read_payload(
         (Payload::Archived(record), Some(row), None) => (record.read)(row)?,
         (Payload::Text, Some(Value::String(text)), None) => text.into_bytes(),
         (Payload::Numbers([]), None, None) => Vec::new(),
-        (Payload::Numbers(widths), Some(row), None) => shapes::read_numbers(widths, &row)?,
+        (Payload::Numbers(widths), Some(row), None) => schema::read_numbers(widths, &row)?,
         (Payload::Archived(_) | Payload::Vector, None, Some(bytes)) => bytes,
         _ => return Err(format!("that is no row of {}", table.name())),
     };
-    shapes::check_payload(table, &payload)?;
+    schema::check_payload(table, &payload)?;
     Ok(payload)
 }
 
@@ -648,7 +648,7 @@ impl<V: Views> Import<'_, V> {
     ) -> Result<(), StoreError> {
         let known = Table::from_name(table).filter(|&table| !is_left_out(table));
         let table = known.ok_or_else(|| self.lines.wrong(format!("there is no table {table}")))?;
-        let key = shapes::read_key(table, key).map_err(|why| self.lines.wrong(why))?;
+        let key = schema::read_key(table, key).map_err(|why| self.lines.wrong(why))?;
         let payload = read_payload(table, row, base64).map_err(|why| self.lines.wrong(why))?;
         if let Some((before, last)) = &self.last
             && (before.number(), last) >= (table.number(), &key)

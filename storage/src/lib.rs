@@ -12,7 +12,7 @@
 //! | put files elsewhere | [`disk`] |
 //! | change rows | [`staging`] |
 //! | read rows | [`rows`], [`records`], [`keys`] |
-//! | find chunks in a committed state | [`snapshot`], [`segment`], [`placed`] |
+//! | find chunks in a committed state | [`snapshot`], [`segment`], [`segment_reader`] |
 //! | build a segment | [`build`] |
 //! | copy a store, and put it back | [`backup`] |
 //! | tell a store as JSON, and make one of it | [`export`] |
@@ -24,6 +24,7 @@ pub mod backup;
 pub mod build;
 pub mod check;
 mod commit;
+pub mod concept_edits;
 mod database_file;
 mod dir;
 pub mod disk;
@@ -33,19 +34,17 @@ pub mod export;
 pub mod failpoint;
 mod generations;
 mod group;
-pub mod heads;
-mod holders;
 mod items;
 pub mod keys;
 pub mod limits;
 mod lock;
+mod lock_holders;
 mod map;
-pub mod moves;
+pub mod metadata;
 mod overlay;
 mod pages;
 mod parts;
 pub mod permissions;
-pub mod placed;
 mod publish;
 #[cfg(test)]
 mod publish_tests;
@@ -54,8 +53,9 @@ mod repair;
 mod retrievals;
 mod rewrite;
 pub mod rows;
+mod schema;
 pub mod segment;
-mod shapes;
+pub mod segment_reader;
 pub mod snapshot;
 mod staged;
 pub mod staging;
@@ -68,6 +68,7 @@ pub mod usage;
 mod verify;
 
 pub use commit::Durability;
+pub use concept_edits::Resolved;
 pub use disk::{Disk, OsDisk};
 pub use error::StoreError;
 pub use keys::{ChunkKey, DocumentKey};
@@ -76,11 +77,10 @@ pub use loci_types::ids::{
     WorkId,
 };
 pub use map::ever_lost as ever_lost_pages;
-pub use moves::Resolved;
 pub use parts::NewPart;
-pub use placed::{Placed, Scored};
 pub use repair::{Derived, Lost};
 pub use rows::Rows;
+pub use segment_reader::{Placed, Scored};
 pub use snapshot::Snapshot;
 pub use staging::Staging;
 pub use store::{Store, StoreOptions, Views};

@@ -15,7 +15,7 @@ use crate::ids::{ConceptId, DocumentId, SpaceId};
 use crate::keys;
 use crate::records::{ChunkRecord, DocumentRecord, ManifestRecord};
 use crate::rows::{Rows, damaged, decode, guarded};
-use crate::shapes::{self, Piece, shape};
+use crate::schema::{self, Piece, shape};
 use crate::snapshot::Tables;
 use crate::tables::Table;
 
@@ -67,7 +67,7 @@ impl<'v> Verifier<'v> {
         last.clear();
         last.extend_from_slice(key);
         self.counts[table.slot()] += 1;
-        shapes::check(table, key, payload).map_err(|why| damaged(table, key, &why))?;
+        schema::check(table, key, payload).map_err(|why| damaged(table, key, &why))?;
         let lacks = match table {
             Table::Documents => {
                 let record: DocumentRecord = decode(table, key, payload)?;

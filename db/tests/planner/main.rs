@@ -6,19 +6,21 @@
 //! | [`levels`] | C3: levels by question |
 //! | [`rank`] | C4, D6: citations and doubt move chunks |
 //! | [`staged`] | D3: documents, sections, statements |
-//! | [`whole`] | D4: whole documents and paragraphs |
+//! | [`full_documents`] | D4: whole documents and paragraphs |
 //! | [`global`] | R8, R11: concepts of a question; questions about everything |
 //! | [`walks`] | where walks start |
 //! | [`filters`] | G6: filters in every strategy |
 //! | [`cited`] | G11, G12: labels, paths, ranges, links |
-//! | [`unlike`] | maximal marginal relevance |
+//! | [`diversity`] | maximal marginal relevance |
 //! | [`budgets`] | contexts within their budgets |
 //! | [`plans`] | plans as data |
 //! | [`hostile`] | requests that nobody means |
 
 mod budgets;
 mod cited;
+mod diversity;
 mod filters;
+mod full_documents;
 mod global;
 mod hostile;
 mod levels;
@@ -27,6 +29,4 @@ mod rank;
 mod staged;
 mod stores;
 mod types;
-mod unlike;
 mod walks;
-mod whole;

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::edits::{self, ConceptEdit};
 use crate::error::Error;
-use crate::outside::{Models, Outside};
+use crate::external_model::{Models, Outside};
 use crate::segment::{Analyzers, Donor, Replaced, SegmentWriter, VectorSource};
 use crate::settings;
 use crate::space::Projector;

@@ -9,7 +9,7 @@ use loci_storage::records::SpaceRecord;
 use parking_lot::Mutex;
 
 use crate::error::Error;
-use crate::local;
+use crate::local_model;
 
 /// A model from outside. A space was made with it when it has its name and dimension.
 #[derive(Clone)]
@@ -65,7 +65,7 @@ impl Models {
         if let Some(known) = models.iter().find(|model| model.made(space)) {
             return Some(known.clone());
         }
-        let model = Outside(local::of(rows, space)?);
+        let model = Outside(local_model::of(rows, space)?);
         models.push(model.clone());
         Some(model)
     }

@@ -16,8 +16,8 @@ use loci_graph::normalise::is_stop_word;
 use loci_index::analysis::untagged;
 
 use crate::answer::Digest;
-use crate::asked::{Asked, Terms};
 use crate::cite::Citation;
+use crate::question::{Asked, Terms};
 use crate::sentences::quotable;
 use crate::tokens::{self, Counter, within};
 
@@ -346,7 +346,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::asked::sample::{plain, terms};
+    use crate::question::sample::{plain, terms};
     use crate::tokens::estimate;
     use crate::tokens::sample::jealous;
 

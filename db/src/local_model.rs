@@ -14,7 +14,7 @@ use loci_storage::records::SpaceRecord;
 
 use crate::error::Error;
 use crate::settings::{self, EmbedderChoice};
-use crate::views::View;
+use crate::snapshot::View;
 
 /// The folder that the settings name; `None` where they want another embedder.
 fn folder_of(rows: &dyn Rows) -> Option<String> {
