@@ -7,10 +7,10 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use locidb::query::fuse::{Accumulator, Arms, Fusion, Mixture, RankWeights, ScoreWeights};
-use locidb::storage::{Ordinal, Scored};
+use locidb::storage::{Ordinal, ScoredChunk};
 
 /// `len` chunks of the first `3 * len`, each once.
-fn list(len: usize, seed: u64) -> Vec<Scored> {
+fn list(len: usize, seed: u64) -> Vec<ScoredChunk> {
     let mut chunks: Vec<u32> = (0..3 * len as u32).collect();
     let mut state = seed;
     for at in (1..chunks.len()).rev() {
@@ -20,7 +20,7 @@ fn list(len: usize, seed: u64) -> Vec<Scored> {
         state ^= state << 17;
         chunks.swap(at, (state % (at as u64 + 1)) as usize);
     }
-    let scored = |(rank, &chunk): (usize, &u32)| Scored {
+    let scored = |(rank, &chunk): (usize, &u32)| ScoredChunk {
         ordinal: Ordinal(chunk),
         score: 1.0 / (1.0 + rank as f32),
     };

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
 use locidb::graph::{
     Adjacency, GraphReader, GraphSnapshot, HopOptions, LeidenOptions, MentionsBuilder,
     NamesBuilder, PageRankOptions, RandomWalkOptions, Ranks, RanksBuilder, RelationsBuilder,
@@ -72,7 +72,7 @@ fn walks(c: &mut Criterion) {
     let dead = RoaringBitmap::new();
     for concepts in [1000, 20_000, 100_000] {
         let graph = built(concepts);
-        let segments = [Placed {
+        let segments = [SegmentReader {
             base: Ordinal(0),
             chunk_count: graph.chunk_count,
             dead: &dead,

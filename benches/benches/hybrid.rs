@@ -11,8 +11,8 @@ use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::storage::ConceptId;
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level};
 use locidb::{
-    Climb, Database, Effort, NewChunk, NewConcept, NewDocument, NewRelation, Rerank, SearchRequest,
-    Seeds, Silent, Strategy, Walk,
+    Climb, Database, Effort, NewChunk, NewConcept, NewDocument, NewRelation, NoProgress, Rerank,
+    SearchRequest, Seeds, Strategy, Walk,
 };
 
 const DIM: usize = 64;
@@ -88,7 +88,9 @@ fn document(number: usize, numbers: &mut Numbers) -> NewDocument {
 /// A store of `chunks` passages, and a question for each hundredth document.
 fn store(folder: &std::path::Path, chunks: usize) -> (Database, Vec<SearchRequest>) {
     let database = Database::open(folder).expect("an empty folder");
-    database.use_given_space("axes", DIM).expect("a new space");
+    database
+        .use_provided_vectors("axes", DIM)
+        .expect("a new space");
     let mut numbers = Numbers(0x853c_49e6_748f_ea9b);
     let documents = 0..chunks / PASSAGES;
     let documents: Vec<_> = documents.map(|n| document(n, &mut numbers)).collect();
@@ -125,8 +127,8 @@ fn store(folder: &std::path::Path, chunks: usize) -> (Database, Vec<SearchReques
             documents.try_for_each(|document| tx.put_document(document).map(drop))
         })
         .expect("documents are sound");
-    database.finish(&Silent).expect("nobody interrupts");
-    database.settle().expect("segments merge");
+    database.finish(&NoProgress).expect("nobody interrupts");
+    database.wait_for_merges().expect("segments merge");
     (database, asked)
 }
 

@@ -10,7 +10,7 @@ use loci_index::analysis::{Analyzer, TermList};
 use loci_index::text::{
     Field, TextBuilder, TextQuery, TextReader, TextScratch, TextSearch, search, search_query,
 };
-use loci_storage::{Local, Ordinal, Placed};
+use loci_storage::{Local, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 const K: usize = 10;
@@ -59,7 +59,7 @@ fn questions(c: &mut Criterion) {
         let texts = texts(count);
         let reader = TextReader::new(built(&texts)).expect("it was just built");
         let dead = RoaringBitmap::new();
-        let placed = [Placed {
+        let placed = [SegmentReader {
             base: Ordinal(0),
             chunk_count: reader.local_end(),
             dead: &dead,

@@ -10,7 +10,7 @@ use loci_index::vector::{
     Codes, Effort, FlatBuilder, GraphOptions, Metric, VectorQuery, VectorReader, VectorScratch,
     search,
 };
-use loci_storage::{Local, Ordinal, Placed};
+use loci_storage::{Local, Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 const DIM: usize = 128;
@@ -79,7 +79,7 @@ impl Segment {
         filter: Option<&RoaringBitmap>,
         scratch: &mut VectorScratch,
     ) -> Vec<Ordinal> {
-        let placed = [Placed {
+        let placed = [SegmentReader {
             base: Ordinal(0),
             chunk_count: self.count,
             dead: &self.dead,

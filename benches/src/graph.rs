@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{ConceptId, Local, Ordinal, Placed, SegmentId};
+use loci_storage::{ConceptId, Local, Ordinal, SegmentId, SegmentReader};
 use locidb::graph::{
     Adjacency, Communities, GraphReader, GraphSnapshot, HopOptions, LeidenOptions, MentionsBuilder,
     NamesBuilder, PageRankOptions, RandomWalkOptions, Ranks, RanksBuilder, RelationsBuilder,
@@ -376,7 +376,7 @@ fn write(given: &GivenGraph, folder: &Path) -> Result<usize, BenchError> {
     ];
     let [names, mentions, relations] = sections.each_ref().map(Vec::as_slice);
     let reader = GraphReader::open(names, mentions, relations, given.chunk_count as u32)?;
-    let placed = [Placed {
+    let placed = [SegmentReader {
         base: Ordinal(0),
         chunk_count: given.chunk_count as u32,
         dead: &RoaringBitmap::new(),
@@ -459,8 +459,8 @@ impl Graph {
         })
     }
 
-    fn segments(&self) -> [Placed<'_, GraphReader<Section>>; 1] {
-        [Placed {
+    fn segments(&self) -> [SegmentReader<'_, GraphReader<Section>>; 1] {
+        [SegmentReader {
             base: Ordinal(0),
             chunk_count: self.chunk_count,
             dead: &self.dead,
@@ -470,7 +470,7 @@ impl Graph {
 
     fn view<'v>(
         &'v self,
-        segments: &'v [Placed<'v, GraphReader<Section>>],
+        segments: &'v [SegmentReader<'v, GraphReader<Section>>],
     ) -> GraphSnapshot<'v, Section> {
         GraphSnapshot {
             segments,

@@ -16,13 +16,14 @@ use loci_index::vector::{self, VectorQuery, VectorScratch};
 use loci_storage::records::ChunkRecord;
 use loci_storage::rows::missing;
 use loci_storage::segment::Layer;
-use loci_storage::snapshot::Place;
-use loci_storage::{ChunkKey, ConceptId, Scored, StoreError, Table, keys};
+use loci_storage::snapshot::ChunkPosition;
+use loci_storage::{ChunkKey, ConceptId, ScoredChunk, StoreError, Table, keys};
 use locidb::graph::{HopOptions, chunks_mentioning, normalise, two_hop};
 use locidb::query::cite::chunk_key;
 use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::{
-    Answer, Climb, Database, Effort, Rerank, SearchRequest, Seeds, Silent, Strategy, View, Walk,
+    Answer, Climb, Database, DatabaseSnapshot, Effort, NoProgress, Rerank, SearchRequest, Seeds,
+    Strategy, Walk,
 };
 use serde_json::{Value, json};
 
@@ -59,7 +60,7 @@ pub fn run(
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let database = Database::open(at.path())?;
     asked.load(&database)?;
-    database.settle()?;
+    database.wait_for_merges()?;
     let hybrid = asked.requests(&database, Strategy::Hybrid)?;
     let mut tell = |result: &str, fields: Value| {
         line(&asked.told("hybrid", bench.threads, result, fields));
@@ -81,7 +82,7 @@ pub fn run(
         fields["call"] = json!("search");
         tell("leg", fields);
     }
-    let view = database.view();
+    let view = database.snapshot();
     for (leg, find) in LEGS {
         let mut fields = json!(latency(
             hybrid.len(),
@@ -191,13 +192,13 @@ impl Asked {
     /// Stores everything, durably; concepts are not ranked yet.
     pub(crate) fn store(&self, database: &Database) -> Result<(), BenchError> {
         let (vectors, concepts) = (Embedder::Given, Concepts::Given);
-        load::store(database, &self.folder, vectors, concepts, &Silent).map(drop)
+        load::store(database, &self.folder, vectors, concepts, &NoProgress).map(drop)
     }
 
     /// Stores everything, durably, and ranks its concepts.
     pub(crate) fn load(&self, database: &Database) -> Result<(), BenchError> {
         let (vectors, concepts) = (Embedder::Given, Concepts::Given);
-        load::load(database, &self.folder, vectors, concepts, &Silent).map(drop)
+        load::load(database, &self.folder, vectors, concepts, &NoProgress).map(drop)
     }
 
     /// The questions of the folder, as `strategy` is asked them.
@@ -219,7 +220,7 @@ impl Asked {
         strategy: Strategy,
         line: usize,
     ) -> Result<SearchRequest, BenchError> {
-        let view = database.view();
+        let view = database.snapshot();
         let query = &self.folder.queries[line];
         let question = if query.terms.is_empty() {
             query.text.clone()
@@ -299,10 +300,10 @@ impl Asked {
     }
 
     /// The lines of what an index found.
-    fn lines(&self, view: &View, hits: &[Scored]) -> Result<Vec<u32>, BenchError> {
+    fn lines(&self, view: &DatabaseSnapshot, hits: &[ScoredChunk]) -> Result<Vec<u32>, BenchError> {
         let mut lines = Vec::with_capacity(hits.len());
         for hit in hits {
-            let Some(place) = view.snapshot().place(hit.ordinal) else {
+            let Some(place) = view.snapshot().position(hit.ordinal) else {
                 continue;
             };
             let rows = view.snapshot().rows();
@@ -323,15 +324,17 @@ impl Asked {
         &self,
         database: &Database,
         requests: &[SearchRequest],
-    ) -> Result<Vec<Vec<Place>>, BenchError> {
-        let view = database.view();
+    ) -> Result<Vec<Vec<ChunkPosition>>, BenchError> {
+        let view = database.snapshot();
         let rows = view.snapshot().rows();
         let places = |request: &SearchRequest| {
             let answer = database.search_in(&view, request)?;
             let place = |hit: &locidb::Hit| {
                 let key: ChunkKey = hit.chunk.parse()?;
                 let found = rows.find_chunk(&key)?;
-                Ok::<_, StoreError>(found.map(|(document, index)| Place { document, index }))
+                Ok::<_, StoreError>(
+                    found.map(|(document, index)| ChunkPosition { document, index }),
+                )
             };
             let found = answer.hits.iter().map(place);
             let found = found.collect::<Result<Vec<_>, _>>();
@@ -441,7 +444,8 @@ struct Scratch {
     vector: VectorScratch,
 }
 
-type Find = fn(&View, &SearchRequest, &mut Scratch) -> Result<Vec<Scored>, BenchError>;
+type Find =
+    fn(&DatabaseSnapshot, &SearchRequest, &mut Scratch) -> Result<Vec<ScoredChunk>, BenchError>;
 
 /// The indexes of passages, asked alone.
 const LEGS: [(&str, Find); 3] = [
@@ -450,16 +454,16 @@ const LEGS: [(&str, Find); 3] = [
             effort: request.effort,
             ..VectorQuery::new(request.vector.as_deref().unwrap_or_default(), LEG)
         };
-        let segments = view.read().vectors(Layer::Leaves);
+        let segments = view.read_view().vectors(Layer::Leaves);
         Ok(vector::search(&segments, &query, &mut scratch.vector)?)
     }),
     ("text", |view, request, scratch| {
-        scratch.analyzer.set_languages(view.read().languages());
+        scratch.analyzer.set_languages(view.read_view().languages());
         scratch
             .analyzer
             .fill_term_list(&request.question, &mut scratch.terms);
         let terms: Vec<&str> = scratch.terms.iter().collect();
-        let segments = view.read().text(Layer::Leaves);
+        let segments = view.read_view().text(Layer::Leaves);
         Ok(text::search(
             &segments,
             &terms,
@@ -473,9 +477,9 @@ const LEGS: [(&str, Find); 3] = [
 ];
 
 /// The chunks of what two hops reach.
-fn walk(view: &View, seeds: &[ConceptId]) -> Vec<Scored> {
-    let segments = view.read().graph_segments();
-    let graph = view.read().graph(&segments);
+fn walk(view: &DatabaseSnapshot, seeds: &[ConceptId]) -> Vec<ScoredChunk> {
+    let segments = view.read_view().graph_segments();
+    let graph = view.read_view().graph(&segments);
     let options = HopOptions {
         limit: LEG,
         ..HopOptions::default()
@@ -486,19 +490,22 @@ fn walk(view: &View, seeds: &[ConceptId]) -> Vec<Scored> {
 }
 
 /// A chunk that a view promises.
-fn chunk_at(view: &View, place: Place) -> Result<ChunkRecord, locidb::Error> {
+fn chunk_at(view: &DatabaseSnapshot, place: ChunkPosition) -> Result<ChunkRecord, locidb::Error> {
     let chunk = view.snapshot().rows().chunk(place.document, place.index)?;
-    let key = keys::in_document(place.document, place.index);
+    let key = keys::document_entry(place.document, place.index);
     Ok(chunk.ok_or_else(|| missing(Table::Chunks, &key))?)
 }
 
 /// The texts of chunks and of their parents.
-fn fetch(view: &View, places: &[Place]) -> Result<Vec<(String, String)>, BenchError> {
+fn fetch(
+    view: &DatabaseSnapshot,
+    places: &[ChunkPosition],
+) -> Result<Vec<(String, String)>, BenchError> {
     let mut texts = Vec::with_capacity(places.len());
     for &place in places {
         let chunk = chunk_at(view, place)?;
         let parent = match chunk.parent {
-            Some(index) => chunk_at(view, Place { index, ..place })?.text,
+            Some(index) => chunk_at(view, ChunkPosition { index, ..place })?.text,
             None => String::new(),
         };
         texts.push((chunk.text, parent));
@@ -610,7 +617,7 @@ pub(crate) mod tests {
         asked.load(&database).unwrap();
         let request = asked.request(&database, Strategy::Hybrid, 4).unwrap();
         assert_eq!(request.question, "where is the ember");
-        let view = database.view();
+        let view = database.snapshot();
         let hits = walk(&view, &request.seeds.concepts);
         // Its own chunk, those a link away by rank, then those two links away.
         let mut lines = asked.lines(&view, &hits).unwrap();

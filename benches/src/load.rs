@@ -105,7 +105,7 @@ pub(crate) fn store(
         Embedder::Builtin | Embedder::None => None,
     };
     match vectors {
-        Some(vectors) => database.use_given_space(&folder.name, vectors.dim)?,
+        Some(vectors) => database.use_provided_vectors(&folder.name, vectors.dim)?,
         None => {
             let choice = match embedder {
                 Embedder::None => EmbedderChoice::None,

@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use locidb::{Database, Options, SearchRequest, Silent};
+use locidb::{Database, NoProgress, Options, SearchRequest};
 use serde_json::{Map, Value, json};
 
 use crate::BenchError;
@@ -47,8 +47,8 @@ pub fn run(folder: &Path, bench: &SearchBench, line: impl FnMut(&Value)) -> Resu
     });
     let at = tempfile::tempdir().map_err(|source| BenchError::io("a temporary folder", source))?;
     let database = Database::open(at.path())?;
-    load::load(&database, &folder, embedder, bench.concepts, &Silent)?;
-    database.settle()?;
+    load::load(&database, &folder, embedder, bench.concepts, &NoProgress)?;
+    database.wait_for_merges()?;
     let settings = database.settings()?;
     let vectors = folder
         .query_vectors
@@ -254,7 +254,7 @@ mod tests {
             &data,
             Embedder::Builtin,
             Concepts::Builtin,
-            &Silent,
+            &NoProgress,
         )
         .unwrap();
         database.close();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use locidb::{Database, Options, SearchRequest, Silent, Strategy};
+use locidb::{Database, NoProgress, Options, SearchRequest, Strategy};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -42,9 +42,9 @@ pub fn load(
         .search(&asked.request(&database, Strategy::Hybrid, 0)?)?
         .hits;
     let (wall, cpu) = watch.read();
-    database.finish(&Silent)?;
+    database.finish(&NoProgress)?;
     let (ranked, _) = watch.read();
-    database.settle()?;
+    database.wait_for_merges()?;
     database.close();
     let ((disk, files), raw) = (bytes_of(&store)?, asked.raw_bytes(folder)?);
     let chunks = asked.folder.chunks.len();
@@ -82,7 +82,7 @@ pub fn open(
     let (store, question) = (at.path().join("store"), at.path().join("question.json"));
     let database = Database::open(&store)?;
     asked.load(&database)?;
-    database.settle()?;
+    database.wait_for_merges()?;
     let request = asked.request(&database, Strategy::Hybrid, 0)?;
     database.close();
     let failed = |source| BenchError::io("question.json", source);

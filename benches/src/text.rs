@@ -15,7 +15,7 @@ use loci_index::text::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{Local, Ordinal, Placed, Scored};
+use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 
@@ -214,15 +214,15 @@ impl TextSegment {
         &self,
         query: &TextQuery,
         (analyzer, _, scratch): &mut Asker,
-    ) -> Result<Vec<Scored>, BenchError> {
+    ) -> Result<Vec<ScoredChunk>, BenchError> {
         let placed = self.placed();
         let asked = TextSearch::new(K);
         Ok(search_query(&placed, query, analyzer, &asked, scratch)?)
     }
 
-    fn placed(&self) -> [Placed<'_, TextReader<Section>>; 1] {
+    fn placed(&self) -> [SegmentReader<'_, TextReader<Section>>; 1] {
         static NONE: LazyLock<RoaringBitmap> = LazyLock::new(RoaringBitmap::new);
-        [Placed {
+        [SegmentReader {
             base: Ordinal(0),
             chunk_count: self.reader.local_end(),
             dead: &NONE,
@@ -234,7 +234,7 @@ impl TextSegment {
         &self,
         question: &str,
         (analyzer, list, scratch): &mut Asker,
-    ) -> Result<Vec<Scored>, BenchError> {
+    ) -> Result<Vec<ScoredChunk>, BenchError> {
         let placed = self.placed();
         analyzer.fill_term_list(question, list);
         let terms: Vec<&str> = list.iter().collect();

@@ -14,7 +14,7 @@ use loci_index::vector::{
 };
 use loci_storage::disk::{Disk, OsDisk};
 use loci_storage::segment::{Part, PartBuilder, PartKind, Section, SectionId};
-use loci_storage::{Local, Ordinal, Placed, Scored};
+use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 use serde_json::{Map, Value, json};
 
@@ -194,8 +194,8 @@ fn placed<'a>(
     reader: &'a VectorReader<Section>,
     data: &Data,
     dead: &'a RoaringBitmap,
-) -> [Placed<'a, VectorReader<Section>>; 1] {
-    [Placed {
+) -> [SegmentReader<'a, VectorReader<Section>>; 1] {
+    [SegmentReader {
         base: Ordinal(0),
         chunk_count: data.count() as u32,
         dead,
@@ -242,7 +242,7 @@ impl<'a> Case<'a> {
         let (mut found, mut distances) = (0, 0);
         for (i, truth) in self.truth.iter().enumerate() {
             let hits = search(&placed, &query(i), &mut scratch)?;
-            let is_right = |hit: &&Scored| truth.contains(&hit.ordinal.0);
+            let is_right = |hit: &&ScoredChunk| truth.contains(&hit.ordinal.0);
             found += hits.iter().filter(is_right).count();
             distances += scratch
                 .segment_stats()
@@ -279,7 +279,7 @@ fn scan(data: &Data, bench: &VectorBench, filter: &RoaringBitmap) -> Result<Valu
         flat.push(Local(local), vector)?;
     }
     let reader = VectorReader::new(flat.finish(), None)?;
-    let placed = [Placed {
+    let placed = [SegmentReader {
         base: Ordinal(0),
         chunk_count: data.count() as u32,
         dead: &NONE,

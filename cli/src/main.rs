@@ -89,7 +89,8 @@ fn say(refused: &clap::Error) -> ExitCode {
 /// Has all that this process makes, and its children do, be its owner's alone, or as `LOCI_UMASK` says.
 fn make_files_private() -> Result<(), UsageError> {
     let given = std::env::var_os(UMASK_ENV).filter(|given| !given.is_empty());
-    let is_mask = |given: &std::ffi::OsStr| given.to_str().and_then(permissions::parse).is_some();
+    let is_mask =
+        |given: &std::ffi::OsStr| given.to_str().and_then(permissions::parse_umask).is_some();
     if given.is_some_and(|given| !is_mask(&given)) {
         let why = "give up to three octal digits that leave the owner all, as 077, 027 or 007";
         return Err(UsageError(format!("{UMASK_ENV}: {why}")));

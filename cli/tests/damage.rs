@@ -12,7 +12,8 @@ use common::test_server::TestServer;
 use loci_client::{Client, ClientError, Code};
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{
-    Answer, Database, NewChunk, NewConcept, NewDocument, Options, SearchRequest, Silent, Strategy,
+    Answer, Database, NewChunk, NewConcept, NewDocument, NoProgress, Options, SearchRequest,
+    Strategy,
 };
 
 const WORDS: [&str; 16] = [
@@ -71,8 +72,8 @@ fn make(folder: &Path) {
     database
         .write(|tx| (0..40).try_for_each(|n| tx.put_document(document(n)).map(drop)))
         .unwrap();
-    database.finish(&Silent).unwrap();
-    database.settle().unwrap();
+    database.finish(&NoProgress).unwrap();
+    database.wait_for_merges().unwrap();
     database.close();
 }
 

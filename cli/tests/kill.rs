@@ -134,7 +134,7 @@ fn exported(db: &str) -> Vec<String> {
 /// Rows of vectors in a store.
 fn vectors(db: &str) -> u64 {
     let database = locidb::Database::open(db).unwrap();
-    let view = database.view();
+    let view = database.snapshot();
     let rows = view.snapshot().rows();
     rows.count(locidb::storage::Table::Vectors).unwrap()
 }

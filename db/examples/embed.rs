@@ -3,7 +3,7 @@
 //! `cargo run -p locidb --example embed`
 
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Location};
-use locidb::{Database, NewChunk, NewDocument, SearchRequest, Silent};
+use locidb::{Database, NewChunk, NewDocument, NoProgress, SearchRequest};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("loci-example-{}", std::process::id()));
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         Ok(())
     })?;
-    database.finish(&Silent)?;
+    database.finish(&NoProgress)?;
     let answer = database.search(&SearchRequest::new("How did orators remember a speech?"))?;
     for hit in &answer.hits {
         println!("{} — {} ({})", hit.text, hit.citation.label, hit.chunk);

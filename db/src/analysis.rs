@@ -8,7 +8,7 @@ use loci_graph::{
     betweenness, communities, leiden, links, pagerank,
 };
 use loci_storage::segment::{PartBuilder, PartKind, Section, SectionId};
-use loci_storage::staging::Edit;
+use loci_storage::staging::ManifestEdit;
 use loci_storage::{ConceptId, StoreError};
 use serde::Serialize;
 
@@ -17,12 +17,12 @@ use crate::digests;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::settings;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 use crate::thread_pool;
 
 /// What an analysis of the concept graph found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Analysed {
+pub struct AnalysisReport {
     /// Concepts.
     pub concepts: usize,
     /// Relations between them, in each segment that states one.
@@ -46,16 +46,16 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; digests that were written stay.
-    pub fn analyse(&self, progress: &dyn Progress) -> Result<Analysed, Error> {
+    pub fn analyse(&self, progress: &dyn Progress) -> Result<AnalysisReport, Error> {
         self.rebuild(progress)?;
         self.recover(progress)?;
         let inner = self.inner();
-        let _turn = inner.switching.lock();
-        let analysed = analyse(inner, &inner.store.view(), progress)?;
-        let digests = digests::update(inner, &inner.store.view(), progress)?;
-        Ok(Analysed {
+        let _turn = inner.switch_lock.lock();
+        let analysed = analyse(inner, &inner.store.latest_snapshot(), progress)?;
+        let digests = digests::update(inner, &inner.store.latest_snapshot(), progress)?;
+        Ok(AnalysisReport {
             digests_written: digests.written,
-            digests_kept: digests.kept,
+            digests_kept: digests.unchanged,
             ..analysed
         })
     }
@@ -66,7 +66,7 @@ const CENTRAL_SOURCES: usize = 256;
 
 /// A concept that shortest ways lead over.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Central {
+pub struct CentralConcept {
     /// Its name.
     pub name: String,
     /// How many of the shortest ways between other concepts lead over it, as estimated from 256 ends; exact where
@@ -78,11 +78,11 @@ impl Database {
     /// The concepts that most shortest ways between others lead over, best first; ties by id.
     ///
     /// Costs 256 passes over all relations. The same graph and `seed` setting give the same answer.
-    pub fn central(&self, limit: usize) -> Result<Vec<Central>, Error> {
-        let view = self.view();
+    pub fn central_concepts(&self, limit: usize) -> Result<Vec<CentralConcept>, Error> {
+        let view = self.snapshot();
         let settings = settings::read(view.rows())?;
-        let segments = view.read.graph_segments();
-        let graph = view.read.graph(&segments);
+        let segments = view.read_view.graph_segments();
+        let graph = view.read_view.graph(&segments);
         let edges = graph.weighted_edges();
         let found = betweenness([], &edges, CENTRAL_SOURCES, settings.seed);
         let mut found: Vec<_> = found.into_iter().filter(|of| of.1 > 0.0).collect();
@@ -92,7 +92,7 @@ impl Database {
         for (id, betweenness) in found {
             let concept = view.rows().concept(id)?;
             let name = concept.map_or_else(String::new, |concept| concept.name);
-            central.push(Central { name, betweenness });
+            central.push(CentralConcept { name, betweenness });
         }
         Ok(central)
     }
@@ -100,7 +100,7 @@ impl Database {
 
 /// Analyses the newest view, unless its analysis is of the newest segments already.
 pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
-    let view = inner.store.view();
+    let view = inner.store.latest_snapshot();
     let snapshot = view.snapshot();
     let is_empty = snapshot.manifest().concept_count == 0 && snapshot.analysis().is_none();
     if is_empty || is_newest(&view) {
@@ -109,59 +109,64 @@ pub(crate) fn update(inner: &Inner, progress: &dyn Progress) -> Result<(), Error
     analyse(inner, &view, progress).map(drop)
 }
 
-fn analyse(inner: &Inner, view: &View, progress: &dyn Progress) -> Result<Analysed, Error> {
-    go_on(progress, "ranking concepts", 0)?;
+fn analyse(
+    inner: &Inner,
+    view: &DatabaseSnapshot,
+    progress: &dyn Progress,
+) -> Result<AnalysisReport, Error> {
+    report_step(progress, "ranking concepts", 0)?;
     let settings = settings::read(view.rows())?;
-    let segments = view.read.graph_segments();
-    let graph = view.read.graph(&segments);
+    let segments = view.read_view.graph_segments();
+    let graph = view.read_view.graph(&segments);
     let edges = graph.weighted_edges();
     let concepts: Vec<ConceptId> = graph.concept_ids().into_iter().collect();
     let options = PageRankOptions {
         damping: settings.pagerank_damping.into(),
         iterations: settings.pagerank_iterations as usize,
     };
-    go_on(progress, "finding communities", 1)?;
-    let ranked = || Ranked::new(view, graph, &concepts, &edges, options);
+    report_step(progress, "finding communities", 1)?;
+    let build_rank_sections = || RankSections::new(view, graph, &concepts, &edges, options);
     let options = LeidenOptions {
         seed: settings.seed,
         ..LeidenOptions::default()
     };
     let found = || leiden(concepts.iter().copied(), &edges, options);
-    let (ranked, found) =
-        inner.over(view, || Ok(thread_pool::run(|| rayon::join(ranked, found))))?;
-    let (part, by_level) = part(ranked?, &found)?;
-    inner.edit(vec![Edit::Analysis(part.into())])?;
+    let (ranked, found) = inner.with_page_check(view, || {
+        Ok(thread_pool::run(|| rayon::join(build_rank_sections, found)))
+    })?;
+    let (part, by_level) = build_part(ranked?, &found)?;
+    inner.edit(vec![ManifestEdit::SetAnalysis(part.into())])?;
     let _ = progress.report("finding communities", 2, 2);
-    Ok(Analysed {
+    Ok(AnalysisReport {
         concepts: concepts.len(),
         relations: edges.len(),
         communities: by_level,
         modularity: found.modularity,
-        ..Analysed::default()
+        ..AnalysisReport::default()
     })
 }
 
 /// What of an analysis says how concepts rank, and what follows from that.
-struct Ranked {
+struct RankSections {
     ranks: Vec<u8>,
     adjacency: Vec<u8>,
     links: Vec<u8>,
 }
 
-impl Ranked {
+impl RankSections {
     fn new(
-        view: &View,
+        view: &DatabaseSnapshot,
         graph: GraphSnapshot<'_, Section>,
         concepts: &[ConceptId],
         edges: &[(ConceptId, ConceptId, f32)],
         options: PageRankOptions,
-    ) -> Result<Ranked, StoreError> {
+    ) -> Result<RankSections, StoreError> {
         let mut ranks = RanksBuilder::default();
         for (concept, rank) in pagerank(concepts.iter().copied(), edges, options) {
             ranks.push(concept, rank);
         }
         let ranks = ranks.finish();
-        let of = Ranks::open(&ranks[..]).map_err(StoreError::view)?;
+        let of = Ranks::open(&ranks[..]).map_err(StoreError::index)?;
         let ends: Vec<_> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
         let placed = view.snapshot().segments().iter();
         let placed: Vec<_> = placed
@@ -170,7 +175,7 @@ impl Ranked {
         let segments: Vec<_> = placed.iter().map(|&(id, dead, _)| (id, dead)).collect();
         let adjacency = adjacency(&ends, |concept| of.get(concept), &segments);
         let links = links(graph, &placed);
-        Ok(Ranked {
+        Ok(RankSections {
             adjacency,
             links,
             ranks,
@@ -179,10 +184,13 @@ impl Ranked {
 }
 
 /// The part of an analysis, and how many communities each level of it has.
-fn part(ranked: Ranked, found: &Communities) -> Result<(PartBuilder, Vec<usize>), StoreError> {
-    let of = Ranks::open(&ranked.ranks[..]).map_err(StoreError::view)?;
+fn build_part(
+    ranked: RankSections,
+    found: &Communities,
+) -> Result<(PartBuilder, Vec<usize>), StoreError> {
+    let of = Ranks::open(&ranked.ranks[..]).map_err(StoreError::index)?;
     let written = communities::write(found, |concept| of.get(concept));
-    let reader = communities::CommunitiesReader::open(&written[..]).map_err(StoreError::view)?;
+    let reader = communities::CommunitiesReader::open(&written[..]).map_err(StoreError::index)?;
     let by_level = (0..reader.level_count()).map(|level| reader.count(level));
     let by_level = by_level.collect();
     let mut part = PartBuilder::new(PartKind::Analysis, 0, 0);
@@ -193,7 +201,7 @@ fn part(ranked: Ranked, found: &Communities) -> Result<(PartBuilder, Vec<usize>)
     Ok((part, by_level))
 }
 
-fn go_on(progress: &dyn Progress, step: &str, done: u64) -> Result<(), Error> {
+fn report_step(progress: &dyn Progress, step: &str, done: u64) -> Result<(), Error> {
     if progress.report(step, done, 2).is_break() {
         Err(Error::Interrupted)
     } else {
@@ -202,8 +210,8 @@ fn go_on(progress: &dyn Progress, step: &str, done: u64) -> Result<(), Error> {
 }
 
 /// Whether nothing was committed after the analysis was.
-fn is_newest(view: &View) -> bool {
+fn is_newest(view: &DatabaseSnapshot) -> bool {
     let snapshot = view.snapshot();
     let analysed = snapshot.analysis().map(|part| part.header().generation);
-    view.read.communities().is_some() && analysed == Some(snapshot.generation())
+    view.read_view.communities().is_some() && analysed == Some(snapshot.generation())
 }

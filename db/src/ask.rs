@@ -15,24 +15,26 @@ use std::time::Instant;
 use loci_index::analysis::Analyzer;
 use loci_index::text;
 use loci_models::Generator;
-use loci_query::answer::{Answer, ConceptSource, Digest as InWords, Hit, RelationHit};
+use loci_query::answer::{Answer, AnswerText as InWords, ConceptSource, Hit, RelationHit};
 use loci_query::cite::Citation;
 use loci_query::critic::critique;
-use loci_query::extractive::{self, Quote, Source, digest};
-use loci_query::global::{COMMUNITIES, Community, MAP_TOKENS, Partial, REDUCE_TOKENS, map, reduce};
+use loci_query::extractive::{self, AnswerSource, Quote, extractive_answer};
+use loci_query::global::{
+    COMMUNITIES, Community, MAP_TOKENS, PartialAnswer, REDUCE_TOKENS, map, reduce,
+};
 use loci_query::prompt::{
-    Material, Passage, Prompt, answer_prompt, is_not_relevant, map_prompt, read_reply,
+    Passage, Prompt, PromptMaterial, answer_prompt, is_not_relevant, map_prompt, parse_reply,
     reduce_prompt,
 };
-use loci_query::question::{Asked, AskedTerm};
-use loci_query::tokens::Counter;
+use loci_query::question::{ParsedQuestion, QuestionTerm};
+use loci_query::tokens::TokenCounter;
 use loci_query::{QueryError, SearchRequest, Strategy};
 use loci_storage::StoreError;
 use loci_storage::segment::Layer;
 
 use crate::database::Database;
 use crate::error::Error;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 use loci_query::community::CommunityDigest as Digest;
 
 /// Tokens of an answer that a generator writes.
@@ -53,15 +55,19 @@ impl Database {
     /// # Errors
     /// As [`Database::search`].
     pub fn ask(&self, request: &SearchRequest) -> Result<Answer, Error> {
-        let view = self.view();
+        let view = self.snapshot();
         self.ask_in(&view, request)
     }
 
     /// As [`Database::ask`], over a view that the caller holds.
-    pub fn ask_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
+    pub fn ask_in(
+        &self,
+        view: &DatabaseSnapshot,
+        request: &SearchRequest,
+    ) -> Result<Answer, Error> {
         let started = Instant::now();
-        let mut answer = self.over(view, || {
-            let mut asker = Asker::new(self, view, request)?;
+        let mut answer = self.with_page_check(view, || {
+            let mut asker = AnswerBuilder::new(self, view, request)?;
             asker.answer_in_words()?;
             Ok(asker.answer)
         })?;
@@ -74,30 +80,30 @@ impl Database {
     /// # Errors
     /// As [`Database::search`]; [`Error::Budget`] when [`SearchRequest::context_tokens`] has no room for it.
     pub fn prompt(&self, request: &SearchRequest) -> Result<Prompt, Error> {
-        let view = self.view();
-        Asker::new(self, &view, request)?.prompt()
+        let view = self.snapshot();
+        AnswerBuilder::new(self, &view, request)?.prompt()
     }
 }
 
 /// One question with what its search returned.
-struct Asker<'a> {
+struct AnswerBuilder<'a> {
     generator: Option<&'a dyn Generator>,
-    view: &'a View,
+    view: &'a DatabaseSnapshot,
     answer: Answer,
-    asked: Asked,
+    question: ParsedQuestion,
     analyzer: Analyzer,
     budget: usize,
-    counter: Counter<'a>,
+    counter: TokenCounter<'a>,
     is_global: bool,
     wants_critique: bool,
 }
 
-impl<'a> Asker<'a> {
+impl<'a> AnswerBuilder<'a> {
     fn new(
         database: &'a Database,
-        view: &'a View,
+        view: &'a DatabaseSnapshot,
         request: &SearchRequest,
-    ) -> Result<Asker<'a>, Error> {
+    ) -> Result<AnswerBuilder<'a>, Error> {
         let budget = match request.context_tokens {
             Some(tokens) => tokens,
             None => database.settings()?.context_tokens as usize,
@@ -122,10 +128,10 @@ impl<'a> Asker<'a> {
             answer => answer?,
         };
         let mut analyzer = Analyzer::new();
-        analyzer.set_languages(view.read.languages());
-        let asked = asked(view, &request.question, &mut analyzer)?;
+        analyzer.set_languages(view.read_view.languages());
+        let question = parse_question(view, &request.question, &mut analyzer)?;
         let global = Strategy::Global;
-        Ok(Asker {
+        Ok(AnswerBuilder {
             generator: database.inner().generator.as_deref(),
             // Digests speak of all chunks, so what a filter leaves is answered from the hits.
             is_global: request.filter.is_none()
@@ -133,7 +139,7 @@ impl<'a> Asker<'a> {
             wants_critique: request.critic,
             view,
             answer,
-            asked,
+            question,
             analyzer,
             budget,
             counter: database.inner().searcher.counter(),
@@ -146,11 +152,11 @@ impl<'a> Asker<'a> {
         } else {
             None
         };
-        let told = match global {
-            Some(told) => told,
+        let answer_text = match global {
+            Some(answer_text) => answer_text,
             None => self.answer_from_hits(),
         };
-        self.answer.answer = Some(told);
+        self.answer.answer = Some(answer_text);
         if self.wants_critique {
             let named = |how| matches!(how, ConceptSource::Dictionary | ConceptSource::Capitalised);
             let concepts = self.answer.concepts.iter().filter(|one| named(one.how));
@@ -161,7 +167,7 @@ impl<'a> Asker<'a> {
             let hits: Vec<String> = hits.collect();
             let hits: Vec<&str> = hits.iter().map(String::as_str).collect();
             let terms = &mut |text: &str| self.analyzer.terms(text);
-            self.answer.critique = Some(critique(&self.asked, &concepts, &hits, terms));
+            self.answer.critique = Some(critique(&self.question, &concepts, &hits, terms));
         }
         Ok(())
     }
@@ -172,18 +178,18 @@ impl<'a> Asker<'a> {
             let prompt = prompt_from_hits(&self.answer, self.budget, self.counter);
             let prompt = prompt.map_err(|error| error.to_string());
             let reply = prompt.and_then(|prompt| {
-                let reply = reply(generator, &prompt.text, ANSWER_TOKENS)?;
+                let reply = generate_reply(generator, &prompt.text, ANSWER_TOKENS)?;
                 Ok((reply, prompt.citations))
             });
             match reply {
-                Ok((reply, citations)) => return self.read(&reply, &citations),
-                Err(why) => self.fails(&why),
+                Ok((reply, citations)) => return self.apply_reply(&reply, &citations),
+                Err(why) => self.record_generator_error(&why),
             }
         }
-        let hits: Vec<Source<'_>> = self.answer.hits.iter().map(source).collect();
-        let budget = self.budget.min(extractive::TOKENS);
-        digest(
-            &self.asked,
+        let hits: Vec<AnswerSource<'_>> = self.answer.hits.iter().map(answer_source).collect();
+        let budget = self.budget.min(extractive::ANSWER_TOKENS_DEFAULT);
+        extractive_answer(
+            &self.question,
             &hits,
             &mut |text: &str| self.analyzer.terms(text),
             budget,
@@ -202,9 +208,11 @@ impl<'a> Asker<'a> {
         if let Some(generator) = self.generator {
             let question = &self.answer.question;
             match generate_globally(generator, question, &digests, self.budget, self.counter) {
-                Ok(Some((reply, citations))) => return Ok(Some(self.read(&reply, &citations))),
+                Ok(Some((reply, citations))) => {
+                    return Ok(Some(self.apply_reply(&reply, &citations)));
+                }
                 Ok(None) => return Ok(None),
-                Err(why) => self.fails(&why),
+                Err(why) => self.record_generator_error(&why),
             }
         }
         let partials = self.partials(&digests);
@@ -213,7 +221,7 @@ impl<'a> Asker<'a> {
         }
         let terms = &mut |text: &str| self.analyzer.terms(text);
         let budget = self.budget.min(REDUCE_TOKENS);
-        let reduced = reduce(&self.asked, &partials, terms, budget, self.counter);
+        let reduced = reduce(&self.question, &partials, terms, budget, self.counter);
         Ok(Some(reduced))
     }
 
@@ -223,7 +231,7 @@ impl<'a> Asker<'a> {
     /// Costs reading all digests of a level when the search named none.
     fn communities(&mut self) -> Result<Vec<Digest>, Error> {
         let named = self.answer.communities.iter().take(COMMUNITIES);
-        let named = named.map(|community| self.view.digest_of(&community.id));
+        let named = named.map(|community| self.view.digest_by_id(&community.id));
         let named: Vec<Digest> = named
             .filter_map(Result::transpose)
             .collect::<Result<_, _>>()?;
@@ -232,7 +240,7 @@ impl<'a> Asker<'a> {
         }
         let levels = self
             .view
-            .read
+            .read_view
             .communities()
             .map_or(0, |of| of.level_count());
         let Some(coarsest) = levels.checked_sub(1) else {
@@ -244,18 +252,18 @@ impl<'a> Asker<'a> {
         let mut scored: Vec<(f32, Digest)> = Vec::with_capacity(digests.len());
         for digest in digests.drain(..) {
             let score = match (&vector, &digest.vector) {
-                (Some(asked), Some(vector)) => dot(asked, vector),
+                (Some(query), Some(vector)) => dot(query, vector),
                 (Some(_), None) => -1.0,
                 (None, _) => {
                     let terms = &mut |text: &str| self.analyzer.terms(text);
-                    let said = map(
-                        &self.asked,
-                        &community(&digest, &about(&digest)),
+                    let mapped = map(
+                        &self.question,
+                        &community(&digest, &describe_digest(&digest)),
                         terms,
                         MAP_TOKENS,
                         self.counter,
                     );
-                    said.map_or(0.0, |partial| partial.score)
+                    mapped.map_or(0.0, |partial| partial.score)
                 }
             };
             scored.push((score, digest));
@@ -265,14 +273,14 @@ impl<'a> Asker<'a> {
         Ok(scored.into_iter().map(|(_, digest)| digest).collect())
     }
 
-    fn partials(&mut self, digests: &[Digest]) -> Vec<Partial> {
-        let said = digests.iter().filter_map(|digest| {
-            let about = about(digest);
+    fn partials(&mut self, digests: &[Digest]) -> Vec<PartialAnswer> {
+        let partials = digests.iter().filter_map(|digest| {
+            let about = describe_digest(digest);
             let terms = &mut |text: &str| self.analyzer.terms(text);
             let community = community(digest, &about);
-            map(&self.asked, &community, terms, MAP_TOKENS, self.counter)
+            map(&self.question, &community, terms, MAP_TOKENS, self.counter)
         });
-        said.collect()
+        partials.collect()
     }
 
     fn prompt(mut self) -> Result<Prompt, Error> {
@@ -284,7 +292,7 @@ impl<'a> Asker<'a> {
         if self.partials(&digests).is_empty() {
             return Ok(prompt_from_hits(&self.answer, self.budget, self.counter)?);
         }
-        let about: Vec<String> = digests.iter().map(about).collect();
+        let about: Vec<String> = digests.iter().map(describe_digest).collect();
         let about: Vec<&str> = about.iter().map(String::as_str).collect();
         let quotes = digests.iter().flat_map(|digest| {
             let quotes = digest.sentences.iter();
@@ -299,7 +307,7 @@ impl<'a> Asker<'a> {
                 citation: &quote.citation,
             })
             .collect();
-        let material = Material {
+        let material = PromptMaterial {
             communities: &about,
             relations: &[],
             passages: &passages,
@@ -314,8 +322,8 @@ impl<'a> Asker<'a> {
     }
 
     /// A generator's reply, its references checked.
-    fn read(&mut self, reply: &str, citations: &[Citation]) -> InWords {
-        let read = read_reply(reply, citations);
+    fn apply_reply(&mut self, reply: &str, citations: &[Citation]) -> InWords {
+        let read = parse_reply(reply, citations);
         if read.removed > 0 {
             let what = match read.removed {
                 1 => "a reference to a passage that does not exist was".into(),
@@ -327,7 +335,7 @@ impl<'a> Asker<'a> {
     }
 
     /// Notes that the generator did not answer.
-    fn fails(&mut self, why: &str) {
+    fn record_generator_error(&mut self, why: &str) {
         let name = self.generator.map_or("", |generator| generator.name());
         let note = format!("answer: {name}: {why}; sentences of the documents answer instead");
         self.answer.partial.push(note);
@@ -335,17 +343,21 @@ impl<'a> Asker<'a> {
 }
 
 /// The question's words, weighed by how rare they are among passages.
-fn asked(view: &View, question: &str, analyzer: &mut Analyzer) -> Result<Asked, Error> {
-    let mut told: Vec<(String, u32, String)> = Vec::new();
+fn parse_question(
+    view: &DatabaseSnapshot,
+    question: &str,
+    analyzer: &mut Analyzer,
+) -> Result<ParsedQuestion, Error> {
+    let mut tokens: Vec<(String, u32, String)> = Vec::new();
     analyzer.for_each_token(question, |token| {
         if (token.position as usize) < WORDS_MAX {
             let written = question[token.span].to_owned();
-            told.push((token.term.to_owned(), token.position, written));
+            tokens.push((token.term.to_owned(), token.position, written));
         }
     });
-    let terms: Vec<&str> = told.iter().map(|(term, ..)| &term[..]).collect();
-    let segments = view.read.text(Layer::Leaves);
-    let weights = text::weights(&segments, &terms).map_err(StoreError::view)?;
+    let terms: Vec<&str> = tokens.iter().map(|(term, ..)| &term[..]).collect();
+    let segments = view.read_view.text(Layer::Leaves);
+    let weights = text::weights(&segments, &terms).map_err(StoreError::index)?;
     let mut often: HashMap<&str, f32> = HashMap::new();
     for term in &terms {
         *often.entry(*term).or_default() += 1.0;
@@ -355,20 +367,20 @@ fn asked(view: &View, question: &str, analyzer: &mut Analyzer) -> Result<Asked, 
     let weights: HashMap<&str, f32> = weights
         .map(|(term, weight)| (term, weight / often.get(term).copied().unwrap_or(1.0)))
         .collect();
-    let told: Vec<AskedTerm<'_>> = told
+    let question_terms: Vec<QuestionTerm<'_>> = tokens
         .iter()
-        .map(|(term, position, written)| AskedTerm {
+        .map(|(term, position, written)| QuestionTerm {
             term,
             position: *position,
             written,
         })
         .collect();
     let weight = |term: &str| weights.get(term).copied().unwrap_or(0.0);
-    Ok(Asked::new(&told, &weight))
+    Ok(ParsedQuestion::new(&question_terms, &weight))
 }
 
-fn source(hit: &Hit) -> Source<'_> {
-    Source {
+fn answer_source(hit: &Hit) -> AnswerSource<'_> {
+    AnswerSource {
         text: &hit.text,
         citation: &hit.citation,
         rank: hit.rank,
@@ -379,9 +391,9 @@ fn source(hit: &Hit) -> Source<'_> {
 fn prompt_from_hits(
     answer: &Answer,
     budget: usize,
-    counter: Counter<'_>,
-) -> Result<Prompt, loci_query::prompt::TooSmall> {
-    let shown = shown(answer);
+    counter: TokenCounter<'_>,
+) -> Result<Prompt, loci_query::prompt::BudgetTooSmall> {
+    let shown = prompt_passages(answer);
     let passages: Vec<Passage<'_>> = shown
         .iter()
         .map(|shown| Passage {
@@ -392,7 +404,7 @@ fn prompt_from_hits(
         })
         .collect();
     let communities: Vec<&str> = answer.communities.iter().map(|of| &of.digest[..]).collect();
-    let material = Material {
+    let material = PromptMaterial {
         communities: &communities,
         relations: &answer.relations,
         passages: &passages,
@@ -401,7 +413,7 @@ fn prompt_from_hits(
 }
 
 /// A passage of a prompt.
-struct Shown<'a> {
+struct PromptPassage<'a> {
     rank: u32,
     title: &'a str,
     text: &'a str,
@@ -410,9 +422,9 @@ struct Shown<'a> {
 
 /// The sections of the context, each cited by its best hit, over the characters of all its hits; the hits
 /// themselves where there is no context.
-fn shown(answer: &Answer) -> Vec<Shown<'_>> {
+fn prompt_passages(answer: &Answer) -> Vec<PromptPassage<'_>> {
     let sections = answer.context.iter().flat_map(|context| &context.sections);
-    let sections: Vec<Shown<'_>> = sections
+    let sections: Vec<PromptPassage<'_>> = sections
         .filter_map(|section| {
             let hits = answer
                 .hits
@@ -420,9 +432,9 @@ fn shown(answer: &Answer) -> Vec<Shown<'_>> {
                 .filter(|hit| section.hits.contains(&hit.rank));
             let hits: Vec<&Hit> = hits.collect();
             let best = hits.iter().min_by_key(|hit| hit.rank)?;
-            let chars = hits.iter().filter_map(|hit| hit.citation.chars_known());
+            let chars = hits.iter().filter_map(|hit| hit.citation.known_chars());
             let chars = chars.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-            Some(Shown {
+            Some(PromptPassage {
                 rank: best.rank,
                 title: &section.title,
                 text: &section.text,
@@ -436,7 +448,7 @@ fn shown(answer: &Answer) -> Vec<Shown<'_>> {
     if !sections.is_empty() {
         return sections;
     }
-    let alone = answer.hits.iter().map(|hit| Shown {
+    let alone = answer.hits.iter().map(|hit| PromptPassage {
         rank: hit.rank,
         title: hit.citation.path.first().map_or("", String::as_str),
         text: &hit.text,
@@ -446,7 +458,7 @@ fn shown(answer: &Answer) -> Vec<Shown<'_>> {
 }
 
 /// What a community is about beside its sentences.
-fn about(digest: &Digest) -> String {
+fn describe_digest(digest: &Digest) -> String {
     let relations = digest.relations.iter().map(|of| {
         let kind = of.kind.to_lowercase().replace('_', " ");
         format!(" {} {kind} {}.", of.source, of.target)
@@ -475,7 +487,7 @@ fn generate_globally(
     question: &str,
     digests: &[Digest],
     budget: usize,
-    counter: Counter<'_>,
+    counter: TokenCounter<'_>,
 ) -> Result<Option<(String, Vec<Citation>)>, String> {
     let mut prompts = Vec::with_capacity(digests.len());
     let mut citations: Vec<Citation> = Vec::new();
@@ -495,7 +507,7 @@ fn generate_globally(
                 citation: &one.citation,
             })
             .collect();
-        let material = Material {
+        let material = PromptMaterial {
             communities: &[&digest.members.join(", ")],
             relations: &relations,
             passages: &passages,
@@ -505,10 +517,10 @@ fn generate_globally(
         citations.extend(prompt.citations);
         prompts.push(prompt.text);
     }
-    let said: Vec<Result<String, String>> = std::thread::scope(|scope| {
+    let replies: Vec<Result<String, String>> = std::thread::scope(|scope| {
         let ask = |prompt: &str| {
-            let said = generator.generate(prompt, MAP_TOKENS);
-            said.map_err(|error| error.to_string())
+            let reply = generator.generate(prompt, MAP_TOKENS);
+            reply.map_err(|error| error.to_string())
         };
         let calls = prompts.iter().map(|prompt| {
             let thread = std::thread::Builder::new().name("loci-ask".into());
@@ -524,23 +536,29 @@ fn generate_globally(
         });
         results.collect()
     });
-    let said = said.into_iter().collect::<Result<Vec<String>, String>>()?;
-    let said: Vec<&str> = said.iter().map(String::as_str).collect();
-    let said: Vec<&str> = said
+    let replies = replies
+        .into_iter()
+        .collect::<Result<Vec<String>, String>>()?;
+    let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
+    let relevant: Vec<&str> = replies
         .into_iter()
         .filter(|one| !is_not_relevant(one))
         .collect();
-    if said.is_empty() {
+    if relevant.is_empty() {
         return Ok(None);
     }
     let prompt =
-        reduce_prompt(question, &said, budget, counter).map_err(|error| error.to_string())?;
-    let reply = reply(generator, &prompt.text, REDUCE_TOKENS)?;
+        reduce_prompt(question, &relevant, budget, counter).map_err(|error| error.to_string())?;
+    let reply = generate_reply(generator, &prompt.text, REDUCE_TOKENS)?;
     Ok(Some((reply, citations)))
 }
 
 /// A reply that says something.
-fn reply(generator: &dyn Generator, prompt: &str, tokens_max: usize) -> Result<String, String> {
+fn generate_reply(
+    generator: &dyn Generator,
+    prompt: &str,
+    tokens_max: usize,
+) -> Result<String, String> {
     match generator.generate(prompt, tokens_max) {
         Ok(reply) if reply.trim().is_empty() => Err("the reply is empty".into()),
         Ok(reply) => Ok(reply),

@@ -5,7 +5,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use loci_storage::backup::{Backup, restore};
+use loci_storage::backup::{BackupReport, restore};
 
 use crate::database::{Database, Options};
 use crate::error::Error;
@@ -22,29 +22,33 @@ impl Database {
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; [`loci_storage::StoreError::Invalid`] for a folder with other
     /// files, a backup of another store, or one of a later state of this; what is damaged in the store.
-    pub fn backup(&self, to: impl AsRef<Path>, progress: &dyn Progress) -> Result<Backup, Error> {
-        self.back_up(to.as_ref(), None, progress)
+    pub fn backup(
+        &self,
+        to: impl AsRef<Path>,
+        progress: &dyn Progress,
+    ) -> Result<BackupReport, Error> {
+        self.run_backup(to.as_ref(), None, progress)
     }
 
     /// As [`Database::backup`], and `to` keeps the newest `keep` states: the one before is set aside, and can be restored
     /// by its generation.
-    pub fn backup_keeping(
+    pub fn backup_with_retention(
         &self,
         to: impl AsRef<Path>,
         keep: NonZeroUsize,
         progress: &dyn Progress,
-    ) -> Result<Backup, Error> {
-        self.back_up(to.as_ref(), Some(keep), progress)
+    ) -> Result<BackupReport, Error> {
+        self.run_backup(to.as_ref(), Some(keep), progress)
     }
 
-    fn back_up(
+    fn run_backup(
         &self,
         to: &Path,
         keep: Option<NonZeroUsize>,
         progress: &dyn Progress,
-    ) -> Result<Backup, Error> {
+    ) -> Result<BackupReport, Error> {
         // Merges would only make files that the backup lacks.
-        let _turn = self.inner().upkeep.lock();
+        let _turn = self.inner().merge_lock.lock();
         let mut report = |done, total| progress.report("copying rows", done, total);
         let backup = self.inner().store.backup(to, keep, &mut report)?;
         backup.ok_or(Error::Interrupted)

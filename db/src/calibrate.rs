@@ -14,19 +14,21 @@ use loci_index::analysis::Analyzer;
 use loci_index::text::{self, Bm25, Scorer, TextReader, TextScratch};
 use loci_models::Embedder;
 use loci_models::lsa::Projection;
-use loci_query::calibrate::{Calibration, KnownItem, QUESTIONS_MIN, QUESTIONS_WANTED, rescored};
+use loci_query::calibrate::{
+    Calibration, KnownItem, QUESTIONS_MIN, QUESTIONS_TARGET, replace_score,
+};
 use loci_query::fuse::candidates_for;
 use loci_query::sentences::sentences;
 use loci_storage::segment::{Layer, Section};
 use loci_storage::staging::indexed_text;
-use loci_storage::{Placed, Scored, SpaceId, StoreError};
+use loci_storage::{ScoredChunk, SegmentReader, SpaceId, StoreError};
 
 use crate::corpus::Corpus;
 use crate::error::Error;
 use crate::external_model::embed_texts;
 use crate::progress::Progress;
 use crate::segment::language_of;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 use crate::space::fit_projection;
 
 /// Sentences that a passage must have, so that hiding one leaves a passage.
@@ -44,21 +46,21 @@ struct Question {
     passage: usize,
     /// The sentence, and its terms.
     sentence: String,
-    asked: Vec<String>,
+    terms: Vec<String>,
     /// What is embedded of the passage without it, and its terms.
     rest: String,
-    left: Vec<String>,
+    rest_terms: Vec<String>,
 }
 
 /// The space that is measured.
-pub(crate) enum Measured<'m> {
+pub(crate) enum CalibrationTarget<'m> {
     /// One that the built-in embedder makes, with vectors of this length.
     Builtin {
         /// Numbers in a vector.
         dim: usize,
     },
     /// One whose vectors are rows, and the model that they come from.
-    Outside {
+    External {
         /// The space.
         space: SpaceId,
         /// The model.
@@ -66,11 +68,11 @@ pub(crate) enum Measured<'m> {
     },
 }
 
-impl Measured<'_> {
+impl CalibrationTarget<'_> {
     fn dim(&self) -> usize {
         match self {
-            Measured::Builtin { dim } => *dim,
-            Measured::Outside { model, .. } => model.dim(),
+            CalibrationTarget::Builtin { dim } => *dim,
+            CalibrationTarget::External { model, .. } => model.dim(),
         }
     }
 }
@@ -79,44 +81,45 @@ impl Measured<'_> {
 ///
 /// Costs a second fit or two embeddings a question, and a scan of all passages a question.
 pub(crate) fn calibrate(
-    view: &View,
+    view: &DatabaseSnapshot,
     corpus: &Corpus,
-    measured: &Measured<'_>,
+    target: &CalibrationTarget<'_>,
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Option<Calibration>, Error> {
-    let scan = corpus.passages().len().max(1) * measured.dim().max(1);
-    let wanted = QUESTIONS_WANTED.min(MULTIPLICATIONS_MAX / scan);
-    let questions = questions(view, corpus, wanted, seed)?;
+    let scan = corpus.passages().len().max(1) * target.dim().max(1);
+    let question_count_max = QUESTIONS_TARGET.min(MULTIPLICATIONS_MAX / scan);
+    let questions = questions(view, corpus, question_count_max, seed)?;
     if questions.len() < QUESTIONS_MIN {
         return Ok(None);
     }
-    let embedded = match measured {
-        Measured::Builtin { .. } => embed_builtin(corpus, &questions, seed, progress)?,
-        Measured::Outside { space, model } => {
-            Some(embed_outside(view, corpus, &questions, *space, *model)?)
+    let embedded = match target {
+        CalibrationTarget::Builtin { .. } => embed_builtin(corpus, &questions, seed, progress)?,
+        CalibrationTarget::External { space, model } => {
+            Some(embed_external(view, corpus, &questions, *space, *model)?)
         }
     };
-    let Some((vectors, asked)) = embedded else {
+    let Some((vectors, question_vectors)) = embedded else {
         return Ok(None);
     };
-    let mut asker = Asker {
+    let mut asker = KnownItemSearcher {
         corpus,
         vectors,
-        segments: view.read.text(Layer::Leaves),
+        segments: view.read_view.text(Layer::Leaves),
         scratch: TextScratch::new(),
     };
     let mut items = Vec::with_capacity(questions.len());
-    for (done, (question, vector)) in questions.iter().zip(&asked).enumerate() {
+    for (done, (question, vector)) in questions.iter().zip(&question_vectors).enumerate() {
         if progress
             .report("calibrating", done as u64, questions.len() as u64)
             .is_break()
         {
             return Err(Error::Interrupted);
         }
-        items.push(asker.ask(question, vector.as_deref())?);
+        items.push(asker.search_known_item(question, vector.as_deref())?);
     }
-    Ok(loci_query::calibrate::calibrate(&items).map(|found| shrunk(found, wanted)))
+    Ok(loci_query::calibrate::calibrate(&items)
+        .map(|found| scale_by_evidence(found, question_count_max)))
 }
 
 /// Vectors of all passages with sentences hidden, and those of the questions.
@@ -130,27 +133,27 @@ fn embed_builtin(
 ) -> Result<Option<Embedded>, Error> {
     let hidden: HashMap<usize, &[String]> = questions
         .iter()
-        .map(|question| (question.passage, &question.left[..]))
+        .map(|question| (question.passage, &question.rest_terms[..]))
         .collect();
     let Some(projection) = fit_projection(corpus, Some(&hidden), seed, progress)? else {
         return Ok(None);
     };
-    let projection = Projection::new(projection).map_err(StoreError::view)?;
+    let projection = Projection::new(projection).map_err(StoreError::index)?;
     let vectors = Vectors::embed(corpus, &hidden, &projection);
-    let asked = questions
+    let question_vectors = questions
         .iter()
-        .map(|question| projection.embed_terms(question.asked.iter().map(String::as_str)));
-    Ok(Some((vectors, asked.collect())))
+        .map(|question| projection.embed_terms(question.terms.iter().map(String::as_str)));
+    Ok(Some((vectors, question_vectors.collect())))
 }
 
-fn embed_outside(
-    view: &View,
+fn embed_external(
+    view: &DatabaseSnapshot,
     corpus: &Corpus,
     questions: &[Question],
     space: SpaceId,
     model: &dyn Embedder,
 ) -> Result<Embedded, Error> {
-    let mut vectors = Vectors::of_rows(view, corpus, space, model.dim())?;
+    let mut vectors = Vectors::from_rows(view, corpus, space, model.dim())?;
     let rests: Vec<&str> = questions
         .iter()
         .map(|question| &question.rest[..])
@@ -159,40 +162,40 @@ fn embed_outside(
         vectors.set(question.passage, &vector);
     }
     let sentences: Vec<&str> = questions.iter().map(|q| &q.sentence[..]).collect();
-    let asked = embed_texts(model, &sentences)?;
-    Ok((vectors, asked.into_iter().map(Some).collect()))
+    let question_vectors = embed_texts(model, &sentences)?;
+    Ok((vectors, question_vectors.into_iter().map(Some).collect()))
 }
 
 /// The share in proportion to the evidence: a store that has passages for a quarter of the wanted
 /// questions gets a quarter of the share that they chose. With some dozen questions the choice
 /// moves by half with the editing of one document.
-fn shrunk(found: Calibration, wanted: usize) -> Calibration {
-    let evidence = found.questions as f32 / wanted.max(1) as f32;
+fn scale_by_evidence(found: Calibration, question_count_max: usize) -> Calibration {
+    let evidence = found.questions as f32 / question_count_max.max(1) as f32;
     Calibration {
-        share: found.share * evidence.min(1.0),
+        vector_weight: found.vector_weight * evidence.min(1.0),
         ..found
     }
 }
 
 /// Passages spread evenly over the corpus, each with one of its sentences drawn by `seed`.
 fn questions(
-    view: &View,
+    view: &DatabaseSnapshot,
     corpus: &Corpus,
-    wanted: usize,
+    question_count_max: usize,
     seed: u64,
 ) -> Result<Vec<Question>, Error> {
     let count = corpus.passages().len();
     let mut analyzer = Analyzer::new();
     let mut questions = Vec::new();
     // Every other passage is tried before the ones between them, so that few are enough.
-    let order = spread(count, seed);
+    let order = shuffled_indexes(count, seed);
     for index in order {
-        if questions.len() >= wanted {
+        if questions.len() >= question_count_max {
             break;
         }
         let passage = &corpus.passages()[index];
         let document = view.rows().document(passage.document)?;
-        let chunk = view.rows().chunk(passage.document, passage.place)?;
+        let chunk = view.rows().chunk(passage.document, passage.chunk_index)?;
         let (Some(document), Some(mut chunk)) = (document, chunk) else {
             continue;
         };
@@ -200,10 +203,10 @@ fn questions(
         if sentences.len() < SENTENCES_MIN {
             continue;
         }
-        let (at, sentence) = sentences[draw(seed, index as u64) as usize % sentences.len()];
+        let (at, sentence) = sentences[random_u64(seed, index as u64) as usize % sentences.len()];
         analyzer.set_languages(language_of(&document).into());
-        let asked = analyzer.terms(sentence);
-        if asked.len() < TERMS_MIN {
+        let terms = analyzer.terms(sentence);
+        if terms.len() < TERMS_MIN {
             continue;
         }
         let (sentence, range) = (sentence.to_string(), at..at + sentence.len());
@@ -213,9 +216,9 @@ fn questions(
         questions.push(Question {
             passage: index,
             sentence,
-            asked,
+            terms,
             rest,
-            left,
+            rest_terms: left,
         });
     }
     questions.sort_by_key(|question| question.passage);
@@ -223,15 +226,15 @@ fn questions(
 }
 
 /// All numbers below `count`, in an order that `seed` draws.
-fn spread(count: usize, seed: u64) -> Vec<usize> {
+fn shuffled_indexes(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    order.sort_by_key(|&index| draw(seed ^ 0x5bd1_e995, index as u64));
+    order.sort_by_key(|&index| random_u64(seed ^ 0x5bd1_e995, index as u64));
     order
 }
 
 /// A number that looks random and follows from its arguments: SplitMix64 (Steele, Lea, Flood, "Fast
 /// splittable pseudorandom number generators", OOPSLA 2014).
-fn draw(seed: u64, index: u64) -> u64 {
+fn random_u64(seed: u64, index: u64) -> u64 {
     let mut z = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -241,7 +244,7 @@ fn draw(seed: u64, index: u64) -> u64 {
 /// The vectors of all passages, hidden sentences left out.
 struct Vectors {
     dim: usize,
-    numbers: Vec<f32>,
+    values: Vec<f32>,
 }
 
 impl Vectors {
@@ -251,25 +254,30 @@ impl Vectors {
         projection: &Projection<Vec<u8>>,
     ) -> Vectors {
         let dim = projection.dim();
-        let mut numbers = Vec::with_capacity(corpus.passages().len() * dim);
+        let mut values = Vec::with_capacity(corpus.passages().len() * dim);
         for index in 0..corpus.passages().len() {
             let vector = match hidden.get(&index) {
                 Some(left) => projection.embed_terms(left.iter().map(String::as_str)),
                 None => projection.embed_terms(corpus.terms(index)),
             };
             match vector {
-                Some(vector) => numbers.extend(vector),
-                None => numbers.resize(numbers.len() + dim, 0.0),
+                Some(vector) => values.extend(vector),
+                None => values.resize(values.len() + dim, 0.0),
             }
         }
-        Vectors { dim, numbers }
+        Vectors { dim, values }
     }
 
     /// Those that are rows; a passage without one gets zeros.
-    fn of_rows(view: &View, corpus: &Corpus, space: SpaceId, dim: usize) -> Result<Vectors, Error> {
+    fn from_rows(
+        view: &DatabaseSnapshot,
+        corpus: &Corpus,
+        space: SpaceId,
+        dim: usize,
+    ) -> Result<Vectors, Error> {
         let mut numbers = Vec::with_capacity(corpus.passages().len() * dim);
         for passage in corpus.passages() {
-            let chunk = view.rows().chunk(passage.document, passage.place)?;
+            let chunk = view.rows().chunk(passage.document, passage.chunk_index)?;
             let vector = match chunk {
                 Some(chunk) => view.rows().vector(space, chunk.content_hash)?,
                 None => None,
@@ -277,80 +285,88 @@ impl Vectors {
             let vector = vector.filter(|vector| vector.len() == dim);
             numbers.extend(vector.unwrap_or_else(|| vec![0.0; dim]));
         }
-        Ok(Vectors { dim, numbers })
+        Ok(Vectors {
+            dim,
+            values: numbers,
+        })
     }
 
     fn set(&mut self, passage: usize, vector: &[f32]) {
-        self.numbers[passage * self.dim..][..self.dim].copy_from_slice(vector);
+        self.values[passage * self.dim..][..self.dim].copy_from_slice(vector);
     }
 
     /// Cosines of `query` with all passages; all are of length 1, or 0.
     fn scores<'v>(&'v self, query: &'v [f32]) -> impl Iterator<Item = f32> + 'v {
         let dot = move |vector: &[f32]| vector.iter().zip(query).map(|(a, b)| a * b).sum();
-        self.numbers.chunks_exact(self.dim).map(dot)
+        self.values.chunks_exact(self.dim).map(dot)
     }
 }
 
-struct Asker<'a> {
+struct KnownItemSearcher<'a> {
     corpus: &'a Corpus,
     vectors: Vectors,
-    segments: Vec<Placed<'a, TextReader<Section>>>,
+    segments: Vec<SegmentReader<'a, TextReader<Section>>>,
     scratch: TextScratch,
 }
 
-impl Asker<'_> {
-    fn ask(&mut self, question: &Question, vector: Option<&[f32]>) -> Result<KnownItem, Error> {
+impl KnownItemSearcher<'_> {
+    fn search_known_item(
+        &mut self,
+        question: &Question,
+        vector: Option<&[f32]>,
+    ) -> Result<KnownItem, Error> {
         let target = self.corpus.passages()[question.passage].ordinal;
         let k = candidates_for(K);
         let params = Bm25::default();
         let found = text::search(
             &self.segments,
-            &question.asked,
+            &question.terms,
             &text::TextSearch {
                 params,
                 ..text::TextSearch::new(k)
             },
             &mut self.scratch,
         )
-        .map_err(StoreError::view)?;
+        .map_err(StoreError::index)?;
         let score = self.text_score(question, params)?;
         Ok(KnownItem {
             target,
-            text: trimmed(rescored(&found, target, score), k),
+            text: truncated(replace_score(&found, target, score), k),
             vector: vector.map_or_else(Vec::new, |vector| self.nearest(vector, k)),
         })
     }
 
     /// BM25 of the passage without the sentence; `None` when no term is left in it.
     fn text_score(&self, question: &Question, params: Bm25) -> Result<Option<f32>, Error> {
-        let weights = text::weights(&self.segments, &question.asked).map_err(StoreError::view)?;
+        let weights = text::weights(&self.segments, &question.terms).map_err(StoreError::index)?;
         let scorer =
-            Scorer::new(params, text::statistics(&self.segments)).map_err(StoreError::view)?;
+            Scorer::new(params, text::statistics(&self.segments)).map_err(StoreError::index)?;
         let mut counts: HashMap<&str, u32> = HashMap::new();
         question
-            .left
+            .rest_terms
             .iter()
             .for_each(|term| *counts.entry(term).or_default() += 1);
         let terms: Vec<(f32, u32)> = weights
             .iter()
             .map(|&(term, weight)| (weight, counts.get(term).copied().unwrap_or(0)))
             .collect();
-        let score = scorer.score_chunk(&terms, question.left.len() as u32);
+        let score = scorer.score_chunk(&terms, question.rest_terms.len() as u32);
         Ok((score > 0.0).then_some(score))
     }
 
     /// The `k` passages nearest to the question; the target is embedded without the sentence.
-    fn nearest(&self, query: &[f32], k: usize) -> Vec<Scored> {
+    fn nearest(&self, query: &[f32], k: usize) -> Vec<ScoredChunk> {
         let passages = self.corpus.passages().iter();
         let hits = passages.zip(self.vectors.scores(query));
-        let mut hits: Vec<Scored> = hits
-            .map(|(passage, score)| Scored {
+        let mut hits: Vec<ScoredChunk> = hits
+            .map(|(passage, score)| ScoredChunk {
                 ordinal: passage.ordinal,
                 score,
             })
             .collect();
-        let order =
-            |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
+        let order = |a: &ScoredChunk, b: &ScoredChunk| {
+            b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal))
+        };
         if hits.len() > k {
             hits.select_nth_unstable_by(k, order);
             hits.truncate(k);
@@ -360,7 +376,7 @@ impl Asker<'_> {
     }
 }
 
-fn trimmed(mut list: Vec<Scored>, k: usize) -> Vec<Scored> {
+fn truncated(mut list: Vec<ScoredChunk>, k: usize) -> Vec<ScoredChunk> {
     list.truncate(k);
     list
 }

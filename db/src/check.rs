@@ -10,22 +10,22 @@ use loci_storage::build::build_segment;
 use loci_storage::check::Finding;
 use loci_storage::segment::{Part, SectionId};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::{Derived, DocumentId, Local, Lost, SegmentId, StoreError};
+use loci_storage::{DerivedIndex, DocumentId, Local, LostIndex, SegmentId, StoreError};
 
-use crate::compact::donor;
+use crate::compact::graph_source;
 use crate::database::Database;
 use crate::error::Error;
 use crate::maintenance;
-use crate::progress::{Progress, Silent};
-use crate::recovery::give_up_damaged;
-use crate::segment::Replaced;
+use crate::progress::{NoProgress, Progress};
+use crate::recovery::discard_damaged;
+use crate::segment::MergeSources;
 use crate::settings;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 
 /// What building segments again is called.
-const REBUILDING: &str = "building segments again";
+const REBUILD_STEP: &str = "building segments again";
 /// How long is waited between two looks at how far the background is.
-const WAIT: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Database {
     /// Looks at everything that is stored for damage, and calls `found` with each finding: checksums, bounds, records
@@ -63,7 +63,7 @@ impl Database {
                 ),
             });
         }
-        self.look(deep, progress, found)
+        self.check_snapshot(deep, progress, found)
     }
 
     /// Segments that were damaged when the store was opened.
@@ -83,17 +83,17 @@ impl Database {
 
     /// What is derived from the whole store and is missing, or was when the store was opened.
     fn check_lost(&self, found: &mut dyn FnMut(Finding)) {
-        let view = self.view();
-        let now = view.snapshot().lost();
+        let view = self.snapshot();
+        let now = view.snapshot().lost_indexes();
         let before = self.lost().iter();
-        let before = before.filter(|lost| now.iter().all(|now| now.what != lost.what));
-        for Lost { what, why } in now.iter().chain(before) {
-            let state = match (what, view.snapshot().has_lost(*what)) {
+        let before = before.filter(|lost| now.iter().all(|now| now.index != lost.index));
+        for LostIndex { index: what, why } in now.iter().chain(before) {
+            let state = match (what, view.snapshot().has_lost_index(*what)) {
                 (_, false) => "it has been built anew",
-                (Derived::Projection, true) => {
+                (DerivedIndex::Projection, true) => {
                     "questions go without vectors until the embedder is fitted anew"
                 }
-                (Derived::Analysis, true) => {
+                (DerivedIndex::Analysis, true) => {
                     "concepts have no ranks and no communities until they are computed anew"
                 }
             };
@@ -107,7 +107,7 @@ impl Database {
     }
 
     /// As [`Database::check`], of the newest state as it is.
-    pub(crate) fn look(
+    pub(crate) fn check_snapshot(
         &self,
         deep: bool,
         progress: &dyn Progress,
@@ -119,32 +119,32 @@ impl Database {
         }
         if deep {
             self.check_counts(found);
-            self.check_views(progress, found)?;
+            self.check_segments(progress, found)?;
         }
         Ok(())
     }
 
     /// Builds every segment again in memory, and compares.
-    fn check_views(
+    fn check_segments(
         &self,
         progress: &dyn Progress,
         found: &mut dyn FnMut(Finding),
     ) -> Result<(), Error> {
-        let view = self.inner().store.view();
+        let view = self.inner().store.latest_snapshot();
         let segments = view.snapshot().segments();
         for (done, segment) in (0..).zip(segments) {
             let flow = progress.report("building segments to compare", done, segments.len() as u64);
             if flow.is_break() {
                 return Err(Error::Interrupted);
             }
-            let told = match self.differing(&view, segment) {
+            let messages = match self.differing_sections(&view, segment) {
                 Ok(sections) => sections
                     .into_iter()
                     .map(|section| format!("its {section} are not what the rows give"))
                     .collect(),
                 Err(error) => vec![format!("it cannot be built again: {error}")],
             };
-            for finding in told {
+            for finding in messages {
                 found(Finding {
                     file: "segments".into(),
                     section: format!("segment {}", segment.id.0),
@@ -159,18 +159,23 @@ impl Database {
     /// Sections of a segment that are not what its rows give, by name.
     ///
     /// Where chunks of it are dead, what a merge would make of it is compared.
-    fn differing(&self, view: &View, segment: &OpenSegment) -> Result<Vec<String>, StoreError> {
+    fn differing_sections(
+        &self,
+        view: &DatabaseSnapshot,
+        segment: &OpenSegment,
+    ) -> Result<Vec<String>, StoreError> {
         let mut documents: Vec<DocumentId> = segment.live_documents().collect();
         documents.sort_unstable();
         let inner = self.inner();
-        let build = |replaced: Option<Replaced<'_>>| {
-            let views = inner.store.views();
-            let builder = views.builder_after(view, replaced, donor(view, segment), &inner.stop);
+        let build = |sources: Option<MergeSources<'_>>| {
+            let views = inner.store.index_factory();
+            let builder =
+                views.merge_builder(view, sources, graph_source(view, segment), &inner.stop);
             let draft = build_segment(view.rows(), &documents, builder)?;
-            draft.into_parts().map_err(StoreError::view)
+            draft.into_parts().map_err(StoreError::index)
         };
         let weights = settings::weights(view.rows())?;
-        let copies = || Replaced::new(view, &[segment], weights);
+        let copies = || MergeSources::new(view, &[segment], weights);
         let stored: Vec<Arc<Part>> = if segment.dead.is_empty() {
             let vectors = segment.vectors.iter().map(|(_, part)| part);
             [&segment.part]
@@ -180,7 +185,7 @@ impl Database {
                 .collect()
         } else {
             match copies() {
-                Some(replaced) => build(Some(replaced))?,
+                Some(sources) => build(Some(sources))?,
                 None => return Ok(Vec::new()),
             }
         };
@@ -195,12 +200,16 @@ impl Database {
         let is_builtin = view.projector.is_some();
         let differ = |part: &Part, id, argument| {
             let is_of_vectors = id == SectionId::Vectors as u32;
-            let fresh = part.bytes_of(id, argument);
+            let fresh = part.section_bytes(id, argument);
             match section(&stored, id, argument) {
                 // Vectors that came from outside after the segment was written are in rows alone.
-                Some(stored) if is_of_vectors && !is_builtin => !is_among(stored, fresh),
+                Some(stored) if is_of_vectors && !is_builtin => !is_vector_subset(stored, fresh),
                 // What an earlier build wrote is read as it is.
-                Some(stored) if id == SectionId::Names as u32 && is_earlier(stored, fresh) => false,
+                Some(stored)
+                    if id == SectionId::Names as u32 && is_earlier_version(stored, fresh) =>
+                {
+                    false
+                }
                 Some(stored) => Some(stored) != fresh,
                 // A segment that was written before there was a space has no vectors, nor any to have.
                 None if is_of_vectors => is_builtin && has_vectors(part, argument),
@@ -220,7 +229,7 @@ impl Database {
 
     /// Whether there is as much as the store says.
     fn check_counts(&self, found: &mut dyn FnMut(Finding)) {
-        let mut tell = |finding: String| {
+        let mut report_finding = |finding: String| {
             found(Finding {
                 file: "loci.redb".into(),
                 section: "meta".into(),
@@ -232,8 +241,8 @@ impl Database {
             Ok((stats, counted)) => counted
                 .differences(&stats)
                 .into_iter()
-                .for_each(|difference| tell(difference.to_string())),
-            Err(error) => tell(format!("it cannot be counted: {error}")),
+                .for_each(|difference| report_finding(difference.to_string())),
+            Err(error) => report_finding(format!("it cannot be counted: {error}")),
         }
     }
 
@@ -246,9 +255,9 @@ impl Database {
     pub fn rebuild(&self, progress: &dyn Progress) -> Result<(), Error> {
         let inner = self.inner();
         let total = self.stats().missing_chunks;
-        let mut report = |done, total| progress.report(REBUILDING, done, total);
+        let mut report = |done, total| progress.report(REBUILD_STEP, done, total);
         let _turn = loop {
-            if let Some(turn) = inner.rebuilding.try_lock_for(WAIT) {
+            if let Some(turn) = inner.rebuild_lock.try_lock_for(POLL_INTERVAL) {
                 break turn;
             }
             let left = self.stats().missing_chunks;
@@ -273,7 +282,7 @@ impl Database {
     pub fn repair(&self) -> Result<usize, Error> {
         let inner = self.inner();
         let damaged: Vec<SegmentId> = {
-            let view = inner.store.view();
+            let view = inner.store.latest_snapshot();
             let segments = view.snapshot().segments().iter();
             let is_damaged = |segment: &&loci_storage::snapshot::OpenSegment| {
                 let vectors = segment.vectors.iter().map(|(_, part)| part);
@@ -285,41 +294,48 @@ impl Database {
                 .map(|segment| segment.id)
                 .collect()
         };
-        give_up_damaged(inner, true)?;
-        let mut count = inner.store.view().snapshot().lost().len();
+        discard_damaged(inner, true)?;
+        let mut count = inner
+            .store
+            .latest_snapshot()
+            .snapshot()
+            .lost_indexes()
+            .len();
         let mut failed = None;
         for id in damaged {
-            match maintenance::rebuild(inner, id) {
+            match maintenance::rebuild_segment(inner, id) {
                 Ok(()) => count += 1,
                 Err(error) => failed = Some(error),
             }
         }
         // What is derived from the whole store is read off segments that are sound by now.
-        self.recover(&Silent)?;
+        self.recover(&NoProgress)?;
         failed.map_or(Ok(count), Err)
     }
 }
 
 /// A section of whichever part has it.
 fn section(parts: &[Arc<Part>], id: u32, argument: u32) -> Option<&[u8]> {
-    parts.iter().find_map(|part| part.bytes_of(id, argument))
+    parts
+        .iter()
+        .find_map(|part| part.section_bytes(id, argument))
 }
 
 /// Whether a part has vectors of a layer.
 fn has_vectors(part: &Part, layer: u32) -> bool {
-    let bytes = part.bytes_of(SectionId::Vectors as u32, layer);
+    let bytes = part.section_bytes(SectionId::Vectors as u32, layer);
     let reader = bytes.map(FlatReader::new);
     reader.is_some_and(|reader| !reader.is_ok_and(|reader| reader.is_empty()))
 }
 
 /// Whether a section begins with the number of an earlier version than another.
-fn is_earlier(stored: &[u8], fresh: Option<&[u8]>) -> bool {
+fn is_earlier_version(stored: &[u8], fresh: Option<&[u8]>) -> bool {
     let version = |bytes: &[u8]| bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
     version(stored).is_some() && version(stored) < fresh.and_then(version)
 }
 
 /// Whether every vector of `stored` is that of the same chunk in `fresh`.
-fn is_among(stored: &[u8], fresh: Option<&[u8]>) -> bool {
+fn is_vector_subset(stored: &[u8], fresh: Option<&[u8]>) -> bool {
     let readers = fresh.map(|fresh| (FlatReader::new(stored), FlatReader::new(fresh)));
     let Some((Ok(stored), Ok(fresh))) = readers else {
         return false;

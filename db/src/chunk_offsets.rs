@@ -13,47 +13,47 @@ use loci_storage::records::ChunkRecord;
 /// Bytes that are compared for one document. What is not found by then has no place.
 const COMPARED_BYTES_MAX: usize = 64 << 20;
 /// Bytes at the start of a chunk by which it is looked for in the whole text. Shorter ones are looked for one by one.
-const START_LEN: usize = 16;
+const PREFIX_LEN: usize = 16;
 /// More places with one start are sorted by this many bytes, so that few of them are compared with a chunk.
-const COMPARED_MAX: usize = 32;
-const SORTED_BY: usize = 256;
+const UNSORTED_POSITIONS_MAX: usize = 32;
+const SORT_KEY_LEN: usize = 256;
 /// Characters between two marks of an index.
-const MARK_CHARS: usize = 1024;
+const CHECKPOINT_CHARS: usize = 1024;
 
 /// Gives each chunk without characters those of `text` that it is made of, where they stand there once: within its
 /// parent, when that has a place.
 pub(crate) fn locate(text: &str, chunks: &mut [ChunkRecord]) {
-    let is_sought = |chunk: &ChunkRecord| chunk.location.chars == (0, 0) && !chunk.text.is_empty();
-    if text.is_empty() || !chunks.iter().any(is_sought) {
+    let lacks_offsets =
+        |chunk: &ChunkRecord| chunk.location.chars == (0, 0) && !chunk.text.is_empty();
+    if text.is_empty() || !chunks.iter().any(lacks_offsets) {
         return;
     }
     let index = CharIndex::new(text);
     let mut left = COMPARED_BYTES_MAX;
-    let sought = chunks.iter().filter(|chunk| is_sought(chunk));
-    let starts = Starts::new(text, sought.map(|chunk| &chunk.text[..]), &mut left);
+    let unlocated = chunks.iter().filter(|chunk| lacks_offsets(chunk));
+    let starts = PrefixIndex::new(text, unlocated.map(|chunk| &chunk.text[..]), &mut left);
     for place in 0..chunks.len() {
-        if !is_sought(&chunks[place]) {
+        if !lacks_offsets(&chunks[place]) {
             continue;
         }
         let parent = chunks[place].parent.map(|parent| parent as usize);
         let parent = parent.filter(|parent| *parent < place);
-        let within = parent.and_then(|parent| index.bytes(chunks[parent].location.chars));
+        let within = parent.and_then(|parent| index.byte_range(chunks[parent].location.chars));
         let chunk = &mut chunks[place];
         let found = match within {
-            None => starts.find_once(text, &chunk.text, &mut left),
-            Some(within) => {
-                find_once(&text[within.clone()], &chunk.text, &mut left).map(|at| within.start + at)
-            }
+            None => starts.find_unique(text, &chunk.text, &mut left),
+            Some(within) => find_unique(&text[within.clone()], &chunk.text, &mut left)
+                .map(|at| within.start + at),
         };
         if let Some(at) = found {
-            let start = index.char_at(at);
+            let start = index.char_offset(at);
             chunk.location.chars = (start, start + chunk.text.chars().count() as u64);
         }
     }
 }
 
 /// Where `part` begins in `text`, when it is there once; counts what is looked through off `left`.
-fn find_once(text: &str, part: &str, left: &mut usize) -> Option<usize> {
+fn find_unique(text: &str, part: &str, left: &mut usize) -> Option<usize> {
     *left = left.checked_sub(text.len())?;
     let first = text.find(part)?;
     let width = part.chars().next()?.len_utf8();
@@ -62,41 +62,44 @@ fn find_once(text: &str, part: &str, left: &mut usize) -> Option<usize> {
 }
 
 /// Where the starts of texts stand in a text, all found in one pass.
-struct Starts {
+struct PrefixIndex {
     /// By the first bytes: the places where a text may begin.
-    places: HashMap<[u8; START_LEN], Places>,
+    positions: HashMap<[u8; PREFIX_LEN], PrefixPositions>,
 }
 
 /// The places of one start: in order of the text, or sorted by the [`SORTED_BY`] bytes there.
 #[derive(Default)]
-struct Places {
-    at: Vec<usize>,
+struct PrefixPositions {
+    positions: Vec<usize>,
     is_sorted: bool,
 }
 
-impl Places {
+impl PrefixPositions {
     /// Sorts them where they are many and that costs no more than is `left`.
     fn sort(&mut self, text: &str, left: &mut usize) {
-        let count = self.at.len();
-        let cost = count.saturating_mul(count.max(1).ilog2() as usize * START_LEN);
-        if let Some(less) = left.checked_sub(cost).filter(|_| count > COMPARED_MAX) {
+        let count = self.positions.len();
+        let cost = count.saturating_mul(count.max(1).ilog2() as usize * PREFIX_LEN);
+        if let Some(less) = left
+            .checked_sub(cost)
+            .filter(|_| count > UNSORTED_POSITIONS_MAX)
+        {
             *left = less;
             self.is_sorted = true;
-            self.at
-                .sort_unstable_by_key(|&at| bytes_at(text, at, SORTED_BY));
+            self.positions
+                .sort_unstable_by_key(|&at| bytes_at(text, at, SORT_KEY_LEN));
         }
     }
 
     /// Those where `part` may begin.
-    fn of(&self, text: &str, part: &str) -> &[usize] {
+    fn candidates(&self, text: &str, part: &str) -> &[usize] {
         if !self.is_sorted {
-            return &self.at;
+            return &self.positions;
         }
-        let wanted = bytes_at(part, 0, SORTED_BY);
-        let bytes = |at: usize| bytes_at(text, at, wanted.len());
-        let first = self.at.partition_point(|&at| bytes(at) < wanted);
-        let count = self.at[first..].partition_point(|&at| bytes(at) == wanted);
-        &self.at[first..first + count]
+        let sort_key = bytes_at(part, 0, SORT_KEY_LEN);
+        let bytes = |at: usize| bytes_at(text, at, sort_key.len());
+        let first = self.positions.partition_point(|&at| bytes(at) < sort_key);
+        let count = self.positions[first..].partition_point(|&at| bytes(at) == sort_key);
+        &self.positions[first..first + count]
     }
 }
 
@@ -106,50 +109,53 @@ fn bytes_at(text: &str, at: usize, len: usize) -> &[u8] {
     &bytes[..len.min(bytes.len())]
 }
 
-impl Starts {
+impl PrefixIndex {
     /// Looks for those of `parts` that are not too short.
-    fn new<'t>(text: &str, parts: impl Iterator<Item = &'t str>, left: &mut usize) -> Starts {
-        let starts = parts.filter_map(start);
-        let mut places: HashMap<_, Places> =
-            starts.map(|start| (start, Places::default())).collect();
-        if !places.is_empty() {
+    fn new<'t>(text: &str, parts: impl Iterator<Item = &'t str>, left: &mut usize) -> PrefixIndex {
+        let starts = parts.filter_map(prefix);
+        let mut positions: HashMap<_, PrefixPositions> = starts
+            .map(|start| (start, PrefixPositions::default()))
+            .collect();
+        if !positions.is_empty() {
             // Most places are told apart by two bytes, without a look-up.
             let mut pairs = vec![false; 1 << 16];
-            places.keys().for_each(|start| pairs[pair(start)] = true);
+            positions
+                .keys()
+                .for_each(|start| pairs[first_two_bytes(start)] = true);
             for at in 0..text.len() {
                 let Some(start) = text.as_bytes()[at..]
                     .first_chunk()
-                    .filter(|of| pairs[pair(of)])
+                    .filter(|of| pairs[first_two_bytes(of)])
                 else {
                     continue;
                 };
-                let Some(found) = places.get_mut(start) else {
+                let Some(found) = positions.get_mut(start) else {
                     continue;
                 };
                 // Each costs memory; a start that stands everywhere is soon out of what may be compared.
-                let Some(less) = left.checked_sub(START_LEN) else {
+                let Some(less) = left.checked_sub(PREFIX_LEN) else {
                     break;
                 };
                 *left = less;
-                found.at.push(at);
+                found.positions.push(at);
             }
         }
-        for found in places.values_mut() {
+        for found in positions.values_mut() {
             found.sort(text, left);
         }
-        Starts { places }
+        PrefixIndex { positions }
     }
 
     /// Where `part` begins in `text`, when it is there once.
-    fn find_once(&self, text: &str, part: &str, left: &mut usize) -> Option<usize> {
-        let Some(start) = start(part) else {
-            return find_once(text, part, left);
+    fn find_unique(&self, text: &str, part: &str, left: &mut usize) -> Option<usize> {
+        let Some(start) = prefix(part) else {
+            return find_unique(text, part, left);
         };
         let mut found = None;
-        for &at in self.places.get(&start)?.of(text, part) {
+        for &at in self.positions.get(&start)?.candidates(text, part) {
             let pairs = text.as_bytes()[at..].iter().zip(part.as_bytes());
             let same = pairs.take_while(|(here, there)| here == there).count();
-            *left = left.checked_sub(same.max(START_LEN))?;
+            *left = left.checked_sub(same.max(PREFIX_LEN))?;
             if same < part.len() {
                 continue;
             }
@@ -162,11 +168,11 @@ impl Starts {
 }
 
 /// By what a text is looked for; `None` for one that is too short.
-fn start(part: &str) -> Option<[u8; START_LEN]> {
+fn prefix(part: &str) -> Option<[u8; PREFIX_LEN]> {
     part.as_bytes().first_chunk().copied()
 }
 
-fn pair(start: &[u8; START_LEN]) -> usize {
+fn first_two_bytes(start: &[u8; PREFIX_LEN]) -> usize {
     usize::from(start[0]) << 8 | usize::from(start[1])
 }
 
@@ -174,40 +180,40 @@ fn pair(start: &[u8; START_LEN]) -> usize {
 struct CharIndex<'t> {
     text: &'t str,
     /// Where every [`MARK_CHARS`]th character begins.
-    marks: Vec<usize>,
+    checkpoints: Vec<usize>,
 }
 
 impl<'t> CharIndex<'t> {
     fn new(text: &'t str) -> CharIndex<'t> {
-        let starts = text.char_indices().step_by(MARK_CHARS);
+        let starts = text.char_indices().step_by(CHECKPOINT_CHARS);
         CharIndex {
             text,
-            marks: starts.map(|(start, _)| start).collect(),
+            checkpoints: starts.map(|(start, _)| start).collect(),
         }
     }
 
     /// The characters before the byte `at`, where one begins.
-    fn char_at(&self, at: usize) -> u64 {
-        let mark = self.marks.partition_point(|mark| *mark <= at);
+    fn char_offset(&self, at: usize) -> u64 {
+        let mark = self.checkpoints.partition_point(|mark| *mark <= at);
         let mark = mark.saturating_sub(1);
-        let start = self.marks.get(mark).copied().unwrap_or_default();
+        let start = self.checkpoints.get(mark).copied().unwrap_or_default();
         let beyond = self.text.get(start..at).unwrap_or_default();
-        (mark * MARK_CHARS + beyond.chars().count()) as u64
+        (mark * CHECKPOINT_CHARS + beyond.chars().count()) as u64
     }
 
     /// The bytes of some characters; `None` where there are none, or the text has fewer.
-    fn bytes(&self, chars: (u64, u64)) -> Option<Range<usize>> {
-        let range = self.byte_of(chars.0)?..self.byte_of(chars.1)?;
+    fn byte_range(&self, chars: (u64, u64)) -> Option<Range<usize>> {
+        let range = self.byte_offset(chars.0)?..self.byte_offset(chars.1)?;
         (range.start < range.end).then_some(range)
     }
 
-    fn byte_of(&self, at: u64) -> Option<usize> {
+    fn byte_offset(&self, at: u64) -> Option<usize> {
         let at = usize::try_from(at).ok()?;
-        let start = *self.marks.get(at / MARK_CHARS)?;
+        let start = *self.checkpoints.get(at / CHECKPOINT_CHARS)?;
         let rest = self.text.get(start..)?;
         let mut starts = rest.char_indices().map(|(start, _)| start);
-        let within = starts.nth(at % MARK_CHARS);
-        let is_end = || rest.chars().count() == at % MARK_CHARS;
+        let within = starts.nth(at % CHECKPOINT_CHARS);
+        let is_end = || rest.chars().count() == at % CHECKPOINT_CHARS;
         match within {
             Some(within) => Some(start + within),
             None => is_end().then_some(self.text.len()),
@@ -329,7 +335,7 @@ mod tests {
                     text.chars().skip(start as usize).take((end - start) as usize).collect();
                 prop_assert_eq!(&found, &part);
                 let index = CharIndex::new(&text);
-                let bytes = index.bytes((start, end)).unwrap();
+                let bytes = index.byte_range((start, end)).unwrap();
                 prop_assert_eq!(&text[bytes], &part);
             }
         }

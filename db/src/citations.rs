@@ -37,13 +37,13 @@ const YEARS_APART_MAX: u32 = 1;
 
 /// What one document cites and claims.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Cited {
+pub(crate) struct DocumentCitations {
     references: Vec<ReferenceRecord>,
     citations: Vec<CitationRecord>,
     claims: Vec<ClaimRecord>,
 }
 
-impl Cited {
+impl DocumentCitations {
     /// Checks what the caller hands over.
     ///
     /// # Errors
@@ -53,11 +53,11 @@ impl Cited {
         citations: Vec<NewCitation>,
         claims: Vec<NewClaim>,
         chunk_count: u32,
-    ) -> Result<Cited, StoreError> {
+    ) -> Result<DocumentCitations, StoreError> {
         let reference_count = references.len() as u32;
-        let mut cited = Cited::default();
+        let mut cited = DocumentCitations::default();
         for citation in citations {
-            check("citation", citation.chunk, chunk_count, citation.confidence)?;
+            check_bounds("citation", citation.chunk, chunk_count, citation.confidence)?;
             if citation.reference >= reference_count {
                 return Err(StoreError::Invalid(format!(
                     "a citation names reference {}, but the document has {reference_count}",
@@ -76,7 +76,7 @@ impl Cited {
             });
         }
         for claim in claims {
-            check("claim", claim.chunk, chunk_count, claim.confidence)?;
+            check_bounds("claim", claim.chunk, chunk_count, claim.confidence)?;
             cited.claims.push(ClaimRecord {
                 chunk: claim.chunk,
                 about: claim.about.to_string(),
@@ -100,8 +100,11 @@ impl Cited {
     }
 
     /// What the rows say.
-    pub(crate) fn stored(rows: &dyn Rows, document: DocumentId) -> Result<Cited, StoreError> {
-        Ok(Cited {
+    pub(crate) fn load(
+        rows: &dyn Rows,
+        document: DocumentId,
+    ) -> Result<DocumentCitations, StoreError> {
+        Ok(DocumentCitations {
             references: rows.references(document)?,
             citations: rows.citations(document)?,
             claims: rows.claims(document)?,
@@ -109,7 +112,7 @@ impl Cited {
     }
 
     /// How often each chunk cites, with what is below it. `parents`: of the chunks, in pre-order.
-    pub(crate) fn counts(&self, parents: &[Option<u32>]) -> Vec<u32> {
+    pub(crate) fn citation_counts(&self, parents: &[Option<u32>]) -> Vec<u32> {
         let mut counts = vec![0u32; parents.len()];
         for citation in &self.citations {
             let mut at = Some(citation.chunk);
@@ -140,10 +143,10 @@ impl Cited {
     }
 
     /// Gives what was there before the time that it had then, and the rest `now`.
-    fn keep_times(&mut self, before: &Cited, now: u64) {
-        let citation = |of: &Cited, at: &CitationRecord| {
+    fn preserve_timestamps(&mut self, before: &DocumentCitations, now: u64) {
+        let citation = |of: &DocumentCitations, at: &CitationRecord| {
             let reference = of.references.get(at.reference as usize);
-            let identities = reference.map(identities).unwrap_or_default();
+            let identities = reference.map(reference_identities).unwrap_or_default();
             (identities, at.text.clone(), at.context.clone())
         };
         let known: BTreeMap<_, u64> = before
@@ -173,7 +176,7 @@ impl Cited {
     }
 }
 
-fn check(what: &str, chunk: u32, count: u32, confidence: f32) -> Result<(), StoreError> {
+fn check_bounds(what: &str, chunk: u32, count: u32, confidence: f32) -> Result<(), StoreError> {
     if chunk >= count {
         return Err(StoreError::Invalid(format!(
             "a {what} names chunk {chunk}, but the document has {count}"
@@ -194,28 +197,28 @@ fn check(what: &str, chunk: u32, count: u32, confidence: f32) -> Result<(), Stor
 pub(crate) fn replace(
     staging: &mut Staging<'_>,
     document: DocumentId,
-    mut after: Cited,
+    mut after: DocumentCitations,
 ) -> Result<(), StoreError> {
-    let before = Cited::stored(staging.rows(), document)?;
-    if before == Cited::default() && after == Cited::default() {
+    let before = DocumentCitations::load(staging.rows(), document)?;
+    if before == DocumentCitations::default() && after == DocumentCitations::default() {
         return Ok(());
     }
-    after.keep_times(&before, now_ms());
+    after.preserve_timestamps(&before, now_ms());
     for (number, _) in (0u32..).zip(&before.citations) {
-        staging.delete(Table::Citations, keys::in_document(document, number));
+        staging.delete(Table::Citations, keys::document_entry(document, number));
     }
     for (number, claim) in (0u32..).zip(&before.claims) {
-        staging.delete(Table::Claims, keys::in_document(document, number));
+        staging.delete(Table::Claims, keys::document_entry(document, number));
         let key = keys::claim_on(&claim.about, document, number);
         staging.delete(Table::ClaimsOn, key);
     }
-    refer(staging, document, &before.references, after.references)?;
+    replace_references(staging, document, &before.references, after.references)?;
     for (number, citation) in (0u32..).zip(&after.citations) {
-        let key = keys::in_document(document, number);
+        let key = keys::document_entry(document, number);
         staging.put(Table::Citations, key, encode(citation)?);
     }
     for (number, claim) in (0u32..).zip(&after.claims) {
-        let key = keys::in_document(document, number);
+        let key = keys::document_entry(document, number);
         staging.put(Table::Claims, key, encode(claim)?);
         let key = keys::claim_on(&claim.about, document, number);
         staging.put(Table::ClaimsOn, key, Vec::new());
@@ -225,7 +228,7 @@ pub(crate) fn replace(
 
 /// Replaces the references of a document; those that did not change stay with their works. A work is made where there
 /// is none, two become one where a reference is of both, and one is gone with its last reference.
-fn refer(
+fn replace_references(
     staging: &mut Staging<'_>,
     document: DocumentId,
     before: &[ReferenceRecord],
@@ -245,47 +248,49 @@ fn refer(
             staging.delete(Table::WorkReferences, key);
             left.insert(WorkId(old.work));
         }
-        let known = known(staging.rows(), &reference)?;
+        let known = matching_works(staging.rows(), &reference)?;
         let work = match known.first() {
             Some(&first) => first,
-            None => staging.new_work()?,
+            None => staging.new_work_id()?,
         };
         reference.work = work.0;
-        let row = keys::in_document(document, number);
+        let row = keys::document_entry(document, number);
         staging.put(Table::References, row, encode(&reference)?);
         let key = keys::work_reference(work, document, number);
         staging.put(Table::WorkReferences, key, Vec::new());
-        settle(staging, work)?;
+        update_work(staging, work)?;
         for &other in known.iter().skip(1) {
-            join(staging, other, work)?;
+            merge_works(staging, other, work)?;
             left.remove(&other);
         }
         let document = staging.rows().work(work)?.and_then(|work| work.document);
         if let Some(id) = document {
-            join_all(staging, DocumentId(id))?;
+            merge_document_works(staging, DocumentId(id))?;
         }
     }
     for (number, old) in (0u32..).zip(before).skip(count) {
-        staging.delete(Table::References, keys::in_document(document, number));
+        staging.delete(Table::References, keys::document_entry(document, number));
         let key = keys::work_reference(WorkId(old.work), document, number);
         staging.delete(Table::WorkReferences, key);
         left.insert(WorkId(old.work));
     }
     for work in left {
-        settle(staging, work)?;
+        update_work(staging, work)?;
     }
     Ok(())
 }
 
 /// The works that a reference may be of, by what it says, ascending.
-fn known(rows: &dyn Rows, reference: &ReferenceRecord) -> Result<Vec<WorkId>, StoreError> {
+fn matching_works(rows: &dyn Rows, reference: &ReferenceRecord) -> Result<Vec<WorkId>, StoreError> {
     let mut found = BTreeSet::new();
-    for identity in &identities(reference) {
-        for id in works_called(rows, identity)? {
+    for identity in &reference_identities(reference) {
+        for id in works_with_identity(rows, identity)? {
             let key = keys::work(id);
             let work = rows.work(id)?;
             let work = work.ok_or_else(|| missing(Table::Works, &key))?;
-            if is_strong(identity) || agree(&work, reference.doi.as_deref(), reference.year) {
+            if is_unique_identity(identity)
+                || is_compatible(&work, reference.doi.as_deref(), reference.year)
+            {
                 found.insert(id);
             }
         }
@@ -294,7 +299,10 @@ fn known(rows: &dyn Rows, reference: &ReferenceRecord) -> Result<Vec<WorkId>, St
 }
 
 /// The works with an identity, ascending.
-pub(crate) fn works_called(rows: &dyn Rows, identity: &str) -> Result<Vec<WorkId>, StoreError> {
+pub(crate) fn works_with_identity(
+    rows: &dyn Rows,
+    identity: &str,
+) -> Result<Vec<WorkId>, StoreError> {
     let mut found = Vec::new();
     let prefix = keys::identity(identity);
     let end = keys::after_prefix(&prefix);
@@ -311,22 +319,22 @@ pub(crate) fn works_called(rows: &dyn Rows, identity: &str) -> Result<Vec<WorkId
 }
 
 /// Whether an identity alone tells a work.
-fn is_strong(identity: &str) -> bool {
+fn is_unique_identity(identity: &str) -> bool {
     identity.starts_with("k:") || identity.starts_with("d:")
 }
 
 /// Whether what else is said with a title may be said of `work`.
-fn agree(work: &WorkRecord, doi: Option<&str>, year: Option<i32>) -> bool {
-    let dois = work.doi.as_deref().zip(doi.map(doi_of));
+fn is_compatible(work: &WorkRecord, doi: Option<&str>, year: Option<i32>) -> bool {
+    let dois = work.doi.as_deref().zip(doi.map(normalise_doi));
     let years = work.year.zip(year);
     dois.is_none_or(|(a, b)| a == b) && years.is_none_or(|(a, b)| a.abs_diff(b) <= YEARS_APART_MAX)
 }
 
 /// Has the references of one work be of another, and the documents that cite it indexed again.
-fn join(staging: &mut Staging<'_>, from: WorkId, to: WorkId) -> Result<(), StoreError> {
+fn merge_works(staging: &mut Staging<'_>, from: WorkId, to: WorkId) -> Result<(), StoreError> {
     let mut documents = BTreeSet::new();
     for (document, number) in references_of(staging.rows(), from)? {
-        let row = keys::in_document(document, number);
+        let row = keys::document_entry(document, number);
         let reference: Option<ReferenceRecord> = read(staging.rows(), Table::References, &row)?;
         let mut reference = reference.ok_or_else(|| missing(Table::References, &row))?;
         reference.work = to.0;
@@ -340,11 +348,11 @@ fn join(staging: &mut Staging<'_>, from: WorkId, to: WorkId) -> Result<(), Store
     for document in documents {
         let record = staging.rows().document(document)?;
         if let Some(record) = record {
-            staging.index_again(document, record.chunk_count);
+            staging.reindex(document, record.chunk_count);
         }
     }
-    settle(staging, from)?;
-    settle(staging, to)
+    update_work(staging, from)?;
+    update_work(staging, to)
 }
 
 /// The documents and numbers of the references to a work.
@@ -366,12 +374,12 @@ fn references_of(rows: &dyn Rows, work: WorkId) -> Result<Vec<(DocumentId, u32)>
 }
 
 /// Adds what a reference says, where nothing was said before.
-fn fill(record: &mut WorkRecord, reference: &ReferenceRecord) {
+fn merge_reference(record: &mut WorkRecord, reference: &ReferenceRecord) {
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     record.title = record.title.take().or_else(|| given(&reference.title));
     record.venue = record.venue.take().or_else(|| given(&reference.venue));
     record.year = record.year.or(reference.year);
-    let doi = given(&reference.doi).map(|doi| doi_of(&doi));
+    let doi = given(&reference.doi).map(|doi| normalise_doi(&doi));
     record.doi = record.doi.take().or(doi);
     if record.authors.is_empty() {
         record.authors.clone_from(&reference.authors);
@@ -379,7 +387,7 @@ fn fill(record: &mut WorkRecord, reference: &ReferenceRecord) {
     if record.text.is_empty() {
         record.text.clone_from(&reference.text);
     }
-    for identity in identities(reference) {
+    for identity in reference_identities(reference) {
         if !record.identities.contains(&identity) {
             record.identities.push(identity);
         }
@@ -390,15 +398,15 @@ fn fill(record: &mut WorkRecord, reference: &ReferenceRecord) {
 }
 
 /// Makes the record of a work from the references to it, and resolves it; without any it is gone.
-fn settle(staging: &mut Staging<'_>, work: WorkId) -> Result<(), StoreError> {
+fn update_work(staging: &mut Staging<'_>, work: WorkId) -> Result<(), StoreError> {
     let key = keys::work(work);
     let old = staging.rows().work(work)?.unwrap_or_default();
     let mut record = WorkRecord::default();
     for (document, number) in references_of(staging.rows(), work)? {
-        let row = keys::in_document(document, number);
+        let row = keys::document_entry(document, number);
         let reference: Option<ReferenceRecord> = read(staging.rows(), Table::References, &row)?;
         let reference = reference.ok_or_else(|| missing(Table::References, &row))?;
-        fill(&mut record, &reference);
+        merge_reference(&mut record, &reference);
     }
     for identity in &record.identities {
         if !old.identities.contains(identity) {
@@ -412,7 +420,7 @@ fn settle(staging: &mut Staging<'_>, work: WorkId) -> Result<(), StoreError> {
         }
     }
     record.document = old.document;
-    resolve(staging, work, &mut record)?;
+    update_work_document(staging, work, &mut record)?;
     match record.reference_count {
         0 => staging.delete(Table::Works, key),
         _ => staging.put(Table::Works, key, encode(&record)?),
@@ -421,12 +429,12 @@ fn settle(staging: &mut Staging<'_>, work: WorkId) -> Result<(), StoreError> {
 }
 
 /// Resolves a work to its stored document, or to none.
-fn resolve(
+fn update_work_document(
     staging: &mut Staging<'_>,
     work: WorkId,
     record: &mut WorkRecord,
 ) -> Result<(), StoreError> {
-    let document = resolved(staging.rows(), record)?.map(|document| document.0);
+    let document = find_work_document(staging.rows(), record)?.map(|document| document.0);
     if document != record.document {
         if let Some(old) = record.document {
             let key = keys::document_work(DocumentId(old), work);
@@ -442,7 +450,10 @@ fn resolve(
 }
 
 /// The stored document of a work.
-fn resolved(rows: &dyn Rows, work: &WorkRecord) -> Result<Option<DocumentId>, StoreError> {
+fn find_work_document(
+    rows: &dyn Rows,
+    work: &WorkRecord,
+) -> Result<Option<DocumentId>, StoreError> {
     for identity in &work.identities {
         let prefix = keys::identity(identity);
         let end = keys::after_prefix(&prefix);
@@ -459,7 +470,8 @@ fn resolved(rows: &dyn Rows, work: &WorkRecord) -> Result<Option<DocumentId>, St
         for id in candidates {
             let document = rows.document(id)?;
             let agrees = |document: &DocumentRecord| {
-                is_strong(identity) || agree(work, document.doi.as_deref(), document.year)
+                is_unique_identity(identity)
+                    || is_compatible(work, document.doi.as_deref(), document.year)
             };
             if document.as_ref().is_some_and(agrees) {
                 return Ok(Some(id));
@@ -471,98 +483,98 @@ fn resolved(rows: &dyn Rows, work: &WorkRecord) -> Result<Option<DocumentId>, St
 
 /// Notes what a stored document can be told by, in the place of what `before` could, and resolves the works that this
 /// concerns; those that it shows to be one become one. `None`: it is not stored.
-pub(crate) fn identify(
+pub(crate) fn update_document_identities(
     staging: &mut Staging<'_>,
     id: DocumentId,
     before: Option<&DocumentRecord>,
     after: Option<&DocumentRecord>,
 ) -> Result<(), StoreError> {
-    let told = [before, after].map(|record| match record {
-        Some(record) => identities_of_document(record),
+    let identities = [before, after].map(|record| match record {
+        Some(record) => document_identities(record),
         None => Ok(Vec::new()),
     });
-    let [told_before, told_after] = told;
-    let (told_before, told_after) = (told_before?, told_after?);
-    for identity in told_before
+    let [identities_before, identities_after] = identities;
+    let (identities_before, identities_after) = (identities_before?, identities_after?);
+    for identity in identities_before
         .iter()
-        .filter(|identity| !told_after.contains(identity))
+        .filter(|identity| !identities_after.contains(identity))
     {
         let key = keys::document_identity(identity, id);
         staging.delete(Table::DocumentIdentities, key);
     }
-    for identity in told_after
+    for identity in identities_after
         .iter()
-        .filter(|identity| !told_before.contains(identity))
+        .filter(|identity| !identities_before.contains(identity))
     {
         let key = keys::document_identity(identity, id);
         staging.put(Table::DocumentIdentities, key, Vec::new());
     }
-    for identity in told_before.into_iter().chain(told_after) {
-        for work in works_called(staging.rows(), &identity)? {
+    for identity in identities_before.into_iter().chain(identities_after) {
+        for work in works_with_identity(staging.rows(), &identity)? {
             let key = keys::work(work);
             let record = staging.rows().work(work)?;
             let mut record = record.ok_or_else(|| missing(Table::Works, &key))?;
-            resolve(staging, work, &mut record)?;
+            update_work_document(staging, work, &mut record)?;
             staging.put(Table::Works, key, encode(&record)?);
         }
     }
-    join_all(staging, id)
+    merge_document_works(staging, id)
 }
 
 /// Makes the works that are one document one.
-fn join_all(staging: &mut Staging<'_>, document: DocumentId) -> Result<(), StoreError> {
+fn merge_document_works(staging: &mut Staging<'_>, document: DocumentId) -> Result<(), StoreError> {
     let works = staging.rows().works_of(document)?;
     if let Some((&first, others)) = works.split_first() {
         for &other in others {
-            join(staging, other, first)?;
+            merge_works(staging, other, first)?;
         }
     }
     Ok(())
 }
 
-fn identities_of_document(record: &DocumentRecord) -> Result<Vec<String>, StoreError> {
+fn document_identities(record: &DocumentRecord) -> Result<Vec<String>, StoreError> {
     let key = DocumentKey::new(&record.user[..], &record.collection[..], &record.key[..])?;
     let (doi, title) = (record.doi.as_deref(), record.title.as_deref());
-    Ok(told_by(Some(&key.to_string()), doi, title).collect())
+    Ok(identities_from(Some(&key.to_string()), doi, title).collect())
 }
 
 /// What a reference can be told by, strongest first; all that it says, where that is no key, DOI or title. One that
 /// says too little is of a work of its own.
-fn identities(reference: &ReferenceRecord) -> Vec<String> {
+fn reference_identities(reference: &ReferenceRecord) -> Vec<String> {
     let (key, doi) = (reference.key.as_deref(), reference.doi.as_deref());
-    let mut found: Vec<String> = told_by(key, doi, reference.title.as_deref()).collect();
+    let mut found: Vec<String> = identities_from(key, doi, reference.title.as_deref()).collect();
     if found.is_empty() {
         let title = reference.title.as_deref().unwrap_or_default();
         let year = reference.year.map(|year| year.to_string());
         let authors = reference.authors.join(" ");
         let year = year.unwrap_or_default();
         let text = normalise(&format!("{} {authors} {title} {year}", reference.text));
-        found.extend(says_enough(&text).then(|| bounded("x:", &text)));
+        found.extend(is_distinctive(&text).then(|| encode_identity("x:", &text)));
     }
     found
 }
 
 /// Whether a normalised text is long enough to tell a work by.
-fn says_enough(text: &str) -> bool {
+fn is_distinctive(text: &str) -> bool {
     text.split(' ').count() >= TITLE_WORDS_MIN || text.chars().count() >= TITLE_CHARS_MIN
 }
 
 /// What a thing can be told by, strongest first: its document's key, its DOI, its title.
-pub(crate) fn told_by(
+pub(crate) fn identities_from(
     key: Option<&str>,
     doi: Option<&str>,
     title: Option<&str>,
 ) -> impl Iterator<Item = String> {
-    let key = key.map(|key| bounded("k:", key));
-    let doi = doi.map(doi_of).filter(|doi| !doi.is_empty());
-    let doi = doi.map(|doi| bounded("d:", &doi));
-    let title = title.map(normalise).filter(|title| says_enough(title));
-    let title = title.map(|title| bounded("t:", &title));
+    let key = key.map(|key| encode_identity("k:", key));
+    let doi = doi.map(normalise_doi).filter(|doi| !doi.is_empty());
+    let doi = doi.map(|doi| encode_identity("d:", &doi));
+    let title = title.map(normalise).filter(|title| is_distinctive(title));
+    let title = title.map(|title| encode_identity("t:", &title));
     [key, doi, title].into_iter().flatten()
 }
 
 /// An identity without the byte 0, of bounded length.
-fn bounded(kind: &str, text: &str) -> String {
+fn encode_identity(kind: &str, text: &str) -> String {
     if text.len() <= IDENTITY_LEN_MAX {
         format!("{kind}{}", text.replace('\0', " "))
     } else {
@@ -572,7 +584,7 @@ fn bounded(kind: &str, text: &str) -> String {
 }
 
 /// A DOI as it is compared: `10.1000/xyz`, in lower case.
-fn doi_of(written: &str) -> String {
+fn normalise_doi(written: &str) -> String {
     let lower = written.trim().to_lowercase();
     let start = lower.find("10.").unwrap_or(0);
     lower[start..].trim_end_matches(['.', ',', ';']).to_owned()
@@ -589,18 +601,18 @@ mod tests {
             " https://doi.org/10.1000/xyz. ",
             "doi:10.1000/xyz",
         ] {
-            assert_eq!(doi_of(written), "10.1000/xyz");
+            assert_eq!(normalise_doi(written), "10.1000/xyz");
         }
-        assert_eq!(doi_of(""), "");
+        assert_eq!(normalise_doi(""), "");
     }
 
     #[test]
     fn short_titles_give_no_identity() {
-        let told = |title| told_by(None, None, Some(title)).collect::<Vec<_>>();
-        assert!(told("Introduction").is_empty());
-        assert_eq!(told("The Art of War"), ["t:art of war"]);
-        assert_eq!(told("Electrodynamics"), ["t:electrodynamics"]);
-        assert_eq!(told(&"long ".repeat(200))[0].len(), 2 + 1 + 32);
+        let title_identities = |title| identities_from(None, None, Some(title)).collect::<Vec<_>>();
+        assert!(title_identities("Introduction").is_empty());
+        assert_eq!(title_identities("The Art of War"), ["t:art of war"]);
+        assert_eq!(title_identities("Electrodynamics"), ["t:electrodynamics"]);
+        assert_eq!(title_identities(&"long ".repeat(200))[0].len(), 2 + 1 + 32);
     }
 
     #[test]
@@ -609,11 +621,11 @@ mod tests {
             chunk,
             ..CitationRecord::default()
         };
-        let cited = Cited {
+        let cited = DocumentCitations {
             citations: vec![citation(2), citation(2), citation(3)],
-            ..Cited::default()
+            ..DocumentCitations::default()
         };
         let parents = [None, Some(0), Some(1), Some(0), None];
-        assert_eq!(cited.counts(&parents), [3, 2, 2, 1, 0]);
+        assert_eq!(cited.citation_counts(&parents), [3, 2, 2, 1, 0]);
     }
 }

@@ -19,17 +19,17 @@ use loci_index::text::FieldWeights;
 use loci_storage::build::{SegmentBuilder, SegmentDocument, SegmentDraft, build_segment};
 use loci_storage::segment::{Layer, PartBuilder};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::staging::Edit;
-use loci_storage::store::DatabaseBytes;
+use loci_storage::staging::ManifestEdit;
+use loci_storage::store::RewriteReport;
 use loci_storage::{DocumentId, Rows, SegmentId, SpaceId, StoreError, failpoint};
 use serde::Serialize;
 
 use crate::database::{Database, Inner};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::segment::{Donor, Replaced};
+use crate::segment::{GraphSource, MergeSources};
 use crate::settings;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 
 /// Segments of one tier that may stand side by side.
 const SEGMENTS_MAX: usize = 8;
@@ -38,17 +38,17 @@ const TIER_CHUNKS: u64 = 256;
 /// Times that a forced merge is tried while a switch of the vector space makes it come too late.
 const PASSES_MAX: usize = 3;
 /// A segment is rebuilt when one in this many of its chunks is dead.
-const DEAD_SHARE: u64 = 4;
+const DEAD_RATIO: u64 = 4;
 /// Live chunks that one merge brings together at most.
 pub const MERGE_CHUNKS_MAX: u64 = 1 << 18;
 /// Live chunks that a merge after a bulk of writes brings together at most: some seconds of one core.
 const RECENT_CHUNKS_MAX: u64 = 1 << 16;
 /// Such a merge takes a segment when the smaller ones have at least one in so many of its chunks.
-const RECENT_SHARE: u64 = 4;
+const RECENT_RATIO: u64 = 4;
 
 /// What a compaction did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Compacted {
+pub struct CompactionReport {
     /// Segments before.
     pub segments_before: usize,
     /// Segments after.
@@ -71,19 +71,19 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when `progress` says so; what was merged until then stays.
-    pub fn compact(&self, progress: &dyn Progress) -> Result<Compacted, Error> {
+    pub fn compact(&self, progress: &dyn Progress) -> Result<CompactionReport, Error> {
         self.recover(progress)?;
         let inner = self.inner();
         let before = self.stats();
         let bytes_before = before.segment_file_bytes + before.database_bytes;
         {
-            let _turn = inner.upkeep.lock();
+            let _turn = inner.merge_lock.lock();
             merge_all(inner, progress)?;
             sweep_all(inner, progress)?;
         }
         rewrite(inner, progress)?;
         let after = self.stats();
-        Ok(Compacted {
+        Ok(CompactionReport {
             segments_before: before.segments,
             segments_after: after.segments,
             chunks_purged: before.dead_chunks.saturating_sub(after.dead_chunks),
@@ -96,14 +96,17 @@ impl Database {
 /// Merges what is due now: the lowest tier that has too many segments, or else a segment with much
 /// that is dead. Returns whether there was anything.
 pub(crate) fn merge_once(inner: &Inner) -> Result<bool, Error> {
-    let _turn = inner.upkeep.lock();
-    let view = inner.store.view();
+    let _turn = inner.merge_lock.lock();
+    let view = inner.store.latest_snapshot();
     let segments = view.snapshot().segments();
-    let sizes: Vec<Size> = segments.iter().map(Size::of).collect();
-    let mut old: Vec<&OpenSegment> = due(&sizes).into_iter().map(|at| &segments[at]).collect();
+    let sizes: Vec<SegmentSize> = segments.iter().map(SegmentSize::from_segment).collect();
+    let mut old: Vec<&OpenSegment> = segments_to_merge(&sizes)
+        .into_iter()
+        .map(|at| &segments[at])
+        .collect();
     if old.is_empty() {
         let weights = settings::weights(view.rows())?;
-        let outdated = |segment: &&OpenSegment| has_other_weights(&view, segment, weights);
+        let outdated = |segment: &&OpenSegment| has_outdated_weights(&view, segment, weights);
         old.extend(segments.iter().find(outdated));
     }
     Ok(!old.is_empty() && merge(inner, &view, &old)?)
@@ -114,15 +117,18 @@ pub(crate) fn merge_once(inner: &Inner) -> Result<bool, Error> {
 /// every [`RECENT_CHUNKS_MAX`] chunks.
 pub(crate) fn merge_recent(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     while merge_once(inner)? {
-        go_on(progress.report("merging segments", 0, 1))?;
+        check_interrupted(progress.report("merging segments", 0, 1))?;
     }
-    let _turn = inner.upkeep.lock();
-    let view = inner.store.view();
+    let _turn = inner.merge_lock.lock();
+    let view = inner.store.latest_snapshot();
     let segments = view.snapshot().segments();
-    let sizes: Vec<u64> = segments.iter().map(live).collect();
-    let old: Vec<&OpenSegment> = recent(&sizes).into_iter().map(|at| &segments[at]).collect();
+    let sizes: Vec<u64> = segments.iter().map(live_chunks).collect();
+    let old: Vec<&OpenSegment> = recent_segments(&sizes)
+        .into_iter()
+        .map(|at| &segments[at])
+        .collect();
     if !old.is_empty() {
-        go_on(progress.report("merging segments", 0, 1))?;
+        check_interrupted(progress.report("merging segments", 0, 1))?;
         merge(inner, &view, &old)?;
     }
     Ok(())
@@ -131,77 +137,81 @@ pub(crate) fn merge_recent(inner: &Inner, progress: &dyn Progress) -> Result<(),
 /// Positions of the segments to merge into one after a bulk of writes, given their live chunks: the longest run of
 /// the smaller ones in which those below the largest have at least a quarter of its chunks, so that each chunk is
 /// merged a number of times that is logarithmic in the size of the store.
-fn recent(sizes: &[u64]) -> Vec<usize> {
+fn recent_segments(sizes: &[u64]) -> Vec<usize> {
     let mut by_size: Vec<usize> = (0..sizes.len()).collect();
     by_size.sort_by_key(|&at| sizes[at]);
-    let (mut chunks, mut kept) = (0, 0);
+    let (mut chunks, mut merge_count) = (0, 0);
     for (count, &at) in by_size.iter().enumerate() {
         let below = chunks;
         chunks += sizes[at];
         if chunks > RECENT_CHUNKS_MAX {
             break;
         }
-        if count > 0 && below >= sizes[at] / RECENT_SHARE {
-            kept = count + 1;
+        if count > 0 && below >= sizes[at] / RECENT_RATIO {
+            merge_count = count + 1;
         }
     }
-    by_size.truncate(kept);
+    by_size.truncate(merge_count);
     by_size
 }
 
 /// Deletes some of what spaces that were given up left behind; `false` when nothing is left.
 pub(crate) fn sweep_once(inner: &Inner) -> Result<bool, Error> {
-    let manifest = inner.store.view().snapshot().manifest().clone();
+    let manifest = inner.store.latest_snapshot().snapshot().manifest().clone();
     if manifest.dropped_spaces.is_empty() {
         return Ok(false);
     }
-    let swept = inner.store.write(|staging| staging.sweep());
-    swept.map_err(Error::unwrap)
+    let swept = inner.store.write(|staging| staging.sweep_dropped_vectors());
+    swept.map_err(Error::from_store_error)
 }
 
 /// Builds one segment of several of `view`. `false` when what was built came too late: the
 /// segments are gone, or the vector space was switched.
-pub(crate) fn merge(inner: &Inner, view: &View, old: &[&OpenSegment]) -> Result<bool, Error> {
+pub(crate) fn merge(
+    inner: &Inner,
+    view: &DatabaseSnapshot,
+    old: &[&OpenSegment],
+) -> Result<bool, Error> {
     let live = old.iter().flat_map(|segment| segment.live_documents());
     let mut documents: Vec<DocumentId> = live.collect();
     documents.sort_unstable();
     let draft = if documents.is_empty() {
         None
     } else {
-        Some(inner.over(view, || Ok(build(inner, view, old, &documents)?))?)
+        Some(inner.with_page_check(view, || Ok(build(inner, view, old, &documents)?))?)
     };
     failpoint::reach("merge-built");
     let old: Vec<SegmentId> = old.iter().map(|segment| segment.id).collect();
     let space = view.snapshot().manifest().active_space;
     let merged = old.clone();
-    inner.edit(vec![Edit::Merge { old, draft, space }])?;
-    let view = inner.store.view();
+    inner.edit(vec![ManifestEdit::Merge { old, draft, space }])?;
+    let view = inner.store.latest_snapshot();
     let mut listed = view.snapshot().segments().iter();
     Ok(!listed.any(|segment| merged.contains(&segment.id)))
 }
 
 fn build(
     inner: &Inner,
-    view: &View,
+    view: &DatabaseSnapshot,
     old: &[&OpenSegment],
     documents: &[DocumentId],
 ) -> Result<SegmentDraft, StoreError> {
     let weights = settings::weights(view.rows())?;
-    let build = |replaced: Option<Replaced<'_>>| {
+    let build = |sources: Option<MergeSources<'_>>| {
         let largest = old.iter().max_by_key(|segment| segment.chunk_count);
-        let donor = largest.and_then(|segment| donor(view, segment));
-        let views = inner.store.views();
-        let builder = Box::new(Stoppable {
-            builder: views.builder_after(view, replaced, donor, &inner.stop),
+        let graph_source = largest.and_then(|segment| graph_source(view, segment));
+        let views = inner.store.index_factory();
+        let builder = Box::new(CancellableBuilder {
+            builder: views.merge_builder(view, sources, graph_source, &inner.stop),
             stop: &inner.stop,
         });
         build_segment(view.rows(), documents, builder)
     };
-    let replaced = Replaced::new(view, old, weights);
-    let copies = replaced.is_some();
-    let draft = match build(replaced) {
+    let sources = MergeSources::new(view, old, weights);
+    let copies = sources.is_some();
+    let draft = match build(sources) {
         // Rows tell what sections do not.
-        Err(StoreError::View(why)) if copies => {
+        Err(StoreError::Index(why)) if copies => {
             *inner.merge_error.lock() = Some(format!("text was analysed again: {why}"));
             build(None)?
         }
@@ -212,20 +222,23 @@ fn build(
 
 /// The vector graphs of `segment`, where its bytes are as they were written: those of a segment that is
 /// rebuilt because it was damaged are not copied.
-pub(crate) fn donor<'v>(view: &'v View, segment: &'v OpenSegment) -> Option<Donor<'v>> {
+pub(crate) fn graph_source<'v>(
+    view: &'v DatabaseSnapshot,
+    segment: &'v OpenSegment,
+) -> Option<GraphSource<'v>> {
     let (_, part) = segment.vectors.as_ref()?;
     part.verify().ok()?;
-    let [leaves, inner] = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));
-    Some(Donor::new(segment, [leaves?, inner?]))
+    let [leaves, inner] = Layer::ALL.map(|layer| view.read_view.vectors_of(segment, layer));
+    Some(GraphSource::new(segment, [leaves?, inner?]))
 }
 
 /// A builder that gives up when the database is being closed.
-struct Stoppable<'b> {
+struct CancellableBuilder<'b> {
     builder: Box<dyn SegmentBuilder + 'b>,
     stop: &'b AtomicBool,
 }
 
-impl SegmentBuilder for Stoppable<'_> {
+impl SegmentBuilder for CancellableBuilder<'_> {
     fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError> {
         if self.stop.load(Ordering::Relaxed) {
             Err(StoreError::Closed)
@@ -245,42 +258,46 @@ impl SegmentBuilder for Stoppable<'_> {
 /// Merges until as few segments as may be are left and none has a dead chunk.
 fn merge_all(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
     for _ in 0..PASSES_MAX {
-        let view = inner.store.view();
+        let view = inner.store.latest_snapshot();
         let weights = settings::weights(view.rows())?;
-        let groups = packed(view.snapshot().segments(), |segment| {
-            !segment.dead.is_empty() || has_other_weights(&view, segment, weights)
+        let groups = pack_segments(view.snapshot().segments(), |segment| {
+            !segment.dead.is_empty() || has_outdated_weights(&view, segment, weights)
         });
         let (total, mut all) = (groups.len() as u64, true);
         for (done, group) in (0..).zip(groups) {
-            go_on(progress.report("merging segments", done, total))?;
+            check_interrupted(progress.report("merging segments", done, total))?;
             all &= merge(inner, &view, &group)?;
         }
         if all {
             break;
         }
     }
-    go_on(progress.report("merging segments", 1, 1))
+    check_interrupted(progress.report("merging segments", 1, 1))
 }
 
 /// Whether the text of a segment was written with other weights of fields than are set now.
-fn has_other_weights(view: &View, segment: &OpenSegment, weights: FieldWeights) -> bool {
-    let text = view.read.text_of(segment, Layer::Leaves);
+fn has_outdated_weights(
+    view: &DatabaseSnapshot,
+    segment: &OpenSegment,
+    weights: FieldWeights,
+) -> bool {
+    let text = view.read_view.text_of(segment, Layer::Leaves);
     text.is_some_and(|text| text.reader.weights() != weights)
 }
 
 /// Segments in groups that become one each; those alone that are not `outdated` are left out.
-fn packed(
+fn pack_segments(
     segments: &[OpenSegment],
     outdated: impl Fn(&OpenSegment) -> bool,
 ) -> Vec<Vec<&OpenSegment>> {
     let mut by_size: Vec<&OpenSegment> = segments.iter().collect();
-    by_size.sort_by_key(|segment| live(segment));
+    by_size.sort_by_key(|segment| live_chunks(segment));
     let mut groups: Vec<(u64, Vec<&OpenSegment>)> = Vec::new();
     for segment in by_size {
-        let chunks = live(segment);
+        let chunks = live_chunks(segment);
         match groups.last_mut() {
-            Some((held, group)) if *held + chunks <= MERGE_CHUNKS_MAX => {
-                *held += chunks;
+            Some((group_chunks, group)) if *group_chunks + chunks <= MERGE_CHUNKS_MAX => {
+                *group_chunks += chunks;
                 group.push(segment);
             }
             _ => groups.push((chunks, vec![segment])),
@@ -293,51 +310,51 @@ fn packed(
 }
 
 fn sweep_all(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
-    go_on(progress.report("sweeping", 0, 1))?;
+    check_interrupted(progress.report("sweeping", 0, 1))?;
     while sweep_once(inner)? {}
     let mut after = Some(Vec::new());
     while let Some(from) = after.take() {
         let next = inner
             .store
-            .edit(move |staging| staging.sweep_concepts(&from));
-        after = next.map_err(Error::unwrap)?;
+            .edit(move |staging| staging.sweep_unused_concepts(&from));
+        after = next.map_err(Error::from_store_error)?;
     }
-    go_on(progress.report("sweeping", 1, 1))
+    check_interrupted(progress.report("sweeping", 1, 1))
 }
 
-fn rewrite(inner: &Inner, progress: &dyn Progress) -> Result<DatabaseBytes, Error> {
+fn rewrite(inner: &Inner, progress: &dyn Progress) -> Result<RewriteReport, Error> {
     let mut report = |done, total| progress.report("copying rows", done, total);
     let rewritten = inner.store.rewrite(&mut report)?;
     rewritten.ok_or(Error::Interrupted)
 }
 
-fn go_on(said: ControlFlow<()>) -> Result<(), Error> {
-    match said {
+fn check_interrupted(flow: ControlFlow<()>) -> Result<(), Error> {
+    match flow {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::Interrupted),
     }
 }
 
-fn live(segment: &OpenSegment) -> u64 {
+fn live_chunks(segment: &OpenSegment) -> u64 {
     u64::from(segment.chunk_count) - segment.dead.len()
 }
 
 /// A segment, as far as merging goes.
 #[derive(Clone, Copy, Debug)]
-struct Size {
+struct SegmentSize {
     chunks: u64,
     dead: u64,
 }
 
-impl Size {
-    fn of(segment: &OpenSegment) -> Size {
-        Size {
+impl SegmentSize {
+    fn from_segment(segment: &OpenSegment) -> SegmentSize {
+        SegmentSize {
             chunks: u64::from(segment.chunk_count),
             dead: segment.dead.len(),
         }
     }
 
-    fn live(self) -> u64 {
+    fn live_chunks(self) -> u64 {
         self.chunks - self.dead
     }
 
@@ -348,27 +365,27 @@ impl Size {
         }
     }
 
-    fn may_grow(self) -> bool {
-        self.live() <= MERGE_CHUNKS_MAX / 2
+    fn is_mergeable(self) -> bool {
+        self.live_chunks() <= MERGE_CHUNKS_MAX / 2
     }
 }
 
 /// Places of the segments to merge into one: the lowest tier that has too many, with all below it; or else
 /// one with much that is dead.
-fn due(sizes: &[Size]) -> Vec<usize> {
-    let of = |tier: u32, at: &usize| sizes[*at].may_grow() && sizes[*at].tier() == tier;
+fn segments_to_merge(sizes: &[SegmentSize]) -> Vec<usize> {
+    let of = |tier: u32, at: &usize| sizes[*at].is_mergeable() && sizes[*at].tier() == tier;
     let tiers = sizes.iter().map(|size| size.tier());
     for tier in 0..=tiers.max().unwrap_or(0) {
         if (0..sizes.len()).filter(|at| of(tier, at)).count() <= SEGMENTS_MAX {
             continue;
         }
         let mut small: Vec<usize> = (0..sizes.len())
-            .filter(|&at| sizes[at].may_grow() && sizes[at].tier() <= tier)
+            .filter(|&at| sizes[at].is_mergeable() && sizes[at].tier() <= tier)
             .collect();
-        small.sort_by_key(|&at| sizes[at].live());
+        small.sort_by_key(|&at| sizes[at].live_chunks());
         let mut chunks = 0;
         small.retain(|&at| {
-            chunks += sizes[at].live();
+            chunks += sizes[at].live_chunks();
             chunks <= MERGE_CHUNKS_MAX
         });
         // Fewer would rebuild a large segment again and again for the sake of small ones.
@@ -376,7 +393,7 @@ fn due(sizes: &[Size]) -> Vec<usize> {
             return small;
         }
     }
-    let much_dead = |size: &Size| size.dead * DEAD_SHARE >= size.chunks;
+    let much_dead = |size: &SegmentSize| size.dead * DEAD_RATIO >= size.chunks;
     sizes.iter().position(much_dead).into_iter().collect()
 }
 
@@ -407,25 +424,25 @@ mod tests {
             ("empty ones go", &[0, 0], &[0, 1]),
         ];
         for (name, sizes, expected) in cases {
-            assert_eq!(&recent(sizes)[..], *expected, "{name}");
+            assert_eq!(&recent_segments(sizes)[..], *expected, "{name}");
         }
     }
 
     use super::*;
 
-    fn sizes(chunks: &[u64]) -> Vec<Size> {
-        let size = |&chunks| Size { chunks, dead: 0 };
+    fn sizes(chunks: &[u64]) -> Vec<SegmentSize> {
+        let size = |&chunks| SegmentSize { chunks, dead: 0 };
         chunks.iter().map(size).collect()
     }
 
     #[test]
     fn tier_with_more_than_eight_segments_merges_with_lower_tiers() {
-        assert!(due(&[]).is_empty());
-        assert!(due(&sizes(&[1; 8])).is_empty());
-        assert_eq!(due(&sizes(&[1; 9])).len(), 9);
+        assert!(segments_to_merge(&[]).is_empty());
+        assert!(segments_to_merge(&sizes(&[1; 8])).is_empty());
+        assert_eq!(segments_to_merge(&sizes(&[1; 9])).len(), 9);
         let mut mixed = vec![300; 9];
         mixed.extend([5000, 1, 2]);
-        let mut merged = due(&sizes(&mixed));
+        let mut merged = segments_to_merge(&sizes(&mixed));
         merged.sort_unstable();
         assert_eq!(merged, [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11]);
     }
@@ -435,10 +452,10 @@ mod tests {
         let large = MERGE_CHUNKS_MAX / 2 + 1;
         let mut stored = vec![large; 40];
         stored.extend([1, 1, 1]);
-        assert!(due(&sizes(&stored)).is_empty());
+        assert!(segments_to_merge(&sizes(&stored)).is_empty());
         let growing = vec![MERGE_CHUNKS_MAX / 2; 9];
         assert_eq!(
-            due(&sizes(&growing)).len(),
+            segments_to_merge(&sizes(&growing)).len(),
             2,
             "as many as one merge may bring together"
         );
@@ -448,21 +465,21 @@ mod tests {
     fn a_segment_with_a_quarter_dead_is_rebuilt() {
         let mut stored = sizes(&[1000, 1000]);
         stored[1].dead = 249;
-        assert!(due(&stored).is_empty());
+        assert!(segments_to_merge(&stored).is_empty());
         stored[1].dead = 250;
-        assert_eq!(due(&stored), [1]);
+        assert_eq!(segments_to_merge(&stored), [1]);
     }
 
     #[test]
     fn repeated_small_inserts_rewrite_each_chunk_few_times() {
         let (mut stored, mut rebuilt) = (Vec::new(), 0);
         for _ in 0..40_000 {
-            stored.push(Size {
+            stored.push(SegmentSize {
                 chunks: 50,
                 dead: 0,
             });
             loop {
-                let merged = due(&stored);
+                let merged = segments_to_merge(&stored);
                 if merged.is_empty() {
                     break;
                 }
@@ -473,7 +490,7 @@ mod tests {
                     at += 1;
                     !merged.contains(&(at - 1))
                 });
-                stored.push(Size { chunks, dead: 0 });
+                stored.push(SegmentSize { chunks, dead: 0 });
             }
         }
         let chunks: u64 = stored.iter().map(|size| size.chunks).sum();
@@ -508,7 +525,7 @@ mod tests {
 
     #[test]
     fn merge_copies_text_and_vectors_of_intact_segments() {
-        use crate::segment::Replaced;
+        use crate::segment::MergeSources;
         let folder = tempfile::tempdir().unwrap();
         let database = Database::open(folder.path()).unwrap();
         let put = |range: std::ops::Range<usize>| {
@@ -534,9 +551,9 @@ mod tests {
             }
         };
         put(0..20);
-        database.finish(&crate::Silent).unwrap();
+        database.finish(&crate::NoProgress).unwrap();
         put(20..24);
-        let view = database.inner().store.view();
+        let view = database.inner().store.latest_snapshot();
         let segments: Vec<&OpenSegment> = view.snapshot().segments().iter().collect();
         let weights = settings::weights(view.rows()).unwrap();
         assert!(view.projector.is_some() && segments.len() > 1);
@@ -545,21 +562,21 @@ mod tests {
             .flat_map(|segment| segment.live_documents())
             .collect();
         documents.sort_unstable();
-        let built = |replaced: Option<Replaced<'_>>| {
+        let built = |sources: Option<MergeSources<'_>>| {
             let stop = AtomicBool::new(false);
-            let views = database.inner().store.views();
-            let builder = views.builder_after(&view, replaced, None, &stop);
+            let views = database.inner().store.index_factory();
+            let builder = views.merge_builder(&view, sources, None, &stop);
             let (mut base, vectors) = parts_of(view.rows(), &documents, builder);
             base.extend(vectors);
             base
         };
-        let copied = Replaced::new(&view, &segments, weights);
+        let copied = MergeSources::new(&view, &segments, weights);
         assert!(copied.is_some());
         assert!(
             built(copied) == built(None),
             "the copy is not what analysis gives"
         );
         let other = [1, 2, 1, 1, 1];
-        assert!(Replaced::new(&view, &segments, other).is_none());
+        assert!(MergeSources::new(&view, &segments, other).is_none());
     }
 }

@@ -20,14 +20,14 @@ use crate::document::{NewConcept, NewRelation};
 
 /// What one document says, by concept and by key of relation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct DocumentContributions {
     pub(crate) concepts: BTreeMap<ConceptId, ConceptContribution>,
     pub(crate) relations: BTreeMap<Key, RelationContribution>,
 }
 
 const MICRO: f64 = 1e6;
 
-impl Said {
+impl DocumentContributions {
     /// Normalises and merges what the caller hands over, giving out ids for new names. Names that
     /// normalise to nothing are left out, and relations from or to them.
     pub(crate) fn new(
@@ -35,28 +35,28 @@ impl Said {
         concepts: Vec<NewConcept>,
         relations: Vec<NewRelation>,
         chunk_count: u32,
-    ) -> Result<Said, StoreError> {
-        let mut said = Said::default();
-        let mut names = Names {
+    ) -> Result<DocumentContributions, StoreError> {
+        let mut contributions = DocumentContributions::default();
+        let mut names = ConceptLookup {
             staging,
             known: HashMap::new(),
         };
         for concept in concepts {
-            said.add_concept(&mut names, concept, chunk_count)?;
+            contributions.add_concept(&mut names, concept, chunk_count)?;
         }
         for relation in relations {
-            said.add_relation(&mut names, relation, chunk_count)?;
+            contributions.add_relation(&mut names, relation, chunk_count)?;
         }
-        Ok(said)
+        Ok(contributions)
     }
 
     fn add_concept(
         &mut self,
-        names: &mut Names<'_, '_>,
+        names: &mut ConceptLookup<'_, '_>,
         concept: NewConcept,
         chunk_count: u32,
     ) -> Result<(), StoreError> {
-        let Some(id) = names.id(&concept.name)? else {
+        let Some(id) = names.find_or_create(&concept.name)? else {
             return Ok(());
         };
         check_chunks(
@@ -96,7 +96,7 @@ impl Said {
 
     fn add_relation(
         &mut self,
-        names: &mut Names<'_, '_>,
+        names: &mut ConceptLookup<'_, '_>,
         relation: NewRelation,
         chunk_count: u32,
     ) -> Result<(), StoreError> {
@@ -108,8 +108,8 @@ impl Said {
         }
         check_chunks(relation.chunks.iter().copied(), chunk_count)?;
         let (Some(source), Some(target)) = (
-            self.end_of(names, &relation.source)?,
-            self.end_of(names, &relation.target)?,
+            self.endpoint(names, &relation.source)?,
+            self.endpoint(names, &relation.target)?,
         ) else {
             return Ok(());
         };
@@ -131,12 +131,12 @@ impl Said {
     }
 
     /// The concept that a relation starts or ends at, added when no one mentioned it.
-    fn end_of(
+    fn endpoint(
         &mut self,
-        names: &mut Names<'_, '_>,
+        names: &mut ConceptLookup<'_, '_>,
         name: &str,
     ) -> Result<Option<ConceptId>, StoreError> {
-        let Some(id) = names.id(name)? else {
+        let Some(id) = names.find_or_create(name)? else {
             return Ok(None);
         };
         self.concepts
@@ -149,46 +149,50 @@ impl Said {
     }
 
     /// What the rows say that `document` says.
-    pub(crate) fn stored(rows: &dyn Rows, document: DocumentId) -> Result<Said, StoreError> {
-        Ok(Said {
+    pub(crate) fn load(
+        rows: &dyn Rows,
+        document: DocumentId,
+    ) -> Result<DocumentContributions, StoreError> {
+        Ok(DocumentContributions {
             concepts: rows.concept_contributions(document)?.into_iter().collect(),
             relations: rows.relation_contributions(document)?.into_iter().collect(),
         })
     }
 
     /// What it counts as in `document`, where concepts were merged or split by hand.
-    pub(crate) fn counted(
+    pub(crate) fn with_concept_edits(
         &self,
         rows: &dyn Rows,
         document: DocumentId,
-    ) -> Result<Cow<'_, Said>, StoreError> {
-        if !rows.has_moves()? {
+    ) -> Result<Cow<'_, DocumentContributions>, StoreError> {
+        if !rows.has_concept_aliases()? {
             return Ok(Cow::Borrowed(self));
         }
-        let mut counted = Said::default();
+        let mut counted = DocumentContributions::default();
         let mut moved = Vec::new();
-        for (&id, said) in &self.concepts {
+        for (&id, contribution) in &self.concepts {
             let resolved = rows.resolve(id, Some(document))?;
             match resolved.edit {
-                None => drop(counted.concepts.insert(id, said.clone())),
-                Some(edit) => moved.push((resolved.concept, edit, said.clone())),
+                None => drop(counted.concepts.insert(id, contribution.clone())),
+                Some(edit) => moved.push((resolved.concept, edit, contribution.clone())),
             }
         }
-        for (id, edit, mut said) in moved {
+        for (id, edit, mut contribution) in moved {
             let record = rows.concept_edit(edit)?;
-            let record = record.ok_or_else(|| missing(Table::ConceptEdits, &keys::edit(edit)))?;
+            let record =
+                record.ok_or_else(|| missing(Table::ConceptEdits, &keys::concept_edit(edit)))?;
             let known = counted.concepts.entry(id);
             let known = known.or_insert_with(|| ConceptContribution {
                 name: record.name,
                 ..ConceptContribution::default()
             });
-            said.synonyms.push(normalise(&said.name));
-            unite(known, said);
+            contribution.synonyms.push(normalise(&contribution.name));
+            merge_contribution(known, contribution);
             let own = normalise(&known.name);
             known.synonyms.retain(|name| *name != own);
         }
-        for (key, said) in &self.relations {
-            let (source, target, kind) = relation_of(key)?;
+        for (key, contribution) in &self.relations {
+            let (source, target, kind) = parse_relation_key(key)?;
             let [source, target] = [source, target].map(|end| rows.resolve(end, Some(document)));
             let (source, target) = (source?.concept, target?.concept);
             if source == target {
@@ -198,9 +202,13 @@ impl Said {
                 .relations
                 .entry(keys::relation(source, target, kind));
             let known = entry.or_default();
-            merge::keep_longest(&mut known.description, &said.description);
-            known.weight_micro = known.weight_micro.saturating_add(said.weight_micro);
-            let chunks: BTreeSet<u32> = known.chunks.drain(..).chain(said.chunks.clone()).collect();
+            merge::keep_longest(&mut known.description, &contribution.description);
+            known.weight_micro = known.weight_micro.saturating_add(contribution.weight_micro);
+            let chunks: BTreeSet<u32> = known
+                .chunks
+                .drain(..)
+                .chain(contribution.chunks.clone())
+                .collect();
             known.chunks = chunks.into_iter().collect();
         }
         Ok(Cow::Owned(counted))
@@ -208,14 +216,14 @@ impl Said {
 }
 
 /// Concepts by the names that one document uses, each looked up once.
-struct Names<'s, 'g> {
+struct ConceptLookup<'s, 'g> {
     staging: &'s mut Staging<'g>,
     known: HashMap<String, Option<ConceptId>>,
 }
 
-impl Names<'_, '_> {
+impl ConceptLookup<'_, '_> {
     /// The concept of a name, made where it is new; `None` where nothing is left of the name.
-    fn id(&mut self, name: &str) -> Result<Option<ConceptId>, StoreError> {
+    fn find_or_create(&mut self, name: &str) -> Result<Option<ConceptId>, StoreError> {
         if let Some(&known) = self.known.get(name) {
             return Ok(known);
         }
@@ -223,7 +231,7 @@ impl Names<'_, '_> {
         let id = if normalised.is_empty() {
             None
         } else {
-            Some(self.staging.concept_id(&normalised)?)
+            Some(self.staging.get_or_create_concept(&normalised)?)
         };
         self.known.insert(name.to_owned(), id);
         Ok(id)
@@ -231,7 +239,7 @@ impl Names<'_, '_> {
 }
 
 /// Adds what one document says of a concept under another name.
-fn unite(known: &mut ConceptContribution, other: ConceptContribution) {
+fn merge_contribution(known: &mut ConceptContribution, other: ConceptContribution) {
     let is_first = known.kind.is_empty() || other.kind < known.kind;
     if !other.kind.is_empty() && is_first {
         known.kind = other.kind;
@@ -260,11 +268,11 @@ fn check_chunks(chunks: impl Iterator<Item = u32>, count: u32) -> Result<(), Sto
 pub(crate) fn replace(
     staging: &mut Staging<'_>,
     document: DocumentId,
-    before: &Said,
-    after: &Said,
+    before: &DocumentContributions,
+    after: &DocumentContributions,
 ) -> Result<(), StoreError> {
-    let counted_before = before.counted(staging.rows(), document)?;
-    let counted_after = after.counted(staging.rows(), document)?;
+    let counted_before = before.with_concept_edits(staging.rows(), document)?;
+    let counted_after = after.with_concept_edits(staging.rows(), document)?;
     for (&id, old) in &counted_before.concepts {
         if counted_after.concepts.get(&id) != Some(old) {
             withdraw_concept(staging, document, id, old)?;
@@ -275,7 +283,7 @@ pub(crate) fn replace(
             withdraw_relation(staging, document, key, old)?;
         }
     }
-    rewrite(staging, document, before, after)?;
+    write_contributions(staging, document, before, after)?;
     for (&id, new) in &counted_after.concepts {
         if counted_before.concepts.get(&id) != Some(new) {
             add_concept(staging, document, id, new)?;
@@ -289,15 +297,15 @@ pub(crate) fn replace(
     let gone = before.concepts.keys();
     let gone = gone.filter(|id| !after.concepts.contains_key(id));
     let gone: Vec<ConceptId> = gone.copied().collect();
-    staging.forget_unused(&gone)
+    staging.delete_unused_concepts(&gone)
 }
 
 /// Stores what a document says, as it says it.
-fn rewrite(
+fn write_contributions(
     staging: &mut Staging<'_>,
     document: DocumentId,
-    before: &Said,
-    after: &Said,
+    before: &DocumentContributions,
+    after: &DocumentContributions,
 ) -> Result<(), StoreError> {
     for id in before.concepts.keys() {
         if !after.concepts.contains_key(id) {
@@ -316,14 +324,14 @@ fn rewrite(
     }
     for key in before.relations.keys() {
         if !after.relations.contains_key(key) {
-            let row = keys::relation_in_document(document, key);
+            let row = keys::document_relation(document, key);
             staging.delete(Table::RelationContributions, row);
             staging.delete(Table::RelationDocuments, evidence_key(key, document)?);
         }
     }
     for (key, new) in &after.relations {
         if before.relations.get(key) != Some(new) {
-            let row = keys::relation_in_document(document, key);
+            let row = keys::document_relation(document, key);
             staging.put(Table::RelationContributions, row, encode(new)?);
             let key = evidence_key(key, document)?;
             staging.put(Table::RelationDocuments, key, Vec::new());
@@ -333,25 +341,25 @@ fn rewrite(
 }
 
 fn contribution_key(document: DocumentId, id: ConceptId) -> Key {
-    keys::in_document(document, id.0)
+    keys::document_entry(document, id.0)
 }
 
 fn add_concept(
     staging: &mut Staging<'_>,
     document: DocumentId,
     id: ConceptId,
-    said: &ConceptContribution,
+    contribution: &ConceptContribution,
 ) -> Result<(), StoreError> {
     let record = staging.rows().concept(id)?;
     let mut record = match record {
         Some(record) => record,
         None => ConceptRecord {
-            normalised: normalise(&said.name),
+            normalised: normalise(&contribution.name),
             ..ConceptRecord::default()
         },
     };
-    staging.count_graph(i64::from(record.document_count == 0), 0);
-    merge::fold(&mut record, document, said);
+    staging.adjust_graph_counts(i64::from(record.document_count == 0), 0);
+    merge::fold(&mut record, document, contribution);
     staging.put(Table::Concepts, keys::concept(id), encode(&record)?);
     Ok(())
 }
@@ -360,15 +368,15 @@ fn withdraw_concept(
     staging: &mut Staging<'_>,
     document: DocumentId,
     id: ConceptId,
-    said: &ConceptContribution,
+    contribution: &ConceptContribution,
 ) -> Result<(), StoreError> {
     let Some(mut record) = staging.rows().concept(id)? else {
         return Err(missing(Table::Concepts, &keys::concept(id)));
     };
-    if merge::withdraw(&mut record, document, said) == WithdrawOutcome::Recount {
+    if merge::withdraw(&mut record, document, contribution) == WithdrawOutcome::Recount {
         record = recount_concept(staging.rows(), id, &record.normalised, Some(document))?;
     }
-    staging.count_graph(-i64::from(record.document_count == 0), 0);
+    staging.adjust_graph_counts(-i64::from(record.document_count == 0), 0);
     staging.put(Table::Concepts, keys::concept(id), encode(&record)?);
     Ok(())
 }
@@ -378,14 +386,15 @@ fn recount_concept(
     rows: &dyn Rows,
     id: ConceptId,
     normalised: &str,
-    but: Option<DocumentId>,
+    excluded: Option<DocumentId>,
 ) -> Result<ConceptRecord, StoreError> {
     let table = Table::ConceptContributions;
-    let mut all: BTreeMap<DocumentId, Said> = BTreeMap::new();
-    for source in rows.sources(id)? {
-        for document in documents_with(rows, Table::ConceptDocuments, &keys::concept(source))? {
+    let mut all: BTreeMap<DocumentId, DocumentContributions> = BTreeMap::new();
+    for source in rows.alias_sources(id)? {
+        for document in documents_by_prefix(rows, Table::ConceptDocuments, &keys::concept(source))?
+        {
             let is_counted = rows.resolve(source, Some(document))?.concept == id;
-            if Some(document) == but || !is_counted {
+            if Some(document) == excluded || !is_counted {
                 continue;
             }
             let key = contribution_key(document, source);
@@ -397,24 +406,24 @@ fn recount_concept(
                 .insert(source, row);
         }
     }
-    let mut said = Vec::new();
+    let mut contributions = Vec::new();
     for (document, of) in all {
-        let counted = of.counted(rows, document)?.into_owned();
+        let counted = of.with_concept_edits(rows, document)?.into_owned();
         let counted = counted.concepts.into_values();
-        said.extend(counted.map(|of| (document, of)));
+        contributions.extend(counted.map(|of| (document, of)));
     }
-    Ok(merge::recount(normalised, said))
+    Ok(merge::recount(normalised, contributions))
 }
 
 fn add_relation(
     staging: &mut Staging<'_>,
     key: &Key,
-    said: &RelationContribution,
+    contribution: &RelationContribution,
 ) -> Result<(), StoreError> {
     let record: Option<RelationRecord> = read(staging.rows(), Table::Relations, key)?;
-    staging.count_graph(0, i64::from(record.is_none()));
+    staging.adjust_graph_counts(0, i64::from(record.is_none()));
     let mut record = record.unwrap_or_default();
-    merge::fold_relation(&mut record, said);
+    merge::fold_relation(&mut record, contribution);
     staging.put(Table::Relations, key.clone(), encode(&record)?);
     Ok(())
 }
@@ -423,13 +432,13 @@ fn withdraw_relation(
     staging: &mut Staging<'_>,
     document: DocumentId,
     key: &Key,
-    said: &RelationContribution,
+    contribution: &RelationContribution,
 ) -> Result<(), StoreError> {
     let record: Option<RelationRecord> = read(staging.rows(), Table::Relations, key)?;
     let Some(mut record) = record else {
         return Err(missing(Table::Relations, key));
     };
-    if merge::withdraw_relation(&mut record, said) == WithdrawOutcome::Recount {
+    if merge::withdraw_relation(&mut record, contribution) == WithdrawOutcome::Recount {
         record = recount_relation(staging.rows(), key, Some(document))?;
     }
     put_relation(staging, key, true, &record)
@@ -443,7 +452,7 @@ fn put_relation(
     record: &RelationRecord,
 ) -> Result<(), StoreError> {
     let is_there = record.document_count > 0;
-    staging.count_graph(0, i64::from(is_there) - i64::from(was_there));
+    staging.adjust_graph_counts(0, i64::from(is_there) - i64::from(was_there));
     if is_there {
         staging.put(Table::Relations, key.clone(), encode(record)?)
     } else {
@@ -456,37 +465,37 @@ fn put_relation(
 fn recount_relation(
     rows: &dyn Rows,
     key: &Key,
-    but: Option<DocumentId>,
+    excluded: Option<DocumentId>,
 ) -> Result<RelationRecord, StoreError> {
-    let (source, target, kind) = relation_of(key)?;
+    let (source, target, kind) = parse_relation_key(key)?;
     let table = Table::RelationContributions;
-    let mut all: BTreeMap<DocumentId, Said> = BTreeMap::new();
-    let targets = rows.sources(target)?;
-    for from in rows.sources(source)? {
+    let mut all: BTreeMap<DocumentId, DocumentContributions> = BTreeMap::new();
+    let targets = rows.alias_sources(target)?;
+    for from in rows.alias_sources(source)? {
         for &to in &targets {
             let prefix = keys::relation_documents(from, to, kind);
-            for document in documents_with(rows, Table::RelationDocuments, &prefix)? {
-                let stated = keys::relation(from, to, kind);
-                if Some(document) == but {
+            for document in documents_by_prefix(rows, Table::RelationDocuments, &prefix)? {
+                let relation_key = keys::relation(from, to, kind);
+                if Some(document) == excluded {
                     continue;
                 }
-                let row = keys::relation_in_document(document, &stated);
+                let row = keys::document_relation(document, &relation_key);
                 let found = read(rows, table, &row)?;
                 let found = found.ok_or_else(|| missing(table, &row))?;
                 let of = all.entry(document).or_default();
-                of.relations.insert(stated, found);
+                of.relations.insert(relation_key, found);
             }
         }
     }
-    let mut said = Vec::new();
+    let mut contributions = Vec::new();
     for (document, of) in all {
-        let mut counted = of.counted(rows, document)?.into_owned();
-        said.extend(counted.relations.remove(key));
+        let mut counted = of.with_concept_edits(rows, document)?.into_owned();
+        contributions.extend(counted.relations.remove(key));
     }
-    Ok(merge::recount_relation(said))
+    Ok(merge::recount_relation(contributions))
 }
 
-fn relation_of(key: &[u8]) -> Result<(ConceptId, ConceptId, &str), StoreError> {
+fn parse_relation_key(key: &[u8]) -> Result<(ConceptId, ConceptId, &str), StoreError> {
     keys::parse_relation(key).ok_or_else(|| StoreError::DamagedRow {
         table: Table::Relations.name(),
         key: format!("{key:02x?}"),
@@ -495,63 +504,63 @@ fn relation_of(key: &[u8]) -> Result<(ConceptId, ConceptId, &str), StoreError> {
 }
 
 fn evidence_key(key: &[u8], document: DocumentId) -> Result<Key, StoreError> {
-    let (source, target, kind) = relation_of(key)?;
+    let (source, target, kind) = parse_relation_key(key)?;
     Ok(keys::relation_document(source, target, kind, document))
 }
 
 /// Moves concepts by `change`, which concerns what documents say of `from`, in `documents` or, where there are none,
 /// in all; merges the records of what it changes anew, and has the documents indexed again.
-pub(crate) fn moved<R>(
+pub(crate) fn apply_concept_edit<R>(
     staging: &mut Staging<'_>,
     from: ConceptId,
     documents: &[u64],
     change: impl FnOnce(&mut Staging<'_>) -> Result<R, StoreError>,
 ) -> Result<R, StoreError> {
-    let mut concerned: BTreeSet<DocumentId> = BTreeSet::new();
-    for source in staging.rows().sources(from)? {
+    let mut affected_documents: BTreeSet<DocumentId> = BTreeSet::new();
+    for source in staging.rows().alias_sources(from)? {
         let prefix = keys::concept(source);
-        concerned.extend(documents_with(
+        affected_documents.extend(documents_by_prefix(
             staging.rows(),
             Table::ConceptDocuments,
             &prefix,
         )?);
     }
-    concerned.retain(|id| documents.is_empty() || documents.contains(&id.0));
-    let mut touched = Touched::default();
-    touched.note(staging.rows(), from, &concerned)?;
+    affected_documents.retain(|id| documents.is_empty() || documents.contains(&id.0));
+    let mut affected = AffectedRecords::default();
+    affected.collect(staging.rows(), from, &affected_documents)?;
     let result = change(staging)?;
-    touched.note(staging.rows(), from, &concerned)?;
-    for id in touched.concepts {
+    affected.collect(staging.rows(), from, &affected_documents)?;
+    for id in affected.concepts {
         let old = staging.rows().concept(id)?;
         let Some(old) = old else { continue };
         let new = recount_concept(staging.rows(), id, &old.normalised, None)?;
         let [was, is] = [&old, &new].map(|record| i64::from(record.document_count > 0));
-        staging.count_graph(is - was, 0);
+        staging.adjust_graph_counts(is - was, 0);
         staging.put(Table::Concepts, keys::concept(id), encode(&new)?);
     }
-    for key in touched.relations {
+    for key in affected.relations {
         let old: Option<RelationRecord> = read(staging.rows(), Table::Relations, &key)?;
         let new = recount_relation(staging.rows(), &key, None)?;
         put_relation(staging, &key, old.is_some(), &new)?;
     }
-    for id in concerned {
+    for id in affected_documents {
         let document = staging.rows().document(id)?;
         let count = document.map_or(0, |document| document.chunk_count);
-        staging.index_again(id, count);
+        staging.reindex(id, count);
     }
     Ok(result)
 }
 
 /// What a move changes the records of.
 #[derive(Default)]
-struct Touched {
+struct AffectedRecords {
     concepts: BTreeSet<ConceptId>,
     relations: BTreeSet<Key>,
 }
 
-impl Touched {
+impl AffectedRecords {
     /// Notes what `from` counts as in these documents, and the relations that they state of it.
-    fn note(
+    fn collect(
         &mut self,
         rows: &dyn Rows,
         from: ConceptId,
@@ -561,10 +570,12 @@ impl Touched {
         for &document in documents {
             let counted = rows.resolve(from, Some(document))?.concept;
             self.concepts.insert(counted);
-            let said = Said::stored(rows, document)?;
-            let said = said.counted(rows, document)?.into_owned();
-            for key in said.relations.into_keys() {
-                let (source, target, _) = relation_of(&key)?;
+            let contributions = DocumentContributions::load(rows, document)?;
+            let contributions = contributions
+                .with_concept_edits(rows, document)?
+                .into_owned();
+            for key in contributions.relations.into_keys() {
+                let (source, target, _) = parse_relation_key(&key)?;
                 if source == counted || target == counted {
                     self.relations.insert(key);
                 }
@@ -575,7 +586,7 @@ impl Touched {
 }
 
 /// The documents at the ends of the keys that start with `prefix`.
-fn documents_with(
+fn documents_by_prefix(
     rows: &dyn Rows,
     table: Table,
     prefix: &[u8],
@@ -590,7 +601,7 @@ fn documents_with(
 }
 
 /// Counts the concepts and relations that have a contribution: what the manifest must say.
-pub(crate) fn recount(rows: &dyn Rows) -> Result<(u64, u64), StoreError> {
+pub(crate) fn count_concepts_and_relations(rows: &dyn Rows) -> Result<(u64, u64), StoreError> {
     let mut concepts = BTreeSet::new();
     // Sorted by concept first and document last.
     rows.scan_all(Table::ConceptDocuments, &mut |key, _| {

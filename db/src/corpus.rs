@@ -13,14 +13,14 @@ use loci_storage::{DocumentId, Ordinal, StoreError, Table, keys};
 
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::segment::{is_embedded, language_of, layer_of};
-use crate::snapshot::View;
+use crate::segment::{chunk_layer, is_embedded, language_of};
+use crate::snapshot::DatabaseSnapshot;
 
 /// The passages of a view, by ascending ordinal within each segment.
 #[derive(Default)]
 pub(crate) struct Corpus {
     vocabulary: Vec<String>,
-    numbers: HashMap<String, u32>,
+    term_ids: HashMap<String, u32>,
     terms: Vec<u32>,
     passages: Vec<Passage>,
 }
@@ -29,13 +29,13 @@ pub(crate) struct Corpus {
 pub(crate) struct Passage {
     pub(crate) ordinal: Ordinal,
     pub(crate) document: DocumentId,
-    pub(crate) place: u32,
-    end: usize,
+    pub(crate) chunk_index: u32,
+    terms_end: usize,
 }
 
 impl Corpus {
     /// Reads the passages of `view`: the leaves of the chunk trees that are to be embedded.
-    pub(crate) fn read(view: &View, progress: &dyn Progress) -> Result<Corpus, Error> {
+    pub(crate) fn read(view: &DatabaseSnapshot, progress: &dyn Progress) -> Result<Corpus, Error> {
         let mut corpus = Corpus::default();
         let mut analyzer = Analyzer::new();
         let (mut done, total) = (0, view.snapshot().manifest().document_count);
@@ -61,12 +61,12 @@ impl Corpus {
 
     fn push(&mut self, ordinal: Ordinal, document: DocumentId, place: u32, terms: &[String]) {
         for term in terms {
-            let number = match self.numbers.get(term) {
+            let number = match self.term_ids.get(term) {
                 Some(&number) => number,
                 None => {
                     let number = self.vocabulary.len() as u32;
                     self.vocabulary.push(term.clone());
-                    self.numbers.insert(term.clone(), number);
+                    self.term_ids.insert(term.clone(), number);
                     number
                 }
             };
@@ -75,8 +75,8 @@ impl Corpus {
         self.passages.push(Passage {
             ordinal,
             document,
-            place,
-            end: self.terms.len(),
+            chunk_index: place,
+            terms_end: self.terms.len(),
         });
     }
 
@@ -89,8 +89,8 @@ impl Corpus {
     pub(crate) fn terms(&self, index: usize) -> impl Iterator<Item = &str> + Clone {
         let start = index
             .checked_sub(1)
-            .map_or(0, |before| self.passages[before].end);
-        let numbers = &self.terms[start..self.passages[index].end];
+            .map_or(0, |before| self.passages[before].terms_end);
+        let numbers = &self.terms[start..self.passages[index].terms_end];
         numbers
             .iter()
             .map(|&number| &self.vocabulary[number as usize][..])
@@ -99,7 +99,7 @@ impl Corpus {
 
 /// Calls `visit` with place, document and chunk of each passage of a document that is embedded.
 pub(crate) fn for_each_passage(
-    view: &View,
+    view: &DatabaseSnapshot,
     id: DocumentId,
     mut visit: impl FnMut(u32, &DocumentRecord, &ChunkRecord),
 ) -> Result<(), StoreError> {
@@ -109,7 +109,7 @@ pub(crate) fn for_each_passage(
         return Ok(());
     }
     for (place, chunk) in (0u32..).zip(&view.rows().chunks(id)?) {
-        if layer_of(place, chunk) == Layer::Leaves {
+        if chunk_layer(place, chunk) == Layer::Leaves {
             visit(place, &document, chunk);
         }
     }

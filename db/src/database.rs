@@ -11,18 +11,18 @@ use loci_models::{Embedder, Generator, Tokenizer};
 use loci_query::answer::ExplainStep;
 use loci_query::{Answer, SearchRequest, Searcher, Strategy};
 use loci_storage::segment::PartError;
-use loci_storage::snapshot::Damaged;
-use loci_storage::staging::{Edit, Staging};
-use loci_storage::{Derived, Disk, Durability, Lost, Store, StoreError, StoreOptions};
+use loci_storage::snapshot::DamagedPart;
+use loci_storage::staging::{ManifestEdit, Staging};
+use loci_storage::{DerivedIndex, Disk, Durability, LostIndex, Store, StoreError, StoreOptions};
 
 use crate::error::Error;
-use crate::external_model::Outside;
+use crate::external_model::ExternalModel;
 use crate::local_model;
 use crate::maintenance::Maintenance;
-use crate::progress::{Progress, Silent};
-use crate::recovery::recovered;
+use crate::progress::{NoProgress, Progress};
+use crate::recovery::mark_recovered;
 use crate::settings::{self, EmbedderChoice, Settings};
-use crate::snapshot::{LociViews, View};
+use crate::snapshot::{DatabaseSnapshot, SnapshotFactory};
 use crate::space;
 use crate::switch::{self, Target};
 use crate::transaction::WriteTransaction;
@@ -118,16 +118,16 @@ pub struct Database {
 }
 
 pub(crate) struct Inner {
-    pub(crate) store: Store<LociViews>,
+    pub(crate) store: Store<SnapshotFactory>,
     pub(crate) searcher: Searcher,
     /// What writes answers.
     pub(crate) generator: Option<Arc<dyn Generator>>,
     /// Held by whoever merges segments, so that one merge is made at a time.
-    pub(crate) upkeep: parking_lot::Mutex<()>,
+    pub(crate) merge_lock: parking_lot::Mutex<()>,
     /// Held by whoever changes the vector space.
-    pub(crate) switching: parking_lot::Mutex<()>,
+    pub(crate) switch_lock: parking_lot::Mutex<()>,
     /// Held by whoever builds again what was damaged.
-    pub(crate) rebuilding: parking_lot::Mutex<()>,
+    pub(crate) rebuild_lock: parking_lot::Mutex<()>,
     /// Whether the database is being closed: work in the background gives up.
     pub(crate) stop: AtomicBool,
     /// Texts that models from outside embedded.
@@ -147,9 +147,9 @@ pub struct PageWatch {
 impl Inner {
     /// What `read` returns of `view`, unless pages of the view's files vanished until it returned: then whatever it read
     /// may be zeros that nobody wrote.
-    pub(crate) fn over<R>(
+    pub(crate) fn with_page_check<R>(
         &self,
-        view: &View,
+        view: &DatabaseSnapshot,
         read: impl FnOnce() -> Result<R, Error>,
     ) -> Result<R, Error> {
         let result = catch_unwind(AssertUnwindSafe(read));
@@ -163,14 +163,14 @@ impl Inner {
     /// Where the newest view has one that has lost some.
     pub(crate) fn watch(&self) -> Result<PageWatch, Error> {
         let lost_pages = self.store.lost_pages();
-        self.store.view().snapshot().check_pages()?;
+        self.store.latest_snapshot().snapshot().check_pages()?;
         Ok(PageWatch { lost_pages })
     }
 
     /// An error where a file lost pages since [`Inner::watch`].
     pub(crate) fn check_watch(&self, watch: PageWatch) -> Result<(), Error> {
         // A cut within a page, which no fault tells of, is noticed here.
-        self.store.view().snapshot().check_pages()?;
+        self.store.latest_snapshot().snapshot().check_pages()?;
         if self.store.lost_pages() == watch.lost_pages {
             Ok(())
         } else {
@@ -178,12 +178,12 @@ impl Inner {
         }
     }
 
-    pub(crate) fn edit(&self, edits: Vec<Edit>) -> Result<(), Error> {
+    pub(crate) fn edit(&self, edits: Vec<ManifestEdit>) -> Result<(), Error> {
         let edited = self.store.edit(move |staging| {
             edits.into_iter().for_each(|edit| staging.edit(edit));
             Ok(())
         });
-        edited.map_err(Error::unwrap)
+        edited.map_err(Error::from_store_error)
     }
 }
 
@@ -208,7 +208,7 @@ impl Database {
     /// # Errors
     /// As [`Database::open`]; [`loci_storage::StoreError::Missing`] where there is none and none may be made.
     pub fn open_with(folder: impl AsRef<Path>, options: &Options) -> Result<Database, Error> {
-        let views = LociViews::default();
+        let views = SnapshotFactory::default();
         if let Some(embedder) = &options.embedder {
             views.models.add(embedder);
         }
@@ -229,9 +229,9 @@ impl Database {
             store,
             searcher,
             generator,
-            upkeep: parking_lot::Mutex::new(()),
-            switching: parking_lot::Mutex::new(()),
-            rebuilding: parking_lot::Mutex::new(()),
+            merge_lock: parking_lot::Mutex::new(()),
+            switch_lock: parking_lot::Mutex::new(()),
+            rebuild_lock: parking_lot::Mutex::new(()),
             stop: AtomicBool::new(false),
             embedded_texts: AtomicU64::new(0),
             merge_error: parking_lot::Mutex::new(None),
@@ -269,7 +269,7 @@ impl Database {
             .write_with(durability, move |staging| {
                 Ok(WriteTransaction::run(staging, work)?)
             })
-            .map_err(Error::unwrap);
+            .map_err(Error::from_store_error);
         self.maintenance.wake();
         result
     }
@@ -285,7 +285,7 @@ impl Database {
         F: FnOnce(&mut WriteTransaction<'_, '_>) -> Result<R, Error> + Send + 'static,
     {
         let run = move |staging: &mut Staging<'_>| Ok(WriteTransaction::run(staging, work)?);
-        let result = self.inner.store.edit(run).map_err(Error::unwrap);
+        let result = self.inner.store.edit(run).map_err(Error::from_store_error);
         self.maintenance.wake();
         result
     }
@@ -308,23 +308,27 @@ impl Database {
     /// [`Error::Query`] for a vector of another dimension, or a strategy that needs an arm the
     /// store does not have.
     pub fn search(&self, request: &SearchRequest) -> Result<Answer, Error> {
-        let view = self.view();
+        let view = self.snapshot();
         self.search_in(&view, request)
     }
 
     /// As [`Database::search`], over a view that the caller holds.
-    pub fn search_in(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
-        self.over(view, || self.search_over(view, request))
+    pub fn search_in(
+        &self,
+        view: &DatabaseSnapshot,
+        request: &SearchRequest,
+    ) -> Result<Answer, Error> {
+        self.with_page_check(view, || self.embed_and_search(view, request))
     }
 
     /// As [`Inner::over`]; what lost pages is given up in the background, and built again.
-    pub(crate) fn over<R>(
+    pub(crate) fn with_page_check<R>(
         &self,
-        view: &View,
+        view: &DatabaseSnapshot,
         read: impl FnOnce() -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let result = self.inner.over(view, read);
-        if result.as_ref().is_err_and(Error::is_of_lost_pages) {
+        let result = self.inner.with_page_check(view, read);
+        if result.as_ref().is_err_and(Error::is_lost_pages) {
             self.maintenance.wake();
         }
         result
@@ -356,15 +360,19 @@ impl Database {
         checked
     }
 
-    fn search_over(&self, view: &View, request: &SearchRequest) -> Result<Answer, Error> {
+    fn embed_and_search(
+        &self,
+        view: &DatabaseSnapshot,
+        request: &SearchRequest,
+    ) -> Result<Answer, Error> {
         let started = Instant::now();
         let asks = request.vector.is_none() && request.strategy.uses_vectors();
-        let vector = match (&view.projector, &view.outside) {
+        let vector = match (&view.projector, &view.external_model) {
             (Some(projector), _) if asks => {
-                Ok(projector.embed(&request.question, view.read.languages()))
+                Ok(projector.embed(&request.question, view.read_view.languages()))
             }
-            (None, Some(outside)) if asks => outside.embed(&request.question),
-            _ => return Ok(self.inner.searcher.search(&view.read, request)?),
+            (None, Some(external)) if asks => external.embed(&request.question),
+            _ => return Ok(self.inner.searcher.search(&view.read_view, request)?),
         };
         let (vector, failed) = match vector {
             Ok(vector) => (vector, None),
@@ -376,7 +384,7 @@ impl Database {
             ..request.clone()
         };
         let embed_us = started.elapsed().as_micros() as u64;
-        let mut answer = self.inner.searcher.search(&view.read, &request)?;
+        let mut answer = self.inner.searcher.search(&view.read_view, &request)?;
         if let Some(failed) = failed {
             answer.partial.retain(|why| !why.starts_with("vectors: "));
             answer.partial.push(failed);
@@ -395,8 +403,8 @@ impl Database {
     }
 
     /// The newest committed state. Holding it pins what it needs on disk.
-    pub fn view(&self) -> Arc<View> {
-        self.inner.store.view()
+    pub fn snapshot(&self) -> Arc<DatabaseSnapshot> {
+        self.inner.store.latest_snapshot()
     }
 
     /// Brings derived data up to date after writing: fits the built-in embedder when there is none
@@ -409,20 +417,20 @@ impl Database {
     /// [`Error::Interrupted`] when `progress` says so; the next call goes on from there.
     pub fn finish(&self, progress: &dyn Progress) -> Result<(), Error> {
         self.rebuild(progress)?;
-        let _turn = self.inner.switching.lock();
-        let view = self.view();
-        if let Some(folder) = local_model::wanted(&view) {
+        let _turn = self.inner.switch_lock.lock();
+        let view = self.snapshot();
+        if let Some(folder) = local_model::folder_to_switch_to(&view) {
             self.switch_to_folder(folder, progress)?;
-        } else if let Some(outside) = &view.outside {
-            switch::fill(&self.inner, outside, progress)?;
-        } else if space::is_due(&view)? {
+        } else if let Some(external) = &view.external_model {
+            switch::embed_missing(&self.inner, external, progress)?;
+        } else if space::needs_fit(&view)? {
             switch::switch(&self.inner, &Target::Builtin, progress)?;
         }
         crate::compact::merge_recent(&self.inner, progress)?;
-        recovered(&self.inner, Derived::Projection)?;
+        mark_recovered(&self.inner, DerivedIndex::Projection)?;
         self.maintenance.wake();
         crate::analysis::update(&self.inner, progress)?;
-        recovered(&self.inner, Derived::Analysis)
+        mark_recovered(&self.inner, DerivedIndex::Analysis)
     }
 
     /// Fits the built-in embedder anew, whether it is due or not, calibrates the arms, and switches
@@ -433,7 +441,7 @@ impl Database {
     /// [`Error::Interrupted`] when `progress` says so.
     pub fn refit(&self, progress: &dyn Progress) -> Result<(), Error> {
         self.rebuild(progress)?;
-        let _turn = self.inner.switching.lock();
+        let _turn = self.inner.switch_lock.lock();
         switch::switch(&self.inner, &Target::Builtin, progress)?;
         self.maintenance.wake();
         Ok(())
@@ -455,10 +463,10 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         self.rebuild(progress)?;
-        let _turn = self.inner.switching.lock();
-        self.inner.store.views().models.add(&embedder);
-        let target = Target::Outside {
-            model: Outside::new(embedder),
+        let _turn = self.inner.switch_lock.lock();
+        self.inner.store.index_factory().models.add(&embedder);
+        let target = Target::External {
+            model: ExternalModel::new(embedder),
             folder: None,
         };
         switch::switch(&self.inner, &target, progress)?;
@@ -480,29 +488,30 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<(), Error> {
         let folder = folder.as_ref();
-        let told = |why: &dyn fmt::Display| Error::Embed(format!("{}: {why}", folder.display()));
-        let folder = std::fs::canonicalize(folder).map_err(|error| told(&error))?;
+        let embed_error =
+            |why: &dyn fmt::Display| Error::Embed(format!("{}: {why}", folder.display()));
+        let folder = std::fs::canonicalize(folder).map_err(|error| embed_error(&error))?;
         let folder = folder
             .to_str()
-            .ok_or_else(|| told(&"its name is not UTF-8"))?;
+            .ok_or_else(|| embed_error(&"its name is not UTF-8"))?;
         self.rebuild(progress)?;
-        let _turn = self.inner.switching.lock();
+        let _turn = self.inner.switch_lock.lock();
         self.switch_to_folder(folder.to_owned(), progress)
     }
 
     /// The caller holds `switching`.
     fn switch_to_folder(&self, folder: String, progress: &dyn Progress) -> Result<(), Error> {
         let model = local_model::open(Path::new(&folder))?;
-        self.inner.store.views().models.add(&model);
-        let model = Outside::new(model);
-        let view = self.view();
-        let space = view.snapshot().space();
-        if space.is_some_and(|space| model.made(&space.record)) {
-            switch::moved(&self.inner, folder)?;
-            switch::fill(&self.inner, &model, progress)?;
+        self.inner.store.index_factory().models.add(&model);
+        let model = ExternalModel::new(model);
+        let view = self.snapshot();
+        let space = view.snapshot().active_space();
+        if space.is_some_and(|space| model.matches_space(&space.record)) {
+            switch::set_model_folder(&self.inner, folder)?;
+            switch::embed_missing(&self.inner, &model, progress)?;
         } else {
             let folder = Some(folder);
-            switch::switch(&self.inner, &Target::Outside { model, folder }, progress)?;
+            switch::switch(&self.inner, &Target::External { model, folder }, progress)?;
         }
         self.maintenance.wake();
         Ok(())
@@ -512,9 +521,9 @@ impl Database {
     ///
     /// `model`: its name, for the record. `dim`: 1 to 8,192. A store that is in that space already
     /// stays in it.
-    pub fn use_given_space(&self, model: &str, dim: usize) -> Result<(), Error> {
-        let _turn = self.inner.switching.lock();
-        space::use_given(&self.inner, model, dim)?;
+    pub fn use_provided_vectors(&self, model: &str, dim: usize) -> Result<(), Error> {
+        let _turn = self.inner.switch_lock.lock();
+        space::use_provided_vectors(&self.inner, model, dim)?;
         self.maintenance.wake();
         Ok(())
     }
@@ -531,15 +540,15 @@ impl Database {
     /// # Errors
     /// [`Error::Setting`] for [`EmbedderChoice::Folder`] where the settings name no folder: [`Database::use_model`] does.
     pub fn use_embedder(&self, choice: EmbedderChoice) -> Result<(), Error> {
-        let _turn = self.inner.switching.lock();
-        space::choose(&self.inner, choice)?;
+        let _turn = self.inner.switch_lock.lock();
+        space::set_embedder(&self.inner, choice)?;
         self.maintenance.wake();
         Ok(())
     }
 
     /// The settings of the store.
     pub fn settings(&self) -> Result<Settings, Error> {
-        Ok(settings::read(self.view().rows())?)
+        Ok(settings::read(self.snapshot().rows())?)
     }
 
     /// Changes a setting; see [`Settings::with`]. `chunk_preset` sets all sizes of chunks
@@ -553,7 +562,7 @@ impl Database {
                 let settings = with()?;
                 return match &settings.model[..] {
                     "" => self.use_embedder(settings.embedder),
-                    folder => self.use_model(folder, &Silent),
+                    folder => self.use_model(folder, &NoProgress),
                 };
             }
             _ => {}
@@ -576,15 +585,15 @@ impl Database {
     /// Views that could not be used when the database was opened: they are built again from rows in the background.
     /// Until that is done ([`Stats::missing_chunks`](crate::Stats::missing_chunks), [`Database::rebuild`]) searches find
     /// the rest, and say so in [`Answer::partial`].
-    pub fn damaged(&self) -> &[Damaged] {
+    pub fn damaged(&self) -> &[DamagedPart] {
         self.inner.store.damaged()
     }
 
     /// What is derived from the whole store and was missing when the database was opened, as it was damaged then or
     /// before: the background builds it anew ([`Database::recover`]). Until then searches go without it, and say so in
     /// [`Answer::partial`].
-    pub fn lost(&self) -> &[Lost] {
-        self.inner.store.lost()
+    pub fn lost(&self) -> &[LostIndex] {
+        self.inner.store.lost_indexes()
     }
 
     pub(crate) fn merge_error(&self) -> Option<String> {
@@ -596,8 +605,8 @@ impl Database {
     }
 
     /// Waits until no merge of segments is due.
-    pub fn settle(&self) -> Result<(), Error> {
-        self.maintenance.settle(&self.inner)
+    pub fn wait_for_merges(&self) -> Result<(), Error> {
+        self.maintenance.run_until_idle(&self.inner)
     }
 
     /// Waits for writers and closes. Views that are still held stay readable, and keep the store

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use loci_graph::{CommunitiesReader, GraphSnapshot, communities};
-use loci_query::community::{CommunityDigest, quotes, told};
+use loci_query::community::{CommunityDigest, quotes, resolve_digest};
 use loci_query::sentences::sentences;
-use loci_storage::metadata::digest_head;
+use loci_storage::metadata::digest_metadata;
 use loci_storage::records::{DigestRecord, DigestSentence};
 use loci_storage::rows::{Rows, decode, encode, read};
 use loci_storage::segment::Section;
@@ -21,7 +21,7 @@ use loci_storage::{ConceptId, DocumentId, Durability, Ordinal, Staging, StoreErr
 use crate::database::Inner;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 
 /// Members that a digest looks at, and that it names.
 const MEMBERS_MAX: usize = 50;
@@ -34,7 +34,7 @@ const CHUNKS_MAX: usize = 12;
 /// Characters of a sentence that says something and can be quoted.
 const SENTENCE_CHARS: std::ops::RangeInclusive<usize> = 20..=400;
 /// What a member that another sentence names already adds to a sentence.
-const AGAIN: f64 = 0.2;
+const REPEAT_WEIGHT: f64 = 0.2;
 /// Digests that one commit writes.
 const BATCH: usize = 32;
 
@@ -45,39 +45,39 @@ type Key = [u8; 16];
 
 /// What [`update`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Updated {
+pub(crate) struct DigestCounts {
     /// Digests that were written.
     pub(crate) written: usize,
     /// Digests that stayed as they were.
-    pub(crate) kept: usize,
+    pub(crate) unchanged: usize,
 }
 
 /// Writes the digests that the communities of `view` lack, some at a time, and deletes those of communities that
 /// are no more. What was written when it is interrupted stays, and the next call goes on from there.
 pub(crate) fn update(
     inner: &Inner,
-    view: &View,
+    view: &DatabaseSnapshot,
     progress: &dyn Progress,
-) -> Result<Updated, Error> {
-    let mut updated = Updated::default();
-    let mut wanted: BTreeMap<Key, (usize, u32)> = BTreeMap::new();
-    if let Some(known) = view.read.communities() {
+) -> Result<DigestCounts, Error> {
+    let mut updated = DigestCounts::default();
+    let mut pending: BTreeMap<Key, (usize, u32)> = BTreeMap::new();
+    if let Some(known) = view.read_view.communities() {
         for level in 0..known.level_count() {
             for community in 0..known.count(level) as u32 {
                 let key = communities::stable_key(level, known.members(level, community));
-                wanted.insert(key, (level, community));
+                pending.insert(key, (level, community));
             }
         }
     }
     let mut gone = Vec::new();
-    let space = view.snapshot().space().filter(|_| view.can_embed());
+    let space = view.snapshot().active_space().filter(|_| view.can_embed());
     let space = space.map(|space| space.id.0);
-    let total = wanted.len() as u64;
-    each(view.rows(), &mut |key, payload| {
+    let total = pending.len() as u64;
+    for_each_digest(view.rows(), &mut |key, payload| {
         let Some(key) = key.first_chunk::<16>() else {
             return Ok(());
         };
-        if !wanted.contains_key(key) {
+        if !pending.contains_key(key) {
             gone.push(*key);
             return Ok(());
         }
@@ -87,42 +87,42 @@ pub(crate) fn update(
         let record: DigestRecord = decode(Table::Digests, key, payload)?;
         let vector = record.vector.as_ref().map(|vector| vector.0);
         if vector == space && quotes(view.rows(), &record)?.len() == record.sentences.len() {
-            wanted.remove(key);
-            updated.kept += 1;
+            pending.remove(key);
+            updated.unchanged += 1;
         }
         Ok(())
     })?;
-    let segments = view.read.graph_segments();
-    let graph = view.read.graph(&segments);
+    let segments = view.read_view.graph_segments();
+    let graph = view.read_view.graph(&segments);
     let mut batch: Vec<(Key, Option<DigestRecord>)> = Vec::new();
     batch.extend(gone.into_iter().map(|key| (key, None)));
-    for (key, (level, community)) in wanted {
-        let Some(known) = view.read.communities() else {
+    for (key, (level, community)) in pending {
+        let Some(known) = view.read_view.communities() else {
             break;
         };
-        let mut record = digest(view, graph, known, level, community)?;
-        let told = told(&view.read, &key, &record)?;
-        let vector = view.embed(&told.text())?;
+        let mut record = build_digest(view, graph, known, level, community)?;
+        let resolved = resolve_digest(&view.read_view, &key, &record)?;
+        let vector = view.embed(&resolved.text())?;
         // An empty one says that no word of it is known.
         record.vector = space.map(|space| (space, vector.unwrap_or_default()));
         batch.push((key, Some(record)));
         updated.written += 1;
         if batch.len() >= BATCH {
-            store(inner, std::mem::take(&mut batch))?;
-            let done = (updated.written + updated.kept) as u64;
+            write_batch(inner, std::mem::take(&mut batch))?;
+            let done = (updated.written + updated.unchanged) as u64;
             if progress.report("writing digests", done, total).is_break() {
                 inner.store.flush()?;
                 return Err(Error::Interrupted);
             }
         }
     }
-    store(inner, batch)?;
+    write_batch(inner, batch)?;
     inner.store.flush()?;
     Ok(updated)
 }
 
 /// Writes digests, without sentences of documents that were deleted or replaced since they were chosen.
-fn store(inner: &Inner, batch: Vec<(Key, Option<DigestRecord>)>) -> Result<(), Error> {
+fn write_batch(inner: &Inner, batch: Vec<(Key, Option<DigestRecord>)>) -> Result<(), Error> {
     if batch.is_empty() {
         return Ok(());
     }
@@ -132,7 +132,7 @@ fn store(inner: &Inner, batch: Vec<(Key, Option<DigestRecord>)>) -> Result<(), E
             for (key, digest) in batch {
                 match digest {
                     Some(mut digest) => {
-                        keep_quotes(staging.rows(), &mut digest, |_| true)?;
+                        retain_quotes(staging.rows(), &mut digest, |_| true)?;
                         staging.put(Table::Digests, key.into(), encode(&digest)?);
                     }
                     None => staging.delete(Table::Digests, key.into()),
@@ -140,12 +140,12 @@ fn store(inner: &Inner, batch: Vec<(Key, Option<DigestRecord>)>) -> Result<(), E
             }
             Ok(())
         });
-    written.map_err(Error::unwrap)
+    written.map_err(Error::from_store_error)
 }
 
 /// Calls `visit` for each row of digests, without a payload for one that is damaged: `check` reports it, and the next
 /// [`update`] writes it again.
-fn each(
+fn for_each_digest(
     rows: &dyn Rows,
     visit: &mut dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
@@ -155,7 +155,7 @@ fn each(
         let scanned = rows.scan(Table::Digests, &from, None, &mut |key, payload| {
             last = Some(key.to_vec());
             match visit(key, Some(payload)) {
-                Err(error) if error.is_of_a_row() => {}
+                Err(error) if error.is_row_damage() => {}
                 visited => visited?,
             }
             Ok(ControlFlow::Continue(()))
@@ -179,14 +179,14 @@ fn each(
 }
 
 /// Whether digests have vectors of a space that is given up: after a projection that was damaged was fitted anew, say.
-pub(crate) fn are_of_another_space(view: &View) -> Result<bool, Error> {
-    let space = view.snapshot().space().filter(|_| view.can_embed());
+pub(crate) fn have_outdated_vectors(view: &DatabaseSnapshot) -> Result<bool, Error> {
+    let space = view.snapshot().active_space().filter(|_| view.can_embed());
     let Some(space) = space.map(|space| space.id.0) else {
         return Ok(false);
     };
     let mut found = false;
-    each(view.rows(), &mut |key, payload| {
-        let head = payload.map(|payload| digest_head(key, payload));
+    for_each_digest(view.rows(), &mut |key, payload| {
+        let head = payload.map(|payload| digest_metadata(key, payload));
         let of = head.transpose()?.and_then(|head| head.space);
         found |= of.is_some_and(|of| of != space && of != NO_SPACE);
         Ok(())
@@ -198,7 +198,7 @@ pub(crate) fn are_of_another_space(view: &View) -> Result<bool, Error> {
 /// [`update`] writes these digests again.
 ///
 /// Costs a look at each digest, where there are any and documents were changed.
-pub(crate) fn withdraw(
+pub(crate) fn remove_deleted_sentences(
     staging: &mut Staging<'_>,
     changed: &BTreeSet<DocumentId>,
 ) -> Result<(), Error> {
@@ -206,11 +206,11 @@ pub(crate) fn withdraw(
         return Ok(());
     }
     let mut outdated: Vec<(Vec<u8>, DigestRecord)> = Vec::new();
-    each(staging.rows(), &mut |key, payload| {
+    for_each_digest(staging.rows(), &mut |key, payload| {
         let Some(payload) = payload else {
             return Ok(());
         };
-        let quoted = digest_head(key, payload)?.documents;
+        let quoted = digest_metadata(key, payload)?.documents;
         if quoted.iter().any(|of| changed.contains(of)) {
             outdated.push((key.to_vec(), decode(Table::Digests, key, payload)?));
         }
@@ -218,7 +218,7 @@ pub(crate) fn withdraw(
     })?;
     for (key, mut record) in outdated {
         let is_changed = |of: &DigestSentence| changed.contains(&DocumentId(of.document));
-        if keep_quotes(staging.rows(), &mut record, is_changed)? {
+        if retain_quotes(staging.rows(), &mut record, is_changed)? {
             staging.put(Table::Digests, key, encode(&record)?);
         }
     }
@@ -227,15 +227,15 @@ pub(crate) fn withdraw(
 
 /// Takes out the sentences that `is_in_doubt` and that no chunk has any more; whether there were any. What remains has
 /// no vector until the next [`update`].
-fn keep_quotes(
+fn retain_quotes(
     rows: &dyn Rows,
     record: &mut DigestRecord,
-    is_in_doubt: impl Fn(&DigestSentence) -> bool,
+    may_be_stale: impl Fn(&DigestSentence) -> bool,
 ) -> Result<bool, StoreError> {
     let sentences = std::mem::take(&mut record.sentences);
     let count = sentences.len();
     for sentence in sentences {
-        if !is_in_doubt(&sentence) || is_quoted(rows, &sentence)? {
+        if !may_be_stale(&sentence) || is_quoted(rows, &sentence)? {
             record.sentences.push(sentence);
         }
     }
@@ -253,14 +253,14 @@ fn is_quoted(rows: &dyn Rows, sentence: &DigestSentence) -> Result<bool, StoreEr
         ..DigestRecord::default()
     };
     match quotes(rows, &alone) {
-        Err(error) if error.is_of_a_row() => Ok(false),
+        Err(error) if error.is_row_damage() => Ok(false),
         found => Ok(!found?.is_empty()),
     }
 }
 
 /// The digest of a community, without its vector.
-fn digest(
-    view: &View,
+fn build_digest(
+    view: &DatabaseSnapshot,
     graph: GraphSnapshot<'_, Section>,
     known: &CommunitiesReader<Section>,
     level: usize,
@@ -281,7 +281,7 @@ fn digest(
         member_count,
         members: named.collect(),
         relations: relations(graph, &members),
-        sentences: choose(candidates(view, graph, &weights)?, &weights),
+        sentences: select_sentences(candidates(view, graph, &weights)?, &weights),
         vector: None,
     })
 }
@@ -314,7 +314,7 @@ struct Candidate {
 
 /// The sentences of the chunks that mention most of the members.
 fn candidates(
-    view: &View,
+    view: &DatabaseSnapshot,
     graph: GraphSnapshot<'_, Section>,
     weights: &BTreeMap<ConceptId, f64>,
 ) -> Result<Vec<Candidate>, Error> {
@@ -329,7 +329,7 @@ fn candidates(
     chunks.truncate(CHUNKS_MAX);
     let mut found = Vec::new();
     for (chunk, _) in chunks {
-        let Some(place) = view.snapshot().place(chunk) else {
+        let Some(place) = view.snapshot().position(chunk) else {
             continue;
         };
         let row = view.rows().chunk(place.document, place.index)?;
@@ -365,7 +365,7 @@ fn candidates(
 }
 
 /// The sentences that name most members, each of those that were not named before; the first of equals.
-fn choose(
+fn select_sentences(
     mut candidates: Vec<Candidate>,
     weights: &BTreeMap<ConceptId, f64>,
 ) -> Vec<DigestSentence> {
@@ -376,7 +376,7 @@ fn choose(
             let of = |id: &ConceptId| {
                 let weight = weights.get(id).copied().unwrap_or(0.0);
                 if named.contains(id) {
-                    AGAIN * weight
+                    REPEAT_WEIGHT * weight
                 } else {
                     weight
                 }
@@ -397,14 +397,14 @@ fn choose(
     chosen
 }
 
-impl View {
+impl DatabaseSnapshot {
     /// The digest of a community of the analysis, where [`crate::Database::analyse`] wrote one.
     pub fn digest(&self, level: usize, community: u32) -> Result<Option<CommunityDigest>, Error> {
-        Ok(CommunityDigest::read(&self.read, level, community)?)
+        Ok(CommunityDigest::read(&self.read_view, level, community)?)
     }
 
     /// The digest with this [`CommunityDigest::id`], where there is one.
-    pub(crate) fn digest_of(&self, id: &str) -> Result<Option<CommunityDigest>, Error> {
+    pub(crate) fn digest_by_id(&self, id: &str) -> Result<Option<CommunityDigest>, Error> {
         let mut key: Key = Default::default();
         let digits = id.as_bytes().chunks_exact(2).map(|two| {
             let two = std::str::from_utf8(two).ok()?;
@@ -416,7 +416,7 @@ impl View {
         };
         key.copy_from_slice(&digits);
         let record: Option<DigestRecord> = read(self.rows(), Table::Digests, &key)?;
-        let digest = record.map(|record| told(&self.read, &key, &record));
+        let digest = record.map(|record| resolve_digest(&self.read_view, &key, &record));
         Ok(digest.transpose()?)
     }
 
@@ -424,7 +424,7 @@ impl View {
     /// are left out. Level 0 is the finest.
     pub fn digests(&self, level: usize) -> Result<Vec<CommunityDigest>, Error> {
         let count = self
-            .read
+            .read_view
             .communities()
             .map_or(0, |known| known.count(level));
         let all = (0..count as u32).map(|community| self.digest(level, community));

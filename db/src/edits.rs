@@ -15,8 +15,8 @@ use crate::transaction::now_ms;
 
 /// Has what all documents say of `from` count as said of `into`.
 pub(crate) fn merge(staging: &mut Staging<'_>, from: &str, into: &str) -> Result<EditId, Error> {
-    let from = spoken_of(staging.rows(), from)?;
-    move_to(staging, from, into, Vec::new())
+    let from = find_mentioned_concept(staging.rows(), from)?;
+    record_edit(staging, from, into, Vec::new())
 }
 
 /// Has what `documents` say of `name` count as said of `into`.
@@ -26,12 +26,12 @@ pub(crate) fn split(
     documents: &[DocumentKey],
     into: &str,
 ) -> Result<EditId, Error> {
-    let from = spoken_of(staging.rows(), name)?;
+    let from = find_mentioned_concept(staging.rows(), name)?;
     let mut ids = Vec::with_capacity(documents.len());
     for key in documents {
         let found = staging.rows().document_id(key)?;
         let id = found.ok_or_else(|| Error::NotFound(key.to_string()))?;
-        if !speaks_of(staging.rows(), id, from)? {
+        if !mentions_concept(staging.rows(), id, from)? {
             let why = format!("document {key} does not speak of {name:?}");
             return Err(StoreError::Invalid(why).into());
         }
@@ -43,7 +43,7 @@ pub(crate) fn split(
         let why = "name the documents that speak of the other concept";
         return Err(StoreError::Invalid(why.into()).into());
     }
-    move_to(staging, from, into, ids)
+    record_edit(staging, from, into, ids)
 }
 
 /// Undoes a merge or split; `false` when there is none, or it was undone.
@@ -52,14 +52,14 @@ pub(crate) fn undo(staging: &mut Staging<'_>, id: EditId) -> Result<bool, Error>
         return Ok(false);
     };
     let from = ConceptId(record.from);
-    contributions::moved(staging, from, &record.documents, |staging| {
-        staging.undo_move(id)
+    contributions::apply_concept_edit(staging, from, &record.documents, |staging| {
+        staging.undo_concept_edit(id)
     })?;
     Ok(true)
 }
 
 /// The concept of a name, which some document speaks of.
-fn spoken_of(rows: &dyn Rows, name: &str) -> Result<ConceptId, Error> {
+fn find_mentioned_concept(rows: &dyn Rows, name: &str) -> Result<ConceptId, Error> {
     let unknown = || Error::NotFound(format!("concept {name:?}"));
     let id = rows.concept_id(&normalise(name))?.ok_or_else(unknown)?;
     let id = rows.resolve(id, None)?.concept;
@@ -70,7 +70,11 @@ fn spoken_of(rows: &dyn Rows, name: &str) -> Result<ConceptId, Error> {
     }
 }
 
-fn speaks_of(rows: &dyn Rows, document: DocumentId, concept: ConceptId) -> Result<bool, Error> {
+fn mentions_concept(
+    rows: &dyn Rows,
+    document: DocumentId,
+    concept: ConceptId,
+) -> Result<bool, Error> {
     for (id, _) in rows.concept_contributions(document)? {
         if rows.resolve(id, Some(document))?.concept == concept {
             return Ok(true);
@@ -79,7 +83,7 @@ fn speaks_of(rows: &dyn Rows, document: DocumentId, concept: ConceptId) -> Resul
     Ok(false)
 }
 
-fn move_to(
+fn record_edit(
     staging: &mut Staging<'_>,
     from: ConceptId,
     into: &str,
@@ -91,7 +95,7 @@ fn move_to(
             StoreError::Invalid(format!("{into:?} has no word to name a concept by")).into(),
         );
     }
-    let to = staging.concept_id(&normalised)?;
+    let to = staging.get_or_create_concept(&normalised)?;
     let to = staging.rows().resolve(to, None)?.concept;
     if from == to {
         let why = format!("it is called {into:?} already");
@@ -117,11 +121,11 @@ fn move_to(
         at_ms: now_ms(),
     };
     let documents = record.documents.clone();
-    Ok(contributions::moved(
+    Ok(contributions::apply_concept_edit(
         staging,
         from,
         &documents,
-        |staging| staging.move_concept(&record),
+        |staging| staging.apply_concept_edit(&record),
     )?)
 }
 
@@ -141,9 +145,9 @@ pub struct ConceptEdit {
 }
 
 /// All merges and splits that were not undone, oldest first.
-pub(crate) fn all(rows: &dyn Rows) -> Result<Vec<ConceptEdit>, Error> {
+pub(crate) fn list(rows: &dyn Rows) -> Result<Vec<ConceptEdit>, Error> {
     let edits = rows.concept_edits()?.into_iter();
-    let told = edits.map(|(id, record)| {
+    let resolved = edits.map(|(id, record)| {
         let mut documents = Vec::new();
         for id in record.documents {
             let row = keys::document(DocumentId(id));
@@ -163,5 +167,5 @@ pub(crate) fn all(rows: &dyn Rows) -> Result<Vec<ConceptEdit>, Error> {
             at_ms: record.at_ms,
         })
     });
-    told.collect()
+    resolved.collect()
 }

@@ -28,7 +28,7 @@ pub enum Error {
     Embed(String),
     /// The budget has no room for a prompt. Give it more.
     #[error(transparent)]
-    Budget(#[from] loci_query::prompt::TooSmall),
+    Budget(#[from] loci_query::prompt::BudgetTooSmall),
     /// The caller asked to stop; nothing of the interrupted step was stored.
     #[error("interrupted")]
     Interrupted,
@@ -64,7 +64,7 @@ impl From<Error> for StoreError {
 impl Error {
     /// Whether a file of the store lost pages while it was read: it is given up and built again in the background, so
     /// that the same call succeeds soon.
-    pub fn is_of_lost_pages(&self) -> bool {
+    pub fn is_lost_pages(&self) -> bool {
         let error = match self {
             Error::Store(error) | Error::Query(QueryError::Store(error)) => error,
             _ => return false,
@@ -79,7 +79,7 @@ impl Error {
     }
 
     /// Gives an error back the type that it had before it went through the committing thread.
-    pub(crate) fn unwrap(error: StoreError) -> Error {
+    pub(crate) fn from_store_error(error: StoreError) -> Error {
         match error {
             StoreError::Caller(inner) => match inner.downcast::<Error>() {
                 Ok(error) => *error,

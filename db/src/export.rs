@@ -6,7 +6,7 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use loci_storage::StoreError;
-use loci_storage::export::Room;
+use loci_storage::export::ImportFolder;
 
 use crate::analysis;
 use crate::database::{Database, Options};
@@ -42,11 +42,11 @@ impl Database {
         options: &Options,
         progress: &dyn Progress,
     ) -> Result<Database, Error> {
-        let room = Room::prepare(&options.disk, to.as_ref())?;
-        match make(lines, &room.path(), options, progress) {
-            Ok(()) => room.take_place()?,
+        let target = ImportFolder::prepare(&options.disk, to.as_ref())?;
+        match import_into(lines, &target.store_path(), options, progress) {
+            Ok(()) => target.install()?,
             Err(error) => {
-                room.give_up();
+                target.discard();
                 return Err(error);
             }
         }
@@ -55,17 +55,17 @@ impl Database {
 }
 
 /// Makes the database of an export in a folder, and checks it.
-fn make(
+fn import_into(
     lines: &mut dyn BufRead,
     folder: &Path,
     options: &Options,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    let making = Options {
+    let import_options = Options {
         create: true,
         ..options.clone()
     };
-    let database = Database::open_with(folder, &making)?;
+    let database = Database::open_with(folder, &import_options)?;
     let mut report = |done, total| progress.report("importing rows", done, total);
     let imported = database.inner().store.import(lines, &mut report)?;
     imported.ok_or(Error::Interrupted)?;

@@ -13,17 +13,17 @@ use crate::local_model;
 
 /// A model from outside. A space was made with it when it has its name and dimension.
 #[derive(Clone)]
-pub(crate) struct Outside(Arc<dyn Embedder>);
+pub(crate) struct ExternalModel(Arc<dyn Embedder>);
 
-impl fmt::Debug for Outside {
+impl fmt::Debug for ExternalModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Outside({})", self.0.model())
     }
 }
 
-impl Outside {
-    pub(crate) fn new(model: Arc<dyn Embedder>) -> Outside {
-        Outside(model)
+impl ExternalModel {
+    pub(crate) fn new(model: Arc<dyn Embedder>) -> ExternalModel {
+        ExternalModel(model)
     }
 
     /// The model.
@@ -32,7 +32,7 @@ impl Outside {
     }
 
     /// Whether a space was made with it.
-    pub(crate) fn made(&self, space: &SpaceRecord) -> bool {
+    pub(crate) fn matches_space(&self, space: &SpaceRecord) -> bool {
         !space.builtin
             && !space.given
             && space.model == self.0.model()
@@ -48,24 +48,28 @@ impl Outside {
 
 /// The models that a database was handed.
 #[derive(Default)]
-pub(crate) struct Models(Mutex<Vec<Outside>>);
+pub(crate) struct ModelRegistry(Mutex<Vec<ExternalModel>>);
 
-impl Models {
+impl ModelRegistry {
     /// Adds a model, in the place of the one with its name.
     pub(crate) fn add(&self, model: &Arc<dyn Embedder>) {
         let mut models = self.0.lock();
         models.retain(|known| known.0.model() != model.model());
-        models.push(Outside(Arc::clone(model)));
+        models.push(ExternalModel(Arc::clone(model)));
     }
 
     /// The model that a space was made with: one that was handed over, or the one in the folder that the settings among
     /// `rows` name.
-    pub(crate) fn of(&self, rows: &dyn Rows, space: &SpaceRecord) -> Option<Outside> {
+    pub(crate) fn find_for_space(
+        &self,
+        rows: &dyn Rows,
+        space: &SpaceRecord,
+    ) -> Option<ExternalModel> {
         let mut models = self.0.lock();
-        if let Some(known) = models.iter().find(|model| model.made(space)) {
+        if let Some(known) = models.iter().find(|model| model.matches_space(space)) {
             return Some(known.clone());
         }
-        let model = Outside(local_model::of(rows, space)?);
+        let model = ExternalModel(local_model::embedder_for(rows, space)?);
         models.push(model.clone());
         Some(model)
     }

@@ -13,7 +13,7 @@ const PAGES_MAX: u32 = 1000;
 
 /// A chunk's place among the children of its parent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SiblingPosition {
     /// The number in the parent's key.
     pub(crate) parent: Option<u32>,
     /// How many children of the parent are before it.
@@ -22,14 +22,14 @@ pub(crate) struct Place {
 
 /// The places of a document's chunks, which stand in pre-order. Chunks without a parent count
 /// among themselves.
-pub(crate) fn places(chunks: &[ChunkRecord]) -> Vec<Place> {
+pub(crate) fn sibling_positions(chunks: &[ChunkRecord]) -> Vec<SiblingPosition> {
     let mut children = vec![0u32; chunks.len()];
     let mut roots = 0;
     let place = |chunk: &ChunkRecord| {
         let at = chunk.parent.map(|parent| parent as usize);
         let counter = at.and_then(|at| children.get_mut(at)).unwrap_or(&mut roots);
         *counter += 1;
-        Place {
+        SiblingPosition {
             parent: at.and_then(|at| chunks.get(at)).map(|above| above.suffix),
             index: *counter - 1,
         }
@@ -43,22 +43,22 @@ pub(crate) fn push_facets(
     local: Local,
     document: &DocumentRecord,
     chunk: &ChunkRecord,
-    place: Place,
+    position: SiblingPosition,
 ) {
-    let mut values = Values { facets, local };
+    let mut values = FacetWriter { facets, local };
     values.document(document);
     values.types(chunk);
-    values.place(chunk, place);
+    values.location(chunk, position);
     values.contents(chunk);
 }
 
 /// Takes the values of one chunk.
-struct Values<'f> {
+struct FacetWriter<'f> {
     facets: &'f mut FacetBuilder,
     local: Local,
 }
 
-impl Values<'_> {
+impl FacetWriter<'_> {
     fn document(&mut self, document: &DocumentRecord) {
         let key = DocumentKey {
             user: document.user.clone(),
@@ -99,7 +99,7 @@ impl Values<'_> {
         if let Ok(moment) = i64::try_from(document.ingested_at_ms) {
             self.number("ingested_at", moment);
         }
-        self.free(&document.metadata);
+        self.free_metadata(&document.metadata);
     }
 
     fn types(&mut self, chunk: &ChunkRecord) {
@@ -121,7 +121,7 @@ impl Values<'_> {
         }
     }
 
-    fn place(&mut self, chunk: &ChunkRecord, place: Place) {
+    fn location(&mut self, chunk: &ChunkRecord, place: SiblingPosition) {
         let location = &chunk.location;
         if let Some(parent) = place.parent {
             self.number("parent", i64::from(parent));
@@ -178,7 +178,7 @@ impl Values<'_> {
         }
         let thousandths = (f64::from(chunk.confidence) * 1000.0).round() as i64;
         self.number("confidence", thousandths);
-        self.free(&chunk.metadata);
+        self.free_metadata(&chunk.metadata);
     }
 
     fn text(&mut self, field: &str, value: &str) {
@@ -216,7 +216,7 @@ impl Values<'_> {
     }
 
     /// Free metadata: text, and a number too where it is written as one.
-    fn free(&mut self, metadata: &[(String, String)]) {
+    fn free_metadata(&mut self, metadata: &[(String, String)]) {
         for (key, value) in metadata {
             let field = format!("{META}{key}");
             self.text(&field, value);

@@ -12,14 +12,14 @@ use serde::Serialize;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::error::Error;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 
 /// Pairs of items that are compared at most; of more, so many that are spread evenly over all.
 const PAIRS_MAX: u64 = 500_000;
 
 /// Figures of the learning items of one state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct ItemFigures {
+pub struct ItemStats {
     /// Items.
     pub items: u64,
     /// Those that were merged into another.
@@ -42,30 +42,30 @@ pub struct ItemFigures {
     pub accuracy: Option<f64>,
 }
 
-impl View {
+impl DatabaseSnapshot {
     /// Figures of the learning items. Costs a pass over them, and up to 500,000 comparisons.
-    pub fn item_figures(&self) -> Result<ItemFigures, Error> {
-        let mut figures = ItemFigures::default();
+    pub fn item_stats(&self) -> Result<ItemStats, Error> {
+        let mut stats = ItemStats::default();
         let mut fronts: Vec<BTreeSet<String>> = Vec::new();
         self.rows().scan_all(Table::Items, &mut |key, payload| {
             let item: ItemRecord = decode(Table::Items, key, payload)?;
-            figures.items += 1;
+            stats.items += 1;
             match item.merged_into {
-                Some(_) => figures.merged += 1,
+                Some(_) => stats.merged += 1,
                 None => fronts.push(words(&item.front)),
             }
             if let Some(review) = item.review {
-                figures.reviewed += 1;
-                figures.attempts += u64::from(review.attempts);
-                figures.correct += u64::from(review.correct);
+                stats.reviewed += 1;
+                stats.attempts += u64::from(review.attempts);
+                stats.correct += u64::from(review.correct);
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        figures.merged_share = share(figures.merged, figures.items);
-        figures.accuracy = share(figures.correct, figures.attempts);
-        figures.diversity = diversity(&fronts);
-        Ok(figures)
+        let ratio = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        stats.merged_share = ratio(stats.merged, stats.items);
+        stats.accuracy = ratio(stats.correct, stats.attempts);
+        stats.diversity = diversity(&fronts);
+        Ok(stats)
     }
 }
 
@@ -86,7 +86,7 @@ fn diversity(fronts: &[BTreeSet<String>]) -> Option<f64> {
         let row = (fronts.len() - at - 1) as u64;
         while next < number + row {
             let other = &fronts[at + 1 + (next - number) as usize];
-            total += distance(front, other);
+            total += jaccard_distance(front, other);
             compared += 1;
             next += step;
         }
@@ -96,7 +96,7 @@ fn diversity(fronts: &[BTreeSet<String>]) -> Option<f64> {
 }
 
 /// One less the share of words that two texts have in common; 0 for two without words.
-fn distance(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+fn jaccard_distance(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let common = a.intersection(b).count();
     let all = a.len() + b.len() - common;
     match all {

@@ -51,12 +51,12 @@ pub mod types;
 mod upgrade;
 mod works;
 
-pub use analysis::{Analysed, Central};
-pub use compact::Compacted;
+pub use analysis::{AnalysisReport, CentralConcept};
+pub use compact::CompactionReport;
 pub use database::{Database, Options, PageWatch};
 pub use edits::ConceptEdit;
 pub use error::Error;
-pub use items::ItemFigures;
+pub use items::ItemStats;
 pub use loci_graph as graph;
 pub use loci_models::{EmbedError, Embedder, GenerateError, Generator, Tokenizer};
 #[cfg(feature = "minilm")]
@@ -71,9 +71,9 @@ pub use loci_query::filter::Expr;
 pub use loci_query::prompt::Prompt;
 pub use loci_query::{Climb, Effort, Rerank, SearchRequest, Seeds, Strategy, Walk};
 pub use loci_storage as storage;
-pub use loci_storage::backup::Backup;
+pub use loci_storage::backup::BackupReport;
 pub use loci_storage::check::Finding;
-pub use loci_storage::upgrade::Upgrade;
+pub use loci_storage::upgrade::UpgradeReport;
 pub use loci_storage::usage::Usage;
 pub use loci_storage::{Disk, Durability};
 pub use loci_types::document;
@@ -81,13 +81,14 @@ pub use loci_types::document::{
     NewAsset, NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference,
     NewRelation,
 };
-pub use progress::{Progress, Silent};
+pub use progress::{NoProgress, Progress};
 pub use retrievals::{
-    HitName, Judged, Replay, ReplayFigures, Replayed, Retrieval, RetrievalMethod, Retrieved,
+    HitRef, JudgedChunk, Replay, ReplayMetrics, ReplayedAnswer, Retrieval, RetrievalMethod,
+    RetrievedHit,
 };
 pub use settings::{EmbedderChoice, FusionChoice, Settings};
-pub use snapshot::View;
+pub use snapshot::DatabaseSnapshot;
 pub use stats::{PendingStats, Recount, SpaceStats, Stats};
 pub use transaction::WriteTransaction;
 pub use types::TypeMap;
-pub use works::{CitationNetwork, Cited, Claim, Work};
+pub use works::{CitationNetwork, Claim, Work, WorkCitation};

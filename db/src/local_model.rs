@@ -14,28 +14,28 @@ use loci_storage::records::SpaceRecord;
 
 use crate::error::Error;
 use crate::settings::{self, EmbedderChoice};
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 
 /// The folder that the settings name; `None` where they want another embedder.
-fn folder_of(rows: &dyn Rows) -> Option<String> {
+fn configured_folder(rows: &dyn Rows) -> Option<String> {
     let settings = settings::read(rows).ok()?;
     (settings.embedder == EmbedderChoice::Folder).then_some(settings.model)
 }
 
 /// The folder whose model the settings want, where the store has no space of a model or of vectors that it was given.
-pub(crate) fn wanted(view: &View) -> Option<String> {
-    let space = view.snapshot().space();
+pub(crate) fn folder_to_switch_to(view: &DatabaseSnapshot) -> Option<String> {
+    let space = view.snapshot().active_space();
     let is_free = space.is_none_or(|space| space.record.builtin);
-    is_free.then(|| folder_of(view.rows())).flatten()
+    is_free.then(|| configured_folder(view.rows())).flatten()
 }
 
 /// What embeds for a space that was made with the model in the folder that the settings name.
 #[cfg(feature = "minilm")]
-pub(crate) fn of(rows: &dyn Rows, space: &SpaceRecord) -> Option<Arc<dyn Embedder>> {
+pub(crate) fn embedder_for(rows: &dyn Rows, space: &SpaceRecord) -> Option<Arc<dyn Embedder>> {
     if space.builtin || space.given {
         return None;
     }
-    let folder = folder_of(rows)?.into();
+    let folder = configured_folder(rows)?.into();
     let model = LazyFolderEmbedder::new(folder, space.model.clone(), space.dim as usize);
     Some(Arc::new(model))
 }

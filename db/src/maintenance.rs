@@ -15,7 +15,7 @@ use loci_storage::{SegmentId, StoreError};
 use crate::compact::{merge, merge_once, sweep_once};
 use crate::database::Inner;
 use crate::error::Error;
-use crate::recovery::{UntilStopped, give_up_damaged, recover};
+use crate::recovery::{StopOnClose, discard_damaged, recover};
 use crate::thread_pool;
 
 /// How long the thread rests after a failure, first and at most.
@@ -57,7 +57,7 @@ impl Maintenance {
     }
 
     /// Merges here until nothing is due.
-    pub(crate) fn settle(&self, inner: &Inner) -> Result<(), Error> {
+    pub(crate) fn run_until_idle(&self, inner: &Inner) -> Result<(), Error> {
         while tidy_once(inner)? {}
         Ok(())
     }
@@ -77,32 +77,32 @@ impl Drop for Maintenance {
 }
 
 fn run(inner: &Weak<Inner>, calls: &Receiver<()>) {
-    thread_pool::stay_in_background();
+    thread_pool::mark_background_thread();
     if let Some(inner) = inner.upgrade() {
-        rebuild_lost(&inner);
+        rebuild_damaged(&inner);
         verify_large(&inner, &inner.stop);
     }
     // A command that ends at once begins nothing that it would leave half done.
-    if let Some(inner) = inner.upgrade().filter(has_lost) {
+    if let Some(inner) = inner.upgrade().filter(has_lost_data) {
         wait(PAUSE_MIN, &inner.stop);
     }
     let mut pause = PAUSE_MIN;
     loop {
         let Some(inner) = inner.upgrade() else { return };
-        give_up_lost_pages(&inner);
+        discard_lost_pages(&inner);
         if is_rebuilding(&inner) {
-            rebuild_lost(&inner);
+            rebuild_damaged(&inner);
         }
         let mut tidied = if inner.store.is_read_only() {
             Ok(false)
         } else {
-            recover_and_note(&inner).map(|()| true)
+            recover_and_record_error(&inner).map(|()| true)
         };
         while !inner.stop.load(Ordering::Relaxed) && matches!(tidied, Ok(true)) {
-            tidied = tidy_and_note(&inner);
+            tidied = tidy_and_record_error(&inner);
         }
         // What failed fails again for a while: a full disk is not filled by trying.
-        let is_left = has_lost(&inner) || is_rebuilding(&inner);
+        let is_left = has_lost_data(&inner) || is_rebuilding(&inner);
         if tidied.is_err() {
             wait(pause, &inner.stop);
         }
@@ -134,8 +134,8 @@ fn wait(pause: Duration, stop: &AtomicBool) {
 }
 
 /// Builds what was damaged when the store was opened.
-fn rebuild_lost(inner: &Inner) {
-    let _turn = inner.rebuilding.lock();
+fn rebuild_damaged(inner: &Inner) {
+    let _turn = inner.rebuild_lock.lock();
     let mut go_on = |_, _| {
         if inner.stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -155,7 +155,7 @@ fn rebuild_lost(inner: &Inner) {
 /// Verifies the parts that were too large to be verified when they were opened; a segment with one
 /// that changed is rebuilt from rows.
 fn verify_large(inner: &Inner, stop: &AtomicBool) {
-    let view = inner.store.view();
+    let view = inner.store.latest_snapshot();
     for segment in view.snapshot().segments() {
         let vectors = segment.vectors.iter().map(|(_, part)| part);
         let unverified = |part: &&Arc<Part>| !part.is_verified();
@@ -168,22 +168,22 @@ fn verify_large(inner: &Inner, stop: &AtomicBool) {
             return;
         }
         if let Some(why) = damaged {
-            let rebuilt = rebuild(inner, segment.id);
-            let told = rebuilt.map_or_else(|error| error.to_string(), |()| "rebuilt".into());
-            let told = format!("segment {}: {why}; {told}", segment.id.0);
-            *inner.rebuild_error.lock() = Some(told);
+            let rebuilt = rebuild_segment(inner, segment.id);
+            let outcome = rebuilt.map_or_else(|error| error.to_string(), |()| "rebuilt".into());
+            let message = format!("segment {}: {why}; {outcome}", segment.id.0);
+            *inner.rebuild_error.lock() = Some(message);
         }
     }
     drop(view);
-    if let Err(error) = give_up_damaged(inner, false) {
+    if let Err(error) = discard_damaged(inner, false) {
         *inner.rebuild_error.lock() = Some(error.to_string());
     }
 }
 
 /// Builds a segment again from rows.
-pub(crate) fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
-    let _turn = inner.upkeep.lock();
-    let view = inner.store.view();
+pub(crate) fn rebuild_segment(inner: &Inner, id: SegmentId) -> Result<(), Error> {
+    let _turn = inner.merge_lock.lock();
+    let view = inner.store.latest_snapshot();
     let Some(segment) = view.snapshot().segments().iter().find(|s| s.id == id) else {
         return Ok(());
     };
@@ -191,17 +191,17 @@ pub(crate) fn rebuild(inner: &Inner, id: SegmentId) -> Result<(), Error> {
 }
 
 /// Gives up what lost pages while it was read, and builds segments again.
-fn give_up_lost_pages(inner: &Inner) {
+fn discard_lost_pages(inner: &Inner) {
     while !inner.stop.load(Ordering::Relaxed) {
-        let given_up = {
+        let discarded = {
             // Who builds others again must not find that all is there.
-            let _turn = inner.rebuilding.lock();
-            inner.store.give_up_lost_pages()
+            let _turn = inner.rebuild_lock.lock();
+            inner.store.drop_parts_with_lost_pages()
         };
-        match given_up {
+        match discarded {
             Ok(0) => return,
             // Others may lose theirs meanwhile.
-            Ok(_) => rebuild_lost(inner),
+            Ok(_) => rebuild_damaged(inner),
             Err(error) => {
                 *inner.rebuild_error.lock() = Some(error.to_string());
                 return;
@@ -211,22 +211,27 @@ fn give_up_lost_pages(inner: &Inner) {
 }
 
 fn is_rebuilding(inner: &Inner) -> bool {
-    inner.store.view().snapshot().is_rebuilding()
+    inner.store.latest_snapshot().snapshot().is_rebuilding()
 }
 
-fn has_lost(inner: &Arc<Inner>) -> bool {
-    !inner.store.view().snapshot().lost().is_empty()
+fn has_lost_data(inner: &Arc<Inner>) -> bool {
+    !inner
+        .store
+        .latest_snapshot()
+        .snapshot()
+        .lost_indexes()
+        .is_empty()
 }
 
 /// Builds anew what was derived from the whole store and damaged, unless somebody is at it.
-fn recover_and_note(inner: &Arc<Inner>) -> Result<(), ()> {
-    if !has_lost(inner) {
+fn recover_and_record_error(inner: &Arc<Inner>) -> Result<(), ()> {
+    if !has_lost_data(inner) {
         return Ok(());
     }
-    let Some(_turn) = inner.switching.try_lock() else {
+    let Some(_turn) = inner.switch_lock.try_lock() else {
         return Ok(());
     };
-    let recovered = || recover(inner, &UntilStopped(&inner.stop));
+    let recovered = || recover(inner, &StopOnClose(&inner.stop));
     let failed = match catch_unwind(AssertUnwindSafe(recovered)) {
         Ok(Ok(()) | Err(Error::Interrupted)) => None,
         Ok(Err(error)) => Some(error.to_string()),
@@ -239,14 +244,14 @@ fn recover_and_note(inner: &Arc<Inner>) -> Result<(), ()> {
 
 /// Merges and sweeps once. A failure is kept for the figures of the store; searches go on as they
 /// are.
-fn tidy_and_note(inner: &Inner) -> Result<bool, ()> {
+fn tidy_and_record_error(inner: &Inner) -> Result<bool, ()> {
     let tidied = catch_unwind(AssertUnwindSafe(|| tidy_once(inner)));
     let tidied = match tidied {
         Ok(tidied) => tidied.map_err(|error| error.to_string()),
         Err(_) => Err("merging segments panicked".into()),
     };
-    let told = tidied.as_ref().err().cloned();
-    *inner.merge_error.lock() = told;
+    let error = tidied.as_ref().err().cloned();
+    *inner.merge_error.lock() = error;
     tidied.map_err(drop)
 }
 

@@ -13,17 +13,17 @@ use loci_storage::limits::ORIGIN_LEN_MAX;
 use loci_storage::{DocumentId, Rows, Staging, StoreError, Table, keys};
 
 use crate::error::Error;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 
-impl View {
+impl DatabaseSnapshot {
     /// The file that a document was read from, where that is known.
     pub fn origin(&self, id: DocumentId) -> Result<Option<String>, Error> {
-        Ok(origin_of(self.rows(), id)?)
+        Ok(stored_origin(self.rows(), id)?)
     }
 
     /// The documents that were read from this file, by id.
     pub fn documents_from(&self, origin: &str) -> Result<Vec<DocumentId>, Error> {
-        let prefix = keys::identity(&by_origin(origin));
+        let prefix = keys::identity(&origin_identity(origin));
         let end = keys::after_prefix(&prefix);
         let mut found = Vec::new();
         let rows = self.rows();
@@ -48,18 +48,24 @@ pub(crate) fn set(
     if let Some(origin) = origin {
         check(origin)?;
     }
-    let before = origin_of(staging.rows(), id)?;
+    let before = stored_origin(staging.rows(), id)?;
     if before.as_deref() == origin {
         return Ok(());
     }
     if let Some(before) = before {
-        for identity in [by_origin(&before), by_document(id, &before)] {
+        for identity in [
+            origin_identity(&before),
+            document_origin_identity(id, &before),
+        ] {
             let key = keys::document_identity(&identity, id);
             staging.delete(Table::DocumentIdentities, key);
         }
     }
     if let Some(origin) = origin {
-        for identity in [by_origin(origin), by_document(id, origin)] {
+        for identity in [
+            origin_identity(origin),
+            document_origin_identity(id, origin),
+        ] {
             let key = keys::document_identity(&identity, id);
             staging.put(Table::DocumentIdentities, key, Vec::new());
         }
@@ -81,8 +87,8 @@ fn check(origin: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn origin_of(rows: &dyn Rows, id: DocumentId) -> Result<Option<String>, StoreError> {
-    let prefix = by_document(id, "").into_bytes();
+fn stored_origin(rows: &dyn Rows, id: DocumentId) -> Result<Option<String>, StoreError> {
+    let prefix = document_origin_identity(id, "").into_bytes();
     let end = keys::after_prefix(&prefix);
     let mut found = None;
     let table = Table::DocumentIdentities;
@@ -97,11 +103,11 @@ fn origin_of(rows: &dyn Rows, id: DocumentId) -> Result<Option<String>, StoreErr
 }
 
 /// The identity that finds documents by their origin.
-fn by_origin(origin: &str) -> String {
+fn origin_identity(origin: &str) -> String {
     format!("f:{origin}")
 }
 
 /// The identity that finds the origin of a document.
-fn by_document(id: DocumentId, origin: &str) -> String {
+fn document_origin_identity(id: DocumentId, origin: &str) -> String {
     format!("o:{:016x}:{origin}", id.0)
 }

@@ -11,9 +11,9 @@ pub trait Progress {
 
 /// Tells nobody.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoProgress;
 
-impl Progress for Silent {
+impl Progress for NoProgress {
     fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

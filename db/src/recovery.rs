@@ -9,15 +9,15 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_storage::staging::Edit;
-use loci_storage::{Derived, StoreError};
+use loci_storage::staging::ManifestEdit;
+use loci_storage::{DerivedIndex, StoreError};
 
 use crate::analysis;
 use crate::database::{Database, Inner};
 use crate::digests;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 use crate::space;
 use crate::switch::{self, Target};
 
@@ -31,58 +31,64 @@ impl Database {
     /// [`Error::Interrupted`] when `progress` says so; the next call goes on.
     pub fn recover(&self, progress: &dyn Progress) -> Result<(), Error> {
         let inner = self.inner();
-        if !is_due(&inner.store.view())? {
+        if !needs_recovery(&inner.store.latest_snapshot())? {
             return Ok(());
         }
-        let _turn = inner.switching.lock();
+        let _turn = inner.switch_lock.lock();
         recover(inner, progress)
     }
 }
 
 /// Whether something is to be built anew.
-pub(crate) fn is_due(view: &View) -> Result<bool, Error> {
-    Ok(!view.snapshot().lost().is_empty() || digests::are_of_another_space(view)?)
+pub(crate) fn needs_recovery(view: &DatabaseSnapshot) -> Result<bool, Error> {
+    Ok(!view.snapshot().lost_indexes().is_empty() || digests::have_outdated_vectors(view)?)
 }
 
 /// Builds anew what is lost. The caller holds `switching`. Digests come last, and are known by the space of their vectors
 /// to be due: whoever is stopped before goes on with them.
 pub(crate) fn recover(inner: &Inner, progress: &dyn Progress) -> Result<(), Error> {
-    if has_lost(inner, Derived::Projection) {
-        if space::is_due(&inner.store.view())? {
+    if is_lost(inner, DerivedIndex::Projection) {
+        if space::needs_fit(&inner.store.latest_snapshot())? {
             switch::switch(inner, &Target::Builtin, progress)?;
         }
-        recovered(inner, Derived::Projection)?;
+        mark_recovered(inner, DerivedIndex::Projection)?;
     }
-    if has_lost(inner, Derived::Analysis) {
+    if is_lost(inner, DerivedIndex::Analysis) {
         analysis::update(inner, progress)?;
-        recovered(inner, Derived::Analysis)?;
+        mark_recovered(inner, DerivedIndex::Analysis)?;
     }
-    if digests::are_of_another_space(&inner.store.view())? {
-        digests::update(inner, &inner.store.view(), progress)?;
+    if digests::have_outdated_vectors(&inner.store.latest_snapshot())? {
+        digests::update(inner, &inner.store.latest_snapshot(), progress)?;
     }
     Ok(())
 }
 
 /// Forgets that something is lost, where there was nothing to build it of.
-pub(crate) fn recovered(inner: &Inner, what: Derived) -> Result<(), Error> {
-    if has_lost(inner, what) {
-        inner.edit(vec![Edit::Recovered(what)])
+pub(crate) fn mark_recovered(inner: &Inner, what: DerivedIndex) -> Result<(), Error> {
+    if is_lost(inner, what) {
+        inner.edit(vec![ManifestEdit::ClearLost(what)])
     } else {
         Ok(())
     }
 }
 
-fn has_lost(inner: &Inner, what: Derived) -> bool {
-    inner.store.view().snapshot().has_lost(what)
+fn is_lost(inner: &Inner, what: DerivedIndex) -> bool {
+    inner
+        .store
+        .latest_snapshot()
+        .snapshot()
+        .has_lost_index(what)
 }
 
 /// Gives up what is derived from the whole store and is not as it was written. `all`: also what was verified when it
 /// was opened. Returns how much that is.
-pub(crate) fn give_up_damaged(inner: &Inner, all: bool) -> Result<usize, Error> {
-    let damaged = damaged(&inner.store.view(), all);
+pub(crate) fn discard_damaged(inner: &Inner, all: bool) -> Result<usize, Error> {
+    let damaged = damaged_parts(&inner.store.latest_snapshot(), all);
     let count = damaged.len();
     let edits = damaged.into_iter();
-    let edits: Vec<Edit> = edits.map(|(what, why)| Edit::Lose { what, why }).collect();
+    let edits: Vec<ManifestEdit> = edits
+        .map(|(what, why)| ManifestEdit::MarkLost { index: what, why })
+        .collect();
     if edits.is_empty() {
         Ok(0)
     } else {
@@ -90,12 +96,14 @@ pub(crate) fn give_up_damaged(inner: &Inner, all: bool) -> Result<usize, Error> 
     }
 }
 
-fn damaged(view: &View, all: bool) -> Vec<(Derived, String)> {
+fn damaged_parts(view: &DatabaseSnapshot, all: bool) -> Vec<(DerivedIndex, String)> {
     let snapshot = view.snapshot();
-    let projection = snapshot.space().and_then(|space| space.projection.as_ref());
+    let projection = snapshot
+        .active_space()
+        .and_then(|space| space.projection.as_ref());
     let parts = [
-        (Derived::Projection, projection),
-        (Derived::Analysis, snapshot.analysis()),
+        (DerivedIndex::Projection, projection),
+        (DerivedIndex::Analysis, snapshot.analysis()),
     ];
     let parts = parts
         .into_iter()
@@ -111,9 +119,9 @@ fn damaged(view: &View, all: bool) -> Vec<(Derived, String)> {
 }
 
 /// Goes on until the database is being closed.
-pub(crate) struct UntilStopped<'s>(pub(crate) &'s AtomicBool);
+pub(crate) struct StopOnClose<'s>(pub(crate) &'s AtomicBool);
 
-impl Progress for UntilStopped<'_> {
+impl Progress for StopOnClose<'_> {
     fn report(&self, _: &str, _: u64, _: u64) -> ControlFlow<()> {
         if self.0.load(Ordering::Relaxed) {
             ControlFlow::Break(())

@@ -8,22 +8,22 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use loci_query::answer::Methods;
+use loci_query::answer::ArmScores;
 use loci_query::{Answer, QueryError, SearchRequest};
 use loci_storage::records::{Feedback, RetrievalRecord, RetrievedRecord};
 use loci_storage::{ResponseId, Staging, StoreError, Table, keys};
-pub use loci_types::answer::HitName;
+pub use loci_types::answer::HitRef;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::database::Database;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 use crate::transaction::now_ms;
 
 /// Ranks within which a wrong chunk is in a reader's way.
-const FIRST: u32 = 5;
+const WRONG_RANK_MAX: u32 = 5;
 
 /// A recorded answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,7 +41,7 @@ pub struct Retrieval {
     /// The options of the request, by name.
     pub options: Map<String, Value>,
     /// Hits, best first.
-    pub hits: Vec<Retrieved>,
+    pub hits: Vec<RetrievedHit>,
     /// The vector that came with the question, and the space that it is of.
     #[serde(skip)]
     vector: Option<(Vec<f32>, Option<u32>)>,
@@ -49,7 +49,7 @@ pub struct Retrieval {
 
 /// A hit of a recorded answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Retrieved {
+pub struct RetrievedHit {
     /// From 1.
     pub rank: u32,
     /// The chunk's public key.
@@ -94,14 +94,14 @@ impl RetrievalMethod {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Replay {
     /// What became of each, in the order given.
-    pub records: Vec<Replayed>,
+    pub records: Vec<ReplayedAnswer>,
     /// What became of all of them.
-    pub figures: ReplayFigures,
+    pub figures: ReplayMetrics,
 }
 
 /// What became of one recorded answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Replayed {
+pub struct ReplayedAnswer {
     /// What the answer is called.
     pub response: u64,
     /// The question.
@@ -119,7 +119,7 @@ pub struct Replayed {
     /// Chunks that were found and are not stored any more.
     pub gone: Vec<String>,
     /// The chunks that somebody made something of.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedChunk>,
     /// What could not be searched now, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<String>,
@@ -130,7 +130,7 @@ pub struct Replayed {
 
 /// Where a chunk with feedback stood and stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judged {
+pub struct JudgedChunk {
     /// The chunk's public key.
     pub chunk: String,
     /// What somebody made of it.
@@ -145,7 +145,7 @@ pub struct Judged {
 
 /// What became of all recorded answers. Figures of chunks leave out those that are gone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct ReplayFigures {
+pub struct ReplayMetrics {
     /// Answers that were asked for again.
     pub records: usize,
     /// Those that cannot be asked any more.
@@ -177,7 +177,7 @@ impl Database {
     ///
     /// `request`: the one that `answer` answers, as it was given to [`Database::search`].
     pub fn record(&self, request: &SearchRequest, answer: &Answer) -> Result<ResponseId, Error> {
-        let record = record_of(request, answer)?;
+        let record = build_record(request, answer)?;
         self.write(move |tx| tx.put_retrieval(record))
     }
 
@@ -188,7 +188,7 @@ impl Database {
     pub fn feedback(
         &self,
         response: ResponseId,
-        hit: HitName,
+        hit: HitRef,
         feedback: Feedback,
     ) -> Result<(), Error> {
         self.write(move |tx| tx.set_feedback(response, &hit, feedback))
@@ -218,14 +218,14 @@ impl Database {
         change: impl Fn(&SearchRequest) -> Result<SearchRequest, QueryError>,
         progress: &dyn Progress,
     ) -> Result<Replay, Error> {
-        let view = self.view();
+        let view = self.snapshot();
         let mut replayed = Vec::with_capacity(records.len());
         for (done, record) in (1u64..).zip(records) {
             let answer = match record.request(&view) {
                 Ok(request) => self.search_in(&view, &change(&request)?),
                 Err(error) => Err(error.into()),
             };
-            replayed.push(compare(&view, record, answer)?);
+            replayed.push(compare_answers(&view, record, answer)?);
             if progress
                 .report("replaying", done, records.len() as u64)
                 .is_break()
@@ -234,13 +234,13 @@ impl Database {
             }
         }
         Ok(Replay {
-            figures: figures(&replayed),
+            figures: replay_metrics(&replayed),
             records: replayed,
         })
     }
 }
 
-impl View {
+impl DatabaseSnapshot {
     /// A recorded answer; `None` when there is none of this id, or it was forgotten.
     pub fn record(&self, id: ResponseId) -> Result<Option<Retrieval>, Error> {
         let record = self.rows().retrieval(id)?;
@@ -274,7 +274,7 @@ impl Retrieval {
             strategy: record.strategy,
             snapshot: record.generation,
             options,
-            hits: (1..).zip(record.hits).map(Retrieved::new).collect(),
+            hits: (1..).zip(record.hits).map(RetrievedHit::new).collect(),
             vector: record.vector.map(|vector| (vector, space)),
         })
     }
@@ -283,7 +283,7 @@ impl Retrieval {
     ///
     /// # Errors
     /// [`QueryError::Option`] when it has an option that this version does not know.
-    pub fn request(&self, view: &View) -> Result<SearchRequest, QueryError> {
+    pub fn request(&self, view: &DatabaseSnapshot) -> Result<SearchRequest, QueryError> {
         let request = serde_json::from_value(Value::Object(self.options.clone()));
         let request: SearchRequest = request.map_err(|why| {
             QueryError::Option(format!("response {} was asked with {why}", self.response))
@@ -298,8 +298,8 @@ impl Retrieval {
     }
 }
 
-impl Retrieved {
-    fn new((rank, record): (u32, RetrievedRecord)) -> Retrieved {
+impl RetrievedHit {
+    fn new((rank, record): (u32, RetrievedRecord)) -> RetrievedHit {
         let arms = [
             ("text", record.by_text),
             ("vector", record.by_vector),
@@ -307,7 +307,7 @@ impl Retrieved {
         ];
         let found = arms.into_iter().filter(|(_, found)| *found);
         let methods: Vec<&str> = found.map(|(name, _)| name).collect();
-        Retrieved {
+        RetrievedHit {
             rank,
             chunk: record.chunk,
             score: record.score,
@@ -324,7 +324,7 @@ impl Retrieved {
 }
 
 /// What is kept of an answer, but for its space.
-fn record_of(request: &SearchRequest, answer: &Answer) -> Result<RetrievalRecord, Error> {
+fn build_record(request: &SearchRequest, answer: &Answer) -> Result<RetrievalRecord, Error> {
     let wrong = |why: serde_json::Error| Error::Query(QueryError::Option(why.to_string()));
     let mut options = serde_json::to_value(request).map_err(wrong)?;
     if let Value::Object(options) = &mut options {
@@ -332,7 +332,7 @@ fn record_of(request: &SearchRequest, answer: &Answer) -> Result<RetrievalRecord
         options.remove("vector");
     }
     let hit = |hit: &loci_query::Hit| {
-        let Methods {
+        let ArmScores {
             text,
             vector,
             graph,
@@ -359,17 +359,17 @@ fn record_of(request: &SearchRequest, answer: &Answer) -> Result<RetrievalRecord
 }
 
 /// The place of a hit in a recorded answer.
-pub(crate) fn place_of(
+pub(crate) fn hit_index(
     staging: &Staging<'_>,
     response: ResponseId,
-    hit: &HitName,
+    hit: &HitRef,
 ) -> Result<usize, Error> {
     let record = staging.rows().retrieval(response)?;
     let missing = || Error::NotFound(format!("recorded answer {}", response.0));
     let hits = record.ok_or_else(missing)?.hits;
     let place = match hit {
-        HitName::Rank(rank) => (*rank as usize).checked_sub(1),
-        HitName::Chunk(chunk) => {
+        HitRef::Rank(rank) => (*rank as usize).checked_sub(1),
+        HitRef::Chunk(chunk) => {
             let chunk = chunk.to_string();
             hits.iter().position(|hit| hit.chunk == chunk)
         }
@@ -381,16 +381,16 @@ pub(crate) fn place_of(
 }
 
 /// What became of a recorded answer.
-fn compare(
-    view: &View,
+fn compare_answers(
+    view: &DatabaseSnapshot,
     record: &Retrieval,
     answer: Result<Answer, Error>,
-) -> Result<Replayed, Error> {
-    let mut replayed = Replayed {
+) -> Result<ReplayedAnswer, Error> {
+    let mut replayed = ReplayedAnswer {
         response: record.response,
         question: record.question.clone(),
         strategy_then: record.strategy.clone(),
-        ..Replayed::default()
+        ..ReplayedAnswer::default()
     };
     let answer = match answer {
         Ok(answer) => answer,
@@ -413,7 +413,7 @@ fn compare(
         };
         list.push(hit.chunk.clone());
         if hit.feedback != Feedback::None {
-            replayed.judged.push(Judged {
+            replayed.judged.push(JudgedChunk {
                 chunk: hit.chunk.clone(),
                 feedback: hit.feedback,
                 then: hit.rank,
@@ -429,19 +429,20 @@ fn compare(
     Ok(replayed)
 }
 
-fn is_stored(view: &View, chunk: &str) -> Result<bool, StoreError> {
+fn is_stored(view: &DatabaseSnapshot, chunk: &str) -> Result<bool, StoreError> {
     Ok(view.rows().find_chunk(&chunk.parse()?)?.is_some())
 }
 
-fn figures(replayed: &[Replayed]) -> ReplayFigures {
-    let count = |of: fn(&Replayed) -> &Vec<String>| replayed.iter().map(|r| of(r).len()).sum();
+fn replay_metrics(replayed: &[ReplayedAnswer]) -> ReplayMetrics {
+    let count =
+        |of: fn(&ReplayedAnswer) -> &Vec<String>| replayed.iter().map(|r| of(r).len()).sum();
     let judged = || replayed.iter().flat_map(|r| &r.judged).filter(|j| !j.gone);
-    let is_liked = |j: &&Judged| matches!(j.feedback, Feedback::Used | Feedback::Helpful);
-    let liked: Vec<&Judged> = judged().filter(is_liked).collect();
-    let wrong: Vec<&Judged> = judged().filter(|j| j.feedback == Feedback::Wrong).collect();
+    let is_liked = |j: &&JudgedChunk| matches!(j.feedback, Feedback::Used | Feedback::Helpful);
+    let liked: Vec<&JudgedChunk> = judged().filter(is_liked).collect();
+    let wrong: Vec<&JudgedChunk> = judged().filter(|j| j.feedback == Feedback::Wrong).collect();
     let reciprocal = |rank: Option<u32>| rank.map_or(0.0, |rank| 1.0 / f64::from(rank));
-    let is_first = |rank: Option<u32>| f64::from(rank.is_some_and(|rank| rank <= FIRST));
-    ReplayFigures {
+    let is_first = |rank: Option<u32>| f64::from(rank.is_some_and(|rank| rank <= WRONG_RANK_MAX));
+    ReplayMetrics {
         records: replayed.len(),
         failed: replayed.iter().filter(|r| r.failed.is_some()).count(),
         kept: count(|r| &r.kept),
@@ -466,9 +467,9 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn judged(feedback: Feedback, then: u32, now: Option<u32>, gone: bool) -> Judged {
+    fn judged(feedback: Feedback, then: u32, now: Option<u32>, gone: bool) -> JudgedChunk {
         let chunk = format!("a#{then}");
-        Judged {
+        JudgedChunk {
             chunk,
             feedback,
             then,
@@ -479,7 +480,7 @@ mod tests {
 
     #[test]
     fn metrics_average_judged_chunks_that_are_still_stored() {
-        let replayed = Replayed {
+        let replayed = ReplayedAnswer {
             judged: vec![
                 judged(Feedback::Used, 2, Some(1), false),
                 judged(Feedback::Helpful, 4, None, false),
@@ -488,9 +489,9 @@ mod tests {
                 judged(Feedback::Wrong, 7, Some(5), false),
                 judged(Feedback::Wrong, 3, None, false),
             ],
-            ..Replayed::default()
+            ..ReplayedAnswer::default()
         };
-        let figures = figures(&[replayed]);
+        let figures = replay_metrics(&[replayed]);
         assert_eq!((figures.liked, figures.wrong), (2, 3));
         assert_eq!(
             (figures.mrr_then, figures.mrr_now),
@@ -498,7 +499,7 @@ mod tests {
         );
         assert_eq!(figures.wrong_in_5_then, Some(2.0 / 3.0));
         assert_eq!(figures.wrong_in_5_now, Some(1.0 / 3.0));
-        assert_eq!(super::figures(&[]), ReplayFigures::default());
+        assert_eq!(super::replay_metrics(&[]), ReplayMetrics::default());
     }
 
     #[test]
@@ -516,7 +517,7 @@ mod tests {
                 by_graph,
                 ..RetrievedRecord::default()
             };
-            assert_eq!(Retrieved::new((1, record)).method, method);
+            assert_eq!(RetrievedHit::new((1, record)).method, method);
         }
     }
 }

@@ -23,13 +23,15 @@ use loci_storage::rows::missing;
 use loci_storage::segment::{DocumentRun, Layer, PartBuilder, PartKind, Section, SectionId};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::staging::indexed_title;
-use loci_storage::{ConceptId, DocumentId, Local, Placed, Rows, SpaceId, StoreError, Table, keys};
+use loci_storage::{
+    ConceptId, DocumentId, Local, Rows, SegmentReader, SpaceId, StoreError, Table, keys,
+};
 use parking_lot::Mutex;
 
-use crate::citations::Cited;
-use crate::contributions::Said;
-use crate::facets::{places, push_facets};
-use crate::snapshot::View;
+use crate::citations::DocumentCitations;
+use crate::contributions::DocumentContributions;
+use crate::facets::{push_facets, sibling_positions};
+use crate::snapshot::DatabaseSnapshot;
 use crate::space::Projector;
 use crate::thread_pool;
 
@@ -48,35 +50,35 @@ pub(crate) struct VectorSource {
 
 /// Analyzers that remember the words of segments before.
 #[derive(Default)]
-pub(crate) struct Analyzers(Mutex<Vec<Analyzer>>);
+pub(crate) struct AnalyzerPool(Mutex<Vec<Analyzer>>);
 
 /// An analyzer that goes back to where it was taken from.
-struct Lent<'a> {
-    analyzers: &'a Analyzers,
+struct AnalyzerGuard<'a> {
+    pool: &'a AnalyzerPool,
     analyzer: Option<Analyzer>,
 }
 
-impl Lent<'_> {
+impl AnalyzerGuard<'_> {
     fn get(&mut self) -> &mut Analyzer {
         self.analyzer.get_or_insert_default()
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for AnalyzerGuard<'_> {
     fn drop(&mut self) {
-        self.analyzers.0.lock().extend(self.analyzer.take());
+        self.pool.0.lock().extend(self.analyzer.take());
     }
 }
 
 /// Writes one segment.
 pub(crate) struct SegmentWriter<'a> {
-    analyzer: Lent<'a>,
+    analyzer: AnalyzerGuard<'a>,
     text: [TextBuilder; 2],
-    replaced: Option<Replaced<'a>>,
+    merge_sources: Option<MergeSources<'a>>,
     /// Of the chunks of each layer.
     languages: [LanguageCounts; 2],
     facets: FacetBuilder,
-    named: BTreeSet<ConceptId>,
+    pushed_names: BTreeSet<ConceptId>,
     mentions: MentionsBuilder,
     relations: RelationsBuilder,
     citations: CitationsBuilder,
@@ -88,36 +90,42 @@ pub(crate) struct SegmentWriter<'a> {
 pub(crate) struct VectorWriter<'a> {
     source: VectorSource,
     layers: [FlatBuilder; 2],
-    donor: Option<Donor<'a>>,
+    graph_source: Option<GraphSource<'a>>,
     /// Set by whoever gives up.
     stop: Option<&'a AtomicBool>,
 }
 
 /// A segment that is merged into the one that is written: its graphs are copied where that pays.
-pub(crate) struct Donor<'a> {
+pub(crate) struct GraphSource<'a> {
     segment: &'a OpenSegment,
-    layers: [Placed<'a, VectorReader<Section>>; 2],
+    layers: [SegmentReader<'a, VectorReader<Section>>; 2],
     /// For each vector of a layer, its place in the new segment.
-    kept: [Vec<u32>; 2],
+    new_positions: [Vec<u32>; 2],
 }
 
-impl<'a> Donor<'a> {
+impl<'a> GraphSource<'a> {
     /// `layers`: the vectors of `segment`.
     pub(crate) fn new(
         segment: &'a OpenSegment,
-        layers: [Placed<'a, VectorReader<Section>>; 2],
-    ) -> Donor<'a> {
+        layers: [SegmentReader<'a, VectorReader<Section>>; 2],
+    ) -> GraphSource<'a> {
         let none = |layer: usize| vec![REMOVED_NODE; layers[layer].reader.flat().len()];
-        let kept = [none(0), none(1)];
-        Donor {
+        let new_positions = [none(0), none(1)];
+        GraphSource {
             segment,
             layers,
-            kept,
+            new_positions,
         }
     }
 
     /// Notes that chunk `at` of a document got its vector as the last of `builder`.
-    fn note(&mut self, document: DocumentId, at: u32, layer: Layer, builder: &FlatBuilder) {
+    fn record_position(
+        &mut self,
+        document: DocumentId,
+        at: u32,
+        layer: Layer,
+        builder: &FlatBuilder,
+    ) {
         let Some(run) = self.segment.documents.find(document) else {
             return;
         };
@@ -128,8 +136,11 @@ impl<'a> Donor<'a> {
         };
         // Text or embedding may have changed meanwhile.
         let same = old.vector(local).as_deref() == builder.vector_at(new);
-        if let Some(kept) = self.kept[layer as usize].get_mut(place).filter(|_| same) {
-            *kept = new as u32;
+        if let Some(position) = self.new_positions[layer as usize]
+            .get_mut(place)
+            .filter(|_| same)
+        {
+            *position = new as u32;
         }
     }
 }
@@ -141,13 +152,13 @@ pub(crate) fn language_of(record: &DocumentRecord) -> Language {
 
 /// The segments that a new one takes the place of: their text and the vectors of the built-in embedder are
 /// copied.
-pub(crate) struct Replaced<'a> {
+pub(crate) struct MergeSources<'a> {
     weights: FieldWeights,
-    old: Vec<Old<'a>>,
+    segments: Vec<SourceSegment<'a>>,
 }
 
 /// A segment that is replaced.
-struct Old<'a> {
+struct SourceSegment<'a> {
     segment: &'a OpenSegment,
     text: [&'a TextReader<Section>; 2],
     vectors: Option<[&'a VectorReader<Section>; 2]>,
@@ -157,12 +168,12 @@ struct Old<'a> {
 
 /// A document in the segment that is replaced.
 #[derive(Clone, Copy)]
-struct OldDocument<'a> {
+struct SourceDocument<'a> {
     vectors: Option<[&'a VectorReader<Section>; 2]>,
     first: Local,
 }
 
-impl<'a> OldDocument<'a> {
+impl<'a> SourceDocument<'a> {
     /// The vector of the chunk at `place`.
     fn vector(&self, layer: Layer, place: u32) -> Option<Cow<'a, [f32]>> {
         let flat = self.vectors?[layer as usize].flat();
@@ -170,17 +181,17 @@ impl<'a> OldDocument<'a> {
     }
 }
 
-impl<'a> Replaced<'a> {
+impl<'a> MergeSources<'a> {
     /// What can be copied of `old` into a segment of their live documents, in the order of ids. `None` where
     /// some text or vector would be another: with other field weights, damaged, or not embedded.
     pub(crate) fn new(
-        view: &'a View,
+        view: &'a DatabaseSnapshot,
         old: &[&'a OpenSegment],
         weights: FieldWeights,
-    ) -> Option<Replaced<'a>> {
+    ) -> Option<MergeSources<'a>> {
         let mut all = Vec::with_capacity(old.len());
         for segment in old {
-            all.push(Old::new(view, segment, weights)?);
+            all.push(SourceSegment::new(view, segment, weights)?);
         }
         let mut runs: Vec<(DocumentRun, usize)> = Vec::new();
         for (at, segment) in old.iter().enumerate() {
@@ -199,42 +210,49 @@ impl<'a> Replaced<'a> {
                 next += 1;
             }
         }
-        Some(Replaced { weights, old: all })
+        Some(MergeSources {
+            weights,
+            segments: all,
+        })
     }
 
-    fn find(&self, document: &SegmentDocument) -> Result<OldDocument<'a>, StoreError> {
-        for old in &self.old {
+    fn find(&self, document: &SegmentDocument) -> Result<SourceDocument<'a>, StoreError> {
+        for old in &self.segments {
             let Some(run) = old.segment.live_run(document.id) else {
                 continue;
             };
             let new = old.locals.get(run.first.0 as usize);
             if new == Some(&document.first.0) && run.count as usize == document.chunks.len() {
-                return Ok(OldDocument {
+                return Ok(SourceDocument {
                     vectors: old.vectors,
                     first: run.first,
                 });
             }
         }
         let id = document.id.0;
-        Err(StoreError::View(
+        Err(StoreError::Index(
             format!("document {id} has other chunks in its segment than in its rows").into(),
         ))
     }
 
     fn text(&self, layer: Layer, languages: LanguageCounts) -> Result<Vec<u8>, StoreError> {
-        let merged = self.old.iter().map(|old| MergeInput {
+        let merged = self.segments.iter().map(|old| MergeInput {
             reader: old.text[layer as usize],
             locals: &old.locals,
         });
         let merged: Vec<_> = merged.collect();
-        text::merge(&merged, self.weights, languages).map_err(StoreError::view)
+        text::merge(&merged, self.weights, languages).map_err(StoreError::index)
     }
 }
 
-impl<'a> Old<'a> {
-    fn new(view: &'a View, segment: &'a OpenSegment, weights: FieldWeights) -> Option<Old<'a>> {
+impl<'a> SourceSegment<'a> {
+    fn new(
+        view: &'a DatabaseSnapshot,
+        segment: &'a OpenSegment,
+        weights: FieldWeights,
+    ) -> Option<SourceSegment<'a>> {
         segment.part.verify().ok()?;
-        let text = Layer::ALL.map(|layer| view.read.text_of(segment, layer));
+        let text = Layer::ALL.map(|layer| view.read_view.text_of(segment, layer));
         let [Some(leaves), Some(inner)] = text else {
             return None;
         };
@@ -246,12 +264,12 @@ impl<'a> Old<'a> {
         let vectors = if copies_vectors {
             let (_, part) = segment.vectors.as_ref()?;
             part.verify().ok()?;
-            let [leaves, inner] = Layer::ALL.map(|layer| view.read.vectors_of(segment, layer));
+            let [leaves, inner] = Layer::ALL.map(|layer| view.read_view.vectors_of(segment, layer));
             Some([leaves?.reader, inner?.reader])
         } else {
             None
         };
-        Some(Old {
+        Some(SourceSegment {
             segment,
             text,
             vectors,
@@ -261,7 +279,7 @@ impl<'a> Old<'a> {
 }
 
 /// The layer that a chunk is found in.
-pub(crate) fn layer_of(place: u32, chunk: &ChunkRecord) -> Layer {
+pub(crate) fn chunk_layer(place: u32, chunk: &ChunkRecord) -> Layer {
     if chunk.subtree_end == place + 1 {
         Layer::Leaves
     } else {
@@ -274,21 +292,21 @@ impl<'a> SegmentWriter<'a> {
     pub(crate) fn new(
         source: Option<VectorSource>,
         weights: FieldWeights,
-        analyzers: &'a Analyzers,
+        analyzers: &'a AnalyzerPool,
     ) -> Result<SegmentWriter<'a>, StoreError> {
         Ok(SegmentWriter {
-            analyzer: Lent {
-                analyzers,
+            analyzer: AnalyzerGuard {
+                pool: analyzers,
                 analyzer: analyzers.0.lock().pop(),
             },
             text: [
                 TextBuilder::with_weights(weights),
                 TextBuilder::with_weights(weights),
             ],
-            replaced: None,
+            merge_sources: None,
             languages: Default::default(),
             facets: FacetBuilder::new(),
-            named: BTreeSet::new(),
+            pushed_names: BTreeSet::new(),
             mentions: MentionsBuilder::default(),
             relations: RelationsBuilder::default(),
             citations: CitationsBuilder::default(),
@@ -299,15 +317,15 @@ impl<'a> SegmentWriter<'a> {
 
     /// Copies text and vectors from `replaced`, and begins the graphs over vectors with those of `donor`.
     /// Gives up where `stop` is set.
-    pub(crate) fn after(
+    pub(crate) fn with_merge_sources(
         mut self,
-        replaced: Option<Replaced<'a>>,
-        donor: Option<Donor<'a>>,
+        merge_sources: Option<MergeSources<'a>>,
+        graph_source: Option<GraphSource<'a>>,
         stop: &'a AtomicBool,
     ) -> SegmentWriter<'a> {
-        self.replaced = replaced;
+        self.merge_sources = merge_sources;
         if let Some(vectors) = &mut self.vectors {
-            vectors.donor = donor;
+            vectors.graph_source = graph_source;
             vectors.stop = Some(stop);
         }
         self
@@ -323,26 +341,26 @@ impl<'a> SegmentWriter<'a> {
         is_embedded: bool,
     ) -> Result<Vec<String>, StoreError> {
         let mut terms = Vec::new();
-        let texts = texts(&document.record, chunk);
-        let told = |field: Field, term: &str| {
+        let texts = indexed_fields(&document.record, chunk);
+        let collect_term = |field: Field, term: &str| {
             if is_embedded && field != Field::KeyTerms {
                 terms.push(term.to_owned());
             }
         };
         self.text[layer as usize]
-            .push_texts(local, self.analyzer.get(), texts, told)
-            .map_err(StoreError::view)?;
+            .push_texts(local, self.analyzer.get(), texts, collect_term)
+            .map_err(StoreError::index)?;
         Ok(terms)
     }
 
     /// The text of both layers.
     fn finish_text(&mut self) -> Result<[Vec<u8>; 2], StoreError> {
         let text = std::mem::take(&mut self.text);
-        let Some(replaced) = &self.replaced else {
+        let Some(merge_sources) = &self.merge_sources else {
             return Ok(text.map(TextBuilder::finish));
         };
         let [leaves, inner] = [Layer::Leaves, Layer::Inner]
-            .map(|layer| replaced.text(layer, self.languages[layer as usize].clone()));
+            .map(|layer| merge_sources.text(layer, self.languages[layer as usize].clone()));
         Ok([leaves?, inner?])
     }
 
@@ -351,7 +369,7 @@ impl<'a> SegmentWriter<'a> {
         rows: &dyn Rows,
         document: &SegmentDocument,
     ) -> Result<(), StoreError> {
-        let cited = Cited::stored(rows, document.id)?;
+        let cited = DocumentCitations::load(rows, document.id)?;
         for (place, number, citation, work) in cited.edges() {
             let cites = CitationEdge {
                 work,
@@ -362,10 +380,10 @@ impl<'a> SegmentWriter<'a> {
             };
             self.citations.push(Local(document.first.0 + place), cites);
         }
-        let said = Said::stored(rows, document.id)?;
-        let said = said.counted(rows, document.id)?;
+        let contributions = DocumentContributions::load(rows, document.id)?;
+        let contribution = contributions.with_concept_edits(rows, document.id)?;
         let mut ends = BTreeSet::new();
-        for key in said.relations.keys() {
+        for key in contribution.relations.keys() {
             let ends_of = keys::parse_relation(key);
             ends.extend(
                 ends_of
@@ -373,35 +391,35 @@ impl<'a> SegmentWriter<'a> {
                     .flat_map(|(source, target, _)| [source, target]),
             );
         }
-        for (&id, said) in &said.concepts {
+        for (&id, contribution) in &contribution.concepts {
             // A name that nothing here makes visible would hide what else is called that.
-            if !said.mentions.is_empty() || ends.contains(&id) {
+            if !contribution.mentions.is_empty() || ends.contains(&id) {
                 self.push_name(rows, id)?;
             }
-            for synonym in &said.synonyms {
+            for synonym in &contribution.synonyms {
                 self.names.push_synonym(synonym, id);
             }
-            for &(place, count) in &said.mentions {
+            for &(place, count) in &contribution.mentions {
                 self.mentions
                     .push(id, Local(document.first.0 + place), count);
             }
         }
-        for (key, said) in &said.relations {
+        for (key, contributions) in &contribution.relations {
             let (source, target, kind) = keys::parse_relation(key)
                 .ok_or_else(|| missing(Table::RelationContributions, key))?;
-            let evidence: Vec<Local> = said
+            let evidence: Vec<Local> = contributions
                 .chunks
                 .iter()
                 .map(|place| Local(document.first.0 + place))
                 .collect();
-            let weight = (said.weight_micro as f64 / 1e6) as f32;
+            let weight = (contributions.weight_micro as f64 / 1e6) as f32;
             self.relations.push(source, target, kind, weight, &evidence);
         }
         Ok(())
     }
 
     fn push_name(&mut self, rows: &dyn Rows, id: ConceptId) -> Result<(), StoreError> {
-        if !self.named.insert(id) {
+        if !self.pushed_names.insert(id) {
             return Ok(());
         }
         let concept = rows.concept(id)?;
@@ -415,29 +433,29 @@ impl SegmentBuilder for SegmentWriter<'_> {
     fn push(&mut self, rows: &dyn Rows, document: &SegmentDocument) -> Result<(), StoreError> {
         let language = language_of(&document.record);
         self.analyzer.get().set_languages(language.into());
-        let old = match &self.replaced {
-            Some(replaced) => Some(replaced.find(document)?),
+        let source = match &self.merge_sources {
+            Some(merge_sources) => Some(merge_sources.find(document)?),
             None => None,
         };
-        let places = places(&document.chunks);
-        for ((place, chunk), beside) in (0u32..).zip(&document.chunks).zip(places) {
+        let positions = sibling_positions(&document.chunks);
+        for ((place, chunk), position) in (0u32..).zip(&document.chunks).zip(positions) {
             let local = Local(document.first.0 + place);
-            let layer = layer_of(place, chunk);
+            let layer = chunk_layer(place, chunk);
             self.languages[layer as usize].add(language.into(), 1);
-            push_facets(&mut self.facets, local, &document.record, chunk, beside);
+            push_facets(&mut self.facets, local, &document.record, chunk, position);
             let is_embedded = self.vectors.is_some() && is_embedded(document.record.embed, layer);
-            let terms = match old {
+            let terms = match source {
                 Some(_) => Vec::new(),
                 None => self.push_text(document, local, layer, chunk, is_embedded)?,
             };
             let Some(vectors) = self.vectors.as_mut().filter(|_| is_embedded) else {
                 continue;
             };
-            match old.filter(|_| vectors.source.projector.is_some()) {
+            match source.filter(|_| vectors.source.projector.is_some()) {
                 Some(old) => vectors.copy(local, layer, old.vector(layer, place))?,
                 None => vectors.push(rows, local, layer, chunk, &terms)?,
             }
-            vectors.note(document.id, place, layer, local);
+            vectors.record_in_graph_source(document.id, place, layer, local);
         }
         self.push_graph(rows, document)
     }
@@ -466,7 +484,7 @@ impl SegmentBuilder for SegmentWriter<'_> {
 
 /// What is indexed of a chunk, field by field: together the terms of
 /// [`indexed_text`](loci_storage::staging::indexed_text), and its key terms.
-fn texts<'a>(
+fn indexed_fields<'a>(
     record: &'a DocumentRecord,
     chunk: &'a ChunkRecord,
 ) -> impl Iterator<Item = (Field, &'a str)> {
@@ -492,7 +510,7 @@ fn texts<'a>(
 }
 
 /// The graph over `vectors`, where they are many enough.
-fn graph(
+fn build_graph(
     vectors: &FlatBuilder,
     before: Option<(&VectorReader<Section>, &[u32])>,
     stop: Option<&AtomicBool>,
@@ -506,7 +524,7 @@ fn graph(
         thread_pool::run(|| vectors.build_graph_from(&options, GRAPH_VECTORS_MIN, before, &go_on));
     built.map_err(|error| match error {
         VectorError::Stopped => StoreError::Closed,
-        error => StoreError::view(error),
+        error => StoreError::index(error),
     })
 }
 
@@ -521,12 +539,12 @@ pub(crate) fn is_embedded(embed: EmbedLevels, layer: Layer) -> bool {
 
 impl<'a> VectorWriter<'a> {
     pub(crate) fn new(source: VectorSource) -> Result<VectorWriter<'a>, StoreError> {
-        let layer = || FlatBuilder::new(source.dim, Metric::Cosine).map_err(StoreError::view);
+        let layer = || FlatBuilder::new(source.dim, Metric::Cosine).map_err(StoreError::index);
         let layers = [layer()?, layer()?];
         Ok(VectorWriter {
             source,
             layers,
-            donor: None,
+            graph_source: None,
             stop: None,
         })
     }
@@ -547,7 +565,7 @@ impl<'a> VectorWriter<'a> {
         match vector.filter(|vector| vector.iter().any(|&x| x != 0.0)) {
             Some(vector) => self.layers[layer as usize]
                 .push(local, &vector)
-                .map_err(StoreError::view),
+                .map_err(StoreError::index),
             None => Ok(()),
         }
     }
@@ -562,31 +580,40 @@ impl<'a> VectorWriter<'a> {
         match vector {
             Some(vector) => self.layers[layer as usize]
                 .push_prepared(local, &vector)
-                .map_err(StoreError::view),
+                .map_err(StoreError::index),
             None => Ok(()),
         }
     }
 
     /// Notes that the chunk that was pushed last, `place` of a document, may have been in the donor.
-    fn note(&mut self, document: DocumentId, place: u32, layer: Layer, local: Local) {
+    fn record_in_graph_source(
+        &mut self,
+        document: DocumentId,
+        place: u32,
+        layer: Layer,
+        local: Local,
+    ) {
         let builder = &self.layers[layer as usize];
-        if let Some(donor) = self
-            .donor
+        if let Some(graph_source) = self
+            .graph_source
             .as_mut()
             .filter(|_| builder.last() == Some(local))
         {
-            donor.note(document, place, layer, builder);
+            graph_source.record_position(document, place, layer, builder);
         }
     }
 
     pub(crate) fn finish(self, chunks: u32, documents: u32) -> Result<PartBuilder, StoreError> {
         let mut part = PartBuilder::new(PartKind::Vectors, chunks, documents);
         for (layer, vectors) in Layer::ALL.into_iter().zip(self.layers) {
-            let before = self.donor.as_ref().map(|donor| {
+            let before = self.graph_source.as_ref().map(|graph_source| {
                 let at = layer as usize;
-                (donor.layers[at].reader, &donor.kept[at][..])
+                (
+                    graph_source.layers[at].reader,
+                    &graph_source.new_positions[at][..],
+                )
             });
-            let graph = graph(&vectors, before, self.stop)?;
+            let graph = build_graph(&vectors, before, self.stop)?;
             part.push(SectionId::Vectors, layer as u32, vectors.finish());
             if let Some(graph) = graph {
                 part.push(SectionId::VectorGraph, layer as u32, graph);

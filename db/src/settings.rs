@@ -61,14 +61,14 @@ pub(crate) fn weights(rows: &dyn Rows) -> Result<FieldWeights, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use loci_storage::rows::{Value as Row, Visit, sealed};
+    use loci_storage::rows::{RowCallback, Value as Row, seal_row};
 
     use super::*;
 
     /// Rows of a store that has this setting alone.
-    struct One(&'static str, &'static str);
+    struct SingleSettingRows(&'static str, &'static str);
 
-    impl Rows for One {
+    impl Rows for SingleSettingRows {
         fn get(&self, _: Table, _: &[u8]) -> Result<Option<Row<'_>>, StoreError> {
             Ok(None)
         }
@@ -78,24 +78,29 @@ mod tests {
             table: Table,
             _: &[u8],
             _: Option<&[u8]>,
-            visit: &mut Visit<'_>,
+            visit: &mut RowCallback<'_>,
         ) -> Result<(), StoreError> {
             let key = self.0.as_bytes();
-            let row = sealed(table, key, self.1.as_bytes());
+            let row = seal_row(table, key, self.1.as_bytes());
             visit(key, &Row::open(table, key, &row)?).map(drop)
         }
     }
 
     #[test]
     fn invalid_stored_value_is_an_error_and_unknown_name_is_ignored() {
-        assert_eq!(read(&One("hops", "3")).unwrap().hops, 3);
-        assert_eq!(read(&One("hop", "9")).unwrap(), Settings::default());
+        assert_eq!(read(&SingleSettingRows("hops", "3")).unwrap().hops, 3);
+        assert_eq!(
+            read(&SingleSettingRows("hop", "9")).unwrap(),
+            Settings::default()
+        );
         for (name, value) in [
             ("hops", "4"),
             ("chunk_child_tokens", "0"),
             ("rrf_k", "\"k\""),
         ] {
-            let error = read(&One(name, value)).unwrap_err().to_string();
+            let error = read(&SingleSettingRows(name, value))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("settings of the store"), "{name}: {error}");
         }
     }

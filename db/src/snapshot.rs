@@ -9,51 +9,51 @@ use loci_query::view::CheckedSegment;
 use loci_storage::build::{SegmentBuilder, SegmentDocument};
 use loci_storage::segment::{PartBuilder, SectionId};
 use loci_storage::snapshot::{OpenSegment, Snapshot};
-use loci_storage::{Rows, SpaceId, StoreError, Views};
+use loci_storage::{IndexFactory, Rows, SpaceId, StoreError};
 use parking_lot::Mutex;
 
 use crate::edits::{self, ConceptEdit};
 use crate::error::Error;
-use crate::external_model::{Models, Outside};
-use crate::segment::{Analyzers, Donor, Replaced, SegmentWriter, VectorSource};
+use crate::external_model::{ExternalModel, ModelRegistry};
+use crate::segment::{AnalyzerPool, GraphSource, MergeSources, SegmentWriter, VectorSource};
 use crate::settings;
 use crate::space::Projector;
 
 /// One committed state, ready to be searched.
 #[derive(Debug)]
-pub struct View {
-    pub(crate) read: ReadView,
+pub struct DatabaseSnapshot {
+    pub(crate) read_view: ReadView,
     pub(crate) projector: Option<Arc<Projector>>,
     /// The model from outside that the space was made with, where it was handed to the database.
-    pub(crate) outside: Option<Outside>,
+    pub(crate) external_model: Option<ExternalModel>,
 }
 
-impl View {
+impl DatabaseSnapshot {
     /// What searches read.
-    pub fn read(&self) -> &ReadView {
-        &self.read
+    pub fn read_view(&self) -> &ReadView {
+        &self.read_view
     }
 
     /// Rows, manifest and segments.
     pub fn snapshot(&self) -> &Snapshot {
-        self.read.snapshot()
+        self.read_view.snapshot()
     }
 
     /// Merges and splits of concepts by hand that were not undone, oldest first.
     pub fn concept_edits(&self) -> Result<Vec<ConceptEdit>, Error> {
-        edits::all(self.rows())
+        edits::list(self.rows())
     }
 
     /// Whether there is something that makes vectors of texts.
     pub(crate) fn can_embed(&self) -> bool {
-        self.projector.is_some() || self.outside.is_some()
+        self.projector.is_some() || self.external_model.is_some()
     }
 
     /// The vector of a text in the active space; `None` where nothing makes one, or no word of it is known.
     pub fn embed(&self, text: &str) -> Result<Option<Vec<f32>>, Error> {
-        match (&self.projector, &self.outside) {
-            (Some(projector), _) => Ok(projector.embed(text, self.read.languages())),
-            (None, Some(outside)) => outside.embed(text),
+        match (&self.projector, &self.external_model) {
+            (Some(projector), _) => Ok(projector.embed(text, self.read_view.languages())),
+            (None, Some(external)) => external.embed(text),
             (None, None) => Ok(None),
         }
     }
@@ -64,7 +64,7 @@ impl View {
 
     /// Where the vectors of new segments come from.
     pub(crate) fn vector_source(&self) -> Option<VectorSource> {
-        let space = self.snapshot().space()?;
+        let space = self.snapshot().active_space()?;
         if space.record.builtin && self.projector.is_none() {
             return None;
         }
@@ -78,18 +78,18 @@ impl View {
 
 /// Makes [`View`]s.
 #[derive(Default)]
-pub(crate) struct LociViews {
+pub(crate) struct SnapshotFactory {
     /// Models from outside that spaces may have been made with.
-    pub(crate) models: Models,
-    analyzers: Analyzers,
+    pub(crate) models: ModelRegistry,
+    analyzers: AnalyzerPool,
     /// Segments that were checked while the store is being opened: the first view takes them over.
     checked: Mutex<Vec<CheckedSegment>>,
     /// Whether there was a view.
     is_open: AtomicBool,
 }
 
-impl Views for LociViews {
-    type View = View;
+impl IndexFactory for SnapshotFactory {
+    type IndexedSnapshot = DatabaseSnapshot;
 
     fn check(&self, segment: &OpenSegment) -> Result<(), StoreError> {
         let checked = ReadView::check(segment)?;
@@ -99,30 +99,35 @@ impl Views for LociViews {
         Ok(())
     }
 
-    fn open(&self, snapshot: Snapshot, previous: Option<&View>) -> Result<View, StoreError> {
+    fn open(
+        &self,
+        snapshot: Snapshot,
+        previous: Option<&DatabaseSnapshot>,
+    ) -> Result<DatabaseSnapshot, StoreError> {
         // Without it the store answers by text and graph, and the next `finish` fits it anew.
         let projector = projector(&snapshot, previous).unwrap_or_default();
         self.is_open.store(true, Ordering::Relaxed);
         let checked = std::mem::take(&mut *self.checked.lock());
-        let read = match previous {
-            Some(previous) => ReadView::open(snapshot, Some(&previous.read))?,
+        let read_view = match previous {
+            Some(previous) => ReadView::open(snapshot, Some(&previous.read_view))?,
             None => ReadView::open_first(snapshot, checked)?,
         };
-        let space = read.snapshot().space();
-        let rows = read.snapshot().rows();
-        let outside = space.and_then(|space| self.models.of(rows, &space.record));
-        Ok(View {
-            read,
+        let space = read_view.snapshot().active_space();
+        let rows = read_view.snapshot().rows();
+        let external_model =
+            space.and_then(|space| self.models.find_for_space(rows, &space.record));
+        Ok(DatabaseSnapshot {
+            read_view,
             projector,
-            outside,
+            external_model,
         })
     }
 
-    fn snapshot<'v>(&self, view: &'v View) -> &'v Snapshot {
+    fn snapshot<'v>(&self, view: &'v DatabaseSnapshot) -> &'v Snapshot {
         view.snapshot()
     }
 
-    fn builder<'v>(&'v self, view: &'v View) -> Box<dyn SegmentBuilder + 'v> {
+    fn builder<'v>(&'v self, view: &'v DatabaseSnapshot) -> Box<dyn SegmentBuilder + 'v> {
         boxed(self.writer(view))
     }
 }
@@ -130,36 +135,36 @@ impl Views for LociViews {
 fn boxed<'v>(writer: Result<SegmentWriter<'v>, StoreError>) -> Box<dyn SegmentBuilder + 'v> {
     match writer {
         Ok(writer) => Box::new(writer),
-        Err(error) => Box::new(Failed(Some(error))),
+        Err(error) => Box::new(FailedBuilder(Some(error))),
     }
 }
 
-impl LociViews {
-    fn writer<'v>(&'v self, view: &'v View) -> Result<SegmentWriter<'v>, StoreError> {
+impl SnapshotFactory {
+    fn writer<'v>(&'v self, view: &'v DatabaseSnapshot) -> Result<SegmentWriter<'v>, StoreError> {
         let weights = settings::weights(view.rows())?;
         SegmentWriter::new(view.vector_source(), weights, &self.analyzers)
     }
 
     /// A builder whose segment takes the place of `replaced`, and of `donor` among them; it gives up where
     /// `stop` is set.
-    pub(crate) fn builder_after<'v>(
+    pub(crate) fn merge_builder<'v>(
         &'v self,
-        view: &'v View,
-        replaced: Option<Replaced<'v>>,
-        donor: Option<Donor<'v>>,
+        view: &'v DatabaseSnapshot,
+        merge_sources: Option<MergeSources<'v>>,
+        graph_source: Option<GraphSource<'v>>,
         stop: &'v AtomicBool,
     ) -> Box<dyn SegmentBuilder + 'v> {
         let writer = self.writer(view);
-        boxed(writer.map(|writer| writer.after(replaced, donor, stop)))
+        boxed(writer.map(|writer| writer.with_merge_sources(merge_sources, graph_source, stop)))
     }
 }
 
 /// Opens the projection of the active space, or shares it.
 fn projector(
     snapshot: &Snapshot,
-    previous: Option<&View>,
+    previous: Option<&DatabaseSnapshot>,
 ) -> Result<Option<Arc<Projector>>, StoreError> {
-    let Some(space) = snapshot.space() else {
+    let Some(space) = snapshot.active_space() else {
         return Ok(None);
     };
     let Some(part) = &space.projection else {
@@ -171,7 +176,7 @@ fn projector(
     }
     let section = part
         .section(SectionId::Projection, 0)
-        .map_err(StoreError::view)?;
+        .map_err(StoreError::index)?;
     Ok(Some(Arc::new(Projector::open(
         part.header().part,
         section,
@@ -179,9 +184,9 @@ fn projector(
 }
 
 /// A builder that could not be made: it tells why when it is asked to build.
-struct Failed(Option<StoreError>);
+struct FailedBuilder(Option<StoreError>);
 
-impl SegmentBuilder for Failed {
+impl SegmentBuilder for FailedBuilder {
     fn push(&mut self, _: &dyn Rows, _: &SegmentDocument) -> Result<(), StoreError> {
         Err(self.0.take().unwrap_or(StoreError::Closed))
     }

@@ -12,7 +12,7 @@ use loci_storage::records::SpaceRecord;
 use loci_storage::rows::missing;
 use loci_storage::segment::{Part, PartBuilder, PartBytes, PartKind, Section, SectionId};
 use loci_storage::snapshot::OpenSegment;
-use loci_storage::staging::{Edit, indexed_text};
+use loci_storage::staging::{ManifestEdit, indexed_text};
 use loci_storage::{Local, Rows, StoreError, Table, keys};
 use parking_lot::Mutex;
 
@@ -20,9 +20,9 @@ use crate::corpus::Corpus;
 use crate::database::Inner;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::segment::{VectorSource, VectorWriter, is_embedded, language_of, layer_of};
+use crate::segment::{VectorSource, VectorWriter, chunk_layer, is_embedded, language_of};
 use crate::settings::{self, EmbedderChoice};
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 use crate::switch::set_folder;
 
 /// Passages below which a fit teaches nothing.
@@ -43,7 +43,7 @@ impl fmt::Debug for Projector {
 
 impl Projector {
     pub(crate) fn open(part: u64, section: Section) -> Result<Projector, StoreError> {
-        let projection = Projection::new(section).map_err(StoreError::view)?;
+        let projection = Projection::new(section).map_err(StoreError::index)?;
         Ok(Projector {
             projection,
             part,
@@ -82,10 +82,10 @@ impl Projector {
 }
 
 /// Whether the built-in embedder is wanted and was not fitted, or on less than half of what is there.
-pub(crate) fn is_due(view: &View) -> Result<bool, Error> {
+pub(crate) fn needs_fit(view: &DatabaseSnapshot) -> Result<bool, Error> {
     let settings = settings::read(view.rows())?;
     let chunks = view.snapshot().manifest().chunk_count;
-    Ok(match view.snapshot().space() {
+    Ok(match view.snapshot().active_space() {
         Some(space) if !space.record.builtin => false,
         _ if settings.embedder != EmbedderChoice::Builtin || chunks < FIT_CHUNKS_MIN => false,
         Some(_) if view.projector.is_none() => true,
@@ -95,12 +95,12 @@ pub(crate) fn is_due(view: &View) -> Result<bool, Error> {
 }
 
 /// Switches to a space for vectors that the caller brings, unless it is the active one already.
-pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Error> {
+pub(crate) fn use_provided_vectors(inner: &Inner, model: &str, dim: usize) -> Result<(), Error> {
     if !(1..=8192).contains(&dim) {
         return Err(StoreError::Invalid(format!("{dim} dimensions; 1 to 8192 are allowed")).into());
     }
-    let view = inner.store.view();
-    let same = view.snapshot().space().is_some_and(|space| {
+    let view = inner.store.latest_snapshot();
+    let same = view.snapshot().active_space().is_some_and(|space| {
         let record = &space.record;
         record.given && record.model == model && record.dim as usize == dim
     });
@@ -114,23 +114,23 @@ pub(crate) fn use_given(inner: &Inner, model: &str, dim: usize) -> Result<(), Er
         ..SpaceRecord::default()
     };
     let switched = inner.store.edit(move |staging| {
-        let space = staging.new_space();
+        let space = staging.new_space_id();
         set_folder(staging, None)?;
-        staging.edit(Edit::Abandon);
-        staging.edit(Edit::Activate {
+        staging.edit(ManifestEdit::AbandonPendingSpace);
+        staging.edit(ManifestEdit::ActivateSpace {
             space,
             record: Box::new(record),
         });
         Ok(())
     });
-    switched.map_err(Error::unwrap)
+    switched.map_err(Error::from_store_error)
 }
 
 /// Sets which embedder the store uses; a space of another one is given up.
-pub(crate) fn choose(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error> {
-    let view = inner.store.view();
+pub(crate) fn set_embedder(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error> {
+    let view = inner.store.latest_snapshot();
     let settings = settings::read(view.rows())?;
-    let space = view.snapshot().space();
+    let space = view.snapshot().active_space();
     let other = space.is_some_and(|s| !s.record.builtin || choice == EmbedderChoice::None);
     let json = match choice {
         EmbedderChoice::Folder if settings.embedder == choice => return Ok(()),
@@ -144,22 +144,22 @@ pub(crate) fn choose(inner: &Inner, choice: EmbedderChoice) -> Result<(), Error>
     };
     let abandoned = choice == EmbedderChoice::None;
     let changed = inner.store.edit(move |staging| {
-        staging.set("embedder", Some(json.into()));
-        staging.set("model", None);
+        staging.put_setting("embedder", Some(json.into()));
+        staging.put_setting("model", None);
         if abandoned {
-            staging.edit(Edit::Abandon);
+            staging.edit(ManifestEdit::AbandonPendingSpace);
         }
         if other {
-            staging.edit(Edit::Deactivate);
+            staging.edit(ManifestEdit::DeactivateSpace);
         }
         Ok(())
     });
-    changed.map_err(Error::unwrap)
+    changed.map_err(Error::from_store_error)
 }
 
 /// What a calibration found, as the space keeps it. In a store too small to measure anything
 /// vectors count only where text finds nothing.
-pub(crate) fn measured(calibration: Option<Calibration>) -> SpaceRecord {
+pub(crate) fn calibrated_record(calibration: Option<Calibration>) -> SpaceRecord {
     let Some(calibration) = calibration else {
         return SpaceRecord {
             vector_share: Some(0.0),
@@ -167,11 +167,11 @@ pub(crate) fn measured(calibration: Option<Calibration>) -> SpaceRecord {
         };
     };
     SpaceRecord {
-        vector_share: Some(calibration.share),
+        vector_share: Some(calibration.vector_weight),
         calibration: calibration
-            .figures
+            .metrics
             .iter()
-            .map(|f| (f.share, f.mrr))
+            .map(|f| (f.vector_weight, f.mrr))
             .collect(),
         calibration_questions: calibration.questions as u32,
         ..SpaceRecord::default()
@@ -214,18 +214,18 @@ pub(crate) fn fit_projection(
 }
 
 /// Opens a projection that is not listed yet.
-pub(crate) fn open_built(bytes: &[u8]) -> Result<Projector, Error> {
+pub(crate) fn open_unlisted_projection(bytes: &[u8]) -> Result<Projector, Error> {
     let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
     part.push(SectionId::Projection, 0, bytes.to_vec());
-    let part = Part::new(PartBytes::copy(&part.finish(0, 0))).map_err(StoreError::view)?;
+    let part = Part::new(PartBytes::copy(&part.finish(0, 0))).map_err(StoreError::index)?;
     let section = Arc::new(part)
         .section(SectionId::Projection, 0)
-        .map_err(StoreError::view)?;
+        .map_err(StoreError::index)?;
     Ok(Projector::open(0, section)?)
 }
 
 /// The vectors of one segment.
-pub(crate) fn vectors_of(
+pub(crate) fn build_segment_vectors(
     rows: &dyn Rows,
     segment: &OpenSegment,
     source: &VectorSource,
@@ -240,7 +240,7 @@ pub(crate) fn vectors_of(
         };
         analyzer.set_languages(language_of(&document).into());
         for (place, chunk) in (0u32..).zip(&rows.chunks(id)?) {
-            let layer = layer_of(place, chunk);
+            let layer = chunk_layer(place, chunk);
             if is_embedded(document.embed, layer) {
                 let terms = analyzer.terms(&indexed_text(&document, chunk));
                 writer.push(rows, Local(run.first.0 + place), layer, chunk, &terms)?;

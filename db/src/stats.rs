@@ -149,9 +149,11 @@ impl Recount {
             ),
             ("chunks in segments", stats.chunks, self.chunks_in_segments),
         ];
-        let differ = pairs.iter().filter(|(_, said, counted)| said != counted);
+        let differ = pairs
+            .iter()
+            .filter(|(_, reported, counted)| reported != counted);
         differ
-            .map(|(what, said, counted)| format!("{what}: {said} said, {counted} there"))
+            .map(|(what, reported, counted)| format!("{what}: {reported} said, {counted} there"))
             .collect()
     }
 }
@@ -159,11 +161,11 @@ impl Recount {
 impl Database {
     /// Figures of the newest committed state. Costs nothing that grows with the store.
     pub fn stats(&self) -> Stats {
-        let view = self.view();
+        let view = self.snapshot();
         let snapshot = view.snapshot();
         let manifest = snapshot.manifest();
-        let old_views = self.inner().store.old_views();
-        let spaces = [snapshot.space(), snapshot.pending()];
+        let old_views = self.inner().store.superseded_snapshots();
+        let spaces = [snapshot.active_space(), snapshot.pending_space()];
         let projections = spaces.into_iter().flatten();
         let projections = projections.filter_map(|space| space.record.projection.as_ref());
         let parts: Vec<&PartEntry> = manifest.parts().chain(projections).collect();
@@ -183,8 +185,8 @@ impl Database {
             segments: manifest.segments.len(),
             dead_chunks: dead,
             missing_chunks: snapshot.missing_chunks(),
-            segment_bytes: sum_of(parts.iter().map(|part| part.len)),
-            segment_file_bytes: sum_of(in_files.map(|part| part.len)),
+            segment_bytes: saturating_sum(parts.iter().map(|part| part.len)),
+            segment_file_bytes: saturating_sum(in_files.map(|part| part.len)),
             // A file whose length cannot be told is told by whatever reads it next.
             database_bytes: self.inner().store.database_bytes().unwrap_or_default(),
             old_views: old_views.count,
@@ -193,19 +195,19 @@ impl Database {
             merge_error: self.merge_error(),
             rebuild_error: self.rebuild_error(),
             lost: snapshot
-                .lost()
+                .lost_indexes()
                 .iter()
-                .map(|lost| lost.what.name())
+                .map(|lost| lost.index.name())
                 .collect(),
             embedded_chunks: Layer::ALL
                 .into_iter()
-                .flat_map(|layer| view.read.vectors(layer))
+                .flat_map(|layer| view.read_view.vectors(layer))
                 .map(|segment| segment.reader.flat().len() as u64)
                 .sum(),
             space: snapshot
-                .space()
+                .active_space()
                 .map(|space| SpaceStats::new(space.id.0, &space.record)),
-            pending_space: snapshot.pending().map(|space| PendingStats {
+            pending_space: snapshot.pending_space().map(|space| PendingStats {
                 model: space.record.model.clone(),
                 dim: space.record.dim,
                 segments_built: manifest
@@ -219,15 +221,15 @@ impl Database {
 
     /// What takes room in the newest committed state, by kind. Costs a pass over the pages of all tables.
     pub fn usage(&self) -> Result<Usage, Error> {
-        Ok(self.view().snapshot().usage()?)
+        Ok(self.snapshot().snapshot().usage()?)
     }
 
     /// Counts everything from rows and segments. Costs a pass over the tables.
     pub fn recount(&self) -> Result<(Stats, Recount), Error> {
         let stats = self.stats();
-        let view = self.view();
+        let view = self.snapshot();
         let rows = view.rows();
-        let (concepts, relations) = contributions::recount(rows)?;
+        let (concepts, relations) = contributions::count_concepts_and_relations(rows)?;
         let segments = view.snapshot().segments().iter();
         let in_segments: BTreeSet<_> = segments.flat_map(OpenSegment::live_documents).collect();
         let live = |segment: &OpenSegment| u64::from(segment.chunk_count) - segment.dead.len();
@@ -251,6 +253,6 @@ impl Database {
 }
 
 /// A sum of lengths that a manifest lists: of a damaged one it need not fit.
-fn sum_of(lens: impl Iterator<Item = u64>) -> u64 {
+fn saturating_sum(lens: impl Iterator<Item = u64>) -> u64 {
     lens.fold(0, u64::saturating_add)
 }

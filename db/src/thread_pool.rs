@@ -19,7 +19,7 @@ thread_local! {
 }
 
 /// From now on what this thread builds takes one core, and leaves the others to searches and writes.
-pub(crate) fn stay_in_background() {
+pub(crate) fn mark_background_thread() {
     BACKGROUND.set(true);
 }
 
@@ -92,7 +92,7 @@ mod tests {
         let cores = std::thread::available_parallelism().unwrap().get();
         assert_eq!(threads(), cores);
         std::thread::spawn(move || {
-            stay_in_background();
+            mark_background_thread();
             assert_eq!(threads(), 1);
         })
         .join()

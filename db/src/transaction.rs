@@ -14,8 +14,8 @@ use loci_storage::{
 };
 
 use crate::chunk_offsets;
-use crate::citations::{self, Cited};
-use crate::contributions::{self, Said};
+use crate::citations::{self, DocumentCitations};
+use crate::contributions::{self, DocumentContributions};
 use crate::digests;
 use crate::document::{
     NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
@@ -23,7 +23,7 @@ use crate::document::{
 use crate::edits;
 use crate::error::Error;
 use crate::origins;
-use crate::retrievals::{self, HitName};
+use crate::retrievals::{self, HitRef};
 use crate::settings::{self, Settings};
 
 /// A write in progress. It sees its own changes; an error drops them all.
@@ -51,12 +51,12 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
             let why = "a step of the write failed and its error was passed over; nothing is stored";
             return Err(StoreError::Invalid(why.into()).into());
         }
-        digests::withdraw(transaction.staging, &transaction.changed)?;
+        digests::remove_deleted_sentences(transaction.staging, &transaction.changed)?;
         Ok(result)
     }
 
     /// Notes the failure of a step.
-    fn step<R>(
+    fn run_step<R>(
         &mut self,
         step: impl FnOnce(&mut Staging<'g>) -> Result<R, Error>,
     ) -> Result<R, Error> {
@@ -73,7 +73,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// # Errors
     /// [`StoreError::Invalid`] says which rule the document breaks.
     pub fn put_document(&mut self, document: NewDocument) -> Result<DocumentId, Error> {
-        let (id, is_replaced) = self.step(|staging| put_document(staging, document))?;
+        let (id, is_replaced) = self.run_step(|staging| put_document(staging, document))?;
         if is_replaced {
             self.changed.insert(id);
         }
@@ -83,17 +83,17 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// Deletes a document with its chunks, vectors, mentions and what it said of concepts and
     /// relations; `false` when there is none.
     pub fn delete_document(&mut self, key: &DocumentKey) -> Result<bool, Error> {
-        let deleted = self.step(|staging| {
+        let deleted = self.run_step(|staging| {
             let Some(id) = staging.rows().document_id(key)? else {
                 return Ok(None);
             };
-            let before = Said::stored(staging.rows(), id)?;
-            contributions::replace(staging, id, &before, &Said::default())?;
-            citations::replace(staging, id, Cited::default())?;
+            let before = DocumentContributions::load(staging.rows(), id)?;
+            contributions::replace(staging, id, &before, &DocumentContributions::default())?;
+            citations::replace(staging, id, DocumentCitations::default())?;
             let record = staging.rows().document(id)?;
             origins::set(staging, id, None)?;
             let deleted = staging.delete_document(key)?;
-            citations::identify(staging, id, record.as_ref(), None)?;
+            citations::update_document_identities(staging, id, record.as_ref(), None)?;
             Ok(deleted.then_some(id))
         })?;
         self.changed.extend(deleted);
@@ -107,7 +107,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// [`StoreError::Invalid`] for an origin that is empty or holds a NUL; [`StoreError::Limit`] for one that is too
     /// long.
     pub fn set_origin(&mut self, key: &DocumentKey, origin: Option<&str>) -> Result<bool, Error> {
-        self.step(|staging| {
+        self.run_step(|staging| {
             let Some(id) = staging.rows().document_id(key)? else {
                 return Ok(false);
             };
@@ -126,7 +126,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         key: &DocumentKey,
         patch: impl FnOnce(&mut DocumentRecord),
     ) -> Result<bool, Error> {
-        self.step(|staging| {
+        self.run_step(|staging| {
             let Some(id) = staging.rows().document_id(key)? else {
                 return Ok(false);
             };
@@ -139,7 +139,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
                 }
             })?;
             let after = staging.rows().document(id)?;
-            citations::identify(staging, id, before.as_ref(), after.as_ref())?;
+            citations::update_document_identities(staging, id, before.as_ref(), after.as_ref())?;
             Ok(patched)
         })
     }
@@ -151,7 +151,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         key: &ChunkKey,
         patch: impl FnOnce(&mut ChunkRecord),
     ) -> Result<bool, Error> {
-        self.step(|staging| Ok(staging.patch_chunk(key, patch)?))
+        self.run_step(|staging| Ok(staging.patch_chunk(key, patch)?))
     }
 
     /// Replaces what a document says of concepts and relations; `false` when there is none.
@@ -162,16 +162,16 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         concepts: Vec<NewConcept>,
         relations: Vec<NewRelation>,
     ) -> Result<bool, Error> {
-        self.step(|staging| {
+        self.run_step(|staging| {
             let Some(id) = staging.rows().document_id(key)? else {
                 return Ok(false);
             };
             let document = staging.rows().document(id)?;
             let count = document.map_or(0, |document| document.chunk_count);
-            let after = Said::new(staging, concepts, relations, count)?;
-            let before = Said::stored(staging.rows(), id)?;
+            let after = DocumentContributions::new(staging, concepts, relations, count)?;
+            let before = DocumentContributions::load(staging.rows(), id)?;
             contributions::replace(staging, id, &before, &after)?;
-            staging.index_again(id, count);
+            staging.reindex(id, count);
             Ok(true)
         })
     }
@@ -188,22 +188,22 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         citations: Vec<NewCitation>,
         claims: Vec<NewClaim>,
     ) -> Result<bool, Error> {
-        self.step(|staging| {
+        self.run_step(|staging| {
             let Some(id) = staging.rows().document_id(key)? else {
                 return Ok(false);
             };
             let mut chunks = staging.rows().chunks(id)?;
-            let cited = Cited::new(references, citations, claims, chunks.len() as u32)?;
+            let cited = DocumentCitations::new(references, citations, claims, chunks.len() as u32)?;
             let before: Vec<u32> = chunks.iter().map(|chunk| chunk.citation_count).collect();
             count_citations(&mut chunks, &cited);
             for ((place, chunk), before) in (0u32..).zip(&chunks).zip(before) {
                 if chunk.citation_count != before {
-                    let row = keys::in_document(id, place);
+                    let row = keys::document_entry(id, place);
                     staging.put(Table::Chunks, row, encode(chunk)?);
                 }
             }
             citations::replace(staging, id, cited)?;
-            staging.index_again(id, chunks.len() as u32);
+            staging.reindex(id, chunks.len() as u32);
             Ok(true)
         })
     }
@@ -217,7 +217,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// [`Error::NotFound`] when no document speaks of `from`; [`StoreError::Invalid`] when both are the same, or
     /// `from` has parts of `into` that were split off or merged: undo that instead.
     pub fn merge_concepts(&mut self, from: &str, into: &str) -> Result<EditId, Error> {
-        self.step(|staging| edits::merge(staging, from, into))
+        self.run_step(|staging| edits::merge(staging, from, into))
     }
 
     /// Has what some documents say of a concept count as said of another one, which may be new: two things of one
@@ -231,13 +231,13 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         documents: &[DocumentKey],
         into: &str,
     ) -> Result<EditId, Error> {
-        self.step(|staging| edits::split(staging, name, documents, into))
+        self.run_step(|staging| edits::split(staging, name, documents, into))
     }
 
     /// Undoes a merge or split, whatever was merged or split since; `false` when there is none with this id, or
     /// it was undone. What they did is otherwise kept: [`crate::View::concept_edits`] lists them.
     pub fn undo_concept_edit(&mut self, id: EditId) -> Result<bool, Error> {
-        self.step(|staging| edits::undo(staging, id))
+        self.run_step(|staging| edits::undo(staging, id))
     }
 
     /// Stores a learning item.
@@ -246,7 +246,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// [`Error::NotFound`] when the chunk or concept that it is about, or the item that it was merged
     /// into, is not there.
     pub fn put_item(&mut self, item: NewItem) -> Result<ItemId, Error> {
-        self.step(|staging| {
+        self.run_step(|staging| {
             let record = item_record(staging, item)?;
             Ok(staging.put_item(&record)?)
         })
@@ -257,7 +257,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     /// # Errors
     /// As [`WriteTransaction::put_item`].
     pub fn replace_item(&mut self, id: ItemId, item: NewItem) -> Result<bool, Error> {
-        self.step(|staging| {
+        self.run_step(|staging| {
             let record = item_record(staging, item)?;
             Ok(staging.replace_item(id, &record)?)
         })
@@ -265,7 +265,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
 
     /// Deletes a learning item; `false` when there is none.
     pub fn delete_item(&mut self, id: ItemId) -> Result<bool, Error> {
-        self.step(|staging| Ok(staging.delete_item(id)?))
+        self.run_step(|staging| Ok(staging.delete_item(id)?))
     }
 
     /// Records an answer, in the space that is active now; see [`crate::Database::record`].
@@ -273,7 +273,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         &mut self,
         mut record: RetrievalRecord,
     ) -> Result<ResponseId, Error> {
-        self.step(|staging| {
+        self.run_step(|staging| {
             record.space = staging.manifest().active_space;
             Ok(staging.put_retrieval(&record)?)
         })
@@ -283,11 +283,11 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     pub(crate) fn set_feedback(
         &mut self,
         response: ResponseId,
-        hit: &HitName,
+        hit: &HitRef,
         feedback: Feedback,
     ) -> Result<(), Error> {
-        self.step(|staging| {
-            let place = retrievals::place_of(staging, response, hit)?;
+        self.run_step(|staging| {
+            let place = retrievals::hit_index(staging, response, hit)?;
             staging.set_feedback(response, place, feedback)?;
             Ok(())
         })
@@ -299,7 +299,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         before_ms: u64,
         from: &[u8],
     ) -> Result<(u64, Option<keys::Key>), Error> {
-        self.step(|staging| Ok(staging.forget_retrievals(before_ms, from)?))
+        self.run_step(|staging| Ok(staging.delete_retrievals_before(before_ms, from)?))
     }
 
     /// The id of a document, as this writer sees it.
@@ -334,8 +334,12 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
     }
 
     /// Keeps, or with `None` forgets, a row beside the settings.
-    pub(crate) fn keep(&mut self, name: &str, json: Option<String>) -> Result<(), Error> {
-        self.staging.set(name, json);
+    pub(crate) fn set_internal_row(
+        &mut self,
+        name: &str,
+        json: Option<String>,
+    ) -> Result<(), Error> {
+        self.staging.put_setting(name, json);
         Ok(())
     }
 
@@ -361,7 +365,7 @@ impl<'t, 'g> WriteTransaction<'t, 'g> {
         };
         for name in names {
             let value = settings.get(name).map(ToString::to_string);
-            self.staging.set(name, value);
+            self.staging.put_setting(name, value);
         }
         Ok(())
     }
@@ -372,17 +376,17 @@ fn put_document(
     staging: &mut Staging<'_>,
     document: NewDocument,
 ) -> Result<(DocumentId, bool), Error> {
-    let key = key_of(&document)?;
+    let key = document_key(&document)?;
     let count = document.chunks.len() as u32;
-    let after = Said::new(staging, document.concepts, document.relations, count)?;
+    let after = DocumentContributions::new(staging, document.concepts, document.relations, count)?;
     let (references, citations) = (document.references, document.citations);
-    let cited = Cited::new(references, citations, document.claims, count)?;
+    let cited = DocumentCitations::new(references, citations, document.claims, count)?;
     let (before, record_before) = match staging.rows().document_id(&key)? {
         Some(id) => {
             let rows = staging.rows();
-            (Said::stored(rows, id)?, rows.document(id)?)
+            (DocumentContributions::load(rows, id)?, rows.document(id)?)
         }
-        None => (Said::default(), None),
+        None => (DocumentContributions::default(), None),
     };
     let (mut chunks, vectors): (Vec<_>, _) = document
         .chunks
@@ -415,15 +419,15 @@ fn put_document(
     }
     contributions::replace(staging, id, &before, &after)?;
     let record = staging.rows().document(id)?;
-    citations::identify(staging, id, record_before.as_ref(), record.as_ref())?;
+    citations::update_document_identities(staging, id, record_before.as_ref(), record.as_ref())?;
     citations::replace(staging, id, cited)?;
     Ok((id, record_before.is_some()))
 }
 
 /// Counts the citations of each chunk with what is below it.
-fn count_citations(chunks: &mut [ChunkRecord], cited: &Cited) {
+fn count_citations(chunks: &mut [ChunkRecord], cited: &DocumentCitations) {
     let parents: Vec<Option<u32>> = chunks.iter().map(|chunk| chunk.parent).collect();
-    for (chunk, count) in chunks.iter_mut().zip(cited.counts(&parents)) {
+    for (chunk, count) in chunks.iter_mut().zip(cited.citation_counts(&parents)) {
         chunk.citation_count = count;
     }
 }
@@ -431,20 +435,20 @@ fn count_citations(chunks: &mut [ChunkRecord], cited: &Cited) {
 /// Sets the language of a document, as ISO 639-3: as stated, or else that of its text. What is stated and is
 /// no language goes to the metadata where the text has one.
 fn set_language(staging: &Staging<'_>, rows: &mut DocumentRows) -> Result<(), Error> {
-    let stated = rows.record.language.take();
-    if let Some(code) = stated.as_deref().and_then(language_code) {
+    let declared = rows.record.language.take();
+    if let Some(code) = declared.as_deref().and_then(language_code) {
         rows.record.language = Some(code.into());
         return Ok(());
     }
     if rows.record.file_type != FileType::Code {
-        rows.record.language = settings::language_of(staging.rows(), written(rows))?;
+        rows.record.language = settings::language_of(staging.rows(), language_sample(rows))?;
     }
-    match (&rows.record.language, stated) {
-        (None, stated) => rows.record.language = stated,
-        (Some(_), Some(stated)) => {
+    match (&rows.record.language, declared) {
+        (None, declared) => rows.record.language = declared,
+        (Some(_), Some(declared)) => {
             let metadata = &mut rows.record.metadata;
             if let Err(at) = metadata.binary_search_by(|(key, _)| key[..].cmp("language")) {
-                metadata.insert(at, ("language".into(), stated));
+                metadata.insert(at, ("language".into(), declared));
             }
         }
         (Some(_), None) => {}
@@ -453,7 +457,7 @@ fn set_language(staging: &Staging<'_>, rows: &mut DocumentRows) -> Result<(), Er
 }
 
 /// The text of a document, or its longest chunk.
-fn written(rows: &DocumentRows) -> &str {
+fn language_sample(rows: &DocumentRows) -> &str {
     let original = || std::str::from_utf8(&rows.original).ok();
     let text = rows.text.as_deref().or_else(original);
     let text = text.filter(|text| !text.is_empty()).or_else(|| {
@@ -500,7 +504,7 @@ fn item_record(staging: &Staging<'_>, item: NewItem) -> Result<ItemRecord, Error
 }
 
 /// The key that a document asks for.
-pub(crate) fn key_of(document: &NewDocument) -> Result<DocumentKey, Error> {
+pub(crate) fn document_key(document: &NewDocument) -> Result<DocumentKey, Error> {
     let record = &document.record;
     Ok(DocumentKey::new(
         &record.user[..],

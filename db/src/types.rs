@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::database::Database;
 use crate::error::Error;
 use crate::settings;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 
 /// The row of settings that holds the map.
-const ROW: &str = "type_map";
+const TYPE_MAP_KEY: &str = "type_map";
 
 /// What types of concepts were made of those that documents write.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub struct TypeMap {
 
 impl TypeMap {
     /// What a type became; itself where it is newer than the map.
-    pub fn of<'t>(&'t self, kind: &'t str) -> &'t str {
+    pub fn resolve<'t>(&'t self, kind: &'t str) -> &'t str {
         self.map.get(kind).map_or(kind, String::as_str)
     }
 
@@ -46,7 +46,7 @@ impl Database {
     ///
     /// Costs a pass over what all documents say of concepts.
     pub fn consolidate_types(&self, method: TypeSelection) -> Result<TypeMap, Error> {
-        let view = self.view();
+        let view = self.snapshot();
         let settings = settings::read(view.rows())?;
         let options = TypeOptions {
             selection: method,
@@ -58,29 +58,29 @@ impl Database {
                 TypeSelection::Global => "global".into(),
                 TypeSelection::Stratified => "stratified".into(),
             },
-            map: consolidate(&counted(view.rows())?, options),
+            map: consolidate(&count_types(view.rows())?, options),
         };
         let json = serde_json::to_string(&map).map_err(|why| Error::Setting(why.to_string()))?;
-        self.write(move |tx| tx.keep(ROW, Some(json)))?;
+        self.write(move |tx| tx.set_internal_row(TYPE_MAP_KEY, Some(json)))?;
         Ok(map)
     }
 
     /// Forgets the map: types are told as documents write them.
-    pub fn forget_types(&self) -> Result<(), Error> {
-        self.write(|tx| tx.keep(ROW, None))
+    pub fn clear_type_map(&self) -> Result<(), Error> {
+        self.write(|tx| tx.set_internal_row(TYPE_MAP_KEY, None))
     }
 }
 
-impl View {
+impl DatabaseSnapshot {
     /// What types of concepts were made of those that documents write, where they were consolidated.
     pub fn type_map(&self) -> Result<Option<TypeMap>, Error> {
-        let json = self.rows().setting(ROW)?;
+        let json = self.rows().setting(TYPE_MAP_KEY)?;
         // One that cannot be read is as good as none: it can be made again.
         Ok(json.and_then(|json| serde_json::from_str(&json).ok()))
     }
 }
 
-fn counted(rows: &dyn Rows) -> Result<TypeCounts, StoreError> {
+fn count_types(rows: &dyn Rows) -> Result<TypeCounts, StoreError> {
     let mut counts = TypeCounts::default();
     let mut kinds: BTreeMap<ConceptId, BTreeSet<String>> = BTreeMap::new();
     let mut collection: Option<(DocumentId, String)> = None;
@@ -89,7 +89,7 @@ fn counted(rows: &dyn Rows) -> Result<TypeCounts, StoreError> {
         let Some((document, concept)) = keys::u64_at(key, 0).zip(keys::u32_at(key, 8)) else {
             return Ok(ControlFlow::Continue(()));
         };
-        let said: ConceptContribution = decode(table, key, payload)?;
+        let contribution: ConceptContribution = decode(table, key, payload)?;
         let document = DocumentId(document);
         if collection.as_ref().is_none_or(|known| known.0 != document) {
             let record = rows.document(document)?;
@@ -99,10 +99,10 @@ fn counted(rows: &dyn Rows) -> Result<TypeCounts, StoreError> {
             ));
         }
         if let Some((_, corpus)) = &collection {
-            counts.add(corpus, &said.kind);
+            counts.add(corpus, &contribution.kind);
         }
         let counted = rows.resolve(ConceptId(concept), Some(document))?.concept;
-        kinds.entry(counted).or_default().insert(said.kind);
+        kinds.entry(counted).or_default().insert(contribution.kind);
         Ok(ControlFlow::Continue(()))
     })?;
     for kinds in kinds.values() {

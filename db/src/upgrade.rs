@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use loci_storage::disk::in_memory_over;
-use loci_storage::upgrade::{Upgrade, upgrade};
+use loci_storage::disk::in_memory_overlay;
+use loci_storage::upgrade::{UpgradeReport, upgrade};
 use loci_storage::{Disk, StoreError};
 
 use crate::database::{Database, Options};
@@ -32,7 +32,7 @@ impl Database {
         dry_run: bool,
         options: &Options,
         progress: &dyn Progress,
-    ) -> Result<Upgrade, Error> {
+    ) -> Result<UpgradeReport, Error> {
         let folder = folder.as_ref();
         let (tried, has_lost) = try_upgrade(folder, options, progress)?;
         if dry_run {
@@ -66,8 +66,8 @@ fn try_upgrade(
     folder: &Path,
     options: &Options,
     progress: &dyn Progress,
-) -> Result<(Upgrade, bool), Error> {
-    let disk: Arc<dyn Disk> = in_memory_over(Arc::clone(&options.disk));
+) -> Result<(UpgradeReport, bool), Error> {
+    let disk: Arc<dyn Disk> = in_memory_overlay(Arc::clone(&options.disk));
     let upgraded = upgrade(&disk, folder)?;
     let options = Options {
         disk,
@@ -87,11 +87,11 @@ fn try_upgrade(
             Err(error) => return Err(error),
         }
         database.check_damaged(&mut tell);
-        database.look(true, progress, &mut tell)?;
+        database.check_snapshot(true, progress, &mut tell)?;
     } else {
         // Segments that this build reads no more are built again, which is no damage.
         database.rebuild(progress)?;
-        database.look(true, progress, &mut tell)?;
+        database.check_snapshot(true, progress, &mut tell)?;
     }
     let has_lost = !database.lost().is_empty();
     database.close();

@@ -11,15 +11,15 @@ use loci_graph::{CitationEdge, CitationsSnapshot};
 use loci_query::cite::{chunk_key, cite};
 use loci_storage::records::{CitationRecord, ClaimRecord, Intent, WorkRecord};
 use loci_storage::rows::{decode, missing, read};
-use loci_storage::snapshot::Place;
+use loci_storage::snapshot::ChunkPosition;
 use loci_storage::{
     ChunkKey, DocumentId, DocumentKey, Ordinal, Rows, StoreError, Table, WorkId, keys,
 };
 use serde::Serialize;
 
-use crate::citations::{told_by, works_called};
+use crate::citations::{identities_from, works_with_identity};
 use crate::error::Error;
-use crate::snapshot::View;
+use crate::snapshot::DatabaseSnapshot;
 
 /// A cited work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -51,7 +51,7 @@ pub struct Work {
 
 /// A place where a chunk cites a work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cited {
+pub struct WorkCitation {
     /// The citing chunk.
     pub chunk: String,
     /// Where it stands, for a reader.
@@ -92,26 +92,26 @@ pub struct Claim {
 /// Who cites whom, of a view. Rows may be seen through something that watches how many are read.
 #[derive(Clone, Copy)]
 pub struct CitationNetwork<'v> {
-    view: &'v View,
+    view: &'v DatabaseSnapshot,
     rows: &'v dyn Rows,
 }
 
-impl View {
+impl DatabaseSnapshot {
     /// Who cites whom, as `rows` tell it: those of this view, seen through something that watches.
-    pub fn network<'v>(&'v self, rows: &'v dyn Rows) -> CitationNetwork<'v> {
+    pub fn citation_network<'v>(&'v self, rows: &'v dyn Rows) -> CitationNetwork<'v> {
         CitationNetwork { view: self, rows }
     }
 
     /// What a document cites, in reading order; `None` when it is not stored.
     ///
     /// Costs a row for each citation, and one for each work and document.
-    pub fn citations_of(&self, key: &DocumentKey) -> Result<Option<Vec<Cited>>, Error> {
-        self.network(self.rows()).citations_of(key)
+    pub fn citations_of(&self, key: &DocumentKey) -> Result<Option<Vec<WorkCitation>>, Error> {
+        self.citation_network(self.rows()).citations_of(key)
     }
 
     /// The citations of a work, by document and place.
-    pub fn cited_by(&self, work: u32) -> Result<Vec<Cited>, Error> {
-        self.network(self.rows()).cited_by(work)
+    pub fn cited_by(&self, work: u32) -> Result<Vec<WorkCitation>, Error> {
+        self.citation_network(self.rows()).cited_by(work)
     }
 
     /// The works that a document is: usually none or one.
@@ -120,19 +120,20 @@ impl View {
             return Ok(Vec::new());
         };
         let works = self.rows().works_of(id)?.into_iter();
-        let works = works.filter_map(|work| self.network(self.rows()).work(work).transpose());
+        let works =
+            works.filter_map(|work| self.citation_network(self.rows()).work(work).transpose());
         Ok(works.collect::<Result<_, _>>()?)
     }
 
     /// The cited work with this document key, DOI or title.
-    pub fn find_work(&self, asked: &str) -> Result<Option<Work>, Error> {
-        let doi = asked.contains("10.").then_some(asked);
-        for identity in told_by(Some(asked), doi, Some(asked)) {
-            if let Some(&id) = works_called(self.rows(), &identity)?.first() {
-                return Ok(self.network(self.rows()).work(id)?);
+    pub fn find_work(&self, identifier: &str) -> Result<Option<Work>, Error> {
+        let doi = identifier.contains("10.").then_some(identifier);
+        for identity in identities_from(Some(identifier), doi, Some(identifier)) {
+            if let Some(&id) = works_with_identity(self.rows(), &identity)?.first() {
+                return Ok(self.citation_network(self.rows()).work(id)?);
             }
         }
-        let works = match asked.parse() {
+        let works = match identifier.parse() {
             Ok(key) => self.works_of(&key)?,
             Err(_) => Vec::new(),
         };
@@ -143,18 +144,21 @@ impl View {
     ///
     /// Costs a pass over all works.
     pub fn works(&self, keep: impl Fn(&Work) -> bool) -> Result<Vec<Work>, Error> {
-        self.network(self.rows()).works(keep)
+        self.citation_network(self.rows()).works(keep)
     }
 
     /// The works that are cited by the documents that cite this one, most often first, each with how many do.
     pub fn co_cited(&self, work: u32) -> Result<Vec<(Work, usize)>, Error> {
-        self.network(self.rows()).co_cited(work)
+        self.citation_network(self.rows()).co_cited(work)
     }
 
     /// The documents that cite the same works as this one (bibliographic coupling), most of them first, each with
     /// how many; `None` when it is not stored.
-    pub fn coupled(&self, key: &DocumentKey) -> Result<Option<Vec<(String, usize)>>, Error> {
-        self.network(self.rows()).coupled(key)
+    pub fn coupled_documents(
+        &self,
+        key: &DocumentKey,
+    ) -> Result<Option<Vec<(String, usize)>>, Error> {
+        self.citation_network(self.rows()).coupled_documents(key)
     }
 
     /// What a document's chunks claim about chunks; `None` when it is not stored.
@@ -163,21 +167,21 @@ impl View {
             return Ok(None);
         };
         let claims = self.rows().claims(id)?.into_iter();
-        let told = claims.filter_map(|claim| self.claim(id, claim).transpose());
-        Ok(Some(told.collect::<Result<_, _>>()?))
+        let resolved = claims.filter_map(|claim| self.claim(id, claim).transpose());
+        Ok(Some(resolved.collect::<Result<_, _>>()?))
     }
 
     /// What is claimed about a chunk.
     pub fn claims_on(&self, chunk: &ChunkKey) -> Result<Vec<Claim>, Error> {
-        let mut told = Vec::new();
+        let mut found = Vec::new();
         for (document, number) in self.rows().claims_on(&chunk.to_string())? {
-            let key = keys::in_document(document, number);
+            let key = keys::document_entry(document, number);
             let record: Option<ClaimRecord> = read(self.rows(), Table::Claims, &key)?;
             if let Some(record) = record {
-                told.extend(self.claim(document, record)?);
+                found.extend(self.claim(document, record)?);
             }
         }
-        Ok(told)
+        Ok(found)
     }
 
     fn claim(&self, document: DocumentId, claim: ClaimRecord) -> Result<Option<Claim>, StoreError> {
@@ -203,16 +207,16 @@ impl View {
 
 impl CitationNetwork<'_> {
     /// As [`View::citations_of`].
-    pub fn citations_of(&self, key: &DocumentKey) -> Result<Option<Vec<Cited>>, Error> {
+    pub fn citations_of(&self, key: &DocumentKey) -> Result<Option<Vec<WorkCitation>>, Error> {
         let Some(id) = self.rows.document_id(key)? else {
             return Ok(None);
         };
-        Ok(Some(self.told(self.edges_of(id))?))
+        Ok(Some(self.load_citations(self.edges_of(id))?))
     }
 
     /// As [`View::cited_by`].
-    pub fn cited_by(&self, work: u32) -> Result<Vec<Cited>, Error> {
-        self.told(self.citing(WorkId(work)))
+    pub fn cited_by(&self, work: u32) -> Result<Vec<WorkCitation>, Error> {
+        self.load_citations(self.citing(WorkId(work)))
     }
 
     /// As [`View::works`].
@@ -226,7 +230,7 @@ impl CitationNetwork<'_> {
         })?;
         let mut works = Vec::new();
         for (id, record) in records {
-            works.push(self.named(id, record)?);
+            works.push(self.build_work(id, record)?);
         }
         works.retain(keep);
         Ok(works)
@@ -235,7 +239,8 @@ impl CitationNetwork<'_> {
     /// As [`View::co_cited`].
     pub fn co_cited(&self, work: u32) -> Result<Vec<(Work, usize)>, Error> {
         let citing = self.citing(WorkId(work)).into_iter();
-        let documents: BTreeSet<DocumentId> = citing.filter_map(|edge| self.of(edge.0)).collect();
+        let documents: BTreeSet<DocumentId> =
+            citing.filter_map(|edge| self.document_of(edge.0)).collect();
         let mut counts: BTreeMap<WorkId, usize> = BTreeMap::new();
         for document in documents {
             let cited = self.edges_of(document).into_iter();
@@ -252,7 +257,10 @@ impl CitationNetwork<'_> {
     }
 
     /// As [`View::coupled`].
-    pub fn coupled(&self, key: &DocumentKey) -> Result<Option<Vec<(String, usize)>>, Error> {
+    pub fn coupled_documents(
+        &self,
+        key: &DocumentKey,
+    ) -> Result<Option<Vec<(String, usize)>>, Error> {
         let Some(id) = self.rows.document_id(key)? else {
             return Ok(None);
         };
@@ -262,7 +270,7 @@ impl CitationNetwork<'_> {
         for work in cited {
             let citing = self.citing(work).into_iter();
             let documents: BTreeSet<DocumentId> =
-                citing.filter_map(|edge| self.of(edge.0)).collect();
+                citing.filter_map(|edge| self.document_of(edge.0)).collect();
             for other in documents.into_iter().filter(|&other| other != id) {
                 *counts.entry(other).or_default() += 1;
             }
@@ -275,12 +283,12 @@ impl CitationNetwork<'_> {
     }
 
     fn edges_of(&self, document: DocumentId) -> Vec<(Ordinal, CitationEdge)> {
-        let segments = self.view.read.citations();
+        let segments = self.view.read_view.citations();
         let view = CitationsSnapshot {
             segments: &segments,
         };
         let snapshot = self.view.snapshot();
-        let Some(first) = snapshot.ordinal(Place { document, index: 0 }) else {
+        let Some(first) = snapshot.ordinal(ChunkPosition { document, index: 0 }) else {
             return Vec::new();
         };
         let run = snapshot
@@ -291,39 +299,42 @@ impl CitationNetwork<'_> {
     }
 
     fn citing(&self, work: WorkId) -> Vec<(Ordinal, CitationEdge)> {
-        let segments = self.view.read.citations();
+        let segments = self.view.read_view.citations();
         let view = CitationsSnapshot {
             segments: &segments,
         };
         view.citing(work)
     }
 
-    fn of(&self, chunk: Ordinal) -> Option<DocumentId> {
+    fn document_of(&self, chunk: Ordinal) -> Option<DocumentId> {
         self.view
             .snapshot()
-            .place(chunk)
+            .position(chunk)
             .map(|place| place.document)
     }
 
-    fn told(&self, edges: Vec<(Ordinal, CitationEdge)>) -> Result<Vec<Cited>, Error> {
-        let mut told = Vec::with_capacity(edges.len());
+    fn load_citations(
+        &self,
+        edges: Vec<(Ordinal, CitationEdge)>,
+    ) -> Result<Vec<WorkCitation>, Error> {
+        let mut citations = Vec::with_capacity(edges.len());
         for (ordinal, cites) in edges {
-            let Some(place) = self.view.snapshot().place(ordinal) else {
+            let Some(place) = self.view.snapshot().position(ordinal) else {
                 continue;
             };
             let rows = self.rows;
-            let key = keys::in_document(place.document, cites.number);
+            let key = keys::document_entry(place.document, cites.number);
             let row: Option<CitationRecord> = read(rows, Table::Citations, &key)?;
             let row = row.ok_or_else(|| missing(Table::Citations, &key))?;
             let key = keys::document(place.document);
             let document = rows.document(place.document)?;
             let document = document.ok_or_else(|| missing(Table::Documents, &key))?;
-            let key = keys::in_document(place.document, place.index);
+            let key = keys::document_entry(place.document, place.index);
             let chunk = rows.chunk(place.document, place.index)?;
             let chunk = chunk.ok_or_else(|| missing(Table::Chunks, &key))?;
             let work = self.work(cites.work)?;
             let work = work.ok_or_else(|| missing(Table::Works, &keys::work(cites.work)))?;
-            told.push(Cited {
+            citations.push(WorkCitation {
                 chunk: chunk_key(&document, chunk.suffix).to_string(),
                 label: cite(&document, &chunk).label,
                 text: row.text,
@@ -335,16 +346,16 @@ impl CitationNetwork<'_> {
                 work,
             });
         }
-        Ok(told)
+        Ok(citations)
     }
 
     fn work(&self, id: WorkId) -> Result<Option<Work>, StoreError> {
         let record = self.rows.work(id)?;
-        record.map(|record| self.named(id, record)).transpose()
+        record.map(|record| self.build_work(id, record)).transpose()
     }
 
     /// A work in names. What its document says of itself counts more than what others say.
-    fn named(&self, id: WorkId, record: WorkRecord) -> Result<Work, StoreError> {
+    fn build_work(&self, id: WorkId, record: WorkRecord) -> Result<Work, StoreError> {
         let document = record.document.map(DocumentId);
         let stored = document
             .map(|id| self.rows.document(id))

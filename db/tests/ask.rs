@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Location};
 use locidb::{
     Answer, Database, EmbedderChoice, GenerateError, Generator, NewChunk, NewConcept, NewDocument,
-    NewRelation, Options, SearchRequest, Silent, Strategy, Verdict,
+    NewRelation, NoProgress, Options, SearchRequest, Strategy, Verdict,
 };
 
 /// Answers by a function of the prompt, and remembers the prompts.
-struct Scripted {
+struct ScriptedGenerator {
     says: fn(&str) -> Result<String, GenerateError>,
     prompts: Mutex<Vec<String>>,
 }
 
-impl Generator for Scripted {
+impl Generator for ScriptedGenerator {
     fn name(&self) -> &str {
         "scripted-1"
     }
@@ -106,15 +106,15 @@ fn store(folder: &Path, generator: Option<Arc<dyn Generator>>) -> Database {
     database
 }
 
-fn scripted(says: fn(&str) -> Result<String, GenerateError>) -> Arc<Scripted> {
-    Arc::new(Scripted {
+fn scripted(says: fn(&str) -> Result<String, GenerateError>) -> Arc<ScriptedGenerator> {
+    Arc::new(ScriptedGenerator {
         says,
         prompts: Mutex::new(Vec::new()),
     })
 }
 
 /// The answer, and the prompts that led to it.
-fn asked(
+fn ask_with_generator(
     says: fn(&str) -> Result<String, GenerateError>,
     request: &SearchRequest,
 ) -> (Answer, Vec<String>) {
@@ -140,14 +140,15 @@ fn extractive_answer_cites_exact_characters_without_generator() {
         ..SearchRequest::new(QUESTION)
     };
     let answer = database.ask(&request).unwrap();
-    let told = answer.answer.unwrap();
+    let answer_text = answer.answer.unwrap();
     assert!(
-        told.text
+        answer_text
+            .text
             .starts_with("The Danube ends in a delta at the Black Sea. [1]"),
         "{}",
-        told.text
+        answer_text.text
     );
-    let (start, end) = told.citations[0].chars;
+    let (start, end) = answer_text.citations[0].chars;
     let text: Vec<char> = RIVERS.join("\n").chars().collect();
     let cited: String = text[start as usize..end as usize].iter().collect();
     assert_eq!(cited, "The Danube ends in a delta at the Black Sea.");
@@ -159,14 +160,17 @@ fn extractive_answer_cites_exact_characters_without_generator() {
 #[test]
 fn references_to_missing_passages_are_removed_from_replies() {
     let says = |_: &str| Ok("It ends at the Black Sea [1]. So they say [77].".into());
-    let (answer, prompts) = asked(says, &SearchRequest::new(QUESTION));
-    let told = answer.answer.unwrap();
-    assert_eq!(told.text, "It ends at the Black Sea [1]. So they say.");
-    assert_eq!(told.citations.len(), 1);
+    let (answer, prompts) = ask_with_generator(says, &SearchRequest::new(QUESTION));
+    let answer_text = answer.answer.unwrap();
+    assert_eq!(
+        answer_text.text,
+        "It ends at the Black Sea [1]. So they say."
+    );
+    assert_eq!(answer_text.citations.len(), 1);
     // Passages of a document are numbered in reading order.
     let mut places: Vec<_> = answer.hits.iter().map(|hit| &hit.citation).collect();
     places.sort_by_key(|citation| citation.chars);
-    assert_eq!(&told.citations[0], places[0]);
+    assert_eq!(&answer_text.citations[0], places[0]);
     assert!(
         answer.partial[0].contains("does not exist"),
         "{:?}",
@@ -192,7 +196,7 @@ fn extractive_answer_is_returned_and_failure_reported_when_generator_fails() {
         (fails as fn(&str) -> _, "no route"),
         (|_: &str| Ok("  \n".into()), "the reply is empty"),
     ] {
-        let (answer, _) = asked(says, &SearchRequest::new(QUESTION));
+        let (answer, _) = ask_with_generator(says, &SearchRequest::new(QUESTION));
         assert!(answer.answer.unwrap().text.starts_with("The Danube ends"));
         assert!(
             answer.partial[0].contains("scripted-1"),
@@ -205,10 +209,15 @@ fn extractive_answer_is_returned_and_failure_reported_when_generator_fails() {
 
 #[test]
 fn generator_is_not_called_when_nothing_is_found() {
-    let (answer, prompts) = asked(|_| Ok("I know.".into()), &SearchRequest::new("zyxwv"));
-    let told = answer.answer.unwrap();
-    assert!(told.text.contains("no passage"), "{}", told.text);
-    assert!(told.citations.is_empty() && prompts.is_empty());
+    let (answer, prompts) =
+        ask_with_generator(|_| Ok("I know.".into()), &SearchRequest::new("zyxwv"));
+    let answer_text = answer.answer.unwrap();
+    assert!(
+        answer_text.text.contains("no passage"),
+        "{}",
+        answer_text.text
+    );
+    assert!(answer_text.citations.is_empty() && prompts.is_empty());
 }
 
 fn global(question: &str) -> SearchRequest {
@@ -226,24 +235,24 @@ fn communities_answer_global_questions() {
     let has = |answer: &Answer| answer.partial.iter().any(|why| why.contains("communities"));
     assert!(has(&before), "{:?}", before.partial);
 
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     let answer = database.ask(&global("What are the main themes?")).unwrap();
-    let told = answer.answer.unwrap();
-    let paragraphs: Vec<&str> = told.text.split("\n\n").collect();
-    assert_eq!(paragraphs.len(), 2, "{}", told.text);
+    let answer_text = answer.answer.unwrap();
+    let paragraphs: Vec<&str> = answer_text.text.split("\n\n").collect();
+    assert_eq!(paragraphs.len(), 2, "{}", answer_text.text);
     assert!(
-        told.text.contains("Rhine") && told.text.contains("iron"),
+        answer_text.text.contains("Rhine") && answer_text.text.contains("iron"),
         "{}",
-        told.text
+        answer_text.text
     );
-    assert!(told.citations.len() >= 2);
+    assert!(answer_text.citations.len() >= 2);
 
     let about = database.ask(&global("copper and zinc")).unwrap();
-    let told = about.answer.unwrap();
+    let answer_text = about.answer.unwrap();
     assert!(
-        told.text.contains("make brass. [") && !told.text.contains("Rhine"),
+        answer_text.text.contains("make brass. [") && !answer_text.text.contains("Rhine"),
         "{}",
-        told.text
+        answer_text.text
     );
     let nothing = database.ask(&global("zyxwv")).unwrap().answer.unwrap();
     assert!(nothing.text.contains("no passage"), "{}", nothing.text);
@@ -273,11 +282,14 @@ fn generator_maps_and_reduces_community_answers() {
         folder.path(),
         Some(Arc::clone(&generator) as Arc<dyn Generator>),
     );
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     let answer = database.ask(&global("What is brass?")).unwrap();
-    let told = answer.answer.unwrap();
-    assert_eq!(told.text, "Brass is made of two metals, as said [1].");
-    assert_eq!(told.citations.len(), 1);
+    let answer_text = answer.answer.unwrap();
+    assert_eq!(
+        answer_text.text,
+        "Brass is made of two metals, as said [1]."
+    );
+    assert_eq!(answer_text.citations.len(), 1);
     assert!(
         answer
             .partial

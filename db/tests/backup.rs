@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use locidb::storage::StoreError;
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{
-    Database, EmbedderChoice, Error, NewChunk, NewDocument, Options, Progress, SearchRequest,
-    Silent,
+    Database, EmbedderChoice, Error, NewChunk, NewDocument, NoProgress, Options, Progress,
+    SearchRequest,
 };
 
 fn document(key: &str, text: &str) -> NewDocument {
@@ -47,7 +47,7 @@ fn put(database: &Database, key: &str, text: &str) {
 /// The newest state, told whole.
 fn exported(database: &Database) -> String {
     let mut lines = Vec::new();
-    database.export(&mut lines, &Silent).unwrap();
+    database.export(&mut lines, &NoProgress).unwrap();
     String::from_utf8(lines).unwrap()
 }
 
@@ -64,7 +64,7 @@ fn backup_equals_the_store_and_can_be_opened() {
     put(&database, "a", "herons fish at dawn");
     put(&database, "b", "herons nest in trees");
     let before = exported(&database);
-    let backup = database.backup(at("backup"), &Silent).unwrap();
+    let backup = database.backup(at("backup"), &NoProgress).unwrap();
     assert_eq!(backup.generation, database.stats().generation);
     put(&database, "c", "herons sleep at noon");
     database
@@ -95,15 +95,15 @@ fn second_backup_copies_new_and_removes_obsolete_segments() {
     let database = Database::open_with(at("store"), &options).unwrap();
     database.use_embedder(EmbedderChoice::None).unwrap();
     put(&database, "a", "herons fish at dawn");
-    let first = database.backup(at("backup"), &Silent).unwrap();
+    let first = database.backup(at("backup"), &NoProgress).unwrap();
     assert_eq!((first.files_copied, first.files_kept), (1, 0));
     put(&database, "b", "herons nest in trees");
-    let second = database.backup(at("backup"), &Silent).unwrap();
+    let second = database.backup(at("backup"), &NoProgress).unwrap();
     assert_eq!((second.files_copied, second.files_kept), (1, 1));
-    let again = database.backup(at("backup"), &Silent).unwrap();
+    let again = database.backup(at("backup"), &NoProgress).unwrap();
     assert_eq!((again.files_copied, again.files_kept), (0, 2));
-    database.compact(&Silent).unwrap();
-    let merged = database.backup(at("backup"), &Silent).unwrap();
+    database.compact(&NoProgress).unwrap();
+    let merged = database.backup(at("backup"), &NoProgress).unwrap();
     assert_eq!((merged.files_copied, merged.files_kept), (1, 0));
     let files = std::fs::read_dir(at("backup").join("segments")).unwrap();
     assert_eq!(files.count(), 1, "merged segments are forgotten");
@@ -112,7 +112,10 @@ fn second_backup_copies_new_and_removes_obsolete_segments() {
     let file = file.last().unwrap().unwrap().path();
     std::fs::write(&file, b"cut").unwrap();
     assert_eq!(
-        database.backup(at("backup"), &Silent).unwrap().files_copied,
+        database
+            .backup(at("backup"), &NoProgress)
+            .unwrap()
+            .files_copied,
         1
     );
     let restored = Database::restore(at("backup"), at("restored"), &Options::default()).unwrap();
@@ -126,20 +129,22 @@ fn foreign_folders_are_refused_and_left_unchanged() {
     let database = open(&at("store"));
     put(&database, "a", "herons fish at dawn");
     let refused = |result: Result<(), Error>, why: &str| match result {
-        Err(Error::Store(StoreError::Invalid(said))) => assert!(said.contains(why), "{said}"),
+        Err(Error::Store(StoreError::Invalid(message))) => {
+            assert!(message.contains(why), "{message}")
+        }
         other => panic!("{other:?}"),
     };
     std::fs::create_dir(at("papers")).unwrap();
     std::fs::write(at("papers").join("thesis.tex"), "years of work").unwrap();
     refused(
-        database.backup(at("papers"), &Silent).map(drop),
+        database.backup(at("papers"), &NoProgress).map(drop),
         "thesis.tex",
     );
     let other = open(&at("other"));
     put(&other, "x", "of another store");
     other.close();
     refused(
-        database.backup(at("other"), &Silent).map(drop),
+        database.backup(at("other"), &NoProgress).map(drop),
         "another store",
     );
     assert_eq!(
@@ -147,18 +152,21 @@ fn foreign_folders_are_refused_and_left_unchanged() {
         ["x"]
     );
     for inside in ["store", "store/backup"] {
-        refused(database.backup(at(inside), &Silent).map(drop), "own folder");
+        refused(
+            database.backup(at(inside), &NoProgress).map(drop),
+            "own folder",
+        );
         assert!(!at("store").join("backup").exists());
     }
     // A state that went on is not replaced by the one that it came from.
-    database.backup(at("backup"), &Silent).unwrap();
+    database.backup(at("backup"), &NoProgress).unwrap();
     let ahead = Database::restore(at("backup"), at("ahead"), &Options::default()).unwrap();
     for n in 0..3 {
         put(&ahead, &format!("n{n}"), "more");
     }
     ahead.close();
     refused(
-        database.backup(at("ahead"), &Silent).map(drop),
+        database.backup(at("ahead"), &NoProgress).map(drop),
         "back in time",
     );
     let restore =
@@ -189,7 +197,7 @@ fn interrupted_or_damaged_backup_keeps_the_previous_one() {
     let database = open(&at("store"));
     put(&database, "a", "herons fish at dawn");
     let before = exported(&database);
-    database.backup(at("backup"), &Silent).unwrap();
+    database.backup(at("backup"), &NoProgress).unwrap();
     put(&database, "b", "herons nest in trees");
     let stopped = database.backup(at("backup"), &Stop);
     assert!(matches!(stopped, Err(Error::Interrupted)));
@@ -222,10 +230,10 @@ fn backup_contains_whole_commits_during_writes() {
             }
         });
         for n in 0..4 {
-            database.backup(at("backup"), &Silent).unwrap();
+            database.backup(at("backup"), &NoProgress).unwrap();
             let to = at(&format!("restored-{n}"));
             let restored = Database::restore(at("backup"), to, &Options::default()).unwrap();
-            let view = restored.view();
+            let view = restored.snapshot();
             let has = |key: String| {
                 let key = key.parse().unwrap();
                 view.snapshot().rows().document_id(&key).unwrap().is_some()

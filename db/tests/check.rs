@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use locidb::storage::Table;
 use locidb::storage::keys::ChunkKey;
-use locidb::{Database, Finding, Options, SearchRequest, Silent};
+use locidb::{Database, Finding, NoProgress, Options, SearchRequest};
 
 mod common;
 
@@ -16,14 +16,14 @@ use common::fill;
 fn findings(database: &Database) -> Vec<Finding> {
     let mut all = Vec::new();
     database
-        .check(true, &Silent, &mut |finding| all.push(finding))
+        .check(true, &NoProgress, &mut |finding| all.push(finding))
         .unwrap();
     all
 }
 
 /// What a reader sees: rows but for those that say where views lie, and answers.
-fn seen(database: &Database) -> (BTreeMap<(Table, Vec<u8>), Vec<u8>>, Vec<String>) {
-    let view = database.view();
+fn visible_state(database: &Database) -> (BTreeMap<(Table, Vec<u8>), Vec<u8>>, Vec<String>) {
+    let view = database.snapshot();
     let mut rows = BTreeMap::new();
     for table in Table::ALL {
         if matches!(
@@ -77,15 +77,19 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Damages copies of a store `rounds` times; each must be refused, found, or harmless. Returns how many of each.
-fn tortured(options: &Options, rounds: u64, damage: impl Fn(&mut Vec<u8>, u64)) -> [usize; 3] {
+fn damage_outcomes(
+    options: &Options,
+    rounds: u64,
+    damage: impl Fn(&mut Vec<u8>, u64),
+) -> [usize; 3] {
     let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join("whole");
     fill(&whole, options);
     let database = Database::open_with(&whole, options).unwrap();
     assert_eq!(findings(&database), [], "a sound store has nothing wrong");
-    let right = seen(&database);
+    let right = visible_state(&database);
     database.close();
-    let mut told = [0; 3];
+    let mut outcomes = [0; 3];
     for round in 0..rounds {
         let to = folder.path().join("damaged");
         let _ = fs::remove_dir_all(&to);
@@ -99,7 +103,7 @@ fn tortured(options: &Options, rounds: u64, damage: impl Fn(&mut Vec<u8>, u64)) 
             Err(_) => 0,
             Ok(database) => {
                 let is_found = !findings(&database).is_empty();
-                let is_right = || seen(&database) == right;
+                let is_right = || visible_state(&database) == right;
                 assert!(
                     is_found || is_right(),
                     "round {round}, {file:?}: silently wrong"
@@ -108,13 +112,13 @@ fn tortured(options: &Options, rounds: u64, damage: impl Fn(&mut Vec<u8>, u64)) 
                 if is_found { 1 } else { 2 }
             }
         };
-        told[outcome] += 1;
+        outcomes[outcome] += 1;
     }
-    told
+    outcomes
 }
 
 /// Numbers of chance, the same in every run.
-fn chance(round: u64) -> u64 {
+fn random(round: u64) -> u64 {
     let mut x = round.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -122,12 +126,12 @@ fn chance(round: u64) -> u64 {
 }
 
 fn flip(bytes: &mut [u8], round: u64) {
-    let at = chance(round) % (bytes.len() as u64 * 8);
+    let at = random(round) % (bytes.len() as u64 * 8);
     bytes[at as usize / 8] ^= 1 << (at % 8);
 }
 
 /// Parts in files, and parts in rows.
-fn both() -> [Options; 2] {
+fn part_storage_options() -> [Options; 2] {
     let files = Options {
         inline_len_max: 0,
         ..Options::default()
@@ -137,32 +141,32 @@ fn both() -> [Options; 2] {
 
 #[test]
 fn flipped_bit_is_found_refused_or_harmless() {
-    for options in both() {
-        let told = tortured(&options, 60, |bytes, round| flip(bytes, round));
-        assert!(told[0] + told[1] > 0, "{told:?}");
+    for options in part_storage_options() {
+        let outcomes = damage_outcomes(&options, 60, |bytes, round| flip(bytes, round));
+        assert!(outcomes[0] + outcomes[1] > 0, "{outcomes:?}");
     }
 }
 
 #[test]
 #[ignore = "20,000 stores are made and opened: half an hour"]
 fn twenty_thousand_flipped_bits_are_found_refused_or_harmless() {
-    for options in both() {
+    for options in part_storage_options() {
         println!(
             "refused, found, harmless: {:?}",
-            tortured(&options, 10_000, |bytes, round| flip(bytes, round))
+            damage_outcomes(&options, 10_000, |bytes, round| flip(bytes, round))
         );
     }
 }
 
 #[test]
 fn truncated_file_is_found_refused_or_harmless() {
-    for options in both() {
+    for options in part_storage_options() {
         let cut = |bytes: &mut Vec<u8>, round: u64| {
-            let len = chance(round) as usize % bytes.len() / 4096 * 4096;
+            let len = random(round) as usize % bytes.len() / 4096 * 4096;
             bytes.truncate(len);
         };
-        let told = tortured(&options, 40, cut);
-        assert!(told[0] + told[1] > 0, "{told:?}");
+        let outcomes = damage_outcomes(&options, 40, cut);
+        assert!(outcomes[0] + outcomes[1] > 0, "{outcomes:?}");
     }
 }
 
@@ -184,7 +188,7 @@ fn dangling_row_is_found_only_by_deep_check() {
     let database = Database::open(folder.path()).unwrap();
     let mut plain = Vec::new();
     database
-        .check(false, &Silent, &mut |finding| plain.push(finding))
+        .check(false, &NoProgress, &mut |finding| plain.push(finding))
         .unwrap();
     assert_eq!(plain, []);
     let deep = findings(&database);
@@ -206,12 +210,12 @@ fn hit_with_damaged_row_is_omitted_and_reported() {
     assert!(before.hits.len() > 3 && before.partial.is_empty());
     let worst = before.hits.last().unwrap().chunk.clone();
     let (id, place) = {
-        let view = database.view();
+        let view = database.snapshot();
         let found = view.snapshot().rows().find_chunk(&worst.parse().unwrap());
         found.unwrap().unwrap()
     };
     database.close();
-    let key = locidb::storage::keys::in_document(id, place);
+    let key = locidb::storage::keys::document_entry(id, place);
     {
         let file = redb::Database::open(folder.path().join("loci.redb")).unwrap();
         let transaction = file.begin_write().unwrap();
@@ -233,14 +237,14 @@ fn hit_with_damaged_row_is_omitted_and_reported() {
     let (mut same, left) = (chunks(&before), chunks(&after));
     same.pop();
     assert_eq!(left, same);
-    let told = after.partial.join("\n");
+    let reasons = after.partial.join("\n");
     assert!(
-        told.contains("left out") && told.contains("chunks"),
-        "{told}"
+        reasons.contains("left out") && reasons.contains("chunks"),
+        "{reasons}"
     );
-    let told = findings(&database);
+    let found = findings(&database);
     let row = |finding: &&Finding| finding.section == "chunks" && !finding.key.is_empty();
-    assert_eq!(told.iter().filter(row).count(), 1, "{told:?}");
+    assert_eq!(found.iter().filter(row).count(), 1, "{found:?}");
 
     database.close();
 
@@ -263,12 +267,12 @@ fn hit_with_damaged_row_is_omitted_and_reported() {
 }
 
 /// What `file` was replaced by must be refused, found, or change nothing that a reader sees.
-fn replaced(sound: &Path, file: &Path, by: &[u8]) -> &'static str {
+fn replacement_outcome(sound: &Path, file: &Path, by: &[u8]) -> &'static str {
     let folder = tempfile::tempdir().unwrap();
     copy(sound, folder.path());
     let before = {
         let database = Database::open(sound).unwrap();
-        let seen = seen(&database);
+        let seen = visible_state(&database);
         database.close();
         seen
     };
@@ -276,16 +280,16 @@ fn replaced(sound: &Path, file: &Path, by: &[u8]) -> &'static str {
     let Ok(database) = Database::open(folder.path()) else {
         return "refused";
     };
-    database.rebuild(&Silent).unwrap();
-    let mut after = seen(&database);
+    database.rebuild(&NoProgress).unwrap();
+    let mut after = visible_state(&database);
     let mut before = before;
     // Equal scores stand in the order of segments, which are others after a rebuild.
     before.1.sort();
     after.1.sort();
-    let told = !database.damaged().is_empty() && !findings(&database).is_empty();
+    let is_reported = !database.damaged().is_empty() && !findings(&database).is_empty();
     // A projection cannot be built again: until the next `finish`, questions go without vectors.
     let is_same = before.0 == after.0 && (before.1 == after.1 || database.stats().space.is_none());
-    match (told, is_same) {
+    match (is_reported, is_same) {
         (true, true) => "found",
         (false, true) => "harmless",
         (_, false) => "wrong",
@@ -308,11 +312,11 @@ fn swapped_file_is_refused_or_found() {
         let document = common::document(pair[0], pair);
         database.write(move |tx| tx.put_document(document)).unwrap();
     }
-    database.finish(&Silent).unwrap();
-    database.settle().unwrap();
+    database.finish(&NoProgress).unwrap();
+    database.wait_for_merges().unwrap();
     database.close();
     let rows = fs::read(at("older").join("loci.redb")).unwrap();
-    let how = replaced(&at("store"), Path::new("loci.redb"), &rows);
+    let how = replacement_outcome(&at("store"), Path::new("loci.redb"), &rows);
     assert_eq!(how, "refused", "an older copy of the rows");
     let entries = fs::read_dir(at("store").join("segments")).unwrap();
     let mut names: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -321,7 +325,7 @@ fn swapped_file_is_refused_or_found() {
     for name in &names {
         let file = Path::new("segments").join(name.file_name().unwrap());
         for other in names.iter().filter(|other| *other != name) {
-            let how = replaced(&at("store"), &file, &fs::read(other).unwrap());
+            let how = replacement_outcome(&at("store"), &file, &fs::read(other).unwrap());
             assert_eq!(how, "found", "{} is {}", name.display(), other.display());
         }
     }
@@ -345,7 +349,7 @@ fn swapped_database_page_is_found_when_every_row_is_intact() {
         };
         let is_found = !findings(&database).is_empty();
         let backup = tempfile::tempdir().unwrap();
-        let is_refused = database.backup(backup.path(), &Silent).is_err();
+        let is_refused = database.backup(backup.path(), &NoProgress).is_err();
         assert!(is_found || !is_refused, "page {b} in the place of {a}");
         refused += usize::from(is_refused);
         database.close();

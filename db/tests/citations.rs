@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Intent};
 use locidb::storage::{DocumentKey, Table};
 use locidb::{
-    Database, EmbedderChoice, NewChunk, NewCitation, NewClaim, NewDocument, NewReference, Silent,
-    View,
+    Database, DatabaseSnapshot, EmbedderChoice, NewChunk, NewCitation, NewClaim, NewDocument,
+    NewReference, NoProgress,
 };
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn key(key: &str) -> DocumentKey {
 }
 
 /// A paper of a section with two sentences.
-fn paper(of: &str, title: &str, doi: Option<&str>) -> NewDocument {
+fn paper(document_key: &str, title: &str, doi: Option<&str>) -> NewDocument {
     let text = "First sentence. Second sentence.";
     let chunk = |parent: Option<u32>, chars: (u64, u64)| {
         let mut record = ChunkRecord {
@@ -31,7 +31,7 @@ fn paper(of: &str, title: &str, doi: Option<&str>) -> NewDocument {
     };
     NewDocument {
         record: DocumentRecord {
-            key: of.into(),
+            key: document_key.into(),
             title: Some(title.into()),
             doi: doi.map(Into::into),
             ..DocumentRecord::default()
@@ -92,7 +92,7 @@ fn stub_keeps_its_edges_when_document_is_stored_and_deleted() {
     citing.references = vec![reference("Attention is all you need", Some("10.1/ATT"))];
     citing.citations = vec![citation(1, 0), citation(2, 0)];
     put(&database, citing);
-    let view = database.view();
+    let view = database.snapshot();
     let cites = view.citations_of(&key("a")).unwrap().unwrap();
     assert_eq!(cites.len(), 2);
     let work = cites[0].work.clone();
@@ -119,7 +119,7 @@ fn stub_keeps_its_edges_when_document_is_stored_and_deleted() {
         citing.citations = vec![citation(1, 0)];
         put(&database, citing);
     }
-    let view = database.view();
+    let view = database.snapshot();
     let cited_by: Vec<String> = view
         .cited_by(work.id)
         .unwrap()
@@ -132,7 +132,7 @@ fn stub_keeps_its_edges_when_document_is_stored_and_deleted() {
         &database,
         paper("transformer", "Attention is all you need", Some("10.1/att")),
     );
-    let view = database.view();
+    let view = database.snapshot();
     let works = view.works_of(&key("transformer")).unwrap();
     assert_eq!((works.len(), works[0].id), (1, work.id));
     assert_eq!(works[0].document.as_deref(), Some("transformer"));
@@ -144,13 +144,13 @@ fn stub_keeps_its_edges_when_document_is_stored_and_deleted() {
     assert_eq!(view.find_work("transformer").unwrap().unwrap().id, work.id);
 
     delete(&database, "transformer");
-    let view = database.view();
+    let view = database.snapshot();
     assert_eq!(view.find_work("10.1/att").unwrap().unwrap().document, None);
     assert_eq!(view.cited_by(work.id).unwrap().len(), 4);
     for of in ["a", "b", "c"] {
         delete(&database, of);
     }
-    left_nothing(&database.view());
+    assert_no_citation_rows(&database.snapshot());
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn works_merge_when_a_document_or_reference_identifies_them() {
         citing
     };
     let by = |database: &Database| -> Vec<String> {
-        let view = database.view();
+        let view = database.snapshot();
         let work = view.find_work("10.1/att").unwrap().unwrap();
         let by = view.cited_by(work.id).unwrap().into_iter();
         by.map(|by| by.chunk)
@@ -193,10 +193,10 @@ fn works_merge_when_a_document_or_reference_identifies_them() {
             put(&database, citing(of, reference));
         }
         if !is_first {
-            assert_eq!(database.view().works(|_| true).unwrap().len(), 3);
+            assert_eq!(database.snapshot().works(|_| true).unwrap().len(), 3);
             put(&database, paper("p", title, Some("10.1/att")));
         }
-        let works = database.view().works_of(&key("p")).unwrap();
+        let works = database.snapshot().works_of(&key("p")).unwrap();
         assert_eq!((works.len(), works[0].references), (1, 3));
         assert_eq!(by(&database), ["a#1", "b#1", "c#1"]);
     }
@@ -210,7 +210,7 @@ fn works_merge_when_a_document_or_reference_identifies_them() {
     for of in ["a", "b", "c"] {
         delete(&database, of);
     }
-    left_nothing(&database.view());
+    assert_no_citation_rows(&database.snapshot());
 }
 
 #[test]
@@ -231,9 +231,9 @@ fn ambiguous_references_get_separate_works() {
     ];
     citing.citations = (0..4).map(|at| citation(1, at)).collect();
     put(&database, citing);
-    assert_eq!(database.view().works(|_| true).unwrap().len(), 4);
+    assert_eq!(database.snapshot().works(|_| true).unwrap().len(), 4);
     let count = |database: &Database| {
-        let rows = database.view();
+        let rows = database.snapshot();
         rows.snapshot()
             .rows()
             .chunk(locidb::storage::DocumentId(1), 0)
@@ -247,11 +247,11 @@ fn ambiguous_references_get_separate_works() {
         .write(move |tx| tx.set_citations(&of, vec![], vec![], vec![]))
         .unwrap();
     assert_eq!(count(&database), 0);
-    assert!(database.view().works(|_| true).unwrap().is_empty());
+    assert!(database.snapshot().works(|_| true).unwrap().is_empty());
 }
 
 /// Nothing is left of documents that are gone.
-fn left_nothing(view: &View) {
+fn assert_no_citation_rows(view: &DatabaseSnapshot) {
     for table in [
         Table::References,
         Table::Citations,
@@ -293,7 +293,11 @@ fn stored_again_document_keeps_citation_timestamps() {
     };
     put(&database, citing("one"));
     let times = |database: &Database| -> Vec<u64> {
-        let cites = database.view().citations_of(&key("a")).unwrap().unwrap();
+        let cites = database
+            .snapshot()
+            .citations_of(&key("a"))
+            .unwrap()
+            .unwrap();
         cites.iter().map(|cites| cites.created_at_ms).collect()
     };
     let before = times(&database);
@@ -323,7 +327,7 @@ fn co_cited_works_and_coupled_documents_are_found() {
         citing.citations = (0..cited.len() as u32).map(|at| citation(1, at)).collect();
         put(&database, citing);
     }
-    let view = database.view();
+    let view = database.snapshot();
     let first = view.find_work(titles[0]).unwrap().unwrap();
     let together = view.co_cited(first.id).unwrap();
     let together: Vec<_> = together
@@ -331,9 +335,9 @@ fn co_cited_works_and_coupled_documents_are_found() {
         .map(|(work, n)| (work.title.as_deref().unwrap(), *n))
         .collect();
     assert_eq!(together, [(titles[1], 2), (titles[2], 1)]);
-    let coupled = view.coupled(&key("b")).unwrap().unwrap();
+    let coupled = view.coupled_documents(&key("b")).unwrap().unwrap();
     assert_eq!(coupled, [("a".to_owned(), 2), ("c".to_owned(), 1)]);
-    assert_eq!(view.coupled(&key("z")).unwrap(), None);
+    assert_eq!(view.coupled_documents(&key("z")).unwrap(), None);
     let by = view
         .works(|work| work.authors.iter().any(|author| author == "Somebody"))
         .unwrap();
@@ -353,7 +357,7 @@ fn claims_are_listed_from_both_chunks_before_the_target_is_stored() {
         created_at_ms: 0,
     }];
     put(&database, claiming);
-    let claims = |database: &Database| database.view().claims_of(&key("a")).unwrap().unwrap();
+    let claims = |database: &Database| database.snapshot().claims_of(&key("a")).unwrap().unwrap();
     assert!(!claims(&database)[0].is_stored);
     put(&database, paper("b", "The other paper on this", None));
     let claim = &claims(&database)[0];
@@ -362,7 +366,10 @@ fn claims_are_listed_from_both_chunks_before_the_target_is_stored() {
         (&claim.chunk[..], claim.intent),
         ("a#2", Intent::Contradicts)
     );
-    let on = database.view().claims_on(&"b#1".parse().unwrap()).unwrap();
+    let on = database
+        .snapshot()
+        .claims_on(&"b#1".parse().unwrap())
+        .unwrap();
     assert_eq!(&on[0], claim);
     let wrong = NewClaim {
         chunk: 3,
@@ -383,7 +390,7 @@ fn claims_are_listed_from_both_chunks_before_the_target_is_stored() {
     for of in ["a", "b"] {
         delete(&database, of);
     }
-    left_nothing(&database.view());
+    assert_no_citation_rows(&database.snapshot());
 }
 
 /// A document of few kinds: which work it is (by title, by DOI or both), and what it cites.
@@ -443,11 +450,11 @@ proptest! {
                     model.remove(&document);
                 }
                 Op::Finish => {
-                    database.finish(&Silent).unwrap();
-                    database.compact(&Silent).unwrap();
+                    database.finish(&NoProgress).unwrap();
+                    database.compact(&NoProgress).unwrap();
                 }
             }
-            let view = database.view();
+            let view = database.snapshot();
             let cited: BTreeSet<u8> = model.values().flat_map(|(_, cites)| cites.clone()).collect();
             prop_assert_eq!(view.works(|_| true).unwrap().len(), cited.len());
             for work in cited {
@@ -470,6 +477,6 @@ proptest! {
         for document in 0..5 {
             delete(&database, &format!("d{document}"));
         }
-        left_nothing(&database.view());
+        assert_no_citation_rows(&database.snapshot());
     }
 }

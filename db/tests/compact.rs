@@ -9,7 +9,7 @@ use loci_storage::records::{ChunkRecord, DocumentRecord, Location};
 use loci_storage::{ChunkKey, DocumentKey, Table};
 use locidb::{
     Database, Durability, EmbedderChoice, Error, NewChunk, NewConcept, NewDocument, NewItem,
-    SearchRequest, Silent, Strategy,
+    NoProgress, SearchRequest, Strategy,
 };
 
 fn key(n: usize) -> DocumentKey {
@@ -75,7 +75,7 @@ fn search(database: &Database, question: &str, filter: Option<&str>) -> BTreeSet
     answer.hits.into_iter().map(|hit| hit.document).collect()
 }
 
-fn is_sound(database: &Database) {
+fn assert_counts_match(database: &Database) {
     let (stats, counted) = database.recount().unwrap();
     assert_eq!(counted.differences(&stats), Vec::<String>::new());
 }
@@ -94,7 +94,7 @@ fn eventual_write_is_visible_at_once_and_durable_after_flush() {
     database.close();
     let database = open(folder.path());
     assert_eq!(search(&database, "passage", None).len(), 20);
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn metadata_is_changed_without_losing_keys_or_concepts() {
         BTreeSet::from(["1".into()])
     );
     let chunk: ChunkKey = "1#0".parse().unwrap();
-    let place = database.view().snapshot().rows().find_chunk(&chunk);
+    let place = database.snapshot().snapshot().rows().find_chunk(&chunk);
     assert!(place.unwrap().is_some());
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_chunk_is_changed_by_its_key() {
         search(&database, "word1", Some("meta.seen = \"yes\"")).len(),
         1
     );
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
@@ -163,15 +163,15 @@ fn set_graph_replaces_all_contributions_of_a_document() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
     put(&database, 1);
-    let said = vec![NewConcept {
+    let concepts = vec![NewConcept {
         name: "Another".into(),
         mentions: vec![(0, 2)],
         ..NewConcept::default()
     }];
-    let replaced = database.write(move |tx| tx.set_graph(&key(1), said, Vec::new()));
+    let replaced = database.write(move |tx| tx.set_graph(&key(1), concepts, Vec::new()));
     assert!(replaced.unwrap());
     assert_eq!(database.stats().concepts, 1);
-    let rows = database.view();
+    let rows = database.snapshot();
     let id = rows
         .snapshot()
         .rows()
@@ -180,7 +180,7 @@ fn set_graph_replaces_all_contributions_of_a_document() {
         .unwrap();
     let concept = rows.snapshot().rows().concept(id).unwrap().unwrap();
     assert_eq!((concept.document_count, concept.mention_count), (1, 2));
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn compaction_frees_space_of_deleted_documents() {
         .filter(|n| n % 2 == 0)
         .for_each(|n| delete(&database, n));
     let before = database.stats();
-    let compacted = database.compact(&Silent).unwrap();
+    let compacted = database.compact(&NoProgress).unwrap();
     let after = database.stats();
     assert_eq!((after.segments, after.dead_chunks), (1, 0));
     assert_eq!(compacted.segments_before, before.segments);
@@ -201,7 +201,7 @@ fn compaction_frees_space_of_deleted_documents() {
         "{compacted:?}"
     );
     assert_eq!(search(&database, "passage", None).len(), 100);
-    let view = database.view();
+    let view = database.snapshot();
     let rows = view.snapshot().rows();
     assert_eq!(
         rows.count(Table::Concepts).unwrap(),
@@ -209,14 +209,14 @@ fn compaction_frees_space_of_deleted_documents() {
         "unspoken concepts are gone"
     );
     assert_eq!(rows.count(Table::ConceptNames).unwrap(), 100);
-    is_sound(&database);
+    assert_counts_match(&database);
     drop(view);
     database.close();
     let database = open(folder.path());
     assert_eq!(search(&database, "passage", None).len(), 100);
     put(&database, 0);
     assert_eq!(search(&database, "word0", None).len(), 1);
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn reads_and_writes_continue_during_compaction() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(open(folder.path()));
     (0..300).for_each(|n| put(&database, n));
-    let held = database.view();
+    let snapshot = database.snapshot();
     let done = Arc::new(AtomicBool::new(false));
     let writer = {
         let (database, done) = (Arc::clone(&database), Arc::clone(&done));
@@ -239,32 +239,32 @@ fn reads_and_writes_continue_during_compaction() {
         })
     };
     for _ in 0..3 {
-        database.compact(&Silent).unwrap();
+        database.compact(&NoProgress).unwrap();
     }
     done.store(true, Ordering::SeqCst);
     let written = writer.join().unwrap();
     let want: BTreeSet<String> = (written - 300..written).map(|n| n.to_string()).collect();
     assert_eq!(search(&database, "passage", None), want);
-    is_sound(&database);
+    assert_counts_match(&database);
     let request = SearchRequest::new("word0");
-    let answer = database.search_in(&held, &request).unwrap();
+    let answer = database.search_in(&snapshot, &request).unwrap();
     assert_eq!(
         answer.hits[0].document, "0",
         "a view that is held stays as it was"
     );
     assert!(database.stats().old_views >= 1);
-    drop(held);
+    drop(snapshot);
     assert_eq!(database.stats().old_views, 0);
     drop(database);
     let database = open(folder.path());
     assert_eq!(search(&database, "passage", None), want);
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
 fn interrupted_compaction_leaves_the_store_unchanged() {
-    struct AtCopy;
-    impl locidb::Progress for AtCopy {
+    struct StopAtCopy;
+    impl locidb::Progress for StopAtCopy {
         fn report(&self, step: &str, _: u64, _: u64) -> std::ops::ControlFlow<()> {
             match step {
                 "copying rows" => std::ops::ControlFlow::Break(()),
@@ -275,7 +275,10 @@ fn interrupted_compaction_leaves_the_store_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
     (0..50).for_each(|n| put(&database, n));
-    assert!(matches!(database.compact(&AtCopy), Err(Error::Interrupted)));
+    assert!(matches!(
+        database.compact(&StopAtCopy),
+        Err(Error::Interrupted)
+    ));
     put(&database, 50);
     assert_eq!(search(&database, "passage", None).len(), 51);
     let files = std::fs::read_dir(folder.path()).unwrap();
@@ -284,7 +287,7 @@ fn interrupted_compaction_leaves_the_store_unchanged() {
         !names.iter().any(|name| name == "loci.redb.new"),
         "{names:?}"
     );
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn item_follows_its_chunk_and_survives_its_deletion() {
     assert!(matches!(refused, Err(Error::NotFound(_))));
 
     put(&database, 1);
-    let view = database.view();
+    let view = database.snapshot();
     let rows = view.snapshot().rows();
     let id = rows.document_id(&key(1)).unwrap().unwrap();
     assert_eq!(
@@ -318,20 +321,20 @@ fn item_follows_its_chunk_and_survives_its_deletion() {
     );
 
     delete(&database, 1);
-    database.compact(&Silent).unwrap();
-    let view = database.view();
+    database.compact(&NoProgress).unwrap();
+    let view = database.snapshot();
     let rows = view.snapshot().rows();
     let item = rows.item(ids.0).unwrap().unwrap();
     assert_eq!((item.chunk, &item.front[..]), (None, "What tells it?"));
     assert!(rows.items_of_chunk(id, 0).unwrap().is_empty());
     let concept = rows.concept_id("concept 1").unwrap().unwrap();
     assert_eq!(rows.items_of_concept(concept).unwrap(), [ids.1]);
-    is_sound(&database);
+    assert_counts_match(&database);
 
     let gone = database.write(move |tx| Ok((tx.delete_item(ids.0)?, tx.delete_item(ids.0)?)));
     assert_eq!(gone.unwrap(), (true, false));
     assert_eq!(database.stats().items, 1);
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
@@ -343,7 +346,9 @@ fn concurrent_compactions_run_one_after_the_other() {
         .map(|_| {
             let database = Arc::clone(&database);
             std::thread::spawn(move || {
-                (0..3).for_each(|_| assert!(database.compact(&Silent).unwrap().segments_after > 0))
+                (0..3).for_each(|_| {
+                    assert!(database.compact(&NoProgress).unwrap().segments_after > 0)
+                })
             })
         })
         .collect();
@@ -355,7 +360,7 @@ fn concurrent_compactions_run_one_after_the_other() {
     drop(database);
     let database = open(folder.path());
     assert_eq!(search(&database, "passage", None).len(), 301);
-    is_sound(&database);
+    assert_counts_match(&database);
 }
 
 #[test]
@@ -363,8 +368,8 @@ fn flush_inside_a_write_returns_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(open(folder.path()));
     let inner = Arc::clone(&database);
-    let told = database.write(move |_| inner.flush());
-    assert!(matches!(told, Err(Error::Store(_))), "{told:?}");
+    let result = database.write(move |_| inner.flush());
+    assert!(matches!(result, Err(Error::Store(_))), "{result:?}");
     put(&database, 1);
     assert_eq!(search(&database, "word1", None).len(), 1);
 }
@@ -373,7 +378,7 @@ fn flush_inside_a_write_returns_an_error() {
 fn patched_title_keeps_the_provided_vector() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path());
-    database.use_given_space("mine", 2).unwrap();
+    database.use_provided_vectors("mine", 2).unwrap();
     let titled = |n: usize, title: &str, vector: [f32; 2]| {
         let mut document = document(n);
         document.record.title = Some(title.into());
@@ -412,7 +417,7 @@ fn answers_are_the_same_before_and_after_segments_are_merged() {
     for n in 0..40 {
         put(&database, n);
     }
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     for n in 40..60 {
         put(&database, n);
     }
@@ -439,7 +444,7 @@ fn answers_are_the_same_before_and_after_segments_are_merged() {
     };
     let before = answers();
     assert!(before.iter().filter(|hits| !hits.is_empty()).count() > 60);
-    let compacted = database.compact(&Silent).unwrap();
+    let compacted = database.compact(&NoProgress).unwrap();
     assert_eq!(compacted.segments_after, 1);
     let after = answers();
     for (before, after) in before.iter().zip(&after) {
@@ -479,7 +484,7 @@ fn field_weights_apply_to_stored_documents() {
         "boats",
         "the rivers are long and wide, and rivers are deep too",
     );
-    database.compact(&Silent).unwrap();
+    database.compact(&NoProgress).unwrap();
     assert_eq!(database.stats().segments, 1);
     let first = || {
         let request = SearchRequest {
@@ -490,11 +495,11 @@ fn field_weights_apply_to_stored_documents() {
     };
     let body = first();
     database.set("weight_title", "9").unwrap();
-    database.compact(&Silent).unwrap();
+    database.compact(&NoProgress).unwrap();
     let title = first();
     assert_ne!(body, title, "the title counts more now");
     database.set("weight_title", "1").unwrap();
-    database.settle().unwrap();
+    database.wait_for_merges().unwrap();
     assert_eq!(first(), body, "without being told to compact");
     for wrong in ["0", "300", "much"] {
         assert!(matches!(

@@ -4,8 +4,8 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use locidb::storage::{Filling, StoreError};
-use locidb::{Database, Error, Options, Silent};
+use locidb::storage::{FolderOperation, StoreError};
+use locidb::{Database, Error, NoProgress, Options};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 mod common;
@@ -20,7 +20,7 @@ fn in_files() -> Options {
 
 fn exported(database: &Database) -> Vec<u8> {
     let mut lines = Vec::new();
-    database.export(&mut lines, &Silent).unwrap();
+    database.export(&mut lines, &NoProgress).unwrap();
     lines
 }
 
@@ -36,7 +36,7 @@ fn part_names(store: &Path) -> Vec<String> {
 }
 
 /// The folder as a killed copy leaves it: cut files, and the mark of the command, if it makes one.
-fn leave_half(folder: &Path, parts: &[String], mark: Option<&str>) {
+fn leave_partial_copy(folder: &Path, parts: &[String], mark: Option<&str>) {
     fs::create_dir_all(folder.join("segments")).unwrap();
     for name in parts {
         let name = name.replace(".seg", ".tmp");
@@ -48,9 +48,9 @@ fn leave_half(folder: &Path, parts: &[String], mark: Option<&str>) {
     }
 }
 
-fn is_unfinished(opened: Result<Database, Error>, wanted: Filling) -> bool {
+fn is_unfinished(opened: Result<Database, Error>, expected: FolderOperation) -> bool {
     match opened {
-        Err(Error::Store(StoreError::Unfinished { by, .. })) => by == wanted,
+        Err(Error::Store(StoreError::Unfinished { by, .. })) => by == expected,
         _ => false,
     }
 }
@@ -70,11 +70,11 @@ fn killed_backup_is_made_again() {
         ("again", None),
     ] {
         if to == "again" {
-            database.backup(at(to), &Silent).unwrap();
+            database.backup(at(to), &NoProgress).unwrap();
             put(&database, "b", "herons nest in trees");
         }
-        leave_half(&at(to), &part_names(&at("store")), mark);
-        database.backup(at(to), &Silent).unwrap();
+        leave_partial_copy(&at(to), &part_names(&at("store")), mark);
+        database.backup(at(to), &NoProgress).unwrap();
         assert!(!at(to).join("UNFINISHED").exists());
         assert!(
             part_names(&at(to))
@@ -93,8 +93,8 @@ fn partial_restore_is_refused_on_open_and_can_be_restored_again() {
     let at = |name: &str| folder.path().join(name);
     let database = Database::open_with(at("store"), &in_files()).unwrap();
     put(&database, "a", "herons fish at dawn");
-    database.backup(at("backup"), &Silent).unwrap();
-    leave_half(&at("again"), &part_names(&at("store")), Some("restore\n"));
+    database.backup(at("backup"), &NoProgress).unwrap();
+    leave_partial_copy(&at("again"), &part_names(&at("store")), Some("restore\n"));
     let read_only = Options {
         read_only: true,
         ..Options::default()
@@ -105,9 +105,9 @@ fn partial_restore_is_refused_on_open_and_can_be_restored_again() {
     };
     for options in [Options::default(), read_only, only_there] {
         let opened = Database::open_with(at("again"), &options);
-        assert!(is_unfinished(opened, Filling::Restore));
+        assert!(is_unfinished(opened, FolderOperation::Restore));
     }
-    let backed_up = database.backup(at("again"), &Silent).map(drop);
+    let backed_up = database.backup(at("again"), &NoProgress).map(drop);
     assert!(matches!(
         backed_up,
         Err(Error::Store(StoreError::Unfinished { .. }))
@@ -137,14 +137,17 @@ fn partial_import_is_refused_on_open_and_can_be_imported_again() {
     put(&database, "a", "herons fish at dawn");
     let lines = exported(&database);
     for (to, mark) in [("marked", Some("import\n")), ("earlier", None)] {
-        leave_half(&at(to).join("importing"), &part_names(&at("store")), None);
+        leave_partial_copy(&at(to).join("importing"), &part_names(&at("store")), None);
         fs::create_dir_all(at(to).join("segments")).unwrap();
         if let Some(mark) = mark {
             fs::write(at(to).join("UNFINISHED"), mark).unwrap();
         }
-        assert!(is_unfinished(Database::open(at(to)), Filling::Import));
+        assert!(is_unfinished(
+            Database::open(at(to)),
+            FolderOperation::Import
+        ));
         let options = Options::default();
-        let imported = Database::import(&mut &lines[..], at(to), &options, &Silent).unwrap();
+        let imported = Database::import(&mut &lines[..], at(to), &options, &NoProgress).unwrap();
         assert_eq!(exported(&imported), lines);
         imported.close();
         assert!(!at(to).join("importing").exists());
@@ -180,10 +183,10 @@ fn backup_retains_the_requested_generations_and_each_can_be_restored() {
     for n in 0..5 {
         put(&database, &format!("d{n}"), "herons fish at dawn");
         if n == 3 {
-            database.compact(&Silent).unwrap();
+            database.compact(&NoProgress).unwrap();
         }
         let done = database
-            .backup_keeping(at("backup"), three, &Silent)
+            .backup_with_retention(at("backup"), three, &NoProgress)
             .unwrap();
         let earlier: Vec<u64> = states.iter().rev().take(2).map(|(of, _)| *of).collect();
         assert_eq!(done.earlier, earlier);
@@ -191,7 +194,7 @@ fn backup_retains_the_requested_generations_and_each_can_be_restored() {
     }
     // The same state again sets nothing aside.
     let again = database
-        .backup_keeping(at("backup"), three, &Silent)
+        .backup_with_retention(at("backup"), three, &NoProgress)
         .unwrap();
     assert_eq!(again.earlier, [states[3].0, states[2].0]);
     let restore = |generation: Option<u64>, to: PathBuf| match generation {
@@ -211,11 +214,13 @@ fn backup_retains_the_requested_generations_and_each_can_be_restored() {
     assert!(why.contains(&states[4].0.to_string()), "{why}");
     // A plain backup replaces the newest alone; fewer are kept when fewer are asked for.
     put(&database, "last", "herons sleep");
-    let plain = database.backup(at("backup"), &Silent).unwrap();
+    let plain = database.backup(at("backup"), &NoProgress).unwrap();
     assert_eq!(plain.earlier, [states[3].0, states[2].0]);
     let two = NonZeroUsize::new(2).unwrap();
     put(&database, "more", "herons wade");
-    let fewer = database.backup_keeping(at("backup"), two, &Silent).unwrap();
+    let fewer = database
+        .backup_with_retention(at("backup"), two, &NoProgress)
+        .unwrap();
     assert_eq!(fewer.earlier, [plain.generation]);
     // An earlier state is a store of its own.
     let looked_up = at("backup")
@@ -225,11 +230,16 @@ fn backup_retains_the_requested_generations_and_each_can_be_restored() {
     // Stopped between setting aside and taking the place, the state before is what is restored.
     fs::remove_file(at("backup").join("loci.redb")).unwrap();
     fs::write(at("backup").join("UNFINISHED"), "backup\n").unwrap();
-    assert!(is_unfinished(Database::open(at("backup")), Filling::Backup));
+    assert!(is_unfinished(
+        Database::open(at("backup")),
+        FolderOperation::Backup
+    ));
     let before = restore(None, at("before")).unwrap();
     assert_eq!(before.stats().generation, plain.generation);
     before.close();
-    database.backup_keeping(at("backup"), two, &Silent).unwrap();
+    database
+        .backup_with_retention(at("backup"), two, &NoProgress)
+        .unwrap();
     let restored = restore(None, at("after")).unwrap();
     assert_eq!(exported(&restored), exported(&database));
 }
@@ -244,7 +254,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// What one page of the database over another does to backups and exports.
-struct Swapped {
+struct SwapOutcomes {
     backups: u32,
     exports: u32,
     refused: u32,
@@ -252,7 +262,7 @@ struct Swapped {
 
 /// Copies one page over another, `rounds` times, each in a copy of a store; whatever is then backed up or exported without
 /// an error must be what was there before.
-fn swap_pages(rounds: u64) -> Swapped {
+fn swap_pages(rounds: u64) -> SwapOutcomes {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = common::every_table(&at("store"));
@@ -260,11 +270,11 @@ fn swap_pages(rounds: u64) -> Swapped {
         put(&database, &format!("more-{n}"), "herons fish at dawn");
     }
     let lines = exported(&database);
-    database.backup(at("backup"), &Silent).unwrap();
+    database.backup(at("backup"), &NoProgress).unwrap();
     // The backup of a damaged store must not take the place of this one.
     let good = fs::read(at("backup").join("loci.redb")).unwrap();
     database.close();
-    let mut seen = Swapped {
+    let mut seen = SwapOutcomes {
         backups: 0,
         exports: 0,
         refused: 0,
@@ -284,16 +294,19 @@ fn swap_pages(rounds: u64) -> Swapped {
             fs::remove_dir_all(to).unwrap();
             continue;
         };
-        let mut told = Vec::new();
-        if damaged.export(&mut told, &Silent).is_ok() {
-            assert!(told == lines, "round {round}: the export is another");
+        let mut exported = Vec::new();
+        if damaged.export(&mut exported, &NoProgress).is_ok() {
+            assert!(exported == lines, "round {round}: the export is another");
             seen.exports += 1;
         }
-        match damaged.backup(at("backup"), &Silent) {
+        match damaged.backup(at("backup"), &NoProgress) {
             Ok(_) => seen.backups += 1,
             Err(_) => {
-                let kept = fs::read(at("backup").join("loci.redb")).unwrap();
-                assert!(kept == good, "round {round}: the earlier backup is another");
+                let earlier_backup = fs::read(at("backup").join("loci.redb")).unwrap();
+                assert!(
+                    earlier_backup == good,
+                    "round {round}: the earlier backup is another"
+                );
             }
         }
         drop(damaged);

@@ -8,7 +8,7 @@ use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
 use locidb::storage::{DocumentKey, StoreError, Table};
 use locidb::{
     Database, Effort, EmbedderChoice, Error, Expr, NewAsset, NewChunk, NewConcept, NewDocument,
-    NewRelation, Options, SearchRequest, Silent, Strategy,
+    NewRelation, NoProgress, Options, SearchRequest, Strategy,
 };
 
 fn passage(text: &str) -> NewChunk {
@@ -183,7 +183,7 @@ fn concepts_of_several_documents_are_merged_and_separated() {
         speaking("b", "cafe", "a drink made of roasted beans", 3),
     );
     let read = |database: &Database| {
-        let view = database.view();
+        let view = database.snapshot();
         let rows = view.snapshot().rows();
         let id = rows.concept_id(&normalise("CAFÉ")).unwrap().unwrap();
         rows.concept(id).unwrap().unwrap()
@@ -214,7 +214,7 @@ fn concepts_of_several_documents_are_merged_and_separated() {
 fn filters_and_levels_hold_in_every_arm() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
-    database.use_given_space("test", 2).unwrap();
+    database.use_provided_vectors("test", 2).unwrap();
     let owned = |key: &str, user: &str, year: i32| {
         let mut document = document(key, &["tea is a drink", "tea is green"]);
         document.record.user = user.into();
@@ -311,7 +311,7 @@ fn answer_does_not_depend_on_segment_layout() {
         }
     };
     check();
-    apart.settle().unwrap();
+    apart.wait_for_merges().unwrap();
     assert!(
         apart.stats().segments <= 9,
         "{} segments",
@@ -345,7 +345,7 @@ fn builtin_embedder_is_fitted_once_and_embeds_later_documents() {
         matches!(database.search(&vector), Err(Error::Query(_))),
         "nothing is fitted yet"
     );
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     let space = database.stats().space.unwrap();
     assert!(space.model.starts_with("lsa-"));
     let near: Vec<String> = found(&database, &vector);
@@ -356,7 +356,7 @@ fn builtin_embedder_is_fitted_once_and_embeds_later_documents() {
         "{near:?}"
     );
     // A second finish has nothing to do; a document that comes later is embedded by the same space.
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     assert_eq!(database.stats().space.unwrap().version, space.version);
     put(&database, document("later", &["flour and water are baked"]));
     assert!(found(&database, &vector).contains(&"later#1".to_string()));
@@ -375,9 +375,9 @@ fn documents_are_stemmed_and_searched_in_their_language() {
     let english = "The old houses stand by the river, and a family lives in each of them.";
     put(&database, document("de", &[german, "Kurz."]));
     put(&database, document("en", &[english]));
-    let mut stated = document("stated", &["Häuser, Hütten"]);
-    stated.record.language = Some("de-AT".into());
-    put(&database, stated);
+    let mut declared = document("stated", &["Häuser, Hütten"]);
+    declared.record.language = Some("de-AT".into());
+    put(&database, declared);
     let texts = |request: &SearchRequest| -> Vec<String> {
         let hits = database.search(request).unwrap().hits;
         hits.into_iter().map(|hit| hit.text).collect()
@@ -387,12 +387,12 @@ fn documents_are_stemmed_and_searched_in_their_language() {
     hits.sort();
     assert_eq!(hits, [german, "Häuser, Hütten"]);
     assert_eq!(texts(&text("house")), [english]);
-    let asked = SearchRequest {
+    let request = SearchRequest {
         highlights: true,
         filter: Some(Expr::parse("language = deu").unwrap()),
         ..text("+haus")
     };
-    let answer = database.search(&asked).unwrap();
+    let answer = database.search(&request).unwrap();
     assert_eq!(answer.hits.len(), 2);
     for hit in &answer.hits {
         let [(from, to)] = hit.highlights.as_deref().unwrap() else {
@@ -410,20 +410,20 @@ fn documents_are_stemmed_and_searched_in_their_language() {
         ..document("odd", &[german])
     };
     put(&database, no_language);
-    let told = |filter: &str| {
-        let asked = SearchRequest {
+    let hit_count = |filter: &str| {
+        let request = SearchRequest {
             filter: Some(Expr::parse(filter).unwrap()),
             ..text("haus")
         };
-        database.search(&asked).unwrap().hits.len()
+        database.search(&request).unwrap().hits.len()
     };
-    assert_eq!(told("language = de and meta.language = python"), 1);
-    assert_eq!(told("language = German"), 3);
+    assert_eq!(hit_count("language = de and meta.language = python"), 1);
+    assert_eq!(hit_count("language = German"), 3);
     let key = DocumentKey::new("", "", "stated").unwrap();
     let patched = database
         .write(move |tx| tx.patch_document(&key, |record| record.language = Some("en".into())));
     assert!(patched.unwrap());
-    assert_eq!(told("language = eng"), 0, "Häuser is no English word");
+    assert_eq!(hit_count("language = eng"), 0, "Häuser is no English word");
 
     database.set("language", "fr").unwrap();
     put(&database, document("fr", &["maisons"]));
@@ -508,7 +508,7 @@ fn adversarial_questions_get_a_clear_answer() {
     assert!(found(&database, &none).is_empty());
     assert_eq!(
         database
-            .view()
+            .snapshot()
             .snapshot()
             .rows()
             .count(Table::Documents)
@@ -543,7 +543,7 @@ fn ignored_step_error_fails_the_whole_write() {
 fn vector_is_kept_when_the_same_text_is_stored_again() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
-    database.use_given_space("test", 2).unwrap();
+    database.use_provided_vectors("test", 2).unwrap();
     let mut with_vector = document("a", &["same", "goes"]);
     with_vector.chunks[1].vector = Some(vec![1.0, 0.0]);
     with_vector.chunks[2].vector = Some(vec![0.0, 1.0]);
@@ -555,7 +555,7 @@ fn vector_is_kept_when_the_same_text_is_stored_again() {
         ..SearchRequest::new("")
     };
     assert_eq!(found(&database, &nearest), ["a#1"]);
-    let view = database.view();
+    let view = database.snapshot();
     assert_eq!(view.snapshot().rows().count(Table::Vectors).unwrap(), 1);
 }
 
@@ -572,25 +572,25 @@ fn store_without_segment_files_is_rebuilt_and_answers() {
         let texts = vec![&words[..]; 60];
         put(&database, document(&format!("{n}"), &texts));
     }
-    database.settle().unwrap();
-    database.finish(&Silent).unwrap();
+    database.wait_for_merges().unwrap();
+    database.finish(&NoProgress).unwrap();
     let before = found(&database, &text("bridge 3"));
     database.close();
     std::fs::remove_dir_all(folder.path().join("segments")).unwrap();
     let database = Database::open(folder.path()).unwrap();
     assert!(!database.damaged().is_empty());
-    database.rebuild(&Silent).unwrap();
+    database.rebuild(&NoProgress).unwrap();
     assert_eq!(found(&database, &text("bridge 3")), before);
     let (stats, counted) = database.recount().unwrap();
     assert_eq!(counted.differences(&stats), Vec::<String>::new());
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     assert!(database.stats().space.is_some());
     database.close();
     assert!(Database::open(folder.path()).unwrap().damaged().is_empty());
 }
 
 /// A store of six documents, in which every segment has a file of its own.
-fn bridges(folder: &std::path::Path) -> Database {
+fn store_of_six_documents(folder: &std::path::Path) -> Database {
     let database = Database::open_with(folder, &in_files()).unwrap();
     for n in 0..6 {
         let words = format!("water {n} flows under the bridge");
@@ -609,7 +609,7 @@ fn in_files() -> Options {
 #[test]
 fn store_answers_partially_and_accepts_writes_during_rebuild() {
     let folder = tempfile::tempdir().unwrap();
-    let database = bridges(folder.path());
+    let database = store_of_six_documents(folder.path());
     database.close();
     let mut files: Vec<_> = std::fs::read_dir(folder.path().join("segments"))
         .unwrap()
@@ -626,7 +626,7 @@ fn store_answers_partially_and_accepts_writes_during_rebuild() {
     }
     let database = Database::open_with(folder.path(), &in_files()).unwrap();
     // The background may be anywhere by now; a view is one state.
-    let view = database.view();
+    let view = database.snapshot();
     let missing = view.snapshot().missing_chunks() / (database.stats().chunks / 6);
     let answer = database.search_in(&view, &text("bridge")).unwrap();
     assert_eq!(answer.hits.len() as u64, 6 - missing);
@@ -643,7 +643,7 @@ fn store_answers_partially_and_accepts_writes_during_rebuild() {
     database
         .write(|tx| tx.delete_document(&"2".parse().unwrap()))
         .unwrap();
-    database.rebuild(&Silent).unwrap();
+    database.rebuild(&NoProgress).unwrap();
     assert_eq!(database.stats().missing_chunks, 0);
     let answer = database.search(&text("bridge")).unwrap();
     let mut hits: Vec<&str> = answer.hits.iter().map(|hit| &hit.document[..]).collect();
@@ -652,7 +652,7 @@ fn store_answers_partially_and_accepts_writes_during_rebuild() {
     assert_eq!(answer.partial, Vec::<String>::new());
     let mut findings = Vec::new();
     database
-        .check(true, &Silent, &mut |finding| findings.push(finding))
+        .check(true, &NoProgress, &mut |finding| findings.push(finding))
         .unwrap();
     findings.retain(|finding| !finding.finding.starts_with("built again when"));
     assert_eq!(findings, []);
@@ -675,8 +675,8 @@ fn files_of(folder: &std::path::Path) -> std::collections::BTreeMap<std::path::P
 #[test]
 fn read_only_store_is_unchanged_and_shared_by_readers() {
     let folder = tempfile::tempdir().unwrap();
-    let database = bridges(folder.path());
-    database.finish(&Silent).unwrap();
+    let database = store_of_six_documents(folder.path());
+    database.finish(&NoProgress).unwrap();
     let reading = Options {
         read_only: true,
         ..Options::default()
@@ -706,7 +706,7 @@ fn read_only_store_is_unchanged_and_shared_by_readers() {
     let first = Database::open_with(folder.path(), &reading).unwrap();
     let second = Database::open_with(folder.path(), &reading).unwrap();
     for database in [&first, &second] {
-        database.rebuild(&Silent).unwrap();
+        database.rebuild(&NoProgress).unwrap();
         let mut hits = found(database, &text("bridge"));
         let mut same = before.clone();
         hits.sort();
@@ -717,9 +717,9 @@ fn read_only_store_is_unchanged_and_shared_by_readers() {
             refused,
             Err(Error::Store(StoreError::OpenedReadOnly))
         ));
-        assert!(database.compact(&Silent).is_err() && database.refit(&Silent).is_err());
+        assert!(database.compact(&NoProgress).is_err() && database.refit(&NoProgress).is_err());
         let mut export = Vec::new();
-        database.export(&mut export, &Silent).unwrap();
+        database.export(&mut export, &NoProgress).unwrap();
     }
     let locked = Database::open(folder.path()).err().unwrap();
     assert!(
@@ -739,7 +739,7 @@ fn snapshot_outlives_the_database_and_keeps_the_store_locked() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
     put(&database, document("a", &["held"]));
-    let view = database.view();
+    let view = database.snapshot();
     database.close();
     let id = view
         .snapshot()
@@ -774,7 +774,7 @@ fn direction(n: u64) -> Vec<f32> {
 fn graph_search_of_a_large_segment_matches_a_scan() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
-    database.use_given_space("given", 8).unwrap();
+    database.use_provided_vectors("given", 8).unwrap();
     let texts: Vec<String> = (0..4000).map(|n| format!("passage {n}")).collect();
     for (key, share) in [("a", 0..2500), ("b", 2500..4000)] {
         let texts: Vec<&str> = texts[share.clone()].iter().map(String::as_str).collect();
@@ -784,7 +784,7 @@ fn graph_search_of_a_large_segment_matches_a_scan() {
         }
         put(&database, large);
     }
-    database.compact(&Silent).unwrap();
+    database.compact(&NoProgress).unwrap();
     let ask = |filter: &str, question: u64| SearchRequest {
         vector: Some(direction(question)),
         strategy: Strategy::Vector,
@@ -803,7 +803,7 @@ fn graph_search_of_a_large_segment_matches_a_scan() {
         ("page < 3", "exact scan"),
         ("page < 200", "scan of codes"),
     ];
-    for (filter, way) in cases {
+    for (filter, method) in cases {
         let (mut right, mut found_ones) = (0, 0);
         for question in 10_000..10_020 {
             let allowed = |n: &u64| {
@@ -826,7 +826,7 @@ fn graph_search_of_a_large_segment_matches_a_scan() {
                 .count();
             let steps = answer.explain.unwrap();
             let detail = steps.iter().find_map(|step| step.detail.clone()).unwrap();
-            assert!(detail.contains(way), "{filter}: {detail}");
+            assert!(detail.contains(method), "{filter}: {detail}");
         }
         assert!(
             found_ones * 100 >= right * 97,
@@ -843,11 +843,11 @@ fn terms_skipped_for_time_are_reported() {
         let text = format!("word{n} and the water");
         put(&database, document(&n.to_string(), &[&text]));
     }
-    let asked = SearchRequest {
+    let request = SearchRequest {
         effort: Effort::Within(Duration::ZERO),
         ..text("the water of word7")
     };
-    let answer = database.search(&asked).unwrap();
+    let answer = database.search(&request).unwrap();
     assert_eq!(answer.hits.len(), 1, "the rarest word counts always");
     assert_eq!(answer.hits[0].text, "word7 and the water");
     assert!(answer.partial[0].contains("terms not counted"));
@@ -874,7 +874,7 @@ fn assets_are_stored_replaced_and_deleted_with_their_document() {
     );
     let key = DocumentKey::new("", "", "a").unwrap();
     let names = || {
-        let view = database.view();
+        let view = database.snapshot();
         let rows = view.snapshot().rows();
         let id = rows.document_id(&key).unwrap().unwrap();
         let names = rows.asset_names(id).unwrap();
@@ -904,7 +904,7 @@ fn assets_are_stored_replaced_and_deleted_with_their_document() {
     database
         .write(move |tx| tx.delete_document(&DocumentKey::new("", "", "a")?))
         .unwrap();
-    let view = database.view();
+    let view = database.snapshot();
     assert_eq!(view.snapshot().rows().count(Table::Assets).unwrap(), 0);
 }
 
@@ -920,11 +920,11 @@ fn origin_is_kept_until_the_document_is_replaced_or_deleted() {
         database.write(move |tx| tx.set_origin(&key, origin))
     };
     let origin = |name: &str| {
-        let view = database.view();
+        let view = database.snapshot();
         let id = view.snapshot().rows().document_id(&key(name)).unwrap();
         id.and_then(|id| view.origin(id).unwrap())
     };
-    let from = |origin: &str| database.view().documents_from(origin).unwrap().len();
+    let from = |origin: &str| database.snapshot().documents_from(origin).unwrap().len();
     assert!(set("a", Some("/x/a")).unwrap());
     assert!(set("b", Some("/x/a b")).unwrap());
     assert!(!set("none", Some("/x/a")).unwrap());
@@ -945,7 +945,7 @@ fn origin_is_kept_until_the_document_is_replaced_or_deleted() {
     assert_eq!((origin("a"), from("/x/a")), (None, 0));
     let mut findings = Vec::new();
     let mut found = |finding| findings.push(finding);
-    database.check(true, &Silent, &mut found).unwrap();
+    database.check(true, &NoProgress, &mut found).unwrap();
     assert!(findings.is_empty(), "{findings:?}");
 }
 

@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use locidb::storage::StoreError;
-use locidb::{Database, Error, Options, SearchRequest, Silent};
+use locidb::{Database, Error, NoProgress, Options, SearchRequest};
 
 mod common;
 
 fn lines(database: &Database) -> Vec<u8> {
     let mut out = Vec::new();
-    let rows = database.export(&mut out, &Silent).unwrap();
+    let rows = database.export(&mut out, &NoProgress).unwrap();
     let count = out.iter().filter(|&&byte| byte == b'\n').count() as u64;
     assert!(rows > 0 && rows < count);
     out
 }
 
 fn import(lines: &[u8], to: &Path) -> Result<Database, Error> {
-    Database::import(&mut &lines[..], to, &Options::default(), &Silent)
+    Database::import(&mut &lines[..], to, &Options::default(), &NoProgress)
 }
 
 fn refused(lines: &[u8], to: &Path) -> String {
@@ -55,7 +55,12 @@ fn imported_store_equals_the_exported_one() {
     );
     assert_eq!(answers(&imported), answers(&database));
     assert_eq!(imported.stats().documents, database.stats().documents);
-    let space = |of: &Database| of.view().snapshot().space().map(|space| space.record.dim);
+    let space = |of: &Database| {
+        of.snapshot()
+            .snapshot()
+            .active_space()
+            .map(|space| space.record.dim)
+    };
     assert!(space(&database).is_some());
     assert_eq!(space(&imported), space(&database));
     // What is made next has an id of its own.
@@ -76,11 +81,11 @@ fn every_table_has_a_row_in_the_export() {
     let exported = lines(&common::every_table(&folder.path().join("store")));
     let text = String::from_utf8(exported).unwrap();
     for table in locidb::storage::Table::ALL {
-        let told = text.contains(&format!("\"table\":\"{}\"", table.name()));
+        let is_exported = text.contains(&format!("\"table\":\"{}\"", table.name()));
         let is_elsewhere = ["meta", "parts", "tombstones"].contains(&table.name());
         // Vectors of the built-in embedder are views; nobody makes claims here.
         let is_absent = ["vectors", "claims", "claims_on"].contains(&table.name());
-        assert_eq!(told, !is_elsewhere && !is_absent, "{}", table.name());
+        assert_eq!(is_exported, !is_elsewhere && !is_absent, "{}", table.name());
     }
 }
 
@@ -89,7 +94,7 @@ fn provided_vectors_round_trip_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let database = Database::open(at("store")).unwrap();
-    database.use_given_space("mine", 3).unwrap();
+    database.use_provided_vectors("mine", 3).unwrap();
     let vector = vec![0.1f32, f32::MIN_POSITIVE / 3.0, -1.0 / 3.0];
     let given = vector.clone();
     database
@@ -152,15 +157,18 @@ fn inconsistent_rows_are_refused_when_every_line_is_valid() {
     let database = common::every_table(&at("store"));
     let text = String::from_utf8(lines(&database)).unwrap();
     // A chunk is gone, and the last line says so.
-    let mut kept: Vec<&str> = text.lines().collect();
-    kept.pop();
-    let gone = kept
+    let mut lines_left: Vec<&str> = text.lines().collect();
+    lines_left.pop();
+    let gone = lines_left
         .iter()
         .position(|line| line.contains("\"table\":\"chunks\""));
-    kept.remove(gone.unwrap());
-    let mut forged = kept.join("\n") + "\n";
+    lines_left.remove(gone.unwrap());
+    let mut forged = lines_left.join("\n") + "\n";
     let hash = xxhash_rust::xxh3::xxh3_64(forged.as_bytes());
-    forged += &format!("{{\"end\":{},\"xxh3\":\"{hash:016x}\"}}\n", kept.len());
+    forged += &format!(
+        "{{\"end\":{},\"xxh3\":\"{hash:016x}\"}}\n",
+        lines_left.len()
+    );
     let why = refused(forged.as_bytes(), &at("imported"));
     assert!(why.contains("chunks"), "{why}");
 }

@@ -7,7 +7,9 @@ use locidb::storage::records::{
 };
 use locidb::storage::staging::content_hash;
 use locidb::storage::{ChunkKey, DocumentKey};
-use locidb::{Database, Expr, NewChunk, NewConcept, NewDocument, SearchRequest, Silent, Strategy};
+use locidb::{
+    Database, Expr, NewChunk, NewConcept, NewDocument, NoProgress, SearchRequest, Strategy,
+};
 
 const TEXT: &str = "A locus is a place.";
 
@@ -30,7 +32,7 @@ fn list(text: &str) -> Vec<String> {
     vec!["other".to_owned(), text.to_owned()]
 }
 
-fn place(document: &mut NewDocument) -> &mut Location {
+fn location(document: &mut NewDocument) -> &mut Location {
     &mut document.chunks.last_mut().unwrap().record.location
 }
 
@@ -146,22 +148,25 @@ fn cases() -> Vec<(&'static str, Set)> {
             }),
         ),
         ("index_in_parent = 1", Whole(double)),
-        ("page = 5", Whole(|d| place(d).pages = Some((4, 6)))),
-        ("slide in 3..5", Whole(|d| place(d).slide = Some(3))),
+        ("page = 5", Whole(|d| location(d).pages = Some((4, 6)))),
+        ("slide in 3..5", Whole(|d| location(d).slide = Some(3))),
         (
             "time in 60..120",
-            Whole(|d| place(d).time_ms = Some((115_000, 130_500))),
+            Whole(|d| location(d).time_ms = Some((115_000, 130_500))),
         ),
         (
             "time > 130.25",
-            Whole(|d| place(d).time_ms = Some((115_000, 130_500))),
+            Whole(|d| location(d).time_ms = Some((115_000, 130_500))),
         ),
-        ("line in 9..12", Whole(|d| place(d).lines = Some((1, 10)))),
-        ("char in 30..50", Whole(|d| place(d).chars = (20, 39))),
+        (
+            "line in 9..12",
+            Whole(|d| location(d).lines = Some((1, 10))),
+        ),
+        ("char in 30..50", Whole(|d| location(d).chars = (20, 39))),
         (
             "has_boxes = true",
             Whole(|d| {
-                place(d).boxes = vec![PageBox {
+                location(d).boxes = vec![PageBox {
                     page: 1,
                     x0: 0.0,
                     y0: 0.0,
@@ -286,7 +291,7 @@ fn put(database: &Database, mut document: NewDocument) -> ChunkKey {
 
 fn store(folder: &std::path::Path) -> Database {
     let database = Database::open(folder).unwrap();
-    database.use_given_space("test", 2).unwrap();
+    database.use_provided_vectors("test", 2).unwrap();
     put(&database, document("without"));
     database
 }
@@ -349,7 +354,7 @@ fn each_field_is_filtered_on_in_each_strategy() {
         }
     }
     // What segments say is the same after they are merged.
-    database.compact(&Silent).unwrap();
+    database.compact(&NoProgress).unwrap();
     for (filter, key) in &stored {
         check(&database, filter, key);
     }
@@ -390,10 +395,10 @@ fn the_guide_names_each_field() {
     for field in FIELDS {
         for name in field.aliases.iter().chain([&field.name]) {
             let cell = format!("`{name}`");
-            let told = tables
+            let is_listed = tables
                 .iter()
                 .any(|row| row.split('|').nth(1).unwrap().contains(&cell));
-            assert!(told, "{name} is not in the guide");
+            assert!(is_listed, "{name} is not in the guide");
         }
     }
     assert!(guide.contains(&format!("`{META}KEY`")));

@@ -7,10 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use locidb::storage::rows::sealed;
+use locidb::storage::rows::seal_row;
 use locidb::storage::store::FORMAT;
 use locidb::storage::{StoreError, Table};
-use locidb::{Database, Error, Options, SearchRequest, Silent};
+use locidb::{Database, Error, NoProgress, Options, SearchRequest};
 
 mod common;
 
@@ -28,7 +28,7 @@ fn fixture(format: u32) -> PathBuf {
 
 fn lines(database: &Database) -> String {
     let mut out = Vec::new();
-    database.export(&mut out, &Silent).unwrap();
+    database.export(&mut out, &NoProgress).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -81,18 +81,18 @@ fn unpack(packed: &[u8]) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Puts the fixture of a format into `folder`; returns its export and answers.
-fn place(format: u32, folder: &Path) -> (String, String) {
+fn unpack_fixture(format: u32, folder: &Path) -> (String, String) {
     let packed = fs::read(fixture(format)).unwrap();
-    let mut told = [String::new(), String::new()];
+    let mut expected = [String::new(), String::new()];
     fs::create_dir_all(folder.join("segments")).unwrap();
     for (name, bytes) in unpack(&packed) {
         match &name[..] {
-            "export" => told[0] = String::from_utf8(bytes).unwrap(),
-            "answers" => told[1] = String::from_utf8(bytes).unwrap(),
+            "export" => expected[0] = String::from_utf8(bytes).unwrap(),
+            "answers" => expected[1] = String::from_utf8(bytes).unwrap(),
             _ => fs::write(folder.join(name), bytes).unwrap(),
         }
     }
-    told.into()
+    expected.into()
 }
 
 fn open(folder: &Path) -> Result<Database, Error> {
@@ -100,17 +100,17 @@ fn open(folder: &Path) -> Result<Database, Error> {
 }
 
 fn upgrade(folder: &Path, dry_run: bool) -> Result<(u32, u32), Error> {
-    let done = Database::upgrade(folder, dry_run, &Options::default(), &Silent)?;
+    let done = Database::upgrade(folder, dry_run, &Options::default(), &NoProgress)?;
     Ok((done.from, done.to))
 }
 
 /// Puts another payload in the place of a row's, with a right checksum.
-fn forge(folder: &Path, table: Table, key: &[u8], payload: &[u8]) {
+fn put_raw_row(folder: &Path, table: Table, key: &[u8], payload: &[u8]) {
     let database = redb::Database::open(folder.join("loci.redb")).unwrap();
     let transaction = database.begin_write().unwrap();
     let definition: redb::TableDefinition<'_, &[u8], &[u8]> =
         redb::TableDefinition::new(table.name());
-    let value = sealed(table, key, payload);
+    let value = seal_row(table, key, payload);
     transaction
         .open_table(definition)
         .unwrap()
@@ -123,7 +123,7 @@ fn forge(folder: &Path, table: Table, key: &[u8], payload: &[u8]) {
 fn a_store_of_every_format_is_upgraded_opened_and_answers_as_it_did() {
     for format in 0..=FORMAT {
         let folder = tempfile::tempdir().unwrap();
-        let (export, told) = place(format, folder.path());
+        let (export, expected_answers) = unpack_fixture(format, folder.path());
         if format < FORMAT {
             let refused = open(folder.path()).err().unwrap();
             assert!(refused.to_string().contains("loci upgrade"), "{refused}");
@@ -138,11 +138,11 @@ fn a_store_of_every_format_is_upgraded_opened_and_answers_as_it_did() {
         let database = open(folder.path()).unwrap();
         let mut findings = Vec::new();
         database
-            .check(true, &Silent, &mut |finding| findings.push(finding))
+            .check(true, &NoProgress, &mut |finding| findings.push(finding))
             .unwrap();
         assert_eq!(findings, [], "format {format}");
         assert_eq!(rows(&lines(&database)), rows(&export), "format {format}");
-        assert_eq!(answers(&database), told, "format {format}");
+        assert_eq!(answers(&database), expected_answers, "format {format}");
         // It is written to as any other.
         database
             .write(|tx| tx.put_document(common::document("new", ["terns", "gulls"])))
@@ -153,9 +153,9 @@ fn a_store_of_every_format_is_upgraded_opened_and_answers_as_it_did() {
 #[test]
 fn later_format_is_refused_by_every_reader() {
     let folder = tempfile::tempdir().unwrap();
-    place(FORMAT, folder.path());
+    unpack_fixture(FORMAT, folder.path());
     let later = FORMAT + 1;
-    forge(folder.path(), Table::Meta, b"format", &later.to_le_bytes());
+    put_raw_row(folder.path(), Table::Meta, b"format", &later.to_le_bytes());
     for refused in [
         open(folder.path()).err(),
         upgrade(folder.path(), true).err(),
@@ -175,10 +175,10 @@ fn later_format_is_refused_by_every_reader() {
 #[test]
 fn inconsistent_store_is_not_upgraded() {
     let folder = tempfile::tempdir().unwrap();
-    place(0, folder.path());
+    unpack_fixture(0, folder.path());
     // A suffix that leads to no chunk.
     let key = [&1u64.to_be_bytes()[..], &9u32.to_be_bytes()].concat();
-    forge(
+    put_raw_row(
         folder.path(),
         Table::ChunkSuffixes,
         &key,
@@ -198,7 +198,7 @@ fn the_fixture_of_this_format_is_written() {
     let at = folder.path().join("store");
     let database = common::every_table(&at);
     // A part in a file, and rows of a switch of space that is half done.
-    database.compact(&Silent).unwrap();
+    database.compact(&NoProgress).unwrap();
     let mut files = vec![
         ("export".to_owned(), lines(&database).into_bytes()),
         ("answers".to_owned(), answers(&database).into_bytes()),

@@ -6,8 +6,8 @@ use locidb::graph::{HopOptions, normalise, two_hop};
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::storage::{ConceptId, DocumentKey, Table};
 use locidb::{
-    Database, EmbedderChoice, NewChunk, NewConcept, NewDocument, NewItem, NewRelation, Progress,
-    Silent, View,
+    Database, DatabaseSnapshot, EmbedderChoice, NewChunk, NewConcept, NewDocument, NewItem,
+    NewRelation, NoProgress, Progress,
 };
 
 /// A document of one passage that states relations between concepts.
@@ -62,14 +62,14 @@ fn store(folder: &std::path::Path) -> Database {
     database
 }
 
-fn id(view: &View, name: &str) -> ConceptId {
+fn id(view: &DatabaseSnapshot, name: &str) -> ConceptId {
     let rows = view.snapshot().rows();
     rows.concept_id(&normalise(name)).unwrap().unwrap()
 }
 
 /// The names of those that are together with a concept at the finest level.
-fn together(view: &View, name: &str) -> BTreeSet<String> {
-    let communities = view.read().communities().unwrap();
+fn community_members(view: &DatabaseSnapshot, name: &str) -> BTreeSet<String> {
+    let communities = view.read_view().communities().unwrap();
     let path = communities.path(id(view, name));
     let Some(&(level, community)) = path.last() else {
         return BTreeSet::new();
@@ -82,9 +82,9 @@ fn together(view: &View, name: &str) -> BTreeSet<String> {
 }
 
 /// What two hops from a concept reach.
-fn reached(view: &View, name: &str, limit: usize) -> Vec<(ConceptId, usize)> {
-    let segments = view.read().graph_segments();
-    let graph = view.read().graph(&segments);
+fn reached(view: &DatabaseSnapshot, name: &str, limit: usize) -> Vec<(ConceptId, usize)> {
+    let segments = view.read_view().graph_segments();
+    let graph = view.read_view().graph(&segments);
     let options = HopOptions {
         limit,
         ..HopOptions::default()
@@ -100,10 +100,10 @@ fn reached(view: &View, name: &str, limit: usize) -> Vec<(ConceptId, usize)> {
 fn linked_concepts_form_a_community_until_their_document_is_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
-    let analysed = database.analyse(&Silent).unwrap();
+    let analysed = database.analyse(&NoProgress).unwrap();
     assert_eq!((analysed.concepts, analysed.relations), (7, 8));
     assert_eq!(analysed.communities.last(), Some(&2));
-    let again = database.analyse(&Silent).unwrap();
+    let again = database.analyse(&NoProgress).unwrap();
     assert_eq!(
         (again.modularity, &again.communities, again.digests_kept),
         (
@@ -113,19 +113,19 @@ fn linked_concepts_form_a_community_until_their_document_is_deleted() {
         ),
         "the same graph has the same communities"
     );
-    let view = database.view();
+    let view = database.snapshot();
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     assert_eq!(
-        together(&view, "Copper"),
+        community_members(&view, "Copper"),
         names(&["copper", "iron", "zinc"])
     );
-    assert!(together(&view, "rhine").contains("elbe"));
+    assert!(community_members(&view, "rhine").contains("elbe"));
 
     let key = DocumentKey::new("", "", "metals").unwrap();
     database.write(move |tx| tx.delete_document(&key)).unwrap();
-    database.finish(&Silent).unwrap();
-    let view = database.view();
-    let communities = view.read().communities().unwrap();
+    database.finish(&NoProgress).unwrap();
+    let view = database.snapshot();
+    let communities = view.read_view().communities().unwrap();
     let members: BTreeSet<ConceptId> = (0..communities.level_count())
         .flat_map(|level| (0..communities.count(level) as u32).map(move |c| (level, c)))
         .flat_map(|(level, community)| communities.members(level, community))
@@ -140,7 +140,7 @@ fn linked_concepts_form_a_community_until_their_document_is_deleted() {
         let key = DocumentKey::new("", "", key).unwrap();
         database.write(move |tx| tx.delete_document(&key)).unwrap();
     }
-    let analysed = database.analyse(&Silent).unwrap();
+    let analysed = database.analyse(&NoProgress).unwrap();
     assert_eq!((analysed.concepts, analysed.relations), (0, 0));
     assert!(analysed.communities.iter().all(|&count| count == 0));
 }
@@ -149,9 +149,9 @@ fn linked_concepts_form_a_community_until_their_document_is_deleted() {
 fn walk_is_the_same_with_and_without_stored_adjacency() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     let written: Vec<_> = (1..9)
-        .map(|limit| reached(&database.view(), "mill", limit))
+        .map(|limit| reached(&database.snapshot(), "mill", limit))
         .collect();
     assert_eq!(written[7].len(), 5, "mill, rhine; danube, elbe, iron");
     // A document without concepts: the analysis no longer covers the segments, and its ranks stay.
@@ -159,15 +159,15 @@ fn walk_is_the_same_with_and_without_stored_adjacency() {
         .write(|tx| tx.put_document(document("other", &[])).map(drop))
         .unwrap();
     let gathered: Vec<_> = (1..9)
-        .map(|limit| reached(&database.view(), "mill", limit))
+        .map(|limit| reached(&database.snapshot(), "mill", limit))
         .collect();
     assert_eq!(written, gathered);
 }
 
 /// What the store says of a concept: mentions, and the other ends of its relations by weight.
-fn told(view: &View, name: &str) -> Option<(usize, Vec<(String, f32)>)> {
-    let segments = view.read().graph_segments();
-    let graph = view.read().graph(&segments);
+fn concept_edges(view: &DatabaseSnapshot, name: &str) -> Option<(usize, Vec<(String, f32)>)> {
+    let segments = view.read_view().graph_segments();
+    let graph = view.read_view().graph(&segments);
     let id = graph.lookup(&normalise(name))?;
     let rows = view.snapshot().rows();
     let others = graph.edges(id).into_iter().map(|edge| {
@@ -198,22 +198,22 @@ fn merge_moves_mentions_relations_and_items_and_can_be_undone() {
     };
     let item = database.write(|tx| tx.put_item(item)).unwrap();
     let before: Vec<_> = ["rhine", "rhein", "danube", "main"]
-        .map(|name| told(&database.view(), name))
+        .map(|name| concept_edges(&database.snapshot(), name))
         .into();
     let edit = database
         .write(|tx| tx.merge_concepts("Rhein", "Rhine"))
         .unwrap();
-    let merged = told(&database.view(), "rhine").unwrap();
+    let merged = concept_edges(&database.snapshot(), "rhine").unwrap();
     let others = ["danube", "elbe", "iron", "main", "mill"].map(ToOwned::to_owned);
     assert_eq!(merged.0, 3);
     let found: BTreeSet<_> = merged.1.iter().map(|other| other.0.clone()).collect();
     assert_eq!(found, BTreeSet::from(others));
     assert_eq!(
-        told(&database.view(), "rhein"),
+        concept_edges(&database.snapshot(), "rhein"),
         Some(merged),
         "by its other name"
     );
-    let view = database.view();
+    let view = database.snapshot();
     let rows = view.snapshot().rows();
     assert_eq!(rows.items_of_concept(id(&view, "rhine")).unwrap(), [item]);
     let record = rows.concept(id(&view, "rhine")).unwrap().unwrap();
@@ -225,7 +225,7 @@ fn merge_moves_mentions_relations_and_items_and_can_be_undone() {
 
     // What is said later counts too.
     put(document("more rivers", &[("rhein", "neckar")]));
-    assert_eq!(told(&database.view(), "rhine").unwrap().0, 4);
+    assert_eq!(concept_edges(&database.snapshot(), "rhine").unwrap().0, 4);
     let key = DocumentKey::new("", "", "more rivers").unwrap();
     database.write(move |tx| tx.delete_document(&key)).unwrap();
 
@@ -242,7 +242,7 @@ fn merge_moves_mentions_relations_and_items_and_can_be_undone() {
             .unwrap()
     );
     let after: Vec<_> = ["rhine", "rhein", "danube", "main"]
-        .map(|name| told(&database.view(), name))
+        .map(|name| concept_edges(&database.snapshot(), name))
         .into();
     assert_eq!(after, before);
     let (stats, counted) = database.recount().unwrap();
@@ -259,9 +259,9 @@ fn split_separates_two_concepts_with_one_name() {
     let edit = database
         .write(move |tx| tx.split_concept("iron", &[key("mill")], "Iron (tool)"))
         .unwrap();
-    let view = database.view();
+    let view = database.snapshot();
     let related = |name: &str| {
-        let (_, others) = told(&view, name).unwrap();
+        let (_, others) = concept_edges(&view, name).unwrap();
         others.into_iter().map(|other| other.0).collect::<Vec<_>>()
     };
     assert_eq!(related("iron"), ["copper", "zinc"]);
@@ -285,25 +285,25 @@ fn split_separates_two_concepts_with_one_name() {
     database
         .write(move |tx| tx.delete_document(&key("mill")))
         .unwrap();
-    assert_eq!(told(&database.view(), "iron tool"), None);
+    assert_eq!(concept_edges(&database.snapshot(), "iron tool"), None);
     database
         .write(move |tx| tx.undo_concept_edit(edit))
         .unwrap();
-    database.finish(&Silent).unwrap();
-    database.compact(&Silent).unwrap();
-    let view = database.view();
+    database.finish(&NoProgress).unwrap();
+    database.compact(&NoProgress).unwrap();
+    let view = database.snapshot();
     assert_eq!(
         view.snapshot().rows().concept_id("iron tool").unwrap(),
         None
     );
-    assert_eq!(told(&view, "iron").unwrap().0, 1);
+    assert_eq!(concept_edges(&view, "iron").unwrap().0, 1);
 }
 
 /// Writes of rows of digests, and the texts of those of the coarsest level.
 fn digests(database: &Database) -> (usize, usize, Vec<String>) {
-    let analysed = database.analyse(&Silent).unwrap();
-    let view = database.view();
-    let levels = view.read().communities().unwrap().level_count();
+    let analysed = database.analyse(&NoProgress).unwrap();
+    let view = database.snapshot();
+    let levels = view.read_view().communities().unwrap().level_count();
     let digests = view.digests(levels.saturating_sub(1)).unwrap();
     let texts = digests.iter().map(locidb::CommunityDigest::text).collect();
     (analysed.digests_written, analysed.digests_kept, texts)
@@ -313,12 +313,12 @@ fn digests(database: &Database) -> (usize, usize, Vec<String>) {
 fn digest_is_rewritten_only_when_community_or_sentences_change() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
-    let (written, kept, texts) = digests(&database);
-    assert!(written > 0 && kept == 0);
+    let (written, unchanged, texts) = digests(&database);
+    assert!(written > 0 && unchanged == 0);
     let rivers = texts.iter().find(|text| text.contains("danube")).unwrap();
     assert!(rivers.contains("danube related to elbe"), "{rivers}");
     assert!(rivers.contains(" danube and elbe and rhine"), "{rivers}");
-    let view = database.view();
+    let view = database.snapshot();
     let digest = view.digests(0).unwrap().remove(0);
     let quote = &digest.sentences[0];
     let chunk = quote.chunk.parse().unwrap();
@@ -340,7 +340,7 @@ fn digest_is_rewritten_only_when_community_or_sentences_change() {
     database
         .write(move |tx| tx.put_document(other).map(drop))
         .unwrap();
-    let stale = database.view().digests(0).unwrap();
+    let stale = database.snapshot().digests(0).unwrap();
     let stale = stale.iter().flat_map(|digest| &digest.sentences);
     assert!(
         stale
@@ -360,14 +360,14 @@ fn digest_is_rewritten_only_when_community_or_sentences_change() {
         database.write(move |tx| tx.delete_document(&key)).unwrap();
     }
     assert_eq!(digests(&database), (0, 0, Vec::new()));
-    let rows = database.view();
+    let rows = database.snapshot();
     assert_eq!(rows.snapshot().rows().count(Table::Digests).unwrap(), 0);
 }
 
 /// Stops after so many steps.
-struct After(std::sync::atomic::AtomicUsize);
+struct StopAfter(std::sync::atomic::AtomicUsize);
 
-impl Progress for After {
+impl Progress for StopAfter {
     fn report(&self, step: &str, _: u64, _: u64) -> std::ops::ControlFlow<()> {
         let left = &self.0;
         let is_last = step == "writing digests"
@@ -398,9 +398,9 @@ fn interrupted_digest_update_resumes() {
         Ok(())
     };
     database.write(put).unwrap();
-    let stopped = database.analyse(&After(2.into()));
+    let stopped = database.analyse(&StopAfter(2.into()));
     assert!(matches!(stopped, Err(locidb::Error::Interrupted)));
-    let analysed = database.analyse(&Silent).unwrap();
+    let analysed = database.analyse(&NoProgress).unwrap();
     assert_eq!(analysed.digests_written + analysed.digests_kept, 100);
     assert_eq!(analysed.digests_kept, 64);
 }

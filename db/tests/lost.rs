@@ -7,11 +7,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use locidb::query::QueryError;
-use locidb::storage::metadata::digest_head;
+use locidb::storage::metadata::digest_metadata;
 use locidb::storage::records::DigestRecord;
 use locidb::storage::rows::decode;
-use locidb::storage::{Derived, DocumentId, StoreError, Table};
-use locidb::{Database, Error, Finding, Options, SearchRequest, Silent, Strategy};
+use locidb::storage::{DerivedIndex, DocumentId, StoreError, Table};
+use locidb::{Database, Error, Finding, NoProgress, Options, SearchRequest, Strategy};
 
 mod common;
 
@@ -26,13 +26,13 @@ fn in_files() -> Options {
 }
 
 /// The file of what is derived.
-fn file_of(folder: &Path, what: Derived) -> PathBuf {
+fn derived_part_file(folder: &Path, what: DerivedIndex) -> PathBuf {
     let database = Database::open(folder).unwrap();
-    let view = database.view();
+    let view = database.snapshot();
     let snapshot = view.snapshot();
     let part = match what {
-        Derived::Projection => snapshot.space().unwrap().record.projection.clone(),
-        Derived::Analysis => snapshot.manifest().analysis.clone(),
+        DerivedIndex::Projection => snapshot.active_space().unwrap().record.projection.clone(),
+        DerivedIndex::Analysis => snapshot.manifest().analysis.clone(),
     };
     let name = part.unwrap().file.unwrap();
     folder.join("segments").join(name)
@@ -48,39 +48,39 @@ fn flip(file: &Path) {
 fn findings(database: &Database, deep: bool) -> Vec<Finding> {
     let mut all = Vec::new();
     database
-        .check(deep, &Silent, &mut |finding| all.push(finding))
+        .check(deep, &NoProgress, &mut |finding| all.push(finding))
         .unwrap();
     all
 }
 
 /// A store whose `what` is damaged, and was given up by a process that ended at once.
-fn lost(folder: &Path, what: Derived) {
+fn create_damaged_store(folder: &Path, what: DerivedIndex) {
     fill(folder, &in_files());
-    flip(&file_of(folder, what));
+    flip(&derived_part_file(folder, what));
     Database::open(folder).unwrap().close();
 }
 
 #[test]
 fn damaged_projection_is_reported_by_answers_and_check_until_refit() {
     let folder = tempfile::tempdir().unwrap();
-    lost(folder.path(), Derived::Projection);
+    create_damaged_store(folder.path(), DerivedIndex::Projection);
     for deep in [false, true] {
         let database = Database::open(folder.path()).unwrap();
         // The background may have fitted it anew by the next line; a view is one state.
-        let view = database.view();
+        let view = database.snapshot();
         assert_eq!(database.lost().len(), 1);
-        let told = database.lost()[0].why.clone();
-        assert!(told.contains("checksum"), "{told}");
+        let reason = database.lost()[0].why.clone();
+        assert!(reason.contains("checksum"), "{reason}");
         for strategy in [Strategy::Hybrid, Strategy::Graph, Strategy::Staged] {
             let request = SearchRequest {
                 strategy,
                 ..SearchRequest::new("what do owls and eagles do")
             };
             let answer = database.search_in(&view, &request).unwrap();
-            let told = answer.partial.join("\n");
+            let reasons = answer.partial.join("\n");
             assert!(
-                told.contains("vectors: the embedder's projection"),
-                "{strategy:?}: {told}"
+                reasons.contains("vectors: the embedder's projection"),
+                "{strategy:?}: {reasons}"
             );
         }
         let request = SearchRequest {
@@ -108,16 +108,16 @@ fn damaged_projection_is_reported_by_answers_and_check_until_refit() {
 #[test]
 fn damaged_analysis_is_reported_by_graph_answers_and_check() {
     let folder = tempfile::tempdir().unwrap();
-    lost(folder.path(), Derived::Analysis);
+    create_damaged_store(folder.path(), DerivedIndex::Analysis);
     let database = Database::open(folder.path()).unwrap();
-    let view = database.view();
+    let view = database.snapshot();
     let request = SearchRequest {
         strategy: Strategy::Hybrid,
         ..SearchRequest::new("what do owls and eagles do")
     };
     let answer = database.search_in(&view, &request).unwrap();
-    let told = answer.partial.join("\n");
-    assert!(told.contains("graph: ranks"), "{told}");
+    let reasons = answer.partial.join("\n");
+    assert!(reasons.contains("graph: ranks"), "{reasons}");
     let found = findings(&database, true);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].section, "analysis");
@@ -129,21 +129,21 @@ type Work = fn(&Database);
 #[test]
 fn next_write_rebuilds_lost_data() {
     let works: [(&str, Work); 4] = [
-        ("finish", |database| database.finish(&Silent).unwrap()),
+        ("finish", |database| database.finish(&NoProgress).unwrap()),
         ("compact", |database| {
-            database.compact(&Silent).unwrap();
+            database.compact(&NoProgress).unwrap();
         }),
         ("analyse", |database| {
-            database.analyse(&Silent).unwrap();
+            database.analyse(&NoProgress).unwrap();
         }),
         ("repair", |database| {
             database.repair().unwrap();
         }),
     ];
-    for what in Derived::ALL {
+    for what in DerivedIndex::ALL {
         for (name, work) in works {
             let folder = tempfile::tempdir().unwrap();
-            lost(folder.path(), what);
+            create_damaged_store(folder.path(), what);
             let database = Database::open(folder.path()).unwrap();
             work(&database);
             let stats = database.stats();
@@ -156,13 +156,13 @@ fn next_write_rebuilds_lost_data() {
             assert_eq!(answer.partial, [""; 0], "{name}");
         }
         let folder = tempfile::tempdir().unwrap();
-        lost(folder.path(), what);
+        create_damaged_store(folder.path(), what);
         let options = Options::default();
-        Database::upgrade(folder.path(), true, &options, &Silent).unwrap();
+        Database::upgrade(folder.path(), true, &options, &NoProgress).unwrap();
         let database = Database::open(folder.path()).unwrap();
         assert_eq!(database.lost().len(), 1, "a dry run changes nothing");
         database.close();
-        Database::upgrade(folder.path(), false, &options, &Silent).unwrap();
+        Database::upgrade(folder.path(), false, &options, &NoProgress).unwrap();
         let database = Database::open(folder.path()).unwrap();
         assert_eq!(findings(&database, true), []);
         assert!(database.stats().space.is_some());
@@ -172,7 +172,7 @@ fn next_write_rebuilds_lost_data() {
 #[test]
 fn background_thread_rebuilds_lost_data() {
     let folder = tempfile::tempdir().unwrap();
-    lost(folder.path(), Derived::Projection);
+    create_damaged_store(folder.path(), DerivedIndex::Projection);
     let database = Database::open(folder.path()).unwrap();
     let started = std::time::Instant::now();
     while !database.stats().lost.is_empty() {
@@ -189,7 +189,7 @@ fn background_thread_rebuilds_lost_data() {
 fn read_only_store_reports_lost_data_and_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
-    flip(&file_of(folder.path(), Derived::Projection));
+    flip(&derived_part_file(folder.path(), DerivedIndex::Projection));
     let reading = Options {
         read_only: true,
         ..Options::default()
@@ -197,10 +197,10 @@ fn read_only_store_reports_lost_data_and_is_unchanged() {
     for _ in 0..2 {
         let database = Database::open_with(folder.path(), &reading).unwrap();
         let answer = database.search(&SearchRequest::new("owls")).unwrap();
-        let told = answer.partial.join("\n");
+        let reasons = answer.partial.join("\n");
         assert!(
-            told.contains("vectors: the embedder's projection"),
-            "{told}"
+            reasons.contains("vectors: the embedder's projection"),
+            "{reasons}"
         );
         database.close();
     }
@@ -209,7 +209,7 @@ fn read_only_store_reports_lost_data_and_is_unchanged() {
 /// All lines of an export.
 fn export(database: &Database) -> String {
     let mut lines = Vec::new();
-    database.export(&mut lines, &Silent).unwrap();
+    database.export(&mut lines, &NoProgress).unwrap();
     String::from_utf8(lines).unwrap()
 }
 
@@ -225,11 +225,11 @@ fn concept_name_is_removed_with_the_last_document_that_mentions_it() {
     database.write(move |tx| tx.delete_document(&key)).unwrap();
     assert!(!export(&database).contains("xylophone"));
     assert!(export(&database).contains("owl"), "others speak of these");
-    let asked = SearchRequest {
+    let request = SearchRequest {
         concepts: true,
         ..SearchRequest::new("what are xylophones to owls")
     };
-    let answer = database.search(&asked).unwrap();
+    let answer = database.search(&request).unwrap();
     assert_eq!(answer.partial, [""; 0]);
     assert!(
         answer
@@ -237,7 +237,7 @@ fn concept_name_is_removed_with_the_last_document_that_mentions_it() {
             .iter()
             .all(|of| !of.name.contains("xylophone"))
     );
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     assert_eq!(findings(&database, true), []);
     // A document that is replaced forgets likewise, and one that comes again is found by the name.
     for words in [["zithers", "owls"], ["xylophones", "owls"]] {
@@ -245,7 +245,7 @@ fn concept_name_is_removed_with_the_last_document_that_mentions_it() {
         database.write(move |tx| tx.put_document(spoken)).unwrap();
     }
     assert!(!export(&database).contains("zither"));
-    let answer = database.search(&asked).unwrap();
+    let answer = database.search(&request).unwrap();
     assert!(
         answer
             .concepts
@@ -253,13 +253,13 @@ fn concept_name_is_removed_with_the_last_document_that_mentions_it() {
             .any(|of| of.name.contains("xylophone"))
     );
     assert_eq!(answer.partial, [""; 0]);
-    database.finish(&Silent).unwrap();
-    database.settle().unwrap();
+    database.finish(&NoProgress).unwrap();
+    database.wait_for_merges().unwrap();
     assert_eq!(findings(&database, true), []);
     let lines = export(&database);
     let to = folder.path().join("imported");
     let options = Options::default();
-    let imported = Database::import(&mut lines.as_bytes(), to, &options, &Silent).unwrap();
+    let imported = Database::import(&mut lines.as_bytes(), to, &options, &NoProgress).unwrap();
     assert_eq!(export(&imported), lines);
 }
 
@@ -274,7 +274,7 @@ fn spaces_of_digests(database: &Database) -> BTreeSet<Option<u32>> {
 }
 
 fn for_each_digest(database: &Database, look: &mut dyn FnMut(&[u8], &[u8])) {
-    let view = database.view();
+    let view = database.snapshot();
     let mut visit = |key: &[u8], row: &[u8]| {
         look(key, row);
         Ok(ControlFlow::Continue(()))
@@ -289,12 +289,16 @@ fn digests_get_vectors_again_after_refit() {
     fill(folder.path(), &in_files());
     let database = Database::open(folder.path()).unwrap();
     put_community(&database);
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     database.close();
-    flip(&file_of(folder.path(), Derived::Projection));
+    flip(&derived_part_file(folder.path(), DerivedIndex::Projection));
     let database = Database::open(folder.path()).unwrap();
-    database.recover(&Silent).unwrap();
-    let active = database.view().snapshot().space().map(|space| space.id.0);
+    database.recover(&NoProgress).unwrap();
+    let active = database
+        .snapshot()
+        .snapshot()
+        .active_space()
+        .map(|space| space.id.0);
     assert!(active.is_some());
     assert_eq!(spaces_of_digests(&database), BTreeSet::from([active]));
 }
@@ -339,15 +343,15 @@ fn interrupted_recovery_resumes_with_the_digests() {
     fill(folder.path(), &in_files());
     let database = Database::open(folder.path()).unwrap();
     put_community(&database);
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     database.close();
     let mut before = Vec::new();
     change_digests(folder.path(), &mut |key, row| {
         before.push((key.to_vec(), row.clone()));
     });
-    flip(&file_of(folder.path(), Derived::Projection));
+    flip(&derived_part_file(folder.path(), DerivedIndex::Projection));
     let database = Database::open(folder.path()).unwrap();
-    database.recover(&Silent).unwrap();
+    database.recover(&NoProgress).unwrap();
     database.close();
     // As they are while the projection is fitted anew already.
     change_digests(folder.path(), &mut |key, row| {
@@ -355,9 +359,13 @@ fn interrupted_recovery_resumes_with_the_digests() {
         *row = old.unwrap().1.clone();
     });
     let database = Database::open(folder.path()).unwrap();
-    assert!(database.view().snapshot().lost().is_empty());
-    database.recover(&Silent).unwrap();
-    let active = database.view().snapshot().space().map(|space| space.id.0);
+    assert!(database.snapshot().snapshot().lost_indexes().is_empty());
+    database.recover(&NoProgress).unwrap();
+    let active = database
+        .snapshot()
+        .snapshot()
+        .active_space()
+        .map(|space| space.id.0);
     assert!(active.is_some());
     assert_eq!(spaces_of_digests(&database), BTreeSet::from([active]));
 }
@@ -368,7 +376,7 @@ fn damaged_digest_is_reported_and_rewritten_without_blocking_writes() {
     fill(folder.path(), &Options::default());
     let database = Database::open(folder.path()).unwrap();
     put_community(&database);
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     database.close();
     change_digests(folder.path(), &mut |_, row| row[20] ^= 4);
     let database = Database::open(folder.path()).unwrap();
@@ -379,11 +387,15 @@ fn damaged_digest_is_reported_and_rewritten_without_blocking_writes() {
     let is_deleted = database.write(move |tx| tx.delete_document(&other));
     assert!(is_deleted.unwrap());
     assert!(!findings(&database, false).is_empty(), "it is not hidden");
-    database.recover(&Silent).unwrap();
+    database.recover(&NoProgress).unwrap();
     put_community(&database);
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     assert_eq!(findings(&database, true), []);
-    let active = database.view().snapshot().space().map(|space| space.id.0);
+    let active = database
+        .snapshot()
+        .snapshot()
+        .active_space()
+        .map(|space| space.id.0);
     assert_eq!(spaces_of_digests(&database), BTreeSet::from([active]));
 }
 
@@ -409,7 +421,7 @@ fn digests_have_no_sentences_of_deleted_or_replaced_documents() {
     put("one", ["terns", "gulls"]);
     put("two", ["gulls", "auks"]);
     put("three", ["auks", "terns"]);
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     let is_quoted = |key: &&str| is_in_digests(&database, &format!("of {key} is described"));
     let mut quoted: Vec<&str> = ["one", "two", "three"]
         .into_iter()
@@ -430,17 +442,17 @@ fn digests_have_no_sentences_of_deleted_or_replaced_documents() {
             .unwrap();
         assert!(!is_quoted(&key), "{key}");
     }
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     assert_eq!(findings(&database, true), []);
 }
 
 #[test]
 fn lost_data_is_cleared_when_there_is_nothing_to_rebuild_from() {
     let folder = tempfile::tempdir().unwrap();
-    lost(folder.path(), Derived::Projection);
+    create_damaged_store(folder.path(), DerivedIndex::Projection);
     let database = Database::open(folder.path()).unwrap();
     database.set("embedder", "none").unwrap();
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     assert!(database.stats().lost.is_empty());
     database.close();
     let database = Database::open(folder.path()).unwrap();
@@ -451,7 +463,7 @@ fn lost_data_is_cleared_when_there_is_nothing_to_rebuild_from() {
 fn call_is_refused_when_a_file_is_truncated_within_a_page() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
-    let file = file_of(folder.path(), Derived::Analysis);
+    let file = derived_part_file(folder.path(), DerivedIndex::Analysis);
     let database = Database::open(folder.path()).unwrap();
     let watch = database.watch_pages().unwrap();
     database.check_pages(watch).unwrap();
@@ -466,12 +478,12 @@ fn call_is_refused_when_a_file_is_truncated_within_a_page() {
 fn fifo_in_place_of_a_segment_is_repaired_without_blocking() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
-    let file = file_of(folder.path(), Derived::Analysis);
+    let file = derived_part_file(folder.path(), DerivedIndex::Analysis);
     fs::remove_file(&file).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(&file).status();
-    assert!(made.unwrap().success());
+    let status = std::process::Command::new("mkfifo").arg(&file).status();
+    assert!(status.unwrap().success());
     let database = Database::open(folder.path()).unwrap();
-    database.recover(&Silent).unwrap();
+    database.recover(&NoProgress).unwrap();
     database.close();
     let database = Database::open(folder.path()).unwrap();
     assert_eq!(findings(&database, true), []);
@@ -489,7 +501,7 @@ fn read_only_store_can_be_backed_up_to_disk() {
     let database = Database::open_with(&store, &options).unwrap();
     let lines = export(&database);
     let backup = folder.path().join("backup");
-    database.backup(&backup, &Silent).unwrap();
+    database.backup(&backup, &NoProgress).unwrap();
     database.close();
     let restored = folder.path().join("restored");
     let restored = Database::restore(backup, restored, &Options::default()).unwrap();
@@ -503,8 +515,8 @@ fn segments_overwritten_while_open_are_repaired_with_derived_data() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), &in_files());
     let database = Database::open(folder.path()).unwrap();
-    let asked = SearchRequest::new("passage at length");
-    let before = database.search(&asked).unwrap();
+    let request = SearchRequest::new("passage at length");
+    let before = database.search(&request).unwrap();
     for entry in fs::read_dir(folder.path().join("segments")).unwrap() {
         let file = fs::File::options()
             .write(true)
@@ -516,7 +528,7 @@ fn segments_overwritten_while_open_are_repaired_with_derived_data() {
     }
     database.repair().unwrap();
     assert_eq!(findings(&database, true), []);
-    let after = database.search(&asked).unwrap();
+    let after = database.search(&request).unwrap();
     assert_eq!(after.partial, [""; 0]);
     let chunks = |of: &locidb::Answer| -> Vec<String> {
         of.hits.iter().map(|hit| hit.chunk.clone()).collect()
@@ -530,17 +542,17 @@ fn partial_records_match_full_records() {
     fill(folder.path(), &Options::default());
     let database = Database::open(folder.path()).unwrap();
     put_community(&database);
-    database.analyse(&Silent).unwrap();
-    let (view, mut seen) = (database.view(), 0);
+    database.analyse(&NoProgress).unwrap();
+    let (view, mut seen) = (database.snapshot(), 0);
     let rows = view.snapshot().rows();
     for key in ["d0", "one", "two", "three"] {
         let id = rows.document_id(&key.parse().unwrap()).unwrap().unwrap();
-        let (head, record) = (rows.document_head(id), rows.document(id));
+        let (head, record) = (rows.document_metadata(id), rows.document(id));
         let (head, record) = (head.unwrap().unwrap(), record.unwrap().unwrap());
         assert_eq!((head.key, head.title), (record.key, record.title));
         assert_eq!(head.language, record.language);
         for place in 0..record.chunk_count {
-            let (head, record) = (rows.chunk_head(id, place), rows.chunk(id, place));
+            let (head, record) = (rows.chunk_metadata(id, place), rows.chunk(id, place));
             let (head, record) = (head.unwrap().unwrap(), record.unwrap().unwrap());
             assert_eq!((head.suffix, head.parent), (record.suffix, record.parent));
             assert_eq!((head.text, head.location), (record.text, record.location));
@@ -550,7 +562,7 @@ fn partial_records_match_full_records() {
     }
     for_each_digest(&database, &mut |key, row| {
         let record: DigestRecord = decode(Table::Digests, key, row).unwrap();
-        let head = digest_head(key, row).unwrap();
+        let head = digest_metadata(key, row).unwrap();
         let documents = record.sentences.iter().map(|of| DocumentId(of.document));
         assert_eq!(head.documents, documents.collect::<Vec<_>>());
         assert_eq!(head.space, record.vector.map(|vector| vector.0));
@@ -599,8 +611,8 @@ fn store_with_damaged_free_pages_is_readable_exportable_and_read_only() {
     fill(&store, &in_files());
     let database = Database::open(&store).unwrap();
     let lines = export(&database);
-    let asked = SearchRequest::new("owls");
-    let hits = database.search(&asked).unwrap().hits.len();
+    let request = SearchRequest::new("owls");
+    let hits = database.search(&request).unwrap().hits.len();
     assert!(hits > 0);
     database.close();
     let damaged = with_damaged_free_pages(&store);
@@ -611,13 +623,13 @@ fn store_with_damaged_free_pages_is_readable_exportable_and_read_only() {
         let database = Database::open_with(&store, &read_only()).unwrap();
         assert!(database.damaged_free_pages().is_some());
         assert!(database.flush().is_err());
-        assert_eq!(database.search(&asked).unwrap().hits.len(), hits);
+        assert_eq!(database.search(&request).unwrap().hits.len(), hits);
         let findings = findings(&database, false);
         let of_pages = |finding: &Finding| finding.section == "pages";
         assert!(findings.iter().any(of_pages), "{findings:?}");
         assert!(export(&database) == lines);
         let backup = folder.path().join("backup");
-        database.backup(&backup, &Silent).unwrap();
+        database.backup(&backup, &NoProgress).unwrap();
         database.close();
         let restored = folder.path().join("restored");
         let restored = Database::restore(&backup, &restored, &Options::default()).unwrap();
@@ -639,7 +651,7 @@ fn store_with_damaged_free_pages_and_no_segments_is_readable() {
         fs::remove_file(entry.unwrap().path()).unwrap();
     }
     let database = Database::open_with(folder.path(), &read_only()).unwrap();
-    database.rebuild(&Silent).unwrap();
+    database.rebuild(&NoProgress).unwrap();
     let request = SearchRequest {
         strategy: Strategy::Text,
         ..SearchRequest::new("owls")
@@ -668,7 +680,8 @@ fn writes_stop_when_damaged_free_pages_are_found_while_open() {
         file.write_all_at(&damaged[at..=at], at as u64).unwrap();
         let backup = folder.path().join("backup");
         // What redb writes over since the store was opened is another page.
-        if database.backup(&backup, &Silent).is_ok() && database.damaged_free_pages().is_some() {
+        if database.backup(&backup, &NoProgress).is_ok() && database.damaged_free_pages().is_some()
+        {
             let before = fs::read(&path).unwrap();
             let more = common::document("more", ["larks", "wrens"]);
             let refused = database.write(move |tx| tx.put_document(more)).unwrap_err();

@@ -7,7 +7,7 @@ use locidb::query::QueryError;
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Feedback};
 use locidb::storage::{DocumentKey, ResponseId};
 use locidb::{
-    Database, EmbedderChoice, Error, HitName, NewChunk, NewDocument, SearchRequest, Silent,
+    Database, EmbedderChoice, Error, HitRef, NewChunk, NewDocument, NoProgress, SearchRequest,
 };
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ fn ask(database: &Database, question: &str) -> ResponseId {
     database.record(&request, &answer).unwrap()
 }
 
-fn chunk(key: &str) -> HitName {
+fn chunk(key: &str) -> HitRef {
     key.parse().unwrap()
 }
 
@@ -78,7 +78,7 @@ fn a_recorded_answer_has_its_question_options_and_hits() {
     database.close();
 
     let database = Database::open(folder.path()).unwrap();
-    let view = database.view();
+    let view = database.snapshot();
     let record = view.record(id).unwrap().unwrap();
     assert_eq!(record.request(&view).unwrap(), request);
     assert_eq!(
@@ -90,12 +90,12 @@ fn a_recorded_answer_has_its_question_options_and_hits() {
         .iter()
         .map(|hit| (hit.rank, &hit.chunk))
         .collect();
-    let kept: Vec<_> = record
+    let recorded: Vec<_> = record
         .hits
         .iter()
         .map(|hit| (hit.rank, &hit.chunk))
         .collect();
-    assert_eq!(kept, then);
+    assert_eq!(recorded, then);
     assert!(record.hits.iter().all(|hit| hit.methods == ["text"]));
     assert_eq!(view.records(5).unwrap(), [record]);
     assert_eq!(view.record(ResponseId(99)).unwrap(), None);
@@ -107,9 +107,9 @@ fn feedback_requires_an_existing_hit() {
     let database = herons(folder.path());
     let id = ask(&database, "frogs");
     let missing = [
-        (ResponseId(99), HitName::Rank(1), "recorded answer 99"),
-        (id, HitName::Rank(0), "hit 0"),
-        (id, HitName::Rank(2), "hit 2"),
+        (ResponseId(99), HitRef::Rank(1), "recorded answer 99"),
+        (id, HitRef::Rank(0), "hit 0"),
+        (id, HitRef::Rank(2), "hit 2"),
         (id, chunk("a#0"), "hit a#0 of recorded answer 1"),
     ];
     for (response, hit, says) in missing {
@@ -120,11 +120,11 @@ fn feedback_requires_an_existing_hit() {
         assert!(error.to_string().contains(says), "{error}");
     }
     let feedback = |hit, feedback| database.feedback(id, hit, feedback).unwrap();
-    let kept = || database.view().record(id).unwrap().unwrap().hits[0].feedback;
+    let stored_feedback = || database.snapshot().record(id).unwrap().unwrap().hits[0].feedback;
     feedback(chunk("b#0"), Feedback::Helpful);
-    assert_eq!(kept(), Feedback::Helpful);
-    feedback(HitName::Rank(1), Feedback::None);
-    assert_eq!(kept(), Feedback::None);
+    assert_eq!(stored_feedback(), Feedback::Helpful);
+    feedback(HitRef::Rank(1), Feedback::None);
+    assert_eq!(stored_feedback(), Feedback::None);
 }
 
 #[test]
@@ -143,20 +143,20 @@ fn replay_reports_effects_of_store_changes() {
     put(&database, "b", "Frogs eat flies.", None);
     put(&database, "d", "Heron, heron, reeds.", None);
 
-    let view = database.view();
+    let view = database.snapshot();
     let records = view.records(usize::MAX).unwrap();
     let same = |request: &SearchRequest| Ok(request.clone());
-    let replay = database.replay(&records, same, &Silent).unwrap();
-    let told = &replay.records[0];
+    let replay = database.replay(&records, same, &NoProgress).unwrap();
+    let replayed = &replay.records[0];
     assert_eq!(
-        (&told.kept[..], &told.new[..]),
+        (&replayed.kept[..], &replayed.new[..]),
         (&["a#0".to_owned()][..], &["d#0".to_owned()][..])
     );
-    assert!(told.lost.is_empty(), "{told:?}");
-    let mut gone = told.gone.clone();
+    assert!(replayed.lost.is_empty(), "{replayed:?}");
+    let mut gone = replayed.gone.clone();
     gone.sort();
     assert_eq!(gone, ["b#0", "c#0"], "another text is another chunk");
-    let of = |name: &str| told.judged.iter().find(|j| j.chunk == name).unwrap();
+    let of = |name: &str| replayed.judged.iter().find(|j| j.chunk == name).unwrap();
     assert!(of("c#0").gone && of("c#0").now.is_none());
     assert_eq!(of("a#0").now, Some(2));
     let figures = &replay.figures;
@@ -165,18 +165,18 @@ fn replay_reports_effects_of_store_changes() {
 
     // With one hit more room for none: what was found is lost, though stored.
     let fewer = |request: &SearchRequest| request.with("k", "1").map_err(QueryError::from);
-    let replay = database.replay(&records, fewer, &Silent).unwrap();
+    let replay = database.replay(&records, fewer, &NoProgress).unwrap();
     assert_eq!(replay.records[0].lost, ["a#0"]);
     assert_eq!(replay.figures.mrr_now, Some(0.0));
     let wrong = |request: &SearchRequest| request.with("kk", "1").map_err(QueryError::from);
-    assert!(database.replay(&records, wrong, &Silent).is_err());
+    assert!(database.replay(&records, wrong, &NoProgress).is_err());
 }
 
 #[test]
 fn recorded_vector_is_reused_only_in_its_own_space() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
-    database.use_given_space("given", 2).unwrap();
+    database.use_provided_vectors("given", 2).unwrap();
     put(&database, "a", "north", Some(vec![1.0, 0.0]));
     put(&database, "b", "south", Some(vec![0.0, 1.0]));
     let request = SearchRequest {
@@ -188,13 +188,13 @@ fn recorded_vector_is_reused_only_in_its_own_space() {
     let answer = database.search(&request).unwrap();
     assert_eq!(answer.hits[0].chunk, "b#0");
     database.record(&request, &answer).unwrap();
-    let records = database.view().records(1).unwrap();
+    let records = database.snapshot().records(1).unwrap();
     let same = |request: &SearchRequest| Ok(request.clone());
-    let replay = database.replay(&records, same, &Silent).unwrap();
+    let replay = database.replay(&records, same, &NoProgress).unwrap();
     assert_eq!(replay.records[0].kept, ["b#0"]);
 
-    database.use_given_space("other", 3).unwrap();
-    let replay = database.replay(&records, same, &Silent).unwrap();
+    database.use_provided_vectors("other", 3).unwrap();
+    let replay = database.replay(&records, same, &NoProgress).unwrap();
     let failed = replay.records[0].failed.as_deref().unwrap();
     assert!(failed.contains("vector"), "{failed}");
     assert_eq!((replay.figures.failed, replay.figures.lost), (1, 1));
@@ -237,7 +237,7 @@ proptest! {
                 Step::Judge(back, rank, kind) => {
                     let id = newest.saturating_sub(back as u64);
                     let feedback = Feedback::from_number(kind).unwrap();
-                    let told = database.feedback(ResponseId(id), HitName::Rank(rank), feedback);
+                    let told = database.feedback(ResponseId(id), HitRef::Rank(rank), feedback);
                     let hit = expected.get_mut(&id).and_then(|hits| hits.get_mut(rank as usize - 1));
                     prop_assert_eq!(told.is_ok(), hit.is_some());
                     if let Some(hit) = hit {
@@ -254,7 +254,7 @@ proptest! {
                     database = Database::open(folder.path()).unwrap();
                 }
             }
-            let records = database.view().records(usize::MAX).unwrap();
+            let records = database.snapshot().records(usize::MAX).unwrap();
             let kept: Vec<(u64, Vec<Feedback>)> = records
                 .iter()
                 .map(|record| (record.response, record.hits.iter().map(|h| h.feedback).collect()))

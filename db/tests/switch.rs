@@ -8,37 +8,37 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loci_storage::DocumentKey;
 use loci_storage::records::{ChunkRecord, DocumentRecord};
 use locidb::{
-    Database, EmbedError, Embedder, EmbedderChoice, Error, NewChunk, NewDocument, Options,
-    Progress, SearchRequest, Silent, Strategy,
+    Database, EmbedError, Embedder, EmbedderChoice, Error, NewChunk, NewDocument, NoProgress,
+    Options, Progress, SearchRequest, Strategy,
 };
 
 /// A model that counts letters: near texts have near vectors, and nothing is random.
-struct Letters {
+struct LetterEmbedder {
     name: &'static str,
     /// Texts that it was asked for.
-    asked: AtomicUsize,
+    embedded_count: AtomicUsize,
     /// Called with each batch.
     meanwhile: Box<dyn Fn(usize) -> Result<(), EmbedError> + Send + Sync>,
 }
 
-impl Letters {
-    fn new(name: &'static str) -> Letters {
-        Letters::with(name, |_| Ok(()))
+impl LetterEmbedder {
+    fn new(name: &'static str) -> LetterEmbedder {
+        LetterEmbedder::with(name, |_| Ok(()))
     }
 
     fn with(
         name: &'static str,
         meanwhile: impl Fn(usize) -> Result<(), EmbedError> + Send + Sync + 'static,
-    ) -> Letters {
-        Letters {
+    ) -> LetterEmbedder {
+        LetterEmbedder {
             name,
-            asked: AtomicUsize::new(0),
+            embedded_count: AtomicUsize::new(0),
             meanwhile: Box::new(meanwhile),
         }
     }
 }
 
-impl Embedder for Letters {
+impl Embedder for LetterEmbedder {
     fn dim(&self) -> usize {
         26
     }
@@ -48,13 +48,13 @@ impl Embedder for Letters {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let before = self.asked.fetch_add(texts.len(), Ordering::SeqCst);
+        let before = self.embedded_count.fetch_add(texts.len(), Ordering::SeqCst);
         (self.meanwhile)(before)?;
-        Ok(texts.iter().map(|text| letters(text)).collect())
+        Ok(texts.iter().map(|text| letter_vector(text)).collect())
     }
 }
 
-fn letters(text: &str) -> Vec<f32> {
+fn letter_vector(text: &str) -> Vec<f32> {
     let mut counts = [0.0f32; 26];
     for letter in text.bytes().filter(u8::is_ascii_lowercase) {
         counts[usize::from(letter - b'a')] += 1.0;
@@ -124,8 +124,8 @@ fn model_of(database: &Database) -> Option<String> {
 fn external_model_answers_once_every_text_is_embedded() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 40);
-    let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
-    database.switch_embedder(model, &Silent).unwrap();
+    let model: Arc<dyn Embedder> = Arc::new(LetterEmbedder::new("letters-1"));
+    database.switch_embedder(model, &NoProgress).unwrap();
     assert_eq!(model_of(&database).as_deref(), Some("letters-1"));
     assert_eq!(database.stats().pending_space, None);
     assert_eq!(found(&database), all(40));
@@ -135,10 +135,10 @@ fn external_model_answers_once_every_text_is_embedded() {
 fn searches_and_writes_continue_during_a_switch() {
     let folder = tempfile::tempdir().unwrap();
     let database = Arc::new(open(folder.path(), 40));
-    let first: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
-    database.switch_embedder(first, &Silent).unwrap();
+    let first: Arc<dyn Embedder> = Arc::new(LetterEmbedder::new("letters-1"));
+    database.switch_embedder(first, &NoProgress).unwrap();
     let other = Arc::clone(&database);
-    let second = Letters::with("letters-2", move |before| {
+    let second = LetterEmbedder::with("letters-2", move |before| {
         if before == 0 {
             // From another thread than the committing one, which a switch never waits for.
             assert_eq!(model_of(&other).as_deref(), Some("letters-1"));
@@ -149,7 +149,9 @@ fn searches_and_writes_continue_during_a_switch() {
         }
         Ok(())
     });
-    database.switch_embedder(Arc::new(second), &Silent).unwrap();
+    database
+        .switch_embedder(Arc::new(second), &NoProgress)
+        .unwrap();
     assert_eq!(model_of(&database).as_deref(), Some("letters-2"));
     let mut want = all(45);
     want.remove(7);
@@ -160,24 +162,24 @@ fn searches_and_writes_continue_during_a_switch() {
 fn interrupted_switch_embeds_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 600);
-    let failing = Letters::with("letters-1", |before| match before {
+    let failing = LetterEmbedder::with("letters-1", |before| match before {
         0 => Ok(()),
         _ => Err(EmbedError::Unavailable {
             reason: "down".into(),
         }),
     });
-    let failed = database.switch_embedder(Arc::new(failing), &Silent);
+    let failed = database.switch_embedder(Arc::new(failing), &NoProgress);
     assert!(matches!(failed, Err(Error::Embed(_))), "{failed:?}");
     assert_eq!(model_of(&database), None);
     assert_eq!(database.stats().pending_space.unwrap().model, "letters-1");
     database.close();
 
     let database = Database::open(folder.path()).unwrap();
-    let model = Arc::new(Letters::new("letters-1"));
+    let model = Arc::new(LetterEmbedder::new("letters-1"));
     let embedder: Arc<dyn Embedder> = model.clone();
-    database.switch_embedder(embedder, &Silent).unwrap();
+    database.switch_embedder(embedder, &NoProgress).unwrap();
     assert_eq!(model_of(&database).as_deref(), Some("letters-1"));
-    assert_eq!(model.asked.load(Ordering::SeqCst), 600 - 128);
+    assert_eq!(model.embedded_count.load(Ordering::SeqCst), 600 - 128);
     assert_eq!(found(&database), all(600));
 }
 
@@ -185,25 +187,25 @@ fn interrupted_switch_embeds_nothing_twice() {
 fn model_given_at_open_embeds_new_text() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);
-    let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
-    database.switch_embedder(model, &Silent).unwrap();
+    let model: Arc<dyn Embedder> = Arc::new(LetterEmbedder::new("letters-1"));
+    database.switch_embedder(model, &NoProgress).unwrap();
     database.close();
 
     let options = Options {
-        embedder: Some(Arc::new(Letters::new("letters-1"))),
+        embedder: Some(Arc::new(LetterEmbedder::new("letters-1"))),
         ..Options::default()
     };
     let database = Database::open_with(folder.path(), &options).unwrap();
     assert_eq!(found(&database), all(20));
     (20..30).for_each(|n| put(&database, n));
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     assert_eq!(found(&database), all(30));
 }
 
 /// Interrupts when a step is reported.
-struct Until(&'static str);
+struct StopAtStep(&'static str);
 
-impl Progress for Until {
+impl Progress for StopAtStep {
     fn report(&self, step: &str, _: u64, _: u64) -> ControlFlow<()> {
         if step == self.0 {
             ControlFlow::Break(())
@@ -217,10 +219,10 @@ impl Progress for Until {
 fn interrupted_refit_resumes() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 60);
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     let before = model_of(&database).unwrap();
     (60..90).for_each(|n| put(&database, n));
-    let interrupted = database.refit(&Until("building vectors"));
+    let interrupted = database.refit(&StopAtStep("building vectors"));
     assert!(matches!(interrupted, Err(Error::Interrupted)));
     assert_eq!(model_of(&database), Some(before.clone()));
     let fitted = database.stats().pending_space.unwrap().model;
@@ -229,7 +231,7 @@ fn interrupted_refit_resumes() {
 
     let database = Database::open(folder.path()).unwrap();
     // A fit would be interrupted here.
-    database.refit(&Until("fitting")).unwrap();
+    database.refit(&StopAtStep("fitting")).unwrap();
     assert_eq!(model_of(&database), Some(fitted));
     assert_eq!(database.stats().pending_space, None);
     assert_eq!(found(&database), all(90));
@@ -241,12 +243,12 @@ fn abandoned_space_leaves_no_rows() {
     let database = open(folder.path(), 40);
     for name in ["letters-1", "letters-2"] {
         database
-            .switch_embedder(Arc::new(Letters::new(name)), &Silent)
+            .switch_embedder(Arc::new(LetterEmbedder::new(name)), &NoProgress)
             .unwrap();
     }
     database.use_embedder(EmbedderChoice::None).unwrap();
-    database.settle().unwrap();
-    let view = database.view();
+    database.wait_for_merges().unwrap();
+    let view = database.snapshot();
     let rows = view.snapshot().rows();
     for table in [loci_storage::Table::Vectors, loci_storage::Table::Spaces] {
         assert_eq!(rows.count(table).unwrap(), 0, "{table:?}");
@@ -259,7 +261,7 @@ fn new_text_is_embedded_after_a_model_failure() {
     let database = open(folder.path(), 20);
     let fails = Arc::new(AtomicUsize::new(usize::MAX));
     let limit = Arc::clone(&fails);
-    let model = Letters::with("letters-1", move |before| {
+    let model = LetterEmbedder::with("letters-1", move |before| {
         if before >= limit.load(Ordering::SeqCst) {
             Err(EmbedError::Unavailable {
                 reason: "down".into(),
@@ -270,10 +272,13 @@ fn new_text_is_embedded_after_a_model_failure() {
     });
     let model = Arc::new(model);
     let embedder: Arc<dyn Embedder> = model.clone();
-    database.switch_embedder(embedder, &Silent).unwrap();
+    database.switch_embedder(embedder, &NoProgress).unwrap();
     (20..600).for_each(|n| put(&database, n));
-    fails.store(model.asked.load(Ordering::SeqCst) + 128, Ordering::SeqCst);
-    assert!(matches!(database.finish(&Silent), Err(Error::Embed(_))));
+    fails.store(
+        model.embedded_count.load(Ordering::SeqCst) + 128,
+        Ordering::SeqCst,
+    );
+    assert!(matches!(database.finish(&NoProgress), Err(Error::Embed(_))));
     let answer = database
         .search(&SearchRequest::new("zebra number"))
         .unwrap();
@@ -283,7 +288,7 @@ fn new_text_is_embedded_after_a_model_failure() {
     );
     assert!(answer.partial[0].contains("down"), "{:?}", answer.partial);
     fails.store(usize::MAX, Ordering::SeqCst);
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     assert_eq!(found(&database), all(600));
 }
 
@@ -291,12 +296,12 @@ fn new_text_is_embedded_after_a_model_failure() {
 fn finish_commits_nothing_when_the_store_is_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);
-    let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
-    database.switch_embedder(model, &Silent).unwrap();
-    database.finish(&Silent).unwrap();
-    database.settle().unwrap();
+    let model: Arc<dyn Embedder> = Arc::new(LetterEmbedder::new("letters-1"));
+    database.switch_embedder(model, &NoProgress).unwrap();
+    database.finish(&NoProgress).unwrap();
+    database.wait_for_merges().unwrap();
     let before = database.stats().generation;
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     assert_eq!(database.stats().generation, before);
 }
 
@@ -304,16 +309,16 @@ fn finish_commits_nothing_when_the_store_is_unchanged() {
 fn vector_weight_is_recalibrated_when_the_store_doubles() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 2);
-    let model: Arc<dyn Embedder> = Arc::new(Letters::new("letters-1"));
-    database.switch_embedder(model, &Silent).unwrap();
+    let model: Arc<dyn Embedder> = Arc::new(LetterEmbedder::new("letters-1"));
+    database.switch_embedder(model, &NoProgress).unwrap();
     let measured_on = |database: &Database| {
-        let view = database.view();
-        view.snapshot().space().unwrap().record.fitted_chunks
+        let view = database.snapshot();
+        view.snapshot().active_space().unwrap().record.fitted_chunks
     };
     assert_eq!(measured_on(&database), 2);
     for (until, measured) in [(6, 2), (16, 16), (30, 16), (32, 32)] {
         (database.stats().documents..until).for_each(|n| put(&database, n as usize));
-        database.finish(&Silent).unwrap();
+        database.finish(&NoProgress).unwrap();
         assert_eq!(measured_on(&database), measured, "{until}");
     }
     assert_eq!(found(&database), all(32));
@@ -324,11 +329,11 @@ fn vector_weight_is_recalibrated_when_the_store_doubles() {
 fn folder_without_a_model_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     let before = model_of(&database);
     let empty = tempfile::tempdir().unwrap();
     for path in [empty.path().to_path_buf(), empty.path().join("away")] {
-        let error = database.use_model(&path, &Silent).unwrap_err();
+        let error = database.use_model(&path, &NoProgress).unwrap_err();
         assert!(matches!(error, Error::Embed(_)), "{error}");
         assert!(
             error.to_string().contains(path.to_str().unwrap()),
@@ -356,7 +361,7 @@ fn configured_model_is_loaded_until_another_is_chosen() {
     let model = std::env::var("LOCI_MINILM").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let database = open(folder.path(), 20);
-    database.use_model(&model, &Silent).unwrap();
+    database.use_model(&model, &NoProgress).unwrap();
     let name = model_of(&database).unwrap();
     assert_eq!(found(&database), all(20));
     database.close();
@@ -367,10 +372,10 @@ fn configured_model_is_loaded_until_another_is_chosen() {
         EmbedderChoice::Folder
     );
     (20..30).for_each(|n| put(&database, n));
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     assert_eq!(found(&database), all(30));
     let generation = database.stats().generation;
-    database.use_model(&model, &Silent).unwrap();
+    database.use_model(&model, &NoProgress).unwrap();
     assert_eq!(model_of(&database), Some(name.clone()));
     assert!(
         database.stats().generation <= generation + 1,
@@ -386,7 +391,7 @@ fn configured_model_is_loaded_until_another_is_chosen() {
         )
         .unwrap();
     }
-    database.use_model(copy.path(), &Silent).unwrap();
+    database.use_model(copy.path(), &NoProgress).unwrap();
     database.close();
     let away = copy.path().join("tokenizer.json");
     std::fs::remove_file(away).unwrap();
@@ -400,13 +405,13 @@ fn configured_model_is_loaded_until_another_is_chosen() {
         "{:?}",
         answer.partial
     );
-    database.refit(&Silent).unwrap();
+    database.refit(&NoProgress).unwrap();
     let settings = database.settings().unwrap();
     assert_eq!(
         (settings.embedder, &settings.model[..]),
         (EmbedderChoice::Builtin, "")
     );
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     assert_ne!(model_of(&database), Some(name));
     assert_eq!(found(&database), all(30));
 }

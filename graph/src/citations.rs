@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use loci_storage::records::Intent;
-use loci_storage::{Local, Ordinal, Placed, WorkId};
+use loci_storage::{Local, Ordinal, SegmentReader, WorkId};
 
 use crate::GraphError;
 use crate::u32_slice::{Layout, U32Slice, count, extend, starts};
@@ -232,7 +232,7 @@ fn partition(words: U32Slice<'_>, value: u32) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub struct CitationsSnapshot<'a, B> {
     /// The segments, by ascending base.
-    pub segments: &'a [Placed<'a, CitationsReader<B>>],
+    pub segments: &'a [SegmentReader<'a, CitationsReader<B>>],
 }
 
 impl<'a, B: AsRef<[u8]>> CitationsSnapshot<'a, B> {
@@ -323,7 +323,7 @@ mod tests {
                 (range, reader, dead)
             };
             let parts = [of(0..cut), of(cut..7)];
-            let segments = parts.each_ref().map(|(range, reader, dead)| Placed {
+            let segments = parts.each_ref().map(|(range, reader, dead)| SegmentReader {
                 base: Ordinal(range.start), chunk_count: range.len() as u32, dead, reader,
             });
             let view = CitationsSnapshot { segments: &segments };

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use loci_storage::{ConceptId, Ordinal, Scored};
+use loci_storage::{ConceptId, Ordinal, ScoredChunk};
 use roaring::RoaringBitmap;
 
 use crate::adjacency::Adjacency;
@@ -277,7 +277,7 @@ impl<B: AsRef<[u8]>> LevelSearch<'_, B> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConceptHit {
     /// The chunk; its score is `1 / (1 + place of the concept)`.
-    pub hit: Scored,
+    pub hit: ScoredChunk,
     /// The first of the reached concepts that the chunk mentions.
     pub concept: ConceptId,
 }
@@ -309,7 +309,7 @@ pub fn chunks_mentioning<B: AsRef<[u8]>>(
             };
             if is_new && allowed(ordinal) {
                 hits.push(ConceptHit {
-                    hit: Scored { ordinal, score },
+                    hit: ScoredChunk { ordinal, score },
                     concept,
                 });
             }
@@ -438,7 +438,7 @@ mod tests {
             expected.sort();
             expected.truncate(limit);
             let expected: Vec<ConceptHit> = expected.into_iter().map(|(place, ordinal)| ConceptHit {
-                hit: Scored { ordinal, score: 1.0 / (1.0 + place as f32) },
+                hit: ScoredChunk { ordinal, score: 1.0 / (1.0 + place as f32) },
                 concept: reached[place].concept,
             }).collect();
             prop_assert_eq!(got, expected);

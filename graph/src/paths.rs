@@ -205,7 +205,7 @@ mod tests {
         );
         let reader = crate::GraphReader::open(names, mentions, relations.finish(), 0).unwrap();
         let dead = roaring::RoaringBitmap::new();
-        let segments = [loci_storage::Placed {
+        let segments = [loci_storage::SegmentReader {
             base: loci_storage::Ordinal(0),
             chunk_count: 0,
             dead: &dead,

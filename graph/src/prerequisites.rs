@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use crate::test_corpus::{any_corpus, any_cuts};
     use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
-    use loci_storage::{Local, Ordinal, Placed};
+    use loci_storage::{Local, Ordinal, SegmentReader};
     use proptest::prelude::*;
     use roaring::RoaringBitmap;
 
@@ -194,7 +194,7 @@ mod tests {
         );
         let reader = GraphReader::open(names, mentions, relations.finish(), 1).unwrap();
         let dead = RoaringBitmap::new();
-        let segments = [Placed {
+        let segments = [SegmentReader {
             base: Ordinal(0),
             chunk_count: 1,
             dead: &dead,

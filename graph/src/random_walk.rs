@@ -15,7 +15,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
-use loci_storage::{ConceptId, Ordinal, Scored};
+use loci_storage::{ConceptId, Ordinal, ScoredChunk};
 use roaring::RoaringBitmap;
 
 use crate::links::{SnapshotLinks, WalkLinks};
@@ -82,7 +82,7 @@ impl Default for RandomWalkOptions {
 pub struct RandomWalkResult {
     /// The chunks, best first, ties by ordinal. Scores are the chances of ending there; those of all chunks
     /// sum to at most 1.
-    pub chunks: Vec<Scored>,
+    pub chunks: Vec<ScoredChunk>,
     /// Whether the bound on links left something out.
     pub truncated: bool,
 }
@@ -579,7 +579,7 @@ fn heaviest(
 }
 
 /// The `k` best of what the filter lets through. One pass that keeps four times as many at most.
-fn top_chunks(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<Scored> {
+fn top_chunks(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -> Vec<ScoredChunk> {
     if k == 0 {
         return Vec::new();
     }
@@ -594,20 +594,20 @@ fn top_chunks(masses: &[(u32, f64)], filter: Option<&RoaringBitmap>, k: usize) -
         if keys.len() == capacity && k < capacity {
             let (_, &mut worst, _) = keys.select_nth_unstable(k - 1);
             keys.truncate(k);
-            least = Scored::of_order_key(worst).score;
+            least = ScoredChunk::from_order_key(worst).score;
             if score < least {
                 continue;
             }
         }
         let ordinal = Ordinal(chunk);
-        keys.push(Scored { ordinal, score }.order_key());
+        keys.push(ScoredChunk { ordinal, score }.order_key());
     }
     if k < keys.len() {
         keys.select_nth_unstable(k);
         keys.truncate(k);
     }
     keys.sort_unstable();
-    keys.into_iter().map(Scored::of_order_key).collect()
+    keys.into_iter().map(ScoredChunk::from_order_key).collect()
 }
 
 #[cfg(test)]
@@ -615,7 +615,7 @@ mod tests {
     use super::*;
     use crate::test_corpus::{Corpus, ExpectedGraph, any_corpus, any_cuts};
     use crate::{GraphReader, MentionsBuilder, NamesBuilder, RelationsBuilder};
-    use loci_storage::{Local, Placed};
+    use loci_storage::{Local, SegmentReader};
     use proptest::prelude::*;
 
     /// Plainly right: chances as maps, every link looked at in every round.
@@ -770,7 +770,7 @@ mod tests {
         let names = NamesBuilder::default().finish();
         let reader = GraphReader::open(names, mentions.finish(), relations.finish(), 1).unwrap();
         let dead = RoaringBitmap::new();
-        let segments = [Placed {
+        let segments = [SegmentReader {
             base: Ordinal(0),
             chunk_count: 1,
             dead: &dead,

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
 
 use crate::GraphError;
 use crate::adjacency::Adjacency;
@@ -47,7 +47,7 @@ impl<B: AsRef<[u8]>> GraphReader<B> {
 #[derive(Debug)]
 pub struct GraphSnapshot<'a, B> {
     /// The segments, by ascending base.
-    pub segments: &'a [Placed<'a, GraphReader<B>>],
+    pub segments: &'a [SegmentReader<'a, GraphReader<B>>],
     /// PageRank; without it all concepts rank alike and ids decide.
     pub ranks: Option<&'a Ranks<B>>,
     /// The neighbours of concepts by these ranks, where they were written for these segments.
@@ -156,7 +156,7 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
         if let Some(links) = self.links {
             return links.chunk_count(concept);
         }
-        let count = |segment: &Placed<'a, GraphReader<B>>| {
+        let count = |segment: &SegmentReader<'a, GraphReader<B>>| {
             let chunks = segment.reader.mentions.chunks(concept);
             if segment.dead.is_empty() {
                 chunks.len()
@@ -175,7 +175,7 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
     }
 
     /// The segment and local number of a live chunk.
-    fn segment_of(&self, chunk: Ordinal) -> Option<(&'a Placed<'a, GraphReader<B>>, Local)> {
+    fn segment_of(&self, chunk: Ordinal) -> Option<(&'a SegmentReader<'a, GraphReader<B>>, Local)> {
         let after = self
             .segments
             .partition_point(|segment| segment.base <= chunk);
@@ -188,7 +188,7 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
 
     /// Live chunks of the view.
     pub fn live_chunk_count(&self) -> u64 {
-        let live = |segment: &Placed<'a, GraphReader<B>>| {
+        let live = |segment: &SegmentReader<'a, GraphReader<B>>| {
             u64::from(segment.chunk_count).saturating_sub(segment.dead.len())
         };
         self.segments.iter().map(live).sum()
@@ -198,7 +198,7 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
     pub(crate) fn live_edges(
         &self,
         concept: ConceptId,
-    ) -> impl Iterator<Item = (&'a Placed<'a, GraphReader<B>>, Edge<'a>)> + use<'a, B> {
+    ) -> impl Iterator<Item = (&'a SegmentReader<'a, GraphReader<B>>, Edge<'a>)> + use<'a, B> {
         self.segments.iter().flat_map(move |segment| {
             let edges = segment.reader.relations.edges(concept);
             edges
@@ -380,7 +380,7 @@ impl<'a, B: AsRef<[u8]>> GraphSnapshot<'a, B> {
 }
 
 /// Whether an edge with this evidence is alive; the module's opening says when.
-fn is_alive<R>(segment: &Placed<'_, R>, evidence: &Evidence<'_>) -> bool {
+fn is_alive<R>(segment: &SegmentReader<'_, R>, evidence: &Evidence<'_>) -> bool {
     segment.dead.is_empty() || evidence.clone().any(|local| !segment.is_dead(local))
 }
 
@@ -410,7 +410,7 @@ mod tests {
         let reader = one_segment();
         let visible = |dead: &[u32]| {
             let dead: RoaringBitmap = dead.iter().collect();
-            let segments = [Placed {
+            let segments = [SegmentReader {
                 base: Ordinal(0),
                 chunk_count: 2,
                 dead: &dead,

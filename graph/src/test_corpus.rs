@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -142,7 +142,7 @@ impl Corpus {
         }
         let placed: Vec<_> = segments
             .iter()
-            .map(|segment| Placed {
+            .map(|segment| SegmentReader {
                 base: Ordinal(segment.base),
                 chunk_count: segment.chunk_count,
                 dead: &segment.dead,

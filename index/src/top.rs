@@ -5,7 +5,7 @@
 
 use std::collections::BinaryHeap;
 
-use loci_storage::{Ordinal, Scored};
+use loci_storage::{Ordinal, ScoredChunk};
 
 /// Keeps the best `k` of what is pushed.
 #[derive(Debug, Default)]
@@ -27,19 +27,19 @@ impl Top {
         if self.heap.len() < self.k {
             return true;
         }
-        let key = Scored { ordinal, score }.order_key();
+        let key = ScoredChunk { ordinal, score }.order_key();
         self.heap.peek().is_some_and(|&worst| key < worst)
     }
 
     /// The score that `k` chunks reach; `None` while fewer were pushed.
     pub(crate) fn threshold(&self) -> Option<f32> {
         let worst = self.heap.peek().filter(|_| self.heap.len() == self.k);
-        worst.map(|&worst| Scored::of_order_key(worst).score)
+        worst.map(|&worst| ScoredChunk::from_order_key(worst).score)
     }
 
     /// Keeps the chunk if it is among the best `k` so far.
     pub(crate) fn push(&mut self, score: f32, ordinal: Ordinal) {
-        let key = Scored { ordinal, score }.order_key();
+        let key = ScoredChunk { ordinal, score }.order_key();
         if self.heap.len() < self.k {
             self.heap.push(key);
         } else if let Some(mut worst) = self.heap.peek_mut().filter(|worst| key < **worst) {
@@ -48,10 +48,10 @@ impl Top {
     }
 
     /// Empties the heap: best first, ties by ascending ordinal.
-    pub(crate) fn drain(&mut self) -> Vec<Scored> {
+    pub(crate) fn drain(&mut self) -> Vec<ScoredChunk> {
         let mut keys: Vec<u64> = self.heap.drain().collect();
         keys.sort_unstable();
-        keys.into_iter().map(Scored::of_order_key).collect()
+        keys.into_iter().map(ScoredChunk::from_order_key).collect()
     }
 }
 

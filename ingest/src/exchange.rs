@@ -15,7 +15,7 @@ use locidb::graph::GraphSnapshot;
 use locidb::storage::records::{ChunkRecord, ConceptRecord, DocumentRecord};
 use locidb::storage::segment::Section;
 use locidb::storage::{ConceptId, DocumentKey, StoreError};
-use locidb::{NewChunk, NewConcept, NewDocument, NewRelation, View};
+use locidb::{DatabaseSnapshot, NewChunk, NewConcept, NewDocument, NewRelation};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
@@ -84,13 +84,16 @@ struct Edge<'a> {
     weight: f32,
 }
 
-fn nodes(view: &View, graph: GraphSnapshot<'_, Section>) -> Result<Vec<Node>, ExchangeError> {
+fn nodes(
+    view: &DatabaseSnapshot,
+    graph: GraphSnapshot<'_, Section>,
+) -> Result<Vec<Node>, ExchangeError> {
     let types = view.type_map()?.unwrap_or_default();
     let mut nodes = Vec::new();
     for id in graph.concept_ids() {
         let record = view.snapshot().rows().concept(id)?;
         nodes.extend(record.map(|mut record| {
-            record.kind = types.of(&record.kind).to_owned();
+            record.kind = types.resolve(&record.kind).to_owned();
             Node {
                 id,
                 record,
@@ -120,9 +123,9 @@ fn edges<'a>(graph: GraphSnapshot<'a, Section>, nodes: &[Node]) -> Vec<Edge<'a>>
 
 /// Writes the concepts and relations of a view as GraphML. Concepts have name, type, description, synonyms (joined
 /// by `; `), mentions and PageRank; relations have type and weight. Returns how many of both.
-pub fn graphml(view: &View, out: impl Write) -> Result<(usize, usize), ExchangeError> {
-    let segments = view.read().graph_segments();
-    let graph = view.read().graph(&segments);
+pub fn graphml(view: &DatabaseSnapshot, out: impl Write) -> Result<(usize, usize), ExchangeError> {
+    let segments = view.read_view().graph_segments();
+    let graph = view.read_view().graph(&segments);
     let nodes = nodes(view, graph)?;
     let edges = edges(graph, &nodes);
     let mut xml = Writer::new_with_indent(out, b' ', 1);
@@ -197,9 +200,12 @@ fn data(xml: &mut Writer<impl Write>, key: &str, value: &str) -> io::Result<()> 
 
 /// Writes the concepts and relations of a view as a Cypher script, which may be run again without harm: nodes
 /// `:Concept` by `id`, relations by their type. Returns how many of both.
-pub fn cypher(view: &View, mut out: impl Write) -> Result<(usize, usize), ExchangeError> {
-    let segments = view.read().graph_segments();
-    let graph = view.read().graph(&segments);
+pub fn cypher(
+    view: &DatabaseSnapshot,
+    mut out: impl Write,
+) -> Result<(usize, usize), ExchangeError> {
+    let segments = view.read_view().graph_segments();
+    let graph = view.read_view().graph(&segments);
     let nodes = nodes(view, graph)?;
     let edges = edges(graph, &nodes);
     writeln!(

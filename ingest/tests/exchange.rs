@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use loci_ingest::exchange::{ExchangeError, Neo4j, cypher, graphml};
 use locidb::graph::normalise;
 use locidb::storage::DocumentKey;
-use locidb::{Database, EmbedderChoice, Silent};
+use locidb::{Database, EmbedderChoice, NoProgress};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
@@ -40,7 +40,7 @@ fn store(folder: &Path) -> Database {
     let database = Database::open(folder.join("store")).unwrap();
     database.use_embedder(EmbedderChoice::None).unwrap();
     put(&database, &graph, "people");
-    database.finish(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
     database
 }
 
@@ -60,10 +60,10 @@ fn put(database: &Database, graph: &Neo4j, key: &str) {
 fn what_neo4j_imports_becomes_concepts_with_relations_and_passages() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
-    let view = database.view();
+    let view = database.snapshot();
     let rows = view.snapshot().rows();
-    let segments = view.read().graph_segments();
-    let graph = view.read().graph(&segments);
+    let segments = view.read_view().graph_segments();
+    let graph = view.read_view().graph(&segments);
     let id = graph.lookup(&normalise("Skłodowska")).unwrap();
     let concept = rows.concept(id).unwrap().unwrap();
     assert_eq!(
@@ -80,7 +80,7 @@ fn what_neo4j_imports_becomes_concepts_with_relations_and_passages() {
         (true, "MARRIED_TO", "Pierre Curie".to_owned(), 1.0),
     ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
-    let place = view.snapshot().place(edges[0].evidence[0]).unwrap();
+    let place = view.snapshot().position(edges[0].evidence[0]).unwrap();
     let chunk = rows.chunk(place.document, place.index).unwrap().unwrap();
     let told = "Curie, Marie (Person)\nborn: 1867\nCurie, Marie lived in Paris.\n\
         Curie, Marie married to Pierre Curie.";
@@ -92,7 +92,7 @@ fn graphml_is_xml_that_says_what_the_view_does() {
     let folder = tempfile::tempdir().unwrap();
     let database = store(folder.path());
     let mut bytes = Vec::new();
-    assert_eq!(graphml(&database.view(), &mut bytes).unwrap(), (3, 3));
+    assert_eq!(graphml(&database.snapshot(), &mut bytes).unwrap(), (3, 3));
     let text = String::from_utf8(bytes).unwrap();
     let mut reader = Reader::from_str(&text);
     let (mut nodes, mut edges, mut depth) = (0, 0, 0i32);
@@ -130,7 +130,7 @@ fn a_cypher_script_escapes_what_names_hold() {
     }
     put(&database, &graph, "odd");
     let mut bytes = Vec::new();
-    assert_eq!(cypher(&database.view(), &mut bytes).unwrap(), (5, 4));
+    assert_eq!(cypher(&database.snapshot(), &mut bytes).unwrap(), (5, 4));
     let text = String::from_utf8(bytes).unwrap();
     assert!(text.starts_with("CREATE CONSTRAINT concept_id IF NOT EXISTS"));
     for part in [

@@ -60,12 +60,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let known = Path::new(&data).join("corpus.f32");
     if known.exists() {
-        tell_cosines(&vectors, &fs::read(known)?);
+        print_cosines(&vectors, &fs::read(known)?);
     }
     Ok(())
 }
 
-fn tell_cosines(vectors: &[Vec<f32>], known: &[u8]) {
+fn print_cosines(vectors: &[Vec<f32>], known: &[u8]) {
     let dim = vectors.first().map_or(1, Vec::len);
     let numbers = known.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x));
     let numbers: Vec<f32> = numbers.collect();

@@ -57,7 +57,7 @@ pub enum EmbedError {
     /// The model answered with something other than one finite vector of the promised length for
     /// each text. Its name and its settings do not belong together: check which model answers.
     #[error("embedder broke its promise: {reason}")]
-    Broken {
+    InvalidOutput {
         /// What was promised and what came.
         reason: String,
     },

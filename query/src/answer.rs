@@ -6,12 +6,12 @@
 //! Start reading at [`Answer`].
 
 pub use loci_types::answer::{
-    Answer, CommunityHit, ConceptHit, ConceptSource, Digest, ExplainStep, GraphMethod, Hit, Method,
-    Methods, ParentHit, RelationHit, Suggestion,
+    Answer, AnswerText, ArmScores, CommunityHit, ConceptHit, ConceptSource, ExplainStep,
+    GraphArmScore, Hit, Method, ParentHit, RelationHit, Suggestion,
 };
 
 use crate::community::CommunityDigest;
-use crate::fuse::{Found, Fused};
+use crate::fuse::{ArmHit, Fused};
 
 impl From<CommunityDigest> for CommunityHit {
     fn from(digest: CommunityDigest) -> CommunityHit {
@@ -23,8 +23,8 @@ impl From<CommunityDigest> for CommunityHit {
     }
 }
 
-impl From<Found> for Method {
-    fn from(found: Found) -> Method {
+impl From<ArmHit> for Method {
+    fn from(found: ArmHit) -> Method {
         Method {
             rank: found.rank,
             score: found.score,
@@ -33,11 +33,11 @@ impl From<Found> for Method {
 }
 
 /// What the arms say of `fused`; `path` is how the graph reached it.
-pub(crate) fn methods(fused: &Fused, path: Vec<String>) -> Methods {
+pub(crate) fn methods(fused: &Fused, path: Vec<String>) -> ArmScores {
     let graph = fused
         .graph
-        .map(|Found { rank, score }| GraphMethod { rank, score, path });
-    Methods {
+        .map(|ArmHit { rank, score }| GraphArmScore { rank, score, path });
+    ArmScores {
         text: fused.text.map(Method::from),
         vector: fused.vector.map(Method::from),
         graph,
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_hit_says_which_arms_found_it() {
-        let found = Found {
+        let found = ArmHit {
             rank: 1,
             score: 0.5,
         };

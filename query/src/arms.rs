@@ -23,7 +23,7 @@ use loci_index::vector::{
 };
 use loci_storage::records::Level;
 use loci_storage::segment::{Layer, Section};
-use loci_storage::{ConceptId, Ordinal, Placed, Scored};
+use loci_storage::{ConceptId, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
 use crate::answer::ExplainStep;
@@ -35,10 +35,10 @@ use crate::request::Walk;
 use crate::view::ReadView;
 
 /// Postings that are taken to be read in a microsecond: about half of what an idle core does.
-const POSTINGS_A_US: u64 = 400;
+const POSTINGS_PER_US: u64 = 400;
 
 /// What the arms share: the view, the chunks to search, and the trace.
-pub(crate) struct Run<'v> {
+pub(crate) struct ArmContext<'v> {
     pub(crate) view: &'v ReadView,
     layers: &'static [Layer],
     /// What the request allows.
@@ -46,12 +46,12 @@ pub(crate) struct Run<'v> {
     /// What the best of a stage before leave.
     narrowed: Option<RoaringBitmap>,
     /// What the stage at hand knows already.
-    left_out: RoaringBitmap,
+    excluded: RoaringBitmap,
     /// What is searched: by these three, and the levels.
     filter: Option<RoaringBitmap>,
     pub(crate) trace: Trace,
     /// Words of the question that were not counted, for time.
-    pub(crate) words_left_out: usize,
+    pub(crate) words_skipped: usize,
 }
 
 /// What each operator did, where that was asked for. An operator's time begins where that of the one before it
@@ -112,38 +112,40 @@ impl Trace {
 
 /// How segments were searched for vectors: each way, with how many segments and distances.
 #[derive(Default)]
-struct Ways {
-    ways: Vec<(SearchStrategy, usize, u64)>,
+struct VectorVisits {
+    by_method: Vec<(SearchStrategy, usize, u64)>,
     damaged: usize,
 }
 
-impl Ways {
+impl VectorVisits {
     fn add(&mut self, visits: &[SegmentSearchStats]) {
         for visit in visits {
             self.damaged += usize::from(visit.is_graph_damaged);
             match self
-                .ways
+                .by_method
                 .iter_mut()
-                .find(|(way, ..)| *way == visit.strategy)
+                .find(|(method, ..)| *method == visit.strategy)
             {
                 Some((_, segments, measured)) => {
                     *segments += 1;
                     *measured += visit.distance_count;
                 }
-                None => self.ways.push((visit.strategy, 1, visit.distance_count)),
+                None => self
+                    .by_method
+                    .push((visit.strategy, 1, visit.distance_count)),
             }
         }
     }
 }
 
-impl fmt::Display for Ways {
+impl fmt::Display for VectorVisits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (way, segments, measured)) in self.ways.iter().enumerate() {
+        for (place, (method, segments, measured)) in self.by_method.iter().enumerate() {
             let comma = if place == 0 { "" } else { ", " };
             let plural = if *segments == 1 { "" } else { "s" };
             write!(
                 f,
-                "{comma}{way} in {segments} segment{plural}, {measured} distances"
+                "{comma}{method} in {segments} segment{plural}, {measured} distances"
             )?;
         }
         if self.damaged > 0 {
@@ -155,36 +157,36 @@ impl fmt::Display for Ways {
 
 /// What the graph arm found.
 #[derive(Default)]
-pub(crate) struct GraphFound {
-    pub(crate) chunks: Vec<Scored>,
+pub(crate) struct GraphHits {
+    pub(crate) chunks: Vec<ScoredChunk>,
     pub(crate) reached: Vec<ReachedConcept>,
 }
 
 /// Where the graph arm starts.
 #[derive(Clone, Copy)]
-pub(crate) struct Start<'a> {
+pub(crate) struct GraphSeeds<'a> {
     /// Concepts of the question.
     pub(crate) links: &'a [EntityLink],
     /// Concepts that were given.
     pub(crate) concepts: &'a [ConceptId],
     /// Chunks whose concepts start it, too.
-    pub(crate) heads: &'a [Ordinal],
+    pub(crate) seed_chunks: &'a [Ordinal],
     /// Their share of the start, where there are others.
-    pub(crate) heads_share: f32,
+    pub(crate) seed_chunks_weight: f32,
 }
 
-impl<'v> Run<'v> {
+impl<'v> ArmContext<'v> {
     /// Searches the leaves of the chunk trees, all of them.
-    pub(crate) fn new(view: &'v ReadView, trace: Trace) -> Run<'v> {
-        Run {
+    pub(crate) fn new(view: &'v ReadView, trace: Trace) -> ArmContext<'v> {
+        ArmContext {
             view,
             layers: &[Layer::Leaves],
             allowed: None,
             narrowed: None,
-            left_out: RoaringBitmap::new(),
+            excluded: RoaringBitmap::new(),
             filter: None,
             trace,
-            words_left_out: 0,
+            words_skipped: 0,
         }
     }
 
@@ -193,7 +195,7 @@ impl<'v> Run<'v> {
         if let Some(expr) = expr {
             let mut trace = std::mem::take(&mut self.trace);
             let count = |allowed: &RoaringBitmap| allowed.len() as usize;
-            let allowed = trace.step("filter", || self.allowed(expr), count);
+            let allowed = trace.step("filter", || self.matching_chunks(expr), count);
             (self.trace, self.allowed) = (trace, Some(allowed?));
             self.filter = self.bounds(None);
         }
@@ -203,7 +205,7 @@ impl<'v> Run<'v> {
     /// Keeps to chunks of `levels`; none: to the leaves of the chunk trees. `around`: the filter holds for a chunk
     /// when it holds for any of the same document or section. `others`: documents without a chunk of the levels
     /// are kept whole.
-    pub(crate) fn within(
+    pub(crate) fn restrict_to_levels(
         &mut self,
         levels: &[Level],
         around: Option<Extent>,
@@ -220,9 +222,10 @@ impl<'v> Run<'v> {
         let mut trace = std::mem::take(&mut self.trace);
         let count = |allowed: &RoaringBitmap| allowed.len() as usize;
         let work = || {
-            let of_levels = self.allowed(&expr)?;
+            let of_levels = self.matching_chunks(&expr)?;
             Ok(if others {
-                (self.view.live() - self.view.around(&of_levels, Extent::Document)) | of_levels
+                (self.view.live_chunks() - self.view.expand_to(&of_levels, Extent::Document))
+                    | of_levels
             } else {
                 of_levels
             })
@@ -239,20 +242,20 @@ impl<'v> Run<'v> {
 
     /// Keeps to `kept`, beside what the request allows, from the next [`Run::within`] on. All stays as it is where
     /// nothing is kept.
-    pub(crate) fn narrow(&mut self, kept: RoaringBitmap) {
-        self.left_out.clear();
-        if !kept.is_empty() {
-            self.narrowed = Some(kept);
+    pub(crate) fn restrict_to_chunks(&mut self, chunks: RoaringBitmap) {
+        self.excluded.clear();
+        if !chunks.is_empty() {
+            self.narrowed = Some(chunks);
         }
     }
 
     /// Leaves `known` out, from the next [`Run::within`] to the next [`Run::narrow`].
-    pub(crate) fn leave_out(&mut self, known: RoaringBitmap) {
-        self.left_out = known;
+    pub(crate) fn exclude(&mut self, known: RoaringBitmap) {
+        self.excluded = known;
     }
 
     /// `k`, or as many as there are chunks: room is made for so many.
-    fn at_most(&self, k: usize) -> usize {
+    fn clamp_k(&self, k: usize) -> usize {
         let segments = self.view.snapshot().segments();
         let counts = segments.iter().map(|segment| segment.chunk_count as usize);
         k.min(counts.sum())
@@ -265,7 +268,7 @@ impl<'v> Run<'v> {
     }
 
     /// Those of `hits` that the filter allows.
-    pub(crate) fn allowed_of(&self, mut hits: Vec<Fused>) -> Vec<Fused> {
+    pub(crate) fn retain_allowed(&self, mut hits: Vec<Fused>) -> Vec<Fused> {
         if let Some(filter) = &self.filter {
             hits.retain(|hit| filter.contains(hit.ordinal.0));
         }
@@ -275,27 +278,27 @@ impl<'v> Run<'v> {
     /// What request and stages allow.
     fn bounds(&self, around: Option<Extent>) -> Option<RoaringBitmap> {
         let allowed = self.allowed.as_ref().map(|allowed| match around {
-            Some(to) => self.view.around(allowed, to),
+            Some(to) => self.view.expand_to(allowed, to),
             None => allowed.clone(),
         });
         let bounds = match (allowed, &self.narrowed) {
             (Some(allowed), Some(narrowed)) => Some(allowed & narrowed),
             (allowed, narrowed) => allowed.or_else(|| narrowed.clone()),
         };
-        if self.left_out.is_empty() {
+        if self.excluded.is_empty() {
             bounds
         } else {
-            Some(bounds.unwrap_or_else(|| self.view.live()) - &self.left_out)
+            Some(bounds.unwrap_or_else(|| self.view.live_chunks()) - &self.excluded)
         }
     }
 
     /// The live chunks that satisfy `expr`.
-    fn allowed(&self, expr: &Expr) -> Result<RoaringBitmap, QueryError> {
+    fn matching_chunks(&self, expr: &Expr) -> Result<RoaringBitmap, QueryError> {
         let segments = self.view.facets();
         let select = |field: &str, predicate: &Predicate| {
             Ok::<_, QueryError>(facets::select(&segments, field, predicate)?)
         };
-        evaluate(expr, &select, &self.view.live())
+        evaluate(expr, &select, &self.view.live_chunks())
     }
 
     /// The `k` best chunks by words.
@@ -305,13 +308,13 @@ impl<'v> Run<'v> {
         k: usize,
         effort: Effort,
         scratch: &mut TextScratch,
-    ) -> Result<Vec<Scored>, QueryError> {
-        self.text_by_layer(k, effort, |segments, asked| {
-            let asked = TextSearch {
+    ) -> Result<Vec<ScoredChunk>, QueryError> {
+        self.text_by_layer(k, effort, |segments, options| {
+            let options = TextSearch {
                 words: Some(words),
-                ..*asked
+                ..*options
             };
-            let hits = text::search(segments, terms, &asked, scratch)?;
+            let hits = text::search(segments, terms, &options, scratch)?;
             Ok((hits, scratch.skipped_terms()))
         })
     }
@@ -324,25 +327,25 @@ impl<'v> Run<'v> {
         effort: Effort,
         analyzer: &mut Analyzer,
         scratch: &mut TextScratch,
-    ) -> Result<Vec<Scored>, QueryError> {
-        self.text_by_layer(k, effort, |segments, asked| {
-            let hits = text::search_query(segments, query, analyzer, asked, scratch)?;
+    ) -> Result<Vec<ScoredChunk>, QueryError> {
+        self.text_by_layer(k, effort, |segments, options| {
+            let hits = text::search_query(segments, query, analyzer, options, scratch)?;
             Ok((hits, scratch.skipped_terms()))
         })
     }
 
     /// For each of `chunks`, which ascend, how many of `words` it has in a row, by the positions of their terms; 0 where
     /// these are fewer than `least`.
-    pub(crate) fn runs(
+    pub(crate) fn longest_runs(
         &self,
         words: &[(u32, &str)],
         chunks: &[Ordinal],
-        least: usize,
+        run_len_min: usize,
     ) -> Result<Vec<usize>, QueryError> {
         let mut longest = vec![0; chunks.len()];
         for &layer in self.layers {
             let segments = self.view.text(layer);
-            let runs = text::longest_word_runs(&segments, words, chunks, least)?;
+            let runs = text::longest_word_runs(&segments, words, chunks, run_len_min)?;
             for (longest, run) in longest.iter_mut().zip(runs) {
                 *longest = run.max(*longest);
             }
@@ -356,19 +359,19 @@ impl<'v> Run<'v> {
         k: usize,
         effort: Effort,
         mut search: impl FnMut(
-            &[Placed<'_, TextReader<Section>>],
+            &[SegmentReader<'_, TextReader<Section>>],
             &TextSearch<'_>,
-        ) -> Result<(Vec<Scored>, usize), TextError>,
-    ) -> Result<Vec<Scored>, QueryError> {
-        let (view, layers, k) = (self.view, self.layers, self.at_most(k));
+        ) -> Result<(Vec<ScoredChunk>, usize), TextError>,
+    ) -> Result<Vec<ScoredChunk>, QueryError> {
+        let (view, layers, k) = (self.view, self.layers, self.clamp_k(k));
         let postings_max = match effort {
             Effort::Within(time) => {
-                let all = POSTINGS_A_US.saturating_mul(time.as_micros() as u64);
+                let all = POSTINGS_PER_US.saturating_mul(time.as_micros() as u64);
                 Some(all / layers.len().max(1) as u64)
             }
             _ => None,
         };
-        let asked = TextSearch {
+        let options = TextSearch {
             filter: self.filter.as_ref(),
             postings_max,
             ..TextSearch::new(k)
@@ -377,15 +380,15 @@ impl<'v> Run<'v> {
         let run = || {
             let mut lists = Vec::with_capacity(layers.len());
             for &layer in layers {
-                let (hits, without) = search(&view.text(layer), &asked)?;
+                let (hits, without) = search(&view.text(layer), &options)?;
                 lists.push(hits);
                 left_out = left_out.max(without);
             }
-            Ok(merged(lists, k))
+            Ok(merge_layers(lists, k))
         };
         let hits = self.trace.step("text", run, |hits| hits.len())?;
         if left_out > 0 {
-            self.words_left_out = left_out;
+            self.words_skipped = left_out;
             self.trace
                 .detail(format!("terms not counted, for time: {left_out}"));
         }
@@ -414,13 +417,17 @@ impl<'v> Run<'v> {
         k: usize,
         effort: Effort,
         scratch: &mut VectorScratch,
-    ) -> Result<Vec<Scored>, QueryError> {
+    ) -> Result<Vec<ScoredChunk>, QueryError> {
         let mut trace = std::mem::take(&mut self.trace);
-        let mut ways = Ways::default();
-        let run = || self.each_nearest(query, k, effort, scratch, |visits| ways.add(visits));
+        let mut method_counts = VectorVisits::default();
+        let run = || {
+            self.each_nearest(query, k, effort, scratch, |visits| {
+                method_counts.add(visits)
+            })
+        };
         let hits = trace.step("vector", run, |hits| hits.len());
         if trace.started.is_some() {
-            trace.detail(ways.to_string());
+            trace.detail(method_counts.to_string());
         }
         self.trace = trace;
         hits
@@ -433,7 +440,7 @@ impl<'v> Run<'v> {
         k: usize,
         effort: Effort,
         scratch: &mut VectorScratch,
-    ) -> Result<Vec<Scored>, QueryError> {
+    ) -> Result<Vec<ScoredChunk>, QueryError> {
         self.each_nearest(query, k, effort, scratch, |_| ())
     }
 
@@ -444,8 +451,8 @@ impl<'v> Run<'v> {
         effort: Effort,
         scratch: &mut VectorScratch,
         mut visited: impl FnMut(&[SegmentSearchStats]),
-    ) -> Result<Vec<Scored>, QueryError> {
-        let k = self.at_most(k);
+    ) -> Result<Vec<ScoredChunk>, QueryError> {
+        let k = self.clamp_k(k);
         let query = VectorQuery {
             filter: self.filter.as_ref(),
             effort,
@@ -456,7 +463,7 @@ impl<'v> Run<'v> {
             lists.push(vector::search(&self.view.vectors(layer), &query, scratch)?);
             visited(scratch.segment_stats());
         }
-        Ok(merged(lists, k))
+        Ok(merge_layers(lists, k))
     }
 
     /// The `k` chunks where a walk from `start` most likely ends, then, where the walk found fewer, chunks of
@@ -464,52 +471,56 @@ impl<'v> Run<'v> {
     pub(crate) fn graph(
         &mut self,
         graph: GraphSnapshot<'_, Section>,
-        start: Start<'_>,
+        start: GraphSeeds<'_>,
         (walk, hops): (Walk, HopOptions),
-        told: bool,
+        needs_concepts: bool,
         k: usize,
-    ) -> Result<GraphFound, QueryError> {
+    ) -> Result<GraphHits, QueryError> {
         let (view, layers, filter) = (self.view, self.layers, self.filter.as_ref());
-        let k = self.at_most(k);
+        let k = self.clamp_k(k);
         let run = || {
             let linked = start.links.iter().map(|link| link.concept);
             let mut seeds: Vec<ConceptId> = linked.chain(start.concepts.iter().copied()).collect();
             let mut chunks = Vec::new();
             if walk == Walk::Restart {
-                let weighed = weighed(graph, start);
+                let weighed = weigh_seeds(graph, start);
                 let options = RandomWalkOptions::default();
                 let walk = |k| random_walk(graph, &weighed, options, filter, k).chunks;
-                chunks = searched(walk, k, |hit| view.is_searched(hit.ordinal, layers));
+                chunks = search_in_layers(walk, k, |hit| view.is_in_layers(hit.ordinal, layers));
             }
             if seeds.is_empty() {
-                let of_heads = start.heads.iter().flat_map(|&head| graph.concepts(head));
+                let of_heads = start
+                    .seed_chunks
+                    .iter()
+                    .flat_map(|&head| graph.concepts(head));
                 seeds = of_heads.map(|(concept, _)| concept).collect();
             }
             if seeds.is_empty() {
-                return Ok(GraphFound::default());
+                return Ok(GraphHits::default());
             }
-            let reached = if told || chunks.len() < k {
+            let reached = if needs_concepts || chunks.len() < k {
                 two_hop(graph, &seeds, hops).reached
             } else {
                 Vec::new()
             };
             if chunks.len() < k {
                 let more = |k| chunks_mentioning(graph, &reached, filter, k);
-                let more = searched(more, k, |of| view.is_searched(of.hit.ordinal, layers));
-                append(&mut chunks, more, k);
+                let more =
+                    search_in_layers(more, k, |of| view.is_in_layers(of.hit.ordinal, layers));
+                append_hits(&mut chunks, more, k);
             }
-            Ok(GraphFound { chunks, reached })
+            Ok(GraphHits { chunks, reached })
         };
         self.trace.step("graph", run, |found| found.chunks.len())
     }
 }
 
 /// How many times as many places are asked for.
-const SEARCHED_MORE: usize = 16;
+const OVERFETCH_FACTOR: usize = 16;
 
 /// The `k` best that `find` finds in the layers at hand. What lies in others is little, as extractors speak of
 /// leaves; where it takes too many places, more are asked for once.
-fn searched<T>(
+fn search_in_layers<T>(
     find: impl Fn(usize) -> Vec<T>,
     k: usize,
     is_searched: impl Fn(&T) -> bool,
@@ -519,7 +530,7 @@ fn searched<T>(
     let is_cut = found.len() >= first;
     found.retain(&is_searched);
     if is_cut && found.len() < k {
-        found = find(first.saturating_mul(SEARCHED_MORE));
+        found = find(first.saturating_mul(OVERFETCH_FACTOR));
         found.retain(&is_searched);
     }
     found.truncate(k);
@@ -527,7 +538,7 @@ fn searched<T>(
 }
 
 /// Where a walk with restart starts, and how much there.
-fn weighed(graph: GraphSnapshot<'_, Section>, start: Start<'_>) -> Vec<(ConceptId, f32)> {
+fn weigh_seeds(graph: GraphSnapshot<'_, Section>, start: GraphSeeds<'_>) -> Vec<(ConceptId, f32)> {
     let live = graph.live_chunk_count() as f32;
     let rarity = |count: usize| (live / count.max(1) as f32).ln_1p();
     // Rarer still than the walk's own start: measured in docs/decisions/0001-fusion.md.
@@ -545,7 +556,7 @@ fn weighed(graph: GraphSnapshot<'_, Section>, start: Start<'_>) -> Vec<(ConceptI
         weighed.push((concept, weight));
     }
     let of_heads: Vec<ConceptId> = start
-        .heads
+        .seed_chunks
         .iter()
         .flat_map(|&head| graph.concepts(head))
         .map(|(concept, _)| concept)
@@ -555,7 +566,7 @@ fn weighed(graph: GraphSnapshot<'_, Section>, start: Start<'_>) -> Vec<(ConceptI
         .map(|&concept| rarity(graph.chunk_count(concept)));
     let heads_mass: f32 = rarities.sum();
     if heads_mass > 0.0 {
-        let share = start.heads_share.clamp(0.0, 0.99);
+        let share = start.seed_chunks_weight.clamp(0.0, 0.99);
         let weight = if mass > 0.0 {
             share / (1.0 - share) * mass / heads_mass
         } else {
@@ -567,12 +578,12 @@ fn weighed(graph: GraphSnapshot<'_, Section>, start: Start<'_>) -> Vec<(ConceptI
 }
 
 /// Chunks of concepts behind those of the walk; scores go on falling.
-fn append(chunks: &mut Vec<Scored>, more: Vec<loci_graph::ConceptHit>, k: usize) {
+fn append_hits(chunks: &mut Vec<ScoredChunk>, more: Vec<loci_graph::ConceptHit>, k: usize) {
     let known: HashSet<_> = chunks.iter().map(|hit| hit.ordinal).collect();
     let floor = chunks.last().map_or(1.0, |hit| hit.score);
     let more = more.into_iter().map(|found| found.hit);
     let more = more.filter(|hit| !known.contains(&hit.ordinal));
-    chunks.extend(more.map(|hit| Scored {
+    chunks.extend(more.map(|hit| ScoredChunk {
         score: hit.score * floor,
         ..hit
     }));
@@ -580,11 +591,11 @@ fn append(chunks: &mut Vec<Scored>, more: Vec<loci_graph::ConceptHit>, k: usize)
 }
 
 /// Lists of several layers as one.
-fn merged(mut lists: Vec<Vec<Scored>>, k: usize) -> Vec<Scored> {
+fn merge_layers(mut lists: Vec<Vec<ScoredChunk>>, k: usize) -> Vec<ScoredChunk> {
     if lists.len() == 1 {
         return lists.pop().unwrap_or_default();
     }
-    let mut all: Vec<Scored> = lists.into_iter().flatten().collect();
+    let mut all: Vec<ScoredChunk> = lists.into_iter().flatten().collect();
     all.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal)));
     all.truncate(k);
     all

@@ -12,28 +12,28 @@
 //!
 //! Start reading at [`calibrate`].
 
-use loci_storage::{Ordinal, Scored};
+use loci_storage::{Ordinal, ScoredChunk};
 
 use crate::fuse::{Accumulator, Arms, Fusion, Mixture};
 
 /// Shares that are tried.
-pub const SHARES: [f32; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+pub const VECTOR_WEIGHTS: [f32; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// Questions below which nothing is concluded.
 pub const QUESTIONS_MIN: usize = 30;
 
 /// Questions that are worth asking: more cost time and change little.
-pub const QUESTIONS_WANTED: usize = 400;
+pub const QUESTIONS_TARGET: usize = 400;
 
 /// The share that is supposed until something is measured: evidence may only lower it.
 ///
 /// A hidden sentence shares rare words with its passage more often than a user's question does, so that words
 /// look better here than they are; where the curve is flat, labels say that vectors help
 /// (`docs/decisions/0011-planner.md`).
-pub const SHARE_MAX: f32 = 0.7;
+pub const VECTOR_WEIGHT_MAX: f32 = 0.7;
 
 /// Ranks beyond this one count as not found.
-const DEPTH: usize = 10;
+const RANK_DEPTH: usize = 10;
 
 /// One question whose answer is known: what both arms found for a hidden sentence.
 ///
@@ -44,27 +44,27 @@ pub struct KnownItem {
     /// The passage that the sentence was taken from.
     pub target: Ordinal,
     /// What text found, best first.
-    pub text: Vec<Scored>,
+    pub text: Vec<ScoredChunk>,
     /// What vectors found, best first.
-    pub vector: Vec<Scored>,
+    pub vector: Vec<ScoredChunk>,
 }
 
 /// What was measured, and what follows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The share to use, one of [`SHARES`].
-    pub share: f32,
+    pub vector_weight: f32,
     /// Questions that were asked.
     pub questions: usize,
     /// What each share finds, in the order of [`SHARES`].
-    pub figures: Vec<ShareFigure>,
+    pub metrics: Vec<WeightMetrics>,
 }
 
 /// What one share finds, means over all questions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShareFigure {
+pub struct WeightMetrics {
     /// The share of vectors.
-    pub share: f32,
+    pub vector_weight: f32,
     /// Mean reciprocal rank of the target among the best ten: what is maximised.
     pub mrr: f32,
     /// Mean nDCG at 10 of the target.
@@ -82,7 +82,7 @@ pub fn calibrate(questions: &[KnownItem]) -> Option<Calibration> {
     }
     let mut scratch = Accumulator::default();
     // [share][question]: place of the target, from 1.
-    let ranks: Vec<Vec<Option<usize>>> = SHARES
+    let ranks: Vec<Vec<Option<usize>>> = VECTOR_WEIGHTS
         .iter()
         .map(|&share| {
             questions
@@ -91,32 +91,36 @@ pub fn calibrate(questions: &[KnownItem]) -> Option<Calibration> {
                 .collect()
         })
         .collect();
-    let figures = SHARES
+    let figures = VECTOR_WEIGHTS
         .iter()
         .zip(&ranks)
-        .map(|(&share, ranks)| ShareFigure {
-            share,
-            mrr: mean(ranks.iter().map(|rank| reciprocal(*rank))) as f32,
-            ndcg: mean(ranks.iter().map(|rank| discounted(*rank))) as f32,
+        .map(|(&share, ranks)| WeightMetrics {
+            vector_weight: share,
+            mrr: mean(ranks.iter().map(|rank| reciprocal_rank(*rank))) as f32,
+            ndcg: mean(ranks.iter().map(|rank| discounted_gain(*rank))) as f32,
         });
-    let figures: Vec<ShareFigure> = figures.collect();
-    let share = SHARES[choose(&ranks)];
+    let figures: Vec<WeightMetrics> = figures.collect();
+    let share = VECTOR_WEIGHTS[choose_weight(&ranks)];
     Some(Calibration {
-        share,
+        vector_weight: share,
         questions: questions.len(),
-        figures,
+        metrics: figures,
     })
 }
 
 /// `list` with the target's score changed to `score`, or without it.
-pub fn rescored(list: &[Scored], target: Ordinal, score: Option<f32>) -> Vec<Scored> {
-    let mut changed: Vec<Scored> = list
+pub fn replace_score(
+    list: &[ScoredChunk],
+    target: Ordinal,
+    score: Option<f32>,
+) -> Vec<ScoredChunk> {
+    let mut changed: Vec<ScoredChunk> = list
         .iter()
         .copied()
         .filter(|hit| hit.ordinal != target)
         .collect();
     if let Some(score) = score {
-        let before = |hit: &Scored| {
+        let before = |hit: &ScoredChunk| {
             hit.score
                 .total_cmp(&score)
                 .reverse()
@@ -126,7 +130,7 @@ pub fn rescored(list: &[Scored], target: Ordinal, score: Option<f32>) -> Vec<Sco
         let at = changed.partition_point(before);
         changed.insert(
             at,
-            Scored {
+            ScoredChunk {
                 ordinal: target,
                 score,
             },
@@ -149,7 +153,7 @@ impl KnownItem {
         let hits = scratch.fuse(&Fusion::Mixture(mixture), arms);
         let place = hits
             .iter()
-            .take(DEPTH)
+            .take(RANK_DEPTH)
             .position(|hit| hit.ordinal == self.target);
         place.map(|place| place + 1)
     }
@@ -157,10 +161,10 @@ impl KnownItem {
 
 /// Index of the share to use: the greatest up to [`SHARE_MAX`] that is as good as the best, within one standard
 /// error; the best where none of these is.
-fn choose(ranks: &[Vec<Option<usize>>]) -> usize {
+fn choose_weight(ranks: &[Vec<Option<usize>>]) -> usize {
     let gain = |of: usize, over: usize| {
         let pairs = ranks[of].iter().zip(&ranks[over]);
-        gain_and_error(pairs.map(|(a, b)| reciprocal(*a) - reciprocal(*b)))
+        gain_and_error(pairs.map(|(a, b)| reciprocal_rank(*a) - reciprocal_rank(*b)))
     };
     let better = |best: usize, next: usize| if gain(next, best).0 > 0.0 { next } else { best };
     let best = (1..ranks.len()).fold(0, better);
@@ -168,7 +172,9 @@ fn choose(ranks: &[Vec<Option<usize>>]) -> usize {
         let (lost, error) = gain(best, share);
         lost <= error
     };
-    let allowed = SHARES.iter().take_while(|share| **share <= SHARE_MAX);
+    let allowed = VECTOR_WEIGHTS
+        .iter()
+        .take_while(|share| **share <= VECTOR_WEIGHT_MAX);
     (0..allowed.count()).rev().find(as_good).unwrap_or(best)
 }
 
@@ -186,11 +192,11 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-fn reciprocal(rank: Option<usize>) -> f64 {
+fn reciprocal_rank(rank: Option<usize>) -> f64 {
     rank.map_or(0.0, |rank| 1.0 / rank as f64)
 }
 
-fn discounted(rank: Option<usize>) -> f64 {
+fn discounted_gain(rank: Option<usize>) -> f64 {
     rank.map_or(0.0, |rank| 1.0 / (rank as f64 + 1.0).log2())
 }
 
@@ -203,7 +209,7 @@ mod tests {
     const TARGET: Ordinal = Ordinal(7);
 
     /// Ten passages; the target stands at `place` from 0, and scores fall by a tenth.
-    fn list(place: usize) -> Vec<Scored> {
+    fn list(place: usize) -> Vec<ScoredChunk> {
         let others = [0, 1, 2, 3, 4, 5, 6, 8, 9].map(Ordinal);
         let mut order = others.to_vec();
         order.insert(place, TARGET);
@@ -211,7 +217,7 @@ mod tests {
         order
             .iter()
             .enumerate()
-            .map(|(i, &ordinal)| Scored {
+            .map(|(i, &ordinal)| ScoredChunk {
                 ordinal,
                 score: score(i),
             })
@@ -230,41 +236,41 @@ mod tests {
         (0..100).map(item).collect()
     }
 
-    fn best(got: &Calibration) -> f32 {
-        got.figures
+    fn best_mrr(got: &Calibration) -> f32 {
+        got.metrics
             .iter()
             .map(|figure| figure.mrr)
             .fold(0.0, f32::max)
     }
 
-    fn chosen(got: &Calibration) -> f32 {
-        let of_share = |figure: &&ShareFigure| figure.share == got.share;
-        got.figures.iter().find(of_share).unwrap().mrr
+    fn chosen_mrr(got: &Calibration) -> f32 {
+        let of_share = |figure: &&WeightMetrics| figure.vector_weight == got.vector_weight;
+        got.metrics.iter().find(of_share).unwrap().mrr
     }
 
     #[test]
     fn harmful_vectors_get_a_lower_weight() {
         let got = calibrate(&questions(|i| (i % 3, 5 + i % 4))).unwrap();
         assert_eq!(got.questions, 100);
-        assert!(got.figures[0].mrr > got.figures[10].mrr);
-        assert!(got.share < SHARE_MAX, "{got:?}");
-        assert_eq!(chosen(&got), best(&got));
+        assert!(got.metrics[0].mrr > got.metrics[10].mrr);
+        assert!(got.vector_weight < VECTOR_WEIGHT_MAX, "{got:?}");
+        assert_eq!(chosen_mrr(&got), best_mrr(&got));
         let got = calibrate(&questions(|_| (0, 9))).unwrap();
-        assert!(got.share < 0.5, "{got:?}");
+        assert!(got.vector_weight < 0.5, "{got:?}");
     }
 
     #[test]
     fn loss_within_noise_keeps_the_default_weight() {
         let got = calibrate(&questions(|i| if i == 0 { (0, 3) } else { (1, 1) })).unwrap();
-        assert!(got.figures[10].mrr < got.figures[0].mrr);
-        assert_eq!(got.share, SHARE_MAX);
+        assert!(got.metrics[10].mrr < got.metrics[0].mrr);
+        assert_eq!(got.vector_weight, VECTOR_WEIGHT_MAX);
     }
 
     #[test]
     fn helpful_vectors_get_the_best_weight() {
         let got = calibrate(&questions(|i| (9 - i % 3, 0))).unwrap();
-        assert_eq!(chosen(&got), best(&got));
-        assert!(got.share >= SHARE_MAX, "{got:?}");
+        assert_eq!(chosen_mrr(&got), best_mrr(&got));
+        assert!(got.vector_weight >= VECTOR_WEIGHT_MAX, "{got:?}");
     }
 
     #[test]
@@ -275,8 +281,8 @@ mod tests {
     #[test]
     fn metrics_at_extreme_weights_equal_a_single_arm() {
         let got = calibrate(&questions(|_| (3, 1))).unwrap();
-        assert_eq!((got.figures[0].mrr, got.figures[10].mrr), (0.25, 0.5));
-        assert!((f64::from(got.figures[0].ndcg) - 1.0 / 5f64.log2()).abs() < 1e-6);
+        assert_eq!((got.metrics[0].mrr, got.metrics[10].mrr), (0.25, 0.5));
+        assert!((f64::from(got.metrics[0].ndcg) - 1.0 / 5f64.log2()).abs() < 1e-6);
     }
 
     proptest! {
@@ -284,14 +290,14 @@ mod tests {
         fn a_rescored_list_is_in_order(
             scores in prop::collection::vec(0u8..5, 0..10), target in 0u32..10, score in prop::option::of(0u8..5),
         ) {
-            let mut hits: Vec<Scored> = (0u32..).zip(&scores)
-                .map(|(i, &score)| Scored { ordinal: Ordinal(i), score: f32::from(score) }).collect();
-            let order = |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
+            let mut hits: Vec<ScoredChunk> = (0u32..).zip(&scores)
+                .map(|(i, &score)| ScoredChunk { ordinal: Ordinal(i), score: f32::from(score) }).collect();
+            let order = |a: &ScoredChunk, b: &ScoredChunk| b.score.total_cmp(&a.score).then(a.ordinal.cmp(&b.ordinal));
             hits.sort_by(order);
-            let got = rescored(&hits, Ordinal(target), score.map(f32::from));
+            let got = replace_score(&hits, Ordinal(target), score.map(f32::from));
             let mut want = hits.clone();
             want.retain(|hit| hit.ordinal.0 != target);
-            want.extend(score.map(|score| Scored { ordinal: Ordinal(target), score: f32::from(score) }));
+            want.extend(score.map(|score| ScoredChunk { ordinal: Ordinal(target), score: f32::from(score) }));
             want.sort_by(order);
             prop_assert_eq!(got, want);
         }

@@ -28,7 +28,7 @@ pub(crate) fn cite_as(document: &DocumentRecord, key: &str, chunk: &ChunkRecord)
         .map(|(page, _)| page);
     Citation {
         label: label(document, chunk),
-        path: path(document, chunk),
+        path: heading_path(document, chunk),
         page: one_page,
         pages: location.pages.filter(|_| one_page.is_none()),
         slide: location.slide,
@@ -50,7 +50,7 @@ pub(crate) fn document_key(document: &DocumentRecord) -> String {
 }
 
 /// The public key of a chunk of the document with this printed key.
-pub(crate) fn printed(document: &str, suffix: u32) -> String {
+pub(crate) fn format_chunk_key(document: &str, suffix: u32) -> String {
     let mut key = String::with_capacity(document.len() + 1 + SUFFIX_LEN_MAX);
     key.push_str(document);
     // Writing to a string does not fail.
@@ -64,7 +64,7 @@ fn link_of(document: &str, suffix: u32) -> String {
     let parts_len: usize = PARTS.iter().map(|part| part.len()).sum();
     let coded_len = document
         .bytes()
-        .map(|byte| if is_plain(byte) { 1 } else { 3 });
+        .map(|byte| if is_unreserved(byte) { 1 } else { 3 });
     let coded_len: usize = coded_len.sum();
     let mut link = String::with_capacity(parts_len + 2 * coded_len + SUFFIX_LEN_MAX);
     link.push_str(PARTS[0]);
@@ -93,16 +93,16 @@ pub fn link(chunk: &ChunkKey) -> String {
 
 /// The label of a citation.
 pub(crate) fn label(document: &DocumentRecord, chunk: &ChunkRecord) -> String {
-    match (place(&chunk.location), section(chunk)) {
+    match (location_label(&chunk.location), section(chunk)) {
         (Some(place), Some(section)) => format!("{place}, {section}"),
         (Some(place), None) if chunk.location.pages.is_some() => place,
-        (Some(place), None) => format!("{place}, {}", name(document)),
+        (Some(place), None) => format!("{place}, {}", display_name(document)),
         (None, Some(section)) => section,
-        (None, None) => name(document).to_owned(),
+        (None, None) => display_name(document).to_owned(),
     }
 }
 
-fn place(location: &Location) -> Option<String> {
+fn location_label(location: &Location) -> Option<String> {
     if let Some((first, last)) = location.pages {
         return Some(span("Page", first, last));
     }
@@ -141,23 +141,23 @@ fn clock(ms: u64) -> String {
 
 /// `3.2 Wave Functions`: number and title, where they are known and not said twice.
 fn section(chunk: &ChunkRecord) -> Option<String> {
-    let told = |text: &Option<String>| {
+    let non_blank_name = |text: &Option<String>| {
         text.as_deref()
             .map(str::trim)
             .filter(|t| !t.is_empty())
             .map(str::to_owned)
     };
-    let title = told(&chunk.section_title)
+    let title = non_blank_name(&chunk.section_title)
         .or_else(|| {
             chunk
                 .heading_path
                 .last()
                 .map(|heading| heading.trim().to_owned())
         })
-        .or_else(|| told(&chunk.chapter_title))
-        .or_else(|| told(&chunk.symbol))
+        .or_else(|| non_blank_name(&chunk.chapter_title))
+        .or_else(|| non_blank_name(&chunk.symbol))
         .filter(|title| !title.is_empty());
-    match (told(&chunk.section_number), title) {
+    match (non_blank_name(&chunk.section_number), title) {
         (Some(number), Some(title)) if title.starts_with(&number) => Some(title),
         (Some(number), Some(title)) => Some(format!("{number} {title}")),
         (Some(number), None) => Some(format!("Section {number}")),
@@ -165,8 +165,8 @@ fn section(chunk: &ChunkRecord) -> Option<String> {
     }
 }
 
-fn path(document: &DocumentRecord, chunk: &ChunkRecord) -> Vec<String> {
-    let mut path = vec![name(document).to_owned()];
+fn heading_path(document: &DocumentRecord, chunk: &ChunkRecord) -> Vec<String> {
+    let mut path = vec![display_name(document).to_owned()];
     for heading in &chunk.heading_path {
         if path.last() != Some(heading) {
             path.push(heading.clone());
@@ -176,20 +176,20 @@ fn path(document: &DocumentRecord, chunk: &ChunkRecord) -> Vec<String> {
 }
 
 /// What a reader calls the document: its title, else its file, else its key.
-pub(crate) fn name(document: &DocumentRecord) -> &str {
+pub(crate) fn display_name(document: &DocumentRecord) -> &str {
     let names = [&document.title, &document.filename];
-    let told = names
+    let non_blank = names
         .into_iter()
         .filter_map(|name| name.as_deref())
         .find(|name| !name.trim().is_empty());
-    told.unwrap_or(&document.key)
+    non_blank.unwrap_or(&document.key)
 }
 
 /// Appends everything but unreserved characters as `%XX` (RFC 3986, section 2.3).
 fn percent_encode(text: &str, into: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
-        if is_plain(byte) {
+        if is_unreserved(byte) {
             into.push(char::from(byte));
         } else {
             into.push('%');
@@ -199,7 +199,7 @@ fn percent_encode(text: &str, into: &mut String) {
     }
 }
 
-fn is_plain(byte: u8) -> bool {
+fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 

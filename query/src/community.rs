@@ -80,7 +80,9 @@ impl CommunityDigest {
         };
         let key = communities::stable_key(level, known.members(level, community));
         let record: Option<DigestRecord> = read(view.snapshot().rows(), Table::Digests, &key)?;
-        record.map(|record| told(view, &key, &record)).transpose()
+        record
+            .map(|record| resolve_digest(view, &key, &record))
+            .transpose()
     }
 
     /// The digest as one text: title, relations, sentences.
@@ -124,7 +126,7 @@ pub fn quotes(rows: &dyn Rows, record: &DigestRecord) -> Result<Vec<DigestQuote>
         }
         let mut citation = cite(&document, &chunk);
         // Of a chunk without a place it is not known where its sentences stand.
-        let chars = citation.chars_known().map(|_| (start, end));
+        let chars = citation.known_chars().map(|_| (start, end));
         citation.chars = chars.unwrap_or_default();
         quotes.push(DigestQuote {
             text: sentence.text.clone(),
@@ -136,7 +138,7 @@ pub fn quotes(rows: &dyn Rows, record: &DigestRecord) -> Result<Vec<DigestQuote>
 }
 
 /// A digest in names, without what is gone.
-pub fn told(
+pub fn resolve_digest(
     view: &ReadView,
     key: &[u8],
     record: &DigestRecord,
@@ -162,7 +164,7 @@ pub fn told(
             target,
         }));
     }
-    let active = view.snapshot().space().map(|space| space.id.0);
+    let active = view.snapshot().active_space().map(|space| space.id.0);
     let vector = record.vector.as_ref();
     let vector = vector.filter(|vector| Some(vector.0) == active && !vector.1.is_empty());
     let sentences = quotes(rows, record)?;

@@ -18,7 +18,7 @@ use std::ops::Range;
 use loci_graph::{EntityLink, GraphSnapshot, MatchKind};
 use loci_index::vector::{MeanCosine, VectorReader};
 use loci_storage::segment::{Layer, Section};
-use loci_storage::{ConceptId, Local, Ordinal, Placed};
+use loci_storage::{ConceptId, Local, Ordinal, SegmentReader};
 
 use crate::view::ReadView;
 
@@ -28,10 +28,10 @@ use crate::view::ReadView;
 const MENTIONS_MAX: usize = 8;
 
 /// Concepts that are compared, at most.
-const COMPARED_MAX: usize = 256;
+const CONCEPTS_COMPARED_MAX: usize = 256;
 
 /// How many vectors ahead of the one that is added are prefetched, so that several reads from memory overlap.
-const ROWS_AHEAD: usize = 6;
+const PREFETCH_DISTANCE: usize = 6;
 
 /// The `k` concepts nearest to `question` among those that `chunks` mention, nearest first, ties by rank, whose
 /// similarity is `similarity_min` or more.
@@ -42,24 +42,24 @@ const ROWS_AHEAD: usize = 6;
 /// # Cost
 /// The concepts of the chunks times [`MENTIONS_MAX`] vectors at most, and never more than [`COMPARED_MAX`]
 /// concepts.
-pub(crate) fn near_concepts(
+pub(crate) fn nearest_concepts(
     view: &ReadView,
     graph: GraphSnapshot<'_, Section>,
     question: &[f32],
     chunks: impl Iterator<Item = Ordinal>,
     (k, similarity_min): (usize, f32),
 ) -> Vec<EntityLink> {
-    let vectors = Vectors::new(view);
+    let vectors = ChunkVectors::new(view);
     let mut concepts = BTreeSet::new();
     for chunk in chunks {
         concepts.extend(graph.concepts(chunk).map(|(concept, _)| concept));
-        if concepts.len() >= COMPARED_MAX {
+        if concepts.len() >= CONCEPTS_COMPARED_MAX {
             break;
         }
     }
     let mut rows = Vec::new();
     let mut compared = Vec::new();
-    for concept in concepts.into_iter().take(COMPARED_MAX) {
+    for concept in concepts.into_iter().take(CONCEPTS_COMPARED_MAX) {
         let start = rows.len();
         let mentions = graph.chunks(concept).take(MENTIONS_MAX);
         rows.extend(mentions.filter_map(|(chunk, _)| vectors.row(chunk)));
@@ -68,13 +68,16 @@ pub(crate) fn near_concepts(
     let mut mean = MeanCosine::new(question);
     let mut near: Vec<(f32, ConceptId)> = Vec::new();
     let mut ahead = rows.iter();
-    ahead.by_ref().take(ROWS_AHEAD).for_each(Row::prefetch);
+    ahead
+        .by_ref()
+        .take(PREFETCH_DISTANCE)
+        .for_each(VectorRow::prefetch);
     for (concept, mentions) in compared {
         mean.clear();
-        for rows in rows[mentions].chunk_by(Row::is_of_same_segment) {
+        for rows in rows[mentions].chunk_by(VectorRow::is_in_same_segment) {
             let places = rows.iter().map(|row| {
                 ahead.next().inspect(|row| row.prefetch());
-                row.place
+                row.index
             });
             mean.add(rows[0].vectors, places);
         }
@@ -101,43 +104,46 @@ pub(crate) fn near_concepts(
 }
 
 /// The vectors of a view's chunks.
-struct Vectors<'v> {
-    layers: [Vec<Placed<'v, VectorReader<Section>>>; 2],
+struct ChunkVectors<'v> {
+    layers: [Vec<SegmentReader<'v, VectorReader<Section>>>; 2],
 }
 
-impl<'v> Vectors<'v> {
-    fn new(view: &'v ReadView) -> Vectors<'v> {
-        Vectors {
+impl<'v> ChunkVectors<'v> {
+    fn new(view: &'v ReadView) -> ChunkVectors<'v> {
+        ChunkVectors {
             layers: Layer::ALL.map(|layer| view.vectors(layer)),
         }
     }
 
     /// Where the vector of a chunk is, if it has one.
-    fn row(&self, chunk: Ordinal) -> Option<Row<'v>> {
+    fn row(&self, chunk: Ordinal) -> Option<VectorRow<'v>> {
         self.layers.iter().find_map(|segments| {
             let after = segments.partition_point(|placed| placed.base <= chunk);
             let placed = segments.get(after.checked_sub(1)?)?;
             let vectors = placed.reader;
             let place = vectors.flat().position_of(Local(chunk.0 - placed.base.0))?;
-            Some(Row { vectors, place })
+            Some(VectorRow {
+                vectors,
+                index: place,
+            })
         })
     }
 }
 
 /// A vector in its segment.
-struct Row<'v> {
+struct VectorRow<'v> {
     vectors: &'v VectorReader<Section>,
-    place: usize,
+    index: usize,
 }
 
-impl Row<'_> {
+impl VectorRow<'_> {
     /// Asks for the vector, and does not wait.
     fn prefetch(&self) {
-        self.vectors.prefetch(self.place);
+        self.vectors.prefetch(self.index);
     }
 
     /// Whether both are of one segment.
-    fn is_of_same_segment(&self, other: &Row<'_>) -> bool {
+    fn is_in_same_segment(&self, other: &VectorRow<'_>) -> bool {
         std::ptr::eq(self.vectors, other.vectors)
     }
 }

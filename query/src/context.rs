@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 pub use loci_types::answer::{Context, ContextSection};
 
-use crate::tokens::{Counter, stands_alone};
+use crate::tokens::{TokenCounter, is_unspaced_script};
 
 /// Hits in a row that do not fit a budget, after which no more are tried.
 const MISSES_MAX: usize = 32;
@@ -28,15 +28,15 @@ pub struct Passage<'a> {
     /// What a reader calls the document.
     pub title: &'a str,
     /// The hit itself.
-    pub own: Extent<'a>,
+    pub own: TextSpan<'a>,
     /// What it climbs to: its section, or in `full-doc` mode the document. `None` for a hit that
     /// stands alone.
-    pub section: Option<Extent<'a>>,
+    pub section: Option<TextSpan<'a>>,
 }
 
 /// A run of a document.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent<'a> {
+pub struct TextSpan<'a> {
     /// The chunk's public key.
     pub chunk: &'a str,
     /// Characters `start..end` of the document's text; none where it is not known which.
@@ -47,10 +47,10 @@ pub struct Extent<'a> {
     pub label: &'a str,
 }
 
-impl Extent<'_> {
+impl TextSpan<'_> {
     /// Whether the characters of `inner`, a run of the same document, are among its own.
-    fn holds(&self, inner: &Extent<'_>) -> bool {
-        let is_placed = |of: &Extent<'_>| of.chars.0 < of.chars.1;
+    fn contains(&self, inner: &TextSpan<'_>) -> bool {
+        let is_placed = |of: &TextSpan<'_>| of.chars.0 < of.chars.1;
         if is_placed(self) && is_placed(inner) {
             self.chars.0 <= inner.chars.0 && inner.chars.1 <= self.chars.1
         } else {
@@ -59,8 +59,8 @@ impl Extent<'_> {
     }
 
     /// Whether both are the same run of the same document.
-    fn is_same(&self, other: &Extent<'_>) -> bool {
-        self.holds(other) && other.holds(self)
+    fn is_same(&self, other: &TextSpan<'_>) -> bool {
+        self.contains(other) && other.contains(self)
     }
 }
 
@@ -71,18 +71,18 @@ impl Extent<'_> {
 ///
 /// Costs an estimate of the whole text for every doubling of the hits that fit, and some for each that does not;
 /// after [`MISSES_MAX`] in a row that do not fit, the rest are left out.
-pub fn assemble(hits: &[Passage<'_>], budget: usize, counter: Counter<'_>) -> Context {
-    let mut plan = Plan::default();
+pub fn assemble(hits: &[Passage<'_>], budget: usize, counter: TokenCounter<'_>) -> Context {
+    let mut plan = ContextLayout::default();
     let mut best: HashMap<&str, usize> = HashMap::new();
     for (place, hit) in hits.iter().enumerate() {
         best.entry(hit.document).or_insert(place);
     }
-    let fits = |plan: &Plan| counter(&plan.render(hits, &best).text) <= budget;
+    let fits = |plan: &ContextLayout| counter(&plan.render(hits, &best).text) <= budget;
     plan.improve(hits.len(), fits, |plan, hit| plan.show(hits, hit));
     plan.improve(hits.len(), fits, |plan, hit| plan.fill(hits, hit));
     let mut context = plan.render(hits, &best);
     if plan.groups.is_empty() && !hits.is_empty() {
-        context = beginning(&hits[0], |context| counter(&context.text) <= budget);
+        context = truncate_to_fit(&hits[0], |context| counter(&context.text) <= budget);
     }
     context.tokens = counter(&context.text);
     context
@@ -90,28 +90,28 @@ pub fn assemble(hits: &[Passage<'_>], budget: usize, counter: Counter<'_>) -> Co
 
 /// Which hits are shown, and how.
 #[derive(Clone, Default)]
-struct Plan {
-    groups: Vec<Group>,
+struct ContextLayout {
+    groups: Vec<SectionGroup>,
 }
 
 /// One section: all of it, or what the hits in it show.
 #[derive(Clone)]
-struct Group {
+struct SectionGroup {
     /// The hit whose section it is.
     first: usize,
-    whole: bool,
+    is_whole: bool,
     /// Hits in it, best first.
     hits: Vec<usize>,
 }
 
-impl Plan {
+impl ContextLayout {
     /// Makes a change for each of the first `count` hits, best first, where the text still fits; ends when
     /// [`MISSES_MAX`] in a row did not. Changes are tried many at once, as all fit where their sum does.
     fn improve(
         &mut self,
         count: usize,
-        fits: impl Fn(&Plan) -> bool,
-        change: impl Fn(&mut Plan, usize),
+        fits: impl Fn(&ContextLayout) -> bool,
+        change: impl Fn(&mut ContextLayout, usize),
     ) {
         let (mut at, mut step, mut misses) = (0, 1, 0);
         while at < count && misses < MISSES_MAX {
@@ -136,21 +136,23 @@ impl Plan {
 
     /// Shows a hit's own words in its section.
     fn show(&mut self, hits: &[Passage<'_>], hit: usize) {
-        let is_of_document = |group: &Group| hits[group.first].document == hits[hit].document;
-        let shows = |group: &Group| {
+        let is_of_document =
+            |group: &SectionGroup| hits[group.first].document == hits[hit].document;
+        let shows = |group: &SectionGroup| {
             is_of_document(group)
-                && shown_extents(group, hits).any(|extent| extent.holds(&hits[hit].own))
+                && shown_spans(group, hits).any(|extent| extent.contains(&hits[hit].own))
         };
         let own = section(&hits[hit]);
-        let is_own =
-            |group: &Group| is_of_document(group) && section(&hits[group.first]).is_same(&own);
+        let is_own = |group: &SectionGroup| {
+            is_of_document(group) && section(&hits[group.first]).is_same(&own)
+        };
         let at = self.groups.iter().position(shows);
         let at = at.or_else(|| self.groups.iter().position(is_own));
         let at = at.unwrap_or(self.groups.len());
         if at == self.groups.len() {
-            self.groups.push(Group {
+            self.groups.push(SectionGroup {
                 first: hit,
-                whole: false,
+                is_whole: false,
                 hits: Vec::new(),
             });
         }
@@ -168,22 +170,22 @@ impl Plan {
             return;
         };
         let group = &mut self.groups[at];
-        group.whole = true;
+        group.is_whole = true;
         let shown = section(&hits[group.first]);
         self.absorb(hits, at, shown);
     }
 
     /// Takes the groups of the same document whose section lies in `shown` into group `at`.
-    fn absorb(&mut self, hits: &[Passage<'_>], at: usize, shown: Extent<'_>) {
+    fn absorb(&mut self, hits: &[Passage<'_>], at: usize, shown: TextSpan<'_>) {
         let document = hits[self.groups[at].first].document;
-        let mut taken: Vec<usize> = Vec::new();
+        let mut absorbed: Vec<usize> = Vec::new();
         let mut place = 0;
         self.groups.retain(|group| {
             let first = &hits[group.first];
-            let inside = first.document == document && shown.holds(&section(first));
+            let inside = first.document == document && shown.contains(&section(first));
             let keep = place == at || !inside;
             if !keep {
-                taken.extend(&group.hits);
+                absorbed.extend(&group.hits);
             }
             place += 1;
             keep
@@ -191,33 +193,33 @@ impl Plan {
         // Groups before `at` may be gone; its own hits are still the same, and in one group only.
         if let Some(group) = self.groups.iter_mut().find(|group| {
             hits[group.first].document == document
-                && shown_extents(group, hits).any(|extent| extent.is_same(&shown))
+                && shown_spans(group, hits).any(|extent| extent.is_same(&shown))
         }) {
-            group.hits.extend(taken);
+            group.hits.extend(absorbed);
             group.hits.sort_unstable();
         }
     }
 
     /// `best`: the place of the best hit of each document.
     fn render(&self, hits: &[Passage<'_>], best: &HashMap<&str, usize>) -> Context {
-        let mut groups: Vec<&Group> = self.groups.iter().collect();
-        let best = |group: &Group| best[hits[group.first].document];
+        let mut groups: Vec<&SectionGroup> = self.groups.iter().collect();
+        let best = |group: &SectionGroup| best[hits[group.first].document];
         groups.sort_by_key(|group| (best(group), section(&hits[group.first]).chars));
         let sections = groups.iter().map(|group| group.render(hits)).collect();
-        headed(sections)
+        with_headings(sections)
     }
 }
 
-impl Group {
+impl SectionGroup {
     fn render(&self, hits: &[Passage<'_>]) -> ContextSection {
-        let mut extents: Vec<Extent<'_>> = shown_extents(self, hits).collect();
+        let mut extents: Vec<TextSpan<'_>> = shown_spans(self, hits).collect();
         extents.sort_by_key(|extent| (extent.chars.0, std::cmp::Reverse(extent.chars.1)));
-        let mut section = begun(&hits[self.first]);
+        let mut section = empty_section(&hits[self.first]);
         section.hits = self.hits.iter().map(|&hit| hits[hit].rank).collect();
         let (mut end, mut len) = (None, 0u64);
-        let mut starts: Vec<(Extent<'_>, u64, u64)> = Vec::new(); // (what is shown, where in `text`, how many characters)
+        let mut starts: Vec<(TextSpan<'_>, u64, u64)> = Vec::new(); // (what is shown, where in `text`, how many characters)
         for extent in extents {
-            if starts.iter().any(|(shown, ..)| shown.holds(&extent)) {
+            if starts.iter().any(|(shown, ..)| shown.contains(&extent)) {
                 continue;
             }
             let gap = if end == Some(extent.chars.0) && extent.chars.1 > 0 {
@@ -236,7 +238,7 @@ impl Group {
         }
         let own = self.hits.iter().map(|&hit| hits[hit].own);
         let placed = own.filter_map(|own| {
-            let &(shown, at, count) = starts.iter().find(|(shown, ..)| shown.holds(&own))?;
+            let &(shown, at, count) = starts.iter().find(|(shown, ..)| shown.contains(&own))?;
             if own.is_same(&shown) {
                 return Some((at, at + count));
             }
@@ -253,24 +255,24 @@ impl Group {
 }
 
 /// What a group shows: its section, or its hits.
-fn shown_extents<'p>(
-    group: &'p Group,
+fn shown_spans<'p>(
+    group: &'p SectionGroup,
     hits: &'p [Passage<'p>],
-) -> impl Iterator<Item = Extent<'p>> + 'p {
-    let whole = group.whole.then(|| section(&hits[group.first]));
+) -> impl Iterator<Item = TextSpan<'p>> + 'p {
+    let whole = group.is_whole.then(|| section(&hits[group.first]));
     let parts = group
         .hits
         .iter()
-        .filter(|_| !group.whole)
+        .filter(|_| !group.is_whole)
         .map(|&hit| hits[hit].own);
     whole.into_iter().chain(parts)
 }
 
-fn section<'a>(hit: &Passage<'a>) -> Extent<'a> {
+fn section<'a>(hit: &Passage<'a>) -> TextSpan<'a> {
     hit.section.unwrap_or(hit.own)
 }
 
-fn begun(hit: &Passage<'_>) -> ContextSection {
+fn empty_section(hit: &Passage<'_>) -> ContextSection {
     let extent = section(hit);
     ContextSection {
         document: hit.document.to_owned(),
@@ -282,7 +284,7 @@ fn begun(hit: &Passage<'_>) -> ContextSection {
 }
 
 /// The sections as one text, under headings.
-fn headed(sections: Vec<ContextSection>) -> Context {
+fn with_headings(sections: Vec<ContextSection>) -> Context {
     let mut text = String::new();
     let mut document = None;
     for section in &sections {
@@ -307,20 +309,20 @@ fn headed(sections: Vec<ContextSection>) -> Context {
 
 /// The longest beginning of a hit that fits, cut between words, in scripts that do not part them between
 /// characters; empty when not one word fits.
-fn beginning(hit: &Passage<'_>, fits: impl Fn(&Context) -> bool) -> Context {
+fn truncate_to_fit(hit: &Passage<'_>, fits: impl Fn(&Context) -> bool) -> Context {
     let text = hit.own.text;
     let first = text.len() - text.trim_start().len();
     let cuts: Vec<usize> = text
         .char_indices()
-        .filter(|&(at, c)| at > first && (c.is_whitespace() || stands_alone(c)))
+        .filter(|&(at, c)| at > first && (c.is_whitespace() || is_unspaced_script(c)))
         .map(|(at, _)| at)
         .collect();
     let cut = |at: usize| {
-        let mut section = begun(hit);
+        let mut section = empty_section(hit);
         section.hits = vec![hit.rank];
         section.text = format!("{}…", text[..at].trim_end());
         section.highlights = vec![(0, section.text.chars().count() as u64 - 1)];
-        headed(vec![section])
+        with_headings(vec![section])
     };
     let fitting = cuts.partition_point(|&at| fits(&cut(at)));
     match fitting.checked_sub(1) {
@@ -334,7 +336,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tokens::sample::jealous;
+    use crate::tokens::sample::superadditive_counter;
 
     const TEXT: &str = "One a. Two b. Three c. Four d. Five e. Six f.";
 
@@ -342,8 +344,8 @@ mod tests {
         text.split_whitespace().count()
     }
 
-    fn extent(chunk: &'static str, chars: (u64, u64)) -> Extent<'static> {
-        Extent {
+    fn extent(chunk: &'static str, chars: (u64, u64)) -> TextSpan<'static> {
+        TextSpan {
             chunk,
             chars,
             text: &TEXT[chars.0 as usize..chars.1 as usize],
@@ -382,7 +384,7 @@ mod tests {
     fn invalid_offsets_and_paraphrased_texts_do_not_panic() {
         let odd = |rank, chars, text| {
             let mut odd = hit(rank, (0, 7), Some((0, 23)));
-            odd.own = Extent {
+            odd.own = TextSpan {
                 chars,
                 text,
                 ..odd.own
@@ -396,9 +398,9 @@ mod tests {
                 .highlights
                 .is_empty()
         );
-        let mut told = odd(1, (0, 7), "The number one is a.");
-        told.section = None;
-        let context = assemble(&[told], 100, &words);
+        let mut paraphrased = odd(1, (0, 7), "The number one is a.");
+        paraphrased.section = None;
+        let context = assemble(&[paraphrased], 100, &words);
         assert_eq!(context.sections[0].highlights, [(0, 20)]);
     }
 
@@ -498,7 +500,7 @@ mod tests {
             let context = assemble(&hits, budget, &words);
             prop_assert!(context.tokens <= budget);
             prop_assert_eq!(context.tokens, words(&context.text));
-            prop_assert!(jealous(&assemble(&hits, budget, &jealous).text) <= budget);
+            prop_assert!(superadditive_counter(&assemble(&hits, budget, &superadditive_counter).text) <= budget);
             let mut ranks: Vec<u32> = context.sections.iter().flat_map(|s| s.hits.clone()).collect();
             ranks.sort_unstable();
             let all = ranks.len();

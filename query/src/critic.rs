@@ -9,17 +9,17 @@ use std::collections::BTreeSet;
 
 pub use loci_types::answer::{Critique, PARTIAL_MIN, Part, PartKind, SUFFICIENT_MIN, Verdict};
 
-use crate::question::{Asked, Terms};
+use crate::question::{ParsedQuestion, TermExtractor};
 
 /// What is looked for, and where it was found.
-struct Item {
+struct WeightedPart {
     part: Part,
     /// Terms for each of which there must be one in the text: one set a word.
     terms: Vec<BTreeSet<String>>,
 }
 
-impl Item {
-    fn is_in(&self, text: &BTreeSet<String>) -> bool {
+impl WeightedPart {
+    fn is_mentioned_in(&self, text: &BTreeSet<String>) -> bool {
         !self.terms.is_empty() && self.terms.iter().all(|word| !word.is_disjoint(text))
     }
 }
@@ -32,19 +32,19 @@ impl Item {
 ///
 /// Costs one analysis of the hits' texts.
 pub fn critique(
-    asked: &Asked,
+    asked: &ParsedQuestion,
     concepts: &[&str],
     hits: &[&str],
-    terms: &mut Terms<'_>,
+    terms: &mut TermExtractor<'_>,
 ) -> Critique {
-    let mut items = items(asked, concepts, terms);
+    let mut items = weighted_parts(asked, concepts, terms);
     let total: f32 = items.iter().map(|item| item.part.weight).sum();
     let mut best = 0.0f32;
     for (rank, text) in (1u32..).zip(hits) {
         let text: BTreeSet<String> = terms(text).into_iter().collect();
         let mut mentioned = 0.0;
         for item in &mut items {
-            if item.is_in(&text) {
+            if item.is_mentioned_in(&text) {
                 item.part.hits.push(rank);
                 mentioned += item.part.weight;
             }
@@ -60,7 +60,7 @@ pub fn critique(
     };
     let parts: Vec<Part> = items
         .into_iter()
-        .map(|Item { part, .. }| Part {
+        .map(|WeightedPart { part, .. }| Part {
             weight: part.weight / total,
             ..part
         })
@@ -68,13 +68,17 @@ pub fn critique(
     Critique {
         score,
         verdict: Verdict::of(score),
-        missing: missing(&parts),
+        missing: missing_parts(&parts),
         parts,
     }
 }
 
-fn items(asked: &Asked, concepts: &[&str], terms: &mut Terms<'_>) -> Vec<Item> {
-    let item = |name: &str, kind, weight, terms| Item {
+fn weighted_parts(
+    question: &ParsedQuestion,
+    concepts: &[&str],
+    terms: &mut TermExtractor<'_>,
+) -> Vec<WeightedPart> {
+    let item = |name: &str, kind, weight, terms| WeightedPart {
         part: Part {
             name: name.to_owned(),
             kind,
@@ -83,8 +87,8 @@ fn items(asked: &Asked, concepts: &[&str], terms: &mut Terms<'_>) -> Vec<Item> {
         },
         terms,
     };
-    let words = asked.words().iter().filter(|word| !word.is_thematic);
-    let mut items: Vec<Item> = words
+    let words = question.words().iter().filter(|word| !word.is_thematic);
+    let mut items: Vec<WeightedPart> = words
         .map(|word| {
             let terms = vec![word.terms.clone()];
             item(&word.written, PartKind::Word, word.weight, terms)
@@ -101,9 +105,9 @@ fn items(asked: &Asked, concepts: &[&str], terms: &mut Terms<'_>) -> Vec<Item> {
         let words = name.split_whitespace().map(|word| terms(word).into_iter());
         let words = words.map(|terms| terms.collect::<BTreeSet<String>>());
         let of_name: Vec<_> = words.filter(|terms| !terms.is_empty()).collect();
-        let said = of_name.iter().all(|terms| !terms.is_disjoint(&known));
+        let is_covered = of_name.iter().all(|terms| !terms.is_disjoint(&known));
         let again = items.iter().any(|item| item.part.name == *name);
-        if !said && !again {
+        if !is_covered && !again {
             items.push(item(name, PartKind::Concept, heaviest, of_name));
         }
     }
@@ -111,7 +115,7 @@ fn items(asked: &Asked, concepts: &[&str], terms: &mut Terms<'_>) -> Vec<Item> {
 }
 
 /// Names of parts that no hit mentions; a word that is written in several parts is missing when all of them are.
-fn missing(parts: &[Part]) -> Vec<String> {
+fn missing_parts(parts: &[Part]) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for part in parts {
         let mut same = parts.iter().filter(|other| other.name == part.name);
@@ -125,10 +129,10 @@ fn missing(parts: &[Part]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::question::sample::{asked, plain, terms};
+    use crate::question::sample::{parsed, parsed_unweighted, terms};
 
     fn judge(question: &str, concepts: &[&str], hits: &[&str]) -> Critique {
-        critique(&plain(question), concepts, hits, &mut terms)
+        critique(&parsed_unweighted(question), concepts, hits, &mut terms)
     }
 
     #[test]
@@ -217,8 +221,8 @@ mod tests {
     #[test]
     fn rare_words_count_more() {
         let weigh = |term: &str| if term == "delta" { 9.0 } else { 1.0 };
-        let asked = asked("river delta", &weigh);
-        let with = |text: &str| critique(&asked, &[], &[text], &mut terms).score;
+        let question = parsed("river delta", &weigh);
+        let with = |text: &str| critique(&question, &[], &[text], &mut terms).score;
         assert!((with("a delta") - 0.9).abs() < 1e-6);
         assert!((with("a river") - 0.1).abs() < 1e-6);
     }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use loci_graph::{EntityLink, GraphSnapshot};
 use loci_index::analysis::Analyzer;
 use loci_storage::segment::Section;
-use loci_storage::snapshot::Place;
+use loci_storage::snapshot::ChunkPosition;
 use loci_storage::{ConceptId, Ordinal};
 
 use crate::community::CommunityDigest;
@@ -22,44 +22,47 @@ const COMMUNITIES_MAX: usize = 4096;
 
 /// What digests are measured by.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct DigestQuery<'a> {
     pub(crate) terms: &'a [String],
     pub(crate) vector: Option<&'a [f32]>,
 }
 
 /// Digests that answer a question, and how many sentences those that were looked at lack.
-pub(crate) struct Digests {
+pub(crate) struct DigestMatches {
     pub(crate) found: Vec<CommunityDigest>,
     pub(crate) missing: usize,
 }
 
 /// The digests of the coarsest level that are nearest to the question, by vectors where both have one, else by the
 /// share of the question's terms that they have; then by size.
-pub(crate) fn of_everything(
+pub(crate) fn global_digests(
     view: &ReadView,
-    asked: Asked<'_>,
+    query: DigestQuery<'_>,
     analyzer: &mut Analyzer,
     keep: usize,
-) -> Result<Digests, QueryError> {
+) -> Result<DigestMatches, QueryError> {
     let known = view.communities();
     let level = known.map_or(0, |known| known.level_count()).checked_sub(1);
     let (Some(known), Some(level)) = (known, level) else {
         return Err(QueryError::NoDigests);
     };
-    let wanted: HashSet<&str> = asked.terms.iter().map(String::as_str).collect();
+    let query_terms: HashSet<&str> = query.terms.iter().map(String::as_str).collect();
     let (mut digests, mut missing) = (Vec::new(), 0);
     for community in 0..known.count(level).min(COMMUNITIES_MAX) as u32 {
         let Some(digest) = CommunityDigest::read(view, level, community)? else {
             continue;
         };
         missing += digest.missing;
-        let near = asked.vector.zip(digest.vector.as_deref());
+        let near = query.vector.zip(digest.vector.as_deref());
         let near = near.filter(|(a, b)| a.len() == b.len());
         let near = near.map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>());
         let score = near.unwrap_or_else(|| {
             let terms: HashSet<String> = analyzer.terms(&digest.text()).into_iter().collect();
-            let shared = wanted.iter().filter(|term| terms.contains(**term)).count();
-            shared as f32 / wanted.len().max(1) as f32
+            let shared = query_terms
+                .iter()
+                .filter(|term| terms.contains(**term))
+                .count();
+            shared as f32 / query_terms.len().max(1) as f32
         });
         digests.push((score, digest));
     }
@@ -72,20 +75,20 @@ pub(crate) fn of_everything(
     });
     digests.truncate(keep);
     let found = digests.into_iter().map(|(_, digest)| digest).collect();
-    Ok(Digests { found, missing })
+    Ok(DigestMatches { found, missing })
 }
 
 /// The digests of the finest communities that the question's concepts are in: those of most of them first, then
 /// those whose concepts come first.
-pub(crate) fn of_concepts(
+pub(crate) fn concept_digests(
     view: &ReadView,
     graph: GraphSnapshot<'_, Section>,
     links: &[EntityLink],
     keep: usize,
-) -> Result<Digests, QueryError> {
+) -> Result<DigestMatches, QueryError> {
     let mut found = Vec::new();
     let Some(known) = view.communities() else {
-        return Ok(Digests { found, missing: 0 });
+        return Ok(DigestMatches { found, missing: 0 });
     };
     let mut concepts: Vec<ConceptId> = links.iter().map(|link| link.concept).collect();
     graph.sort_by_rank(&mut concepts);
@@ -107,7 +110,7 @@ pub(crate) fn of_concepts(
         found.extend(CommunityDigest::read(view, 0, community)?);
     }
     let missing = found.iter().map(|digest| digest.missing).sum();
-    Ok(Digests { found, missing })
+    Ok(DigestMatches { found, missing })
 }
 
 /// The chunks that digests quote, in the order of the digests.
@@ -118,7 +121,7 @@ pub(crate) fn quoted_chunks(
     let mut found: Vec<Fused> = Vec::new();
     for (place, digest) in digests.iter().enumerate() {
         for quote in &digest.sentences {
-            let Some(ordinal) = chunk_of(view, &quote.chunk)? else {
+            let Some(ordinal) = chunk_ordinal(view, &quote.chunk)? else {
                 continue;
             };
             if found.iter().all(|known| known.ordinal != ordinal) {
@@ -136,11 +139,11 @@ pub(crate) fn quoted_chunks(
 }
 
 /// The chunk with this public key, where it is alive.
-pub(crate) fn chunk_of(view: &ReadView, key: &str) -> Result<Option<Ordinal>, QueryError> {
+pub(crate) fn chunk_ordinal(view: &ReadView, key: &str) -> Result<Option<Ordinal>, QueryError> {
     let Ok(key) = key.parse() else {
         return Ok(None);
     };
     let found = view.snapshot().rows().find_chunk(&key)?;
-    let place = found.map(|(document, index)| Place { document, index });
+    let place = found.map(|(document, index)| ChunkPosition { document, index });
     Ok(place.and_then(|place| view.snapshot().ordinal(place)))
 }

@@ -84,7 +84,11 @@ mod tests {
     fn damaged_index_is_not_reported_as_a_question_error() {
         let damaged = QueryError::from(VectorError::Malformed("a link of the graph leads nowhere"));
         assert!(damaged.to_string().starts_with("vector index: malformed"));
-        let asked = QueryError::from(VectorError::Zero);
-        assert!(asked.to_string().starts_with("the question's vector: "));
+        let question_error = QueryError::from(VectorError::Zero);
+        assert!(
+            question_error
+                .to_string()
+                .starts_with("the question's vector: ")
+        );
     }
 }

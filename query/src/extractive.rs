@@ -15,14 +15,14 @@ use std::collections::BTreeSet;
 use loci_graph::normalise::is_stop_word;
 use loci_index::analysis::untagged;
 
-use crate::answer::Digest;
+use crate::answer::AnswerText;
 use crate::cite::Citation;
-use crate::question::{Asked, Terms};
+use crate::question::{ParsedQuestion, TermExtractor};
 use crate::sentences::quotable;
-use crate::tokens::{self, Counter, within};
+use crate::tokens::{self, TokenCounter, fit_to_budget};
 
 /// Tokens of an answer, where nothing else is asked for.
-pub const TOKENS: usize = 300;
+pub const ANSWER_TOKENS_DEFAULT: usize = 300;
 /// What is told when nothing answers.
 pub const NO_ANSWER: &str = "The store has no passage that answers this question.";
 
@@ -32,27 +32,27 @@ const CANDIDATES_MAX: usize = 200;
 /// Sentences of an answer at most.
 const SENTENCES_MAX: usize = 5;
 /// What counts of a word that is told already.
-const AGAIN: f32 = 0.5;
+const REPEAT_WEIGHT: f32 = 0.5;
 /// How much relevance counts, and the rest of 1 unlikeness.
-const RELEVANCE: f32 = 0.7;
+const RELEVANCE_WEIGHT: f32 = 0.7;
 /// Shared terms, by those of the shorter sentence, from which on one sentence repeats the other.
-const REPEATS: f32 = 0.8;
+const DUPLICATE_SIMILARITY_MIN: f32 = 0.8;
 /// Share of the best sentence's relevance below which a sentence is not worth telling.
-const WORTH_MIN: f32 = 0.35;
+const RELEVANCE_RATIO_MIN: f32 = 0.35;
 /// How much a question in the text counts as an answer, and how much what does not end as a sentence does: a row of
 /// a table, a line of code, a title.
-const QUESTION: f32 = 0.4;
-const UNFINISHED: f32 = 0.4;
+const QUESTION_WEIGHT: f32 = 0.4;
+const FRAGMENT_WEIGHT: f32 = 0.4;
 /// Tokens of a sentence beyond which it counts less, by the root of how much longer it is.
 const LONG_TOKENS: usize = 60;
 /// What a sentence gains that opens its passage, and one that has a word of the question among its first.
-const OPENS: f32 = 1.05;
-const BEGINS: f32 = 1.15;
-const BEGINNING_WORDS: usize = 3;
+const FIRST_SENTENCE_BOOST: f32 = 1.05;
+const LEADING_MATCH_BOOST: f32 = 1.15;
+const LEADING_WORDS: usize = 3;
 
 /// A hit, as an answer is made of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct AnswerSource<'a> {
     /// Its text.
     pub text: &'a str,
     /// Where it stands; `chars` are those of the text.
@@ -69,16 +69,16 @@ pub struct Source<'a> {
 /// question, the text is [`NO_ANSWER`] (nothing, when that is over the budget) and there are no citations.
 ///
 /// Costs one analysis of the hits' texts, and a comparison of up to 200 sentences with each that is chosen.
-pub fn digest(
-    asked: &Asked,
-    hits: &[Source<'_>],
-    terms: &mut Terms<'_>,
+pub fn extractive_answer(
+    question: &ParsedQuestion,
+    hits: &[AnswerSource<'_>],
+    terms: &mut TermExtractor<'_>,
     budget: usize,
-    counter: Counter<'_>,
-) -> Digest {
+    counter: TokenCounter<'_>,
+) -> AnswerText {
     let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
     let mut candidates = Vec::new();
-    for (place, hit) in hits.iter().take(HITS_MAX).enumerate() {
+    for (position, hit) in hits.iter().take(HITS_MAX).enumerate() {
         let prior = if best > 0.0 {
             (hit.score / best).clamp(0.0, 1.0)
         } else {
@@ -88,20 +88,32 @@ pub fn digest(
             if is_heading(text, hit.citation) {
                 continue;
             }
-            let quote = Quote::of(hit, at, text);
+            let quote = Quote::from_hit(hit, at, text);
             // The beginning of a passage says what it is about.
-            let opens = if at == 0 { OPENS } else { 1.0 };
+            let opens = if at == 0 { FIRST_SENTENCE_BOOST } else { 1.0 };
             let prior = (0.5 + 0.5 * prior) * opens;
-            candidates.push(Candidate::new(asked, quote, (place, at), prior, terms));
+            candidates.push(Candidate::new(
+                question,
+                quote,
+                (position, at),
+                prior,
+                terms,
+            ));
         }
     }
-    candidates.retain(|candidate| !candidate.found.is_empty());
-    let make = |room| {
-        let chosen = choose(asked, candidates.clone(), room, SENTENCES_MAX, counter);
+    candidates.retain(|candidate| !candidate.matched_words.is_empty());
+    let make = |budget_left| {
+        let chosen = select_sentences(
+            question,
+            candidates.clone(),
+            budget_left,
+            SENTENCES_MAX,
+            counter,
+        );
         let quotes = chosen.into_iter().map(|candidate| candidate.quote);
-        told(quotes, room, counter)
+        join_quotes(quotes, budget_left, counter)
     };
-    within(budget, counter, make, |digest| &digest.text)
+    fit_to_budget(budget, counter, make, |digest| &digest.text)
 }
 
 /// A sentence with its citation.
@@ -117,23 +129,23 @@ impl Quote {
     /// A sentence with its citation.
     pub fn new(text: &str, citation: Citation) -> Quote {
         Quote {
-            text: flat(text),
+            text: collapse_whitespace(text),
             citation,
         }
     }
 
     /// A sentence `text` at the byte `at` of a hit.
-    fn of(hit: &Source<'_>, at: usize, text: &str) -> Quote {
-        Quote::new(text, narrowed(hit.citation, hit.text, at, text))
+    fn from_hit(hit: &AnswerSource<'_>, at: usize, text: &str) -> Quote {
+        Quote::new(text, cite_part(hit.citation, hit.text, at, text))
     }
 
     /// What it costs in an answer: itself and its reference.
-    pub(crate) fn tokens(&self, counter: Counter<'_>) -> usize {
+    pub(crate) fn tokens(&self, counter: TokenCounter<'_>) -> usize {
         counter(&self.text) + REFERENCE_TOKENS
     }
 
     /// Its longest beginning of at most `budget` tokens in an answer, cut between words. It is still cited whole.
-    fn cut(&self, budget: usize, counter: Counter<'_>) -> Option<Quote> {
+    fn truncate(&self, budget: usize, counter: TokenCounter<'_>) -> Option<Quote> {
         let ends = self.text.match_indices(' ').map(|(at, _)| at);
         let ends: Vec<usize> = ends.collect();
         let fits = |&end: &usize| {
@@ -154,7 +166,7 @@ const CUT_TOKENS: usize = 1;
 
 /// The citation of the part of a chunk that starts at the byte `at` of its text. A chunk that does not say which
 /// characters it has is cited whole.
-fn narrowed(citation: &Citation, whole: &str, at: usize, part: &str) -> Citation {
+fn cite_part(citation: &Citation, whole: &str, at: usize, part: &str) -> Citation {
     let mut citation = citation.clone();
     let (start, end) = citation.chars;
     let len = whole.chars().count() as u64;
@@ -167,12 +179,15 @@ fn narrowed(citation: &Citation, whole: &str, at: usize, part: &str) -> Citation
 
 /// Whether a sentence of a passage is a heading above it.
 fn is_heading(text: &str, citation: &Citation) -> bool {
-    let text = flat(text);
-    citation.path.iter().any(|heading| flat(heading) == text)
+    let text = collapse_whitespace(text);
+    citation
+        .path
+        .iter()
+        .any(|heading| collapse_whitespace(heading) == text)
 }
 
 /// `text` with one space for all white space.
-fn flat(text: &str) -> String {
+fn collapse_whitespace(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -181,9 +196,9 @@ fn flat(text: &str) -> String {
 pub(crate) struct Candidate {
     pub(crate) quote: Quote,
     /// Words of the question that it has.
-    pub(crate) found: BTreeSet<usize>,
+    pub(crate) matched_words: BTreeSet<usize>,
     /// Its place in the answer, by its hit and its byte there.
-    pub(crate) place: (usize, usize),
+    pub(crate) position: (usize, usize),
     /// Its terms but for stop words.
     terms: BTreeSet<String>,
     prior: f32,
@@ -191,36 +206,36 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     pub(crate) fn new(
-        asked: &Asked,
+        question: &ParsedQuestion,
         quote: Quote,
-        place: (usize, usize),
+        position: (usize, usize),
         prior: f32,
-        terms: &mut Terms<'_>,
+        terms: &mut TermExtractor<'_>,
     ) -> Candidate {
-        let beginning: Vec<&str> = quote.text.split(' ').take(BEGINNING_WORDS).collect();
+        let beginning: Vec<&str> = quote.text.split(' ').take(LEADING_WORDS).collect();
         let beginning = terms(&beginning.join(" "));
         let terms = terms(&quote.text);
         let long = tokens::count(&quote.text) as f32 / LONG_TOKENS as f32;
         let mut prior = prior / long.max(1.0).sqrt();
-        let said = quote
+        let trimmed = quote
             .text
             .trim_end_matches(['"', '”', '\'', '’', ')', ']', '*', '_', '`']);
-        prior *= match said.chars().next_back() {
-            Some('?' | '？') => QUESTION,
+        prior *= match trimmed.chars().next_back() {
+            Some('?' | '？') => QUESTION_WEIGHT,
             Some('.' | '!' | '…' | ':' | ';' | '。' | '！') => 1.0,
-            _ => UNFINISHED,
+            _ => FRAGMENT_WEIGHT,
         };
-        let found = asked.found(&terms);
-        if !asked.found(&beginning).is_empty() {
-            prior *= BEGINS;
+        let matched_words = question.matched_words(&terms);
+        if !question.matched_words(&beginning).is_empty() {
+            prior *= LEADING_MATCH_BOOST;
         }
         let terms = terms
             .into_iter()
             .filter(|term| !is_stop_word(untagged(term)));
         Candidate {
             quote,
-            found,
-            place,
+            matched_words,
+            position,
             terms: terms.collect(),
             prior,
         }
@@ -228,93 +243,109 @@ impl Candidate {
 
     /// What it has of the question, words in `told` counting less. All have the same of a question that asks
     /// for a whole.
-    pub(crate) fn relevance(&self, asked: &Asked, told: &BTreeSet<usize>) -> f32 {
-        if asked.is_thematic() {
+    pub(crate) fn relevance(&self, question: &ParsedQuestion, covered: &BTreeSet<usize>) -> f32 {
+        if question.is_thematic() {
             return self.prior;
         }
-        let new: BTreeSet<usize> = self.found.difference(told).copied().collect();
-        let again = asked.share(&self.found) - asked.share(&new);
-        self.prior * (asked.share(&new) + AGAIN * again)
+        let new: BTreeSet<usize> = self.matched_words.difference(covered).copied().collect();
+        let again = question.matched_weight(&self.matched_words) - question.matched_weight(&new);
+        self.prior * (question.matched_weight(&new) + REPEAT_WEIGHT * again)
     }
 
     /// Terms that both have, by those of the shorter: 1 where one says all that the other does.
-    fn likeness(&self, other: &Candidate) -> f32 {
+    fn similarity(&self, other: &Candidate) -> f32 {
         let shorter = self.terms.len().min(other.terms.len());
         let shared = self.terms.intersection(&other.terms).count();
         shared as f32 / shorter.max(1) as f32
     }
 
     /// Whether one says no more than the other.
-    pub(crate) fn repeats(&self, other: &Candidate) -> bool {
-        self.likeness(other) >= REPEATS
+    pub(crate) fn is_duplicate_of(&self, other: &Candidate) -> bool {
+        self.similarity(other) >= DUPLICATE_SIMILARITY_MIN
     }
 }
 
 /// Up to `count` of `candidates` that cost `budget` at most, by their places.
-pub(crate) fn choose(
-    asked: &Asked,
+pub(crate) fn select_sentences(
+    question: &ParsedQuestion,
     mut candidates: Vec<Candidate>,
     budget: usize,
     count: usize,
-    counter: Counter<'_>,
+    counter: TokenCounter<'_>,
 ) -> Vec<Candidate> {
     let nothing = BTreeSet::new();
     let order = |a: &Candidate, b: &Candidate| {
-        let (left, right) = (a.relevance(asked, &nothing), b.relevance(asked, &nothing));
-        right.total_cmp(&left).then(a.place.cmp(&b.place))
+        let (left, right) = (
+            a.relevance(question, &nothing),
+            b.relevance(question, &nothing),
+        );
+        right.total_cmp(&left).then(a.position.cmp(&b.position))
     };
     candidates.sort_by(order);
     candidates.truncate(CANDIDATES_MAX);
     let Some(best) = candidates
         .first()
-        .map(|best| best.relevance(asked, &nothing))
+        .map(|best| best.relevance(question, &nothing))
     else {
         return Vec::new();
     };
     let mut chosen: Vec<Candidate> = Vec::new();
-    let (mut told, mut left) = (BTreeSet::new(), budget);
+    let (mut covered, mut left) = (BTreeSet::new(), budget);
     // The best sentence that is over the budget, for want of any that is not.
     let over = candidates.first().map(|best| best.quote.clone());
     candidates.retain(|one| one.quote.tokens(counter) <= budget);
     if candidates.is_empty() {
-        return cut(asked, over, budget, counter);
+        return truncate_candidate(question, over, budget, counter);
     }
     while chosen.len() < count {
         candidates.retain(|one| {
-            one.quote.tokens(counter) <= left && chosen.iter().all(|known| !one.repeats(known))
+            one.quote.tokens(counter) <= left
+                && chosen.iter().all(|known| !one.is_duplicate_of(known))
         });
         let value = |one: &Candidate| {
-            let like = chosen.iter().map(|known| one.likeness(known));
+            let like = chosen.iter().map(|known| one.similarity(known));
             let like = like.fold(0.0, f32::max);
-            RELEVANCE * one.relevance(asked, &told) - (1.0 - RELEVANCE) * best * like
+            RELEVANCE_WEIGHT * one.relevance(question, &covered)
+                - (1.0 - RELEVANCE_WEIGHT) * best * like
         };
         let next = (0..candidates.len()).max_by(|&a, &b| {
             let (left, right) = (value(&candidates[a]), value(&candidates[b]));
             left.total_cmp(&right).then(b.cmp(&a))
         });
         let Some(next) = next else { break };
-        if !chosen.is_empty() && candidates[next].relevance(asked, &told) < WORTH_MIN * best {
+        if !chosen.is_empty()
+            && candidates[next].relevance(question, &covered) < RELEVANCE_RATIO_MIN * best
+        {
             break;
         }
         let next = candidates.remove(next);
         left -= next.quote.tokens(counter);
-        told.extend(&next.found);
+        covered.extend(&next.matched_words);
         chosen.push(next);
     }
-    chosen.sort_by_key(|candidate| candidate.place);
+    chosen.sort_by_key(|candidate| candidate.position);
     chosen
 }
 
 /// A sentence that is over the budget, cut.
-fn cut(asked: &Asked, over: Option<Quote>, budget: usize, counter: Counter<'_>) -> Vec<Candidate> {
-    let cut = over.and_then(|quote| quote.cut(budget, counter));
-    let cut = cut.map(|quote| Candidate::new(asked, quote, (0, 0), 1.0, &mut |_| Vec::new()));
+fn truncate_candidate(
+    question: &ParsedQuestion,
+    oversized: Option<Quote>,
+    budget: usize,
+    counter: TokenCounter<'_>,
+) -> Vec<Candidate> {
+    let cut = oversized.and_then(|quote| quote.truncate(budget, counter));
+    let cut = cut.map(|quote| Candidate::new(question, quote, (0, 0), 1.0, &mut |_| Vec::new()));
     cut.into_iter().collect()
 }
 
 /// An answer of `quotes`, in this order.
-fn told(quotes: impl Iterator<Item = Quote>, budget: usize, counter: Counter<'_>) -> Digest {
-    let mut answer = Digest::default();
+fn join_quotes(
+    quotes: impl Iterator<Item = Quote>,
+    budget: usize,
+    counter: TokenCounter<'_>,
+) -> AnswerText {
+    let mut answer = AnswerText::default();
     for quote in quotes {
         let gap = if answer.text.is_empty() { "" } else { " " };
         answer.citations.push(quote.citation);
@@ -329,9 +360,9 @@ fn told(quotes: impl Iterator<Item = Quote>, budget: usize, counter: Counter<'_>
 }
 
 /// What is told when nothing answers, where the budget has room for it.
-pub(crate) fn no_answer(budget: usize, counter: Counter<'_>) -> Digest {
+pub(crate) fn no_answer(budget: usize, counter: TokenCounter<'_>) -> AnswerText {
     let fits = counter(NO_ANSWER) <= budget;
-    Digest {
+    AnswerText {
         text: if fits {
             NO_ANSWER.into()
         } else {
@@ -346,9 +377,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::question::sample::{plain, terms};
+    use crate::question::sample::{parsed_unweighted, terms};
     use crate::tokens::estimate;
-    use crate::tokens::sample::jealous;
+    use crate::tokens::sample::superadditive_counter;
 
     fn cited(start: u64, text: &str) -> Citation {
         Citation {
@@ -358,12 +389,17 @@ mod tests {
         }
     }
 
-    fn answer(question: &str, texts: &[&str], budget: usize) -> Digest {
+    fn answer(question: &str, texts: &[&str], budget: usize) -> AnswerText {
         answer_by(question, texts, budget, &estimate)
     }
 
     /// An answer from texts that stand in one document, a character apart.
-    fn answer_by(question: &str, texts: &[&str], budget: usize, counter: Counter<'_>) -> Digest {
+    fn answer_by(
+        question: &str,
+        texts: &[&str],
+        budget: usize,
+        counter: TokenCounter<'_>,
+    ) -> AnswerText {
         let mut start = 0;
         let mut citations = Vec::new();
         for text in texts {
@@ -371,15 +407,21 @@ mod tests {
             start += text.chars().count() as u64 + 1;
         }
         let hits = (1u32..).zip(texts).zip(&citations);
-        let hits: Vec<Source<'_>> = hits
-            .map(|((rank, text), citation)| Source {
+        let hits: Vec<AnswerSource<'_>> = hits
+            .map(|((rank, text), citation)| AnswerSource {
                 text,
                 citation,
                 rank,
                 score: 1.0 / rank as f32,
             })
             .collect();
-        digest(&plain(question), &hits, &mut terms, budget, counter)
+        extractive_answer(
+            &parsed_unweighted(question),
+            &hits,
+            &mut terms,
+            budget,
+            counter,
+        )
     }
 
     #[test]
@@ -458,8 +500,8 @@ mod tests {
         let answer = answer("river delta", &texts, 300);
         let document: Vec<char> = texts.join(" ").chars().collect();
         let (start, end) = answer.citations[0].chars;
-        let said: String = document[start as usize..end as usize].iter().collect();
-        assert_eq!(said, "The delta of a river grows.");
+        let quoted_text: String = document[start as usize..end as usize].iter().collect();
+        assert_eq!(quoted_text, "The delta of a river grows.");
         assert_eq!(answer.citations[0].label, "Page 1");
     }
 
@@ -469,26 +511,38 @@ mod tests {
             path: vec!["Rivers".into(), "2.1 The river delta".into()],
             ..Citation::default()
         };
-        let hit = Source {
+        let hit = AnswerSource {
             text: "2.1 The river delta\n\n| river | delta | sand |\n\nA delta is made by a river.",
             citation: &citation,
             rank: 1,
             score: 1.0,
         };
-        let answer = digest(&plain("river delta"), &[hit], &mut terms, 300, &estimate);
+        let answer = extractive_answer(
+            &parsed_unweighted("river delta"),
+            &[hit],
+            &mut terms,
+            300,
+            &estimate,
+        );
         assert_eq!(answer.text, "A delta is made by a river. [1]");
     }
 
     #[test]
     fn chunk_without_offsets_is_cited_whole() {
         let citation = Citation::default();
-        let hit = Source {
+        let hit = AnswerSource {
             text: "Lakes are deep. The river rises.",
             citation: &citation,
             rank: 1,
             score: 0.0,
         };
-        let answer = digest(&plain("river"), &[hit], &mut terms, 300, &estimate);
+        let answer = extractive_answer(
+            &parsed_unweighted("river"),
+            &[hit],
+            &mut terms,
+            300,
+            &estimate,
+        );
         assert_eq!(answer.text, "The river rises. [1]");
         assert_eq!(answer.citations[0].chars, (0, 0));
     }
@@ -504,12 +558,12 @@ mod tests {
     }
 
     /// The answer without its references.
-    fn sentences_of(answer: &Digest) -> Vec<String> {
+    fn sentences_of(answer: &AnswerText) -> Vec<String> {
         let mut rest = &answer.text[..];
         let mut all = Vec::new();
         for reference in 1..=answer.citations.len() {
-            let (said, after) = rest.split_once(&format!(" [{reference}]")).unwrap();
-            all.push(said.trim_start().to_owned());
+            let (sentence, after) = rest.split_once(&format!(" [{reference}]")).unwrap();
+            all.push(sentence.trim_start().to_owned());
             rest = after;
         }
         assert_eq!(rest, "");
@@ -526,8 +580,8 @@ mod tests {
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let told = answer(&question, &texts, budget);
             prop_assert!(estimate(&told.text) <= budget);
-            let by_another = answer_by(&question, &texts, budget, &jealous);
-            prop_assert!(jealous(&by_another.text) <= budget);
+            let by_another = answer_by(&question, &texts, budget, &superadditive_counter);
+            prop_assert!(superadditive_counter(&by_another.text) <= budget);
             prop_assert_eq!(&told, &answer(&question, &texts, budget));
             let document: Vec<char> = texts.join("\n").chars().collect();
             if told.citations.is_empty() {

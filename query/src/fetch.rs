@@ -15,29 +15,29 @@ use loci_index::analysis::Language;
 use loci_storage::records::{ChunkRecord, DocumentRecord, RetrievalMode};
 use loci_storage::rows::missing;
 use loci_storage::segment::Section;
-use loci_storage::snapshot::Place;
+use loci_storage::snapshot::ChunkPosition;
 use loci_storage::{ConceptId, DocumentId, Ordinal, Rows, StoreError, Table, keys};
 
 use crate::answer::{ConceptHit, ConceptSource, Hit, ParentHit, RelationHit, methods};
-use crate::cite::{cite_as, document_key, label, name, printed};
-use crate::context::{Context, Extent, Passage, assemble};
+use crate::cite::{cite_as, display_name, document_key, format_chunk_key, label};
+use crate::context::{Context, Passage, TextSpan, assemble};
 use crate::fuse::Fused;
 use crate::request::Climb;
-use crate::tokens::Counter;
+use crate::tokens::TokenCounter;
 use crate::view::ReadView;
 
 /// Relations that an answer names at most.
 const RELATIONS_MAX: usize = 20;
 
 /// Names of concepts, cached by the view. One whose row is damaged has none: it is left out, and reported.
-pub(crate) struct Names<'v> {
+pub(crate) struct ConceptNames<'v> {
     view: &'v ReadView,
     damaged: Vec<String>,
 }
 
-impl<'v> Names<'v> {
-    pub(crate) fn new(view: &'v ReadView) -> Names<'v> {
-        Names {
+impl<'v> ConceptNames<'v> {
+    pub(crate) fn new(view: &'v ReadView) -> ConceptNames<'v> {
+        ConceptNames {
             view,
             damaged: Vec::new(),
         }
@@ -53,9 +53,13 @@ impl<'v> Names<'v> {
             let name = self.view.snapshot().rows().concept_name(id)?;
             name.ok_or_else(|| missing(Table::Concepts, &keys::concept(id)))
         };
-        match self.view.hot_concepts.get(id, read, String::len) {
+        match self
+            .view
+            .concept_name_cache
+            .get_or_read(id, read, String::len)
+        {
             Ok(name) => Ok(Some(name.to_string())),
-            Err(error) if error.is_of_a_row() => {
+            Err(error) if error.is_row_damage() => {
                 let why = format!("a concept: {error}");
                 if !self.damaged.contains(&why) {
                     self.damaged.push(why);
@@ -113,47 +117,47 @@ impl<'v> Names<'v> {
 }
 
 /// Rows of chunks, each document read once.
-pub(crate) struct Fetch<'v> {
+pub(crate) struct RowFetcher<'v> {
     view: &'v ReadView,
-    counter: Counter<'v>,
+    counter: TokenCounter<'v>,
     rows: &'v dyn Rows,
     documents: HashMap<DocumentId, Arc<DocumentRecord>, FixedState>,
     /// Whole documents; `None` for one over the budget.
-    wholes: HashMap<DocumentId, Option<Arc<str>>, FixedState>,
+    full_texts: HashMap<DocumentId, Option<Arc<str>>, FixedState>,
 }
 
 /// A chunk with its document, whole.
-pub(crate) struct Fetched {
+pub(crate) struct FetchedChunk {
     pub(crate) document: DocumentRecord,
     pub(crate) chunk: ChunkRecord,
 }
 
-impl<'v> Fetch<'v> {
+impl<'v> RowFetcher<'v> {
     /// `counter`: of the tokens of whole documents.
-    pub(crate) fn new(view: &'v ReadView, counter: Counter<'v>) -> Fetch<'v> {
-        Fetch {
+    pub(crate) fn new(view: &'v ReadView, counter: TokenCounter<'v>) -> RowFetcher<'v> {
+        RowFetcher {
             view,
             counter,
             rows: view.snapshot().rows(),
             documents: HashMap::default(),
-            wholes: HashMap::default(),
+            full_texts: HashMap::default(),
         }
     }
 
     /// A chunk with all of its fields, and its document's.
-    pub(crate) fn get(&self, ordinal: Ordinal) -> Result<Fetched, StoreError> {
-        let place = self.place(ordinal)?;
+    pub(crate) fn get(&self, ordinal: Ordinal) -> Result<FetchedChunk, StoreError> {
+        let place = self.locate(ordinal)?;
         let chunk = self.rows.chunk(place.document, place.index)?;
-        let key = || keys::in_document(place.document, place.index);
+        let key = || keys::document_entry(place.document, place.index);
         let chunk = chunk.ok_or_else(|| missing(Table::Chunks, &key()))?;
         let document = self.rows.document(place.document)?;
         let key = || keys::document(place.document);
         let document = document.ok_or_else(|| missing(Table::Documents, &key()))?;
-        Ok(Fetched { document, chunk })
+        Ok(FetchedChunk { document, chunk })
     }
 
-    fn place(&self, ordinal: Ordinal) -> Result<Place, StoreError> {
-        let place = self.view.snapshot().place(ordinal);
+    fn locate(&self, ordinal: Ordinal) -> Result<ChunkPosition, StoreError> {
+        let place = self.view.snapshot().position(ordinal);
         place.ok_or_else(|| {
             StoreError::Invalid(format!("ordinal {} is not of this view", ordinal.0))
         })
@@ -165,11 +169,11 @@ impl<'v> Fetch<'v> {
             Entry::Vacant(free) => {
                 let rows = self.rows;
                 let read = || {
-                    let record = rows.document_head(id)?;
+                    let record = rows.document_metadata(id)?;
                     record.ok_or_else(|| missing(Table::Documents, &keys::document(id)))
                 };
                 let len = |record: &DocumentRecord| record.key.len();
-                Ok(free.insert(self.view.hot_documents.get(id, read, len)?))
+                Ok(free.insert(self.view.document_cache.get_or_read(id, read, len)?))
             }
         }
     }
@@ -177,11 +181,13 @@ impl<'v> Fetch<'v> {
     /// A chunk that a view promises.
     fn chunk(&self, document: DocumentId, index: u32) -> Result<Arc<ChunkRecord>, StoreError> {
         let read = || {
-            let chunk = self.rows.chunk_head(document, index)?;
-            chunk.ok_or_else(|| missing(Table::Chunks, &keys::in_document(document, index)))
+            let chunk = self.rows.chunk_metadata(document, index)?;
+            chunk.ok_or_else(|| missing(Table::Chunks, &keys::document_entry(document, index)))
         };
         let len = |chunk: &ChunkRecord| chunk.text.len();
-        self.view.hot_chunks.get((document, index), read, len)
+        self.view
+            .chunk_cache
+            .get_or_read((document, index), read, len)
     }
 
     /// The hit for a fused chunk, with what it brings with it.
@@ -191,13 +197,13 @@ impl<'v> Fetch<'v> {
         climb: Climb,
         budget: usize,
         path: Vec<String>,
-    ) -> Result<Cited, StoreError> {
-        let place = self.place(found.ordinal)?;
+    ) -> Result<FetchedHit, StoreError> {
+        let place = self.locate(found.ordinal)?;
         let chunk = self.chunk(place.document, place.index)?;
         let mode = self.document(place.document)?.retrieval_mode;
         let whole = match (climb, mode) {
             (Climb::FullDoc, _) | (Climb::Document, RetrievalMode::FullDoc) => {
-                self.whole(place.document, budget)?
+                self.full_document(place.document, budget)?
             }
             _ => None,
         };
@@ -216,7 +222,7 @@ impl<'v> Fetch<'v> {
         let hit = Hit {
             rank: 0,
             score: found.score,
-            chunk: printed(&key, chunk.suffix),
+            chunk: format_chunk_key(&key, chunk.suffix),
             citation: cite_as(&document, &key, &chunk),
             document: key,
             level: chunk.level,
@@ -226,7 +232,7 @@ impl<'v> Fetch<'v> {
             parent,
             methods: methods(found, path),
         };
-        Ok(Cited {
+        Ok(FetchedHit {
             hit,
             document,
             parent: source,
@@ -237,15 +243,19 @@ impl<'v> Fetch<'v> {
         &mut self,
         document: DocumentId,
         parent: Option<u32>,
-    ) -> Result<Option<Parent>, StoreError> {
-        let read = |index| Ok(Parent::Chunk(self.chunk(document, index)?));
+    ) -> Result<Option<HitParent>, StoreError> {
+        let read = |index| Ok(HitParent::Chunk(self.chunk(document, index)?));
         parent.map(read).transpose()
     }
 
     /// The whole document as what a hit brings with it, where it costs no more tokens than `budget`, which is the
     /// same in every call; its key is the document's.
-    fn whole(&mut self, id: DocumentId, budget: usize) -> Result<Option<Parent>, StoreError> {
-        if !self.wholes.contains_key(&id) {
+    fn full_document(
+        &mut self,
+        id: DocumentId,
+        budget: usize,
+    ) -> Result<Option<HitParent>, StoreError> {
+        if !self.full_texts.contains_key(&id) {
             let text = match self.rows.text(id)? {
                 Some(text) => text,
                 None => {
@@ -256,28 +266,28 @@ impl<'v> Fetch<'v> {
                 }
             };
             let fits = (self.counter)(&text) <= budget;
-            self.wholes.insert(id, fits.then(|| Arc::from(text)));
+            self.full_texts.insert(id, fits.then(|| Arc::from(text)));
         }
-        Ok(self.wholes[&id].clone().map(Parent::Document))
+        Ok(self.full_texts[&id].clone().map(HitParent::Document))
     }
 }
 
 /// What a hit brings with it.
-enum Parent {
+enum HitParent {
     Chunk(Arc<ChunkRecord>),
     /// The document's text.
     Document(Arc<str>),
 }
 
-impl Parent {
+impl HitParent {
     /// As an answer tells it; `key`: the document's.
     fn hit(&self, key: &str) -> ParentHit {
         match self {
-            Parent::Chunk(chunk) => ParentHit {
-                chunk: printed(key, chunk.suffix),
+            HitParent::Chunk(chunk) => ParentHit {
+                chunk: format_chunk_key(key, chunk.suffix),
                 text: chunk.text.clone(),
             },
-            Parent::Document(text) => ParentHit {
+            HitParent::Document(text) => ParentHit {
                 chunk: key.to_owned(),
                 text: text.to_string(),
             },
@@ -286,27 +296,27 @@ impl Parent {
 
     fn chars(&self) -> (u64, u64) {
         match self {
-            Parent::Chunk(chunk) => chunk.location.chars,
-            Parent::Document(text) => (0, text.chars().count() as u64),
+            HitParent::Chunk(chunk) => chunk.location.chars,
+            HitParent::Document(text) => (0, text.chars().count() as u64),
         }
     }
 
     fn label(&self, document: &DocumentRecord) -> String {
         match self {
-            Parent::Chunk(chunk) => label(document, chunk),
-            Parent::Document(_) => name(document).to_owned(),
+            HitParent::Chunk(chunk) => label(document, chunk),
+            HitParent::Document(_) => display_name(document).to_owned(),
         }
     }
 }
 
 /// A hit with what its context needs beside it.
-pub(crate) struct Cited {
+pub(crate) struct FetchedHit {
     pub(crate) hit: Hit,
     document: Arc<DocumentRecord>,
-    parent: Option<Parent>,
+    parent: Option<HitParent>,
 }
 
-impl Cited {
+impl FetchedHit {
     /// What its words were stemmed by.
     pub(crate) fn language(&self) -> Language {
         Language::from_declared(self.document.language.as_deref())
@@ -314,8 +324,8 @@ impl Cited {
 }
 
 /// The hits with their sections, as one text of at most `budget` tokens.
-pub(crate) fn context(cited: &[Cited], budget: usize, counter: Counter<'_>) -> Context {
-    let label = |of: &Cited| {
+pub(crate) fn context(cited: &[FetchedHit], budget: usize, counter: TokenCounter<'_>) -> Context {
+    let label = |of: &FetchedHit| {
         let parent = of.parent.as_ref();
         parent.map(|parent| parent.label(&of.document))
     };
@@ -328,20 +338,20 @@ pub(crate) fn context(cited: &[Cited], budget: usize, counter: Counter<'_>) -> C
 }
 
 /// `label`: of the hit's parent.
-fn passage<'c>(cited: &'c Cited, label: Option<&'c str>) -> Passage<'c> {
+fn passage<'c>(cited: &'c FetchedHit, label: Option<&'c str>) -> Passage<'c> {
     let hit = &cited.hit;
     let parent = hit.parent.as_ref().zip(cited.parent.as_ref());
     Passage {
         rank: hit.rank,
         document: &hit.document,
-        title: name(&cited.document),
-        own: Extent {
+        title: display_name(&cited.document),
+        own: TextSpan {
             chunk: &hit.chunk,
             chars: hit.citation.chars,
             text: &hit.text,
             label: &hit.citation.label,
         },
-        section: parent.zip(label).map(|((parent, source), label)| Extent {
+        section: parent.zip(label).map(|((parent, source), label)| TextSpan {
             chunk: &parent.chunk,
             chars: source.chars(),
             text: &parent.text,

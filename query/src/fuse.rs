@@ -8,7 +8,7 @@
 //!
 //! Start reading at [`Fusion`], then [`Accumulator::fuse`].
 
-use loci_storage::{Ordinal, Scored};
+use loci_storage::{Ordinal, ScoredChunk};
 pub use loci_types::search::{Fusion, Mixture, RRF_K, RankWeights, ScoreWeights};
 
 /// Hits that each arm should bring for a search of `k`: fewer cost quality, more gain none.
@@ -19,7 +19,7 @@ pub const fn candidates_for(k: usize) -> usize {
 }
 
 /// The best by text and vectors that a graph's list should agree with.
-const AGREED: usize = 20;
+const AGREEMENT_DEPTH: usize = 20;
 
 /// Whether two rules differ in the graph's weight, at most.
 pub(crate) fn differ_in_graph_alone(one: Fusion, other: Fusion) -> bool {
@@ -40,16 +40,16 @@ pub(crate) fn differ_in_graph_alone(one: Fusion, other: Fusion) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arms<'a> {
     /// By words.
-    pub text: &'a [Scored],
+    pub text: &'a [ScoredChunk],
     /// By nearness.
-    pub vector: &'a [Scored],
+    pub vector: &'a [ScoredChunk],
     /// By concepts.
-    pub graph: &'a [Scored],
+    pub graph: &'a [ScoredChunk],
 }
 
 /// What one arm says of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct ArmHit {
     /// Its place in the arm's list, from 1.
     pub rank: u32,
     /// The arm's own score.
@@ -64,11 +64,11 @@ pub struct Fused {
     /// Its score: no unit, comparable only within one list.
     pub score: f32,
     /// What the text arm says, where it found the chunk and counted.
-    pub text: Option<Found>,
+    pub text: Option<ArmHit>,
     /// What the vector arm says.
-    pub vector: Option<Found>,
+    pub vector: Option<ArmHit>,
     /// What the graph arm says.
-    pub graph: Option<Found>,
+    pub graph: Option<ArmHit>,
 }
 
 /// The scratch of one fusion at a time. Reused, it allocates nothing in the steady state.
@@ -81,15 +81,15 @@ pub struct Accumulator {
     best: Vec<Fused>,
     /// Open addressing by ordinal: places in `hits`, or [`FREE`]. Its length is a power of two, at
     /// least twice the hits.
-    places: Vec<u32>,
+    slots: Vec<u32>,
 }
 
-const FREE: u32 = u32::MAX;
+const EMPTY_SLOT: u32 = u32::MAX;
 
 /// [`Scored::order_key`] of a hit.
-fn key(hit: &Fused) -> u64 {
+fn sort_key(hit: &Fused) -> u64 {
     let (ordinal, score) = (hit.ordinal, hit.score);
-    Scored { ordinal, score }.order_key()
+    ScoredChunk { ordinal, score }.order_key()
 }
 
 /// Which field of [`Fused`] an arm fills.
@@ -115,29 +115,29 @@ impl Accumulator {
 
     /// The `count` best of [`Accumulator::fuse`]. Only these are sorted.
     pub fn fuse_best(&mut self, fusion: &Fusion, arms: Arms<'_>, count: usize) -> &[Fused] {
-        let room = arms.text.len().max(arms.vector.len()).max(arms.graph.len());
-        self.clear(arms.text.len() + arms.vector.len() + room);
+        let longest = arms.text.len().max(arms.vector.len()).max(arms.graph.len());
+        self.clear(arms.text.len() + arms.vector.len() + longest);
         self.add_arm(Arm::Text, fusion, arms);
         self.add_arm(Arm::Vector, fusion, arms);
         self.add_arm(Arm::Graph, fusion, arms);
-        self.take_best(count)
+        self.select_best(count)
     }
 
     /// [`Accumulator::fuse_best`] where the last call was with the same lists, but without the graph's, and with a rule
     /// that differs in the graph's weight alone: only the graph's list is added.
     pub fn fuse_graph(&mut self, fusion: &Fusion, arms: Arms<'_>, count: usize) -> &[Fused] {
-        if 2 * (self.hits.len() + arms.graph.len()) > self.places.len() {
+        if 2 * (self.hits.len() + arms.graph.len()) > self.slots.len() {
             return self.fuse_best(fusion, arms, count);
         }
         self.add_arm(Arm::Graph, fusion, arms);
-        self.take_best(count)
+        self.select_best(count)
     }
 
-    fn take_best(&mut self, count: usize) -> &[Fused] {
+    fn select_best(&mut self, count: usize) -> &[Fused] {
         let count = count.min(self.hits.len());
         self.order.clear();
         self.order
-            .extend((0..).zip(&self.hits).map(|(at, hit)| (key(hit), at)));
+            .extend((0..).zip(&self.hits).map(|(at, hit)| (sort_key(hit), at)));
         if count < self.order.len() {
             self.order.select_nth_unstable(count);
         }
@@ -178,24 +178,24 @@ impl Accumulator {
                 vector,
                 graph,
             }) => {
-                let scale = Scale::of(list);
+                let scale = Scale::from_list(list);
                 self.add(arm, list, arm.pick(text, vector, graph), |_, score| {
-                    scale.at(score)
+                    scale.normalise(score)
                 });
             }
         }
     }
 
-    fn add_mixed(&mut self, arm: Arm, list: &[Scored], mixture: &Mixture, arms: &Arms<'_>) {
+    fn add_mixed(&mut self, arm: Arm, list: &[ScoredChunk], mixture: &Mixture, arms: &Arms<'_>) {
         let vector = match (arms.text.is_empty(), arms.vector.is_empty()) {
             (_, true) => 0.0,
             (true, false) => 1.0,
             (false, false) => mixture.vector_share.clamp(0.0, 1.0),
         };
-        let scale = Scale::of(list);
+        let scale = Scale::from_list(list);
         match arm {
-            Arm::Text => self.add(arm, list, 1.0 - vector, |_, score| scale.at(score)),
-            Arm::Vector => self.add(arm, list, vector, |_, score| scale.at(score)),
+            Arm::Text => self.add(arm, list, 1.0 - vector, |_, score| scale.normalise(score)),
+            Arm::Vector => self.add(arm, list, vector, |_, score| scale.normalise(score)),
             Arm::Graph => {
                 let weight = mixture.graph_weight
                     * scale.trust(list, mixture.graph_trust)
@@ -207,22 +207,23 @@ impl Accumulator {
     }
 
     /// How far a list is trusted that wants this share of its scores among the best so far, in 0..=1.
-    fn agreement(&self, list: &[Scored], full: f32) -> f32 {
+    fn agreement(&self, list: &[ScoredChunk], full: f32) -> f32 {
         if full <= 0.0 || self.hits.is_empty() {
             return 1.0;
         }
-        let mut best: [(f32, Ordinal); AGREED] = [(f32::NEG_INFINITY, Ordinal(0)); AGREED];
+        let mut best: [(f32, Ordinal); AGREEMENT_DEPTH] =
+            [(f32::NEG_INFINITY, Ordinal(0)); AGREEMENT_DEPTH];
         let better =
             |a: (f32, Ordinal), b: (f32, Ordinal)| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)).is_gt();
         for hit in &self.hits {
             let new = (hit.score, hit.ordinal);
-            if better(new, best[AGREED - 1]) {
+            if better(new, best[AGREEMENT_DEPTH - 1]) {
                 let at = best.partition_point(|&known| better(known, new));
                 best[at..].rotate_right(1);
                 best[at] = new;
             }
         }
-        let found = &best[..self.hits.len().min(AGREED)];
+        let found = &best[..self.hits.len().min(AGREEMENT_DEPTH)];
         let (mut all, mut agreed) = (0.0, 0.0);
         for hit in list
             .iter()
@@ -242,7 +243,7 @@ impl Accumulator {
 
     /// Adds `weight · gain(rank, score)` for every chunk of `list`; nothing where the weight is not
     /// positive.
-    fn add(&mut self, arm: Arm, list: &[Scored], weight: f32, gain: impl Fn(f32, f32) -> f32) {
+    fn add(&mut self, arm: Arm, list: &[ScoredChunk], weight: f32, gain: impl Fn(f32, f32) -> f32) {
         if weight.is_nan() || weight <= 0.0 {
             return;
         }
@@ -254,7 +255,7 @@ impl Accumulator {
                 Arm::Graph => &mut fused.graph,
             };
             if found.is_none() {
-                *found = Some(Found {
+                *found = Some(ArmHit {
                     rank,
                     score: hit.score,
                 });
@@ -266,18 +267,18 @@ impl Accumulator {
     fn clear(&mut self, hits_max: usize) {
         self.hits.clear();
         let len = (2 * hits_max).next_power_of_two();
-        self.places.clear();
-        self.places.resize(len, FREE);
+        self.slots.clear();
+        self.slots.resize(len, EMPTY_SLOT);
     }
 
     fn entry(&mut self, ordinal: Ordinal) -> &mut Fused {
-        let mask = self.places.len() - 1;
+        let mask = self.slots.len() - 1;
         // Neighbours in reading order are often found together; the multiplication parts them.
         let mut slot = (ordinal.0.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
         loop {
-            let place = self.places[slot] as usize;
-            if place == FREE as usize {
-                self.places[slot] = self.hits.len() as u32;
+            let place = self.slots[slot] as usize;
+            if place == EMPTY_SLOT as usize {
+                self.slots[slot] = self.hits.len() as u32;
                 self.hits.push(Fused {
                     ordinal,
                     score: 0.0,
@@ -313,7 +314,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(list: &[Scored]) -> Scale {
+    fn from_list(list: &[ScoredChunk]) -> Scale {
         let scores = list
             .iter()
             .map(|hit| f64::from(hit.score))
@@ -328,7 +329,7 @@ impl Scale {
     }
 
     /// All scores alike: all are best.
-    fn at(self, score: f32) -> f32 {
+    fn normalise(self, score: f32) -> f32 {
         if !score.is_finite() {
             0.0
         } else if self.range > 0.0 {
@@ -339,8 +340,8 @@ impl Scale {
     }
 
     /// How far a list is trusted whose full trust starts at this concentration, in 0..=1.
-    fn trust(self, list: &[Scored], full: f32) -> f32 {
-        let sum: f32 = list.iter().map(|hit| self.at(hit.score)).sum();
+    fn trust(self, list: &[ScoredChunk], full: f32) -> f32 {
+        let sum: f32 = list.iter().map(|hit| self.normalise(hit.score)).sum();
         let concentration = 1.0 / sum.max(1.0);
         if full > concentration {
             concentration / full
@@ -360,20 +361,20 @@ impl Scale {
 /// outputs. Scores have no unit and compare only within one call.
 ///
 /// Source: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion", SIGIR 2009.
-pub fn rrf(lists: &[&[Ordinal]], k: f32, weights: &[f32]) -> Vec<Scored> {
+pub fn rrf(lists: &[&[Ordinal]], k: f32, weights: &[f32]) -> Vec<ScoredChunk> {
     let ranked = lists.iter().enumerate().flat_map(|(list, chunks)| {
         let weight = weights.get(list).copied().unwrap_or(1.0);
         (1u32..)
             .zip(*chunks)
             .map(move |(rank, &chunk)| (chunk, weight / (k + rank as f32)))
     });
-    let mut fused: Vec<Scored> = ranked
-        .map(|(ordinal, score)| Scored { ordinal, score })
+    let mut fused: Vec<ScoredChunk> = ranked
+        .map(|(ordinal, score)| ScoredChunk { ordinal, score })
         .collect();
     fused.sort_by_key(|hit| hit.ordinal); // stable: sums are taken in the order of the lists
-    fused.dedup_by(|hit, kept| {
-        let same = hit.ordinal == kept.ordinal;
-        kept.score += if same { hit.score } else { 0.0 };
+    fused.dedup_by(|hit, previous| {
+        let same = hit.ordinal == previous.ordinal;
+        previous.score += if same { hit.score } else { 0.0 };
         same
     });
     fused.sort_by(|a, b| b.score.total_cmp(&a.score)); // stable: ties stay by ordinal

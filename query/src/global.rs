@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::answer::Digest;
-use crate::extractive::{Candidate, Quote, choose, no_answer};
-use crate::question::{Asked, Terms};
-use crate::tokens::{Counter, within};
+use crate::answer::AnswerText;
+use crate::extractive::{Candidate, Quote, no_answer, select_sentences};
+use crate::question::{ParsedQuestion, TermExtractor};
+use crate::tokens::{TokenCounter, fit_to_budget};
 
 /// Communities that are asked.
 pub const COMMUNITIES: usize = 5;
@@ -22,9 +22,9 @@ pub const REDUCE_TOKENS: usize = 500;
 /// Sentences that one community says at most, and an answer has of it.
 const POINTS_MAX: usize = 5;
 /// What a sentence counts that names nothing of the question, in a community that does.
-const BESIDE: f32 = 0.5;
+const NO_MATCH_WEIGHT: f32 = 0.5;
 /// How much later communities count for a question about a whole: each so much of the one before.
-const LATER: f32 = 0.95;
+const COMMUNITY_DECAY: f32 = 0.95;
 
 /// What is known of a community.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Community<'a> {
 
 /// What one community has to say about a question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Partial {
+pub struct PartialAnswer {
     /// What a reader calls the community.
     pub title: String,
     /// Sentences, in the order of its digest.
@@ -54,37 +54,47 @@ pub struct Partial {
 ///
 /// Costs one analysis of the digest.
 pub fn map(
-    asked: &Asked,
+    question: &ParsedQuestion,
     community: &Community<'_>,
-    terms: &mut Terms<'_>,
+    terms: &mut TermExtractor<'_>,
     budget: usize,
-    counter: Counter<'_>,
-) -> Option<Partial> {
+    counter: TokenCounter<'_>,
+) -> Option<PartialAnswer> {
     let about = terms(&format!("{}. {}", community.title, community.about));
-    let mut found = asked.found(&about);
+    let mut found = question.matched_words(&about);
     let quotes = community.quotes.iter().cloned().enumerate();
     let candidates: Vec<Candidate> = quotes
-        .map(|(place, quote)| Candidate::new(asked, quote, (0, place), 1.0, terms))
+        .map(|(place, quote)| Candidate::new(question, quote, (0, place), 1.0, terms))
         .collect();
-    found.extend(candidates.iter().flat_map(|one| one.found.iter().copied()));
-    let score = if asked.is_thematic() {
+    found.extend(
+        candidates
+            .iter()
+            .flat_map(|one| one.matched_words.iter().copied()),
+    );
+    let score = if question.is_thematic() {
         100.0
     } else {
-        100.0 * asked.share(&found)
+        100.0 * question.matched_weight(&found)
     };
     if score <= 0.0 {
         return None;
     }
-    let speaks = |one: &Candidate| asked.is_thematic() || !one.found.is_empty();
-    let (speaking, beside): (Vec<_>, Vec<_>) = candidates.into_iter().partition(speaks);
+    let is_match = |one: &Candidate| question.is_thematic() || !one.matched_words.is_empty();
+    let (matching, others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_match);
     // A community may be about what is asked without a sentence that names it.
-    let (quoted, score) = if speaking.is_empty() {
-        (first(beside, budget, counter), BESIDE * score)
+    let (quoted, score) = if matching.is_empty() {
+        (
+            first_fitting(others, budget, counter),
+            NO_MATCH_WEIGHT * score,
+        )
     } else {
-        (choose(asked, speaking, budget, POINTS_MAX, counter), score)
+        (
+            select_sentences(question, matching, budget, POINTS_MAX, counter),
+            score,
+        )
     };
     let points: Vec<Quote> = quoted.into_iter().map(|one| one.quote).collect();
-    (!points.is_empty()).then(|| Partial {
+    (!points.is_empty()).then(|| PartialAnswer {
         title: community.title.to_owned(),
         points,
         score,
@@ -92,7 +102,11 @@ pub fn map(
 }
 
 /// The first of `candidates`, where the budget has room.
-fn first(candidates: Vec<Candidate>, budget: usize, counter: Counter<'_>) -> Vec<Candidate> {
+fn first_fitting(
+    candidates: Vec<Candidate>,
+    budget: usize,
+    counter: TokenCounter<'_>,
+) -> Vec<Candidate> {
     let mut candidates = candidates.into_iter();
     let first = candidates.find(|one| one.quote.tokens(counter) <= budget);
     first.into_iter().collect()
@@ -104,47 +118,47 @@ fn first(candidates: Vec<Candidate>, budget: usize, counter: Counter<'_>) -> Vec
 ///
 /// Costs one analysis of the points and a comparison of each with those that are chosen.
 pub fn reduce(
-    asked: &Asked,
-    partials: &[Partial],
-    terms: &mut Terms<'_>,
+    question: &ParsedQuestion,
+    partials: &[PartialAnswer],
+    terms: &mut TermExtractor<'_>,
     budget: usize,
-    counter: Counter<'_>,
-) -> Digest {
-    let mut order: Vec<&Partial> = partials.iter().collect();
+    counter: TokenCounter<'_>,
+) -> AnswerText {
+    let mut order: Vec<&PartialAnswer> = partials.iter().collect();
     order.sort_by(|a, b| b.score.total_cmp(&a.score));
     let paragraphs: Vec<Paragraph<'_>> = order
         .into_iter()
         .enumerate()
-        .map(|(place, partial)| Paragraph::new(asked, partial, place, terms))
+        .map(|(place, partial)| Paragraph::new(question, partial, place, terms))
         .collect();
-    let make = |room| {
+    let make = |budget_left| {
         let mut paragraphs = paragraphs.clone();
-        share_out(&mut paragraphs, room, counter);
-        told(paragraphs, room, counter)
+        distribute_budget(&mut paragraphs, budget_left, counter);
+        join_paragraphs(paragraphs, budget_left, counter)
     };
-    within(budget, counter, make, |digest| &digest.text)
+    fit_to_budget(budget, counter, make, |digest| &digest.text)
 }
 
 /// Gives each paragraph a say, then each a second, as long as there is room.
-fn share_out(paragraphs: &mut [Paragraph<'_>], room: usize, counter: Counter<'_>) {
-    let mut left = room;
+fn distribute_budget(paragraphs: &mut [Paragraph<'_>], limit: usize, counter: TokenCounter<'_>) {
+    let mut left = limit;
     for _ in 0..POINTS_MAX {
         for at in 0..paragraphs.len() {
-            let said: Vec<&Candidate> = paragraphs.iter().flat_map(|of| &of.told).collect();
+            let selected: Vec<&Candidate> = paragraphs.iter().flat_map(|of| &of.selected).collect();
             let paragraph = &paragraphs[at];
-            let heading = if paragraph.told.is_empty() {
+            let heading = if paragraph.selected.is_empty() {
                 counter(&paragraph.heading())
             } else {
                 0
             };
-            let next = paragraph.waiting.iter().position(|one| {
+            let next = paragraph.remaining.iter().position(|one| {
                 one.quote.tokens(counter) + heading <= left
-                    && said.iter().all(|known| !one.repeats(known))
+                    && selected.iter().all(|known| !one.is_duplicate_of(known))
             });
             if let Some(next) = next {
-                let next = paragraphs[at].waiting.remove(next);
+                let next = paragraphs[at].remaining.remove(next);
                 left -= next.quote.tokens(counter) + heading;
-                paragraphs[at].told.push(next);
+                paragraphs[at].selected.push(next);
             }
         }
     }
@@ -154,32 +168,35 @@ fn share_out(paragraphs: &mut [Paragraph<'_>], room: usize, counter: Counter<'_>
 #[derive(Clone)]
 struct Paragraph<'p> {
     title: &'p str,
-    told: Vec<Candidate>,
+    selected: Vec<Candidate>,
     /// Best first.
-    waiting: Vec<Candidate>,
+    remaining: Vec<Candidate>,
 }
 
 impl Paragraph<'_> {
     fn new<'p>(
-        asked: &Asked,
-        partial: &'p Partial,
+        question: &ParsedQuestion,
+        partial: &'p PartialAnswer,
         place: usize,
-        terms: &mut Terms<'_>,
+        terms: &mut TermExtractor<'_>,
     ) -> Paragraph<'p> {
-        let prior = LATER.powi(place as i32);
+        let prior = COMMUNITY_DECAY.powi(place as i32);
         let points = partial.points.iter().cloned().enumerate();
-        let mut waiting: Vec<Candidate> = points
-            .map(|(at, quote)| Candidate::new(asked, quote, (place, at), prior, terms))
+        let mut remaining: Vec<Candidate> = points
+            .map(|(at, quote)| Candidate::new(question, quote, (place, at), prior, terms))
             .collect();
         let nothing = BTreeSet::new();
-        waiting.sort_by(|a, b| {
-            let (left, right) = (a.relevance(asked, &nothing), b.relevance(asked, &nothing));
-            right.total_cmp(&left).then(a.place.cmp(&b.place))
+        remaining.sort_by(|a, b| {
+            let (left, right) = (
+                a.relevance(question, &nothing),
+                b.relevance(question, &nothing),
+            );
+            right.total_cmp(&left).then(a.position.cmp(&b.position))
         });
         Paragraph {
             title: &partial.title,
-            told: Vec::new(),
-            waiting,
+            selected: Vec::new(),
+            remaining,
         }
     }
 
@@ -192,19 +209,23 @@ impl Paragraph<'_> {
     }
 }
 
-fn told(paragraphs: Vec<Paragraph<'_>>, budget: usize, counter: Counter<'_>) -> Digest {
-    let mut answer = Digest::default();
+fn join_paragraphs(
+    paragraphs: Vec<Paragraph<'_>>,
+    budget: usize,
+    counter: TokenCounter<'_>,
+) -> AnswerText {
+    let mut answer = AnswerText::default();
     for mut paragraph in paragraphs {
-        if paragraph.told.is_empty() {
+        if paragraph.selected.is_empty() {
             continue;
         }
         if !answer.text.is_empty() {
             answer.text.push_str("\n\n");
         }
         answer.text.push_str(&paragraph.heading());
-        paragraph.told.sort_by_key(|one| one.place);
-        let count = paragraph.told.len();
-        for (at, one) in paragraph.told.into_iter().enumerate() {
+        paragraph.selected.sort_by_key(|one| one.position);
+        let count = paragraph.selected.len();
+        for (at, one) in paragraph.selected.into_iter().enumerate() {
             answer.citations.push(one.quote.citation);
             let reference = answer.citations.len();
             let gap = if at + 1 < count { " " } else { "" };
@@ -224,9 +245,9 @@ mod tests {
 
     use super::*;
     use crate::cite::Citation;
-    use crate::question::sample::{plain, terms};
+    use crate::question::sample::{parsed_unweighted, terms};
     use crate::tokens::estimate;
-    use crate::tokens::sample::jealous;
+    use crate::tokens::sample::superadditive_counter;
 
     fn quote(text: &str) -> Quote {
         Quote {
@@ -246,7 +267,7 @@ mod tests {
         }
     }
 
-    fn ask(question: &str, communities: &[Community<'_>], budget: usize) -> Digest {
+    fn ask(question: &str, communities: &[Community<'_>], budget: usize) -> AnswerText {
         ask_by(question, communities, budget, &estimate)
     }
 
@@ -254,14 +275,14 @@ mod tests {
         question: &str,
         communities: &[Community<'_>],
         budget: usize,
-        counter: Counter<'_>,
-    ) -> Digest {
-        let asked = plain(question);
+        counter: TokenCounter<'_>,
+    ) -> AnswerText {
+        let parsed = parsed_unweighted(question);
         let partials = communities
             .iter()
-            .filter_map(|one| map(&asked, one, &mut terms, MAP_TOKENS, counter));
-        let partials: Vec<Partial> = partials.collect();
-        reduce(&asked, &partials, &mut terms, budget, counter)
+            .filter_map(|one| map(&parsed, one, &mut terms, MAP_TOKENS, counter));
+        let partials: Vec<PartialAnswer> = partials.collect();
+        reduce(&parsed, &partials, &mut terms, budget, counter)
     }
 
     fn communities() -> Vec<Community<'static>> {
@@ -280,10 +301,10 @@ mod tests {
 
     #[test]
     fn irrelevant_communities_are_dropped() {
-        let asked = plain("How does the river shape valleys?");
+        let question = parsed_unweighted("How does the river shape valleys?");
         let scores: Vec<Option<f32>> = communities()
             .iter()
-            .map(|one| map(&asked, one, &mut terms, 300, &estimate).map(|partial| partial.score))
+            .map(|one| map(&question, one, &mut terms, 300, &estimate).map(|partial| partial.score))
             .collect();
         // river of river, shape, valleys; both river and valleys; nothing
         assert_eq!(scores[2], None);
@@ -319,12 +340,18 @@ mod tests {
             about: "delta IS_PART_OF river",
             ..community("mouth", &["Sand settles where the water slows."])
         };
-        let asked = plain("delta");
-        let partial = map(&asked, &about, &mut terms, 300, &estimate).unwrap();
+        let question = parsed_unweighted("delta");
+        let partial = map(&question, &about, &mut terms, 300, &estimate).unwrap();
         assert_eq!(partial.score, 50.0);
         assert_eq!(partial.points.len(), 1);
         assert_eq!(
-            map(&asked, &community("delta", &[]), &mut terms, 300, &estimate),
+            map(
+                &question,
+                &community("delta", &[]),
+                &mut terms,
+                300,
+                &estimate
+            ),
             None
         );
     }
@@ -363,8 +390,8 @@ mod tests {
                 .collect();
             let answer = ask(&question, &communities, budget);
             prop_assert!(estimate(&answer.text) <= budget, "{}", answer.text);
-            let by_another = ask_by(&question, &communities, budget, &jealous);
-            prop_assert!(jealous(&by_another.text) <= budget);
+            let by_another = ask_by(&question, &communities, budget, &superadditive_counter);
+            prop_assert!(superadditive_counter(&by_another.text) <= budget);
             for citation in &answer.citations {
                 prop_assert!(answer.text.contains(&citation.label[..]));
             }

@@ -83,7 +83,7 @@ const CONCEPT_FIRST: &[&str] = &[
 const CONCEPT_ANYWHERE: &[&str] = &["definition", "what is meant by", "the meaning of"];
 
 /// Each phrase that tells wherever it stands has one of these.
-const TELLING_WORDS: &[&str] = &[
+const PHRASE_KEYWORDS: &[&str] = &[
     "example",
     "examples",
     "problem",
@@ -126,14 +126,18 @@ const COURTESIES: &[&str] = &[
 ///
 /// Source of the classes and of what each prefers: the patterns of tutoring systems over textbook
 /// chunks ("What is…", "Show me an example…", "How do I solve…").
-pub fn intent(question: &str) -> Intent {
+pub fn detect_intent(question: &str) -> Intent {
     let words = words(question);
-    let asked = without_courtesies(&words);
+    let stripped = without_courtesies(&words);
     // Most questions have none of these words, and so none of the phrases.
-    let may_have = words.iter().any(|word| TELLING_WORDS.contains(&&**word));
+    let may_have = words.iter().any(|word| PHRASE_KEYWORDS.contains(&&**word));
     let anywhere =
-        |phrases: &[&str]| may_have && phrases.iter().any(|phrase| contains(&words, phrase));
-    let first = |phrases: &[&str]| phrases.iter().any(|phrase| starts(asked, phrase));
+        |phrases: &[&str]| may_have && phrases.iter().any(|phrase| contains_phrase(&words, phrase));
+    let first = |phrases: &[&str]| {
+        phrases
+            .iter()
+            .any(|phrase| starts_with_phrase(stripped, phrase))
+    };
     let concept_first = first(CONCEPT_FIRST);
     if anywhere(EXAMPLE_ANYWHERE) || first(EXAMPLE_FIRST) {
         Intent::Example
@@ -163,9 +167,9 @@ fn lower(word: &str) -> Cow<'_, str> {
 
 fn without_courtesies<'w, 't>(mut words: &'w [Cow<'t, str>]) -> &'w [Cow<'t, str>] {
     // "tell me about" asks, "tell me" alone is polite.
-    while !starts(words, "tell me about") {
+    while !starts_with_phrase(words, "tell me about") {
         let len = |phrase: &&str| phrase.split(' ').count();
-        let known = |phrase: &&&str| starts(words, phrase) && words.len() > len(phrase);
+        let known = |phrase: &&&str| starts_with_phrase(words, phrase) && words.len() > len(phrase);
         match COURTESIES.iter().find(known) {
             Some(phrase) => words = &words[len(phrase)..],
             None => break,
@@ -174,15 +178,15 @@ fn without_courtesies<'w, 't>(mut words: &'w [Cow<'t, str>]) -> &'w [Cow<'t, str
     words
 }
 
-pub(crate) fn starts(words: &[Cow<'_, str>], phrase: &str) -> bool {
+pub(crate) fn starts_with_phrase(words: &[Cow<'_, str>], phrase: &str) -> bool {
     let mut words = words.iter();
     phrase
         .split(' ')
-        .all(|wanted| words.next().is_some_and(|word| word == wanted))
+        .all(|expected| words.next().is_some_and(|word| word == expected))
 }
 
-pub(crate) fn contains(words: &[Cow<'_, str>], phrase: &str) -> bool {
-    (0..words.len()).any(|at| starts(&words[at..], phrase))
+pub(crate) fn contains_phrase(words: &[Cow<'_, str>], phrase: &str) -> bool {
+    (0..words.len()).any(|at| starts_with_phrase(&words[at..], phrase))
 }
 
 #[cfg(test)]
@@ -219,7 +223,7 @@ mod tests {
             ("", Intent::Mixed),
         ];
         for (question, want) in cases {
-            assert_eq!(intent(question), want, "{question}");
+            assert_eq!(detect_intent(question), want, "{question}");
         }
     }
 
@@ -227,7 +231,9 @@ mod tests {
     fn every_anywhere_phrase_has_a_keyword() {
         for phrase in [EXAMPLE_ANYWHERE, QUESTION_ANYWHERE, CONCEPT_ANYWHERE].concat() {
             assert!(
-                phrase.split(' ').any(|word| TELLING_WORDS.contains(&word)),
+                phrase
+                    .split(' ')
+                    .any(|word| PHRASE_KEYWORDS.contains(&word)),
                 "{phrase}"
             );
         }

@@ -15,14 +15,14 @@ pub use loci_types::answer::{Extent, Operator};
 use serde::{Deserialize, Serialize};
 
 use crate::fuse::{Fusion, Mixture, candidates_for};
-use crate::intent::{Intent, intent};
-use crate::quotation::Quoted;
+use crate::intent::{Intent, detect_intent};
+use crate::quotation::QuotedSentence;
 use crate::request::{SearchRequest, Strategy, Walk};
-use crate::scope::{Scope, is_quoted, scope};
+use crate::scope::{Scope, detect_scope, is_quoted};
 
 /// What a view has that plans depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Holds {
+pub struct StoreCapabilities {
     /// Chunks that sum up a whole document.
     pub summaries: bool,
     /// Sections, slides, files: the parents of passages.
@@ -57,44 +57,50 @@ pub struct Plan {
 }
 
 /// The share of its start that a walk gives to concepts of the best chunks, beside those of the question.
-const HEADS_SHARE: f32 = 0.1;
+const SEED_HITS_WEIGHT: f32 = 0.1;
 /// The best chunks that start a walk beside the question: `docs/decisions/0011-planner.md`.
-const HEADS: usize = 1;
+const SEED_HITS: usize = 1;
 /// The nearest chunks whose concepts may be those of a question that names none.
 const NEAR_CHUNKS: usize = 10;
 /// Communities that answer a question about everything, where the request names no number.
 const COMMUNITIES: usize = 5;
 /// Communities whose digests stand beside an answer in words.
-const COMMUNITIES_BESIDE: usize = 3;
+const COMMUNITIES_FOR_ANSWER: usize = 3;
 
 /// Plans `request` over a view that holds `holds`.
 ///
 /// `names_concepts`: whether the question names concepts of the store; only asked where it matters.
-pub fn plan(request: &SearchRequest, holds: &Holds, names_concepts: impl Fn() -> bool) -> Plan {
+pub fn plan(
+    request: &SearchRequest,
+    holds: &StoreCapabilities,
+    names_concepts: impl Fn() -> bool,
+) -> Plan {
     let is_open = request.strategy == Strategy::Auto;
-    let scope = is_open.then(|| scope(&request.question));
+    let scope = is_open.then(|| detect_scope(&request.question));
     let chosen = match request.strategy {
         Strategy::Auto => choose(request, scope.unwrap_or_default(), holds, names_concepts),
-        strategy => Chosen {
+        strategy => StrategyChoice {
             strategy,
             why: None,
             levels: request.levels.clone(),
-            quoted: request.syntax && strategy == Strategy::Text,
+            is_phrase_query: request.syntax && strategy == Strategy::Text,
         },
     };
-    let intent = request.intent.unwrap_or_else(|| intent(&request.question));
-    let mut planned = Planned {
+    let intent = request
+        .intent
+        .unwrap_or_else(|| detect_intent(&request.question));
+    let mut planned = PlanBuilder {
         request,
-        holds,
+        capabilities: holds,
         intent,
         strategy: chosen.strategy,
         operators: Vec::new(),
     };
-    planned.all(&chosen.levels);
+    planned.push_all(&chosen.levels);
     let operators = planned.operators;
     Plan {
         request: SearchRequest {
-            syntax: chosen.quoted,
+            syntax: chosen.is_phrase_query,
             ..request.clone()
         },
         strategy: chosen.strategy,
@@ -106,25 +112,25 @@ pub fn plan(request: &SearchRequest, holds: &Holds, names_concepts: impl Fn() ->
 }
 
 /// What the planner chose for a question.
-struct Chosen {
+struct StrategyChoice {
     strategy: Strategy,
     why: Option<String>,
     levels: Vec<Level>,
     /// Whether the question is read as the language of text questions.
-    quoted: bool,
+    is_phrase_query: bool,
 }
 
 fn choose(
     request: &SearchRequest,
     scope: Scope,
-    holds: &Holds,
+    capabilities: &StoreCapabilities,
     names_concepts: impl Fn() -> bool,
-) -> Chosen {
-    let with = |strategy, levels: &[Level], why: &str| Chosen {
+) -> StrategyChoice {
+    let with = |strategy, levels: &[Level], why: &str| StrategyChoice {
         strategy,
         why: Some(why.to_owned()),
         levels: levels.to_vec(),
-        quoted: false,
+        is_phrase_query: false,
     };
     if !request.levels.is_empty() || !request.level_limits.is_empty() {
         let why = "levels were given: all arms search them";
@@ -132,34 +138,36 @@ fn choose(
     }
     if is_quoted(&request.question) && TextQuery::parse(&request.question).is_ok() {
         let why = "the whole question is in quotation marks: just these words are looked for";
-        return Chosen {
-            quoted: true,
+        return StrategyChoice {
+            is_phrase_query: true,
             ..with(Strategy::Text, &[], why)
         };
     }
     match scope {
         // Digests are of all chunks, so what a filter leaves is for the arms to find.
-        Scope::Global if holds.digests && request.filter.is_none() && !names_concepts() => with(
-            Strategy::Global,
-            &[],
-            "it asks about everything and names no concept: digests of communities answer",
-        ),
-        Scope::Documents if holds.summaries => with(
+        Scope::Global if capabilities.digests && request.filter.is_none() && !names_concepts() => {
+            with(
+                Strategy::Global,
+                &[],
+                "it asks about everything and names no concept: digests of communities answer",
+            )
+        }
+        Scope::Documents if capabilities.summaries => with(
             Strategy::Staged,
             &[],
             "it asks for documents: their summaries are searched first",
         ),
-        Scope::Structure if holds.sections => with(
+        Scope::Structure if capabilities.sections => with(
             Strategy::Hybrid,
             &[Level::Section],
             "it asks how documents are built: sections answer",
         ),
-        Scope::Context if holds.inner_paragraphs => with(
+        Scope::Context if capabilities.inner_paragraphs => with(
             Strategy::Hybrid,
             &[Level::Paragraph, Level::Sentence, Level::Proposition],
             "it asks for something in its context: paragraphs and their sentences answer",
         ),
-        Scope::Fact if holds.statements => with(
+        Scope::Fact if capabilities.statements => with(
             Strategy::Hybrid,
             &[],
             "it asks for a fact: the finest chunks of each document answer",
@@ -169,16 +177,16 @@ fn choose(
 }
 
 /// A plan in the making.
-struct Planned<'r> {
+struct PlanBuilder<'r> {
     request: &'r SearchRequest,
-    holds: &'r Holds,
+    capabilities: &'r StoreCapabilities,
     intent: Intent,
     strategy: Strategy,
     operators: Vec<Operator>,
 }
 
-impl Planned<'_> {
-    fn all(&mut self, levels: &[Level]) {
+impl PlanBuilder<'_> {
+    fn push_all(&mut self, levels: &[Level]) {
         let request = self.request;
         self.operators.push(Operator::Analyse {
             link: !matches!(self.strategy, Strategy::Text | Strategy::Vector),
@@ -187,10 +195,10 @@ impl Planned<'_> {
             self.operators.push(Operator::Filter);
         }
         match self.strategy {
-            Strategy::Staged => self.staged(levels),
+            Strategy::Staged => self.push_stages(levels),
             Strategy::Global => {
                 if !levels.is_empty() {
-                    self.within(levels);
+                    self.push_levels(levels);
                 }
                 self.operators.extend([
                     Operator::Communities {
@@ -205,13 +213,13 @@ impl Planned<'_> {
             }
             _ => {
                 if !levels.is_empty() {
-                    self.within(levels);
+                    self.push_levels(levels);
                 }
-                self.hits(None);
+                self.push_hits(None);
             }
         }
         let communities = match request.communities {
-            0 if request.answer => COMMUNITIES_BESIDE,
+            0 if request.answer => COMMUNITIES_FOR_ANSWER,
             keep => keep,
         };
         if communities > 0 && self.strategy != Strategy::Global {
@@ -226,7 +234,7 @@ impl Planned<'_> {
         }
     }
 
-    fn within(&mut self, levels: &[Level]) {
+    fn push_levels(&mut self, levels: &[Level]) {
         let is_choice = self.request.levels.is_empty() && self.request.level_limits.is_empty();
         self.operators.push(Operator::Within {
             levels: levels.to_vec(),
@@ -236,27 +244,27 @@ impl Planned<'_> {
     }
 
     /// The hits of each limit of a level, else those of what is searched already, `at_most` of them.
-    fn hits(&mut self, at_most: Option<usize>) {
+    fn push_hits(&mut self, at_most: Option<usize>) {
         let request = self.request;
         let limits = &request.level_limits;
         if limits.is_empty() {
             let kept = at_most.unwrap_or(request.k);
-            self.arms(candidates_for(kept), request.k.min(kept));
+            self.push_arms(candidates_for(kept), request.k.min(kept));
         }
         for (n, &(level, k)) in limits.iter().enumerate() {
             // A chunk is taken once, so of several limits of one level the first counts.
             if limits[..n].iter().all(|before| before.0 != level) {
-                self.within(&[level]);
-                self.arms(candidates_for(k), k);
+                self.push_levels(&[level]);
+                self.push_arms(candidates_for(k), k);
             }
         }
     }
 
     /// Documents, then sections within them, then the finest chunks within these, or those of `levels`.
-    fn staged(&mut self, levels: &[Level]) {
+    fn push_stages(&mut self, levels: &[Level]) {
         let (documents, sections, statements) = self.request.stages;
-        let summaries = self.holds.summaries.then_some(Level::Summary);
-        self.stage(summaries, Extent::Document, documents);
+        let summaries = self.capabilities.summaries.then_some(Level::Summary);
+        self.push_stage(summaries, Extent::Document, documents);
         let limits = self.request.level_limits.iter().map(|(level, _)| level);
         // A summary is in no section.
         if !levels
@@ -264,16 +272,16 @@ impl Planned<'_> {
             .chain(limits)
             .any(|level| *level == Level::Summary)
         {
-            let parents = self.holds.sections.then_some(Level::Section);
-            self.stage(parents, Extent::Section, sections);
+            let parents = self.capabilities.sections.then_some(Level::Section);
+            self.push_stage(parents, Extent::Section, sections);
         }
-        self.within(levels);
-        self.hits(Some(statements));
+        self.push_levels(levels);
+        self.push_hits(Some(statements));
     }
 
     /// Keeps to the documents or sections of the best chunks of `level`; what these leave of `keep` goes to those
     /// of the best leaves, for documents that have no chunk of the level.
-    fn stage(&mut self, level: Option<Level>, to: Extent, keep: usize) {
+    fn push_stage(&mut self, level: Option<Level>, to: Extent, keep: usize) {
         let both = [level.as_slice(), &[]];
         for levels in &both[usize::from(level.is_none())..] {
             let is_last = levels.is_empty();
@@ -282,7 +290,7 @@ impl Planned<'_> {
                 around: Some(to),
                 others: false,
             });
-            self.found_by(candidates_for(keep), false);
+            self.push_arm_lists(candidates_for(keep), false);
             self.operators.push(Operator::Narrow {
                 to,
                 keep,
@@ -292,9 +300,9 @@ impl Planned<'_> {
     }
 
     /// The arms, fused and ranked, and the `k` best of them taken.
-    fn arms(&mut self, candidates: usize, k: usize) {
+    fn push_arms(&mut self, candidates: usize, k: usize) {
         let candidates = self.request.candidates.unwrap_or(candidates);
-        self.found_by(candidates, true);
+        self.push_arm_lists(candidates, true);
         let rerank = self.request.rerank;
         if rerank.types || rerank.confidence > 0.0 || rerank.citations > 0.0 || rerank.cited > 0.0 {
             self.operators.push(Operator::Rank {
@@ -303,7 +311,7 @@ impl Planned<'_> {
                 k,
             });
         }
-        if !self.request.syntax && Quoted::new(&self.request.question).is_some() {
+        if !self.request.syntax && QuotedSentence::new(&self.request.question).is_some() {
             self.operators.push(Operator::Quote);
         }
         if let Some(weight) = self.request.diversity.filter(|weight| *weight > 0.0) {
@@ -315,7 +323,7 @@ impl Planned<'_> {
         self.operators.push(Operator::Take { k });
     }
 
-    fn found_by(&mut self, k: usize, with_graph: bool) {
+    fn push_arm_lists(&mut self, k: usize, with_graph: bool) {
         let strategy = self.strategy;
         if !matches!(strategy, Strategy::Vector | Strategy::Graph) {
             self.operators.push(Operator::Text { k });
@@ -333,7 +341,7 @@ impl Planned<'_> {
             let seeds = &self.request.seeds;
             let by_question = seeds.question && walk == Walk::Restart;
             let fused = strategy != Strategy::Graph && by_question && seeds.concepts.is_empty();
-            if self.is_near_told() {
+            if self.needs_near_concepts() {
                 self.operators.push(Operator::Near {
                     k: self.request.query_concepts,
                     similarity_min: self.request.concept_similarity_min,
@@ -341,7 +349,7 @@ impl Planned<'_> {
                 });
             }
             let (heads, heads_share) = match seeds.hits {
-                0 if fused => (HEADS, HEADS_SHARE),
+                0 if fused => (SEED_HITS, SEED_HITS_WEIGHT),
                 0 => (0, 0.0),
                 hits => (hits, 0.5),
             };
@@ -362,7 +370,7 @@ impl Planned<'_> {
 
     /// Whether concepts that the question does not name are looked for: where they start the graph arm alone, or are
     /// told. Beside other arms they change no order.
-    fn is_near_told(&self) -> bool {
+    fn needs_near_concepts(&self) -> bool {
         let request = self.request;
         let starts = request.seeds.question && request.seeds.concepts.is_empty();
         let told = request.concepts || request.communities > 0 || request.answer;
@@ -376,7 +384,10 @@ impl Planned<'_> {
         }
         let default = Mixture::default();
         Fusion::Mixture(Mixture {
-            vector_share: self.holds.vector_share.unwrap_or(default.vector_share),
+            vector_share: self
+                .capabilities
+                .vector_share
+                .unwrap_or(default.vector_share),
             ..default
         })
     }

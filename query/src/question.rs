@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use loci_graph::normalise::{is_stop_word, normalise};
 
 /// Makes terms of a text, as those of the question were made.
-pub type Terms<'t> = dyn FnMut(&str) -> Vec<String> + 't;
+pub type TermExtractor<'t> = dyn FnMut(&str) -> Vec<String> + 't;
 
 /// Words that put a question and are not stop words.
-const ASKING: &[&str] = &[
+const QUESTION_VERBS: &[&str] = &[
     "actually",
     "around",
     "calculate",
@@ -56,7 +56,7 @@ const ASKING: &[&str] = &[
     "works",
 ];
 /// Words of questions about a whole store.
-const THEMATIC: &[&str] = &[
+const THEMATIC_WORDS: &[&str] = &[
     "across",
     "authors",
     "book",
@@ -102,7 +102,7 @@ const WEIGHT_RATIO_MAX: f32 = 10.0;
 
 /// A term of a question, as an analyser gives it.
 #[derive(Clone, Copy, Debug)]
-pub struct AskedTerm<'a> {
+pub struct QuestionTerm<'a> {
     /// The term.
     pub term: &'a str,
     /// The number of its word: terms of one word have one.
@@ -126,27 +126,27 @@ pub struct Word {
 
 /// A question, as its words are looked for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct ParsedQuestion {
     words: Vec<Word>,
     by_term: BTreeMap<String, Vec<usize>>,
 }
 
-impl Asked {
+impl ParsedQuestion {
     /// The words of a question that count, in its order.
     ///
     /// `weight` of a term: how much it counts, such as its inverse document frequency; 0 and less for what no
     /// text has. A word counts as its heaviest term, and no word less than a tenth of another; one that no text
     /// has is as rare as any, so it counts as the heaviest does.
-    pub fn new(terms: &[AskedTerm<'_>], weight: &dyn Fn(&str) -> f32) -> Asked {
+    pub fn new(terms: &[QuestionTerm<'_>], weight: &dyn Fn(&str) -> f32) -> ParsedQuestion {
         let mut all: Vec<(u32, Word)> = Vec::new();
-        for asked in terms {
-            let of_term = weight(asked.term).max(0.0);
-            match all.iter_mut().find(|(at, _)| *at == asked.position) {
+        for term in terms {
+            let of_term = weight(term.term).max(0.0);
+            match all.iter_mut().find(|(at, _)| *at == term.position) {
                 Some((_, word)) => {
-                    word.terms.insert(asked.term.to_owned());
+                    word.terms.insert(term.term.to_owned());
                     word.weight = word.weight.max(of_term);
                 }
-                None => all.push((asked.position, Word::new(asked, of_term))),
+                None => all.push((term.position, Word::new(term, of_term))),
             }
         }
         let mut words: Vec<Word> = Vec::new();
@@ -172,7 +172,7 @@ impl Asked {
                 by_term.entry(term.clone()).or_default().push(index);
             }
         }
-        Asked { words, by_term }
+        ParsedQuestion { words, by_term }
     }
 
     /// The words that count.
@@ -186,7 +186,10 @@ impl Asked {
     }
 
     /// Numbers of the words that a text with `terms` has, ascending; words that ask for a whole are not found.
-    pub fn found<'t>(&self, terms: impl IntoIterator<Item = &'t String>) -> BTreeSet<usize> {
+    pub fn matched_words<'t>(
+        &self,
+        terms: impl IntoIterator<Item = &'t String>,
+    ) -> BTreeSet<usize> {
         let found = terms.into_iter().filter_map(|term| self.by_term.get(term));
         let found = found.flatten().copied();
         found
@@ -195,7 +198,7 @@ impl Asked {
     }
 
     /// How much of the question some of its words are, 0..=1, by weight; words that ask for a whole aside.
-    pub fn share(&self, found: &BTreeSet<usize>) -> f32 {
+    pub fn matched_weight(&self, found: &BTreeSet<usize>) -> f32 {
         let counted = self.words.iter().filter(|word| !word.is_thematic);
         let total: f32 = counted.map(|word| word.weight).sum();
         let found: f32 = found.iter().map(|&index| self.words[index].weight).sum();
@@ -208,11 +211,11 @@ impl Asked {
 }
 
 impl Word {
-    fn new(asked: &AskedTerm<'_>, weight: f32) -> Word {
-        let is_thematic = THEMATIC.contains(&asked.written.to_lowercase().as_str());
+    fn new(term: &QuestionTerm<'_>, weight: f32) -> Word {
+        let is_thematic = THEMATIC_WORDS.contains(&term.written.to_lowercase().as_str());
         Word {
-            written: asked.written.to_owned(),
-            terms: BTreeSet::from([asked.term.to_owned()]),
+            written: term.written.to_owned(),
+            terms: BTreeSet::from([term.term.to_owned()]),
             weight,
             is_thematic,
         }
@@ -221,7 +224,7 @@ impl Word {
 
 fn is_function_word(written: &str) -> bool {
     let folded = normalise(written);
-    is_stop_word(&folded) || ASKING.contains(&written.to_lowercase().as_str())
+    is_stop_word(&folded) || QUESTION_VERBS.contains(&written.to_lowercase().as_str())
 }
 
 /// A question and an analyser for tests: words in lower case, of equal weight or of that which is given.
@@ -235,31 +238,35 @@ pub(crate) mod sample {
         words.map(str::to_lowercase).collect()
     }
 
-    pub(crate) fn asked(question: &str, weight: &dyn Fn(&str) -> f32) -> Asked {
+    pub(crate) fn parsed(question: &str, weight: &dyn Fn(&str) -> f32) -> ParsedQuestion {
         let terms = terms(question);
-        let told = (0u32..).zip(&terms);
-        let told: Vec<AskedTerm<'_>> = told
-            .map(|(position, term)| AskedTerm {
+        let numbered = (0u32..).zip(&terms);
+        let question_terms: Vec<QuestionTerm<'_>> = numbered
+            .map(|(position, term)| QuestionTerm {
                 term,
                 position,
                 written: term,
             })
             .collect();
-        Asked::new(&told, weight)
+        ParsedQuestion::new(&question_terms, weight)
     }
 
-    pub(crate) fn plain(question: &str) -> Asked {
-        asked(question, &|_| 1.0)
+    pub(crate) fn parsed_unweighted(question: &str) -> ParsedQuestion {
+        parsed(question, &|_| 1.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::sample::{asked, plain, terms};
+    use super::sample::{parsed, parsed_unweighted, terms};
     use super::*;
 
-    fn written(asked: &Asked) -> Vec<&str> {
-        asked.words().iter().map(|word| &word.written[..]).collect()
+    fn written(question: &ParsedQuestion) -> Vec<&str> {
+        question
+            .words()
+            .iter()
+            .map(|word| &word.written[..])
+            .collect()
     }
 
     #[test]
@@ -272,37 +279,43 @@ mod tests {
             ("", &[]),
         ];
         for (question, want) in cases {
-            assert_eq!(written(&plain(question)), *want, "{question}");
+            assert_eq!(written(&parsed_unweighted(question)), *want, "{question}");
         }
     }
 
     #[test]
     fn matched_weight_is_weighted_and_counts_unknown_words() {
-        let rare = asked("river level", &|term| {
+        let rare = parsed("river level", &|term| {
             if term == "level" { 100.0 } else { 1.0 }
         });
-        let share = |text: &str| rare.share(&rare.found(&terms(text)));
+        let share = |text: &str| rare.matched_weight(&rare.matched_words(&terms(text)));
         assert_eq!(share("the level of the river"), 1.0);
         assert_eq!(share("the level"), 100.0 / 110.0);
         assert_eq!(share("a river"), 10.0 / 110.0);
         assert_eq!(share("nothing of it"), 0.0);
-        let unknown = asked("river level", &|term| {
+        let unknown = parsed("river level", &|term| {
             if term == "level" { 3.0 } else { 0.0 }
         });
-        assert_eq!(unknown.share(&unknown.found(&terms("river"))), 0.5);
+        assert_eq!(
+            unknown.matched_weight(&unknown.matched_words(&terms("river"))),
+            0.5
+        );
     }
 
     #[test]
     fn word_matches_by_any_of_its_terms() {
-        let one = |term| AskedTerm {
+        let one = |term| QuestionTerm {
             term,
             position: 0,
             written: "Häuser",
         };
-        let asked = Asked::new(&[one("haus"), one("hauser")], &|_| 1.0);
-        assert_eq!(asked.words().len(), 1);
-        assert_eq!(asked.found(&terms("hauser")), BTreeSet::from([0]));
-        assert_eq!(asked.found(&terms("haus")), BTreeSet::from([0]));
+        let question = ParsedQuestion::new(&[one("haus"), one("hauser")], &|_| 1.0);
+        assert_eq!(question.words().len(), 1);
+        assert_eq!(
+            question.matched_words(&terms("hauser")),
+            BTreeSet::from([0])
+        );
+        assert_eq!(question.matched_words(&terms("haus")), BTreeSet::from([0]));
     }
 
     #[test]
@@ -315,10 +328,17 @@ mod tests {
             ("", false),
         ];
         for (question, want) in cases {
-            assert_eq!(plain(question).is_thematic(), want, "{question}");
+            assert_eq!(
+                parsed_unweighted(question).is_thematic(),
+                want,
+                "{question}"
+            );
         }
-        let asked = plain("main themes of stoicism");
-        assert_eq!(asked.share(&asked.found(&terms("stoicism"))), 1.0);
-        assert!(asked.found(&terms("the main themes")).is_empty());
+        let question = parsed_unweighted("main themes of stoicism");
+        assert_eq!(
+            question.matched_weight(&question.matched_words(&terms("stoicism"))),
+            1.0
+        );
+        assert!(question.matched_words(&terms("the main themes")).is_empty());
     }
 }

@@ -10,16 +10,16 @@ const WORDS_MIN: usize = 6;
 /// Words of it that are looked at.
 pub(crate) const WORDS_MAX: usize = 64;
 /// Share of its words that must stand in a passage in a row.
-const SHARE: f32 = 0.6;
+const RUN_RATIO_MIN: f32 = 0.6;
 
 /// Words of an index that a passage must have in a row to be looked at, of `count` in all. Fewer than must be equal, as
 /// the index may cut words otherwise; and more than half, so that few passages are looked at.
-pub(crate) fn run_min(count: usize) -> usize {
+pub(crate) fn run_len_min(count: usize) -> usize {
     (count * 11).div_ceil(20).max(count / 2 + 1)
 }
 
 /// What a question begins with, in English; one in another language ends with its mark.
-const ASKING: &[&str] = &[
+const QUESTION_OPENERS: &[&str] = &[
     "what",
     "which",
     "who",
@@ -57,14 +57,14 @@ const ASKING: &[&str] = &[
 ];
 
 /// The words of a statement, by number.
-pub(crate) struct Quoted {
-    numbers: HashMap<String, u32>,
+pub(crate) struct QuotedSentence {
+    word_ids: HashMap<String, u32>,
     words: Vec<u32>,
 }
 
-impl Quoted {
+impl QuotedSentence {
     /// The words of `question`; `None` where it asks, or is too short to be told from others.
-    pub(crate) fn new(question: &str) -> Option<Quoted> {
+    pub(crate) fn new(question: &str) -> Option<QuotedSentence> {
         if question.trim_end().ends_with(['?', '？']) {
             return None;
         }
@@ -75,20 +75,20 @@ impl Quoted {
             all.push(*numbers.entry(word).or_insert(next));
         }
         let first = words(question).next()?;
-        let asks = ASKING.contains(&&first[..]);
-        (!asks && all.len() >= WORDS_MIN).then_some(Quoted {
-            numbers,
+        let asks = QUESTION_OPENERS.contains(&&first[..]);
+        (!asks && all.len() >= WORDS_MIN).then_some(QuotedSentence {
+            word_ids: numbers,
             words: all,
         })
     }
 
     /// How many of its words stand in `text` in a row, where these are most of them; else 0.
-    pub(crate) fn run_in(&self, text: &str) -> usize {
+    pub(crate) fn longest_run_in(&self, text: &str) -> usize {
         let mut best = 0;
         // For each word of the question: how long the row is that ends with it at the last word of the text.
         let mut rows = vec![0; self.words.len()];
         for word in words(text) {
-            let number = self.numbers.get(&word);
+            let number = self.word_ids.get(&word);
             for at in (0..rows.len()).rev() {
                 rows[at] = if number == Some(&self.words[at]) {
                     1 + at.checked_sub(1).map_or(0, |before| rows[before])
@@ -98,7 +98,7 @@ impl Quoted {
                 best = best.max(rows[at]);
             }
         }
-        let enough = (self.words.len() as f32 * SHARE).ceil() as usize;
+        let enough = (self.words.len() as f32 * RUN_RATIO_MIN).ceil() as usize;
         if best >= enough.max(WORDS_MIN) {
             best
         } else {
@@ -120,23 +120,26 @@ mod tests {
 
     #[test]
     fn quoted_sentence_is_found_in_its_passage() {
-        let quoted = Quoted::new("The kernel maps each page, and then it returns.").unwrap();
+        let quoted =
+            QuotedSentence::new("The kernel maps each page, and then it returns.").unwrap();
         assert_eq!(
-            quoted.run_in("First. The kernel maps\neach page; and then IT returns to user space."),
+            quoted.longest_run_in(
+                "First. The kernel maps\neach page; and then IT returns to user space."
+            ),
             9
         );
         assert_eq!(
-            quoted.run_in("The kernel maps each page and then something else returns."),
+            quoted.longest_run_in("The kernel maps each page and then something else returns."),
             7
         );
         assert_eq!(
-            quoted.run_in("It returns then, and each page is mapped by the kernel."),
+            quoted.longest_run_in("It returns then, and each page is mapped by the kernel."),
             0
         );
-        assert!(Quoted::new("What does the kernel map for each page").is_none());
-        assert!(Quoted::new("The kernel maps each page, or does it?").is_none());
-        assert!(Quoted::new("kernel pages map").is_none());
-        assert!(Quoted::new("").is_none());
+        assert!(QuotedSentence::new("What does the kernel map for each page").is_none());
+        assert!(QuotedSentence::new("The kernel maps each page, or does it?").is_none());
+        assert!(QuotedSentence::new("kernel pages map").is_none());
+        assert!(QuotedSentence::new("").is_none());
     }
 
     proptest! {
@@ -145,16 +148,16 @@ mod tests {
             question in prop::collection::vec("[abc]", 6..12),
             text in prop::collection::vec("[abc]", 0..24),
         ) {
-            let Some(quoted) = Quoted::new(&question.join(" ")) else { return Ok(()) };
+            let Some(quoted) = QuotedSentence::new(&question.join(" ")) else { return Ok(()) };
             let longest = (0..question.len())
                 .flat_map(|from| (from..=question.len()).map(move |to| (from, to)))
                 .filter(|&(from, to)| text.windows((to - from).max(1)).any(|run| run == &question[from..to]))
                 .map(|(from, to)| to - from)
                 .max()
                 .unwrap_or(0);
-            let enough = ((question.len() as f32 * SHARE).ceil() as usize).max(WORDS_MIN);
+            let enough = ((question.len() as f32 * RUN_RATIO_MIN).ceil() as usize).max(WORDS_MIN);
             let want = if longest >= enough { longest } else { 0 };
-            prop_assert_eq!(quoted.run_in(&text.join(". ")), want);
+            prop_assert_eq!(quoted.longest_run_in(&text.join(". ")), want);
         }
     }
 }

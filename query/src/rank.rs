@@ -17,16 +17,16 @@ use crate::intent::Intent;
 use crate::request::Rerank;
 
 /// The share of the best score that a chunk must have to be brought up for its type.
-pub const TYPE_FLOOR: f32 = 0.35;
+pub const TYPE_SCORE_RATIO_MIN: f32 = 0.35;
 
 /// Tokens for which one citation is a full density.
-const TOKENS_A_CITATION: f32 = 50.0;
+const TOKENS_PER_CITATION: f32 = 50.0;
 
 /// Multiplies the scores by doubt, by citation density and by being cited, and sorts again.
 ///
 /// `row`: the skeleton's row of a chunk; a chunk without one stays as it is. `citing`: how many documents cite the
 /// one that a chunk is of.
-pub fn weigh(
+pub fn apply_weights(
     hits: &mut [Fused],
     rerank: &Rerank,
     row: impl Fn(&Fused) -> Option<SkeletonRow>,
@@ -37,9 +37,9 @@ pub fn weigh(
         let Some(row) = row(hit) else { continue };
         let doubt = 1.0 - row.confidence.clamp(0.0, 1.0);
         let mut factor = (1.0 - rerank.confidence.clamp(0.0, 1.0) * doubt)
-            * (1.0 + rerank.citations.clamp(0.0, 1.0) * density(&row));
+            * (1.0 + rerank.citations.clamp(0.0, 1.0) * citation_density(&row));
         if rerank.cited > 0.0 {
-            factor *= 1.0 + rerank.cited.min(1.0) * renown(citing(hit));
+            factor *= 1.0 + rerank.cited.min(1.0) * cited_by_weight(citing(hit));
         }
         changed |= factor != 1.0;
         hit.score *= factor;
@@ -50,13 +50,13 @@ pub fn weigh(
 }
 
 /// Citations for every 50 tokens, 1 at most.
-pub fn density(row: &SkeletonRow) -> f32 {
+pub fn citation_density(row: &SkeletonRow) -> f32 {
     let tokens = row.token_count.max(1) as f32;
-    (row.citation_count as f32 * TOKENS_A_CITATION / tokens).min(1.0)
+    (row.citation_count as f32 * TOKENS_PER_CITATION / tokens).min(1.0)
 }
 
 /// How much it counts to be cited by so many documents: nothing for none, half for nine, 1 for 99 and more.
-pub fn renown(citing: usize) -> f32 {
+pub fn cited_by_weight(citing: usize) -> f32 {
     ((1.0 + citing as f32).log10() / 2.0).min(1.0)
 }
 
@@ -65,7 +65,7 @@ pub fn renown(citing: usize) -> f32 {
 ///
 /// A chunk is brought up only when its score is at least [`TYPE_FLOOR`] of the best, so that the type of a chunk
 /// never outweighs what it says. Nothing changes for a mixed intent, or when there is no chunk of either type.
-pub fn by_type(
+pub fn balance_types(
     hits: &mut Vec<Fused>,
     intent: Intent,
     k: usize,
@@ -77,15 +77,15 @@ pub fn by_type(
     let Some(best) = hits.first().map(|hit| hit.score) else {
         return;
     };
-    let halves = [(primary, k.div_ceil(2)), (supporting, k / 2)];
+    let quotas = [(primary, k.div_ceil(2)), (supporting, k / 2)];
     let mut chosen = vec![false; hits.len()];
     let mut count = 0;
-    for (wanted, limit) in halves {
+    for (chunk_type, limit) in quotas {
         let good = hits
             .iter()
             .enumerate()
-            .take_while(|(_, hit)| hit.score >= TYPE_FLOOR * best);
-        let of_type = good.filter(|(_, hit)| kind(hit) == Some(wanted));
+            .take_while(|(_, hit)| hit.score >= TYPE_SCORE_RATIO_MIN * best);
+        let of_type = good.filter(|(_, hit)| kind(hit) == Some(chunk_type));
         for (place, _) in of_type.take(limit) {
             chosen[place] = true;
             count += 1;
@@ -117,7 +117,7 @@ pub fn by_type(
 /// Moves the hits that quote the question before all others, the longest quotation first. `runs`: for the first hits, how
 /// much of the question each has word for word. Their scores are lifted above the best, so that they stay first. Returns
 /// how many there are.
-pub fn quoted_first(hits: &mut Vec<Fused>, runs: &[usize]) -> usize {
+pub fn promote_quoted(hits: &mut Vec<Fused>, runs: &[usize]) -> usize {
     if runs.iter().all(|&run| run == 0) {
         return 0;
     }
@@ -138,11 +138,11 @@ pub fn quoted_first(hits: &mut Vec<Fused>, runs: &[usize]) -> usize {
 /// `(1 - weight) · score - weight · (greatest likeness to those before it)`, with scores from 0 to 1 of the best.
 ///
 /// `likeness`: of two hits by their places, 0..=1. Ties go to the earlier hit. Costs `k · hits` likenesses.
-pub fn unlike(
+pub fn maximal_marginal_relevance(
     hits: &[Fused],
     weight: f32,
     k: usize,
-    likeness: impl Fn(usize, usize) -> f32,
+    similarity: impl Fn(usize, usize) -> f32,
 ) -> Vec<Fused> {
     let best = hits.first().map_or(1.0, |hit| hit.score);
     let scale = if best > 0.0 { best } else { 1.0 };
@@ -163,7 +163,7 @@ pub fn unlike(
             .unwrap_or(0);
         let (place, _) = left.remove(next);
         for (other, like) in &mut left {
-            *like = like.max(likeness(*other, place));
+            *like = like.max(similarity(*other, place));
         }
         chosen.push(hits[place]);
     }
@@ -171,7 +171,7 @@ pub fn unlike(
 }
 
 /// The share that two ascending lists without repeats have in common, 0..=1.
-pub fn overlap(a: &[u32], b: &[u32]) -> f32 {
+pub fn jaccard_similarity(a: &[u32], b: &[u32]) -> f32 {
     let (mut i, mut j, mut shared) = (0, 0, 0);
     while i < a.len() && j < b.len() {
         match a[i].cmp(&b[j]) {
@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn quoting_hits_rank_first_longest_quotation_first() {
         let mut found = hits(&[0.9, 0.8, 0.1, 0.7]);
-        assert_eq!(quoted_first(&mut found, &[0, 6, 9]), 2);
+        assert_eq!(promote_quoted(&mut found, &[0, 6, 9]), 2);
         assert_eq!(ordinals(&found), [2, 1, 0, 3]);
         sort(&mut found);
         assert_eq!(ordinals(&found), [2, 1, 0, 3]);
-        assert_eq!(quoted_first(&mut found, &[]), 0);
+        assert_eq!(promote_quoted(&mut found, &[]), 0);
         assert_eq!(ordinals(&found), [2, 1, 0, 3]);
-        assert_eq!(quoted_first(&mut Vec::new(), &[]), 0);
+        assert_eq!(promote_quoted(&mut Vec::new(), &[]), 0);
     }
 
     fn row(confidence: f32, citation_count: u32, token_count: u32) -> SkeletonRow {
@@ -253,7 +253,7 @@ mod tests {
         ];
         let kinds = |hit: &Fused| Some(kinds[hit.ordinal.0 as usize]);
         let mut found = hits(&[1.0, 0.9, 0.89, 0.88, 0.8, 0.75, 0.72, 0.1]);
-        by_type(&mut found, Intent::Concept, 4, kinds);
+        balance_types(&mut found, Intent::Concept, 4, kinds);
         assert_eq!(ordinals(&found), [1, 2, 4, 5, 0, 3, 6, 7]);
     }
 
@@ -266,7 +266,7 @@ mod tests {
             ChunkType::Concept,
         ];
         let mut found = hits(&[1.0, 0.9, 0.8, 0.2]);
-        by_type(&mut found, Intent::Concept, 2, |hit| {
+        balance_types(&mut found, Intent::Concept, 2, |hit| {
             Some(kinds[hit.ordinal.0 as usize])
         });
         assert_eq!(
@@ -277,7 +277,7 @@ mod tests {
         let before = hits(&[1.0, 0.9]);
         for intent in [Intent::Concept, Intent::Mixed] {
             let mut found = before.clone();
-            by_type(&mut found, intent, 2, |_| Some(ChunkType::Other));
+            balance_types(&mut found, intent, 2, |_| Some(ChunkType::Other));
             assert_eq!(found, before);
         }
     }
@@ -293,7 +293,7 @@ mod tests {
             cited: 0.0,
         };
         let mut found = hits(&[1.0, 0.9, 0.8]);
-        weigh(&mut found, &doubt, of, |_| 0);
+        apply_weights(&mut found, &doubt, of, |_| 0);
         assert_eq!(ordinals(&found), [1, 2, 0]);
         let cited = Rerank {
             types: false,
@@ -302,7 +302,7 @@ mod tests {
             cited: 0.0,
         };
         let mut found = hits(&[1.0, 0.9, 0.8]);
-        weigh(&mut found, &cited, of, |_| 0);
+        apply_weights(&mut found, &cited, of, |_| 0);
         assert_eq!(ordinals(&found), [2, 0, 1]);
         let renowned = Rerank {
             citations: 0.0,
@@ -310,20 +310,37 @@ mod tests {
             ..cited
         };
         let mut found = hits(&[1.0, 0.9, 0.8]);
-        weigh(&mut found, &renowned, of, |hit| 9 * hit.ordinal.0 as usize);
+        apply_weights(&mut found, &renowned, of, |hit| 9 * hit.ordinal.0 as usize);
         assert_eq!(ordinals(&found), [1, 2, 0]);
-        assert_eq!((renown(0), renown(9), renown(5_000)), (0.0, 0.5, 1.0));
+        assert_eq!(
+            (
+                cited_by_weight(0),
+                cited_by_weight(9),
+                cited_by_weight(5_000)
+            ),
+            (0.0, 0.5, 1.0)
+        );
     }
 
     #[test]
     fn near_duplicate_is_displaced_by_a_different_hit() {
         let alike = |a: usize, b: usize| if a < 2 && b < 2 { 1.0 } else { 0.0 };
         assert_eq!(
-            ordinals(&unlike(&hits(&[1.0, 0.99, 0.6]), 0.5, 2, alike)),
+            ordinals(&maximal_marginal_relevance(
+                &hits(&[1.0, 0.99, 0.6]),
+                0.5,
+                2,
+                alike
+            )),
             [0, 2]
         );
         assert_eq!(
-            ordinals(&unlike(&hits(&[1.0, 0.99, 0.6]), 0.0, 2, alike)),
+            ordinals(&maximal_marginal_relevance(
+                &hits(&[1.0, 0.99, 0.6]),
+                0.0,
+                2,
+                alike
+            )),
             [0, 1]
         );
     }
@@ -339,7 +356,7 @@ mod tests {
                 2 => ChunkType::Question,
                 _ => ChunkType::Other,
             });
-            by_type(&mut found, Intent::Example, k, kind);
+            balance_types(&mut found, Intent::Example, k, kind);
             let mut all = ordinals(&found);
             all.sort_unstable();
             prop_assert_eq!(all, (0..scores.len() as u32).collect::<Vec<_>>());

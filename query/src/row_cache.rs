@@ -13,41 +13,41 @@ use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 /// Bytes of rows of one kind that a view keeps.
-pub(crate) const HOT_LEN_MAX: usize = 8 << 20;
+pub(crate) const CACHE_BYTES_MAX: usize = 8 << 20;
 
 /// Shards, each with a lock of its own.
 const SHARDS: usize = 16;
 
 /// Bytes that a row takes beside its text.
-const OVERHEAD: usize = 512;
+const ROW_OVERHEAD_BYTES: usize = 512;
 
 /// Rows by key.
-pub(crate) struct Hot<K, V> {
+pub(crate) struct RowCache<K, V> {
     shards: [Mutex<Shard<K, V>>; SHARDS],
 }
 
 struct Shard<K, V> {
     rows: HashMap<K, Arc<V>, FixedState>,
-    len: usize,
+    bytes: usize,
 }
 
-impl<K: Copy + Eq + Hash, V> Default for Hot<K, V> {
+impl<K: Copy + Eq + Hash, V> Default for RowCache<K, V> {
     fn default() -> Self {
-        Hot {
+        RowCache {
             shards: std::array::from_fn(|_| {
                 Mutex::new(Shard {
                     rows: HashMap::default(),
-                    len: 0,
+                    bytes: 0,
                 })
             }),
         }
     }
 }
 
-impl<K: Copy + Eq + Hash, V> Hot<K, V> {
+impl<K: Copy + Eq + Hash, V> RowCache<K, V> {
     /// The row of `key`, read by `read` where it is not kept; `len` says how long its text is. Nothing is locked
     /// while it is read.
-    pub(crate) fn get<E>(
+    pub(crate) fn get_or_read<E>(
         &self,
         key: K,
         read: impl FnOnce() -> Result<V, E>,
@@ -59,17 +59,17 @@ impl<K: Copy + Eq + Hash, V> Hot<K, V> {
             return Ok(Arc::clone(row));
         }
         let row = Arc::new(read()?);
-        let len = len(&row) + OVERHEAD;
-        if len > HOT_LEN_MAX / SHARDS {
+        let len = len(&row) + ROW_OVERHEAD_BYTES;
+        if len > CACHE_BYTES_MAX / SHARDS {
             return Ok(row);
         }
         let mut shard = shard.lock();
-        if shard.len + len > HOT_LEN_MAX / SHARDS {
+        if shard.bytes + len > CACHE_BYTES_MAX / SHARDS {
             shard.rows.clear();
-            shard.len = 0;
+            shard.bytes = 0;
         }
         if shard.rows.insert(key, Arc::clone(&row)).is_none() {
-            shard.len += len;
+            shard.bytes += len;
         }
         Ok(row)
     }
@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn row_is_read_once_and_cache_size_is_bounded() {
-        let hot: Hot<u32, String> = Hot::default();
+        let hot: RowCache<u32, String> = RowCache::default();
         let mut reads = 0;
         for _ in 0..3 {
-            let row = hot.get(
+            let row = hot.get_or_read(
                 7,
                 || {
                     Ok::<_, ()>({
@@ -99,14 +99,20 @@ mod tests {
         assert_eq!(reads, 1);
         for key in 0..10_000 {
             let long = || Ok::<_, ()>("x".repeat(10_000));
-            hot.get(key, long, String::len).unwrap();
+            hot.get_or_read(key, long, String::len).unwrap();
         }
-        let kept: usize = hot.shards.iter().map(|shard| shard.lock().len).sum();
-        assert!(kept <= HOT_LEN_MAX);
-        let huge = hot.get(20_000, || Ok::<_, ()>("x".repeat(HOT_LEN_MAX)), String::len);
-        assert_eq!(huge.unwrap().len(), HOT_LEN_MAX);
+        let cached_bytes: usize = hot.shards.iter().map(|shard| shard.lock().bytes).sum();
+        assert!(cached_bytes <= CACHE_BYTES_MAX);
+        let huge = hot.get_or_read(
+            20_000,
+            || Ok::<_, ()>("x".repeat(CACHE_BYTES_MAX)),
+            String::len,
+        );
+        assert_eq!(huge.unwrap().len(), CACHE_BYTES_MAX);
         assert_eq!(
-            hot.get(1, || Err("gone"), String::len).err().is_some(),
+            hot.get_or_read(1, || Err("gone"), String::len)
+                .err()
+                .is_some(),
             !hot.shards.iter().any(|s| s.lock().rows.contains_key(&1))
         );
     }

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::intent::{contains, starts, words};
+use crate::intent::{contains_phrase, starts_with_phrase, words};
 
 /// How much of the store a question is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ const GLOBAL_ANYWHERE: &[&str] = &[
 ];
 
 /// Each phrase above has one of these.
-const GLOBAL_WORDS: &[&str] = &[
+const GLOBAL_KEYWORDS: &[&str] = &[
     "themes",
     "topics",
     "documents",
@@ -145,7 +145,7 @@ const STRUCTURE_ANYWHERE: &[&str] = &[
 ];
 
 /// Each phrase above has one of these.
-const STRUCTURE_WORDS: &[&str] = &[
+const STRUCTURE_KEYWORDS: &[&str] = &[
     "contents",
     "outline",
     "structure",
@@ -197,17 +197,21 @@ const CONTEXT_FIRST: &[&str] = &[
 ];
 
 /// How much of the store `question` is about, by its words.
-pub fn scope(question: &str) -> Scope {
+pub fn detect_scope(question: &str) -> Scope {
     let words = words(question);
-    let anywhere = |phrases: &[&str]| phrases.iter().any(|phrase| contains(&words, phrase));
-    let first = |phrases: &[&str]| phrases.iter().any(|phrase| starts(&words, phrase));
+    let anywhere = |phrases: &[&str]| phrases.iter().any(|phrase| contains_phrase(&words, phrase));
+    let first = |phrases: &[&str]| {
+        phrases
+            .iter()
+            .any(|phrase| starts_with_phrase(&words, phrase))
+    };
     // Most questions have none of these words, and so none of the phrases.
     let has = |some: &[&str]| words.iter().any(|word| some.contains(&&**word));
-    if has(GLOBAL_WORDS) && anywhere(GLOBAL_ANYWHERE) {
+    if has(GLOBAL_KEYWORDS) && anywhere(GLOBAL_ANYWHERE) {
         Scope::Global
     } else if first(DOCUMENTS_FIRST) {
         Scope::Documents
-    } else if first(STRUCTURE_FIRST) || (has(STRUCTURE_WORDS) && anywhere(STRUCTURE_ANYWHERE)) {
+    } else if first(STRUCTURE_FIRST) || (has(STRUCTURE_KEYWORDS) && anywhere(STRUCTURE_ANYWHERE)) {
         Scope::Structure
     } else if first(FACT_FIRST) {
         Scope::Fact
@@ -249,15 +253,15 @@ mod tests {
             ("", Scope::Passage),
         ];
         for (question, want) in cases {
-            assert_eq!(scope(question), want, "{question}");
+            assert_eq!(detect_scope(question), want, "{question}");
         }
     }
 
     #[test]
     fn every_anywhere_phrase_has_a_keyword() {
         for (phrases, some) in [
-            (GLOBAL_ANYWHERE, GLOBAL_WORDS),
-            (STRUCTURE_ANYWHERE, STRUCTURE_WORDS),
+            (GLOBAL_ANYWHERE, GLOBAL_KEYWORDS),
+            (STRUCTURE_ANYWHERE, STRUCTURE_KEYWORDS),
         ] {
             for phrase in phrases {
                 assert!(

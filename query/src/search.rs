@@ -17,25 +17,27 @@ use loci_index::text::{self, Highlighter, SpellingSuggestion, TextQuery, TextScr
 use loci_index::vector::VectorScratch;
 use loci_storage::segment::{Layer, Section, SkeletonRow};
 use loci_storage::staging::indexed_text;
-use loci_storage::{ConceptId, Derived, DocumentId, Ordinal, Scored};
+use loci_storage::{ConceptId, DerivedIndex, DocumentId, Ordinal, ScoredChunk};
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
 use crate::answer::{Answer, CommunityHit, RelationHit, Suggestion};
-use crate::arms::{GraphFound, Run, Start, Trace};
+use crate::arms::{ArmContext, GraphHits, GraphSeeds, Trace};
 use crate::community::CommunityDigest;
-use crate::concept_similarity::near_concepts;
+use crate::concept_similarity::nearest_concepts;
 use crate::context::Context;
-use crate::digest_search::{Asked, chunk_of, of_concepts, of_everything, quoted_chunks};
+use crate::digest_search::{
+    DigestQuery, chunk_ordinal, concept_digests, global_digests, quoted_chunks,
+};
 use crate::error::QueryError;
-use crate::fetch::{Cited, Fetch, Names, context, path_to};
+use crate::fetch::{ConceptNames, FetchedHit, RowFetcher, context, path_to};
 use crate::fuse::{Accumulator, Arms, Fused, Fusion, Mixture, differ_in_graph_alone};
 use crate::intent::Intent;
 use crate::plan::{Extent, Operator, Plan, plan};
-use crate::quotation::{self, Quoted};
+use crate::quotation::{self, QuotedSentence};
 use crate::rank;
 use crate::request::{Rerank, SearchRequest, Strategy};
-use crate::tokens::{Counter, estimate};
+use crate::tokens::{TokenCounter, estimate};
 use crate::view::ReadView;
 
 /// Words of a question that are searched; the rest of a longer one is left out.
@@ -45,7 +47,7 @@ const LINKED_LEN_MAX: usize = 8 << 10;
 /// Tokens of what a hit brings with it, where the request has no budget.
 const CLIMB_TOKENS: usize = 4000;
 /// Hits that are compared with each other for one that is wanted.
-const COMPARED: usize = 5;
+const COMPARED_PER_HIT: usize = 5;
 /// Hits that are compared with each other at most.
 const COMPARED_MAX: usize = 500;
 /// The best hits in which the question itself is looked for.
@@ -98,7 +100,7 @@ impl Searcher {
     }
 
     /// What its budgets are counted by.
-    pub fn counter(&self) -> Counter<'_> {
+    pub fn counter(&self) -> TokenCounter<'_> {
         &*self.counter
     }
 
@@ -134,7 +136,7 @@ impl Searcher {
                 .link_question(&request.question)
                 .is_empty()
         };
-        Ok(plan(request, &view.holds()?, names_concepts))
+        Ok(plan(request, &view.capabilities()?, names_concepts))
     }
 
     /// Runs `plan` over `view`. The same plan over the same view gives the same answer, but for the times.
@@ -166,13 +168,13 @@ fn run(
     view: &ReadView,
     plan: &Plan,
     trace: Trace,
-    counter: Counter<'_>,
+    counter: TokenCounter<'_>,
     scratch: &mut Scratch,
 ) -> Result<Answer, QueryError> {
     scratch.analyzer.set_languages(view.languages());
     scratch.text.clear_lookups();
     let segments = view.graph_segments();
-    let asked = if plan.request.syntax && plan.strategy == Strategy::Text {
+    let text_query = if plan.request.syntax && plan.strategy == Strategy::Text {
         Some(TextQuery::parse(&plan.request.question)?)
     } else {
         None
@@ -180,18 +182,18 @@ fn run(
     let mut execution = Execution {
         plan,
         counter,
-        run: Run::new(view, trace),
+        arms: ArmContext::new(view, trace),
         graph: view.graph(&segments),
         scratch,
-        asked,
-        analysed: Analysed::default(),
-        lists: Lists::default(),
+        text_query,
+        question: AnalysedQuestion::default(),
+        lists: ArmLists::default(),
         fused: Vec::new(),
-        taken: Vec::new(),
-        takes: 0,
-        kept: Vec::new(),
-        extras: Extras::default(),
-        cited: Vec::new(),
+        selected: Vec::new(),
+        selection_count: 0,
+        stage_ranges: Vec::new(),
+        extras: AnswerExtras::default(),
+        fetched: Vec::new(),
         context: None,
     };
     for (at, operator) in plan.operators.iter().enumerate() {
@@ -201,7 +203,7 @@ fn run(
 }
 
 /// How many hits of a fusion the operators after it look at: all, unless they only quote and take.
-fn wanted(rest: &[Operator]) -> usize {
+fn hits_needed(rest: &[Operator]) -> usize {
     match rest {
         [Operator::Take { k }, ..] => *k,
         [Operator::Quote, Operator::Take { k }, ..] => QUOTED_MAX.max(*k),
@@ -211,30 +213,30 @@ fn wanted(rest: &[Operator]) -> usize {
 
 /// The question as the arms need it.
 #[derive(Default)]
-struct Analysed {
+struct AnalysedQuestion {
     terms: Vec<String>,
     /// The number of the word that each term is of.
-    words: Vec<u32>,
+    word_positions: Vec<u32>,
     links: Vec<EntityLink>,
     /// Concepts that it does not name but is near to, where it names none.
-    near: Vec<EntityLink>,
+    near_links: Vec<EntityLink>,
     /// The share of the terms that the concepts cover, by weight; 1 where the request says where else to start.
     coverage: f32,
 }
 
 /// What the arms found since the last fusion.
 #[derive(Default)]
-struct Lists {
-    text: Vec<Scored>,
-    vector: Vec<Scored>,
-    graph: GraphFound,
+struct ArmLists {
+    text: Vec<ScoredChunk>,
+    vector: Vec<ScoredChunk>,
+    graph: GraphHits,
     /// The rule by which the accumulator holds text and vector fused already, where it does.
-    heads_by: Option<Fusion>,
+    fused_by: Option<Fusion>,
 }
 
 /// What an answer has beside its hits.
 #[derive(Default)]
-struct Extras {
+struct AnswerExtras {
     reached: Vec<loci_graph::ReachedConcept>,
     relations: Vec<RelationHit>,
     communities: Vec<CommunityDigest>,
@@ -245,22 +247,22 @@ struct Extras {
 /// A plan while it runs.
 struct Execution<'e, 'v> {
     plan: &'e Plan,
-    counter: Counter<'e>,
-    run: Run<'v>,
+    counter: TokenCounter<'e>,
+    arms: ArmContext<'v>,
     graph: GraphSnapshot<'v, Section>,
     scratch: &'e mut Scratch,
     /// The question in the language of text questions, where it is.
-    asked: Option<TextQuery>,
-    analysed: Analysed,
-    lists: Lists,
+    text_query: Option<TextQuery>,
+    question: AnalysedQuestion,
+    lists: ArmLists,
     fused: Vec<Fused>,
-    taken: Vec<Fused>,
+    selected: Vec<Fused>,
     /// How often hits were taken.
-    takes: usize,
+    selection_count: usize,
     /// Documents or sections that the stage at hand keeps, best first.
-    kept: Vec<(u32, u32)>,
-    extras: Extras,
-    cited: Vec<Cited>,
+    stage_ranges: Vec<(u32, u32)>,
+    extras: AnswerExtras,
+    fetched: Vec<FetchedHit>,
     context: Option<Context>,
 }
 
@@ -270,43 +272,43 @@ impl Execution<'_, '_> {
         let request = &self.plan.request;
         match operator {
             Operator::Analyse { link } => self.analyse(*link),
-            Operator::Filter => self.run.filter(request.filter.as_ref()),
+            Operator::Filter => self.arms.filter(request.filter.as_ref()),
             Operator::Within {
                 levels,
                 around,
                 others,
-            } => self.run.within(levels, *around, *others),
+            } => self.arms.restrict_to_levels(levels, *around, *others),
             Operator::Text { k } => {
                 self.lists.text = self.text(*k)?;
-                self.lists.heads_by = None;
+                self.lists.fused_by = None;
                 Ok(())
             }
             Operator::Vector { k } => {
                 self.lists.vector = self.vector(*k)?;
-                self.lists.heads_by = None;
+                self.lists.fused_by = None;
                 Ok(())
             }
             Operator::Near {
                 k,
                 similarity_min,
                 chunks,
-            } => self.near((*k, *similarity_min), *chunks),
+            } => self.find_near_concepts((*k, *similarity_min), *chunks),
             Operator::Graph { .. } => self.walk(operator),
             Operator::Fuse { fusion } => {
-                let fusion = self.covered(*fusion);
-                let count = wanted(rest);
+                let fusion = self.fusion_for_question(*fusion);
+                let count = hits_needed(rest);
                 let (lists, accumulator) = (&self.lists, &mut self.scratch.fused);
                 let fuse = || {
-                    let heads_by = lists.heads_by;
-                    let best = if heads_by.is_some_and(|by| differ_in_graph_alone(by, fusion)) {
+                    let fused_by = lists.fused_by;
+                    let best = if fused_by.is_some_and(|by| differ_in_graph_alone(by, fusion)) {
                         accumulator.fuse_graph(&fusion, lists.arms(), count)
                     } else {
                         accumulator.fuse_best(&fusion, lists.arms(), count)
                     };
                     Ok((best.to_vec(), accumulator.len()))
                 };
-                (self.fused, _) = self.run.trace.step("fuse", fuse, |(_, all)| *all)?;
-                self.lists = Lists::default();
+                (self.fused, _) = self.arms.trace.step("fuse", fuse, |(_, all)| *all)?;
+                self.lists = ArmLists::default();
                 Ok(())
             }
             Operator::Narrow { to, keep, more } => self.narrow(*to, *keep, *more),
@@ -316,97 +318,105 @@ impl Execution<'_, '_> {
             Operator::Diversify { weight, k } => self.diversify(*weight, *k),
             Operator::Take { k } => {
                 self.fused.truncate(*k);
-                self.taken.append(&mut self.fused);
-                self.takes += 1;
+                self.selected.append(&mut self.fused);
+                self.selection_count += 1;
                 Ok(())
             }
             Operator::Fetch => self.fetch(),
             Operator::Assemble { tokens } => {
-                let (cited, counter) = (&self.cited, self.counter);
+                let (cited, counter) = (&self.fetched, self.counter);
                 let assemble = || Ok(context(cited, *tokens, counter));
                 let sections = |context: &Context| context.sections.len();
-                self.context = Some(self.run.trace.step("assemble", assemble, sections)?);
+                self.context = Some(self.arms.trace.step("assemble", assemble, sections)?);
                 Ok(())
             }
         }
     }
 
     fn analyse(&mut self, link: bool) -> Result<(), QueryError> {
-        let (plan, graph, view) = (self.plan, self.graph, self.run.view);
+        let (plan, graph, view) = (self.plan, self.graph, self.arms.view);
         let Scratch { analyzer, text, .. } = &mut *self.scratch;
         let work = || {
-            let mut analysed = Analysed::default();
+            let mut analysed = AnalysedQuestion::default();
             let terms_max = QUESTION_TERMS_MAX * analyzer.languages().iter().count();
             analyzer.for_each_token(&plan.request.question, |token| {
                 if analysed.terms.len() < terms_max {
                     analysed.terms.push(token.term.to_owned());
-                    analysed.words.push(token.position);
+                    analysed.word_positions.push(token.position);
                 }
             });
             if link && plan.request.seeds.question {
-                analysed.links = linked(graph, &plan.request);
+                analysed.links = link_concepts(graph, &plan.request);
             }
             let seeds = &plan.request.seeds;
-            let is_told = seeds.hits > 0 && analysed.links.is_empty();
-            analysed.coverage = if seeds.concepts.is_empty() && !is_told {
-                coverage(view, &analysed, analyzer, text)?
+            let starts_from_hits = seeds.hits > 0 && analysed.links.is_empty();
+            analysed.coverage = if seeds.concepts.is_empty() && !starts_from_hits {
+                concept_coverage(view, &analysed, analyzer, text)?
             } else {
                 1.0
             };
             Ok(analysed)
         };
-        self.analysed = self
-            .run
+        self.question = self
+            .arms
             .trace
             .step("analyse", work, |analysed| analysed.terms.len())?;
         Ok(())
     }
 
     /// The rule for this question, whose concepts may cover only a part of it.
-    fn covered(&self, fusion: Fusion) -> Fusion {
+    fn fusion_for_question(&self, fusion: Fusion) -> Fusion {
         match fusion {
             Fusion::Mixture(mixture) if self.plan.strategy != Strategy::Graph => {
-                Fusion::Mixture(mixture.covered(self.analysed.coverage))
+                Fusion::Mixture(mixture.covered(self.question.coverage))
             }
             fusion => fusion,
         }
     }
 
-    fn text(&mut self, k: usize) -> Result<Vec<Scored>, QueryError> {
+    fn text(&mut self, k: usize) -> Result<Vec<ScoredChunk>, QueryError> {
         let effort = self.plan.request.effort;
         let Scratch { analyzer, text, .. } = &mut *self.scratch;
-        if let Some(asked) = &self.asked {
-            match self.run.text_query(asked, k, effort, analyzer, text) {
+        if let Some(text_query) = &self.text_query {
+            match self.arms.text_query(text_query, k, effort, analyzer, text) {
                 // It was for the planner to choose: what is too long for a phrase is searched for by words.
                 Err(QueryError::Question(_)) if self.plan.request.strategy == Strategy::Auto => {}
                 found => return found,
             }
         }
-        self.asked = None;
-        let Analysed { terms, words, .. } = &self.analysed;
-        self.run.text((terms, words), k, effort, text)
+        self.text_query = None;
+        let AnalysedQuestion {
+            terms,
+            word_positions: words,
+            ..
+        } = &self.question;
+        self.arms.text((terms, words), k, effort, text)
     }
 
-    fn vector(&mut self, k: usize) -> Result<Vec<Scored>, QueryError> {
+    fn vector(&mut self, k: usize) -> Result<Vec<ScoredChunk>, QueryError> {
         let request = &self.plan.request;
         match &request.vector {
             Some(query) => self
-                .run
+                .arms
                 .vector(query, k, request.effort, &mut self.scratch.vector),
-            None if self.plan.strategy == Strategy::Vector => no_vector(self.run.view),
+            None if self.plan.strategy == Strategy::Vector => no_vector(self.arms.view),
             None => Ok(Vec::new()),
         }
     }
 
     /// Takes concepts near to the question for its own, where it names none.
-    fn near(&mut self, kept: (usize, f32), chunks: usize) -> Result<(), QueryError> {
+    fn find_near_concepts(
+        &mut self,
+        limits: (usize, f32),
+        chunks: usize,
+    ) -> Result<(), QueryError> {
         let Some(question) = &self.plan.request.vector else {
             return Ok(());
         };
-        let names_any = !self.analysed.links.is_empty();
-        let mut trace = std::mem::take(&mut self.run.trace);
-        let (graph, view, effort) = (self.graph, self.run.view, self.plan.request.effort);
-        let (found, run) = (&self.lists.vector, &self.run);
+        let names_any = !self.question.links.is_empty();
+        let mut trace = std::mem::take(&mut self.arms.trace);
+        let (graph, view, effort) = (self.graph, self.arms.view, self.plan.request.effort);
+        let (found, run) = (&self.lists.vector, &self.arms);
         let scratch = &mut self.scratch.vector;
         let work = || {
             if names_any {
@@ -418,11 +428,11 @@ impl Execution<'_, '_> {
                 found
             };
             let nearest = nearest.iter().take(chunks).map(|hit| hit.ordinal);
-            Ok(near_concepts(view, graph, question, nearest, kept))
+            Ok(nearest_concepts(view, graph, question, nearest, limits))
         };
         let near = trace.step("near", work, |near| near.len());
-        self.run.trace = trace;
-        self.analysed.near = near?;
+        self.arms.trace = trace;
+        self.question.near_links = near?;
         Ok(())
     }
 
@@ -448,8 +458,8 @@ impl Execution<'_, '_> {
         };
         let alone = self.plan.strategy == Strategy::Graph;
         let links = match question {
-            true if alone => self.analysed.told(),
-            true => &self.analysed.links[..],
+            true if alone => self.question.concepts(),
+            true => &self.question.links[..],
             false => &[],
         };
         let heads = match heads {
@@ -457,47 +467,54 @@ impl Execution<'_, '_> {
             0 => Vec::new(),
             _ if request.seeds.hits == 0 && links.is_empty() => Vec::new(),
             heads => {
-                let (by, arms) = (self.heads_by(), self.lists.arms());
+                let (by, arms) = (self.next_fusion(), self.lists.arms());
                 let arms_have_no_graph = arms.graph.is_empty();
                 let fused = self.scratch.fused.fuse_best(&by, arms, heads);
                 let heads = fused.iter().map(|hit| hit.ordinal).collect();
-                self.lists.heads_by = arms_have_no_graph.then_some(by);
+                self.lists.fused_by = arms_have_no_graph.then_some(by);
                 heads
             }
         };
         if links.is_empty() && request.seeds.concepts.is_empty() && heads.is_empty() {
-            return self.around_near(hops);
+            return self.expand_near_concepts(hops);
         }
-        let start = Start {
+        let start = GraphSeeds {
             links,
             concepts: &request.seeds.concepts,
-            heads: &heads,
-            heads_share,
+            seed_chunks: &heads,
+            seed_chunks_weight: heads_share,
         };
-        let told = request.concepts;
-        let mut found = self.run.graph(self.graph, start, (walk, hops), told, k)?;
+        let needs_concepts = request.concepts;
+        let mut found = self
+            .arms
+            .graph(self.graph, start, (walk, hops), needs_concepts, k)?;
         self.extras.reached = std::mem::take(&mut found.reached);
         self.lists.graph = found;
         Ok(())
     }
 
     /// What lies around concepts that are near to the question: told, and nothing is ranked by it.
-    fn around_near(&mut self, hops: HopOptions) -> Result<(), QueryError> {
-        let near: Vec<ConceptId> = self.analysed.near.iter().map(|of| of.concept).collect();
+    fn expand_near_concepts(&mut self, hops: HopOptions) -> Result<(), QueryError> {
+        let near: Vec<ConceptId> = self
+            .question
+            .near_links
+            .iter()
+            .map(|of| of.concept)
+            .collect();
         if near.is_empty() || !self.plan.request.concepts {
             return Ok(());
         }
         let graph = self.graph;
         let work = || Ok(two_hop(graph, &near, hops).reached);
         self.extras.reached = self
-            .run
+            .arms
             .trace
             .step("graph", work, |reached| reached.len())?;
         Ok(())
     }
 
     /// How the lists so far become one, to see which chunks are best.
-    fn heads_by(&self) -> Fusion {
+    fn next_fusion(&self) -> Fusion {
         let fuse = self.plan.operators.iter().rev().find_map(|of| match of {
             Operator::Fuse { fusion } => Some(*fusion),
             _ => None,
@@ -507,54 +524,54 @@ impl Execution<'_, '_> {
 
     /// Keeps to the documents or sections of the best so far; a stage that found nothing keeps all.
     fn narrow(&mut self, to: Extent, keep: usize, more: bool) -> Result<(), QueryError> {
-        let (run, kept, found) = (
-            &mut self.run,
-            &mut self.kept,
+        let (run, ranges, found) = (
+            &mut self.arms,
+            &mut self.stage_ranges,
             std::mem::take(&mut self.fused),
         );
         let view = run.view;
         let work = || {
             for hit in found {
-                if kept.len() == keep {
+                if ranges.len() == keep {
                     break;
                 }
-                let range = view.extent(hit.ordinal, to);
-                kept.extend(range.filter(|range| !kept.contains(range)));
+                let range = view.enclosing_range(hit.ordinal, to);
+                ranges.extend(range.filter(|range| !ranges.contains(range)));
             }
             let mut chunks = RoaringBitmap::new();
-            for &(start, end) in &*kept {
+            for &(start, end) in &*ranges {
                 chunks.insert_range(start..end);
             }
-            Ok((kept.len(), chunks))
+            Ok((ranges.len(), chunks))
         };
-        let (_, chunks) = run.trace.step("narrow", work, |kept| kept.0)?;
+        let (_, chunks) = run.trace.step("narrow", work, |narrowed| narrowed.0)?;
         run.trace.detail(format!("{}s", to.name()));
         if more {
-            run.leave_out(chunks)
+            run.exclude(chunks)
         } else {
-            run.narrow(chunks);
-            kept.clear();
+            run.restrict_to_chunks(chunks);
+            ranges.clear();
         }
         Ok(())
     }
 
     fn communities(&mut self, keep: usize, all: bool) -> Result<(), QueryError> {
-        let (plan, graph, view) = (self.plan, self.graph, self.run.view);
-        let (terms, links) = (&self.analysed.terms, self.analysed.told());
+        let (plan, graph, view) = (self.plan, self.graph, self.arms.view);
+        let (terms, links) = (&self.question.terms, self.question.concepts());
         let analyzer = &mut self.scratch.analyzer;
-        let asked = Asked {
+        let query = DigestQuery {
             terms,
             vector: plan.request.vector.as_deref(),
         };
         let work = || {
             if all {
-                of_everything(view, asked, analyzer, keep)
+                global_digests(view, query, analyzer, keep)
             } else {
-                of_concepts(view, graph, links, keep)
+                concept_digests(view, graph, links, keep)
             }
         };
         let digests = self
-            .run
+            .arms
             .trace
             .step("communities", work, |of| of.found.len())?;
         let mut found = digests.found;
@@ -568,41 +585,41 @@ impl Execution<'_, '_> {
         if plan.request.filter.is_some() {
             // A digest speaks of all chunks; a filter hides what it does not allow here, too.
             for digest in &mut found {
-                let mut kept = Vec::new();
+                let mut allowed = Vec::new();
                 for quote in digest.sentences.drain(..) {
-                    let chunk = chunk_of(view, &quote.chunk)?;
-                    if chunk.is_some_and(|chunk| self.run.allows(chunk)) {
-                        kept.push(quote);
+                    let chunk = chunk_ordinal(view, &quote.chunk)?;
+                    if chunk.is_some_and(|chunk| self.arms.allows(chunk)) {
+                        allowed.push(quote);
                     }
                 }
-                digest.sentences = kept;
+                digest.sentences = allowed;
             }
             found.retain(|digest| !digest.sentences.is_empty());
         }
         if all {
             let quoted = quoted_chunks(view, &found)?;
-            self.fused = self.run.allowed_of(quoted);
+            self.fused = self.arms.retain_allowed(quoted);
         }
         self.extras.communities = found;
         Ok(())
     }
 
     fn rank(&mut self, rerank: &Rerank, intent: Intent, k: usize) -> Result<(), QueryError> {
-        let (run, fused) = (&mut self.run, &mut self.fused);
+        let (run, fused) = (&mut self.arms, &mut self.fused);
         let view = run.view;
-        let row = |hit: &Fused| skeleton(view, hit.ordinal);
+        let row = |hit: &Fused| skeleton_row(view, hit.ordinal);
         let rank = || {
             let citing = if rerank.cited > 0.0 {
-                citing(view, fused)?
+                citing_document_counts(view, fused)?
             } else {
                 HashMap::new()
             };
             if rerank.confidence > 0.0 || rerank.citations > 0.0 || rerank.cited > 0.0 {
                 let cited = |hit: &Fused| citing.get(&hit.ordinal).copied().unwrap_or_default();
-                rank::weigh(fused, rerank, row, cited);
+                rank::apply_weights(fused, rerank, row, cited);
             }
             if rerank.types {
-                rank::by_type(fused, intent, k, |hit| Some(row(hit)?.chunk_type));
+                rank::balance_types(fused, intent, k, |hit| Some(row(hit)?.chunk_type));
             }
             Ok(fused.len())
         };
@@ -611,53 +628,53 @@ impl Execution<'_, '_> {
 
     /// Moves those of the best that have the question word for word before all others.
     fn quote(&mut self) -> Result<(), QueryError> {
-        let Some(quoted) = Quoted::new(&self.plan.request.question) else {
+        let Some(quoted) = QuotedSentence::new(&self.plan.request.question) else {
             return Ok(());
         };
-        let mut trace = std::mem::take(&mut self.run.trace);
-        let (run, fused, counter) = (&self.run, &mut self.fused, self.counter);
-        let words = self.analysed.first_words(quotation::WORDS_MAX);
+        let mut trace = std::mem::take(&mut self.arms.trace);
+        let (run, fused, counter) = (&self.arms, &mut self.fused, self.counter);
+        let words = self.question.first_words(quotation::WORDS_MAX);
         let work = || {
             let best = &fused[..fused.len().min(QUOTED_MAX)];
             let mut chunks: Vec<Ordinal> = best.iter().map(|hit| hit.ordinal).collect();
             chunks.sort_unstable();
             let places = words.chunk_by(|(a, _), (b, _)| a == b).count();
-            let found = run.runs(&words, &chunks, quotation::run_min(places))?;
+            let found = run.longest_runs(&words, &chunks, quotation::run_len_min(places))?;
             // Stems may stand in a row where words do not: these decide, of the few chunks that are left.
-            let fetch = Fetch::new(run.view, counter);
+            let fetch = RowFetcher::new(run.view, counter);
             let mut runs = vec![0; best.len()];
             for (chunk, _) in chunks.iter().zip(found).filter(|&(_, run)| run > 0) {
                 let run = match fetch.get(*chunk) {
                     // It is left out when it is fetched.
-                    Err(error) if error.is_of_a_row() => 0,
-                    fetched => quoted.run_in(&fetched?.chunk.text),
+                    Err(error) if error.is_row_damage() => 0,
+                    fetched => quoted.longest_run_in(&fetched?.chunk.text),
                 };
                 let hits = best.iter().zip(&mut runs);
                 hits.filter(|(hit, _)| hit.ordinal == *chunk)
                     .for_each(|(_, of)| *of = run);
             }
-            Ok(rank::quoted_first(fused, &runs))
+            Ok(rank::promote_quoted(fused, &runs))
         };
         let quoted = trace.step("quote", work, |count| *count);
-        self.run.trace = trace;
+        self.arms.trace = trace;
         quoted.map(drop)
     }
 
     /// Chooses among the best those that say something else than the ones before them: by the share of
     /// terms that two have in common. Of many hits, only the first [`COMPARED_MAX`] are compared.
     fn diversify(&mut self, weight: f32, k: usize) -> Result<(), QueryError> {
-        let compared = k.max(1).saturating_mul(COMPARED).min(COMPARED_MAX);
+        let compared = k.max(1).saturating_mul(COMPARED_PER_HIT).min(COMPARED_MAX);
         let rest = self.fused.split_off(compared.min(self.fused.len()));
-        let (fused, view, counter) = (&self.fused, self.run.view, self.counter);
+        let (fused, view, counter) = (&self.fused, self.arms.view, self.counter);
         let analyzer = &mut self.scratch.analyzer;
         let work = || {
-            let fetch = Fetch::new(view, counter);
+            let fetch = RowFetcher::new(view, counter);
             let mut known: HashMap<String, u32> = HashMap::new();
             let mut terms: Vec<Vec<u32>> = Vec::with_capacity(fused.len());
             for hit in fused {
                 let fetched = match fetch.get(hit.ordinal) {
                     // It is left out when it is fetched.
-                    Err(error) if error.is_of_a_row() => {
+                    Err(error) if error.is_row_damage() => {
                         terms.push(Vec::new());
                         continue;
                     }
@@ -675,29 +692,32 @@ impl Execution<'_, '_> {
                 of_hit.dedup();
                 terms.push(of_hit);
             }
-            Ok(rank::unlike(fused, weight, k, |a, b| {
-                rank::overlap(&terms[a], &terms[b])
-            }))
+            Ok(rank::maximal_marginal_relevance(
+                fused,
+                weight,
+                k,
+                |a, b| rank::jaccard_similarity(&terms[a], &terms[b]),
+            ))
         };
-        let mut chosen = self.run.trace.step("diversify", work, |hits| hits.len())?;
+        let mut chosen = self.arms.trace.step("diversify", work, |hits| hits.len())?;
         chosen.extend(rest);
         self.fused = chosen;
         Ok(())
     }
 
     fn fetch(&mut self) -> Result<(), QueryError> {
-        if self.takes > 1 {
-            rank::sort(&mut self.taken);
+        if self.selection_count > 1 {
+            rank::sort(&mut self.selected);
         }
-        let (plan, graph, view, counter) = (self.plan, self.graph, self.run.view, self.counter);
-        let (taken, reached) = (&self.taken, &self.extras.reached);
+        let (plan, graph, view, counter) = (self.plan, self.graph, self.arms.view, self.counter);
+        let (selected, reached) = (&self.selected, &self.extras.reached);
         let work = || {
-            let mut fetch = Fetch::new(view, counter);
-            let mut names = Names::new(view);
+            let mut fetch = RowFetcher::new(view, counter);
+            let mut names = ConceptNames::new(view);
             let budget = plan.request.context_tokens.unwrap_or(CLIMB_TOKENS);
-            let mut cited = Vec::with_capacity(taken.len());
+            let mut cited = Vec::with_capacity(selected.len());
             let mut damaged = Vec::new();
-            for found in taken {
+            for found in selected {
                 let path = match found.graph {
                     Some(_) if plan.request.concepts => {
                         names.all(path_to(graph, reached, found.ordinal))?
@@ -705,7 +725,7 @@ impl Execution<'_, '_> {
                     _ => Vec::new(),
                 };
                 let mut hit = match fetch.hit(found, plan.request.climb, budget, path) {
-                    Err(error) if error.is_of_a_row() => {
+                    Err(error) if error.is_row_damage() => {
                         damaged.push(format!("a hit: {error}"));
                         continue;
                     }
@@ -717,15 +737,15 @@ impl Execution<'_, '_> {
             damaged.extend(names.damaged());
             Ok((cited, damaged))
         };
-        let count = |found: &(Vec<Cited>, Vec<String>)| found.0.len();
-        let (cited, damaged) = self.run.trace.step("fetch", work, count)?;
-        self.cited = cited;
+        let count = |found: &(Vec<FetchedHit>, Vec<String>)| found.0.len();
+        let (cited, damaged) = self.arms.trace.step("fetch", work, count)?;
+        self.fetched = cited;
         self.extras.damaged.extend(damaged);
         if plan.request.concepts && !reached.is_empty() {
-            let mut names = Names::new(view);
+            let mut names = ConceptNames::new(view);
             let work = || Ok(names.relations(graph, reached)?);
             let count = |relations: &Vec<RelationHit>| relations.len();
-            self.extras.relations = self.run.trace.step("relations", work, count)?;
+            self.extras.relations = self.arms.trace.step("relations", work, count)?;
             self.extras.damaged.extend(names.damaged());
         }
         Ok(())
@@ -733,63 +753,63 @@ impl Execution<'_, '_> {
 
     /// The answer, once all operators have run.
     fn finish(mut self) -> Result<Answer, QueryError> {
-        let (plan, view) = (self.plan, self.run.view);
+        let (plan, view) = (self.plan, self.arms.view);
         let request = &plan.request;
-        let asked = match self.asked.take() {
-            Some(asked) => asked,
+        let text_query = match self.text_query.take() {
+            Some(text_query) => text_query,
             None => TextQuery::words(&request.question),
         };
         if request.highlights {
-            highlight(&mut self.cited, &asked, &mut self.scratch.analyzer);
+            highlight(&mut self.fetched, &text_query, &mut self.scratch.analyzer);
             self.scratch.analyzer.set_languages(view.languages());
         }
         let analyzer = &mut self.scratch.analyzer;
         let did_you_mean = if request.syntax && plan.strategy == Strategy::Text {
             suggestions(
-                self.run.unknown(&asked, analyzer)?,
-                &Fetch::new(view, self.counter),
+                self.arms.unknown(&text_query, analyzer)?,
+                &RowFetcher::new(view, self.counter),
                 analyzer,
             )?
         } else {
             Vec::new()
         };
-        let mut names = Names::new(view);
+        let mut names = ConceptNames::new(view);
         let concepts = if request.concepts {
-            names.concepts(self.analysed.told())?
+            names.concepts(self.question.concepts())?
         } else {
             Vec::new()
         };
         self.extras.damaged.extend(names.damaged());
         let communities = self.extras.communities.into_iter();
-        let mut partial = partial(view, plan, self.run.words_left_out);
+        let mut partial = partial_messages(view, plan, self.arms.words_skipped);
         let left_out = |why: String| format!("left out: {why}");
         partial.extend(self.extras.damaged.into_iter().map(left_out));
-        self.run.trace.record("answer", self.cited.len());
+        self.arms.trace.record("answer", self.fetched.len());
         Ok(Answer {
             question: request.question.clone(),
             strategy: plan.strategy.name().into(),
             why: plan.why.clone(),
             intent: plan.intent,
             snapshot: view.snapshot().generation(),
-            hits: self.cited.into_iter().map(|cited| cited.hit).collect(),
+            hits: self.fetched.into_iter().map(|cited| cited.hit).collect(),
             did_you_mean,
             concepts,
             relations: self.extras.relations,
             communities: communities.map(CommunityHit::from).collect(),
             context: self.context,
             partial,
-            explain: request.explain.then_some(self.run.trace.steps),
+            explain: request.explain.then_some(self.arms.trace.steps),
             plan: request.explain.then(|| plan.operators.clone()),
             ..Answer::default()
         })
     }
 }
 
-impl Analysed {
+impl AnalysedQuestion {
     /// The terms of the first `count` words, each with its place, ascending.
     fn first_words(&self, count: usize) -> Vec<(u32, &str)> {
         let terms = self.terms.iter().map(String::as_str);
-        let mut words: Vec<(u32, &str)> = self.words.iter().copied().zip(terms).collect();
+        let mut words: Vec<(u32, &str)> = self.word_positions.iter().copied().zip(terms).collect();
         words.sort_unstable();
         let end = words
             .first()
@@ -799,16 +819,16 @@ impl Analysed {
     }
 
     /// The question's concepts: those that it names, else those that it is near to.
-    fn told(&self) -> &[EntityLink] {
+    fn concepts(&self) -> &[EntityLink] {
         if self.links.is_empty() {
-            &self.near
+            &self.near_links
         } else {
             &self.links
         }
     }
 }
 
-impl Lists {
+impl ArmLists {
     fn arms(&self) -> Arms<'_> {
         Arms {
             text: &self.text,
@@ -819,7 +839,7 @@ impl Lists {
 }
 
 /// The concepts that the question names: those named as a whole before those named in part.
-fn linked(graph: GraphSnapshot<'_, Section>, request: &SearchRequest) -> Vec<EntityLink> {
+fn link_concepts(graph: GraphSnapshot<'_, Section>, request: &SearchRequest) -> Vec<EntityLink> {
     let mut end = request.question.len().min(LINKED_LEN_MAX);
     while !request.question.is_char_boundary(end) {
         end -= 1;
@@ -834,9 +854,9 @@ fn linked(graph: GraphSnapshot<'_, Section>, request: &SearchRequest) -> Vec<Ent
 
 /// The share of the question's terms, by their weight in BM25, that stand in the names of its concepts. Terms that
 /// no chunk has count for nothing.
-fn coverage(
+fn concept_coverage(
     view: &ReadView,
-    analysed: &Analysed,
+    analysed: &AnalysedQuestion,
     analyzer: &mut Analyzer,
     scratch: &mut TextScratch,
 ) -> Result<f32, QueryError> {
@@ -861,13 +881,16 @@ fn coverage(
     Ok(if all > 0.0 { covered / all } else { 0.0 })
 }
 
-fn skeleton(view: &ReadView, chunk: Ordinal) -> Option<SkeletonRow> {
+fn skeleton_row(view: &ReadView, chunk: Ordinal) -> Option<SkeletonRow> {
     let (segment, local) = view.snapshot().locate(chunk)?;
     segment.skeleton.get(local)
 }
 
 /// How many other documents cite the document of each hit, where any does.
-fn citing(view: &ReadView, hits: &[Fused]) -> Result<HashMap<Ordinal, usize>, QueryError> {
+fn citing_document_counts(
+    view: &ReadView,
+    hits: &[Fused],
+) -> Result<HashMap<Ordinal, usize>, QueryError> {
     let segments = view.citations();
     let citations = CitationsSnapshot {
         segments: &segments,
@@ -875,7 +898,7 @@ fn citing(view: &ReadView, hits: &[Fused]) -> Result<HashMap<Ordinal, usize>, Qu
     let mut of_document: HashMap<DocumentId, usize> = HashMap::new();
     let mut found = HashMap::new();
     for hit in hits {
-        let Some(place) = view.snapshot().place(hit.ordinal) else {
+        let Some(place) = view.snapshot().position(hit.ordinal) else {
             continue;
         };
         let count = match of_document.entry(place.document) {
@@ -884,7 +907,7 @@ fn citing(view: &ReadView, hits: &[Fused]) -> Result<HashMap<Ordinal, usize>, Qu
                 let mut citing = HashSet::new();
                 for work in view.snapshot().rows().works_of(place.document)? {
                     let chunks = citations.citing(work).into_iter();
-                    let places = chunks.filter_map(|(chunk, _)| view.snapshot().place(chunk));
+                    let places = chunks.filter_map(|(chunk, _)| view.snapshot().position(chunk));
                     citing.extend(places.map(|place| place.document));
                 }
                 citing.remove(&place.document);
@@ -899,8 +922,8 @@ fn citing(view: &ReadView, hits: &[Fused]) -> Result<HashMap<Ordinal, usize>, Qu
 }
 
 /// Says which characters of the hits the question asked for.
-fn highlight(cited: &mut [Cited], asked: &TextQuery, analyzer: &mut Analyzer) {
-    let highlighter = Highlighter::new(asked, analyzer);
+fn highlight(cited: &mut [FetchedHit], query: &TextQuery, analyzer: &mut Analyzer) {
+    let highlighter = Highlighter::new(query, analyzer);
     for cited in cited {
         analyzer.set_languages(cited.language().into());
         let hit = &mut cited.hit;
@@ -920,7 +943,7 @@ fn highlight(cited: &mut [Cited], asked: &TextQuery, analyzer: &mut Analyzer) {
 /// Unknown words with those that they may have meant, as a chunk has them.
 fn suggestions(
     unknown: Vec<SpellingSuggestion>,
-    fetch: &Fetch<'_>,
+    fetch: &RowFetcher<'_>,
     analyzer: &mut Analyzer,
 ) -> Result<Vec<Suggestion>, QueryError> {
     let mut all = Vec::with_capacity(unknown.len());
@@ -947,10 +970,10 @@ fn suggestions(
 
 /// What the vector arm alone answers to a question without a vector: nothing, when the embedder
 /// knows none of its words.
-fn no_vector(view: &ReadView) -> Result<Vec<Scored>, QueryError> {
+fn no_vector(view: &ReadView) -> Result<Vec<ScoredChunk>, QueryError> {
     let snapshot = view.snapshot();
-    match snapshot.space() {
-        None if snapshot.has_lost(Derived::Projection) => Err(QueryError::NoVector(
+    match snapshot.active_space() {
+        None if snapshot.has_lost_index(DerivedIndex::Projection) => Err(QueryError::NoVector(
             "the embedder's projection was damaged and is being fitted again; `loci analyze` does it now",
         )),
         None => Err(QueryError::NoVector("the store has no vector space yet")),
@@ -962,31 +985,31 @@ fn no_vector(view: &ReadView) -> Result<Vec<Scored>, QueryError> {
 }
 
 /// What a search went without as it was damaged, and is to be built anew.
-fn lost(view: &ReadView, plan: &Plan) -> Vec<String> {
+fn lost_index_messages(view: &ReadView, plan: &Plan) -> Vec<String> {
     let is_of_text = plan.strategy == Strategy::Text;
     let by_graph = !matches!(plan.strategy, Strategy::Text | Strategy::Vector);
     let with_communities = plan.request.communities > 0;
-    let lost = view.snapshot().lost().iter();
-    let told = lost.filter_map(|lost| match lost.what {
-        Derived::Projection if is_of_text => None,
-        Derived::Projection => Some(
+    let lost = view.snapshot().lost_indexes().iter();
+    let messages = lost.filter_map(|lost| match lost.index {
+        DerivedIndex::Projection if is_of_text => None,
+        DerivedIndex::Projection => Some(
             "vectors: the embedder's projection was damaged and is to be fitted again; text and graph answer alone",
         ),
-        Derived::Analysis if by_graph || with_communities => Some(
+        DerivedIndex::Analysis if by_graph || with_communities => Some(
             "graph: ranks and communities of concepts were damaged, and are to be computed anew",
         ),
-        Derived::Analysis => None,
+        DerivedIndex::Analysis => None,
     });
-    told.map(str::to_owned).collect()
+    messages.map(str::to_owned).collect()
 }
 
 /// What a search went without.
-fn partial(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
+fn partial_messages(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
     let wants = plan
         .operators
         .iter()
         .any(|operator| matches!(operator, Operator::Vector { .. }));
-    let space = view.snapshot().space();
+    let space = view.snapshot().active_space();
     let mut partial = match (space, &plan.request.vector) {
         (Some(space), None) if wants => vec![if space.record.builtin {
             "vectors: the embedder knows no word of the question".into()
@@ -996,7 +1019,7 @@ fn partial(view: &ReadView, plan: &Plan, words_left_out: usize) -> Vec<String> {
         _ => Vec::new(),
     };
     let snapshot = view.snapshot();
-    partial.extend(lost(view, plan));
+    partial.extend(lost_index_messages(view, plan));
     if snapshot.is_rebuilding() {
         let filter = plan.request.filter.as_ref();
         partial.push(match (snapshot.missing_chunks(), snapshot.manifest().chunk_count) {

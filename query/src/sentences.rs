@@ -41,35 +41,35 @@ pub fn quotable(text: &str) -> Vec<(usize, &str)> {
     let mut open: Option<(usize, usize)> = None; // bytes of a sentence that may go on
     for (at, piece) in sentences(text) {
         let end = at + piece.len();
-        let goes_on = open.filter(|&(start, end)| goes_on(&text[start..end], &text[at..]));
+        let goes_on = open.filter(|&(start, end)| is_continued_by(&text[start..end], &text[at..]));
         if let (None, Some((start, end))) = (goes_on, open) {
-            found.extend(quoted(text, start, end));
+            found.extend(quotable_range(text, start, end));
         }
         open = Some((goes_on.map_or(at, |(start, _)| start), end));
     }
-    found.extend(open.and_then(|(start, end)| quoted(text, start, end)));
+    found.extend(open.and_then(|(start, end)| quotable_range(text, start, end)));
     found
 }
 
 /// Whether what stands `before` a bound is a sentence that `rest` goes on with.
-fn goes_on(before: &str, rest: &str) -> bool {
-    let said = before.trim_end();
-    if said.is_empty() {
+fn is_continued_by(before: &str, rest: &str) -> bool {
+    let trimmed = before.trim_end();
+    if trimmed.is_empty() {
         return true;
     }
     if before.ends_with(['\n', '\r', '\u{85}', '\u{2028}']) {
-        let line = said.rsplit(['\n', '\r']).next().unwrap_or(said);
+        let line = trimmed.rsplit(['\n', '\r']).next().unwrap_or(trimmed);
         let next = rest.split(['\n', '\r']).next().unwrap_or(rest);
-        let breaks = before[said.len()..].matches('\n').count();
-        let is_over = said.ends_with(['.', '!', '?', '…', ':', '。', '！', '？', '|']);
-        let is_apart = opens_block(line) && line.trim_start().starts_with('#');
+        let breaks = before[trimmed.len()..].matches('\n').count();
+        let is_over = trimmed.ends_with(['.', '!', '?', '…', ':', '。', '！', '？', '|']);
+        let is_apart = is_block_start(line) && line.trim_start().starts_with('#');
         return breaks < 2
             && !is_over
             && !is_apart
             && !next.trim().is_empty()
-            && !opens_block(next);
+            && !is_block_start(next);
     }
-    let Some(stopped) = said.strip_suffix('.') else {
+    let Some(stopped) = trimmed.strip_suffix('.') else {
         return false;
     };
     let word = stopped.rsplit(|c: char| !c.is_alphabetic()).next();
@@ -79,7 +79,7 @@ fn goes_on(before: &str, rest: &str) -> bool {
 }
 
 /// Whether a line opens a heading, a list item, a quotation, a table row or a fence.
-fn opens_block(line: &str) -> bool {
+fn is_block_start(line: &str) -> bool {
     let line = line.trim_start();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let numbered = digits > 0 && line[digits..].starts_with(['.', ')']);
@@ -88,18 +88,18 @@ fn opens_block(line: &str) -> bool {
 }
 
 /// What is quoted of the bytes `start..end`.
-fn quoted(text: &str, start: usize, end: usize) -> Option<(usize, &str)> {
+fn quotable_range(text: &str, start: usize, end: usize) -> Option<(usize, &str)> {
     let whole = text[start..end].trim();
     if whole.starts_with('#') {
         return None;
     }
     let marks = |c: char| matches!(c, '-' | '*' | '+' | '•' | '>' | '–');
-    let mut said = whole;
-    while let Some(rest) = said.strip_prefix(marks).filter(|r| r.starts_with(' ')) {
-        said = rest.trim_start();
+    let mut content = whole;
+    while let Some(rest) = content.strip_prefix(marks).filter(|r| r.starts_with(' ')) {
+        content = rest.trim_start();
     }
-    let at = start + text[start..end].find(said)?;
-    (crate::tokens::words(said) >= WORDS_MIN).then_some((at, said))
+    let at = start + text[start..end].find(content)?;
+    (crate::tokens::words(content) >= WORDS_MIN).then_some((at, content))
 }
 
 #[cfg(test)]

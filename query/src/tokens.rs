@@ -23,7 +23,7 @@
 
 /// Tokens of a text. Nothing costs nothing; beyond that it may be any function: a longer text may cost less, and two
 /// texts together more than both alone.
-pub type Counter<'c> = &'c (dyn Fn(&str) -> usize + Send + Sync);
+pub type TokenCounter<'c> = &'c (dyn Fn(&str) -> usize + Send + Sync);
 
 /// [`count`] as a [`Counter`].
 pub fn estimate(text: &str) -> usize {
@@ -34,20 +34,20 @@ pub fn estimate(text: &str) -> usize {
 ///
 /// `make` plans with the costs of parts, which need not add up to that of the whole; what it makes of no room is
 /// returned as it is.
-pub(crate) fn within<T>(
+pub(crate) fn fit_to_budget<T>(
     budget: usize,
-    counter: Counter<'_>,
+    counter: TokenCounter<'_>,
     mut make: impl FnMut(usize) -> T,
     text: impl Fn(&T) -> &str,
 ) -> T {
-    let mut room = budget;
+    let mut limit = budget;
     loop {
-        let made = make(room);
-        let over = counter(text(&made)).saturating_sub(budget);
-        if over == 0 || room == 0 {
-            return made;
+        let candidate = make(limit);
+        let over = counter(text(&candidate)).saturating_sub(budget);
+        if over == 0 || limit == 0 {
+            return candidate;
         }
-        room = room.saturating_sub(over);
+        limit = limit.saturating_sub(over);
     }
 }
 
@@ -55,9 +55,9 @@ pub(crate) fn within<T>(
 /// that meet at white space add up exactly.
 pub fn count(text: &str) -> u32 {
     let mut total = 0;
-    let mut run = Run::default();
+    let mut run = AlphanumericRun::default();
     for c in text.chars() {
-        if c.is_alphanumeric() && !stands_alone(c) {
+        if c.is_alphanumeric() && !is_unspaced_script(c) {
             run.push(c);
             continue;
         }
@@ -72,7 +72,7 @@ pub fn words(text: &str) -> u32 {
     let mut total = 0;
     let mut inside = false;
     for c in text.chars() {
-        let alone = stands_alone(c);
+        let alone = is_unspaced_script(c);
         let word = c.is_alphanumeric() || (inside && matches!(c, '\'' | '’' | '-' | '_'));
         total += u32::from(alone || (word && !inside));
         inside = word && !alone;
@@ -93,18 +93,18 @@ pub fn reading_time_s(words: u32) -> u32 {
 }
 
 /// Characters of scripts that are written without spaces.
-pub(crate) fn stands_alone(c: char) -> bool {
+pub(crate) fn is_unspaced_script(c: char) -> bool {
     matches!(u32::from(c), 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0x20000..=0x3FFFF)
 }
 
 /// An unbroken run of letters and digits.
 #[derive(Default)]
-struct Run {
+struct AlphanumericRun {
     letters: u32,
     digits: u32,
 }
 
-impl Run {
+impl AlphanumericRun {
     fn push(&mut self, c: char) {
         if c.is_numeric() {
             self.digits += 1
@@ -129,7 +129,7 @@ impl Run {
 pub(crate) mod sample {
     /// Counts that do not add up: what stands together costs more than its parts, and what ends with a word less than
     /// what ends within one.
-    pub(crate) fn jealous(text: &str) -> usize {
+    pub(crate) fn superadditive_counter(text: &str) -> usize {
         let words = text.split_whitespace().count();
         let within = usize::from(text.ends_with(|c: char| !c.is_alphanumeric()));
         words + words * words / 16 + within

@@ -19,33 +19,33 @@ use loci_storage::records::{ChunkRecord, DocumentRecord, Level};
 use loci_storage::segment::{Layer, Part, Section, SectionId, SkeletonRow};
 use loci_storage::snapshot::OpenSegment;
 use loci_storage::{
-    ConceptId, DocumentId, Ordinal, Placed, SegmentId, Snapshot, SpaceId, StoreError,
+    ConceptId, DocumentId, Ordinal, SegmentId, SegmentReader, Snapshot, SpaceId, StoreError,
 };
 use roaring::RoaringBitmap;
 
 use crate::community::CommunityDigest;
 use crate::error::QueryError;
-use crate::plan::{Extent, Holds};
-use crate::row_cache::Hot;
+use crate::plan::{Extent, StoreCapabilities};
+use crate::row_cache::RowCache;
 
 /// Communities that are looked at to tell whether there are digests.
-const DIGESTS_TRIED: usize = 8;
+const DIGEST_PROBES_MAX: usize = 8;
 
 /// A snapshot with its indexes open.
 pub struct ReadView {
     snapshot: Snapshot,
-    segments: Vec<ViewSegment>,
+    segments: Vec<SegmentReaders>,
     analysis: Option<Arc<Analysis>>,
     /// Whether the analysis is of just these segments, with these dead chunks.
-    is_analysed: bool,
+    is_analysis_current: bool,
     /// Whether, beyond that, its links lie in the same places.
-    is_linked: bool,
+    are_links_current: bool,
     languages: Languages,
-    holds: OnceLock<Holds>,
-    pub(crate) hot_chunks: Hot<(DocumentId, u32), ChunkRecord>,
-    pub(crate) hot_documents: Hot<DocumentId, DocumentRecord>,
+    capabilities: OnceLock<StoreCapabilities>,
+    pub(crate) chunk_cache: RowCache<(DocumentId, u32), ChunkRecord>,
+    pub(crate) document_cache: RowCache<DocumentId, DocumentRecord>,
     /// Names of concepts.
-    pub(crate) hot_concepts: Hot<ConceptId, String>,
+    pub(crate) concept_name_cache: RowCache<ConceptId, String>,
 }
 
 impl fmt::Debug for ReadView {
@@ -55,7 +55,7 @@ impl fmt::Debug for ReadView {
 }
 
 /// The readers of one segment that was checked before there was a view.
-pub struct CheckedSegment(ViewSegment);
+pub struct CheckedSegment(SegmentReaders);
 
 impl fmt::Debug for CheckedSegment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,14 +65,14 @@ impl fmt::Debug for CheckedSegment {
 
 /// The readers of one segment.
 #[derive(Clone)]
-struct ViewSegment {
+struct SegmentReaders {
     id: SegmentId,
-    indexes: Arc<Indexes>,
-    vectors: Option<Arc<Vectors>>,
+    indexes: Arc<BaseReaders>,
+    vectors: Option<Arc<SegmentVectors>>,
 }
 
 /// What a segment's base part holds.
-struct Indexes {
+struct BaseReaders {
     text: [TextReader<Section>; 2],
     facets: FacetReader<Section>,
     graph: GraphReader<Section>,
@@ -89,7 +89,7 @@ struct Analysis {
 }
 
 /// What a segment's vector part holds.
-struct Vectors {
+struct SegmentVectors {
     part: u64,
     space: SpaceId,
     layers: [VectorReader<Section>; 2],
@@ -102,7 +102,7 @@ impl ReadView {
     /// [`StoreError::Part`] when a section is malformed; checksums were verified before.
     pub fn open(snapshot: Snapshot, previous: Option<&ReadView>) -> Result<ReadView, StoreError> {
         let known = previous.map_or(&[][..], |view| &view.segments);
-        ReadView::open_known(snapshot, previous, known)
+        ReadView::open_reusing(snapshot, previous, known)
     }
 
     /// [`ReadView::open`] of a store's first view, sharing the indexes that [`ReadView::check`] opened.
@@ -113,19 +113,19 @@ impl ReadView {
         snapshot: Snapshot,
         checked: Vec<CheckedSegment>,
     ) -> Result<ReadView, StoreError> {
-        let known: Vec<ViewSegment> = checked.into_iter().map(|checked| checked.0).collect();
-        ReadView::open_known(snapshot, None, &known)
+        let known: Vec<SegmentReaders> = checked.into_iter().map(|checked| checked.0).collect();
+        ReadView::open_reusing(snapshot, None, &known)
     }
 
-    fn open_known(
+    fn open_reusing(
         snapshot: Snapshot,
         previous: Option<&ReadView>,
-        known: &[ViewSegment],
+        known: &[SegmentReaders],
     ) -> Result<ReadView, StoreError> {
         let segments = snapshot
             .segments()
             .iter()
-            .map(|segment| ViewSegment::open(segment, known))
+            .map(|segment| SegmentReaders::open(segment, known))
             .collect::<Result<Vec<_>, _>>()?;
         let texts = segments.iter().flat_map(|segment| &segment.indexes.text);
         let languages = texts.fold(Languages::default(), |all, text| {
@@ -144,13 +144,13 @@ impl ReadView {
             snapshot,
             segments,
             analysis,
-            is_analysed,
-            is_linked,
+            is_analysis_current: is_analysed,
+            are_links_current: is_linked,
             languages,
-            holds: OnceLock::new(),
-            hot_chunks: Hot::default(),
-            hot_documents: Hot::default(),
-            hot_concepts: Hot::default(),
+            capabilities: OnceLock::new(),
+            chunk_cache: RowCache::default(),
+            document_cache: RowCache::default(),
+            concept_name_cache: RowCache::default(),
         })
     }
 
@@ -159,7 +159,7 @@ impl ReadView {
     /// # Errors
     /// [`StoreError::Part`] or [`StoreError::View`]: the segment must be rebuilt from rows.
     pub fn check(segment: &OpenSegment) -> Result<CheckedSegment, StoreError> {
-        ViewSegment::open(segment, &[]).map(CheckedSegment)
+        SegmentReaders::open(segment, &[]).map(CheckedSegment)
     }
 
     /// The snapshot.
@@ -181,8 +181,8 @@ impl ReadView {
     ///
     /// # Errors
     /// [`QueryError::Facets`] when facets cannot be read.
-    pub fn holds(&self) -> Result<Holds, QueryError> {
-        if let Some(known) = self.holds.get() {
+    pub fn capabilities(&self) -> Result<StoreCapabilities, QueryError> {
+        if let Some(known) = self.capabilities.get() {
             return Ok(*known);
         }
         let facets = self.facets();
@@ -202,10 +202,10 @@ impl ReadView {
         // One that cannot be read is for the search that needs it to tell.
         let has_digest = |level: usize| {
             let count = known.map_or(0, |known| known.count(level));
-            let mut first = (0..count as u32).take(DIGESTS_TRIED);
+            let mut first = (0..count as u32).take(DIGEST_PROBES_MAX);
             first.any(|of| matches!(CommunityDigest::read(self, level, of), Ok(Some(_))))
         };
-        let holds = Holds {
+        let capabilities = StoreCapabilities {
             summaries: has(&[Level::Summary])?,
             sections: has(&[Level::Section])?,
             inner_paragraphs: statements && has(&[Level::Paragraph])?,
@@ -213,10 +213,10 @@ impl ReadView {
             digests: coarsest.is_some_and(has_digest),
             vector_share: self
                 .snapshot
-                .space()
+                .active_space()
                 .and_then(|space| space.record.vector_share),
         };
-        Ok(*self.holds.get_or_init(|| holds))
+        Ok(*self.capabilities.get_or_init(|| capabilities))
     }
 
     /// The languages of its chunks, deleted ones included: questions are asked in all of them.
@@ -225,29 +225,29 @@ impl ReadView {
     }
 
     /// Text of a layer, by segment.
-    pub fn text(&self, layer: Layer) -> Vec<Placed<'_, TextReader<Section>>> {
-        self.placed(move |segment| &segment.indexes.text[layer as usize])
+    pub fn text(&self, layer: Layer) -> Vec<SegmentReader<'_, TextReader<Section>>> {
+        self.readers_by_segment(move |segment| &segment.indexes.text[layer as usize])
     }
 
     /// Facets, by segment.
-    pub fn facets(&self) -> Vec<Placed<'_, FacetReader<Section>>> {
-        self.placed(|segment| &segment.indexes.facets)
+    pub fn facets(&self) -> Vec<SegmentReader<'_, FacetReader<Section>>> {
+        self.readers_by_segment(|segment| &segment.indexes.facets)
     }
 
     /// Names, mentions and relations, by segment: what a [`GraphView`] is made of.
-    pub fn graph_segments(&self) -> Vec<Placed<'_, GraphReader<Section>>> {
-        self.placed(|segment| &segment.indexes.graph)
+    pub fn graph_segments(&self) -> Vec<SegmentReader<'_, GraphReader<Section>>> {
+        self.readers_by_segment(|segment| &segment.indexes.graph)
     }
 
     /// Citations, by segment: what a [`loci_graph::CitationsView`] is made of.
-    pub fn citations(&self) -> Vec<Placed<'_, CitationsReader<Section>>> {
-        self.placed(|segment| &segment.indexes.citations)
+    pub fn citations(&self) -> Vec<SegmentReader<'_, CitationsReader<Section>>> {
+        self.readers_by_segment(|segment| &segment.indexes.citations)
     }
 
     /// The concept graph over `segments`, which [`ReadView::graph_segments`] gave.
     pub fn graph<'v>(
         &'v self,
-        segments: &'v [Placed<'v, GraphReader<Section>>],
+        segments: &'v [SegmentReader<'v, GraphReader<Section>>],
     ) -> GraphSnapshot<'v, Section> {
         let analysis = self.analysis.as_ref();
         let adjacency = analysis.and_then(|of| of.adjacency.as_ref());
@@ -255,19 +255,19 @@ impl ReadView {
         GraphSnapshot {
             segments,
             ranks: self.ranks(),
-            adjacency: adjacency.filter(|_| self.is_analysed),
-            links: links.filter(|_| self.is_linked),
+            adjacency: adjacency.filter(|_| self.is_analysis_current),
+            links: links.filter(|_| self.are_links_current),
         }
     }
 
     /// Vectors of a layer in the active space, by segment; segments without are left out.
-    pub fn vectors(&self, layer: Layer) -> Vec<Placed<'_, VectorReader<Section>>> {
-        let active = self.snapshot.space().map(|space| space.id);
+    pub fn vectors(&self, layer: Layer) -> Vec<SegmentReader<'_, VectorReader<Section>>> {
+        let active = self.snapshot.active_space().map(|space| space.id);
         let segments = self.snapshot.segments().iter().zip(&self.segments);
         let with_vectors = segments.filter_map(|(open, segment)| {
             let vectors = segment.vectors.as_deref()?;
             let reader = &vectors.layers[layer as usize];
-            (Some(vectors.space) == active).then(|| place(open, reader))
+            (Some(vectors.space) == active).then(|| segment_reader(open, reader))
         });
         with_vectors.collect()
     }
@@ -277,9 +277,9 @@ impl ReadView {
         &'v self,
         segment: &'v OpenSegment,
         layer: Layer,
-    ) -> Option<Placed<'v, TextReader<Section>>> {
+    ) -> Option<SegmentReader<'v, TextReader<Section>>> {
         let known = self.segments.iter().find(|known| known.id == segment.id)?;
-        Some(place(segment, &known.indexes.text[layer as usize]))
+        Some(segment_reader(segment, &known.indexes.text[layer as usize]))
     }
 
     /// Vectors of a layer in the active space, of one segment of this view.
@@ -287,22 +287,26 @@ impl ReadView {
         &'v self,
         segment: &'v OpenSegment,
         layer: Layer,
-    ) -> Option<Placed<'v, VectorReader<Section>>> {
+    ) -> Option<SegmentReader<'v, VectorReader<Section>>> {
         let known = self.segments.iter().find(|known| known.id == segment.id)?;
         let vectors = known.vectors.as_deref()?;
-        let active = self.snapshot.space().map(|space| space.id);
-        (Some(vectors.space) == active).then(|| place(segment, &vectors.layers[layer as usize]))
+        let active = self.snapshot.active_space().map(|space| space.id);
+        (Some(vectors.space) == active)
+            .then(|| segment_reader(segment, &vectors.layers[layer as usize]))
     }
 
-    fn placed<'v, R>(&'v self, reader: impl Fn(&'v ViewSegment) -> &'v R) -> Vec<Placed<'v, R>> {
+    fn readers_by_segment<'v, R>(
+        &'v self,
+        reader: impl Fn(&'v SegmentReaders) -> &'v R,
+    ) -> Vec<SegmentReader<'v, R>> {
         let segments = self.snapshot.segments().iter().zip(&self.segments);
         segments
-            .map(|(open, segment)| place(open, reader(segment)))
+            .map(|(open, segment)| segment_reader(open, reader(segment)))
             .collect()
     }
 
     /// Whether a chunk lies in one of `layers`.
-    pub(crate) fn is_searched(&self, chunk: Ordinal, layers: &[Layer]) -> bool {
+    pub(crate) fn is_in_layers(&self, chunk: Ordinal, layers: &[Layer]) -> bool {
         let Some((segment, local)) = self.snapshot.locate(chunk) else {
             return false;
         };
@@ -314,7 +318,7 @@ impl ReadView {
     /// The ordinals, from the first to one past the last, of the document or section that a chunk is in. The
     /// section is its nearest ancestor that is one, else the outermost; the chunk itself where it is one. A summary
     /// is in none.
-    pub(crate) fn extent(&self, chunk: Ordinal, to: Extent) -> Option<(u32, u32)> {
+    pub(crate) fn enclosing_range(&self, chunk: Ordinal, to: Extent) -> Option<(u32, u32)> {
         let (segment, local) = self.snapshot.locate(chunk)?;
         let base = segment.base.0;
         let mut row = segment.skeleton.get(local)?;
@@ -337,24 +341,24 @@ impl ReadView {
     }
 
     /// All live chunks that lie in a document, or section, of which `chunks` has any.
-    pub(crate) fn around(&self, chunks: &RoaringBitmap, to: Extent) -> RoaringBitmap {
+    pub(crate) fn expand_to(&self, chunks: &RoaringBitmap, to: Extent) -> RoaringBitmap {
         let mut around = RoaringBitmap::new();
         let mut each = chunks.iter();
         while let Some(chunk) = each.next() {
-            if let Some((start, end)) = self.extent(Ordinal(chunk), to) {
+            if let Some((start, end)) = self.enclosing_range(Ordinal(chunk), to) {
                 around.insert_range(start..end);
                 each.advance_to(end);
             }
         }
-        around & self.live()
+        around & self.live_chunks()
     }
 
     /// All live chunks.
-    pub fn live(&self) -> RoaringBitmap {
+    pub fn live_chunks(&self) -> RoaringBitmap {
         let mut live = RoaringBitmap::new();
         for segment in self.snapshot.segments() {
             live.insert_range(segment.base.0..segment.end().0);
-            live -= shift(&segment.dead, segment.base.0);
+            live -= to_ordinals(&segment.dead, segment.base.0);
         }
         live
     }
@@ -384,8 +388,8 @@ impl Analysis {
     }
 }
 
-fn place<'v, R>(open: &'v OpenSegment, reader: &'v R) -> Placed<'v, R> {
-    Placed {
+fn segment_reader<'v, R>(open: &'v OpenSegment, reader: &'v R) -> SegmentReader<'v, R> {
+    SegmentReader {
         base: open.base,
         chunk_count: open.chunk_count,
         dead: &open.dead,
@@ -394,7 +398,7 @@ fn place<'v, R>(open: &'v OpenSegment, reader: &'v R) -> Placed<'v, R> {
 }
 
 /// Local numbers as ordinals.
-fn shift(locals: &RoaringBitmap, base: u32) -> RoaringBitmap {
+fn to_ordinals(locals: &RoaringBitmap, base: u32) -> RoaringBitmap {
     if base == 0 {
         return locals.clone();
     }
@@ -402,12 +406,12 @@ fn shift(locals: &RoaringBitmap, base: u32) -> RoaringBitmap {
     RoaringBitmap::from_sorted_iter(locals.iter().map(|local| local + base)).unwrap_or_default()
 }
 
-impl ViewSegment {
-    fn open(open: &OpenSegment, known: &[ViewSegment]) -> Result<ViewSegment, StoreError> {
+impl SegmentReaders {
+    fn open(open: &OpenSegment, known: &[SegmentReaders]) -> Result<SegmentReaders, StoreError> {
         let known = known.iter().find(|known| known.id == open.id);
         let indexes = match known {
             Some(known) => Arc::clone(&known.indexes),
-            None => Arc::new(Indexes::open(open)?),
+            None => Arc::new(BaseReaders::open(open)?),
         };
         let vectors = match (
             &open.vectors,
@@ -416,10 +420,10 @@ impl ViewSegment {
             (Some((_, part)), Some(known)) if known.part == part.header().part => {
                 Some(Arc::clone(known))
             }
-            (Some((space, part)), _) => Some(Arc::new(Vectors::open(*space, part)?)),
+            (Some((space, part)), _) => Some(Arc::new(SegmentVectors::open(*space, part)?)),
             (None, _) => None,
         };
-        Ok(ViewSegment {
+        Ok(SegmentReaders {
             id: open.id,
             indexes,
             vectors,
@@ -427,11 +431,11 @@ impl ViewSegment {
     }
 }
 
-impl Indexes {
-    fn open(open: &OpenSegment) -> Result<Indexes, StoreError> {
+impl BaseReaders {
+    fn open(open: &OpenSegment) -> Result<BaseReaders, StoreError> {
         let section = |id, argument| section(&open.part, id, argument);
         let text = |layer: Layer| {
-            TextReader::new(section(SectionId::Text, layer as u32)?).map_err(StoreError::view)
+            TextReader::new(section(SectionId::Text, layer as u32)?).map_err(StoreError::index)
         };
         let graph = GraphReader::open(
             section(SectionId::Names, 0)?,
@@ -441,24 +445,24 @@ impl Indexes {
         );
         let citations = section(SectionId::Citations, 0)?;
         let citations = CitationsReader::open(citations, open.chunk_count);
-        Ok(Indexes {
+        Ok(BaseReaders {
             text: [text(Layer::Leaves)?, text(Layer::Inner)?],
-            facets: FacetReader::new(section(SectionId::Facets, 0)?).map_err(StoreError::view)?,
-            graph: graph.map_err(StoreError::view)?,
-            citations: citations.map_err(StoreError::view)?,
+            facets: FacetReader::new(section(SectionId::Facets, 0)?).map_err(StoreError::index)?,
+            graph: graph.map_err(StoreError::index)?,
+            citations: citations.map_err(StoreError::index)?,
         })
     }
 }
 
-impl Vectors {
-    fn open(space: SpaceId, part: &Arc<Part>) -> Result<Vectors, StoreError> {
+impl SegmentVectors {
+    fn open(space: SpaceId, part: &Arc<Part>) -> Result<SegmentVectors, StoreError> {
         let layer = |layer: Layer| {
             let flat = section(part, SectionId::Vectors, layer as u32)?;
             let graph = part.find(SectionId::VectorGraph, layer as u32);
-            VectorReader::new(flat, graph).map_err(StoreError::view)
+            VectorReader::new(flat, graph).map_err(StoreError::index)
         };
         let layers = [layer(Layer::Leaves)?, layer(Layer::Inner)?];
-        Ok(Vectors {
+        Ok(SegmentVectors {
             part: part.header().part,
             space,
             layers,

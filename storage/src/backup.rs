@@ -22,28 +22,28 @@ use crate::dir::{SegmentDir, create_folder};
 use crate::disk::{Disk, NewFile};
 use crate::error::StoreError;
 use crate::failpoint::reach;
-use crate::generations::{Target, source};
+use crate::generations::{BackupTarget, find_state_folder};
 use crate::ids::SpaceId;
-use crate::lock::Lock;
+use crate::lock::StoreLock;
 use crate::records::{ManifestRecord, PartEntry};
-use crate::rewrite::{NAME_NEW, Report, Rewritten, check_pages};
+use crate::rewrite::{DATABASE_COPY_NAME, DatabaseCopy, ProgressFn, check_pages};
 use crate::rows::Rows;
 use crate::segment::{Part, PartError};
 use crate::snapshot::{Snapshot, Tables};
-use crate::store::{DATABASE, SEGMENTS, Store, Views, check_format};
+use crate::store::{DATABASE, IndexFactory, SEGMENTS, Store, check_format};
 use crate::tables::Table;
-use crate::unfinished::{self, Filling};
+use crate::unfinished::{self, FolderOperation};
 use crate::verify::Verifier;
 
 /// Bytes that are handed to a file at once.
-const PIECE_LEN: usize = 1 << 20;
+const COPY_BUFFER_LEN: usize = 1 << 20;
 
 /// Bytes of rows that a copy keeps cached.
 const CACHE_BYTES: usize = 64 << 20;
 
 /// What a backup did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Backup {
+pub struct BackupReport {
     /// The state that was copied.
     pub generation: u64,
     /// Files of segments that were copied, and their bytes.
@@ -58,7 +58,7 @@ pub struct Backup {
     pub earlier: Vec<u64>,
 }
 
-impl<V: Views> Store<V> {
+impl<V: IndexFactory> Store<V> {
     /// Copies the newest state to the folder `to`, which is missing, empty, or holds earlier backups of this store.
     /// `keep`: how many states the folder keeps, this one included; the one before is set aside, the oldest go.
     /// `None`: the one before is replaced, and what is set aside stays.
@@ -79,22 +79,22 @@ impl<V: Views> Store<V> {
         &self,
         to: &Path,
         keep: Option<NonZeroUsize>,
-        report: &mut Report<'_>,
-    ) -> Result<Option<Backup>, StoreError> {
-        let disk = self.outside();
-        refuse_inside(self.segment_dir().of_store(), to)?;
-        self.check_pages_of_rows()?;
-        let view = self.view();
-        let snapshot = self.views().snapshot(&view);
+        report: &mut ProgressFn<'_>,
+    ) -> Result<Option<BackupReport>, StoreError> {
+        let disk = self.copy_disk();
+        refuse_store_folder(self.segment_dir().store_folder(), to)?;
+        self.check_row_pages()?;
+        let view = self.latest_snapshot();
+        let snapshot = self.index_factory().snapshot(&view);
         let (tables, manifest) = (snapshot.tables(), snapshot.manifest());
-        let target = Target::open(disk, to, tables, manifest)?;
-        let mut done = Backup {
+        let target = BackupTarget::open(disk, to, tables, manifest)?;
+        let mut done = BackupReport {
             generation: manifest.generation,
             rows: tables.len()?,
-            ..Backup::default()
+            ..BackupReport::default()
         };
-        agreement(snapshot)?;
-        let listed = listed(manifest, tables)?;
+        check_segments_match_rows(snapshot)?;
+        let listed = listed_part_files(manifest, tables)?;
         for (entry, name) in &listed {
             match copy_part(self.segment_dir(), target.segments(), entry, name)? {
                 Some(bytes) => {
@@ -105,20 +105,20 @@ impl<V: Views> Store<V> {
             }
         }
         reach("backup-parts-copied");
-        let mut copy = Rewritten::create(disk, to, DATABASE, CACHE_BYTES)?;
+        let mut copy = DatabaseCopy::create(disk, to, DATABASE, CACHE_BYTES)?;
         let mut verifier = Verifier::new(tables, manifest);
-        if !copy.fill(tables, Some(&mut verifier), report)? {
+        if !copy.copy_rows(tables, Some(&mut verifier), report)? {
             return Ok(None);
         }
         verifier.finish()?;
-        copy.read_back(done.rows)?;
+        copy.verify_copy(done.rows)?;
         reach("backup-rows-copied");
         if keep.is_some_and(|keep| keep.get() > 1) {
-            target.set_aside(manifest.generation)?;
+            target.archive_newest(manifest.generation)?;
         }
-        drop(copy.take_place()?);
+        drop(copy.install()?);
         reach("backup-renamed");
-        done.earlier = target.settle(keep.map(NonZeroUsize::get), &listed)?;
+        done.earlier = target.prune(keep.map(NonZeroUsize::get), &listed)?;
         Ok(Some(done))
     }
 }
@@ -137,46 +137,46 @@ pub fn restore(
     generation: Option<u64>,
     to: &Path,
 ) -> Result<(), StoreError> {
-    let source = source(disk, from, generation)?;
+    let source = find_state_folder(disk, from, generation)?;
     let database = source.join(DATABASE);
     let there = disk.exists(&database);
     if !there.map_err(StoreError::io(format!(
         "looking for {}",
         database.display()
     )))? {
-        unfinished::refuse(&**disk, &source)?;
+        unfinished::check_complete(&**disk, &source)?;
         return Err(StoreError::Missing {
             path: from.to_path_buf(),
         });
     }
-    let _newest = Lock::acquire(&**disk, from)?;
+    let _newest = StoreLock::acquire(&**disk, from)?;
     let _source = if source == from {
         None
     } else {
-        Some(Lock::acquire(&**disk, &source)?)
+        Some(StoreLock::acquire(&**disk, &source)?)
     };
     create_folder(&**disk, to)?;
-    let _to = Lock::acquire(&**disk, to)?;
-    unfinished::clear(&**disk, to, Filling::Restore)?;
-    unfinished::begin(&**disk, to, Filling::Restore)?;
+    let _to = StoreLock::acquire(&**disk, to)?;
+    unfinished::delete_leftovers(&**disk, to, FolderOperation::Restore)?;
+    unfinished::write_marker(&**disk, to, FolderOperation::Restore)?;
     reach("restore-marked");
-    let restored = fill(disk, &source, to);
+    let restored = copy_store(disk, &source, to);
     if restored.is_err() {
         // What cannot be removed is marked, and goes with the next restore.
-        let _ = unfinished::clear(&**disk, to, Filling::Restore)
-            .and_then(|()| unfinished::end(&**disk, to));
+        let _ = unfinished::delete_leftovers(&**disk, to, FolderOperation::Restore)
+            .and_then(|()| unfinished::remove_marker(&**disk, to));
     }
     restored
 }
 
 /// Copies a state to a folder that is locked, marked and empty.
-fn fill(disk: &Arc<dyn Disk>, from: &Path, to: &Path) -> Result<(), StoreError> {
+fn copy_store(disk: &Arc<dyn Disk>, from: &Path, to: &Path) -> Result<(), StoreError> {
     let failed = |what: &str, path: &Path| StoreError::io(format!("{what} {}", path.display()));
     let database = from.join(DATABASE);
     let bytes = disk.map(&database).map_err(failed("reading", &database))?;
-    let unfinished = to.join(NAME_NEW);
+    let unfinished = to.join(DATABASE_COPY_NAME);
     let copied = disk.create(&unfinished).and_then(|mut file| {
-        in_pieces(bytes.as_ref(), &mut *file)?;
+        append_buffered(bytes.as_ref(), &mut *file)?;
         file.sync()
     });
     copied.map_err(failed("writing", &unfinished))?;
@@ -187,27 +187,27 @@ fn fill(disk: &Arc<dyn Disk>, from: &Path, to: &Path) -> Result<(), StoreError> 
         .and_then(|()| disk.sync_folder(to))
         .map_err(failed("naming", &unfinished))?;
     reach("restore-renamed");
-    unfinished::end(&**disk, to)
+    unfinished::remove_marker(&**disk, to)
 }
 
 /// Verifies the unfinished copy of a database in `to`, and copies the parts that it lists.
 fn copy_listed(disk: &Arc<dyn Disk>, from: &Path, to: &Path) -> Result<(), StoreError> {
-    let mut database = open_database(disk, &to.join(NAME_NEW))?;
+    let mut database = open_database(disk, &to.join(DATABASE_COPY_NAME))?;
     let manifest = check_format(&database)?;
     check_pages(&mut database)?;
     let tables = Tables::open(&database)?;
     let mut verifier = Verifier::new(&tables, &manifest);
     for table in Table::ALL {
         tables.scan(table, &[], None, &mut |key, payload| {
-            verifier.row(table, key, payload)?;
+            verifier.verify_row(table, key, payload)?;
             Ok(ControlFlow::Continue(()))
         })?;
-        verifier.end(table)?;
+        verifier.finish_table(table)?;
     }
     verifier.finish()?;
     let backed_up = SegmentDir::open(Arc::clone(disk), from.join(SEGMENTS))?;
     let segments = SegmentDir::open(Arc::clone(disk), to.join(SEGMENTS))?;
-    for (entry, name) in listed(&manifest, &tables)? {
+    for (entry, name) in listed_part_files(&manifest, &tables)? {
         copy_part(&backed_up, &segments, &entry, &name)?;
     }
     Ok(())
@@ -223,9 +223,9 @@ fn open_database(disk: &Arc<dyn Disk>, path: &Path) -> Result<Database, StoreErr
 }
 
 /// Every document lies in one segment with as many chunks as its row says. What is being built again may lack some.
-fn agreement(snapshot: &Snapshot) -> Result<(), StoreError> {
+fn check_segments_match_rows(snapshot: &Snapshot) -> Result<(), StoreError> {
     let mut first = None;
-    check::segments(snapshot, &mut |finding| {
+    check::check_segments(snapshot, &mut |finding| {
         first.get_or_insert(finding);
     });
     match first {
@@ -239,15 +239,15 @@ fn agreement(snapshot: &Snapshot) -> Result<(), StoreError> {
 }
 
 /// The key of what tells a store from all others: 16 bytes of chance.
-pub(crate) const IDENTITY: &[u8] = b"identity";
+pub(crate) const STORE_ID_KEY: &[u8] = b"identity";
 
-pub(crate) fn names(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Vec<String>, StoreError> {
+pub(crate) fn file_names(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Vec<String>, StoreError> {
     let names = disk.names(folder);
     names.map_err(StoreError::io(format!("listing {}", folder.display())))
 }
 
 /// All parts with files that a state lists, with their names.
-pub(crate) fn listed(
+pub(crate) fn listed_part_files(
     manifest: &ManifestRecord,
     rows: &dyn Rows,
 ) -> Result<Vec<(PartEntry, String)>, StoreError> {
@@ -265,7 +265,7 @@ pub(crate) fn listed(
 }
 
 /// A store is not backed up into itself.
-fn refuse_inside(store: Option<&Path>, to: &Path) -> Result<(), StoreError> {
+fn refuse_store_folder(store: Option<&Path>, to: &Path) -> Result<(), StoreError> {
     let absolute = |folder: &Path| path::absolute(folder).ok();
     let store = store.and_then(absolute);
     match store.zip(absolute(to)) {
@@ -284,7 +284,7 @@ pub(crate) fn copy_part(
     entry: &PartEntry,
     name: &str,
 ) -> Result<Option<u64>, StoreError> {
-    match verify(into, entry, name) {
+    match verify_part(into, entry, name) {
         Ok(()) => return Ok(None),
         Err(StoreError::Part {
             source: PartError::Io(error),
@@ -294,17 +294,21 @@ pub(crate) fn copy_part(
             .remove(name)
             .map_err(StoreError::io(format!("removing {name}")))?,
     }
-    verify(from, entry, name)?;
+    verify_part(from, entry, name)?;
     let bytes = from.open_part(name);
     let bytes = bytes.map_err(StoreError::io(format!("reading {name}")))?;
-    let copied = into.publish(name, |file| in_pieces(bytes.as_ref(), file));
+    let copied = into.publish(name, |file| append_buffered(bytes.as_ref(), file));
     copied.map_err(StoreError::io(format!("writing {name}")))?;
-    verify(into, entry, name)?;
+    verify_part(into, entry, name)?;
     Ok(Some(bytes.as_ref().len() as u64))
 }
 
 /// Verifies that a part is the one that is listed, and all of its checksums.
-pub(crate) fn verify(dir: &SegmentDir, entry: &PartEntry, name: &str) -> Result<(), StoreError> {
+pub(crate) fn verify_part(
+    dir: &SegmentDir,
+    entry: &PartEntry,
+    name: &str,
+) -> Result<(), StoreError> {
     let bytes = dir.open_part(name).map_err(PartError::from);
     let part = bytes.and_then(Part::new).and_then(|part| {
         let header = part.header();
@@ -321,8 +325,8 @@ pub(crate) fn verify(dir: &SegmentDir, entry: &PartEntry, name: &str) -> Result<
     })
 }
 
-fn in_pieces(bytes: &[u8], file: &mut dyn NewFile) -> std::io::Result<()> {
+fn append_buffered(bytes: &[u8], file: &mut dyn NewFile) -> std::io::Result<()> {
     bytes
-        .chunks(PIECE_LEN)
+        .chunks(COPY_BUFFER_LEN)
         .try_for_each(|piece| file.append(piece))
 }

@@ -68,10 +68,14 @@ impl SegmentDraft {
     }
 }
 
-fn one_by_one(rows: &dyn Rows, id: DocumentId, count: u32) -> Result<Vec<ChunkRecord>, StoreError> {
+fn read_chunks_individually(
+    rows: &dyn Rows,
+    id: DocumentId,
+    count: u32,
+) -> Result<Vec<ChunkRecord>, StoreError> {
     let chunk = |place| {
         let chunk = rows.chunk(id, place)?;
-        chunk.ok_or_else(|| missing(Table::Chunks, &keys::in_document(id, place)))
+        chunk.ok_or_else(|| missing(Table::Chunks, &keys::document_entry(id, place)))
     };
     (0..count).map(chunk).collect()
 }
@@ -90,13 +94,15 @@ pub fn build_segment(
         let record = record.ok_or_else(|| missing(Table::Documents, &keys::document(id)))?;
         let chunks = match rows.chunks(id) {
             // A row that is written over hides the damage of the one below it from a look at it alone.
-            Err(error) if error.is_of_a_row() => one_by_one(rows, id, record.chunk_count)?,
+            Err(error) if error.is_row_damage() => {
+                read_chunks_individually(rows, id, record.chunk_count)?
+            }
             chunks => chunks?,
         };
         if chunks.len() != record.chunk_count as usize {
             return Err(missing(
                 Table::Chunks,
-                &keys::in_document(id, chunks.len() as u32),
+                &keys::document_entry(id, chunks.len() as u32),
             ));
         }
         let first = Local(next);

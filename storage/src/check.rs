@@ -23,12 +23,12 @@ use crate::rows::{Rows, decode, hex};
 use crate::schema;
 use crate::segment::{Part, PartBytes, PartError};
 use crate::snapshot::{MANIFEST, Snapshot, Tables};
-use crate::store::{DATABASE, SEGMENTS, Store, Views};
+use crate::store::{DATABASE, IndexFactory, SEGMENTS, Store};
 use crate::tables::Table;
-use crate::verify::lacks;
+use crate::verify::dangling_reference;
 
 /// Rows between two reports.
-const ROWS_A_REPORT: u64 = 4096;
+const ROWS_PER_REPORT: u64 = 4096;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,9 +45,9 @@ pub struct Finding {
 }
 
 /// Told (rows looked at, rows in all); break ends the check.
-type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
+type ProgressFn<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
 
-impl<V: Views> Store<V> {
+impl<V: IndexFactory> Store<V> {
     /// Looks at the newest state, and calls `found` with everything that is wrong. `deep`: also whether rows agree with
     /// each other and with segments. `false`: `report` ended it.
     ///
@@ -60,55 +60,55 @@ impl<V: Views> Store<V> {
         &self,
         deep: bool,
         found: &mut dyn FnMut(Finding),
-        report: &mut Report<'_>,
+        report: &mut ProgressFn<'_>,
     ) -> Result<bool, StoreError> {
-        let view = self.view();
-        let snapshot = self.views().snapshot(&view);
-        let mut check = Check {
+        let view = self.latest_snapshot();
+        let snapshot = self.index_factory().snapshot(&view);
+        let mut check = Checker {
             snapshot,
             found,
             report,
             deep,
-            found_in_rows: false,
+            has_row_findings: false,
             seen: 0,
             total: snapshot.tables().len().unwrap_or_default(),
         };
         for table in Table::ALL {
-            if check.table(table).is_break() {
+            if check.check_table(table).is_break() {
                 return Ok(false);
             }
         }
-        if !check.found_in_rows {
-            check.pages(self)?;
+        if !check.has_row_findings {
+            check.check_pages(self)?;
         }
-        check.parts(self);
+        check.check_parts(self);
         for segment in snapshot.segments() {
-            if let Err(why) = self.views().check(segment) {
+            if let Err(why) = self.index_factory().check(segment) {
                 let section = format!("segment {}", segment.id.0);
-                check.tell(SEGMENTS, &section, &[], &why.to_string());
+                check.add_finding(SEGMENTS, &section, &[], &why.to_string());
             }
         }
         if deep {
-            segments(snapshot, check.found);
+            check_segments(snapshot, check.found);
         }
         Ok(true)
     }
 }
 
-struct Check<'c> {
+struct Checker<'c> {
     snapshot: &'c Snapshot,
     found: &'c mut dyn FnMut(Finding),
-    report: &'c mut Report<'c>,
+    report: &'c mut ProgressFn<'c>,
     deep: bool,
     /// Whether something is wrong in rows.
-    found_in_rows: bool,
+    has_row_findings: bool,
     seen: u64,
     total: u64,
 }
 
-impl Check<'_> {
-    fn tell(&mut self, file: &str, section: &str, key: &[u8], why: &str) {
-        self.found_in_rows |= file == DATABASE;
+impl Checker<'_> {
+    fn add_finding(&mut self, file: &str, section: &str, key: &[u8], why: &str) {
+        self.has_row_findings |= file == DATABASE;
         (self.found)(Finding {
             file: file.into(),
             section: section.into(),
@@ -118,17 +118,17 @@ impl Check<'_> {
     }
 
     /// A row that redb looks for in the wrong place is missing, and nothing but its pages shows it.
-    fn pages<V: Views>(&mut self, store: &Store<V>) -> Result<(), StoreError> {
+    fn check_pages<V: IndexFactory>(&mut self, store: &Store<V>) -> Result<(), StoreError> {
         let mut checked = store.check_pages();
         if let Err(error @ StoreError::DamagedFreePages { .. }) = checked {
-            self.tell(DATABASE, "pages", &[], &error.to_string());
-            checked = store.check_pages_of_rows();
+            self.add_finding(DATABASE, "pages", &[], &error.to_string());
+            checked = store.check_row_pages();
         }
         if let Err(StoreError::DamagedDatabase { why } | StoreError::UnreadableDatabase { why }) =
             checked
         {
             let why = format!("{why}: rows are not found; restore the store from a backup");
-            self.tell(DATABASE, "pages", &[], &why);
+            self.add_finding(DATABASE, "pages", &[], &why);
             return Ok(());
         }
         checked
@@ -139,28 +139,28 @@ impl Check<'_> {
     }
 
     /// Every row of a table. redb meets damage of its own tree with an error or a panic; both end the table alone.
-    fn table(&mut self, table: Table) -> ControlFlow<()> {
+    fn check_table(&mut self, table: Table) -> ControlFlow<()> {
         let snapshot = self.snapshot;
-        let walk = AssertUnwindSafe(|| self.walk(table, snapshot.tables()));
+        let walk = AssertUnwindSafe(|| self.scan_table(table, snapshot.tables()));
         let why = match catch_unwind(walk) {
             Ok(Ok(flow)) => return flow,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the database's tree cannot be read here".into(),
         };
-        self.tell(DATABASE, table.name(), &[], &why);
+        self.add_finding(DATABASE, table.name(), &[], &why);
         ControlFlow::Continue(())
     }
 
-    fn walk(&mut self, table: Table, tables: &Tables) -> Result<ControlFlow<()>, StoreError> {
+    fn scan_table(&mut self, table: Table, tables: &Tables) -> Result<ControlFlow<()>, StoreError> {
         use redb::{ReadableTable, ReadableTableMetadata};
-        let of = tables.of(table);
+        let table_rows = tables.table(table);
         let mut rows = 0;
-        for row in of.iter()? {
+        for row in table_rows.iter()? {
             let (key, value) = row?;
             let (key, value) = (key.value(), value.value());
             rows += 1;
             self.seen += 1;
-            if self.seen.is_multiple_of(ROWS_A_REPORT)
+            if self.seen.is_multiple_of(ROWS_PER_REPORT)
                 && (self.report)(self.seen, self.total).is_break()
             {
                 return Ok(ControlFlow::Break(()));
@@ -168,28 +168,28 @@ impl Check<'_> {
             let payload = match envelope::open(table.number(), key, value) {
                 Ok(payload) => payload,
                 Err(why) => {
-                    self.tell(DATABASE, table.name(), key, &why);
+                    self.add_finding(DATABASE, table.name(), key, &why);
                     continue;
                 }
             };
-            if let Err(why) = is_sound(table, key, payload) {
-                self.tell(DATABASE, table.name(), key, &why);
+            if let Err(why) = validate_row(table, key, payload) {
+                self.add_finding(DATABASE, table.name(), key, &why);
             } else if self.deep
                 && let Some(why) =
-                    lacks(self.rows(), self.snapshot.manifest(), table, key, payload)?
+                    dangling_reference(self.rows(), self.snapshot.manifest(), table, key, payload)?
             {
-                self.tell(DATABASE, table.name(), key, &why);
+                self.add_finding(DATABASE, table.name(), key, &why);
             }
         }
-        if rows != of.len()? {
-            let why = format!("{rows} rows can be read of {}", of.len()?);
-            self.tell(DATABASE, table.name(), &[], &why);
+        if rows != table_rows.len()? {
+            let why = format!("{rows} rows can be read of {}", table_rows.len()?);
+            self.add_finding(DATABASE, table.name(), &[], &why);
         }
         Ok(ControlFlow::Continue(()))
     }
 
     /// Every part that the manifest lists, with all checksums.
-    fn parts<V: Views>(&mut self, store: &Store<V>) {
+    fn check_parts<V: IndexFactory>(&mut self, store: &Store<V>) {
         let manifest = self.snapshot.manifest();
         let mut parts: Vec<PartEntry> = manifest.parts().cloned().collect();
         let spaces = [manifest.active_space, manifest.pending_space];
@@ -202,13 +202,17 @@ impl Check<'_> {
                 Some(name) => (format!("{SEGMENTS}/{name}"), format!("part {}", entry.id)),
                 None => (DATABASE.to_owned(), format!("part {}", entry.id)),
             };
-            if let Err(why) = self.part(store, &entry) {
-                self.tell(&file, &section, &[], &why);
+            if let Err(why) = self.check_part(store, &entry) {
+                self.add_finding(&file, &section, &[], &why);
             }
         }
     }
 
-    fn part<V: Views>(&self, store: &Store<V>, entry: &PartEntry) -> Result<(), String> {
+    fn check_part<V: IndexFactory>(
+        &self,
+        store: &Store<V>,
+        entry: &PartEntry,
+    ) -> Result<(), String> {
         let bytes = match &entry.file {
             Some(name) => store.segment_dir().open_part(name).map_err(PartError::from),
             None => {
@@ -229,8 +233,8 @@ impl Check<'_> {
 
 /// Each live document lies in one segment with all of its chunks, and every run is of a document. While segments are
 /// built again, documents may be in none.
-pub(crate) fn segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
-    let mut tell = |file: &str, section: &str, key: &[u8], why: &str| {
+pub(crate) fn check_segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
+    let mut add_finding = |file: &str, section: &str, key: &[u8], why: &str| {
         found(Finding {
             file: file.into(),
             section: section.into(),
@@ -246,15 +250,15 @@ pub(crate) fn segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
             let count = segment.live_run(id).map_or(0, |run| run.count);
             let record = snapshot.rows().document(id).ok().flatten();
             match record {
-                None => tell(SEGMENTS, &section, &key, "the document has no row"),
+                None => add_finding(SEGMENTS, &section, &key, "the document has no row"),
                 Some(record) if record.chunk_count != count => {
                     let why = format!("{count} chunks of the document's {}", record.chunk_count);
-                    tell(SEGMENTS, &section, &key, &why);
+                    add_finding(SEGMENTS, &section, &key, &why);
                 }
                 Some(_) => {}
             }
             if runs.insert(id, count).is_some() {
-                tell(
+                add_finding(
                     SEGMENTS,
                     &section,
                     &key,
@@ -266,7 +270,7 @@ pub(crate) fn segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
     if snapshot.is_rebuilding() {
         return;
     }
-    let mut lost = Vec::new();
+    let mut unindexed = Vec::new();
     let scan = snapshot
         .rows()
         .scan_all(Table::Documents, &mut |key, payload| {
@@ -276,16 +280,16 @@ pub(crate) fn segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
                 && record.chunk_count > 0
                 && !runs.contains_key(&id)
             {
-                lost.push(id);
+                unindexed.push(id);
             }
             Ok(ControlFlow::Continue(()))
         });
     if let Err(why) = scan {
-        tell(DATABASE, Table::Documents.name(), &[], &why.to_string());
+        add_finding(DATABASE, Table::Documents.name(), &[], &why.to_string());
     }
-    for id in lost {
+    for id in unindexed {
         let key = keys::document(id);
-        tell(
+        add_finding(
             DATABASE,
             Table::Documents.name(),
             &key,
@@ -296,7 +300,7 @@ pub(crate) fn segments(snapshot: &Snapshot, found: &mut dyn FnMut(Finding)) {
 
 /// The shape of a row whose checksum holds. Public for the fuzz targets.
 #[doc(hidden)]
-pub fn is_sound(table: Table, key: &[u8], payload: &[u8]) -> Result<(), String> {
+pub fn validate_row(table: Table, key: &[u8], payload: &[u8]) -> Result<(), String> {
     schema::check(table, key, payload)?;
     match table {
         Table::Meta if key == MANIFEST => {

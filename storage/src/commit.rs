@@ -20,24 +20,24 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use redb::WriteTransaction;
 
 use crate::build::SegmentDraft;
-use crate::database_file::{Database, Failure};
+use crate::database_file::{Database, WriteFailure};
 use crate::dir::SegmentDir;
 use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::group::Group;
 use crate::ids::DocumentId;
 use crate::limits::{
-    EVENTUAL_DELAY_MAX, GATHER_DELAY_MAX, GATHER_SHARE, GROUP_BYTES_MAX, GROUP_LEN_MAX,
+    EVENTUAL_DELAY_MAX, GATHER_DELAY_DIVISOR, GATHER_DELAY_MAX, GROUP_BYTES_MAX, GROUP_LEN_MAX,
 };
-use crate::parts::Numbers;
+use crate::parts::PartAllocator;
 use crate::records::ManifestRecord;
-use crate::rewrite::{Noted, Rewritten};
+use crate::rewrite::{ChangedRows, DatabaseCopy};
 use crate::snapshot::{OpenSegment, Tables};
 use crate::staged::StagedRows;
 use crate::staging::Staging;
 
 /// A writer's closure.
-pub(crate) type Work = Box<dyn FnOnce(&mut Staging<'_>) -> Result<(), StoreError> + Send>;
+pub(crate) type WriteFn = Box<dyn FnOnce(&mut Staging<'_>) -> Result<(), StoreError> + Send>;
 
 /// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,28 +55,28 @@ pub(crate) enum Job {
     /// To run a writer and commit what it changed.
     Write {
         /// The writer.
-        work: Work,
+        work: WriteFn,
         /// When it is acknowledged.
         durability: Durability,
         /// Whether it must not share a commit: it changes what the manifest lists, or may take long.
-        alone: bool,
+        is_exclusive: bool,
         /// Answered with the generation of the commit once it is visible, and as durable as asked.
         done: Sender<Result<u64, StoreError>>,
     },
     /// To note, from now on, which rows change. Answered once all that was committed is durable.
-    Note {
+    TrackChanges {
         /// Answered when the note is begun.
         done: Sender<Result<u64, StoreError>>,
     },
     /// To hand over the rows noted so far, and to note on.
-    Take {
+    TakeChanges {
         /// Answered with the rows.
-        noted: Sender<Noted>,
+        changes: Sender<ChangedRows>,
     },
     /// To note no more.
-    Forget,
+    StopTracking,
     /// To do this while nobody writes and everything that was committed is durable: to look at the database's file.
-    Still {
+    RunExclusive {
         /// What to do.
         work: Box<dyn FnOnce() + Send>,
         /// Answered when it is done.
@@ -85,7 +85,7 @@ pub(crate) enum Job {
     /// To bring a copy of the database up to date with the rows noted, and to go on with it.
     Swap {
         /// The copy.
-        copy: Box<Rewritten>,
+        copy: Box<DatabaseCopy>,
         /// Answered when the copy is the database.
         done: Sender<Result<u64, StoreError>>,
     },
@@ -97,13 +97,13 @@ pub(crate) trait Host: Sync {
     fn database(&self) -> Arc<Database>;
     /// Makes durable that the database's file has its name. Before, nothing committed is durable, and no part is
     /// published that a database of an earlier state would take for one of the future.
-    fn keep_name(&self) -> Result<(), StoreError>;
+    fn sync_database_name(&self) -> Result<(), StoreError>;
     /// The folder of parts.
     fn dir(&self) -> &SegmentDir;
     /// What numbers parts.
-    fn numbers(&self) -> &Numbers;
+    fn part_allocator(&self) -> &PartAllocator;
     /// The manifest that is committed, and its segments.
-    fn listed(&self) -> (ManifestRecord, Vec<OpenSegment>);
+    fn committed(&self) -> (ManifestRecord, Vec<OpenSegment>);
     /// Builds segments of new documents, whose rows are `staged` over those that are published and have about
     /// `bytes`.
     fn build(
@@ -115,7 +115,7 @@ pub(crate) trait Host: Sync {
     /// Opens and publishes the view of what was committed; `durable`: on disk too.
     fn publish(&self, durable: bool) -> Result<(), StoreError>;
     /// Goes on with another database that holds the same rows, durably.
-    fn swap(&self, database: Database, failure: Arc<Failure>) -> Result<(), StoreError>;
+    fn swap(&self, database: Database, failure: Arc<WriteFailure>) -> Result<(), StoreError>;
     /// An error when the disk failed a write to the database, whatever redb says of it.
     fn check(&self) -> Result<(), StoreError>;
     /// An error when pages vanished of a file that the manifest lists: what was read from it is not to be committed.
@@ -127,15 +127,15 @@ pub(crate) fn run(host: &dyn Host, jobs: &Receiver<Job>) {
     let mut committer = Committer {
         host,
         jobs,
-        held: None,
+        deferred: None,
         undurable_since: None,
         broken: None,
         last: (0, Duration::ZERO),
-        noted: None,
+        changed_rows: None,
     };
     while let Some(next) = committer.next() {
         match next {
-            Next::Job(job) => committer.job(job),
+            Next::Job(job) => committer.handle_job(job),
             Next::Flush => committer.flush(),
         }
     }
@@ -145,7 +145,7 @@ struct Committer<'h> {
     host: &'h dyn Host,
     jobs: &'h Receiver<Job>,
     /// A job that did not fit the group before it.
-    held: Option<Job>,
+    deferred: Option<Job>,
     /// Since when something is committed that is not durable.
     undurable_since: Option<Instant>,
     /// Why nothing is written any more.
@@ -153,7 +153,7 @@ struct Committer<'h> {
     /// Writers of the last group, and how long its commit took.
     last: (usize, Duration),
     /// Rows that changed since a copy of the database was begun.
-    noted: Option<Noted>,
+    changed_rows: Option<ChangedRows>,
 }
 
 enum Next {
@@ -162,12 +162,12 @@ enum Next {
 }
 
 /// Who is answered when the group is committed.
-type Written = Vec<Sender<Result<u64, StoreError>>>;
+type PendingReplies = Vec<Sender<Result<u64, StoreError>>>;
 
 impl Committer<'_> {
     /// What to do next; `None` when every sender is gone and everything is durable.
     fn next(&mut self) -> Option<Next> {
-        if let Some(job) = self.held.take() {
+        if let Some(job) = self.deferred.take() {
             return Some(Next::Job(job));
         }
         let Some(since) = self.undurable_since.filter(|_| self.broken.is_none()) else {
@@ -176,14 +176,14 @@ impl Committer<'_> {
         match self.jobs.recv_deadline(since + EVENTUAL_DELAY_MAX) {
             Ok(job) if since.elapsed() < EVENTUAL_DELAY_MAX => Some(Next::Job(job)),
             Ok(job) => {
-                self.held = Some(job);
+                self.deferred = Some(job);
                 Some(Next::Flush)
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Some(Next::Flush),
         }
     }
 
-    fn job(&mut self, job: Job) {
+    fn handle_job(&mut self, job: Job) {
         if let Err(error) = self.host.check() {
             self.broken.get_or_insert(error.to_string());
         }
@@ -191,55 +191,70 @@ impl Committer<'_> {
             let error = StoreError::ReadOnly(why.clone());
             match job {
                 Job::Write { done, .. }
-                | Job::Note { done }
-                | Job::Still { done, .. }
+                | Job::TrackChanges { done }
+                | Job::RunExclusive { done, .. }
                 | Job::Swap { done, .. } => {
-                    answer(&done, Err(error));
+                    reply(&done, Err(error));
                 }
                 // Nobody waits, or is told by the sender's end.
-                Job::Take { .. } | Job::Forget => {}
+                Job::TakeChanges { .. } | Job::StopTracking => {}
             }
             return;
         }
         match job {
             Job::Write { .. } => self.write(job),
-            Job::Note { done } => self.note(&done),
-            Job::Take { noted } => {
-                let taken = self.noted.as_mut().map(std::mem::take).unwrap_or_default();
+            Job::TrackChanges { done } => self.track_changes(&done),
+            Job::TakeChanges { changes } => {
+                let changed_rows = self
+                    .changed_rows
+                    .as_mut()
+                    .map(std::mem::take)
+                    .unwrap_or_default();
                 // Who asked and does not wait any more has no use for them.
-                let _ = noted.send(taken);
+                let _ = changes.send(changed_rows);
             }
-            Job::Forget => self.noted = None,
-            Job::Still { work, done } => self.still(work, &done),
-            Job::Swap { copy, done } => self.swap(*copy, &done),
+            Job::StopTracking => self.changed_rows = None,
+            Job::RunExclusive { work, done } => self.run_exclusive(work, &done),
+            Job::Swap { copy, done } => self.swap_database(*copy, &done),
         }
     }
 
     fn write(&mut self, first: Job) {
-        if matches!(first, Job::Write { alone: true, .. }) && self.undurable_since.is_some() {
+        if matches!(
+            first,
+            Job::Write {
+                is_exclusive: true,
+                ..
+            }
+        ) && self.undurable_since.is_some()
+        {
             // It may take long, and what was acknowledged is to be durable soon.
             self.flush();
             if self.broken.is_some() {
-                return self.job(first);
+                return self.handle_job(first);
             }
         }
         let mut written = Vec::new();
-        match self.try_group(Some(first), &mut written) {
-            Ok(generation) => written.iter().for_each(|done| answer(done, Ok(generation))),
-            Err(error) => self.break_off(&error, &written),
+        match self.try_commit_group(Some(first), &mut written) {
+            Ok(generation) => written.iter().for_each(|done| reply(done, Ok(generation))),
+            Err(error) => self.stop_writing(&error, &written),
         }
     }
 
     /// Makes what is committed durable.
     fn flush(&mut self) {
-        if let Err(error) = self.try_group(None, &mut Vec::new()) {
-            self.break_off(&error, &[]);
+        if let Err(error) = self.try_commit_group(None, &mut Vec::new()) {
+            self.stop_writing(&error, &[]);
         }
     }
 
     /// [`Committer::commit_group`], in which redb may meet damage of its pages with a panic: that is an error here,
     /// and ends all writing.
-    fn try_group(&mut self, first: Option<Job>, written: &mut Written) -> Result<u64, StoreError> {
+    fn try_commit_group(
+        &mut self,
+        first: Option<Job>,
+        written: &mut PendingReplies,
+    ) -> Result<u64, StoreError> {
         let commit = AssertUnwindSafe(|| self.commit_group(first, written));
         catch_unwind(commit).unwrap_or_else(|_| {
             let why =
@@ -248,10 +263,10 @@ impl Committer<'_> {
         })
     }
 
-    fn break_off(&mut self, error: &StoreError, written: &[Sender<Result<u64, StoreError>>]) {
+    fn stop_writing(&mut self, error: &StoreError, written: &[Sender<Result<u64, StoreError>>]) {
         let why = error.to_string();
         for done in written {
-            answer(done, Err(StoreError::ReadOnly(why.clone())));
+            reply(done, Err(StoreError::ReadOnly(why.clone())));
         }
         self.broken = Some(why);
     }
@@ -262,56 +277,58 @@ impl Committer<'_> {
     fn commit_group(
         &mut self,
         first: Option<Job>,
-        written: &mut Written,
+        written: &mut PendingReplies,
     ) -> Result<u64, StoreError> {
         let mut durable = first.is_none();
-        let (first, alone) = match first {
+        let (first, is_exclusive) = match first {
             Some(Job::Write {
                 work,
                 durability,
-                alone,
+                is_exclusive,
                 done,
-            }) => (Some((work, durability, done)), alone),
+            }) => (Some((work, durability, done)), is_exclusive),
             _ => (None, true),
         };
         let database = self.host.database();
-        let named = self.host.keep_name();
-        let transaction = named.and_then(|()| Ok(database.begin_write()?));
+        let name_synced = self.host.sync_database_name();
+        let transaction = name_synced.and_then(|()| Ok(database.begin_write()?));
         let mut transaction = transaction.inspect_err(|_| {
             written.extend(first.as_ref().map(|(_, _, done)| done.clone()));
         })?;
-        let (before, segments) = self.host.listed();
+        let (before, segments) = self.host.committed();
         let started = Instant::now();
         let generation = {
-            let mut group = Group::open(&transaction, before.clone(), self.noted.as_mut());
-            let (mut next, mut ran) = (first, 0);
-            let gather = Gather {
+            let mut group = Group::open(&transaction, before.clone(), self.changed_rows.as_mut());
+            let (mut next, mut writer_count) = (first, 0);
+            let collector = GroupCollector {
                 jobs: self.jobs,
-                wanted: self.last.0,
-                until: started + (self.last.1 / GATHER_SHARE).min(GATHER_DELAY_MAX),
+                expected_writers: self.last.0,
+                deadline: started + (self.last.1 / GATHER_DELAY_DIVISOR).min(GATHER_DELAY_MAX),
             };
             while let Some((work, durability, done)) = next.take() {
-                ran += 1;
-                if run_writer(&mut group, &segments, work, alone, done, written) {
+                writer_count += 1;
+                if run_writer(&mut group, &segments, work, is_exclusive, done, written) {
                     durable |= durability == Durability::Immediate;
                 }
-                if !alone && ran < GROUP_LEN_MAX && group.bytes() < GROUP_BYTES_MAX {
-                    next = gather.next(ran, &mut self.held);
+                if !is_exclusive && writer_count < GROUP_LEN_MAX && group.bytes() < GROUP_BYTES_MAX
+                {
+                    next = collector.next(writer_count, &mut self.deferred);
                 }
             }
             if written.is_empty() && !durable {
                 return Ok(before.generation);
             }
             reach("staged");
-            let is_repair = written.is_empty() || group.only_gives_up();
+            let is_repair = written.is_empty() || group.only_drops_damaged();
             let finished = group.finish(self.host, &segments);
-            let of_disk = matches!(finished, Err(StoreError::Redb(_) | StoreError::Io { .. }));
-            if !is_repair && !of_disk && self.host.check_pages().is_err() {
-                return self.drop_group(written, before.generation);
+            let is_disk_error =
+                matches!(finished, Err(StoreError::Redb(_) | StoreError::Io { .. }));
+            if !is_repair && !is_disk_error && self.host.check_pages().is_err() {
+                return self.reject_group(written, before.generation);
             }
             finished?
         };
-        commit(&mut transaction, durable)?;
+        set_durability(&mut transaction, durable)?;
         transaction.commit()?;
         self.host.check()?;
         reach("committed");
@@ -327,90 +344,98 @@ impl Committer<'_> {
     }
 
     /// Answers writers that were undone as what they read may be zeros. Their transaction ends with nothing changed.
-    fn drop_group(&self, written: &mut Written, generation: u64) -> Result<u64, StoreError> {
+    fn reject_group(
+        &self,
+        written: &mut PendingReplies,
+        generation: u64,
+    ) -> Result<u64, StoreError> {
         for done in written.drain(..) {
             let lost = || StoreError::Invalid("a damaged segment was given up; write again".into());
             let error = self.host.check_pages().err();
-            answer(&done, Err(error.unwrap_or_else(lost)));
+            reply(&done, Err(error.unwrap_or_else(lost)));
         }
         Ok(generation)
     }
 
-    fn note(&mut self, done: &Sender<Result<u64, StoreError>>) {
+    fn track_changes(&mut self, done: &Sender<Result<u64, StoreError>>) {
         if self.undurable_since.is_some() {
             self.flush();
         }
         match &self.broken {
-            Some(why) => answer(done, Err(StoreError::ReadOnly(why.clone()))),
+            Some(why) => reply(done, Err(StoreError::ReadOnly(why.clone()))),
             None => {
-                self.noted = Some(Noted::new());
-                answer(done, Ok(self.host.listed().0.generation));
+                self.changed_rows = Some(ChangedRows::new());
+                reply(done, Ok(self.host.committed().0.generation));
             }
         }
     }
 
-    fn still(&mut self, work: Box<dyn FnOnce() + Send>, done: &Sender<Result<u64, StoreError>>) {
+    fn run_exclusive(
+        &mut self,
+        work: Box<dyn FnOnce() + Send>,
+        done: &Sender<Result<u64, StoreError>>,
+    ) {
         if self.undurable_since.is_some() {
             self.flush();
         }
         match &self.broken {
-            Some(why) => answer(done, Err(StoreError::ReadOnly(why.clone()))),
+            Some(why) => reply(done, Err(StoreError::ReadOnly(why.clone()))),
             None => {
                 work();
-                answer(done, Ok(self.host.listed().0.generation));
+                reply(done, Ok(self.host.committed().0.generation));
             }
         }
     }
 
     /// Until the copy is given the database's name, a failure is the copy's alone.
-    fn swap(&mut self, copy: Rewritten, done: &Sender<Result<u64, StoreError>>) {
-        let Some(noted) = self.noted.take() else {
+    fn swap_database(&mut self, copy: DatabaseCopy, done: &Sender<Result<u64, StoreError>>) {
+        let Some(changed_rows) = self.changed_rows.take() else {
             let why = "the rows that changed were not noted while the database was copied";
-            return answer(done, Err(StoreError::Invalid(why.into())));
+            return reply(done, Err(StoreError::Invalid(why.into())));
         };
         let tables = Tables::open(&self.host.database());
-        if let Err(error) = tables.and_then(|tables| copy.catch_up(&tables, &noted)) {
-            return answer(done, Err(error));
+        if let Err(error) = tables.and_then(|tables| copy.catch_up(&tables, &changed_rows)) {
+            return reply(done, Err(error));
         }
         reach("rewrite-caught-up");
-        let swapped = copy.take_place().and_then(|(database, failure)| {
+        let swapped = copy.install().and_then(|(database, failure)| {
             reach("rewrite-renamed");
             self.host.swap(database, failure)
         });
         match swapped {
             Ok(()) => {
                 self.undurable_since = None;
-                answer(done, Ok(self.host.listed().0.generation));
+                reply(done, Ok(self.host.committed().0.generation));
             }
-            Err(error) => self.break_off(&error, std::slice::from_ref(done)),
+            Err(error) => self.stop_writing(&error, std::slice::from_ref(done)),
         }
     }
 }
 
 /// A writer that no longer waits has nobody to tell.
-fn answer(done: &Sender<Result<u64, StoreError>>, result: Result<u64, StoreError>) {
+fn reply(done: &Sender<Result<u64, StoreError>>, result: Result<u64, StoreError>) {
     let _ = done.send(result);
 }
 
 /// Writers that may share a commit.
-struct Gather<'j> {
+struct GroupCollector<'j> {
     jobs: &'j Receiver<Job>,
     /// How many there were in the last group: those write again soon.
-    wanted: usize,
+    expected_writers: usize,
     /// How long they are waited for.
-    until: Instant,
+    deadline: Instant,
 }
 
-impl Gather<'_> {
+impl GroupCollector<'_> {
     /// The next writer, after `ran` of them; another job is `held` for later. A writer who is alone
     /// never waits.
     fn next(
         &self,
-        ran: usize,
-        held: &mut Option<Job>,
-    ) -> Option<(Work, Durability, Sender<Result<u64, StoreError>>)> {
-        let job = if ran < self.wanted {
-            self.jobs.recv_deadline(self.until).ok()?
+        writer_count: usize,
+        deferred: &mut Option<Job>,
+    ) -> Option<(WriteFn, Durability, Sender<Result<u64, StoreError>>)> {
+        let job = if writer_count < self.expected_writers {
+            self.jobs.recv_deadline(self.deadline).ok()?
         } else {
             self.jobs.try_recv().ok()?
         };
@@ -418,11 +443,11 @@ impl Gather<'_> {
             Job::Write {
                 work,
                 durability,
-                alone: false,
+                is_exclusive: false,
                 done,
             } => Some((work, durability, done)),
             other => {
-                *held = Some(other);
+                *deferred = Some(other);
                 None
             }
         }
@@ -433,12 +458,12 @@ impl Gather<'_> {
 fn run_writer(
     group: &mut Group<'_>,
     segments: &[OpenSegment],
-    work: Work,
-    alone: bool,
+    work: WriteFn,
+    is_exclusive: bool,
     done: Sender<Result<u64, StoreError>>,
-    written: &mut Written,
+    written: &mut PendingReplies,
 ) -> bool {
-    let mut staging = Staging::new(&*group, segments, group.manifest().clone(), alone);
+    let mut staging = Staging::new(&*group, segments, group.manifest().clone(), is_exclusive);
     let result = catch_unwind(AssertUnwindSafe(|| work(&mut staging)));
     let result = result.map(|result| result.and_then(|()| staging.check()));
     let changes = staging.changes;
@@ -448,17 +473,17 @@ fn run_writer(
             group.apply(changes);
             return true;
         }
-        Ok(Err(error)) => answer(&done, Err(error)),
+        Ok(Err(error)) => reply(&done, Err(error)),
         Err(_) => {
             let panicked = "the writer panicked; its changes were dropped".into();
-            answer(&done, Err(StoreError::Invalid(panicked)));
+            reply(&done, Err(StoreError::Invalid(panicked)));
         }
     }
     false
 }
 
 /// Says how durable the commit of `transaction` is to be.
-fn commit(transaction: &mut WriteTransaction, durable: bool) -> Result<(), StoreError> {
+fn set_durability(transaction: &mut WriteTransaction, durable: bool) -> Result<(), StoreError> {
     reach("before-commit");
     // With it a store opens after a crash without a pass over its file.
     transaction.set_quick_repair(durable);

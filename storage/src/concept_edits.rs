@@ -21,11 +21,11 @@ use crate::staging::Staging;
 use crate::tables::Table;
 
 /// What stands for all documents in a move's key.
-const ALL: DocumentId = DocumentId(0);
+const ALL_DOCUMENTS: DocumentId = DocumentId(0);
 
 /// What a concept counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedConcept {
     /// The concept; itself where it was not moved.
     pub concept: ConceptId,
     /// The edit that moved it last.
@@ -38,13 +38,13 @@ impl<'r> dyn Rows + 'r {
         &self,
         concept: ConceptId,
         document: Option<DocumentId>,
-    ) -> Result<Resolved, StoreError> {
-        let mut resolved = Resolved {
+    ) -> Result<ResolvedConcept, StoreError> {
+        let mut resolved = ResolvedConcept {
             concept,
             edit: None,
         };
         let mut seen = BTreeSet::new();
-        while let Some(next) = self.moved(resolved.concept, document)? {
+        while let Some(next) = self.alias_target(resolved.concept, document)? {
             if !seen.insert(resolved.concept) {
                 let key = keys::concept(resolved.concept);
                 return Err(damaged(
@@ -59,7 +59,7 @@ impl<'r> dyn Rows + 'r {
     }
 
     /// Whether any concept is moved. Costs one look.
-    pub fn has_moves(&self) -> Result<bool, StoreError> {
+    pub fn has_concept_aliases(&self) -> Result<bool, StoreError> {
         let mut found = false;
         self.scan_all(Table::ConceptMoves, &mut |_, _| {
             found = true;
@@ -68,27 +68,27 @@ impl<'r> dyn Rows + 'r {
         Ok(found)
     }
 
-    fn moved(
+    fn alias_target(
         &self,
         concept: ConceptId,
         document: Option<DocumentId>,
-    ) -> Result<Option<Resolved>, StoreError> {
-        let own = match document {
-            Some(document) => self.moved_in(concept, document)?,
+    ) -> Result<Option<ResolvedConcept>, StoreError> {
+        let document_target = match document {
+            Some(document) => self.alias_target_in(concept, document)?,
             None => None,
         };
-        match own {
+        match document_target {
             Some(own) => Ok(Some(own)),
-            None => self.moved_in(concept, ALL),
+            None => self.alias_target_in(concept, ALL_DOCUMENTS),
         }
     }
 
-    fn moved_in(
+    fn alias_target_in(
         &self,
         concept: ConceptId,
         document: DocumentId,
-    ) -> Result<Option<Resolved>, StoreError> {
-        let key = keys::in_document(document, concept.0);
+    ) -> Result<Option<ResolvedConcept>, StoreError> {
+        let key = keys::document_entry(document, concept.0);
         let Some(value) = self.get(Table::ConceptMoves, &key)? else {
             return Ok(None);
         };
@@ -96,7 +96,7 @@ impl<'r> dyn Rows + 'r {
             let (to, edit) = value.split_first_chunk::<4>()?;
             let edit = u64::from_le_bytes(*edit.first_chunk()?);
             let concept = ConceptId(u32::from_le_bytes(*to));
-            Some(Resolved {
+            Some(ResolvedConcept {
                 concept,
                 edit: Some(EditId(edit)),
             })
@@ -106,7 +106,7 @@ impl<'r> dyn Rows + 'r {
     }
 
     /// The concept and all that were ever moved to it, in some document, through however many moves.
-    pub fn sources(&self, concept: ConceptId) -> Result<BTreeSet<ConceptId>, StoreError> {
+    pub fn alias_sources(&self, concept: ConceptId) -> Result<BTreeSet<ConceptId>, StoreError> {
         let mut sources = BTreeSet::from([concept]);
         let mut open = vec![concept];
         while let Some(to) = open.pop() {
@@ -128,7 +128,7 @@ impl<'r> dyn Rows + 'r {
 
     /// An edit that was not undone.
     pub fn concept_edit(&self, id: EditId) -> Result<Option<ConceptEditRecord>, StoreError> {
-        read(self, Table::ConceptEdits, &keys::edit(id))
+        read(self, Table::ConceptEdits, &keys::concept_edit(id))
     }
 
     /// All edits that were not undone, oldest first.
@@ -147,7 +147,7 @@ impl<'r> dyn Rows + 'r {
     /// chunk goes where its document's concepts go.
     pub fn items_of_concept(&self, concept: ConceptId) -> Result<Vec<ItemId>, StoreError> {
         let mut found = BTreeSet::new();
-        for source in self.sources(concept)? {
+        for source in self.alias_sources(concept)? {
             for id in self.item_ids(Table::ConceptItems, &keys::concept(source))? {
                 let chunk = self.item(id)?.and_then(|item| item.chunk);
                 let document = chunk.map(|(document, _)| DocumentId(document));
@@ -167,16 +167,16 @@ impl Staging<'_> {
     ///
     /// # Errors
     /// [`StoreError::Invalid`] where it would go round in a circle, or is moved in all documents already.
-    pub fn move_concept(&mut self, record: &ConceptEditRecord) -> Result<EditId, StoreError> {
+    pub fn apply_concept_edit(&mut self, record: &ConceptEditRecord) -> Result<EditId, StoreError> {
         let (from, to) = (ConceptId(record.from), ConceptId(record.to));
-        if self.rows().sources(from)?.contains(&to) {
+        if self.rows().alias_sources(from)?.contains(&to) {
             let why = "the concept was split from or merged into the other one: undo that instead";
             return Err(StoreError::Invalid(why.into()));
         }
         let id = EditId(self.changes.manifest.next_edit);
         self.changes.manifest.next_edit += 1;
-        for document in documents(record) {
-            let key = keys::in_document(document, from.0);
+        for document in edited_documents(record) {
+            let key = keys::document_entry(document, from.0);
             if self.rows().get(Table::ConceptMoves, &key)?.is_some() {
                 let why = "the concept was moved already: undo that first";
                 return Err(StoreError::Invalid(why.into()));
@@ -186,25 +186,31 @@ impl Staging<'_> {
             let key = keys::concept_source(to, from, document);
             self.put(Table::ConceptSources, key, Vec::new());
         }
-        self.put(Table::ConceptEdits, keys::edit(id), encode(record)?);
+        self.put(Table::ConceptEdits, keys::concept_edit(id), encode(record)?);
         Ok(id)
     }
 
     /// Deletes an edit and its moves; `None` when there is none. The caller does as after
     /// [`Staging::move_concept`].
-    pub fn undo_move(&mut self, id: EditId) -> Result<Option<ConceptEditRecord>, StoreError> {
+    pub fn undo_concept_edit(
+        &mut self,
+        id: EditId,
+    ) -> Result<Option<ConceptEditRecord>, StoreError> {
         let Some(record) = self.rows().concept_edit(id)? else {
             return Ok(None);
         };
-        for document in documents(&record) {
-            self.delete_move(ConceptId(record.from), document, Some(id))?;
+        for document in edited_documents(&record) {
+            self.delete_alias(ConceptId(record.from), document, Some(id))?;
         }
-        self.delete(Table::ConceptEdits, keys::edit(id));
+        self.delete(Table::ConceptEdits, keys::concept_edit(id));
         Ok(Some(record))
     }
 
     /// Deletes the moves in a document that is deleted.
-    pub(crate) fn delete_moves(&mut self, document: DocumentId) -> Result<(), StoreError> {
+    pub(crate) fn delete_document_aliases(
+        &mut self,
+        document: DocumentId,
+    ) -> Result<(), StoreError> {
         let mut concepts = Vec::new();
         self.rows()
             .scan_document(Table::ConceptMoves, document, &mut |key, _| {
@@ -212,41 +218,49 @@ impl Staging<'_> {
                 Ok(ControlFlow::Continue(()))
             })?;
         for concept in concepts {
-            let moved = self.rows().moved_in(concept, document)?;
-            self.delete_move(concept, document, None)?;
-            if let Some(id) = moved.and_then(|moved| moved.edit) {
-                self.leave_out(id, document)?;
+            let target = self.rows().alias_target_in(concept, document)?;
+            self.delete_alias(concept, document, None)?;
+            if let Some(id) = target.and_then(|moved| moved.edit) {
+                self.remove_document_from_edit(id, document)?;
             }
         }
         Ok(())
     }
 
     /// Takes a document that is deleted out of an edit, which is gone with the last one.
-    fn leave_out(&mut self, id: EditId, document: DocumentId) -> Result<(), StoreError> {
+    fn remove_document_from_edit(
+        &mut self,
+        id: EditId,
+        document: DocumentId,
+    ) -> Result<(), StoreError> {
         let Some(mut record) = self.rows().concept_edit(id)? else {
             return Ok(());
         };
         record.documents.retain(|&of| of != document.0);
         if record.documents.is_empty() {
-            self.delete(Table::ConceptEdits, keys::edit(id))
+            self.delete(Table::ConceptEdits, keys::concept_edit(id))
         } else {
-            self.put(Table::ConceptEdits, keys::edit(id), encode(&record)?)
+            self.put(
+                Table::ConceptEdits,
+                keys::concept_edit(id),
+                encode(&record)?,
+            )
         }
         Ok(())
     }
 
     /// Deletes a move, where it is of `edit` or that is not said.
-    fn delete_move(
+    fn delete_alias(
         &mut self,
         from: ConceptId,
         document: DocumentId,
         edit: Option<EditId>,
     ) -> Result<(), StoreError> {
-        let Some(found) = self.rows().moved_in(from, document)? else {
+        let Some(found) = self.rows().alias_target_in(from, document)? else {
             return Ok(());
         };
         if edit.is_none() || found.edit == edit {
-            self.delete(Table::ConceptMoves, keys::in_document(document, from.0));
+            self.delete(Table::ConceptMoves, keys::document_entry(document, from.0));
             let key: Key = keys::concept_source(found.concept, from, document);
             self.delete(Table::ConceptSources, key);
         }
@@ -255,9 +269,9 @@ impl Staging<'_> {
 }
 
 /// The documents in the keys of an edit's moves.
-fn documents(record: &ConceptEditRecord) -> Vec<DocumentId> {
+fn edited_documents(record: &ConceptEditRecord) -> Vec<DocumentId> {
     if record.documents.is_empty() {
-        vec![ALL]
+        vec![ALL_DOCUMENTS]
     } else {
         record.documents.iter().copied().map(DocumentId).collect()
     }

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use redb::StorageBackend;
 
-use crate::disk::RandomFile;
+use crate::disk::RandomAccessFile;
 use crate::error::StoreError;
 use crate::pages;
 
@@ -25,13 +25,13 @@ const PAGE_LEN: usize = 4096;
 
 /// Whether a write to the file failed.
 #[derive(Debug, Default)]
-pub(crate) struct Failure {
+pub(crate) struct WriteFailure {
     why: OnceLock<String>,
     /// Whether what is not synced yet is kept in memory.
-    keeps_unsynced: AtomicBool,
+    buffers_unsynced: AtomicBool,
 }
 
-impl Failure {
+impl WriteFailure {
     /// An error when a write to the file failed.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         match self.why.get() {
@@ -44,11 +44,11 @@ impl Failure {
     }
 
     /// From now on readers need what is written, whether it is synced or not.
-    pub(crate) fn keep_unsynced(&self) {
-        self.keeps_unsynced.store(true, Ordering::Release);
+    pub(crate) fn buffer_unsynced(&self) {
+        self.buffers_unsynced.store(true, Ordering::Release);
     }
 
-    fn is_there(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.why.get().is_some()
     }
 }
@@ -58,16 +58,16 @@ impl Failure {
 pub(crate) struct Database {
     /// There until it is dropped.
     database: Option<redb::Database>,
-    failure: Arc<Failure>,
+    failure: Arc<WriteFailure>,
     /// What is wrong where the file lists its free pages, when that was found.
-    free_pages: OnceLock<FreePages>,
+    free_page_damage: OnceLock<FreePageDamage>,
 }
 
 /// Why the list of free pages in the file cannot be used.
-struct FreePages {
+struct FreePageDamage {
     why: String,
     /// redb was given the file without that list, and found out anew which pages are free.
-    is_found_anew: bool,
+    is_rebuilt: bool,
 }
 
 impl Database {
@@ -78,7 +78,7 @@ impl Database {
     /// # Errors
     /// [`StoreError::DamagedFreePages`] before anything is written.
     pub(crate) fn open(file: DatabaseFile, cache_bytes: usize) -> Result<Database, StoreError> {
-        pages::verify(&*file.file)?;
+        pages::verify_system_tables(&*file.file)?;
         Database::open_verified(file, cache_bytes)
     }
 
@@ -88,17 +88,19 @@ impl Database {
         file: DatabaseFile,
         cache_bytes: usize,
     ) -> Result<Database, StoreError> {
-        let why = match pages::verify(&*file.file) {
+        let why = match pages::verify_system_tables(&*file.file) {
             Err(StoreError::DamagedFreePages { why }) => {
-                pages::forget_free_pages(&*file.file)?;
+                pages::clear_system_tables(&*file.file)?;
                 Some(why)
             }
             verified => verified.map(|()| None)?,
         };
         let database = Database::open_verified(file, cache_bytes)?;
         if let Some(why) = why {
-            let is_found_anew = true;
-            let _ = database.free_pages.set(FreePages { why, is_found_anew });
+            let is_rebuilt = true;
+            let _ = database
+                .free_page_damage
+                .set(FreePageDamage { why, is_rebuilt });
         }
         Ok(database)
     }
@@ -108,28 +110,30 @@ impl Database {
         Ok(Database {
             database: Some(open_redb(file, cache_bytes)?),
             failure,
-            free_pages: OnceLock::new(),
+            free_page_damage: OnceLock::new(),
         })
     }
 
     /// What is wrong where the file lists its free pages, as far as anybody looked.
     pub(crate) fn damaged_free_pages(&self) -> Option<&str> {
-        self.free_pages.get().map(|damage| &*damage.why)
+        self.free_page_damage.get().map(|damage| &*damage.why)
     }
 
     /// Whether redb read all rows against their checksums when the file was opened, as its list of free pages is damaged.
     pub(crate) fn has_read_all_rows(&self) -> bool {
-        self.free_pages.get().is_some_and(|of| of.is_found_anew)
+        self.free_page_damage.get().is_some_and(|of| of.is_rebuilt)
     }
 
     /// Ends all writing to the file: its list of free pages was found to be damaged while it is open, and redb is to
     /// read it at the next commit.
-    pub(crate) fn end_writing(&self, why: &str) {
-        let is_found_anew = false;
+    pub(crate) fn stop_writing(&self, why: &str) {
+        let is_rebuilt = false;
         let why = why.to_owned();
         let error = StoreError::DamagedFreePages { why: why.clone() };
         let _ = self.failure.why.set(error.to_string());
-        let _ = self.free_pages.set(FreePages { why, is_found_anew });
+        let _ = self
+            .free_page_damage
+            .set(FreePageDamage { why, is_rebuilt });
     }
 }
 
@@ -154,7 +158,7 @@ impl DerefMut for Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let database = self.database.take();
-        if self.free_pages.get().is_some_and(|of| !of.is_found_anew) {
+        if self.free_page_damage.get().is_some_and(|of| !of.is_rebuilt) {
             // Closing would read the damaged list. This costs the memory that redb keeps until the process ends.
             std::mem::forget(database);
             return;
@@ -183,13 +187,13 @@ fn open_redb(file: DatabaseFile, cache_bytes: usize) -> Result<redb::Database, S
 
 /// A file as redb's storage.
 pub(crate) struct DatabaseFile {
-    file: Box<dyn RandomFile>,
-    failure: Arc<Failure>,
-    state: Mutex<State>,
+    file: Box<dyn RandomAccessFile>,
+    failure: Arc<WriteFailure>,
+    state: Mutex<FileState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FileState {
     /// What was written since the last sync, in order.
     unsynced: Vec<(u64, Vec<u8>)>,
     /// Pages over the file, after a failure.
@@ -199,7 +203,7 @@ struct State {
     len: Option<u64>,
 }
 
-impl State {
+impl FileState {
     fn len(&self) -> u64 {
         self.len.unwrap_or_default()
     }
@@ -213,8 +217,8 @@ impl fmt::Debug for DatabaseFile {
 
 impl DatabaseFile {
     /// Wraps `file`; the second value tells of failures.
-    pub(crate) fn new(file: Box<dyn RandomFile>) -> (DatabaseFile, Arc<Failure>) {
-        let failure = Arc::new(Failure::default());
+    pub(crate) fn new(file: Box<dyn RandomAccessFile>) -> (DatabaseFile, Arc<WriteFailure>) {
+        let failure = Arc::new(WriteFailure::default());
         let wrapped = DatabaseFile {
             file,
             failure: Arc::clone(&failure),
@@ -224,21 +228,21 @@ impl DatabaseFile {
     }
 
     /// Goes on in memory after `error`.
-    fn fail(&self, state: &mut State, error: &io::Error) -> io::Result<()> {
+    fn switch_to_memory(&self, state: &mut FileState, error: &io::Error) -> io::Result<()> {
         if state.len.is_none() {
             state.len = Some(self.file.len()?);
         }
         for (offset, bytes) in std::mem::take(&mut state.unsynced) {
-            self.put(state, offset, &bytes)?;
+            self.write_pages(state, offset, &bytes)?;
         }
         // Reads look at the pages from here on.
         let _ = self.failure.why.set(error.to_string());
         Ok(())
     }
 
-    fn put(&self, state: &mut State, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_pages(&self, state: &mut FileState, offset: u64, bytes: &[u8]) -> io::Result<()> {
         state.len = Some(state.len().max(offset + bytes.len() as u64));
-        for (page, within, part) in pieces(offset, bytes.len()) {
+        for (page, within, part) in page_ranges(offset, bytes.len()) {
             let under = match state.pages.entry(page) {
                 std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
                 std::collections::hash_map::Entry::Vacant(entry) => {
@@ -254,7 +258,10 @@ impl DatabaseFile {
 }
 
 /// The pages that `len` bytes from `offset` lie in: number, place within, range of the bytes.
-fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
+fn page_ranges(
+    offset: u64,
+    len: usize,
+) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         if done == len {
@@ -270,9 +277,9 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops
 }
 
 /// Fills `out` as far as the file goes.
-fn read_up_to_end(file: &dyn RandomFile, offset: u64, out: &mut [u8]) -> io::Result<()> {
-    let there = file.len()?.saturating_sub(offset).min(out.len() as u64) as usize;
-    match there {
+fn read_up_to_end(file: &dyn RandomAccessFile, offset: u64, out: &mut [u8]) -> io::Result<()> {
+    let available = file.len()?.saturating_sub(offset).min(out.len() as u64) as usize;
+    match available {
         0 => Ok(()),
         there => file.read(offset, &mut out[..there]),
     }
@@ -291,7 +298,7 @@ impl StorageBackend for DatabaseFile {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        if !self.failure.is_there() {
+        if !self.failure.has_failed() {
             // Once more before redb gives the file up: a read, unlike a sync, may be tried again.
             let read = self.file.read(offset, out);
             return read.or_else(|_| self.file.read(offset, out));
@@ -300,7 +307,7 @@ impl StorageBackend for DatabaseFile {
         if offset + out.len() as u64 > state.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        for (page, within, part) in pieces(offset, out.len()) {
+        for (page, within, part) in page_ranges(offset, out.len()) {
             let at = offset + part.start as u64;
             match state.pages.get(&page) {
                 Some(over) => out[part.clone()].copy_from_slice(&over[within..within + part.len()]),
@@ -315,10 +322,10 @@ impl StorageBackend for DatabaseFile {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         let mut state = self.state.lock();
-        if !self.failure.is_there()
+        if !self.failure.has_failed()
             && let Err(error) = self.file.set_len(len)
         {
-            self.fail(&mut state, &error)?;
+            self.switch_to_memory(&mut state, &error)?;
         }
         state.len = Some(len);
         Ok(())
@@ -326,10 +333,10 @@ impl StorageBackend for DatabaseFile {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.state.lock();
-        if !self.failure.is_there() {
+        if !self.failure.has_failed() {
             match self.file.sync() {
                 Ok(()) => state.unsynced.clear(),
-                Err(error) => self.fail(&mut state, &error)?,
+                Err(error) => self.switch_to_memory(&mut state, &error)?,
             }
         }
         Ok(())
@@ -337,20 +344,20 @@ impl StorageBackend for DatabaseFile {
 
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state.lock();
-        if !self.failure.is_there() {
+        if !self.failure.has_failed() {
             match self.file.write(offset, bytes) {
                 Ok(()) => {
                     let end = offset + bytes.len() as u64;
                     state.len = state.len.map(|len| len.max(end));
-                    if self.failure.keeps_unsynced.load(Ordering::Acquire) {
+                    if self.failure.buffers_unsynced.load(Ordering::Acquire) {
                         state.unsynced.push((offset, bytes.to_vec()));
                     }
                     return Ok(());
                 }
-                Err(error) => self.fail(&mut state, &error)?,
+                Err(error) => self.switch_to_memory(&mut state, &error)?,
             }
         }
-        self.put(&mut state, offset, bytes)
+        self.write_pages(&mut state, offset, bytes)
     }
 }
 
@@ -362,13 +369,13 @@ mod tests {
     /// A file in memory whose writes fail from some moment on, and whose failing sync loses what was
     /// not synced.
     #[derive(Debug, Default)]
-    struct Failing {
+    struct FailingDisk {
         synced: Mutex<Vec<u8>>,
         written: Mutex<Vec<u8>>,
         left: Mutex<Option<usize>>,
     }
 
-    impl Failing {
+    impl FailingDisk {
         fn step(&self) -> io::Result<()> {
             let mut left = self.left.lock();
             match &mut *left {
@@ -387,9 +394,9 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Shared(Arc<Failing>);
+    struct FailingFile(Arc<FailingDisk>);
 
-    impl RandomFile for Shared {
+    impl RandomAccessFile for FailingFile {
         fn len(&self) -> io::Result<u64> {
             Ok(self.0.written.lock().len() as u64)
         }
@@ -432,7 +439,7 @@ mod tests {
         Sync,
     }
 
-    fn op() -> impl Strategy<Value = Op> {
+    fn any_op() -> impl Strategy<Value = Op> {
         prop_oneof![
             4 => (0u16..12_000, prop::collection::vec(any::<u8>(), 1..6_000))
                 .prop_map(|(at, bytes)| Op::Write(at, bytes)),
@@ -444,12 +451,12 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_written_is_read_whatever_fails(
-            ops in prop::collection::vec(op(), 1..24),
+            ops in prop::collection::vec(any_op(), 1..24),
             fails_after in prop::option::of(0usize..24),
         ) {
-            let disk = Arc::new(Failing::default());
-            let (file, failure) = DatabaseFile::new(Box::new(Shared(Arc::clone(&disk))));
-            failure.keep_unsynced();
+            let disk = Arc::new(FailingDisk::default());
+            let (file, failure) = DatabaseFile::new(Box::new(FailingFile(Arc::clone(&disk))));
+            failure.buffer_unsynced();
             file.set_len(20_000).unwrap();
             file.sync_data().unwrap();
             *disk.left.lock() = fails_after;
@@ -480,8 +487,8 @@ mod tests {
 
     #[test]
     fn check_reports_the_failure_and_later_writes_skip_the_disk_after_a_failed_sync() {
-        let disk = Arc::new(Failing::default());
-        let (file, failure) = DatabaseFile::new(Box::new(Shared(Arc::clone(&disk))));
+        let disk = Arc::new(FailingDisk::default());
+        let (file, failure) = DatabaseFile::new(Box::new(FailingFile(Arc::clone(&disk))));
         file.write(0, b"before").unwrap();
         failure.check().unwrap();
         *disk.left.lock() = Some(0);

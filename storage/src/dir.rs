@@ -9,8 +9,8 @@ use crate::error::StoreError;
 use crate::map::LostPages;
 use crate::segment::PartBytes;
 
-const SUFFIX: &str = ".seg";
-const SUFFIX_TMP: &str = ".tmp";
+const PART_SUFFIX: &str = ".seg";
+const UNFINISHED_PART_SUFFIX: &str = ".tmp";
 
 /// The folder of parts.
 #[derive(Clone, Debug)]
@@ -22,13 +22,13 @@ pub(crate) struct SegmentDir {
 }
 
 /// The name of a part that a commit after `durable` will list.
-pub(crate) fn file_name(generation: u64, random: u64) -> String {
-    format!("{generation:016x}-{random:016x}{SUFFIX}")
+pub(crate) fn part_file_name(generation: u64, random: u64) -> String {
+    format!("{generation:016x}-{random:016x}{PART_SUFFIX}")
 }
 
 /// The generation in a part's name; `None` when the name is not one of ours.
-pub(crate) fn generation_of(name: &str) -> Option<u64> {
-    let (generation, random) = name.strip_suffix(SUFFIX)?.split_once('-')?;
+pub(crate) fn parse_generation(name: &str) -> Option<u64> {
+    let (generation, random) = name.strip_suffix(PART_SUFFIX)?.split_once('-')?;
     let well_formed = |part: &str| part.len() == 16 && part.bytes().all(|c| c.is_ascii_hexdigit());
     if !well_formed(generation) || !well_formed(random) {
         return None;
@@ -48,7 +48,7 @@ impl SegmentDir {
     }
 
     /// The store's folder.
-    pub(crate) fn of_store(&self) -> Option<&Path> {
+    pub(crate) fn store_folder(&self) -> Option<&Path> {
         self.path.parent()
     }
 
@@ -62,11 +62,11 @@ impl SegmentDir {
         name: &str,
         write: impl FnOnce(&mut dyn NewFile) -> io::Result<()>,
     ) -> io::Result<()> {
-        let path = self.path_of(name)?;
+        let path = self.part_path(name)?;
         if self.disk.exists(&path)? {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let unfinished = path.with_extension(&SUFFIX_TMP[1..]);
+        let unfinished = path.with_extension(&UNFINISHED_PART_SUFFIX[1..]);
         let mut file = self.disk.create(&unfinished)?;
         let written = write(&mut *file).and_then(|()| file.sync());
         drop(file);
@@ -82,12 +82,13 @@ impl SegmentDir {
 
     /// Gives a part the same name in another folder, too, whose names are made durable by the caller.
     pub(crate) fn link(&self, other: &SegmentDir, name: &str) -> io::Result<()> {
-        self.disk.link(&self.path_of(name)?, &other.path_of(name)?)
+        self.disk
+            .link(&self.part_path(name)?, &other.part_path(name)?)
     }
 
     /// The bytes that were published under `name`. They outlive [`SegmentDir::remove`].
     pub(crate) fn open_part(&self, name: &str) -> io::Result<PartBytes> {
-        let mut bytes = self.disk.map(&self.path_of(name)?)?;
+        let mut bytes = self.disk.map(&self.part_path(name)?)?;
         bytes.count_with(&self.lost_pages);
         Ok(bytes)
     }
@@ -99,8 +100,8 @@ impl SegmentDir {
 
     /// Where the part of this name lies. A name that a manifest lists may be anything: one that is not ours could
     /// lead out of the folder.
-    fn path_of(&self, name: &str) -> io::Result<PathBuf> {
-        match generation_of(name) {
+    fn part_path(&self, name: &str) -> io::Result<PathBuf> {
+        match parse_generation(name) {
             Some(_) => Ok(self.path.join(name)),
             None => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -117,7 +118,9 @@ impl SegmentDir {
     /// All published names, and unfinished ones, which end in `.tmp`.
     pub(crate) fn list(&self) -> io::Result<Vec<String>> {
         let mut names = self.disk.names(&self.path)?;
-        names.retain(|name| generation_of(name).is_some() || name.ends_with(SUFFIX_TMP));
+        names.retain(|name| {
+            parse_generation(name).is_some() || name.ends_with(UNFINISHED_PART_SUFFIX)
+        });
         Ok(names)
     }
 }
@@ -146,7 +149,7 @@ mod tests {
     fn published_part_is_readable_and_its_name_cannot_be_reused() {
         let folder = tempfile::tempdir().unwrap();
         let dir = SegmentDir::open(Arc::new(OsDisk), folder.path().join("segments")).unwrap();
-        let name = file_name(3, 5);
+        let name = part_file_name(3, 5);
         dir.publish(&name, |file| file.append(b"bytes")).unwrap();
         let bytes = dir.open_part(&name).unwrap();
         assert_eq!(
@@ -176,7 +179,7 @@ mod tests {
 
     #[test]
     fn generation_is_parsed_from_part_file_names_only() {
-        assert_eq!(generation_of(&file_name(0xabc, 1)), Some(0xabc));
+        assert_eq!(parse_generation(&part_file_name(0xabc, 1)), Some(0xabc));
         for name in [
             "x.seg",
             "0-0.seg",
@@ -186,7 +189,7 @@ mod tests {
             "a.tmp",
             "",
         ] {
-            assert_eq!(generation_of(name), None, "{name}");
+            assert_eq!(parse_generation(name), None, "{name}");
         }
     }
 }

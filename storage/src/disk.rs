@@ -16,7 +16,7 @@ use redb::StorageBackend;
 use redb::backends::FileBackend;
 
 use crate::lock_holders;
-use crate::map::Map;
+use crate::map::MappedFile;
 use crate::overlay::Overlay;
 use crate::permissions::{file_options, folder_builder, open_file, read_options};
 use crate::segment::PartBytes;
@@ -39,7 +39,7 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
     fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
     /// Opens a file to be read and written anywhere by one handle alone, and makes it where it is
     /// missing. Fails with `WouldBlock` when another handle has it.
-    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>>;
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>>;
     /// Makes a file that is written once, front to back. Fails when there is one.
     fn create(&self, path: &Path) -> io::Result<Box<dyn NewFile>>;
     /// The bytes of a file that is never changed again. They outlive its name.
@@ -68,12 +68,12 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
 }
 
 /// `below`, as it is for reading; what is written stays in memory and is gone with the value that is returned.
-pub fn in_memory_over(below: Arc<dyn Disk>) -> Arc<dyn Disk> {
+pub fn in_memory_overlay(below: Arc<dyn Disk>) -> Arc<dyn Disk> {
     Arc::new(Overlay::new(below))
 }
 
 /// A file that is read and written anywhere.
-pub trait RandomFile: fmt::Debug + Send + Sync {
+pub trait RandomAccessFile: fmt::Debug + Send + Sync {
     /// Its length in bytes.
     fn len(&self) -> io::Result<u64>;
     /// Cuts it, or lengthens it with zeros.
@@ -139,7 +139,7 @@ impl Disk for OsDisk {
         Ok(names)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
         let mut options = file_options();
         options.read(true).write(true).create(true).truncate(false);
         let file = open_file(&options, path)?;
@@ -173,7 +173,7 @@ impl Disk for OsDisk {
         if file.metadata()?.len() == 0 {
             return Ok(PartBytes::copy(&[])); // an empty file cannot be mapped
         }
-        Ok(PartBytes::Mapped(Map::new(&file)?))
+        Ok(PartBytes::Mapped(MappedFile::new(&file)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -211,7 +211,7 @@ impl Disk for OsDisk {
             let file = match open_file(read_options().read(true), path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Some(Box::new(Unlocked)));
+                    return Ok(Some(Box::new(NoLock)));
                 }
                 Err(error) => return Err(error),
             };
@@ -225,7 +225,7 @@ impl Disk for OsDisk {
     }
 
     fn lock_holders(&self, path: &Path) -> Vec<String> {
-        lock_holders::of(path)
+        lock_holders::list(path)
     }
 }
 
@@ -236,7 +236,7 @@ struct OsFile {
     _lock: OsLock,
 }
 
-impl RandomFile for OsFile {
+impl RandomAccessFile for OsFile {
     fn len(&self) -> io::Result<u64> {
         self.backend.len()
     }
@@ -282,9 +282,9 @@ impl FileLock for OsLock {}
 
 /// There was nothing to lock.
 #[derive(Debug)]
-struct Unlocked;
+struct NoLock;
 
-impl FileLock for Unlocked {}
+impl FileLock for NoLock {}
 
 impl Drop for OsLock {
     fn drop(&mut self) {

@@ -31,13 +31,13 @@ pub(crate) fn open<'v>(table: u8, key: &[u8], value: &'v [u8]) -> Result<&'v [u8
 }
 
 /// Bytes up to which it is cheaper to copy them to one place than to hash them piece by piece.
-const SHORT: usize = 240;
+const SHORT_ROW_LEN_MAX: usize = 240;
 
 fn checksum(table: u8, key: &[u8], payload: &[u8]) -> u64 {
     let (seed, key_len) = (u64::from(table), (key.len() as u64).to_le_bytes());
     let len = key_len.len() + key.len() + payload.len();
-    if len <= SHORT {
-        let mut whole = [0; SHORT];
+    if len <= SHORT_ROW_LEN_MAX {
+        let mut whole = [0; SHORT_ROW_LEN_MAX];
         whole[..8].copy_from_slice(&key_len);
         whole[8..8 + key.len()].copy_from_slice(key);
         whole[8 + key.len()..len].copy_from_slice(payload);

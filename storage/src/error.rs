@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use loci_types::keys::{KEY_LEN_MAX, KeyError};
 
 use crate::segment::PartError;
-use crate::unfinished::Filling;
+use crate::unfinished::FolderOperation;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
         /// What was stopped.
-        by: Filling,
+        by: FolderOperation,
     },
     /// The folder has segments and no database: it was removed, or never copied. Restore the whole folder from one
     /// backup, or give another folder.
@@ -68,7 +68,7 @@ pub enum StoreError {
         "loci.redb is an older copy: it is of generation {store}, but {segment} was written later; \
          restore the whole folder from one backup"
     )]
-    OldCopy {
+    StaleDatabase {
         /// Generation that the manifest says.
         store: u64,
         /// The segment file that is newer.
@@ -164,7 +164,7 @@ pub enum StoreError {
     Closed,
     /// A builder or reader of an index failed.
     #[error("{0}")]
-    View(Box<dyn std::error::Error + Send + Sync>),
+    Index(Box<dyn std::error::Error + Send + Sync>),
     /// The caller's closure failed; its changes were dropped.
     #[error("{0}")]
     Caller(Box<dyn std::error::Error + Send + Sync>),
@@ -200,7 +200,7 @@ fn listed(holders: &[String]) -> String {
 
 impl StoreError {
     /// Whether a single row is damaged or gone: what does without it can go on.
-    pub fn is_of_a_row(&self) -> bool {
+    pub fn is_row_damage(&self) -> bool {
         matches!(
             self,
             StoreError::DamagedRow { .. } | StoreError::MissingRow { .. }
@@ -214,8 +214,8 @@ impl StoreError {
     }
 
     /// Wraps an error of a builder or reader of an index.
-    pub fn view(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
-        StoreError::View(error.into())
+    pub fn index(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+        StoreError::Index(error.into())
     }
 }
 

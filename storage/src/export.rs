@@ -30,22 +30,22 @@ use crate::failpoint::reach;
 use crate::ids::{DocumentId, SpaceId};
 use crate::keys::{self, Key};
 use crate::limits::{DOCUMENT_LEN_MAX, EXPORT_PIECE_LEN, IMPORT_BYTES_MAX, IMPORT_CHUNKS_MAX};
-use crate::lock::Lock;
+use crate::lock::StoreLock;
 use crate::records::{DocumentRecord, ManifestRecord, SpaceRecord};
 use crate::rows::{damaged, decode, encode, pack, unpack};
-use crate::schema::{self, Payload, shape};
+use crate::schema::{self, Payload, table_schema};
 use crate::segment::{PartBuilder, PartKind, SectionId};
 use crate::snapshot::Snapshot;
-use crate::staging::Edit;
-use crate::store::{DATABASE, FORMAT, SEGMENTS, Store, Views};
+use crate::staging::ManifestEdit;
+use crate::store::{DATABASE, FORMAT, IndexFactory, SEGMENTS, Store};
 use crate::tables::Table;
-use crate::unfinished::{self, Filling, ROOM};
-use crate::verify::{Verifier, next_ids, not_beyond};
+use crate::unfinished::{self, FolderOperation, IMPORT_FOLDER};
+use crate::verify::{Verifier, check_next_id, next_ids};
 
 /// Version of the lines.
 const VERSION: u32 = 1;
 /// Rows between two reports.
-const ROWS_A_REPORT: u64 = 4096;
+const ROWS_PER_REPORT: u64 = 4096;
 /// Bytes of a line of files and texts: a document in base64 or with what is escaped in it, and its key.
 const LINE_LEN_MAX: u64 = 2 * DOCUMENT_LEN_MAX + (1 << 20);
 /// Bytes of any other line.
@@ -54,30 +54,30 @@ const ROW_LEN_MAX: usize = 256 << 20;
 const PROJECTION_LEN_MAX: usize = 4 << 30;
 
 /// Told (rows done, rows in all, 0 where that is not known); break ends the work.
-type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
+type ProgressFn<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
 
 /// A place beside which nothing is, for a store that is being made.
 ///
 /// Until [`Room::take_place`], the folder holds no database; what an import that was stopped left there goes with the
 /// next one.
-pub struct Room {
+pub struct ImportFolder {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
-    _lock: Lock,
+    _lock: StoreLock,
 }
 
-impl Room {
+impl ImportFolder {
     /// Makes room in `folder`, which is missing, empty, or was left by an import or a restore that was stopped.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] where it holds anything else; [`StoreError::Locked`] where another import is at work.
-    pub fn prepare(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Room, StoreError> {
+    pub fn prepare(disk: &Arc<dyn Disk>, folder: &Path) -> Result<ImportFolder, StoreError> {
         create_folder(&**disk, folder)?;
-        let lock = Lock::acquire(&**disk, folder)?;
-        unfinished::clear(&**disk, folder, Filling::Import)?;
-        unfinished::begin(&**disk, folder, Filling::Import)?;
+        let lock = StoreLock::acquire(&**disk, folder)?;
+        unfinished::delete_leftovers(&**disk, folder, FolderOperation::Import)?;
+        unfinished::write_marker(&**disk, folder, FolderOperation::Import)?;
         reach("import-marked");
-        Ok(Room {
+        Ok(ImportFolder {
             disk: Arc::clone(disk),
             folder: folder.to_path_buf(),
             _lock: lock,
@@ -85,21 +85,21 @@ impl Room {
     }
 
     /// Where the store is to be made.
-    pub fn path(&self) -> PathBuf {
-        self.folder.join(ROOM)
+    pub fn store_path(&self) -> PathBuf {
+        self.folder.join(IMPORT_FOLDER)
     }
 
     /// Puts the store that was made here, and is closed, in its place, durably.
-    pub fn take_place(self) -> Result<(), StoreError> {
+    pub fn install(self) -> Result<(), StoreError> {
         reach("import-built");
-        let (disk, from, to) = (&self.disk, self.path(), &self.folder);
-        let moved = || {
+        let (disk, from, to) = (&self.disk, self.store_path(), &self.folder);
+        let move_files = || {
             create_folder(&**disk, &to.join(SEGMENTS))?;
             let segments = disk.names(&from.join(SEGMENTS));
             let segments = segments.map_err(StoreError::io("listing segments"))?;
-            let of_segments = segments.iter().map(|name| format!("{SEGMENTS}/{name}"));
+            let segment_names = segments.iter().map(|name| format!("{SEGMENTS}/{name}"));
             // The database comes last: with it the store is there.
-            for name in of_segments.chain([DATABASE.to_owned()]) {
+            for name in segment_names.chain([DATABASE.to_owned()]) {
                 if name == DATABASE {
                     let synced = disk.sync_folder(&to.join(SEGMENTS));
                     synced.map_err(StoreError::io("syncing segments"))?;
@@ -111,31 +111,32 @@ impl Room {
             disk.sync_folder(to)
                 .map_err(StoreError::io("syncing the folder"))
         };
-        moved()?;
+        move_files()?;
         reach("import-renamed");
         // What cannot be removed holds nothing, and does no harm.
         let _ = unfinished::remove_store(&**disk, &from);
-        unfinished::end(&**disk, to)
+        unfinished::remove_marker(&**disk, to)
     }
 
     /// Gives the folder back as it was: what was made here goes. What cannot be removed is marked, and goes with the next
     /// import.
-    pub fn give_up(self) {
-        let cleared = unfinished::clear(&*self.disk, &self.folder, Filling::Import);
-        let _ = cleared.and_then(|()| unfinished::end(&*self.disk, &self.folder));
+    pub fn discard(self) {
+        let cleared =
+            unfinished::delete_leftovers(&*self.disk, &self.folder, FolderOperation::Import);
+        let _ = cleared.and_then(|()| unfinished::remove_marker(&*self.disk, &self.folder));
     }
 }
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Head {
+struct ExportHeader {
     /// Version of the lines.
     loci_export: u32,
     /// Format of the store that was exported.
     format: u32,
-    next: Next,
-    counts: Counts,
+    next: NextIds,
+    counts: ExportCounts,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     active_space: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +146,7 @@ struct Head {
 /// Ids that are given out next.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Next {
+struct NextIds {
     document: u64,
     concept: u32,
     space: u32,
@@ -158,7 +159,7 @@ struct Next {
 /// What there is.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Counts {
+struct ExportCounts {
     documents: u64,
     chunks: u64,
     concepts: u64,
@@ -169,7 +170,7 @@ struct Counts {
 /// Any other line but the last.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-enum Line {
+enum ExportLine {
     Row {
         table: String,
         key: Vec<Value>,
@@ -186,18 +187,18 @@ enum Line {
 /// The last line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct End {
+struct ExportTrailer {
     end: u64,
     /// Of all lines before, line feeds included, in hexadecimal.
     xxh3: String,
 }
 
 /// Tables of views and of what is told in the head.
-fn is_left_out(table: Table) -> bool {
+fn is_excluded(table: Table) -> bool {
     matches!(table, Table::Meta | Table::Parts | Table::Tombstones)
 }
 
-impl<V: Views> Store<V> {
+impl<V: IndexFactory> Store<V> {
     /// Writes the newest state to `out`, a line each row. Searches and writes go on.
     ///
     /// Returns the rows that were written; `None` where `report`, told (rows written, rows in all), ended it.
@@ -207,12 +208,12 @@ impl<V: Views> Store<V> {
     pub fn export(
         &self,
         out: &mut dyn Write,
-        report: &mut Report<'_>,
+        report: &mut ProgressFn<'_>,
     ) -> Result<Option<u64>, StoreError> {
-        let view = self.view();
-        let snapshot = self.views().snapshot(&view);
-        self.check_pages_of_rows()?;
-        let mut export = Export {
+        let view = self.latest_snapshot();
+        let snapshot = self.index_factory().snapshot(&view);
+        self.check_row_pages()?;
+        let mut export = Exporter {
             snapshot,
             verifier: Verifier::new(snapshot.tables(), snapshot.manifest()),
             out,
@@ -221,14 +222,14 @@ impl<V: Views> Store<V> {
             rows: 0,
             total: snapshot.tables().len()?,
         };
-        export.line(&head(snapshot.manifest()))?;
+        export.write_line(&export_header(snapshot.manifest()))?;
         for table in Table::ALL {
-            if export.table(table, report)?.is_break() {
+            if export.write_table(table, report)?.is_break() {
                 return Ok(None);
             }
         }
-        export.projections()?;
-        export.end()
+        export.write_projections()?;
+        export.finish()
     }
 
     /// Fills this store, which is empty, with the lines of an export, and builds segments of them. The analysis of the
@@ -243,39 +244,45 @@ impl<V: Views> Store<V> {
     pub fn import(
         &self,
         lines: &mut dyn BufRead,
-        report: &mut Report<'_>,
+        report: &mut ProgressFn<'_>,
     ) -> Result<Option<u64>, StoreError> {
-        if self.views().snapshot(&self.view()).manifest().generation > 0 {
+        if self
+            .index_factory()
+            .snapshot(&self.latest_snapshot())
+            .manifest()
+            .generation
+            > 0
+        {
             let why = "only a store that was never written to takes an import";
             return Err(StoreError::Invalid(why.into()));
         }
-        let mut import = Import {
+        let mut import = Importer {
             store: self,
-            lines: Lines::new(lines),
+            lines: LineReader::new(lines),
             rows: 0,
-            waiting: Vec::new(),
-            waiting_len: 0,
+            pending_rows: Vec::new(),
+            pending_bytes: 0,
             last: None,
             projections: BTreeMap::new(),
         };
-        let head = import.head()?;
-        if import.rows(&head, report)?.is_break() {
+        let head = import.read_header()?;
+        if import.read_rows(&head, report)?.is_break() {
             return Ok(None);
         }
-        import.check_next(&head)?;
-        import.adopt(head)?;
-        Ok(match import.segments(report)? {
+        import.check_next_ids(&head)?;
+        import.adopt_header(head)?;
+        Ok(match import.build_segments(report)? {
             ControlFlow::Break(()) => None,
             ControlFlow::Continue(()) => Some(import.rows),
         })
     }
 }
 
-fn head(manifest: &ManifestRecord) -> Head {
-    Head {
+fn export_header(manifest: &ManifestRecord) -> ExportHeader {
+    ExportHeader {
         loci_export: VERSION,
         format: FORMAT,
-        next: Next {
+        next: NextIds {
             document: manifest.next_document,
             concept: manifest.next_concept,
             space: manifest.next_space,
@@ -284,7 +291,7 @@ fn head(manifest: &ManifestRecord) -> Head {
             work: manifest.next_work,
             response: manifest.next_response,
         },
-        counts: Counts {
+        counts: ExportCounts {
             documents: manifest.document_count,
             chunks: manifest.chunk_count,
             concepts: manifest.concept_count,
@@ -297,8 +304,8 @@ fn head(manifest: &ManifestRecord) -> Head {
 }
 
 /// What a head says of the store, as its manifest would.
-fn promised(head: &Head) -> ManifestRecord {
-    let Head { next, counts, .. } = head;
+fn expected_manifest(head: &ExportHeader) -> ManifestRecord {
+    let ExportHeader { next, counts, .. } = head;
     ManifestRecord {
         next_document: next.document,
         next_concept: next.concept,
@@ -318,7 +325,7 @@ fn promised(head: &Head) -> ManifestRecord {
     }
 }
 
-struct Export<'e> {
+struct Exporter<'e> {
     snapshot: &'e Snapshot,
     verifier: Verifier<'e>,
     out: &'e mut dyn Write,
@@ -328,12 +335,12 @@ struct Export<'e> {
     total: u64,
 }
 
-impl Export<'_> {
-    fn line(&mut self, line: &impl Serialize) -> Result<(), StoreError> {
+impl Exporter<'_> {
+    fn write_line(&mut self, line: &impl Serialize) -> Result<(), StoreError> {
         let text = serde_json::to_vec(line);
         let mut text = text.map_err(|why| StoreError::Invalid(why.to_string()))?;
         text.push(b'\n');
-        if text.len() > ROW_LEN_MAX && !is_of_documents(&text) {
+        if text.len() > ROW_LEN_MAX && !is_document_line(&text) {
             return Err(StoreError::Limit {
                 what: "a line of the export",
                 limit: ROW_LEN_MAX as u64,
@@ -349,33 +356,33 @@ impl Export<'_> {
         written.map_err(StoreError::io("writing the export"))
     }
 
-    fn table(
+    fn write_table(
         &mut self,
         table: Table,
-        report: &mut Report<'_>,
+        report: &mut ProgressFn<'_>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let snapshot = self.snapshot;
         let mut flow = ControlFlow::Continue(());
         snapshot.rows().scan_all(table, &mut |key, payload| {
-            self.verifier.row(table, key, payload)?;
-            if !is_left_out(table) {
-                self.row(table, key, payload)?;
+            self.verifier.verify_row(table, key, payload)?;
+            if !is_excluded(table) {
+                self.write_row(table, key, payload)?;
             }
-            if self.rows.is_multiple_of(ROWS_A_REPORT) {
+            if self.rows.is_multiple_of(ROWS_PER_REPORT) {
                 flow = report(self.rows, self.total);
             }
             Ok(flow)
         })?;
         if flow.is_continue() {
-            self.verifier.end(table)?;
+            self.verifier.finish_table(table)?;
         }
         Ok(flow)
     }
 
-    fn row(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<(), StoreError> {
+    fn write_row(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<(), StoreError> {
         let payload = match table {
             // What was given up is deleted little by little.
-            Table::Vectors | Table::Spaces if !self.is_used(key) => return Ok(()),
+            Table::Vectors | Table::Spaces if !self.is_live_space(key) => return Ok(()),
             // Where a projection lies is the store's own affair.
             Table::Spaces => &encode(&SpaceRecord {
                 projection: None,
@@ -384,27 +391,30 @@ impl Export<'_> {
             _ => payload,
         };
         let wrong = |why: String| damaged(table, key, &why);
-        let (row, base64) = told(table, payload).map_err(wrong)?;
-        let line = Line::Row {
+        let (row, base64) = payload_to_json(table, payload).map_err(wrong)?;
+        let line = ExportLine::Row {
             table: table.name().to_owned(),
-            key: schema::told_key(table, key).map_err(wrong)?,
+            key: schema::key_to_json(table, key).map_err(wrong)?,
             row,
             base64,
         };
         self.rows += 1;
-        self.line(&line)
+        self.write_line(&line)
     }
 
     /// Whether the space that a key begins with is active or being built.
-    fn is_used(&self, key: &[u8]) -> bool {
+    fn is_live_space(&self, key: &[u8]) -> bool {
         let manifest = self.snapshot.manifest();
         let used = [manifest.active_space, manifest.pending_space];
         used.contains(&keys::u32_at(key, 0))
     }
 
-    fn projections(&mut self) -> Result<(), StoreError> {
+    fn write_projections(&mut self) -> Result<(), StoreError> {
         let snapshot = self.snapshot;
-        for space in [snapshot.space(), snapshot.pending()].into_iter().flatten() {
+        for space in [snapshot.active_space(), snapshot.pending_space()]
+            .into_iter()
+            .flatten()
+        {
             let Some(part) = &space.projection else {
                 continue;
             };
@@ -415,7 +425,7 @@ impl Export<'_> {
             part.verify().map_err(fails)?;
             let section = part.section(SectionId::Projection, 0).map_err(fails)?;
             for piece in section.as_ref().chunks(EXPORT_PIECE_LEN) {
-                self.line(&Line::Projection {
+                self.write_line(&ExportLine::Projection {
                     projection: space.id.0,
                     base64: BASE64.encode(piece),
                 })?;
@@ -425,13 +435,13 @@ impl Export<'_> {
     }
 
     /// The last line, without which no import takes the others: not before all that was read is verified.
-    fn end(mut self) -> Result<Option<u64>, StoreError> {
+    fn finish(mut self) -> Result<Option<u64>, StoreError> {
         self.verifier.finish()?;
-        let end = End {
+        let end = ExportTrailer {
             end: self.lines,
             xxh3: format!("{:016x}", self.hash.digest()),
         };
-        self.line(&end)?;
+        self.write_line(&end)?;
         let flushed = self.out.flush();
         flushed.map_err(StoreError::io("writing the export"))?;
         Ok(Some(self.rows))
@@ -439,32 +449,35 @@ impl Export<'_> {
 }
 
 /// A payload as JSON, or as it is where that is not to the last bit what it was.
-fn told(table: Table, payload: &[u8]) -> Result<(Option<Value>, Option<String>), String> {
+fn payload_to_json(
+    table: Table,
+    payload: &[u8],
+) -> Result<(Option<Value>, Option<String>), String> {
     schema::check_payload(table, payload)?;
-    let told = match shape(table).payload {
-        Payload::Archived(record) => (record.tell)(payload)?,
+    let json = match table_schema(table).payload {
+        Payload::Archived(record) => (record.to_json)(payload)?,
         Payload::Packed => match String::from_utf8(unpack(payload)?) {
-            Ok(text) if is_short_escaped(&text) => Some(Value::from(text)),
+            Ok(text) if is_compact_when_escaped(&text) => Some(Value::from(text)),
             Ok(text) => return Ok((None, Some(BASE64.encode(text)))),
             Err(bytes) => return Ok((None, Some(BASE64.encode(bytes.into_bytes())))),
         },
         Payload::Text => Some(Value::from(String::from_utf8_lossy(payload))),
         Payload::Numbers([]) => return Ok((None, None)),
-        Payload::Numbers(widths) => Some(schema::told_numbers(widths, payload)),
+        Payload::Numbers(widths) => Some(schema::numbers_to_json(widths, payload)),
         Payload::Vector | Payload::Bytes => None,
     };
-    let base64 = told.is_none().then(|| BASE64.encode(payload));
-    Ok((told, base64))
+    let base64 = json.is_none().then(|| BASE64.encode(payload));
+    Ok((json, base64))
 }
 
 /// Whether JSON tells a text in twice its bytes at most: an escape takes up to six for one.
-fn is_short_escaped(text: &str) -> bool {
+fn is_compact_when_escaped(text: &str) -> bool {
     let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
     text.bytes().filter(|byte| is_escaped(byte)).count() <= text.len() / 5
 }
 
 /// Whether a line is of a table whose rows may be as long as a document.
-fn is_of_documents(line: &[u8]) -> bool {
+fn is_document_line(line: &[u8]) -> bool {
     [Table::Originals, Table::Texts, Table::Assets]
         .iter()
         .any(|table| {
@@ -474,21 +487,21 @@ fn is_of_documents(line: &[u8]) -> bool {
 }
 
 /// The payload that a line tells.
-fn read_payload(
+fn payload_from_json(
     table: Table,
     row: Option<Value>,
     base64: Option<String>,
 ) -> Result<Vec<u8>, String> {
     let bytes = base64.map(|text| BASE64.decode(text).map_err(|why| why.to_string()));
     let bytes = bytes.transpose()?;
-    let payload = match (shape(table).payload, row, bytes) {
+    let payload = match (table_schema(table).payload, row, bytes) {
         (_, Some(_), Some(_)) => return Err("both a row and its bytes".into()),
-        (Payload::Packed, Some(Value::String(text)), None) => packed(text.as_bytes())?,
-        (Payload::Packed, None, Some(bytes)) => packed(&bytes)?,
-        (Payload::Archived(record), Some(row), None) => (record.read)(row)?,
+        (Payload::Packed, Some(Value::String(text)), None) => pack_document(text.as_bytes())?,
+        (Payload::Packed, None, Some(bytes)) => pack_document(&bytes)?,
+        (Payload::Archived(record), Some(row), None) => (record.from_json)(row)?,
         (Payload::Text, Some(Value::String(text)), None) => text.into_bytes(),
         (Payload::Numbers([]), None, None) => Vec::new(),
-        (Payload::Numbers(widths), Some(row), None) => schema::read_numbers(widths, &row)?,
+        (Payload::Numbers(widths), Some(row), None) => schema::numbers_from_json(widths, &row)?,
         (Payload::Archived(_) | Payload::Vector, None, Some(bytes)) => bytes,
         _ => return Err(format!("that is no row of {}", table.name())),
     };
@@ -496,7 +509,7 @@ fn read_payload(
     Ok(payload)
 }
 
-fn packed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+fn pack_document(bytes: &[u8]) -> Result<Vec<u8>, String> {
     if bytes.len() as u64 <= DOCUMENT_LEN_MAX {
         Ok(pack(bytes))
     } else {
@@ -508,17 +521,17 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Lines as they are read, counted and hashed.
-struct Lines<'l> {
-    from: &'l mut dyn BufRead,
+struct LineReader<'l> {
+    input: &'l mut dyn BufRead,
     number: u64,
     hash: Xxh3,
     line: Vec<u8>,
 }
 
-impl<'l> Lines<'l> {
-    fn new(from: &'l mut dyn BufRead) -> Lines<'l> {
-        Lines {
-            from,
+impl<'l> LineReader<'l> {
+    fn new(input: &'l mut dyn BufRead) -> LineReader<'l> {
+        LineReader {
+            input,
             number: 0,
             hash: Xxh3::new(),
             line: Vec::new(),
@@ -528,22 +541,22 @@ impl<'l> Lines<'l> {
     /// Reads the next line, without hashing it. `false`: there is none.
     fn advance(&mut self) -> Result<bool, StoreError> {
         self.line.clear();
-        let mut from = self.from.take(LINE_LEN_MAX);
+        let mut from = self.input.take(LINE_LEN_MAX);
         let read = from.read_until(b'\n', &mut self.line);
         read.map_err(StoreError::io("reading the export"))?;
         self.number += 1;
         match (self.line.is_empty(), self.line.ends_with(b"\n")) {
             (true, _) => Ok(false),
             (_, true) => Ok(true),
-            (_, false) => Err(self.wrong("it has no end: the export was cut")),
+            (_, false) => Err(self.line_error("it has no end: the export was cut")),
         }
     }
 
-    fn take(&mut self) {
+    fn accept_line(&mut self) {
         self.hash.update(&self.line);
     }
 
-    fn wrong(&self, why: impl ToString) -> StoreError {
+    fn line_error(&self, why: impl ToString) -> StoreError {
         StoreError::Export {
             line: self.number,
             why: why.to_string(),
@@ -551,125 +564,133 @@ impl<'l> Lines<'l> {
     }
 }
 
-struct Import<'i, V: Views> {
+struct Importer<'i, V: IndexFactory> {
     store: &'i Store<V>,
-    lines: Lines<'i>,
+    lines: LineReader<'i>,
     rows: u64,
     /// Rows that no commit has yet, and their bytes.
-    waiting: Vec<(Table, Key, Vec<u8>)>,
-    waiting_len: usize,
+    pending_rows: Vec<(Table, Key, Vec<u8>)>,
+    pending_bytes: usize,
     /// The row before.
     last: Option<(Table, Key)>,
     projections: BTreeMap<u32, Vec<u8>>,
 }
 
-impl<V: Views> Import<'_, V> {
-    fn head(&mut self) -> Result<Head, StoreError> {
+impl<V: IndexFactory> Importer<'_, V> {
+    fn read_header(&mut self) -> Result<ExportHeader, StoreError> {
         if !self.lines.advance()? {
-            return Err(self.lines.wrong("there is none: the export is empty"));
+            return Err(self.lines.line_error("there is none: the export is empty"));
         }
         let head: Value = serde_json::from_slice(&self.lines.line).unwrap_or_default();
         match head["loci_export"].as_u64() {
             Some(version) if version == u64::from(VERSION) => {}
             Some(version) => {
                 let why = format!("the export has version {version}; this build reads {VERSION}");
-                return Err(self.lines.wrong(why));
+                return Err(self.lines.line_error(why));
             }
-            None => return Err(self.lines.wrong("this is not the head of an export")),
+            None => return Err(self.lines.line_error("this is not the head of an export")),
         }
-        let head: Result<Head, _> = serde_json::from_value(head);
-        let head = head.map_err(|why| self.lines.wrong(why))?;
+        let head: Result<ExportHeader, _> = serde_json::from_value(head);
+        let head = head.map_err(|why| self.lines.line_error(why))?;
         if head.format > FORMAT {
             let why = format!(
                 "it is of a store of format {}; this build reads up to {FORMAT}",
                 head.format
             );
-            return Err(self.lines.wrong(why));
+            return Err(self.lines.line_error(why));
         }
-        self.lines.take();
+        self.lines.accept_line();
         Ok(head)
     }
 
     /// All lines up to the last.
-    fn rows(
+    fn read_rows(
         &mut self,
-        head: &Head,
-        report: &mut Report<'_>,
+        head: &ExportHeader,
+        report: &mut ProgressFn<'_>,
     ) -> Result<ControlFlow<()>, StoreError> {
         loop {
             if !self.lines.advance()? {
-                return Err(self.lines.wrong("there is none: the export was cut"));
+                return Err(self.lines.line_error("there is none: the export was cut"));
             }
-            if self.lines.line.len() > ROW_LEN_MAX && !is_of_documents(&self.lines.line) {
+            if self.lines.line.len() > ROW_LEN_MAX && !is_document_line(&self.lines.line) {
                 return Err(self
                     .lines
-                    .wrong(format!("it is longer than {ROW_LEN_MAX} bytes")));
+                    .line_error(format!("it is longer than {ROW_LEN_MAX} bytes")));
             }
             match serde_json::from_slice(&self.lines.line) {
-                Ok(Line::Row {
+                Ok(ExportLine::Row {
                     table,
                     key,
                     row,
                     base64,
-                }) => self.row(&table, &key, row, base64)?,
-                Ok(Line::Projection { projection, base64 }) => {
+                }) => self.read_row(&table, &key, row, base64)?,
+                Ok(ExportLine::Projection { projection, base64 }) => {
                     if ![head.active_space, head.pending_space].contains(&Some(projection)) {
-                        return Err(self.lines.wrong("no space of the head has this projection"));
+                        return Err(self
+                            .lines
+                            .line_error("no space of the head has this projection"));
                     }
-                    let bytes = BASE64.decode(base64).map_err(|why| self.lines.wrong(why))?;
+                    let bytes = BASE64
+                        .decode(base64)
+                        .map_err(|why| self.lines.line_error(why))?;
                     let whole = self.projections.entry(projection).or_default();
                     if whole.len() + bytes.len() > PROJECTION_LEN_MAX {
-                        return Err(self.lines.wrong("a projection of more than can be"));
+                        return Err(self.lines.line_error("a projection of more than can be"));
                     }
                     whole.extend(bytes);
                 }
                 Err(why) => {
-                    let end: End = match serde_json::from_slice(&self.lines.line) {
+                    let end: ExportTrailer = match serde_json::from_slice(&self.lines.line) {
                         Ok(end) => end,
-                        Err(_) => return Err(self.lines.wrong(why)),
+                        Err(_) => return Err(self.lines.line_error(why)),
                     };
-                    self.end(&end)?;
+                    self.check_trailer(&end)?;
                     return Ok(ControlFlow::Continue(()));
                 }
             }
-            self.lines.take();
-            if self.rows.is_multiple_of(ROWS_A_REPORT) && report(self.rows, 0).is_break() {
+            self.lines.accept_line();
+            if self.rows.is_multiple_of(ROWS_PER_REPORT) && report(self.rows, 0).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
     }
 
-    fn row(
+    fn read_row(
         &mut self,
         table: &str,
         key: &[Value],
         row: Option<Value>,
         base64: Option<String>,
     ) -> Result<(), StoreError> {
-        let known = Table::from_name(table).filter(|&table| !is_left_out(table));
-        let table = known.ok_or_else(|| self.lines.wrong(format!("there is no table {table}")))?;
-        let key = schema::read_key(table, key).map_err(|why| self.lines.wrong(why))?;
-        let payload = read_payload(table, row, base64).map_err(|why| self.lines.wrong(why))?;
+        let known = Table::from_name(table).filter(|&table| !is_excluded(table));
+        let table =
+            known.ok_or_else(|| self.lines.line_error(format!("there is no table {table}")))?;
+        let key = schema::key_from_json(table, key).map_err(|why| self.lines.line_error(why))?;
+        let payload =
+            payload_from_json(table, row, base64).map_err(|why| self.lines.line_error(why))?;
         if let Some((before, last)) = &self.last
             && (before.number(), last) >= (table.number(), &key)
         {
-            return Err(self.lines.wrong("it does not come after the row before it"));
+            return Err(self
+                .lines
+                .line_error("it does not come after the row before it"));
         }
         self.last = Some((table, key.clone()));
         self.rows += 1;
-        self.waiting_len += key.len() + payload.len();
-        self.waiting.push((table, key, payload));
-        if self.waiting_len >= IMPORT_BYTES_MAX {
-            self.put()
+        self.pending_bytes += key.len() + payload.len();
+        self.pending_rows.push((table, key, payload));
+        if self.pending_bytes >= IMPORT_BYTES_MAX {
+            self.commit_pending()
         } else {
             Ok(())
         }
     }
 
     /// Commits the rows that wait.
-    fn put(&mut self) -> Result<(), StoreError> {
-        self.waiting_len = 0;
-        let rows = std::mem::take(&mut self.waiting);
+    fn commit_pending(&mut self) -> Result<(), StoreError> {
+        self.pending_bytes = 0;
+        let rows = std::mem::take(&mut self.pending_rows);
         self.store.write_with(Durability::Eventual, move |staging| {
             for (table, key, payload) in rows {
                 staging.put(table, key, payload);
@@ -679,10 +700,10 @@ impl<V: Views> Import<'_, V> {
     }
 
     /// Compares the last line with those before it.
-    fn end(&mut self, end: &End) -> Result<(), StoreError> {
+    fn check_trailer(&mut self, end: &ExportTrailer) -> Result<(), StoreError> {
         let hash = format!("{:016x}", self.lines.hash.digest());
         if end.end + 1 != self.lines.number || end.xxh3 != hash {
-            return Err(self.lines.wrong(format!(
+            return Err(self.lines.line_error(format!(
                 "the export was changed: it ends after {} lines with hash {}, and these are {} with {hash}",
                 end.end,
                 end.xxh3,
@@ -692,18 +713,18 @@ impl<V: Views> Import<'_, V> {
         // An editor may have left empty lines.
         while self.lines.advance()? {
             if !self.lines.line.trim_ascii().is_empty() {
-                return Err(self.lines.wrong("the export ended before it"));
+                return Err(self.lines.line_error("the export ended before it"));
             }
         }
-        self.put()
+        self.commit_pending()
     }
 
     /// The ids that the head gives out next are beyond all that are there, and leave room for more.
-    fn check_next(&self, head: &Head) -> Result<(), StoreError> {
-        let view = self.store.view();
-        let tables = self.store.views().snapshot(&view).tables();
-        for (name, table, next, first) in next_ids(&promised(head)) {
-            if let Some(why) = not_beyond(tables, name, table, next, first)? {
+    fn check_next_ids(&self, head: &ExportHeader) -> Result<(), StoreError> {
+        let view = self.store.latest_snapshot();
+        let tables = self.store.index_factory().snapshot(&view).tables();
+        for (name, table, next, first) in next_ids(&expected_manifest(head)) {
+            if let Some(why) = check_next_id(tables, name, table, next, first)? {
                 return Err(StoreError::Export { line: 1, why });
             }
         }
@@ -711,15 +732,15 @@ impl<V: Views> Import<'_, V> {
     }
 
     /// Takes over what the head says, and the projections.
-    fn adopt(&mut self, head: Head) -> Result<(), StoreError> {
-        let manifest = promised(&head);
+    fn adopt_header(&mut self, head: ExportHeader) -> Result<(), StoreError> {
+        let manifest = expected_manifest(&head);
         let projections = std::mem::take(&mut self.projections);
         let projections = projections.into_iter().map(|(space, bytes)| {
             let mut part = PartBuilder::new(PartKind::Projection, 0, 0);
             part.push(SectionId::Projection, 0, bytes);
             (SpaceId(space), part.into())
         });
-        let edit = Edit::Adopt {
+        let edit = ManifestEdit::AdoptManifest {
             manifest: Box::new(manifest),
             projections: projections.collect(),
         };
@@ -730,11 +751,11 @@ impl<V: Views> Import<'_, V> {
     }
 
     /// Builds segments of all documents that have chunks.
-    fn segments(&self, report: &mut Report<'_>) -> Result<ControlFlow<()>, StoreError> {
+    fn build_segments(&self, report: &mut ProgressFn<'_>) -> Result<ControlFlow<()>, StoreError> {
         let mut groups: Vec<Vec<DocumentId>> = Vec::new();
         let mut chunks = 0;
-        let view = self.store.view();
-        let rows = self.store.views().snapshot(&view).rows();
+        let view = self.store.latest_snapshot();
+        let rows = self.store.index_factory().snapshot(&view).rows();
         rows.scan_all(Table::Documents, &mut |key, payload| {
             let record: DocumentRecord = decode(Table::Documents, key, payload)?;
             let Some(id) = keys::u64_at(key, 0).filter(|_| record.chunk_count > 0) else {
@@ -754,12 +775,12 @@ impl<V: Views> Import<'_, V> {
             if report(self.rows, 0).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let view = self.store.view();
-            let rows = self.store.views().snapshot(&view).rows();
-            let builder = self.store.views().builder(&view);
+            let view = self.store.latest_snapshot();
+            let rows = self.store.index_factory().snapshot(&view).rows();
+            let builder = self.store.index_factory().builder(&view);
             let draft = build_segment(rows, &documents, builder)?;
             self.store.edit(move |staging| {
-                staging.edit(Edit::Rebuilt(draft));
+                staging.edit(ManifestEdit::AddRebuiltSegment(draft));
                 Ok(())
             })?;
         }
@@ -778,10 +799,10 @@ mod tests {
         fn texts_come_back_and_no_line_is_longer_than_an_import_takes(
             text in "[a-c\"\\\\\u{1}\n]{0,60}|\\PC{0,40}",
         ) {
-            let (row, base64) = told(Table::Texts, &pack(text.as_bytes())).unwrap();
+            let (row, base64) = payload_to_json(Table::Texts, &pack(text.as_bytes())).unwrap();
             let len = serde_json::to_vec(&(&row, &base64)).unwrap().len();
             prop_assert!(len <= 2 * text.len() + 16, "{len} bytes of {}", text.len());
-            let payload = read_payload(Table::Texts, row, base64).unwrap();
+            let payload = payload_from_json(Table::Texts, row, base64).unwrap();
             prop_assert_eq!(unpack(&payload).unwrap(), text.into_bytes());
         }
     }

@@ -24,7 +24,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// Every moment of a copy, in the order in which the command reaches them.
-pub const COPYING: &[&str] = &[
+pub const COPY_NAMES: &[&str] = &[
     "backup-parts-copied",
     "backup-rows-copied",
     "backup-linked",
@@ -53,15 +53,17 @@ pub fn reach(name: &'static str) {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{LazyLock, OnceLock};
 
-    static ASKED: OnceLock<Option<(String, u64)>> = OnceLock::new();
+    static REQUESTED: OnceLock<Option<(String, u64)>> = OnceLock::new();
     static COUNT: LazyLock<AtomicU64> = LazyLock::new(AtomicU64::default);
-    let asked = ASKED.get_or_init(|| {
-        let asked = std::env::var("LOCI_FAILPOINT").ok()?;
-        let (name, times) = asked.split_once(':').unwrap_or((&asked, "1"));
+    let requested = REQUESTED.get_or_init(|| {
+        let setting = std::env::var("LOCI_FAILPOINT").ok()?;
+        let (name, times) = setting.split_once(':').unwrap_or((&setting, "1"));
         Some((name.to_string(), times.parse().unwrap_or(1)))
     });
-    let Some((wanted, times)) = asked else { return };
-    if wanted == name && COUNT.fetch_add(1, Ordering::SeqCst) + 1 == *times {
+    let Some((requested_name, times)) = requested else {
+        return;
+    };
+    if requested_name == name && COUNT.fetch_add(1, Ordering::SeqCst) + 1 == *times {
         eprintln!("failpoint {name}");
         loop {
             std::thread::park();

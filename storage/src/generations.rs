@@ -17,20 +17,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::backup::{IDENTITY, copy_part, listed, names, verify};
+use crate::backup::{STORE_ID_KEY, copy_part, file_names, listed_part_files, verify_part};
 use crate::database_file::{Database, DatabaseFile};
 use crate::dir::{SegmentDir, create_folder};
-use crate::disk::{Disk, in_memory_over};
+use crate::disk::{Disk, in_memory_overlay};
 use crate::error::StoreError;
 use crate::failpoint::reach;
-use crate::lock::Lock;
+use crate::lock::StoreLock;
 use crate::records::{ManifestRecord, PartEntry};
-use crate::rewrite::NAME_NEW;
+use crate::rewrite::DATABASE_COPY_NAME;
 use crate::rows::{Rows, missing, read};
 use crate::snapshot::{MANIFEST, Tables};
 use crate::store::{DATABASE, SEGMENTS};
 use crate::tables::Table;
-use crate::unfinished::{self, Filling, UNFINISHED};
+use crate::unfinished::{self, FolderOperation, MARKER_NAME};
 
 /// The folder of earlier states.
 const GENERATIONS: &str = "generations";
@@ -39,31 +39,31 @@ const GENERATIONS: &str = "generations";
 const CACHE_BYTES: usize = 16 << 20;
 
 /// Names that a folder may hold to be backed up to.
-const KNOWN: [&str; 6] = [
+const BACKUP_FILE_NAMES: [&str; 6] = [
     DATABASE,
-    NAME_NEW,
+    DATABASE_COPY_NAME,
     SEGMENTS,
     GENERATIONS,
-    UNFINISHED,
+    MARKER_NAME,
     "LOCK",
 ];
 
 /// A folder that is backed up to, locked.
-pub(crate) struct Target {
+pub(crate) struct BackupTarget {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     segments: SegmentDir,
-    newest: Option<Earlier>,
-    _lock: Lock,
+    newest: Option<EarlierState>,
+    _lock: StoreLock,
 }
 
 /// The newest state of an earlier backup.
-struct Earlier {
+struct EarlierState {
     generation: u64,
     parts: Vec<(PartEntry, String)>,
 }
 
-impl Target {
+impl BackupTarget {
     /// Locks `folder`, clears what a stopped backup left there, and refuses one that holds anything but earlier backups
     /// of the store that `rows` are of.
     pub(crate) fn open(
@@ -71,29 +71,32 @@ impl Target {
         folder: &Path,
         rows: &dyn Rows,
         manifest: &ManifestRecord,
-    ) -> Result<Target, StoreError> {
+    ) -> Result<BackupTarget, StoreError> {
         create_folder(&**disk, folder)?;
-        let lock = Lock::acquire(&**disk, folder)?;
-        let names = names(disk, folder)?;
-        if let Some(name) = names.iter().find(|name| !KNOWN.contains(&&name[..])) {
+        let lock = StoreLock::acquire(&**disk, folder)?;
+        let names = file_names(disk, folder)?;
+        if let Some(name) = names
+            .iter()
+            .find(|name| !BACKUP_FILE_NAMES.contains(&&name[..]))
+        {
             let why = format!("holds {name}, which is no backup's: give a folder of its own");
-            return Err(wrong(folder, &why));
+            return Err(invalid_folder(folder, &why));
         }
-        let mark = unfinished::read(&**disk, folder)?;
+        let mark = unfinished::read_marker(&**disk, folder)?;
         // Of a mark that was cut when it was written, nobody knows whose it is; all else here is a backup's.
-        if mark.is_some_and(|by| ![Filling::Backup, Filling::Other].contains(&by)) {
-            unfinished::refuse(&**disk, folder)?;
+        if mark.is_some_and(|by| ![FolderOperation::Backup, FolderOperation::Other].contains(&by)) {
+            unfinished::check_complete(&**disk, folder)?;
         }
         let newest = if exists(disk, &folder.join(DATABASE))? {
-            Some(look(disk, folder, rows, manifest)?)
+            Some(read_earlier_state(disk, folder, rows, manifest)?)
         } else {
-            if let Some(older) = older(disk, folder)?.first() {
-                look(disk, &older.1, rows, manifest)?;
+            if let Some(older) = earlier_states(disk, folder)?.first() {
+                read_earlier_state(disk, &older.1, rows, manifest)?;
             }
             None
         };
         let segments = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
-        let target = Target {
+        let target = BackupTarget {
             disk: Arc::clone(disk),
             folder: folder.to_path_buf(),
             segments,
@@ -102,7 +105,7 @@ impl Target {
         };
         target.clear()?;
         if target.newest.is_none() {
-            unfinished::begin(&**disk, folder, Filling::Backup)?;
+            unfinished::write_marker(&**disk, folder, FolderOperation::Backup)?;
         }
         Ok(target)
     }
@@ -119,10 +122,10 @@ impl Target {
         if !exists(&self.disk, &folder)? {
             return Ok(());
         }
-        for name in names(&self.disk, &folder)? {
+        for name in file_names(&self.disk, &folder)? {
             let folder = folder.join(&name);
             if name.parse::<u64>().is_ok() && !exists(&self.disk, &folder.join(DATABASE))? {
-                remove(&self.disk, &folder)?;
+                delete_state(&self.disk, &folder)?;
             }
         }
         Ok(())
@@ -130,22 +133,22 @@ impl Target {
 
     /// Sets the newest state aside, unless it is of this generation; `false` where there was none, or it was damaged.
     /// Until the next one takes its place the folder has a mark.
-    pub(crate) fn set_aside(&self, generation: u64) -> Result<bool, StoreError> {
+    pub(crate) fn archive_newest(&self, generation: u64) -> Result<bool, StoreError> {
         let newest = self.newest.as_ref();
         let Some(newest) = newest.filter(|newest| newest.generation != generation) else {
             return Ok(false);
         };
-        let to = self.generation(newest.generation);
+        let to = self.generation_folder(newest.generation);
         if exists(&self.disk, &to.join(DATABASE))? {
             return Ok(false);
         }
         let segments = SegmentDir::open(Arc::clone(&self.disk), to.join(SEGMENTS))?;
         for (entry, name) in &newest.parts {
-            match share(&self.segments, &segments, entry, name) {
+            match link_or_copy_part(&self.segments, &segments, entry, name) {
                 Ok(()) => {}
                 // What is damaged is not worth keeping.
                 Err(StoreError::Part { .. }) => {
-                    remove(&self.disk, &to)?;
+                    delete_state(&self.disk, &to)?;
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
@@ -155,7 +158,7 @@ impl Target {
         self.disk
             .sync_folder(&to.join(SEGMENTS))
             .map_err(failed())?;
-        unfinished::begin(&*self.disk, &self.folder, Filling::Backup)?;
+        unfinished::write_marker(&*self.disk, &self.folder, FolderOperation::Backup)?;
         reach("backup-linked");
         self.disk
             .rename(&self.folder.join(DATABASE), &to.join(DATABASE))
@@ -168,77 +171,77 @@ impl Target {
 
     /// After the new state took its place, and lists `parts`: all but the newest `keep` states go, and files that no
     /// state lists. `None` keeps all that there are. Returns the earlier generations that are kept, newest first.
-    pub(crate) fn settle(
+    pub(crate) fn prune(
         &self,
         keep: Option<usize>,
         parts: &[(PartEntry, String)],
     ) -> Result<Vec<u64>, StoreError> {
-        unfinished::end(&*self.disk, &self.folder)?;
+        unfinished::remove_marker(&*self.disk, &self.folder)?;
         let failed = |what: &str| StoreError::io(format!("{what} {}", self.folder.display()));
         for name in self.segments.list().map_err(failed("listing"))? {
             if !parts.iter().any(|(_, listed)| *listed == name) {
                 self.segments.remove(&name).map_err(failed("cleaning"))?;
             }
         }
-        let older = older(&self.disk, &self.folder)?;
+        let older = earlier_states(&self.disk, &self.folder)?;
         let keep = keep.map_or(usize::MAX, |keep| keep.saturating_sub(1));
-        let mut kept = Vec::new();
+        let mut retained = Vec::new();
         for (n, (generation, folder)) in older.into_iter().enumerate() {
             if n < keep {
-                kept.push(generation)
+                retained.push(generation)
             } else {
                 // Somebody looks something up there: it goes with the next backup.
-                match Lock::acquire(&*self.disk, &folder) {
-                    Ok(_lock) => remove(&self.disk, &folder)?,
-                    Err(StoreError::Locked { .. }) => kept.push(generation),
+                match StoreLock::acquire(&*self.disk, &folder) {
+                    Ok(_lock) => delete_state(&self.disk, &folder)?,
+                    Err(StoreError::Locked { .. }) => retained.push(generation),
                     Err(error) => return Err(error),
                 }
             }
         }
-        Ok(kept)
+        Ok(retained)
     }
 
-    fn generation(&self, generation: u64) -> PathBuf {
+    fn generation_folder(&self, generation: u64) -> PathBuf {
         self.folder.join(GENERATIONS).join(generation.to_string())
     }
 }
 
 /// The folder of the state that `generation` asks for, or of the newest.
-pub(crate) fn source(
+pub(crate) fn find_state_folder(
     disk: &Arc<dyn Disk>,
     folder: &Path,
     generation: Option<u64>,
 ) -> Result<PathBuf, StoreError> {
     let newest = exists(disk, &folder.join(DATABASE))?;
-    let older = older(disk, folder)?;
-    let Some(wanted) = generation else {
+    let older = earlier_states(disk, folder)?;
+    let Some(requested) = generation else {
         // A backup that was stopped between two renames has its states there alone.
         return match (newest, older.into_iter().next()) {
             (false, Some((_, older))) => Ok(older),
             _ => Ok(folder.to_path_buf()),
         };
     };
-    if let Some((_, older)) = older.iter().find(|(of, _)| *of == wanted) {
+    if let Some((_, older)) = older.iter().find(|(of, _)| *of == requested) {
         return Ok(older.clone());
     }
-    let of = if newest {
-        Some(manifest_of(disk, folder)?.generation)
+    let newest_generation = if newest {
+        Some(read_manifest(disk, folder)?.generation)
     } else {
         None
     };
-    if of == Some(wanted) {
+    if newest_generation == Some(requested) {
         return Ok(folder.to_path_buf());
     }
-    let there: Vec<String> = of
+    let available: Vec<String> = newest_generation
         .into_iter()
         .chain(older.into_iter().map(|(of, _)| of))
         .map(|of| of.to_string())
         .collect();
     let why = format!(
-        "has no generation {wanted}; there are: {}",
-        there.join(", ")
+        "has no generation {requested}; there are: {}",
+        available.join(", ")
     );
-    Err(wrong(folder, &why))
+    Err(invalid_folder(folder, &why))
 }
 
 /// Deletes unfinished parts: a stopped copy left them, and the next makes them again under the same names.
@@ -254,13 +257,13 @@ pub(crate) fn clear_unfinished(segments: &SegmentDir) -> Result<(), StoreError> 
 }
 
 /// Earlier states that are whole, newest first.
-fn older(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Vec<(u64, PathBuf)>, StoreError> {
+fn earlier_states(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Vec<(u64, PathBuf)>, StoreError> {
     let folder = folder.join(GENERATIONS);
     if !exists(disk, &folder)? {
         return Ok(Vec::new());
     }
     let mut older = Vec::new();
-    for name in names(disk, &folder)? {
+    for name in file_names(disk, &folder)? {
         let path = folder.join(&name);
         if let Ok(generation) = name.parse()
             && exists(disk, &path.join(DATABASE))?
@@ -273,24 +276,24 @@ fn older(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Vec<(u64, PathBuf)>, Sto
 }
 
 /// Looks whether a state in a folder is an earlier one of the store that `rows` are of.
-fn look(
+fn read_earlier_state(
     disk: &Arc<dyn Disk>,
     folder: &Path,
     rows: &dyn Rows,
     manifest: &ManifestRecord,
-) -> Result<Earlier, StoreError> {
-    let ours = rows.get(Table::Meta, IDENTITY)?;
-    let found = with_rows(disk, folder, |earlier| {
-        let theirs = earlier.get(Table::Meta, IDENTITY)?;
+) -> Result<EarlierState, StoreError> {
+    let ours = rows.get(Table::Meta, STORE_ID_KEY)?;
+    let found = with_closed_store_rows(disk, folder, |earlier| {
+        let theirs = earlier.get(Table::Meta, STORE_ID_KEY)?;
         let both = ours.as_deref().zip(theirs.as_deref());
         if both.is_none_or(|(ours, theirs)| ours != theirs) {
             return Ok(None);
         }
-        let of: ManifestRecord =
+        let earlier_manifest: ManifestRecord =
             read(earlier, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))?;
-        Ok(Some(Earlier {
-            generation: of.generation,
-            parts: listed(&of, earlier)?,
+        Ok(Some(EarlierState {
+            generation: earlier_manifest.generation,
+            parts: listed_part_files(&earlier_manifest, earlier)?,
         }))
     });
     let found = found.map_err(|error| match error {
@@ -299,38 +302,38 @@ fn look(
             let why = format!(
                 "the earlier backup cannot be read ({error}): delete it, or give another folder"
             );
-            wrong(folder, &why)
+            invalid_folder(folder, &why)
         }
     })?;
     let Some(earlier) = found else {
         let why = "holds another store, or a backup of one: give a folder of its own";
-        return Err(wrong(folder, why));
+        return Err(invalid_folder(folder, why));
     };
     if earlier.generation > manifest.generation {
         let why = format!(
             "holds generation {} of this store, which is at {}: a backup is not put back in time",
             earlier.generation, manifest.generation
         );
-        Err(wrong(folder, &why))
+        Err(invalid_folder(folder, &why))
     } else {
         Ok(earlier)
     }
 }
 
-fn manifest_of(disk: &Arc<dyn Disk>, folder: &Path) -> Result<ManifestRecord, StoreError> {
-    with_rows(disk, folder, |rows| {
+fn read_manifest(disk: &Arc<dyn Disk>, folder: &Path) -> Result<ManifestRecord, StoreError> {
+    with_closed_store_rows(disk, folder, |rows| {
         read(rows, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))
     })
 }
 
 /// Reads the rows of a store that is closed; nothing of it is written to.
-fn with_rows<T>(
+fn with_closed_store_rows<T>(
     disk: &Arc<dyn Disk>,
     folder: &Path,
     work: impl FnOnce(&Tables) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     let path = folder.join(DATABASE);
-    let file = in_memory_over(Arc::clone(disk)).open(&path);
+    let file = in_memory_overlay(Arc::clone(disk)).open(&path);
     let file = file.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => StoreError::Locked {
             path: folder.to_path_buf(),
@@ -346,22 +349,22 @@ fn with_rows<T>(
 }
 
 /// Gives a part a second name in another folder, or a copy there.
-fn share(
+fn link_or_copy_part(
     from: &SegmentDir,
     to: &SegmentDir,
     entry: &PartEntry,
     name: &str,
 ) -> Result<(), StoreError> {
-    verify(from, entry, name)?;
+    verify_part(from, entry, name)?;
     match from.link(to, name) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => verify(to, entry, name),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => verify_part(to, entry, name),
         Err(_) => copy_part(from, to, entry, name).map(drop),
     }
 }
 
 /// Deletes a state that is set aside; its database first, so that what a crash leaves is no state.
-fn remove(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
+fn delete_state(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
     let failed = || StoreError::io(format!("deleting {}", folder.display()));
     let database = folder.join(DATABASE);
     if exists(disk, &database)? {
@@ -373,7 +376,7 @@ fn remove(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
         if !exists(disk, folder)? {
             continue;
         }
-        for name in names(disk, folder)? {
+        for name in file_names(disk, folder)? {
             if name != SEGMENTS {
                 disk.remove(&folder.join(name)).map_err(failed())?;
             }
@@ -388,6 +391,6 @@ fn exists(disk: &Arc<dyn Disk>, path: &Path) -> Result<bool, StoreError> {
     there.map_err(StoreError::io(format!("looking for {}", path.display())))
 }
 
-fn wrong(folder: &Path, why: &str) -> StoreError {
+fn invalid_folder(folder: &Path, why: &str) -> StoreError {
     StoreError::Invalid(format!("{}: {why}", folder.display()))
 }

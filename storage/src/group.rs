@@ -21,30 +21,30 @@ use crate::failpoint::reach;
 use crate::ids::{DocumentId, SegmentId, SpaceId};
 use crate::keys::{self, Key};
 use crate::limits::{INLINE_PARTS_LEN_MAX, PARALLEL_BYTES_MIN};
-use crate::parts::{NewPart, Place};
+use crate::parts::{NewPart, PartLocation};
 use crate::records::{DocumentRecord, ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
-use crate::repair::{Derived, REBUILDING};
-use crate::rows::{Rows, Value, Visit, encode, get, missing, read, scan};
-use crate::snapshot::{MANIFEST, OpenSegment, number_key};
-use crate::staged::{Over, StagedRows};
-use crate::staging::{Changes, Edit};
+use crate::repair::{DerivedIndex, REBUILDING_KEY};
+use crate::rows::{RowCallback, Rows, Value, encode, get, missing, read, scan};
+use crate::snapshot::{MANIFEST, OpenSegment, id_key};
+use crate::staged::{RowOverlay, StagedRows};
+use crate::staging::{Changes, ManifestEdit};
 use crate::tables::Table;
 
 type WriteTable<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
 
 /// The tables of the open transaction, each opened when it is first used: a small commit needs a third of them, and
 /// redb looks at each open one again when it commits.
-struct Tables<'t> {
+struct LazyTables<'t> {
     transaction: &'t WriteTransaction,
     /// Held while one is opened: redb opens no table twice.
     opening: Mutex<()>,
     opened: [OnceLock<WriteTable<'t>>; Table::ALL.len()],
 }
 
-impl<'t> Tables<'t> {
-    fn new(transaction: &'t WriteTransaction) -> Tables<'t> {
+impl<'t> LazyTables<'t> {
+    fn new(transaction: &'t WriteTransaction) -> LazyTables<'t> {
         let opened = [const { OnceLock::new() }; Table::ALL.len()];
-        Tables {
+        LazyTables {
             transaction,
             opening: Mutex::default(),
             opened,
@@ -52,7 +52,7 @@ impl<'t> Tables<'t> {
     }
 
     fn table(&self, table: Table) -> Result<&WriteTable<'t>, StoreError> {
-        let slot = &self.opened[table.slot()];
+        let slot = &self.opened[table.index()];
         if let Some(opened) = slot.get() {
             return Ok(opened);
         }
@@ -66,41 +66,41 @@ impl<'t> Tables<'t> {
 
     fn table_mut(&mut self, table: Table) -> Result<&mut WriteTable<'t>, StoreError> {
         self.table(table)?;
-        let opened = self.opened[table.slot()].get_mut();
+        let opened = self.opened[table.index()].get_mut();
         Ok(opened.expect("it was opened above"))
     }
 }
 
 /// The open transaction with the changes of the writers so far.
 pub(crate) struct Group<'t> {
-    tables: Tables<'t>,
+    tables: LazyTables<'t>,
     /// What writers changed, and is not in the tables yet.
     staged: StagedRows,
     manifest: ManifestRecord,
-    born: BTreeSet<DocumentId>,
-    gone: BTreeSet<DocumentId>,
-    edits: Vec<Edit>,
+    documents_to_index: BTreeSet<DocumentId>,
+    documents_to_tombstone: BTreeSet<DocumentId>,
+    edits: Vec<ManifestEdit>,
     bytes: usize,
     /// Told which rows change, while somebody wants to know.
-    noted: Option<&'t mut BTreeSet<(Table, Key)>>,
+    changed_rows: Option<&'t mut BTreeSet<(Table, Key)>>,
 }
 
 impl<'t> Group<'t> {
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
         manifest: ManifestRecord,
-        noted: Option<&'t mut BTreeSet<(Table, Key)>>,
+        changed_rows: Option<&'t mut BTreeSet<(Table, Key)>>,
     ) -> Group<'t> {
-        let (born, gone) = (BTreeSet::new(), BTreeSet::new());
+        let (documents_to_index, documents_to_tombstone) = (BTreeSet::new(), BTreeSet::new());
         Group {
-            tables: Tables::new(transaction),
+            tables: LazyTables::new(transaction),
             staged: StagedRows::default(),
             manifest,
-            born,
-            gone,
+            documents_to_index,
+            documents_to_tombstone,
             edits: Vec::new(),
             bytes: 0,
-            noted,
+            changed_rows,
         }
     }
 
@@ -115,18 +115,22 @@ impl<'t> Group<'t> {
     }
 
     /// Whether its writers do nothing but give up what is damaged: that reads no segment.
-    pub(crate) fn only_gives_up(&self) -> bool {
-        let gives_up = |edit: &Edit| {
+    pub(crate) fn only_drops_damaged(&self) -> bool {
+        let drops_damaged = |edit: &ManifestEdit| {
             matches!(
                 edit,
-                Edit::SetAside { .. } | Edit::Lose { .. } | Edit::Abandon
+                ManifestEdit::DropDamaged { .. }
+                    | ManifestEdit::MarkLost { .. }
+                    | ManifestEdit::AbandonPendingSpace
             )
         };
-        self.bytes == 0 && self.gone.is_empty() && self.edits.iter().all(gives_up)
+        self.bytes == 0
+            && self.documents_to_tombstone.is_empty()
+            && self.edits.iter().all(drops_damaged)
     }
 
-    fn over(&self) -> Over<'_> {
-        Over {
+    fn overlay(&self) -> RowOverlay<'_> {
+        RowOverlay {
             staged: &self.staged,
             base: &self.tables,
         }
@@ -137,11 +141,12 @@ impl<'t> Group<'t> {
         self.staged.extend(changes.rows);
         self.bytes += changes.bytes;
         self.manifest = changes.manifest;
-        for id in &changes.gone {
-            self.born.remove(id);
+        for id in &changes.documents_to_tombstone {
+            self.documents_to_index.remove(id);
         }
-        self.gone.extend(changes.gone);
-        self.born.extend(changes.born);
+        self.documents_to_tombstone
+            .extend(changes.documents_to_tombstone);
+        self.documents_to_index.extend(changes.documents_to_index);
         self.edits.extend(changes.edits);
     }
 
@@ -159,16 +164,16 @@ impl<'t> Group<'t> {
     /// Writes what writers changed, and builds the segments of documents that are new.
     fn write_and_build(&mut self, host: &dyn Host) -> Result<Vec<SegmentDraft>, StoreError> {
         let staged = std::mem::take(&mut self.staged);
-        let born: Vec<DocumentId> = self.born.iter().copied().collect();
+        let documents: Vec<DocumentId> = self.documents_to_index.iter().copied().collect();
         let bytes = self.bytes;
         let build = || {
-            if born.is_empty() {
+            if documents.is_empty() {
                 Ok(Vec::new())
             } else {
-                host.build(&staged, &born, bytes)
+                host.build(&staged, &documents, bytes)
             }
         };
-        if bytes < PARALLEL_BYTES_MIN || born.is_empty() {
+        if bytes < PARALLEL_BYTES_MIN || documents.is_empty() {
             self.write(&staged)?;
             return build();
         }
@@ -182,13 +187,13 @@ impl<'t> Group<'t> {
             let written = self.write(&staged);
             let built = built.join();
             written?;
-            built.map_err(|_| StoreError::view("building a segment panicked"))?
+            built.map_err(|_| StoreError::index("building a segment panicked"))?
         })
     }
 
     fn put(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<(), StoreError> {
         let value = envelope::seal(table.number(), key, payload);
-        self.note(table, key);
+        self.record_change(table, key);
         self.tables
             .table_mut(table)?
             .insert(key, value.as_slice())?;
@@ -196,14 +201,14 @@ impl<'t> Group<'t> {
     }
 
     fn delete(&mut self, table: Table, key: &[u8]) -> Result<(), StoreError> {
-        self.note(table, key);
+        self.record_change(table, key);
         self.tables.table_mut(table)?.remove(key)?;
         Ok(())
     }
 
-    fn note(&mut self, table: Table, key: &[u8]) {
-        if let Some(noted) = &mut self.noted {
-            noted.insert((table, key.to_vec()));
+    fn record_change(&mut self, table: Table, key: &[u8]) {
+        if let Some(changed_rows) = &mut self.changed_rows {
+            changed_rows.insert((table, key.to_vec()));
         }
     }
 
@@ -215,27 +220,30 @@ impl<'t> Group<'t> {
     ) -> Result<u64, StoreError> {
         self.manifest.generation += 1;
         let drafts = self.write_and_build(host)?;
-        self.bury(segments)?;
+        self.tombstone_documents(segments)?;
         if !drafts.is_empty() {
             reach("segment-built");
             for draft in drafts {
                 let at = self.manifest.segments.len();
-                self.list(host, draft, at)?;
+                self.add_segment(host, draft, at)?;
             }
         }
         for edit in std::mem::take(&mut self.edits) {
-            self.edit(host, segments, edit)?;
+            self.apply_edit(host, segments, edit)?;
         }
-        self.manifest.next_part = host.numbers().next_part();
+        self.manifest.next_part = host.part_allocator().next_id();
         let manifest = encode(&self.manifest)?;
         self.put(Table::Meta, MANIFEST, &manifest)?;
         Ok(self.manifest.generation)
     }
 
     /// Marks what died in older segments; a segment that is all dead is no longer listed.
-    fn bury(&mut self, segments: &[OpenSegment]) -> Result<(), StoreError> {
+    fn tombstone_documents(&mut self, segments: &[OpenSegment]) -> Result<(), StoreError> {
         for segment in segments {
-            let runs = self.gone.iter().filter_map(|&id| segment.live_run(id));
+            let runs = self
+                .documents_to_tombstone
+                .iter()
+                .filter_map(|&id| segment.live_run(id));
             let runs: Vec<_> = runs.collect();
             if runs.is_empty() {
                 continue;
@@ -245,7 +253,7 @@ impl<'t> Group<'t> {
                 dead.insert_range(run.first.0..run.end().0);
             }
             if dead.len() == u64::from(segment.chunk_count) {
-                self.unlist(segment.id)?;
+                self.remove_segment(segment.id)?;
             } else {
                 self.put_tombstones(segment.id, &dead)?;
             }
@@ -257,11 +265,11 @@ impl<'t> Group<'t> {
         let mut bytes = Vec::with_capacity(dead.serialized_size());
         dead.serialize_into(&mut bytes)
             .map_err(StoreError::io("serialising tombstones"))?;
-        self.put(Table::Tombstones, &number_key(id.0), &bytes)
+        self.put(Table::Tombstones, &id_key(id.0), &bytes)
     }
 
     /// Lists a segment at a place among the others.
-    fn list(
+    fn add_segment(
         &mut self,
         host: &dyn Host,
         draft: SegmentDraft,
@@ -272,9 +280,9 @@ impl<'t> Group<'t> {
         let (chunk_count, document_count) = (draft.chunk_count, draft.runs.len() as u32);
         let active = self.manifest.active_space;
         let vectors = draft.vectors.filter(|(space, _)| active == Some(space.0));
-        let base = self.place(host, draft.base)?;
+        let base = self.store_part(host, draft.base)?;
         let vectors = vectors
-            .map(|(space, part)| Ok::<_, StoreError>((space.0, self.place(host, part)?)))
+            .map(|(space, part)| Ok::<_, StoreError>((space.0, self.store_part(host, part)?)))
             .transpose()?;
         let entry = SegmentEntry {
             id,
@@ -289,16 +297,16 @@ impl<'t> Group<'t> {
     }
 
     /// Takes a segment off the list, with its rows. Its files go with their last reader.
-    fn unlist(&mut self, id: SegmentId) -> Result<(), StoreError> {
-        let Some(at) = self.position(id) else {
+    fn remove_segment(&mut self, id: SegmentId) -> Result<(), StoreError> {
+        let Some(at) = self.segment_index(id) else {
             return Ok(());
         };
         let entry = self.manifest.segments.remove(at);
-        self.delete(Table::Tombstones, &number_key(id.0))?;
+        self.delete(Table::Tombstones, &id_key(id.0))?;
         entry.parts().try_for_each(|part| self.drop_part(part))
     }
 
-    fn position(&self, id: SegmentId) -> Option<usize> {
+    fn segment_index(&self, id: SegmentId) -> Option<usize> {
         let mut segments = self.manifest.segments.iter();
         segments.position(|entry| entry.id == id.0)
     }
@@ -306,25 +314,30 @@ impl<'t> Group<'t> {
     fn drop_part(&mut self, part: &PartEntry) -> Result<(), StoreError> {
         match part.file {
             Some(_) => Ok(()),
-            None => self.delete(Table::Parts, &number_key(part.id)),
+            None => self.delete(Table::Parts, &id_key(part.id)),
         }
     }
 
     /// Writes a part where its size says: in a row, or in a file of its own.
-    fn place(&mut self, host: &dyn Host, part: NewPart) -> Result<PartEntry, StoreError> {
-        let inlined = self.inlined();
+    fn store_part(&mut self, host: &dyn Host, part: NewPart) -> Result<PartEntry, StoreError> {
+        let inlined = self.inlined_bytes();
         let fits = |len| inlined + len <= INLINE_PARTS_LEN_MAX;
-        match part.place(host.numbers(), self.manifest.generation, host.dir(), fits)? {
-            Place::File(entry) => Ok(entry),
-            Place::Row(entry, bytes) => {
-                self.put(Table::Parts, &number_key(entry.id), &bytes)?;
+        match part.allocate(
+            host.part_allocator(),
+            self.manifest.generation,
+            host.dir(),
+            fits,
+        )? {
+            PartLocation::File(entry) => Ok(entry),
+            PartLocation::Row(entry, bytes) => {
+                self.put(Table::Parts, &id_key(entry.id), &bytes)?;
                 Ok(entry)
             }
         }
     }
 
     /// Bytes of all parts that lie in rows, projections aside: there are two of them at most.
-    fn inlined(&self) -> u64 {
+    fn inlined_bytes(&self) -> u64 {
         let parts = self.manifest.parts();
         parts
             .filter(|part| part.file.is_none())
@@ -332,82 +345,88 @@ impl<'t> Group<'t> {
             .sum()
     }
 
-    fn edit(
+    fn apply_edit(
         &mut self,
         host: &dyn Host,
         segments: &[OpenSegment],
-        edit: Edit,
+        edit: ManifestEdit,
     ) -> Result<(), StoreError> {
         match edit {
-            Edit::Merge { old, draft, space } => {
+            ManifestEdit::Merge { old, draft, space } => {
                 if space != self.manifest.active_space {
                     return Ok(());
                 }
                 self.merge(host, segments, &old, draft)
             }
-            Edit::SetAside {
-                segments: lost,
+            ManifestEdit::DropDamaged {
+                segments: segment_ids,
                 vectors,
             } => {
-                lost.into_iter().try_for_each(|id| self.unlist(id))?;
+                segment_ids
+                    .into_iter()
+                    .try_for_each(|id| self.remove_segment(id))?;
                 for id in vectors {
-                    let at = self.position(id);
+                    let at = self.segment_index(id);
                     let part = at.and_then(|at| self.manifest.segments[at].vectors.take());
                     part.map_or(Ok(()), |(_, part)| self.drop_part(&part))?;
                 }
-                self.put(Table::Meta, REBUILDING, &[])
+                self.put(Table::Meta, REBUILDING_KEY, &[])
             }
-            Edit::Rebuilt(draft) => self.list_rebuilt(host, segments, draft),
-            Edit::Whole => self.delete(Table::Meta, REBUILDING),
-            Edit::Deactivate => {
-                self.recovered(Derived::Projection)?;
+            ManifestEdit::AddRebuiltSegment(draft) => {
+                self.add_rebuilt_segment(host, segments, draft)
+            }
+            ManifestEdit::FinishRebuild => self.delete(Table::Meta, REBUILDING_KEY),
+            ManifestEdit::DeactivateSpace => {
+                self.clear_lost(DerivedIndex::Projection)?;
                 self.deactivate()
             }
-            Edit::DropAnalysis => self.drop_analysis(),
-            Edit::Lose { what, why } => {
+            ManifestEdit::DropAnalysis => self.drop_analysis(),
+            ManifestEdit::MarkLost { index: what, why } => {
                 match what {
-                    Derived::Projection => self.deactivate()?,
-                    Derived::Analysis => self.drop_analysis()?,
+                    DerivedIndex::Projection => self.deactivate()?,
+                    DerivedIndex::Analysis => self.drop_analysis()?,
                 }
-                self.put(Table::Meta, what.note(), why.as_bytes())
+                self.put(Table::Meta, what.lost_key(), why.as_bytes())
             }
-            Edit::Recovered(what) => self.recovered(what),
-            Edit::Activate { space, record } => {
-                self.recovered(Derived::Projection)?;
+            ManifestEdit::ClearLost(what) => self.clear_lost(what),
+            ManifestEdit::ActivateSpace { space, record } => {
+                self.clear_lost(DerivedIndex::Projection)?;
                 let active = self.manifest.active_space.replace(space.0);
-                self.forget_space(active)?;
+                self.drop_space(active)?;
                 self.put(Table::Spaces, &space.0.to_be_bytes(), &encode(&*record)?)
             }
-            Edit::Prepare {
+            ManifestEdit::PrepareSpace {
                 space,
                 mut record,
                 projection,
             } => {
                 let pending = self.manifest.pending_space.replace(space.0);
-                self.forget_space(pending)?;
-                record.projection = projection.map(|part| self.place(host, part)).transpose()?;
+                self.drop_space(pending)?;
+                record.projection = projection
+                    .map(|part| self.store_part(host, part))
+                    .transpose()?;
                 self.put(Table::Spaces, &space.0.to_be_bytes(), &encode(&*record)?)
             }
-            Edit::Vectors { space, parts } => self.set_vectors(host, space, parts),
-            Edit::Switch => self.switch(),
-            Edit::Abandon => {
+            ManifestEdit::SetVectors { space, parts } => self.set_vectors(host, space, parts),
+            ManifestEdit::SwitchSpace => self.switch_space(),
+            ManifestEdit::AbandonPendingSpace => {
                 let pending = self.manifest.pending_space.take();
-                self.forget_space(pending)
+                self.drop_space(pending)
             }
-            Edit::Analysis(part) => {
-                self.recovered(Derived::Analysis)?;
+            ManifestEdit::SetAnalysis(part) => {
+                self.clear_lost(DerivedIndex::Analysis)?;
                 self.drop_analysis()?;
-                self.manifest.analysis = Some(self.place(host, part)?);
+                self.manifest.analysis = Some(self.store_part(host, part)?);
                 Ok(())
             }
-            Edit::Adopt {
+            ManifestEdit::AdoptManifest {
                 manifest,
                 projections,
-            } => self.adopt(host, *manifest, projections),
+            } => self.adopt_manifest(host, *manifest, projections),
         }
     }
 
-    fn adopt(
+    fn adopt_manifest(
         &mut self,
         host: &dyn Host,
         manifest: ManifestRecord,
@@ -427,13 +446,13 @@ impl<'t> Group<'t> {
             let key = space.0.to_be_bytes();
             let record: Option<SpaceRecord> = read(&self.tables, Table::Spaces, &key)?;
             let mut record = record.ok_or_else(|| missing(Table::Spaces, &key))?;
-            record.projection = Some(self.place(host, part)?);
+            record.projection = Some(self.store_part(host, part)?);
             self.put(Table::Spaces, &key, &encode(&record)?)?;
         }
         Ok(())
     }
 
-    fn list_rebuilt(
+    fn add_rebuilt_segment(
         &mut self,
         host: &dyn Host,
         segments: &[OpenSegment],
@@ -456,7 +475,7 @@ impl<'t> Group<'t> {
             return Ok(());
         }
         let at = self.manifest.segments.len();
-        let id = self.list(host, draft, at)?;
+        let id = self.add_segment(host, draft, at)?;
         if dead.is_empty() {
             Ok(())
         } else {
@@ -471,11 +490,11 @@ impl<'t> Group<'t> {
         old: &[SegmentId],
         draft: Option<SegmentDraft>,
     ) -> Result<(), StoreError> {
-        let first = old.iter().filter_map(|&id| self.position(id)).min();
+        let first = old.iter().filter_map(|&id| self.segment_index(id)).min();
         let Some(first) = first else { return Ok(()) };
         let sources = segments.iter().filter(|source| old.contains(&source.id));
         let sources: Vec<&OpenSegment> = sources.collect();
-        old.iter().try_for_each(|&id| self.unlist(id))?;
+        old.iter().try_for_each(|&id| self.remove_segment(id))?;
         let Some(draft) = draft else { return Ok(()) };
         let mut dead = RoaringBitmap::new();
         for run in &draft.runs {
@@ -488,7 +507,7 @@ impl<'t> Group<'t> {
             return Ok(());
         }
         let at = first.min(self.manifest.segments.len());
-        let id = self.list(host, draft, at)?;
+        let id = self.add_segment(host, draft, at)?;
         if dead.is_empty() {
             Ok(())
         } else {
@@ -507,10 +526,10 @@ impl<'t> Group<'t> {
             return Ok(());
         }
         for (segment, part) in parts {
-            let Some(at) = self.position(segment) else {
+            let Some(at) = self.segment_index(segment) else {
                 continue;
             };
-            let entry = self.place(host, part)?;
+            let entry = self.store_part(host, part)?;
             let listed = &mut self.manifest.segments[at];
             let slot = if active {
                 &mut listed.vectors
@@ -524,13 +543,13 @@ impl<'t> Group<'t> {
         Ok(())
     }
 
-    fn switch(&mut self) -> Result<(), StoreError> {
+    fn switch_space(&mut self) -> Result<(), StoreError> {
         let Some(pending) = self.manifest.pending_space.take() else {
             return Ok(());
         };
         let active = self.manifest.active_space.replace(pending);
-        self.recovered(Derived::Projection)?;
-        self.forget_space(active)?;
+        self.clear_lost(DerivedIndex::Projection)?;
+        self.drop_space(active)?;
         for segment in &mut self.manifest.segments {
             segment.vectors = segment.pending.take();
         }
@@ -540,7 +559,7 @@ impl<'t> Group<'t> {
     /// Deletes a space that is neither active nor being built any more, with its projection and
     /// the vectors of segments in it. The rows of its vectors are deleted little by little
     /// ([`crate::Staging::sweep`]).
-    fn forget_space(&mut self, space: Option<u32>) -> Result<(), StoreError> {
+    fn drop_space(&mut self, space: Option<u32>) -> Result<(), StoreError> {
         let Some(space) = space else { return Ok(()) };
         let key = space.to_be_bytes();
         let record: Option<SpaceRecord> = read(self, Table::Spaces, &key)?;
@@ -562,11 +581,11 @@ impl<'t> Group<'t> {
 
     fn deactivate(&mut self) -> Result<(), StoreError> {
         let active = self.manifest.active_space.take();
-        self.forget_space(active)
+        self.drop_space(active)
     }
 
-    fn recovered(&mut self, what: Derived) -> Result<(), StoreError> {
-        self.delete(Table::Meta, what.note())
+    fn clear_lost(&mut self, what: DerivedIndex) -> Result<(), StoreError> {
+        self.delete(Table::Meta, what.lost_key())
     }
 
     fn drop_analysis(&mut self) -> Result<(), StoreError> {
@@ -579,7 +598,7 @@ impl<'t> Group<'t> {
 
 impl Rows for Group<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        self.over().row(table, key)
+        self.overlay().row(table, key)
     }
 
     fn scan(
@@ -587,13 +606,13 @@ impl Rows for Group<'_> {
         table: Table,
         from: &[u8],
         to: Option<&[u8]>,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError> {
-        self.over().scan(table, from, to, visit)
+        self.overlay().scan(table, from, to, visit)
     }
 }
 
-impl Rows for Tables<'_> {
+impl Rows for LazyTables<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
         get(self.table(table)?, table, key)
     }
@@ -603,7 +622,7 @@ impl Rows for Tables<'_> {
         table: Table,
         from: &[u8],
         to: Option<&[u8]>,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError> {
         scan(self.table(table)?, table, from, to, visit)
     }

@@ -30,7 +30,7 @@ impl Staging<'_> {
             let why = format!("item {} cannot be merged into itself", id.0);
             return Err(StoreError::Invalid(why));
         }
-        self.unlink(id, &old);
+        self.delete_item_links(id, &old);
         self.write_item(id, record)?;
         Ok(true)
     }
@@ -40,7 +40,7 @@ impl Staging<'_> {
         let Some(old) = self.rows().item(id)? else {
             return Ok(false);
         };
-        self.unlink(id, &old);
+        self.delete_item_links(id, &old);
         self.delete(Table::Items, keys::item(id));
         let manifest = &mut self.changes.manifest;
         manifest.item_count = manifest.item_count.saturating_sub(1);
@@ -48,7 +48,7 @@ impl Staging<'_> {
     }
 
     /// Has the items about a chunk that is gone name none.
-    pub(crate) fn orphan_items(
+    pub(crate) fn detach_items_from_chunk(
         &mut self,
         document: DocumentId,
         suffix: u32,
@@ -75,7 +75,7 @@ impl Staging<'_> {
         Ok(())
     }
 
-    fn unlink(&mut self, id: ItemId, record: &ItemRecord) {
+    fn delete_item_links(&mut self, id: ItemId, record: &ItemRecord) {
         if let Some((document, suffix)) = record.chunk {
             let key = keys::chunk_item(DocumentId(document), suffix, id);
             self.delete(Table::ChunkItems, key);

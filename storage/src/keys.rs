@@ -18,13 +18,13 @@ pub fn asset(id: DocumentId, name: &str) -> Key {
 }
 
 /// Key of rows that a document has many of, by number.
-pub fn in_document(id: DocumentId, number: u32) -> Key {
+pub fn document_entry(id: DocumentId, number: u32) -> Key {
     [&id.0.to_be_bytes()[..], &number.to_be_bytes()].concat()
 }
 
 /// The keys of all rows of a document: from the first, and up to but without the second.
 /// The last id is never given out, so the second exists.
-pub fn of_document(id: DocumentId) -> (Key, Key) {
+pub fn document_range(id: DocumentId) -> (Key, Key) {
     (document(id), document(DocumentId(id.0.saturating_add(1))))
 }
 
@@ -50,7 +50,7 @@ pub fn item(id: ItemId) -> Key {
 
 /// Key in `chunk_items`: the chunk by its document and suffix.
 pub fn chunk_item(document: DocumentId, suffix: u32, id: ItemId) -> Key {
-    [&in_document(document, suffix)[..], &id.0.to_be_bytes()].concat()
+    [&document_entry(document, suffix)[..], &id.0.to_be_bytes()].concat()
 }
 
 /// Key in `concept_items`.
@@ -69,7 +69,7 @@ pub fn concept_source(to: ConceptId, from: ConceptId, document: DocumentId) -> K
 }
 
 /// Key in `concept_edits`.
-pub fn edit(id: EditId) -> Key {
+pub fn concept_edit(id: EditId) -> Key {
     id.0.to_be_bytes().to_vec()
 }
 
@@ -85,12 +85,12 @@ pub fn work(id: WorkId) -> Key {
 
 /// Key in `work_references`.
 pub fn work_reference(work: WorkId, document: DocumentId, number: u32) -> Key {
-    [&work.0.to_be_bytes()[..], &in_document(document, number)].concat()
+    [&work.0.to_be_bytes()[..], &document_entry(document, number)].concat()
 }
 
 /// Key in `document_works`.
 pub fn document_work(document: DocumentId, work: WorkId) -> Key {
-    in_document(document, work.0)
+    document_entry(document, work.0)
 }
 
 /// Start of the keys in `document_identities` and `work_identities` of one identity, which has no byte 0.
@@ -99,13 +99,13 @@ pub fn identity(identity: &str) -> Key {
 }
 
 /// Key in `document_identities`.
-pub fn document_identity(of: &str, document: DocumentId) -> Key {
-    [identity(of), document.0.to_be_bytes().to_vec()].concat()
+pub fn document_identity(identity_text: &str, document: DocumentId) -> Key {
+    [identity(identity_text), document.0.to_be_bytes().to_vec()].concat()
 }
 
 /// Key in `work_identities`.
-pub fn work_identity(of: &str, work: WorkId) -> Key {
-    [identity(of), work.0.to_be_bytes().to_vec()].concat()
+pub fn work_identity(identity_text: &str, work: WorkId) -> Key {
+    [identity(identity_text), work.0.to_be_bytes().to_vec()].concat()
 }
 
 /// Start of the keys in `claims_on` of one chunk, by its public key.
@@ -115,7 +115,7 @@ pub fn claims_on(chunk: &str) -> Key {
 
 /// Key in `claims_on`.
 pub fn claim_on(chunk: &str, document: DocumentId, number: u32) -> Key {
-    [claims_on(chunk), in_document(document, number)].concat()
+    [claims_on(chunk), document_entry(document, number)].concat()
 }
 
 /// Key in `relations`.
@@ -129,7 +129,7 @@ pub fn relation(source: ConceptId, target: ConceptId, kind: &str) -> Key {
 }
 
 /// Key in `relation_contributions`.
-pub fn relation_in_document(id: DocumentId, relation: &[u8]) -> Key {
+pub fn document_relation(id: DocumentId, relation: &[u8]) -> Key {
     [&id.0.to_be_bytes()[..], relation].concat()
 }
 

@@ -68,7 +68,7 @@ pub mod usage;
 mod verify;
 
 pub use commit::Durability;
-pub use concept_edits::Resolved;
+pub use concept_edits::ResolvedConcept;
 pub use disk::{Disk, OsDisk};
 pub use error::StoreError;
 pub use keys::{ChunkKey, DocumentKey};
@@ -78,11 +78,11 @@ pub use loci_types::ids::{
 };
 pub use map::ever_lost as ever_lost_pages;
 pub use parts::NewPart;
-pub use repair::{Derived, Lost};
+pub use repair::{DerivedIndex, LostIndex};
 pub use rows::Rows;
-pub use segment_reader::{Placed, Scored};
+pub use segment_reader::{ScoredChunk, SegmentReader};
 pub use snapshot::Snapshot;
 pub use staging::Staging;
-pub use store::{Store, StoreOptions, Views};
+pub use store::{IndexFactory, Store, StoreOptions};
 pub use tables::Table;
-pub use unfinished::Filling;
+pub use unfinished::FolderOperation;

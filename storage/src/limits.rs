@@ -48,6 +48,6 @@ pub const CATCH_UP_ROWS_MAX: usize = 4096;
 /// Times that a copy is brought up to date before writers are made to wait however many rows are left.
 pub const CATCH_UP_ROUNDS_MAX: usize = 8;
 /// A group waits for the writers of the last one for this part of the time that its commit took …
-pub const GATHER_SHARE: u32 = 4;
+pub const GATHER_DELAY_DIVISOR: u32 = 4;
 /// … and never longer than this.
 pub const GATHER_DELAY_MAX: Duration = Duration::from_millis(2);

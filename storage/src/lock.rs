@@ -6,26 +6,28 @@ use std::path::Path;
 use crate::disk::{Disk, FileLock};
 use crate::error::StoreError;
 
-const NAME: &str = "LOCK";
+const LOCK_FILE_NAME: &str = "LOCK";
 
 /// Holds the store for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Lock {
-    _held: Box<dyn FileLock>,
+pub(crate) struct StoreLock {
+    _file_lock: Box<dyn FileLock>,
 }
 
-impl Lock {
+impl StoreLock {
     /// Locks the store in `folder`, or says at once that another process has it.
-    pub(crate) fn acquire(disk: &dyn Disk, folder: &Path) -> Result<Lock, StoreError> {
-        let path = folder.join(NAME);
-        let held = disk
+    pub(crate) fn acquire(disk: &dyn Disk, folder: &Path) -> Result<StoreLock, StoreError> {
+        let path = folder.join(LOCK_FILE_NAME);
+        let file_lock = disk
             .lock(&path)
             .map_err(StoreError::io(format!("locking {}", path.display())))?;
-        let held = held.ok_or_else(|| StoreError::Locked {
+        let file_lock = file_lock.ok_or_else(|| StoreError::Locked {
             path: folder.to_path_buf(),
             holders: disk.lock_holders(&path),
         })?;
-        Ok(Lock { _held: held })
+        Ok(StoreLock {
+            _file_lock: file_lock,
+        })
     }
 }
 
@@ -37,12 +39,12 @@ mod tests {
     #[test]
     fn a_second_lock_is_refused_until_the_first_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
-        let first = Lock::acquire(&OsDisk, folder.path()).unwrap();
+        let first = StoreLock::acquire(&OsDisk, folder.path()).unwrap();
         assert!(matches!(
-            Lock::acquire(&OsDisk, folder.path()),
+            StoreLock::acquire(&OsDisk, folder.path()),
             Err(StoreError::Locked { .. })
         ));
         drop(first);
-        Lock::acquire(&OsDisk, folder.path()).unwrap();
+        StoreLock::acquire(&OsDisk, folder.path()).unwrap();
     }
 }

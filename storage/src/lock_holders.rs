@@ -9,7 +9,7 @@ use std::path::Path;
 const NAME_CHARS_MAX: usize = 40;
 
 /// The processes that hold a lock on the file, each as `process 4711 (loci)`, by number.
-pub(crate) fn of(path: &Path) -> Vec<String> {
+pub(crate) fn list(path: &Path) -> Vec<String> {
     let mut processes = processes(path);
     processes.sort_unstable();
     processes.dedup();
@@ -38,9 +38,9 @@ fn processes(path: &Path) -> Vec<u32> {
     let locks = locks.lines().filter_map(parse);
     let locks = locks.filter(|lock| lock.inode == inode);
     // Some file systems tell a file's device otherwise than the kernel tells its lock's.
-    let is_of_file =
-        |lock: &HeldLock| lock.device == device_of(device) || has_open(lock, &metadata);
-    locks.filter(is_of_file).map(|lock| lock.process).collect()
+    let is_on_file =
+        |lock: &LockEntry| lock.device == device_of(device) || has_open(lock, &metadata);
+    locks.filter(is_on_file).map(|lock| lock.process).collect()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -51,7 +51,7 @@ fn processes(_: &Path) -> Vec<u32> {
 /// A line of `/proc/locks`.
 #[cfg(target_os = "linux")]
 #[derive(Debug, PartialEq, Eq)]
-struct HeldLock {
+struct LockEntry {
     process: u32,
     /// Major and minor number.
     device: (u64, u64),
@@ -60,7 +60,7 @@ struct HeldLock {
 
 /// Reads `1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF`; `None` for who waits (`1: -> …`) and for any other line.
 #[cfg(target_os = "linux")]
-fn parse(line: &str) -> Option<HeldLock> {
+fn parse(line: &str) -> Option<LockEntry> {
     let mut words = line.split_whitespace().skip(1);
     if !["FLOCK", "POSIX", "OFDLCK"].contains(&words.next()?) {
         return None;
@@ -68,7 +68,7 @@ fn parse(line: &str) -> Option<HeldLock> {
     let process = words.nth(2)?.parse().ok()?;
     let mut file = words.next()?.split(':');
     let mut number = |radix| u64::from_str_radix(file.next()?, radix).ok();
-    Some(HeldLock {
+    Some(LockEntry {
         process,
         device: (number(16)?, number(16)?),
         inode: number(10)?,
@@ -85,7 +85,7 @@ fn device_of(device: u64) -> (u64, u64) {
 
 /// Whether the process has the file open, where this one may see that.
 #[cfg(target_os = "linux")]
-fn has_open(lock: &HeldLock, file: &fs::Metadata) -> bool {
+fn has_open(lock: &LockEntry, file: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(open) = fs::read_dir(format!("/proc/{}/fd", lock.process)) else {
         return false;
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn proc_locks_line_parses_to_process_device_and_inode() {
         let lock = parse("12: FLOCK  ADVISORY  READ 4711 fd:0a:131 0 EOF").unwrap();
-        let want = HeldLock {
+        let want = LockEntry {
             process: 4711,
             device: (0xfd, 10),
             inode: 131,
@@ -127,12 +127,12 @@ mod tests {
     fn lock_of_this_process_is_listed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("LOCK");
-        assert_eq!(of(&path), Vec::<String>::new());
+        assert_eq!(list(&path), Vec::<String>::new());
         let file = fs::File::create(&path).unwrap();
-        assert_eq!(of(&path), Vec::<String>::new());
+        assert_eq!(list(&path), Vec::<String>::new());
         file.lock_shared().unwrap();
         let own = format!("process {} (", std::process::id());
-        let found = of(&path);
+        let found = list(&path);
         assert!(found.len() == 1 && found[0].starts_with(&own), "{found:?}");
     }
 }

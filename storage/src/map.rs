@@ -19,7 +19,7 @@ pub(crate) use faults::{LostPages, any_lost};
 
 /// A whole file, mapped read-only.
 #[derive(Debug)]
-pub struct Map {
+pub struct MappedFile {
     // Dropped before the map is.
     registered: faults::Registered,
     map: Mmap,
@@ -27,9 +27,9 @@ pub struct Map {
     file: File,
 }
 
-impl Map {
+impl MappedFile {
     /// Maps `file`. Costs nothing that grows with its length.
-    pub fn new(file: &File) -> io::Result<Map> {
+    pub fn new(file: &File) -> io::Result<MappedFile> {
         // SAFETY: the map is a `&[u8]` for as long as no one changes the file under it.
         // - this process syncs and renames a part before it lists it and never writes to it after
         //   (see `dir`);
@@ -41,7 +41,7 @@ impl Map {
         let map = unsafe { Mmap::map(file)? };
         let registered = faults::Registered::new(&map);
         let file = file.try_clone()?;
-        Ok(Map {
+        Ok(MappedFile {
             registered,
             map,
             file,
@@ -68,7 +68,7 @@ impl Map {
     }
 }
 
-impl AsRef<[u8]> for Map {
+impl AsRef<[u8]> for MappedFile {
     fn as_ref(&self) -> &[u8] {
         &self.map
     }
@@ -94,9 +94,9 @@ mod tests {
     fn truncated_page_reads_as_zeros_and_only_its_map_reports_lost_pages() {
         let (cut, whole) = (file(), file());
         let counter = Arc::new(LostPages::default());
-        let mut map = Map::new(&cut).unwrap();
+        let mut map = MappedFile::new(&cut).unwrap();
         map.count_with(&counter);
-        let other = Map::new(&whole).unwrap();
+        let other = MappedFile::new(&whole).unwrap();
         cut.set_len(PAGE as u64).unwrap();
         assert_eq!(map.as_ref()[0], 7);
         assert_eq!(counter.count(), 0);
@@ -107,7 +107,7 @@ mod tests {
         assert!(other.as_ref().iter().all(|&byte| byte == 7));
         assert!(!other.has_lost_pages());
         drop(map);
-        let again = Map::new(&whole).unwrap();
+        let again = MappedFile::new(&whole).unwrap();
         assert!(
             !again.has_lost_pages(),
             "a line that is used again is clean"
@@ -118,7 +118,7 @@ mod tests {
     fn map_reports_lost_pages_when_the_file_is_truncated_within_a_page() {
         for cut_to in [4 * PAGE - 1, 4 * PAGE - 100, 3 * PAGE + 5] {
             let file = file();
-            let map = Map::new(&file).unwrap();
+            let map = MappedFile::new(&file).unwrap();
             assert!(!map.has_lost_pages());
             file.set_len(cut_to as u64).unwrap();
             assert!(map.has_lost_pages() && any_lost(), "{cut_to}");
@@ -128,10 +128,10 @@ mod tests {
 
     #[test]
     fn every_map_is_tracked_when_there_are_more_than_one_block_holds() {
-        let maps: Vec<(File, Map)> = (0..200)
+        let maps: Vec<(File, MappedFile)> = (0..200)
             .map(|_| {
                 let file = file();
-                let map = Map::new(&file).unwrap();
+                let map = MappedFile::new(&file).unwrap();
                 (file, map)
             })
             .collect();
@@ -148,7 +148,7 @@ mod tests {
     fn concurrent_readers_see_lost_pages_when_the_file_is_truncated() {
         for _ in 0..20 {
             let file = file();
-            let map = Map::new(&file).unwrap();
+            let map = MappedFile::new(&file).unwrap();
             std::thread::scope(|scope| {
                 for _ in 0..3 {
                     scope.spawn(|| {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     #[ignore = "ends its process by a signal"]
     fn a_fault_elsewhere() {
-        let _ours = Map::new(&file()).unwrap();
+        let _ours = MappedFile::new(&file()).unwrap();
         let file = file();
         // SAFETY: of this test's own; that it faults is the point.
         let foreign = unsafe { Mmap::map(&file).unwrap() };

@@ -22,13 +22,13 @@ use crate::tables::Table;
 impl<'r> dyn Rows + 'r {
     /// A chunk by its place in pre-order, with what stands on the way to it and from it to a reader: suffix,
     /// parent, level, types, text, headings, location, chapter, section, symbol.
-    pub fn chunk_head(
+    pub fn chunk_metadata(
         &self,
         id: DocumentId,
         place: u32,
     ) -> Result<Option<ChunkRecord>, StoreError> {
-        let key = keys::in_document(id, place);
-        in_place::<ChunkRecord, _>(self, Table::Chunks, &key, |chunk| {
+        let key = keys::document_entry(id, place);
+        read_in_place::<ChunkRecord, _>(self, Table::Chunks, &key, |chunk| {
             Ok(ChunkRecord {
                 suffix: chunk.suffix.to_native(),
                 parent: chunk.parent.as_ref().map(|parent| parent.to_native()),
@@ -48,9 +48,9 @@ impl<'r> dyn Rows + 'r {
     }
 
     /// A document with what names it: user, collection, key, file name, title, language, and its mode.
-    pub fn document_head(&self, id: DocumentId) -> Result<Option<DocumentRecord>, StoreError> {
+    pub fn document_metadata(&self, id: DocumentId) -> Result<Option<DocumentRecord>, StoreError> {
         let key = keys::document(id);
-        in_place::<DocumentRecord, _>(self, Table::Documents, &key, |document| {
+        read_in_place::<DocumentRecord, _>(self, Table::Documents, &key, |document| {
             Ok(DocumentRecord {
                 user: text(&document.user),
                 collection: text(&document.collection),
@@ -67,18 +67,18 @@ impl<'r> dyn Rows + 'r {
     /// The name of a concept.
     pub fn concept_name(&self, id: ConceptId) -> Result<Option<String>, StoreError> {
         let key = keys::concept(id);
-        in_place::<ConceptRecord, _>(self, Table::Concepts, &key, |concept| {
+        read_in_place::<ConceptRecord, _>(self, Table::Concepts, &key, |concept| {
             Ok(text(&concept.name))
         })
     }
 }
 
 /// Of a digest, by its row's payload: the documents that it quotes, a sentence each, and the space of its vector.
-pub fn digest_head(key: &[u8], payload: &[u8]) -> Result<DigestHead, StoreError> {
+pub fn digest_metadata(key: &[u8], payload: &[u8]) -> Result<DigestMetadata, StoreError> {
     let record = rkyv::access::<ArchivedDigestRecord, rancor::Error>(payload)
         .map_err(|why| damaged(Table::Digests, key, &why.to_string()))?;
     let documents = record.sentences.iter();
-    Ok(DigestHead {
+    Ok(DigestMetadata {
         documents: documents
             .map(|of| DocumentId(of.document.to_native()))
             .collect(),
@@ -88,7 +88,7 @@ pub fn digest_head(key: &[u8], payload: &[u8]) -> Result<DigestHead, StoreError>
 
 /// See [`digest_head`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DigestHead {
+pub struct DigestMetadata {
     /// The document of each sentence.
     pub documents: Vec<DocumentId>,
     /// The space of its vector, where it has one.
@@ -96,11 +96,11 @@ pub struct DigestHead {
 }
 
 /// What `take` takes of a row's record, which is validated and not copied.
-fn in_place<T, R>(
+fn read_in_place<T, R>(
     rows: &dyn Rows,
     table: Table,
     key: &[u8],
-    take: impl FnOnce(&T::Archived) -> Result<R, rancor::Error>,
+    extract: impl FnOnce(&T::Archived) -> Result<R, rancor::Error>,
 ) -> Result<Option<R>, StoreError>
 where
     T: Archive,
@@ -110,8 +110,8 @@ where
         return Ok(None);
     };
     let record = rkyv::access::<T::Archived, rancor::Error>(&value);
-    let taken = record.and_then(take);
-    taken
+    let extracted = record.and_then(extract);
+    extracted
         .map(Some)
         .map_err(|why| damaged(table, key, &why.to_string()))
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::disk::{Disk, FileLock, NewFile, RandomFile};
+use crate::disk::{Disk, FileLock, NewFile, RandomAccessFile};
 use crate::segment::PartBytes;
 
 const PAGE_LEN: usize = 4096;
@@ -22,48 +22,52 @@ const PAGE_LEN: usize = 4096;
 /// The disk.
 #[derive(Debug)]
 pub(crate) struct Overlay {
-    below: Arc<dyn Disk>,
+    base: Arc<dyn Disk>,
     /// Files that are others than below; `None`: it is gone.
-    files: Mutex<HashMap<PathBuf, Option<Arc<File>>>>,
+    files: Mutex<HashMap<PathBuf, Option<Arc<OverlayFile>>>>,
     /// On files that others write in place: against a lock file that was removed by hand, or never copied.
     locks: Mutex<Vec<Box<dyn FileLock>>>,
 }
 
 impl Overlay {
-    pub(crate) fn new(below: Arc<dyn Disk>) -> Overlay {
+    pub(crate) fn new(base: Arc<dyn Disk>) -> Overlay {
         Overlay {
-            below,
+            base,
             files: Mutex::default(),
             locks: Mutex::default(),
         }
     }
 
     /// What is known of a file here; `None`: it is as below.
-    fn known(&self, path: &Path) -> Option<Option<Arc<File>>> {
+    fn overlay_file(&self, path: &Path) -> Option<Option<Arc<OverlayFile>>> {
         self.files.lock().get(path).cloned()
     }
 
     /// The file, to be written to.
-    fn file(&self, path: &Path) -> io::Result<Option<Arc<File>>> {
-        if let Some(known) = self.known(path) {
+    fn writable_file(&self, path: &Path) -> io::Result<Option<Arc<OverlayFile>>> {
+        if let Some(known) = self.overlay_file(path) {
             return Ok(known);
         }
-        if self.below.exists(path)? {
-            Ok(Some(
-                self.put(path, File::over(Some(self.below.map(path)?))),
-            ))
+        if self.base.exists(path)? {
+            Ok(Some(self.insert_file(
+                path,
+                OverlayFile::with_base(Some(self.base.map(path)?)),
+            )))
         } else {
             Ok(None)
         }
     }
 
     /// A file as it is below, to be written to in memory, whoever else has it open.
-    pub(crate) fn open_over(below: &dyn Disk, path: &Path) -> io::Result<Box<dyn RandomFile>> {
-        let file = File::over(Some(below.map(path)?));
+    pub(crate) fn open_in_memory(
+        base: &dyn Disk,
+        path: &Path,
+    ) -> io::Result<Box<dyn RandomAccessFile>> {
+        let file = OverlayFile::with_base(Some(base.map(path)?));
         Ok(Box::new(Arc::new(file)))
     }
 
-    fn put(&self, path: &Path, file: File) -> Arc<File> {
+    fn insert_file(&self, path: &Path, file: OverlayFile) -> Arc<OverlayFile> {
         let file = Arc::new(file);
         let known = Some(Arc::clone(&file));
         self.files.lock().insert(path.to_path_buf(), known);
@@ -73,17 +77,17 @@ impl Overlay {
 
 impl Disk for Overlay {
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        match self.known(path) {
+        match self.overlay_file(path) {
             Some(known) => Ok(known.is_some()),
-            None => self.below.exists(path),
+            None => self.base.exists(path),
         }
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
-        match self.known(path) {
+        match self.overlay_file(path) {
             Some(Some(file)) => Ok(file.0.lock().len),
             Some(None) => Err(io::ErrorKind::NotFound.into()),
-            None => self.below.len(path),
+            None => self.base.len(path),
         }
     }
 
@@ -96,8 +100,8 @@ impl Disk for Overlay {
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
-        let mut names = if self.below.exists(folder)? {
-            self.below.names(folder)?
+        let mut names = if self.base.exists(folder)? {
+            self.base.names(folder)?
         } else {
             Vec::new()
         };
@@ -112,15 +116,15 @@ impl Disk for Overlay {
         Ok(names)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
-        if self.known(path).is_none() && self.below.exists(path)? {
-            let lock = self.below.lock_shared(path)?;
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
+        if self.overlay_file(path).is_none() && self.base.exists(path)? {
+            let lock = self.base.lock_shared(path)?;
             let lock = lock.ok_or(io::ErrorKind::WouldBlock)?;
             self.locks.lock().push(lock);
         }
-        let file = match self.file(path)? {
+        let file = match self.writable_file(path)? {
             Some(file) => file,
-            None => self.put(path, File::over(None)),
+            None => self.insert_file(path, OverlayFile::with_base(None)),
         };
         Ok(Box::new(file))
     }
@@ -129,20 +133,22 @@ impl Disk for Overlay {
         if self.exists(path)? {
             Err(io::ErrorKind::AlreadyExists.into())
         } else {
-            Ok(Box::new(self.put(path, File::over(None))))
+            Ok(Box::new(
+                self.insert_file(path, OverlayFile::with_base(None)),
+            ))
         }
     }
 
     fn map(&self, path: &Path) -> io::Result<PartBytes> {
-        match self.known(path) {
+        match self.overlay_file(path) {
             Some(Some(file)) => file.bytes(),
             Some(None) => Err(io::ErrorKind::NotFound.into()),
-            None => self.below.map(path),
+            None => self.base.map(path),
         }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let file = self.file(from)?.ok_or(io::ErrorKind::NotFound)?;
+        let file = self.writable_file(from)?.ok_or(io::ErrorKind::NotFound)?;
         let mut files = self.files.lock();
         files.insert(from.to_path_buf(), None);
         files.insert(to.to_path_buf(), Some(file));
@@ -158,33 +164,33 @@ impl Disk for Overlay {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn FileLock>>> {
-        self.below.lock_shared(path)
+        self.base.lock_shared(path)
     }
 
     fn lock_holders(&self, path: &Path) -> Vec<String> {
-        self.below.lock_holders(path)
+        self.base.lock_holders(path)
     }
 }
 
 /// A file: pages that were written, over what is below.
 #[derive(Debug)]
-struct File(Mutex<Pages>);
+struct OverlayFile(Mutex<OverlayPages>);
 
 #[derive(Debug)]
-struct Pages {
-    below: Option<PartBytes>,
+struct OverlayPages {
+    base: Option<PartBytes>,
     /// Bytes of `below` that count.
-    below_len: usize,
+    base_len: usize,
     len: u64,
     written: HashMap<u64, Box<[u8; PAGE_LEN]>>,
 }
 
-impl File {
-    fn over(below: Option<PartBytes>) -> File {
-        let len = below.as_ref().map_or(0, |bytes| bytes.as_ref().len());
-        File(Mutex::new(Pages {
-            below,
-            below_len: len,
+impl OverlayFile {
+    fn with_base(base: Option<PartBytes>) -> OverlayFile {
+        let len = base.as_ref().map_or(0, |bytes| bytes.as_ref().len());
+        OverlayFile(Mutex::new(OverlayPages {
+            base,
+            base_len: len,
             len: len as u64,
             written: HashMap::new(),
         }))
@@ -198,16 +204,16 @@ impl File {
     }
 }
 
-impl Pages {
+impl OverlayPages {
     /// A page as it is below; zeros where nothing is.
-    fn page(&self, number: u64) -> Box<[u8; PAGE_LEN]> {
+    fn base_page(&self, number: u64) -> Box<[u8; PAGE_LEN]> {
         let mut page = Box::new([0; PAGE_LEN]);
         let from = (number as usize)
             .saturating_mul(PAGE_LEN)
-            .min(self.below_len);
-        let to = from.saturating_add(PAGE_LEN).min(self.below_len);
+            .min(self.base_len);
+        let to = from.saturating_add(PAGE_LEN).min(self.base_len);
         let below = self
-            .below
+            .base
             .as_ref()
             .and_then(|bytes| bytes.as_ref().get(from..to));
         let below = below.unwrap_or_default();
@@ -216,7 +222,7 @@ impl Pages {
     }
 
     /// Cuts `offset..offset + len` at the ends of pages: (page, place in it, place in the range, length) each.
-    fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, usize)> {
+    fn page_ranges(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, usize)> {
         let mut done = 0;
         std::iter::from_fn(move || {
             let at = offset + done as u64;
@@ -233,11 +239,11 @@ impl Pages {
         if end.is_none_or(|end| end > self.len) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        for (number, place, at, count) in Pages::pieces(offset, out.len()) {
+        for (number, place, at, count) in OverlayPages::page_ranges(offset, out.len()) {
             let out = &mut out[at..at + count];
             match self.written.get(&number) {
                 Some(page) => out.copy_from_slice(&page[place..place + count]),
-                None => out.copy_from_slice(&self.page(number)[place..place + count]),
+                None => out.copy_from_slice(&self.base_page(number)[place..place + count]),
             }
         }
         Ok(())
@@ -246,9 +252,9 @@ impl Pages {
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let end = offset.checked_add(bytes.len() as u64);
         let end = end.ok_or(io::ErrorKind::InvalidInput)?;
-        for (number, place, at, count) in Pages::pieces(offset, bytes.len()) {
+        for (number, place, at, count) in OverlayPages::page_ranges(offset, bytes.len()) {
             if !self.written.contains_key(&number) {
-                let page = self.page(number);
+                let page = self.base_page(number);
                 self.written.insert(number, page);
             }
             if let Some(page) = self.written.get_mut(&number) {
@@ -261,19 +267,19 @@ impl Pages {
 
     fn set_len(&mut self, len: u64) {
         if len < self.len {
-            self.below_len = self.below_len.min(len as usize);
+            self.base_len = self.base_len.min(len as usize);
             self.written.retain(|&number, page| {
                 let start = number * PAGE_LEN as u64;
-                let kept = len.saturating_sub(start).min(PAGE_LEN as u64) as usize;
-                page[kept..].fill(0);
-                kept > 0
+                let retained_len = len.saturating_sub(start).min(PAGE_LEN as u64) as usize;
+                page[retained_len..].fill(0);
+                retained_len > 0
             });
         }
         self.len = len;
     }
 }
 
-impl RandomFile for Arc<File> {
+impl RandomAccessFile for Arc<OverlayFile> {
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.lock().len)
     }
@@ -296,7 +302,7 @@ impl RandomFile for Arc<File> {
     }
 }
 
-impl NewFile for Arc<File> {
+impl NewFile for Arc<OverlayFile> {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut pages = self.0.lock();
         let end = pages.len;

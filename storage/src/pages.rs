@@ -16,7 +16,7 @@ use std::io;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::disk::RandomFile;
+use crate::disk::RandomAccessFile;
 use crate::error::StoreError;
 
 const MAGIC: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
@@ -30,20 +30,20 @@ const PAGE_ORDER_MAX: u64 = 20;
 
 /// Flags of the byte after the magic bytes: the newest commit is in the second slot; redb is to read all pages before it
 /// uses the file; the commit was made in two phases, so the tables of free pages belong to it.
-const SECOND_SLOT: u8 = 1;
-const UNSAFE_STOP: u8 = 2;
-const TWO_PHASES: u8 = 4;
+const PRIMARY_BIT: u8 = 1;
+const RECOVERY_REQUIRED: u8 = 2;
+const TWO_PHASE_COMMIT: u8 = 4;
 
 /// Where a slot has the root of redb's own tables: whether there is one, and its number, checksum and length.
-const OWN_FLAG: usize = 2;
-const OWN_ROOT: std::ops::Range<usize> = 40..72;
+const SYSTEM_ROOT_FLAG: usize = 2;
+const SYSTEM_ROOT: std::ops::Range<usize> = 40..72;
 
 /// What comes first in a page and says how much of it is used, at most: the heads, ends and pointers of 65,536 entries.
-const PAGE_HEAD_LEN_MAX: usize = 2 << 20;
+const PAGE_HEADER_LEN_MAX: usize = 2 << 20;
 /// How much of a page is read at a time.
 const READ_LEN: usize = 256 << 10;
 /// A page that lists tables is no longer than this.
-const NAMES_PAGE_LEN_MAX: usize = 1 << 20;
+const TABLE_LIST_PAGE_LEN_MAX: usize = 1 << 20;
 
 const LEAF: u8 = 1;
 const BRANCH: u8 = 2;
@@ -59,10 +59,10 @@ const DEPTH_MAX: usize = 32;
 ///
 /// # Cost
 /// Reads the pages of these tables: some tens of KiB in most stores, and 1 byte for each 8 KiB of a large one.
-pub(crate) fn verify(file: &dyn RandomFile) -> Result<(), StoreError> {
-    walk(file, |roots| roots.own).map_err(|error| match error {
-        Wrong::Disk(source) => io_error(source),
-        Wrong::Page(why) => StoreError::DamagedFreePages { why },
+pub(crate) fn verify_system_tables(file: &dyn RandomAccessFile) -> Result<(), StoreError> {
+    verify_trees(file, |roots| roots.system).map_err(|error| match error {
+        PageError::Disk(source) => io_error(source),
+        PageError::Page(why) => StoreError::DamagedFreePages { why },
     })
 }
 
@@ -73,10 +73,10 @@ pub(crate) fn verify(file: &dyn RandomFile) -> Result<(), StoreError> {
 ///
 /// # Cost
 /// Reads all of it.
-pub(crate) fn verify_rows(file: &dyn RandomFile) -> Result<(), StoreError> {
-    walk(file, |roots| roots.rows).map_err(|error| match error {
-        Wrong::Disk(source) => io_error(source),
-        Wrong::Page(why) => StoreError::DamagedDatabase { why },
+pub(crate) fn verify_user_tables(file: &dyn RandomAccessFile) -> Result<(), StoreError> {
+    verify_trees(file, |roots| roots.user).map_err(|error| match error {
+        PageError::Disk(source) => io_error(source),
+        PageError::Page(why) => StoreError::DamagedDatabase { why },
     })
 }
 
@@ -86,20 +86,20 @@ pub(crate) fn verify_rows(file: &dyn RandomFile) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// What the disk says. A file that [`verify`] leaves to redb stays as it is.
-pub(crate) fn forget_free_pages(file: &dyn RandomFile) -> Result<(), StoreError> {
-    let Some(mut head) = head(file).map_err(io_error)? else {
+pub(crate) fn clear_system_tables(file: &dyn RandomAccessFile) -> Result<(), StoreError> {
+    let Some(mut head) = read_header(file).map_err(io_error)? else {
         return Ok(());
     };
-    if newest(&head).is_none() {
+    if parse_newest_commit(&head).is_none() {
         return Ok(());
     }
     let flags = &mut head[MAGIC.len()];
     let from = slot_start(*flags);
-    *flags = (*flags | UNSAFE_STOP) & !TWO_PHASES;
+    *flags = (*flags | RECOVERY_REQUIRED) & !TWO_PHASE_COMMIT;
     let mut slot: [u8; SLOT_LEN] = [0; SLOT_LEN];
     slot.copy_from_slice(&head[from..from + SLOT_LEN]);
-    slot[OWN_FLAG] = 0;
-    slot[OWN_ROOT].fill(0);
+    slot[SYSTEM_ROOT_FLAG] = 0;
+    slot[SYSTEM_ROOT].fill(0);
     let checksum = xxh3_128(&slot[..SLOT_LEN - CHECKSUM_LEN]);
     slot[SLOT_LEN - CHECKSUM_LEN..].copy_from_slice(&checksum.to_le_bytes());
     // The older commit would lead to its own tables.
@@ -112,55 +112,58 @@ fn io_error(source: io::Error) -> StoreError {
     StoreError::io("reading the pages of loci.redb")(source)
 }
 
-enum Wrong {
+enum PageError {
     Disk(io::Error),
     Page(String),
 }
 
-impl From<&str> for Wrong {
-    fn from(why: &str) -> Wrong {
-        Wrong::Page(why.into())
+impl From<&str> for PageError {
+    fn from(why: &str) -> PageError {
+        PageError::Page(why.into())
     }
 }
 
-impl From<io::Error> for Wrong {
-    fn from(source: io::Error) -> Wrong {
-        Wrong::Disk(source)
+impl From<io::Error> for PageError {
+    fn from(source: io::Error) -> PageError {
+        PageError::Disk(source)
     }
 }
 
-type Head = [u8; HEADER_LEN + 2 * SLOT_LEN];
+type FileHeader = [u8; HEADER_LEN + 2 * SLOT_LEN];
 
 /// The header of the file and its two slots; `None` for a file that is too short for them.
-fn head(file: &dyn RandomFile) -> io::Result<Option<Head>> {
+fn read_header(file: &dyn RandomAccessFile) -> io::Result<Option<FileHeader>> {
     let mut head = [0; HEADER_LEN + 2 * SLOT_LEN];
     if file.len()? < head.len() as u64 {
         return Ok(None);
     }
-    read(file, 0, &mut head)?;
+    read_at(file, 0, &mut head)?;
     Ok(Some(head))
 }
 
 /// A read, unlike a sync, may be tried again.
-fn read(file: &dyn RandomFile, offset: u64, out: &mut [u8]) -> io::Result<()> {
+fn read_at(file: &dyn RandomAccessFile, offset: u64, out: &mut [u8]) -> io::Result<()> {
     file.read(offset, out).or_else(|_| file.read(offset, out))
 }
 
 /// Reads the tables to which the root leads that `root` chooses.
-fn walk(file: &dyn RandomFile, root: impl Fn(Roots) -> Option<Root>) -> Result<(), Wrong> {
-    let Some(head) = head(file)? else {
+fn verify_trees(
+    file: &dyn RandomAccessFile,
+    root: impl Fn(Roots) -> Option<Root>,
+) -> Result<(), PageError> {
+    let Some(head) = read_header(file)? else {
         return Ok(());
     };
-    let newest = newest(&head);
+    let newest = parse_newest_commit(&head);
     let Some((layout, root)) = newest.and_then(|(layout, roots)| Some((layout, root(roots)?)))
     else {
         return Ok(());
     };
     let len = file.len()?;
-    let mut pages = Pages {
+    let mut pages = PageReader {
         file,
         len,
-        left: len / u64::from(layout.page_len),
+        pages_left: len / u64::from(layout.page_len),
         layout,
     };
     let mut tables = Vec::new();
@@ -169,15 +172,15 @@ fn walk(file: &dyn RandomFile, root: impl Fn(Roots) -> Option<Root>) -> Result<(
         value: None,
     };
     let mut list = |page: &[u8]| {
-        let mut definitions = values(page)?;
+        let mut definitions = leaf_values(page)?;
         definitions.try_for_each(|definition| {
-            tables.extend(table(definition?)?);
+            tables.extend(parse_table_definition(definition?)?);
             Some(())
         })
     };
-    pages.tree(root, names, 0, Some(&mut list))?;
+    pages.read_tree(root, names, 0, Some(&mut list))?;
     for (root, widths) in tables {
-        pages.tree(root, widths, 0, None)?;
+        pages.read_tree(root, widths, 0, None)?;
     }
     Ok(())
 }
@@ -199,9 +202,9 @@ struct Root {
 
 /// Where the names and roots of tables begin.
 struct Roots {
-    rows: Option<Root>,
+    user: Option<Root>,
     /// redb's own.
-    own: Option<Root>,
+    system: Option<Root>,
 }
 
 /// Lengths in bytes of a table's keys and values, where all have the same.
@@ -213,7 +216,7 @@ struct Widths {
 
 /// Geometry of the file, and the roots of the newest commit. `None`: redb looks at every page itself before it uses the
 /// file.
-fn newest(head: &[u8]) -> Option<(Layout, Roots)> {
+fn parse_newest_commit(head: &[u8]) -> Option<(Layout, Roots)> {
     let flags = *head.strip_prefix(MAGIC)?.first()?;
     let layout = Layout {
         page_len: u32_at(head, 12)?,
@@ -226,7 +229,7 @@ fn newest(head: &[u8]) -> Option<(Layout, Roots)> {
     let is_known = layout.page_len.is_power_of_two()
         && layout.page_len <= PAGE_LEN_MAX
         && slot.first() == Some(&FILE_FORMAT)
-        && flags & TWO_PHASES != 0
+        && flags & TWO_PHASE_COMMIT != 0
         && xxh3_128(&slot[..SLOT_LEN - CHECKSUM_LEN]) == checksum;
     let root = |flag: usize, offset: usize| {
         let root = Root {
@@ -236,19 +239,19 @@ fn newest(head: &[u8]) -> Option<(Layout, Roots)> {
         (slot[flag] != 0).then_some(root)
     };
     let roots = Roots {
-        rows: root(1, 8),
-        own: root(OWN_FLAG, OWN_ROOT.start),
+        user: root(1, 8),
+        system: root(SYSTEM_ROOT_FLAG, SYSTEM_ROOT.start),
     };
     is_known.then_some((layout, roots))
 }
 
 /// Where the slot of the newest commit begins.
 fn slot_start(flags: u8) -> usize {
-    HEADER_LEN + SLOT_LEN * usize::from(flags & SECOND_SLOT)
+    HEADER_LEN + SLOT_LEN * usize::from(flags & PRIMARY_BIT)
 }
 
 /// Where a table's tree begins. Empty for an empty table; `None` for bytes that are no definition.
-fn table(definition: &[u8]) -> Option<Option<(Root, Widths)>> {
+fn parse_table_definition(definition: &[u8]) -> Option<Option<(Root, Widths)>> {
     if *definition.first()? != NORMAL_TABLE {
         return None;
     }
@@ -268,69 +271,74 @@ fn table(definition: &[u8]) -> Option<Option<(Root, Widths)>> {
     Some(is_filled.then_some((root, widths)))
 }
 
-struct Pages<'f> {
-    file: &'f dyn RandomFile,
+struct PageReader<'f> {
+    file: &'f dyn RandomAccessFile,
     len: u64,
     layout: Layout,
     /// How many of the shortest pages may still be read: a file does not have more, however its trees refer to them.
-    left: u64,
+    pages_left: u64,
 }
 
-impl Pages<'_> {
+impl PageReader<'_> {
     /// Reads the tree below `root`, whose `depth`-th level this is, and hands on every leaf.
-    fn tree(
+    fn read_tree(
         &mut self,
         root: Root,
         widths: Widths,
         depth: usize,
         mut leaf: Option<&mut (dyn FnMut(&[u8]) -> Option<()> + '_)>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), PageError> {
         if depth == DEPTH_MAX {
             return Err("a tree is too deep".into());
         }
         let is_listed = leaf.is_some();
-        let page = self.page(root, widths, is_listed)?;
-        let not_whole = || Wrong::from("a page's checksum does not fit");
+        let page = self.read_page(root, widths, is_listed)?;
+        let not_whole = || PageError::from("a page's checksum does not fit");
         if page.first() == Some(&LEAF) {
             let listed = leaf.map_or(Some(()), |leaf| leaf(&page));
             return listed.ok_or_else(not_whole);
         }
-        let children = children(&page).ok_or_else(not_whole)?;
+        let children = child_pages(&page).ok_or_else(not_whole)?;
         drop(page);
         for child in children {
             // Borrowed again for each child.
             let leaf = leaf.as_mut().map(|leaf| &mut **leaf as _);
-            self.tree(child, widths, depth + 1, leaf)?;
+            self.read_tree(child, widths, depth + 1, leaf)?;
         }
         Ok(())
     }
 
     /// The first bytes of the page `root`, whose checksum fits: all that are used of one that `is_listed` or has
     /// children, and its kind at least.
-    fn page(&mut self, root: Root, widths: Widths, is_listed: bool) -> Result<Vec<u8>, Wrong> {
-        let (start, len) = self.place(root)?;
-        let not_whole = || Wrong::from("a page's checksum does not fit");
+    fn read_page(
+        &mut self,
+        root: Root,
+        widths: Widths,
+        is_listed: bool,
+    ) -> Result<Vec<u8>, PageError> {
+        let (start, len) = self.locate_page(root)?;
+        let not_whole = || PageError::from("a page's checksum does not fit");
         let mut page = Vec::new();
         // What says how much of it is used lies in its first bytes, mostly in the first of all.
-        self.read_to(&mut page, start, len.min(self.layout.page_len as usize))?;
-        let mut used_len = used(&page, widths);
+        self.read_until_len(&mut page, start, len.min(self.layout.page_len as usize))?;
+        let mut used_len = page_used_len(&page, widths);
         if used_len.is_none() {
-            self.read_to(&mut page, start, len.min(PAGE_HEAD_LEN_MAX))?;
-            used_len = used(&page, widths);
+            self.read_until_len(&mut page, start, len.min(PAGE_HEADER_LEN_MAX))?;
+            used_len = page_used_len(&page, widths);
         }
         let used_len = used_len.filter(|&used| used <= len).ok_or_else(not_whole)?;
-        if is_listed && used_len > NAMES_PAGE_LEN_MAX {
+        if is_listed && used_len > TABLE_LIST_PAGE_LEN_MAX {
             return Err("a page lists too many tables".into());
         }
         page.truncate(used_len);
-        self.read_to(&mut page, start, used_len.min(PAGE_HEAD_LEN_MAX))?;
+        self.read_until_len(&mut page, start, used_len.min(PAGE_HEADER_LEN_MAX))?;
         let mut hash = Xxh3::new();
         hash.update(&page);
         let mut end = page.len();
         while end < used_len {
             let mut rest = Vec::new();
             let from = start + end as u64;
-            self.read_to(&mut rest, from, (used_len - end).min(READ_LEN))?;
+            self.read_until_len(&mut rest, from, (used_len - end).min(READ_LEN))?;
             hash.update(&rest);
             end += rest.len();
         }
@@ -342,25 +350,25 @@ impl Pages<'_> {
     }
 
     /// Reads on until `bytes`, which were read from `start` on, are as many as `len`.
-    fn read_to(&self, bytes: &mut Vec<u8>, start: u64, len: usize) -> Result<(), Wrong> {
+    fn read_until_len(&self, bytes: &mut Vec<u8>, start: u64, len: usize) -> Result<(), PageError> {
         let from = bytes.len();
         if from >= len {
             return Ok(());
         }
         bytes.resize(len, 0);
-        read(self.file, start + from as u64, &mut bytes[from..])
-            .map_err(|source| Wrong::Page(format!("a page cannot be read ({source})")))
+        read_at(self.file, start + from as u64, &mut bytes[from..])
+            .map_err(|source| PageError::Page(format!("a page cannot be read ({source})")))
     }
 
     /// Offset and length of the page `root`, which counts as read from here on.
-    fn place(&mut self, root: Root) -> Result<(u64, usize), Wrong> {
+    fn locate_page(&mut self, root: Root) -> Result<(u64, usize), PageError> {
         let page_len = u64::from(self.layout.page_len);
         let order = root.page >> 59;
         if order > PAGE_ORDER_MAX {
             return Err("a page is longer than any".into());
         }
-        let left = self.left.checked_sub(1 << order);
-        self.left = left.ok_or("a tree has more pages than the file")?;
+        let left = self.pages_left.checked_sub(1 << order);
+        self.pages_left = left.ok_or("a tree has more pages than the file")?;
         let index = root.page & (0xF_FFFF >> order);
         let region = (root.page >> 20) & 0xF_FFFF;
         let header_len = u64::from(self.layout.region_header_pages) * page_len;
@@ -379,7 +387,7 @@ impl Pages<'_> {
 }
 
 /// How many bytes of a page are in use; its checksum is of these.
-fn used(page: &[u8], widths: Widths) -> Option<usize> {
+fn page_used_len(page: &[u8], widths: Widths) -> Option<usize> {
     let count = usize::from(u16::from_le_bytes(*page.get(2..)?.first_chunk()?));
     let last = count.checked_sub(1)?;
     match *page.first()? {
@@ -414,7 +422,7 @@ fn ends_len(widths: Widths, count: usize) -> usize {
 }
 
 /// The pages that a branch, whose checksum fits, refers to.
-fn children(page: &[u8]) -> Option<Vec<Root>> {
+fn child_pages(page: &[u8]) -> Option<Vec<Root>> {
     let count = usize::from(u16::from_le_bytes(*page.get(2..)?.first_chunk()?)) + 1;
     let child = |n: usize| {
         Some(Root {
@@ -427,7 +435,7 @@ fn children(page: &[u8]) -> Option<Vec<Root>> {
 
 /// The values of a leaf in which keys and values have lengths of their own, as where tables are listed; each `None` where
 /// it lies beyond the page.
-fn values(page: &[u8]) -> Option<impl Iterator<Item = Option<&[u8]>>> {
+fn leaf_values(page: &[u8]) -> Option<impl Iterator<Item = Option<&[u8]>>> {
     let count = usize::from(u16::from_le_bytes(*page.get(2..)?.first_chunk()?));
     let mut start = u32_at(page, 4 * count)? as usize;
     Some((0..count).map(move |n| {
@@ -465,12 +473,12 @@ mod tests {
 
     /// A file in memory that knows which places were read.
     #[derive(Debug, Default)]
-    struct Bytes {
+    struct RecordingFile {
         bytes: Vec<u8>,
         read: Mutex<Vec<(u64, usize)>>,
     }
 
-    impl RandomFile for Bytes {
+    impl RandomAccessFile for RecordingFile {
         fn len(&self) -> io::Result<u64> {
             Ok(self.bytes.len() as u64)
         }
@@ -496,8 +504,8 @@ mod tests {
         }
     }
 
-    fn in_memory(bytes: Vec<u8>) -> Bytes {
-        Bytes {
+    fn in_memory(bytes: Vec<u8>) -> RecordingFile {
+        RecordingFile {
             bytes,
             read: Mutex::default(),
         }
@@ -532,7 +540,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for bytes in files(folder.path()) {
             let file = in_memory(bytes.clone());
-            verify(&file).unwrap();
+            verify_system_tables(&file).unwrap();
             let read = file.read.into_inner();
             assert!(read.len() > 4, "{read:?}");
             let mut file = in_memory(bytes);
@@ -540,7 +548,7 @@ mod tests {
             for &(offset, _) in &read[1..] {
                 for within in [0, 2, 9, 30] {
                     file.bytes[offset as usize + within] ^= 4;
-                    let verified = verify(&file);
+                    let verified = verify_system_tables(&file);
                     let is_found = matches!(verified, Err(StoreError::DamagedFreePages { .. }));
                     assert!(is_found, "byte {within} at {offset}: {verified:?}");
                     file.bytes[offset as usize + within] ^= 4;
@@ -554,14 +562,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [_, bytes] = files(folder.path());
         let mut file = in_memory(bytes);
-        verify_rows(&file).unwrap();
+        verify_user_tables(&file).unwrap();
         let read = std::mem::take(&mut *file.read.lock());
         assert!(read.len() > 1_000, "{}", read.len());
         for &(offset, _) in read[1..].iter().step_by(50) {
             file.bytes[offset as usize + 9] ^= 4;
-            let is_found = matches!(verify_rows(&file), Err(StoreError::DamagedDatabase { .. }));
+            let is_found = matches!(
+                verify_user_tables(&file),
+                Err(StoreError::DamagedDatabase { .. })
+            );
             assert!(is_found, "{offset}");
-            verify(&file).unwrap();
+            verify_system_tables(&file).unwrap();
             file.bytes[offset as usize + 9] ^= 4;
         }
     }
@@ -571,7 +582,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [open, _] = files(folder.path());
         let file = in_memory(open);
-        verify(&file).unwrap();
+        verify_system_tables(&file).unwrap();
         let read = file.read.into_inner();
         let has_branch = |&&(offset, _): &&(u64, usize)| file.bytes[offset as usize] == BRANCH;
         assert!(read[1..].iter().any(|place| has_branch(&place)), "{read:?}");
@@ -582,9 +593,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [_, bytes] = files(folder.path());
         for bytes in [Vec::new(), bytes[..100].to_vec(), vec![7; 10_000]] {
-            verify(&in_memory(bytes)).unwrap();
+            verify_system_tables(&in_memory(bytes)).unwrap();
         }
-        let cut = verify(&in_memory(bytes[..8192].to_vec()));
+        let cut = verify_system_tables(&in_memory(bytes[..8192].to_vec()));
         assert!(matches!(cut, Err(StoreError::DamagedFreePages { .. })));
     }
 
@@ -606,10 +617,10 @@ mod tests {
         let checksum = xxh3_128(&leaf);
         let file = in_memory([&vec![0; 4096][..], &leaf].concat());
         let len = file.len().unwrap();
-        let mut pages = Pages {
+        let mut pages = PageReader {
             file: &file,
             len,
-            left: len / 4096,
+            pages_left: len / 4096,
             layout,
         };
         let root = Root {
@@ -620,9 +631,9 @@ mod tests {
             key: None,
             value: None,
         };
-        assert!(pages.tree(root, widths, 0, None).is_ok());
-        let again = pages.tree(root, widths, 0, None);
-        assert!(matches!(again, Err(Wrong::Page(_))));
+        assert!(pages.read_tree(root, widths, 0, None).is_ok());
+        let again = pages.read_tree(root, widths, 0, None);
+        assert!(matches!(again, Err(PageError::Page(_))));
         let read: usize = file.read.lock().iter().map(|&(_, len)| len).sum();
         assert!(read as u64 <= len, "{read}");
     }
@@ -631,10 +642,10 @@ mod tests {
     fn redb_rebuilds_the_free_page_list_when_it_is_cleared() {
         let folder = tempfile::tempdir().unwrap();
         for bytes in files(folder.path()) {
-            let sound = verify_rows(&in_memory(bytes.clone()));
+            let sound = verify_user_tables(&in_memory(bytes.clone()));
             sound.unwrap();
-            let file = Writable(Mutex::new(bytes));
-            forget_free_pages(&file).unwrap();
+            let file = MemoryFile(Mutex::new(bytes));
+            clear_system_tables(&file).unwrap();
             let path = folder.path().join("again.redb");
             fs::write(&path, file.0.into_inner()).unwrap();
             let mut database = redb::Database::open(&path).unwrap();
@@ -649,9 +660,9 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Writable(Mutex<Vec<u8>>);
+    struct MemoryFile(Mutex<Vec<u8>>);
 
-    impl RandomFile for Writable {
+    impl RandomAccessFile for MemoryFile {
         fn len(&self) -> io::Result<u64> {
             Ok(self.0.lock().len() as u64)
         }
@@ -675,16 +686,16 @@ mod tests {
     }
 
     /// A file of one page of a tree, whose checksums fit whatever it says.
-    fn of_page(mut page: Vec<u8>, branch: bool) -> Vec<u8> {
+    fn file_with_page(mut page: Vec<u8>, branch: bool) -> Vec<u8> {
         page[0] = if branch { BRANCH } else { LEAF };
         let widths = Widths {
             key: None,
             value: None,
         };
-        let len = used(&page, widths).unwrap_or(0).min(page.len());
+        let len = page_used_len(&page, widths).unwrap_or(0).min(page.len());
         let mut head = [0; 4096];
         head[..MAGIC.len()].copy_from_slice(MAGIC);
-        head[MAGIC.len()] = TWO_PHASES;
+        head[MAGIC.len()] = TWO_PHASE_COMMIT;
         for (at, value) in [(12, 4096_u32), (16, 0), (20, 1000)] {
             head[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }
@@ -710,8 +721,8 @@ mod tests {
             page[2..4].copy_from_slice(&count.to_le_bytes());
             let listed: Vec<u8> = ends.iter().flat_map(|end| end.to_le_bytes()).collect();
             page[4..4 + listed.len()].copy_from_slice(&listed);
-            let file = in_memory(of_page(page, branch));
-            let _ = (verify(&file), verify_rows(&file));
+            let file = in_memory(file_with_page(page, branch));
+            let _ = (verify_system_tables(&file), verify_user_tables(&file));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::dir::{SegmentDir, file_name};
+use crate::dir::{SegmentDir, part_file_name};
 use crate::error::StoreError;
 use crate::failpoint::reach;
 use crate::records::{ManifestRecord, PartEntry};
@@ -15,30 +15,30 @@ use crate::segment::{Part, PartBuilder, PartBytes, PartError};
 
 /// What numbers parts. Numbers of parts that were never listed are given out again after a restart.
 #[derive(Debug)]
-pub(crate) struct Numbers {
-    next_part: AtomicU64,
+pub(crate) struct PartAllocator {
+    next_id: AtomicU64,
     durable_generation: AtomicU64,
     /// Bytes of a part that may lie in a row.
     inline_len_max: usize,
 }
 
-impl Numbers {
-    pub(crate) fn new(manifest: &ManifestRecord, inline_len_max: usize) -> Numbers {
-        Numbers {
-            next_part: AtomicU64::new(manifest.next_part),
+impl PartAllocator {
+    pub(crate) fn new(manifest: &ManifestRecord, inline_len_max: usize) -> PartAllocator {
+        PartAllocator {
+            next_id: AtomicU64::new(manifest.next_part),
             durable_generation: AtomicU64::new(manifest.generation),
             inline_len_max,
         }
     }
 
     /// A number that no other part has.
-    pub(crate) fn part(&self) -> u64 {
-        self.next_part.fetch_add(1, Ordering::Relaxed)
+    pub(crate) fn allocate_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The number that the next part gets.
-    pub(crate) fn next_part(&self) -> u64 {
-        self.next_part.load(Ordering::Relaxed)
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next_id.load(Ordering::Relaxed)
     }
 
     /// The generation that a crash would leave.
@@ -47,7 +47,7 @@ impl Numbers {
     }
 
     /// Notes that a generation is durable.
-    pub(crate) fn set_durable(&self, generation: u64) {
+    pub(crate) fn set_durable_generation(&self, generation: u64) {
         self.durable_generation.store(generation, Ordering::Release);
     }
 }
@@ -57,14 +57,14 @@ pub struct NewPart(Inner);
 
 enum Inner {
     Built(PartBuilder),
-    Written(Written),
+    Written(PartFile),
 }
 
 /// A part's file, deleted again unless it is listed.
-pub(crate) struct Written {
+pub(crate) struct PartFile {
     entry: PartEntry,
     dir: SegmentDir,
-    listed: bool,
+    is_listed: bool,
 }
 
 impl From<PartBuilder> for NewPart {
@@ -83,7 +83,7 @@ impl fmt::Debug for NewPart {
 }
 
 /// Where a part goes.
-pub(crate) enum Place {
+pub(crate) enum PartLocation {
     /// It has a file.
     File(PartEntry),
     /// Its bytes go to a row.
@@ -92,15 +92,19 @@ pub(crate) enum Place {
 
 impl NewPart {
     /// Writes it to a file, unless it is small enough for a row.
-    pub(crate) fn write(self, numbers: &Numbers, dir: &SegmentDir) -> Result<NewPart, StoreError> {
+    pub(crate) fn write(
+        self,
+        allocator: &PartAllocator,
+        dir: &SegmentDir,
+    ) -> Result<NewPart, StoreError> {
         let Inner::Built(part) = self.0 else {
             return Ok(self);
         };
-        if part.len() <= numbers.inline_len_max {
+        if part.len() <= allocator.inline_len_max {
             return Ok(NewPart(Inner::Built(part)));
         }
-        let generation = numbers.durable_generation() + 1;
-        let written = write_file(part, numbers, generation, dir)?;
+        let generation = allocator.durable_generation() + 1;
+        let written = write_file(part, allocator, generation, dir)?;
         Ok(NewPart(Inner::Written(written)))
     }
 
@@ -114,28 +118,28 @@ impl NewPart {
     }
 
     /// Places it for the commit of `generation`: in a row where `inlined` says that there is room.
-    pub(crate) fn place(
+    pub(crate) fn allocate(
         self,
-        numbers: &Numbers,
+        allocator: &PartAllocator,
         generation: u64,
         dir: &SegmentDir,
-        inlined: impl FnOnce(u64) -> bool,
-    ) -> Result<Place, StoreError> {
+        fits_inline: impl FnOnce(u64) -> bool,
+    ) -> Result<PartLocation, StoreError> {
         let written = match self.0 {
             Inner::Written(written) => written,
             Inner::Built(part)
-                if part.len() <= numbers.inline_len_max && inlined(part.len() as u64) =>
+                if part.len() <= allocator.inline_len_max && fits_inline(part.len() as u64) =>
             {
-                let (id, len) = (numbers.part(), part.len() as u64);
+                let (id, len) = (allocator.allocate_id(), part.len() as u64);
                 let file = None;
-                return Ok(Place::Row(
+                return Ok(PartLocation::Row(
                     PartEntry { id, len, file },
                     part.finish(id, generation),
                 ));
             }
-            Inner::Built(part) => write_file(part, numbers, generation, dir)?,
+            Inner::Built(part) => write_file(part, allocator, generation, dir)?,
         };
-        Ok(Place::File(written.list()))
+        Ok(PartLocation::File(written.mark_listed()))
     }
 }
 
@@ -143,13 +147,13 @@ impl NewPart {
 /// so that an older copy of the database is known by the files beside it.
 fn write_file(
     part: PartBuilder,
-    numbers: &Numbers,
+    allocator: &PartAllocator,
     generation: u64,
     dir: &SegmentDir,
-) -> Result<Written, StoreError> {
+) -> Result<PartFile, StoreError> {
     let random = getrandom::u64().map_err(|why| StoreError::Invalid(why.to_string()))?;
-    let name = file_name(numbers.durable_generation() + 1, random);
-    let id = numbers.part();
+    let name = part_file_name(allocator.durable_generation() + 1, random);
+    let id = allocator.allocate_id();
     let layout = part.layout(id, generation);
     let len = layout.len as u64;
     dir.publish(&name, |file| {
@@ -159,28 +163,28 @@ fn write_file(
     })
     .map_err(StoreError::io(format!("writing {name}")))?;
     reach("part-renamed");
-    Ok(Written {
+    Ok(PartFile {
         entry: PartEntry {
             id,
             len,
             file: Some(name),
         },
         dir: dir.clone(),
-        listed: false,
+        is_listed: false,
     })
 }
 
-impl Written {
+impl PartFile {
     /// From here on a manifest may list it.
-    fn list(mut self) -> PartEntry {
-        self.listed = true;
+    fn mark_listed(mut self) -> PartEntry {
+        self.is_listed = true;
         self.entry.clone()
     }
 }
 
-impl Drop for Written {
+impl Drop for PartFile {
     fn drop(&mut self) {
-        if let Some(name) = self.entry.file.as_ref().filter(|_| !self.listed) {
+        if let Some(name) = self.entry.file.as_ref().filter(|_| !self.is_listed) {
             // What cannot be removed now is an orphan that the next open deletes.
             let _ = self.dir.remove(name);
         }

@@ -10,22 +10,25 @@ use std::sync::OnceLock;
 pub const UMASK_ENV: &str = "LOCI_UMASK";
 
 /// What others than the owner may do: nothing.
-const PRIVATE: u32 = 0o077;
+const UMASK_DEFAULT: u32 = 0o077;
 
 /// The permissions that new files and folders of this process do not get. Read once; what is no mask counts as not set.
 pub fn umask() -> u32 {
     static UMASK: OnceLock<u32> = OnceLock::new();
     *UMASK.get_or_init(|| {
         let given = std::env::var(UMASK_ENV).ok();
-        given.as_deref().and_then(parse).unwrap_or(PRIVATE)
+        given
+            .as_deref()
+            .and_then(parse_umask)
+            .unwrap_or(UMASK_DEFAULT)
     })
 }
 
 /// The mask that `text` names: three octal digits, with zeros before them or without, that leave the owner all.
-pub fn parse(text: &str) -> Option<u32> {
+pub fn parse_umask(text: &str) -> Option<u32> {
     let is_octal = text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
     let mask = u32::from_str_radix(text, 8).ok();
-    mask.filter(|mask| is_octal && text.len() <= 4 && mask & !PRIVATE == 0)
+    mask.filter(|mask| is_octal && text.len() <= 4 && mask & !UMASK_DEFAULT == 0)
 }
 
 /// Options to open a file with that is there. A pipe in its place is not waited for.
@@ -74,10 +77,10 @@ mod tests {
     #[test]
     fn a_mask_is_octal_and_leaves_the_owner_all() {
         for (text, mask) in [("077", 0o77), ("27", 0o27), ("0007", 7), ("0", 0)] {
-            assert_eq!(parse(text), Some(mask), "{text}");
+            assert_eq!(parse_umask(text), Some(mask), "{text}");
         }
         for wrong in ["", "x", "+7", "-1", "088", "0o77", "777", "100", "00077"] {
-            assert_eq!(parse(wrong), None, "{wrong}");
+            assert_eq!(parse_umask(wrong), None, "{wrong}");
         }
     }
 }

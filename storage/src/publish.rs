@@ -38,10 +38,10 @@ impl<V> Published<V> {
 
 /// Which views are alive, and since when others have taken their place. `T` is a moment.
 pub(crate) struct Pins<T> {
-    alive: Mutex<Alive<T>>,
+    alive: Mutex<LiveSnapshots<T>>,
 }
 
-struct Alive<T> {
+struct LiveSnapshots<T> {
     next: u64,
     /// When the view was superseded; `None` for one that was not.
     views: BTreeMap<u64, Option<T>>,
@@ -55,7 +55,7 @@ pub(crate) struct Pin<T: Copy + Ord> {
 
 /// Views that are held although newer ones were published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held<T> {
+pub(crate) struct Superseded<T> {
     /// How many.
     pub(crate) count: usize,
     /// When the oldest of them was superseded.
@@ -66,7 +66,7 @@ impl<T: Copy + Ord> Pins<T> {
     pub(crate) fn new() -> Arc<Pins<T>> {
         let (next, views) = (0, BTreeMap::new());
         Arc::new(Pins {
-            alive: Mutex::new(Alive { next, views }),
+            alive: Mutex::new(LiveSnapshots { next, views }),
         })
     }
 
@@ -86,10 +86,10 @@ impl<T: Copy + Ord> Pins<T> {
     }
 
     /// Views that are held although newer ones were published.
-    pub(crate) fn held(&self) -> Held<T> {
+    pub(crate) fn superseded(&self) -> Superseded<T> {
         let alive = self.alive.lock();
         let superseded = alive.views.values().flatten();
-        Held {
+        Superseded {
             count: superseded.clone().count(),
             oldest: superseded.min().copied(),
         }

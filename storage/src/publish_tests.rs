@@ -1,21 +1,21 @@
 //! [`crate::publish`] in one thread; loom and shuttle run it in several (`storage/tests`).
 
-use crate::publish::{Held, Pins, Unlisted};
+use crate::publish::{Pins, Superseded, Unlisted};
 
 #[test]
 fn superseded_snapshots_are_counted_until_they_are_dropped() {
     let pins = Pins::new();
-    let held = |count, oldest| Held { count, oldest };
+    let superseded = |count, oldest| Superseded { count, oldest };
     let first = Pins::pin(&pins, 1);
-    assert_eq!(pins.held(), held(0, None));
+    assert_eq!(pins.superseded(), superseded(0, None));
     let second = Pins::pin(&pins, 2);
     let third = Pins::pin(&pins, 5);
-    assert_eq!(pins.held(), held(2, Some(2)));
+    assert_eq!(pins.superseded(), superseded(2, Some(2)));
     drop(first);
-    assert_eq!(pins.held(), held(1, Some(5)));
+    assert_eq!(pins.superseded(), superseded(1, Some(5)));
     drop(second);
     drop(third);
-    assert_eq!(pins.held(), held(0, None));
+    assert_eq!(pins.superseded(), superseded(0, None));
 }
 
 #[test]

@@ -28,103 +28,109 @@ use crate::keys;
 use crate::limits::IMPORT_CHUNKS_MAX;
 use crate::map;
 use crate::records::DocumentRecord;
-use crate::rows::{decode, guarded};
-use crate::snapshot::{Damaged, OpenSegment, Snapshot};
-use crate::staging::Edit;
-use crate::store::{Store, Views};
+use crate::rows::{catch_redb_panic, decode};
+use crate::snapshot::{DamagedPart, OpenSegment, Snapshot};
+use crate::staging::ManifestEdit;
+use crate::store::{IndexFactory, Store};
 use crate::tables::Table;
 
 /// The key of the note in `meta`.
-pub(crate) const REBUILDING: &[u8] = b"rebuilding";
+pub(crate) const REBUILDING_KEY: &[u8] = b"rebuilding";
 
 /// What is derived from the whole store, and cannot be built again segment by segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Derived {
+pub enum DerivedIndex {
     /// The projection of the built-in embedder, and with it all vectors.
     Projection,
     /// Ranks and communities of concepts.
     Analysis,
 }
 
-impl Derived {
+impl DerivedIndex {
     /// Both of them.
-    pub const ALL: [Derived; 2] = [Derived::Projection, Derived::Analysis];
+    pub const ALL: [DerivedIndex; 2] = [DerivedIndex::Projection, DerivedIndex::Analysis];
 
     /// What it is called in findings.
     pub const fn name(self) -> &'static str {
         match self {
-            Derived::Projection => "projection",
-            Derived::Analysis => "analysis",
+            DerivedIndex::Projection => "projection",
+            DerivedIndex::Analysis => "analysis",
         }
     }
 
     /// The key in `meta` of the row that says why it was given up, until it is built anew.
-    pub(crate) const fn note(self) -> &'static [u8] {
+    pub(crate) const fn lost_key(self) -> &'static [u8] {
         match self {
-            Derived::Projection => b"lost_projection",
-            Derived::Analysis => b"lost_analysis",
+            DerivedIndex::Projection => b"lost_projection",
+            DerivedIndex::Analysis => b"lost_analysis",
         }
     }
 }
 
 /// Something derived that was damaged and given up, and is not built anew yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostIndex {
     /// What.
-    pub what: Derived,
+    pub index: DerivedIndex,
     /// Why it could not be used.
     pub why: String,
 }
 
 /// Told (chunks built, chunks missing at first); break ends the work.
-type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
+type ProgressFn<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
 
 /// Takes what is damaged off the manifest.
-pub(crate) fn set_aside<V: Views>(store: &Store<V>, damaged: &[Damaged]) -> Result<(), StoreError> {
-    let of = |vectors: bool| {
-        let those = damaged.iter().filter(move |of| of.vectors == vectors);
+pub(crate) fn drop_damaged<V: IndexFactory>(
+    store: &Store<V>,
+    damaged: &[DamagedPart],
+) -> Result<(), StoreError> {
+    let segment_ids = |vectors: bool| {
+        let those = damaged.iter().filter(move |of| of.is_vectors == vectors);
         those.filter_map(|of| of.segment).collect::<Vec<_>>()
     };
     let mut edits = Vec::new();
     for damaged in damaged {
-        if let Some(what) = damaged.derived() {
+        if let Some(what) = damaged.derived_index() {
             let why = damaged.error.to_string();
-            edits.push(Edit::Lose { what, why });
+            edits.push(ManifestEdit::MarkLost { index: what, why });
         }
     }
     if damaged.iter().any(|of| of.segment.is_some()) {
-        edits.push(Edit::SetAside {
-            segments: of(false),
-            vectors: of(true),
+        edits.push(ManifestEdit::DropDamaged {
+            segments: segment_ids(false),
+            vectors: segment_ids(true),
         });
     }
-    store.put_right(move |staging| {
+    store.edit_for_repair(move |staging| {
         edits.into_iter().for_each(|edit| staging.edit(edit));
         Ok(())
     })
 }
 
-impl<V: Views> Store<V> {
+impl<V: IndexFactory> Store<V> {
     /// Gives up parts whose files lost pages while they were open: searches go on over the others. Returns how many;
     /// [`Store::rebuild`] builds segments again, and [`Snapshot::lost`] tells what else there is to build. Costs one
     /// load where nothing was lost.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn give_up_lost_pages(&self) -> Result<usize, StoreError> {
+    pub fn drop_parts_with_lost_pages(&self) -> Result<usize, StoreError> {
         if !map::any_lost() {
             return Ok(0);
         }
         let (damaged, pending) = {
-            let view = self.view();
-            let snapshot = self.views().snapshot(&view);
-            (snapshot.with_lost_pages(), snapshot.has_lost_pending())
+            let view = self.latest_snapshot();
+            let snapshot = self.index_factory().snapshot(&view);
+            (
+                snapshot.parts_with_lost_pages(),
+                snapshot.has_lost_pending_pages(),
+            )
         };
         if pending {
-            self.change(vec![Edit::Abandon])?;
+            self.apply_edits(vec![ManifestEdit::AbandonPendingSpace])?;
         }
         if !damaged.is_empty() {
-            set_aside(self, &damaged)?;
+            drop_damaged(self, &damaged)?;
         }
         Ok(damaged.len() + usize::from(pending))
     }
@@ -137,54 +143,63 @@ impl<V: Views> Store<V> {
     ///
     /// # Errors
     /// What is damaged in the rows of a document, after all others are built.
-    pub fn rebuild(&self, report: &mut Report<'_>) -> Result<bool, StoreError> {
+    pub fn rebuild(&self, report: &mut ProgressFn<'_>) -> Result<bool, StoreError> {
         let (groups, total) = {
-            let view = self.view();
-            let snapshot = self.views().snapshot(&view);
+            let view = self.latest_snapshot();
+            let snapshot = self.index_factory().snapshot(&view);
             if !snapshot.is_rebuilding() {
                 return Ok(true);
             }
-            (lost_documents(snapshot)?, snapshot.missing_chunks())
+            (unindexed_documents(snapshot)?, snapshot.missing_chunks())
         };
         let mut failed = None;
         for documents in groups {
-            let done = total.saturating_sub(self.views().snapshot(&self.view()).missing_chunks());
+            let done = total.saturating_sub(
+                self.index_factory()
+                    .snapshot(&self.latest_snapshot())
+                    .missing_chunks(),
+            );
             if report(done, total).is_break() {
                 return Ok(false);
             }
-            if let Some(error) = self.rebuild_some(&documents)? {
+            if let Some(error) = self.rebuild_documents(&documents)? {
                 failed = Some(error);
             }
         }
-        for id in without_vectors(self.views().snapshot(&self.view())) {
+        for id in segments_without_vectors(self.index_factory().snapshot(&self.latest_snapshot())) {
             if report(total, total).is_break() {
                 return Ok(false);
             }
             match self.rebuild_vectors(id) {
-                Err(error) if error.is_of_a_row() => failed = Some(error),
+                Err(error) if error.is_row_damage() => failed = Some(error),
                 done => done?,
             }
         }
         match failed {
             Some(error) => Err(error),
-            None => self.change(vec![Edit::Whole]).map(|()| true),
+            None => self
+                .apply_edits(vec![ManifestEdit::FinishRebuild])
+                .map(|()| true),
         }
     }
 
     /// Builds a segment of `documents`, as far as they are still there. Where rows are damaged, one of those of each half:
     /// returns why some were left out.
-    fn rebuild_some(&self, documents: &[DocumentId]) -> Result<Option<StoreError>, StoreError> {
+    fn rebuild_documents(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<Option<StoreError>, StoreError> {
         let draft = {
-            let view = self.view();
-            let rows = self.views().snapshot(&view).rows();
-            let is_there = |id: &&DocumentId| !matches!(rows.document(**id), Ok(None));
-            let there: Vec<DocumentId> = documents.iter().filter(is_there).copied().collect();
-            let draft = build_segment(rows, &there, self.views().builder(&view));
-            self.views().snapshot(&view).check_pages()?;
+            let view = self.latest_snapshot();
+            let rows = self.index_factory().snapshot(&view).rows();
+            let is_stored = |id: &&DocumentId| !matches!(rows.document(**id), Ok(None));
+            let stored: Vec<DocumentId> = documents.iter().filter(is_stored).copied().collect();
+            let draft = build_segment(rows, &stored, self.index_factory().builder(&view));
+            self.index_factory().snapshot(&view).check_pages()?;
             draft
         };
         let why = match draft {
-            Ok(draft) => return self.list_rebuilt(draft).map(|()| None),
+            Ok(draft) => return self.add_rebuilt_segment(draft).map(|()| None),
             Err(why) => why,
         };
         if !matches!(
@@ -197,30 +212,34 @@ impl<V: Views> Store<V> {
             return Ok(Some(why));
         }
         let (left, right) = documents.split_at(documents.len() / 2);
-        let left = self.rebuild_some(left)?;
-        Ok(self.rebuild_some(right)?.or(left))
+        let left = self.rebuild_documents(left)?;
+        Ok(self.rebuild_documents(right)?.or(left))
     }
 
-    fn list_rebuilt(&self, draft: SegmentDraft) -> Result<(), StoreError> {
+    fn add_rebuilt_segment(&self, draft: SegmentDraft) -> Result<(), StoreError> {
         if draft.runs.is_empty() {
             Ok(())
         } else {
-            self.change(vec![Edit::Rebuilt(self.prepare(draft)?)])
+            self.apply_edits(vec![ManifestEdit::AddRebuiltSegment(self.prepare(draft)?)])
         }
     }
 
     /// Builds the vectors of a segment again: nothing happens to one that was merged or got vectors meanwhile.
     fn rebuild_vectors(&self, id: SegmentId) -> Result<(), StoreError> {
         let edit = {
-            let view = self.view();
-            let snapshot = self.views().snapshot(&view);
+            let view = self.latest_snapshot();
+            let snapshot = self.index_factory().snapshot(&view);
             let mut segments = snapshot.segments().iter();
             let Some(segment) = segments.find(|segment| segment.id == id) else {
                 return Ok(());
             };
             let mut documents: Vec<DocumentId> = segment.live_documents().collect();
             documents.sort_unstable();
-            let draft = build_segment(snapshot.rows(), &documents, self.views().builder(&view));
+            let draft = build_segment(
+                snapshot.rows(),
+                &documents,
+                self.index_factory().builder(&view),
+            );
             snapshot.check_pages()?;
             let draft = draft?;
             let dead = !segment.dead.is_empty();
@@ -228,22 +247,22 @@ impl<V: Views> Store<V> {
             match (draft.vectors, dead) {
                 (None, _) => return Ok(()),
                 // Its chunks have other numbers than those of the segment.
-                (vectors, true) => Edit::Merge {
+                (vectors, true) => ManifestEdit::Merge {
                     old: vec![id],
                     draft: Some(SegmentDraft { vectors, ..draft }),
                     space: snapshot.manifest().active_space,
                 },
-                (Some((space, part)), false) => Edit::Vectors {
+                (Some((space, part)), false) => ManifestEdit::SetVectors {
                     space,
                     parts: vec![(id, part)],
                 },
             }
         };
-        self.change(vec![edit])
+        self.apply_edits(vec![edit])
     }
 
-    fn change(&self, edits: Vec<Edit>) -> Result<(), StoreError> {
-        self.put_right(move |staging| {
+    fn apply_edits(&self, edits: Vec<ManifestEdit>) -> Result<(), StoreError> {
+        self.edit_for_repair(move |staging| {
             edits.into_iter().for_each(|edit| staging.edit(edit));
             Ok(())
         })
@@ -251,7 +270,7 @@ impl<V: Views> Store<V> {
 }
 
 /// Segments without vectors in a store that has some.
-fn without_vectors(snapshot: &Snapshot) -> Vec<SegmentId> {
+fn segments_without_vectors(snapshot: &Snapshot) -> Vec<SegmentId> {
     let active = snapshot.manifest().active_space;
     let segments = snapshot.segments().iter();
     let without = segments.filter(|segment| active.is_some() && segment.vectors.is_none());
@@ -259,14 +278,14 @@ fn without_vectors(snapshot: &Snapshot) -> Vec<SegmentId> {
 }
 
 /// Documents that have chunks and are in no segment, in groups that one segment each is built of.
-fn lost_documents(snapshot: &Snapshot) -> Result<Vec<Vec<DocumentId>>, StoreError> {
+fn unindexed_documents(snapshot: &Snapshot) -> Result<Vec<Vec<DocumentId>>, StoreError> {
     let segments = snapshot.segments().iter();
     let seen: BTreeSet<DocumentId> = segments.flat_map(OpenSegment::live_documents).collect();
     let (mut groups, mut chunks): (Vec<Vec<DocumentId>>, u64) = (Vec::new(), 0);
     let table = Table::Documents;
-    let of = snapshot.tables().of(table);
-    let mut rows = guarded(table, || Ok(of.iter()?))?;
-    while let Some((key, value)) = guarded(table, || Ok(rows.next().transpose()?))? {
+    let document_rows = snapshot.tables().table(table);
+    let mut rows = catch_redb_panic(table, || Ok(document_rows.iter()?))?;
+    while let Some((key, value)) = catch_redb_panic(table, || Ok(rows.next().transpose()?))? {
         let (key, value) = (key.value(), value.value());
         let Some(id) = keys::u64_at(key, 0).map(DocumentId) else {
             continue;

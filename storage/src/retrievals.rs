@@ -26,7 +26,7 @@ impl<'r> dyn Rows + 'r {
     pub fn retrieval_ids(&self) -> Result<Vec<ResponseId>, StoreError> {
         let mut ids = Vec::new();
         self.scan_all(Table::Retrievals, &mut |key, _| {
-            ids.push(id_of(key)?);
+            ids.push(parse_id(key)?);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(ids)
@@ -47,13 +47,13 @@ impl Staging<'_> {
     pub fn set_feedback(
         &mut self,
         id: ResponseId,
-        place: usize,
+        index: usize,
         feedback: Feedback,
     ) -> Result<bool, StoreError> {
         let Some(mut record) = self.rows().retrieval(id)? else {
             return Ok(false);
         };
-        let Some(hit) = record.hits.get_mut(place) else {
+        let Some(hit) = record.hits.get_mut(index) else {
             return Ok(false);
         };
         hit.feedback = feedback;
@@ -63,7 +63,7 @@ impl Staging<'_> {
 
     /// Forgets answers that were recorded before `before_ms`, looking at some of them, from the key `from` on.
     /// Returns how many it forgot and where to go on, `None` at the end.
-    pub fn forget_retrievals(
+    pub fn delete_retrievals_before(
         &mut self,
         before_ms: u64,
         from: &[u8],
@@ -89,7 +89,7 @@ impl Staging<'_> {
     }
 }
 
-fn id_of(key: &[u8]) -> Result<ResponseId, StoreError> {
+fn parse_id(key: &[u8]) -> Result<ResponseId, StoreError> {
     let id = keys::u64_at(key, 0).map(ResponseId);
     id.ok_or_else(|| damaged(Table::Retrievals, key, "short key"))
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use redb::{Durability, ReadableTableMetadata, WriteTransaction};
 
-use crate::database_file::{Database, DatabaseFile, Failure};
+use crate::database_file::{Database, DatabaseFile, WriteFailure};
 use crate::disk::Disk;
 use crate::envelope;
 use crate::error::StoreError;
@@ -23,54 +23,54 @@ use crate::keys::Key;
 use crate::limits::REWRITE_BYTES_MAX;
 use crate::overlay::Overlay;
 use crate::pages;
-use crate::rows::{damaged, guarded};
+use crate::rows::{catch_redb_panic, damaged};
 use crate::snapshot::Tables;
 use crate::tables::Table;
 use crate::verify::{OUT_OF_ORDER, Verifier};
 
 /// Name of a copy that is being made.
-pub(crate) const NAME_NEW: &str = "loci.redb.new";
+pub(crate) const DATABASE_COPY_NAME: &str = "loci.redb.new";
 
 /// Bytes of pages that are kept cached while they are checked; each is read once.
 const CHECK_CACHE_BYTES: usize = 16 << 20;
 
 /// Rows that changed: table and key.
-pub(crate) type Noted = BTreeSet<(Table, Key)>;
+pub(crate) type ChangedRows = BTreeSet<(Table, Key)>;
 
 /// A copy of the database that is not the database yet. Dropped before, its file is deleted.
-pub(crate) struct Rewritten {
+pub(crate) struct DatabaseCopy {
     database: Option<Database>,
-    failure: Arc<Failure>,
+    failure: Arc<WriteFailure>,
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     name: &'static str,
-    placed: bool,
+    is_installed: bool,
 }
 
 /// Told (rows copied, rows in all); break ends the copy.
-pub(crate) type Report<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
+pub(crate) type ProgressFn<'r> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'r;
 
-impl Rewritten {
+impl DatabaseCopy {
     /// An empty copy of the database `name` in `folder`.
     pub(crate) fn create(
         disk: &Arc<dyn Disk>,
         folder: &Path,
         name: &'static str,
         cache_bytes: usize,
-    ) -> Result<Rewritten, StoreError> {
-        let path = folder.join(NAME_NEW);
+    ) -> Result<DatabaseCopy, StoreError> {
+        let path = folder.join(DATABASE_COPY_NAME);
         let failed = || StoreError::io(format!("creating {}", path.display()));
         if disk.exists(&path).map_err(failed())? {
             disk.remove(&path).map_err(failed())?;
         }
         let (file, failure) = DatabaseFile::new(disk.open(&path).map_err(failed())?);
-        let mut copy = Rewritten {
+        let mut copy = DatabaseCopy {
             database: None,
             failure,
             disk: Arc::clone(disk),
             folder: folder.to_path_buf(),
             name,
-            placed: false,
+            is_installed: false,
         };
         copy.database = Some(Database::open(file, cache_bytes)?);
         copy.failure.check()?;
@@ -82,19 +82,25 @@ impl Rewritten {
     }
 
     /// Copies every row of `tables`, a batch at a time. `false`: `report` ended it. What `verifier` finds ends it, too.
-    pub(crate) fn fill(
+    pub(crate) fn copy_rows(
         &mut self,
         tables: &Tables,
         mut verifier: Option<&mut Verifier<'_>>,
-        report: &mut Report<'_>,
+        report: &mut ProgressFn<'_>,
     ) -> Result<bool, StoreError> {
         let total = tables.len()?;
         let (mut table, mut after, mut done, mut in_table) = (0, None, 0, 0);
-        while let Some(&of) = Table::ALL.get(table) {
+        while let Some(&current_table) = Table::ALL.get(table) {
             let transaction = self.database()?.begin_write()?;
-            let batch = guarded(of, || {
+            let batch = catch_redb_panic(current_table, || {
                 let verifier = verifier.as_deref_mut();
-                copy_batch(tables, of, after.as_deref(), verifier, &transaction)
+                copy_batch(
+                    tables,
+                    current_table,
+                    after.as_deref(),
+                    verifier,
+                    &transaction,
+                )
             })?;
             commit(transaction, Durability::None)?;
             done += batch.rows;
@@ -103,14 +109,16 @@ impl Rewritten {
                 Some(last) => after = Some(last),
                 None => {
                     if let Some(verifier) = &mut verifier {
-                        verifier.end(of)?;
+                        verifier.finish_table(current_table)?;
                     }
                     // A tree that lost some is not written anew without them.
-                    let len = guarded(of, || Ok(tables.of(of).len()?))?;
+                    let len = catch_redb_panic(current_table, || {
+                        Ok(tables.table(current_table).len()?)
+                    })?;
                     if in_table != len {
                         let why = format!("{in_table} rows can be read of {len}");
                         return Err(StoreError::DamagedTable {
-                            table: of.name(),
+                            table: current_table.name(),
                             why,
                         });
                     }
@@ -127,13 +135,13 @@ impl Rewritten {
         if let Some(database) = &mut self.database {
             database.compact().map_err(redb::Error::from)?;
         }
-        self.failure.keep_unsynced();
+        self.failure.buffer_unsynced();
         self.failure.check()?;
         Ok(true)
     }
 
     /// Reads the copy, which nobody has yet, whole: every page of it against the checksum that redb wrote beside it.
-    pub(crate) fn read_back(&mut self, rows: u64) -> Result<(), StoreError> {
+    pub(crate) fn verify_copy(&mut self, rows: u64) -> Result<(), StoreError> {
         let database = self.database.as_mut().ok_or(StoreError::Closed)?;
         check_pages(database)?;
         let copied = Tables::open(database)?.len()?;
@@ -148,14 +156,21 @@ impl Rewritten {
     }
 
     /// Copies the rows that were noted from `tables`, durably.
-    pub(crate) fn catch_up(&self, tables: &Tables, noted: &Noted) -> Result<(), StoreError> {
+    pub(crate) fn catch_up(
+        &self,
+        tables: &Tables,
+        changed_rows: &ChangedRows,
+    ) -> Result<(), StoreError> {
         let transaction = self.database()?.begin_write()?;
         for table in Table::ALL {
-            let of = tables.of(table);
+            let source = tables.table(table);
             let mut to = transaction.open_table(table.definition())?;
             let first = (table, Key::new());
-            for (_, key) in noted.range(first..).take_while(|(of, _)| *of == table) {
-                match of.get(key.as_slice())? {
+            for (_, key) in changed_rows
+                .range(first..)
+                .take_while(|(of, _)| *of == table)
+            {
+                match source.get(key.as_slice())? {
                     Some(value) => to.insert(key.as_slice(), value.value())?,
                     None => to.remove(key.as_slice())?,
                 };
@@ -166,24 +181,27 @@ impl Rewritten {
     }
 
     /// Gives the copy, which is durable, the database's name.
-    pub(crate) fn take_place(mut self) -> Result<(Database, Arc<Failure>), StoreError> {
-        let (from, to) = (self.folder.join(NAME_NEW), self.folder.join(self.name));
+    pub(crate) fn install(mut self) -> Result<(Database, Arc<WriteFailure>), StoreError> {
+        let (from, to) = (
+            self.folder.join(DATABASE_COPY_NAME),
+            self.folder.join(self.name),
+        );
         self.disk
             .rename(&from, &to)
             .and_then(|()| self.disk.sync_folder(&self.folder))
             .map_err(StoreError::io(format!("renaming {}", from.display())))?;
-        self.placed = true;
+        self.is_installed = true;
         let database = self.database.take().ok_or(StoreError::Closed)?;
         Ok((database, Arc::clone(&self.failure)))
     }
 }
 
-impl Drop for Rewritten {
+impl Drop for DatabaseCopy {
     fn drop(&mut self) {
-        if !self.placed {
+        if !self.is_installed {
             drop(self.database.take());
             // What cannot be removed is deleted by the next open.
-            let _ = self.disk.remove(&self.folder.join(NAME_NEW));
+            let _ = self.disk.remove(&self.folder.join(DATABASE_COPY_NAME));
         }
     }
 }
@@ -205,7 +223,7 @@ pub(crate) fn check_pages(database: &mut Database) -> Result<(), StoreError> {
 
 /// [`check_pages`] of a database's file, which is not written to, while nobody else writes to it.
 pub(crate) fn check_file(disk: &Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
-    let file = Overlay::open_over(&**disk, path);
+    let file = Overlay::open_in_memory(&**disk, path);
     let file = file.map_err(StoreError::io(format!("reading {}", path.display())))?;
     let (file, failure) = DatabaseFile::new(file);
     let mut database = Database::open(file, CHECK_CACHE_BYTES)?;
@@ -214,10 +232,10 @@ pub(crate) fn check_file(disk: &Arc<dyn Disk>, path: &Path) -> Result<(), StoreE
 }
 
 /// Reads the pages with rows of a file that redb cannot be given, while nobody writes to it.
-pub(crate) fn check_rows_of(disk: &Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
-    let file = Overlay::open_over(&**disk, path);
+pub(crate) fn check_file_rows(disk: &Arc<dyn Disk>, path: &Path) -> Result<(), StoreError> {
+    let file = Overlay::open_in_memory(&**disk, path);
     let file = file.map_err(StoreError::io(format!("reading {}", path.display())))?;
-    pages::verify_rows(&*file)
+    pages::verify_user_tables(&*file)
 }
 
 struct Batch {
@@ -239,7 +257,7 @@ fn copy_batch(
     let from = after.map_or(Unbounded, Excluded);
     let (mut rows, mut bytes) = (0, 0);
     let mut last = after.map(<[u8]>::to_vec);
-    for row in tables.of(table).range::<&[u8]>((from, Unbounded))? {
+    for row in tables.table(table).range::<&[u8]>((from, Unbounded))? {
         let (key, value) = row?;
         let (key, value) = (key.value(), value.value());
         if last.as_deref().is_some_and(|last| last >= key) {
@@ -250,7 +268,7 @@ fn copy_batch(
         last.extend_from_slice(key);
         if let Some(verifier) = &mut verifier {
             let payload = envelope::open(table.number(), key, value);
-            verifier.row(
+            verifier.verify_row(
                 table,
                 key,
                 payload.map_err(|why| damaged(table, key, &why))?,

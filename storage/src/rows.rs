@@ -26,7 +26,7 @@ use crate::records::{
 use crate::tables::Table;
 
 /// What a scan calls for each row: key and payload. Break ends the scan.
-pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, StoreError> + 'v;
+pub type RowCallback<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, StoreError> + 'v;
 
 /// Access to rows, in a snapshot or in a transaction.
 pub trait Rows: Sync {
@@ -39,7 +39,7 @@ pub trait Rows: Sync {
         table: Table,
         from: &[u8],
         to: Option<&[u8]>,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError>;
 }
 
@@ -61,7 +61,7 @@ impl<'r> dyn Rows + 'r {
 
     /// A chunk, by its place in pre-order.
     pub fn chunk(&self, id: DocumentId, place: u32) -> Result<Option<ChunkRecord>, StoreError> {
-        read(self, Table::Chunks, &keys::in_document(id, place))
+        read(self, Table::Chunks, &keys::document_entry(id, place))
     }
 
     /// All chunks of a document, in pre-order.
@@ -79,7 +79,7 @@ impl<'r> dyn Rows + 'r {
         let Some(id) = self.document_id(&key.document)? else {
             return Ok(None);
         };
-        let row = keys::in_document(id, key.suffix);
+        let row = keys::document_entry(id, key.suffix);
         let Some(value) = self.get(Table::ChunkSuffixes, &row)? else {
             return Ok(None);
         };
@@ -90,12 +90,12 @@ impl<'r> dyn Rows + 'r {
 
     /// The file as it came.
     pub fn original(&self, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.packed(Table::Originals, id)
+        self.read_packed(Table::Originals, id)
     }
 
     /// The text that character positions of a document count in, where it is not the original.
     pub fn text(&self, id: DocumentId) -> Result<Option<String>, StoreError> {
-        let Some(bytes) = self.packed(Table::Texts, id)? else {
+        let Some(bytes) = self.read_packed(Table::Texts, id)? else {
             return Ok(None);
         };
         let wrong = |_| damaged(Table::Texts, &keys::document(id), "not UTF-8");
@@ -241,7 +241,7 @@ impl<'r> dyn Rows + 'r {
         document: DocumentId,
         suffix: u32,
     ) -> Result<Vec<ItemId>, StoreError> {
-        self.item_ids(Table::ChunkItems, &keys::in_document(document, suffix))
+        self.item_ids(Table::ChunkItems, &keys::document_entry(document, suffix))
     }
 
     pub(crate) fn item_ids(&self, table: Table, prefix: &[u8]) -> Result<Vec<ItemId>, StoreError> {
@@ -284,7 +284,7 @@ impl<'r> dyn Rows + 'r {
     }
 
     /// Visits all rows of a table.
-    pub fn scan_all(&self, table: Table, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    pub fn scan_all(&self, table: Table, visit: &mut RowCallback<'_>) -> Result<(), StoreError> {
         self.scan(table, &[], None, visit)
     }
 
@@ -293,9 +293,9 @@ impl<'r> dyn Rows + 'r {
         &self,
         table: Table,
         id: DocumentId,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError> {
-        let (from, to) = keys::of_document(id);
+        let (from, to) = keys::document_range(id);
         self.scan(table, &from, Some(&to), visit)
     }
 
@@ -309,7 +309,7 @@ impl<'r> dyn Rows + 'r {
         Ok(count)
     }
 
-    fn packed(&self, table: Table, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read_packed(&self, table: Table, id: DocumentId) -> Result<Option<Vec<u8>>, StoreError> {
         let key = keys::document(id);
         let Some(value) = self.get(table, &key)? else {
             return Ok(None);
@@ -326,17 +326,17 @@ pub(crate) fn scan(
     table: Table,
     from: &[u8],
     to: Option<&[u8]>,
-    visit: &mut Visit<'_>,
+    visit: &mut RowCallback<'_>,
 ) -> Result<(), StoreError> {
-    let mut found = guarded(table, || {
+    let mut found = catch_redb_panic(table, || {
         Ok(match to {
             Some(to) => rows.range::<&[u8]>(from..to)?,
             None => rows.range::<&[u8]>(from..)?,
         })
     })?;
-    while let Some((key, row)) = guarded(table, || Ok(found.next().transpose()?))? {
-        let key = guarded(table, || Ok(key.value()))?;
-        let value = guarded(table, || Value::verified(table, key, row))?;
+    while let Some((key, row)) = catch_redb_panic(table, || Ok(found.next().transpose()?))? {
+        let key = catch_redb_panic(table, || Ok(key.value()))?;
+        let value = catch_redb_panic(table, || Value::verified(table, key, row))?;
         if visit(key, &value)?.is_break() {
             break;
         }
@@ -350,14 +350,14 @@ pub(crate) fn get<'t>(
     table: Table,
     key: &[u8],
 ) -> Result<Option<Value<'t>>, StoreError> {
-    guarded(table, || {
+    catch_redb_panic(table, || {
         let row = rows.get(key)?;
         row.map(|row| Value::verified(table, key, row)).transpose()
     })
 }
 
 /// What `read` reads of redb, which meets some damage of its own pages with a panic: here that is damage as any other.
-pub(crate) fn guarded<T>(
+pub(crate) fn catch_redb_panic<T>(
     table: Table,
     read: impl FnOnce() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
@@ -430,7 +430,7 @@ impl fmt::Debug for Value<'_> {
 
 /// What [`Value::open`] opens.
 #[doc(hidden)]
-pub fn sealed(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
+pub fn seal_row(table: Table, key: &[u8], payload: &[u8]) -> Vec<u8> {
     envelope::seal(table.number(), key, payload)
 }
 
@@ -463,7 +463,7 @@ fn number(table: Table, key: &[u8], payload: &[u8]) -> Result<u64, StoreError> {
 }
 
 /// Bytes of text that most records have at most.
-const ENCODED_TEXT: usize = 64;
+const ENCODED_TEXT_CAPACITY: usize = 64;
 
 /// A record as bytes.
 pub fn encode<T>(record: &T) -> Result<Vec<u8>, StoreError>
@@ -471,8 +471,8 @@ where
     T: for<'a> Serialize<HighSerializer<Vec<u8>, ArenaHandle<'a>, rancor::Error>>,
 {
     // Room for the record itself, and for texts as they mostly are.
-    let room = Vec::with_capacity(size_of::<T::Archived>() + ENCODED_TEXT);
-    let bytes = rkyv::api::high::to_bytes_in::<_, rancor::Error>(record, room);
+    let buffer = Vec::with_capacity(size_of::<T::Archived>() + ENCODED_TEXT_CAPACITY);
+    let bytes = rkyv::api::high::to_bytes_in::<_, rancor::Error>(record, buffer);
     bytes.map_err(|why| StoreError::Invalid(why.to_string()))
 }
 

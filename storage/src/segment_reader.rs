@@ -8,7 +8,7 @@ use crate::ids::{Local, Ordinal};
 ///
 /// The segments of a view are given in ascending order of `base`; ranges do not overlap.
 #[derive(Debug)]
-pub struct Placed<'a, R> {
+pub struct SegmentReader<'a, R> {
     /// The ordinal of the segment's first chunk.
     pub base: Ordinal,
     /// How many chunks the segment has, dead ones included.
@@ -19,15 +19,15 @@ pub struct Placed<'a, R> {
     pub reader: &'a R,
 }
 
-impl<R> Clone for Placed<'_, R> {
+impl<R> Clone for SegmentReader<'_, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<R> Copy for Placed<'_, R> {}
+impl<R> Copy for SegmentReader<'_, R> {}
 
-impl<R> Placed<'_, R> {
+impl<R> SegmentReader<'_, R> {
     /// The ordinal of a chunk of this segment.
     pub fn ordinal(&self, local: Local) -> Ordinal {
         Ordinal(self.base.0 + local.0)
@@ -50,22 +50,22 @@ impl<R> Placed<'_, R> {
 /// Lists of these are best first, ties by ascending ordinal, without repeats. Scores have no unit
 /// and compare only within one list.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scored {
+pub struct ScoredChunk {
     /// The chunk.
     pub ordinal: Ordinal,
     /// Its score; higher is better.
     pub score: f32,
 }
 
-impl Scored {
+impl ScoredChunk {
     /// The chunk as one number, the lower the better: by falling score in the total order of floats, then by ascending
     /// ordinal. Numbers are sorted in half the time of pairs.
     #[inline]
     pub fn order_key(self) -> u64 {
         let bits = self.score.to_bits();
         // Positive floats are in the order of their bits; of negative ones all bits are inverted.
-        let ascending = match bits & SIGN {
-            0 => bits | SIGN,
+        let ascending = match bits & SIGN_BIT {
+            0 => bits | SIGN_BIT,
             _ => !bits,
         };
         u64::from(!ascending) << 32 | u64::from(self.ordinal.0)
@@ -73,13 +73,13 @@ impl Scored {
 
     /// The chunk whose [`Scored::order_key`] this is.
     #[inline]
-    pub fn of_order_key(key: u64) -> Scored {
+    pub fn from_order_key(key: u64) -> ScoredChunk {
         let ascending = !((key >> 32) as u32);
-        let bits = match ascending & SIGN {
+        let bits = match ascending & SIGN_BIT {
             0 => !ascending,
-            _ => ascending & !SIGN,
+            _ => ascending & !SIGN_BIT,
         };
-        Scored {
+        ScoredChunk {
             ordinal: Ordinal(key as u32),
             score: f32::from_bits(bits),
         }
@@ -87,4 +87,4 @@ impl Scored {
 }
 
 /// The bit of a float that says that it is negative.
-const SIGN: u32 = 1 << 31;
+const SIGN_BIT: u32 = 1 << 31;

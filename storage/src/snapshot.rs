@@ -17,11 +17,11 @@ use crate::error::StoreError;
 use crate::ids::{DocumentId, Local, Ordinal, SegmentId, SpaceId};
 use crate::keys::Key;
 use crate::limits::{CHUNKS_MAX, VERIFY_AT_OPEN_LEN_MAX, VERIFY_PART_LEN_MAX};
-use crate::lock::Lock;
+use crate::lock::StoreLock;
 use crate::publish::{Pin, Pins};
 use crate::records::{ManifestRecord, PartEntry, SegmentEntry, SpaceRecord};
-use crate::repair::{Derived, Lost, REBUILDING};
-use crate::rows::{Rows, Value, Visit, get, guarded, missing, read, scan};
+use crate::repair::{DerivedIndex, LostIndex, REBUILDING_KEY};
+use crate::rows::{RowCallback, Rows, Value, catch_redb_panic, get, missing, read, scan};
 use crate::segment::{
     DocumentRun, Documents, Part, PartBytes, PartError, Section, SectionId, Skeleton,
 };
@@ -35,15 +35,15 @@ pub struct Snapshot {
     tables: Tables,
     manifest: ManifestRecord,
     segments: Vec<OpenSegment>,
-    space: Option<OpenSpace>,
-    pending: Option<OpenSpace>,
+    active_space: Option<OpenSpace>,
+    pending_space: Option<OpenSpace>,
     analysis: Option<Arc<Part>>,
-    rebuilding: bool,
-    lost: Vec<Lost>,
+    is_rebuilding: bool,
+    lost_indexes: Vec<LostIndex>,
     // A read transaction ends with its database.
     _database: Arc<Database>,
     // Its pages and files must not be another process's to change while it is read.
-    _lock: Arc<Lock>,
+    _lock: Arc<StoreLock>,
     _pin: Pin<Instant>,
 }
 
@@ -75,7 +75,7 @@ pub struct OpenSegment {
     /// Its vectors, and the space that they lie in.
     pub vectors: Option<(SpaceId, Arc<Part>)>,
     /// Its vectors in the space that is being built.
-    pub pending: Option<(SpaceId, Arc<Part>)>,
+    pub pending_vectors: Option<(SpaceId, Arc<Part>)>,
 }
 
 impl OpenSegment {
@@ -118,7 +118,7 @@ pub struct OpenSpace {
 
 /// A chunk's place in its document, found from its ordinal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ChunkPosition {
     /// The document.
     pub document: DocumentId,
     /// Its place in the document, in pre-order.
@@ -142,13 +142,13 @@ impl Snapshot {
     }
 
     /// The vector space that searches use.
-    pub fn space(&self) -> Option<&OpenSpace> {
-        self.space.as_ref()
+    pub fn active_space(&self) -> Option<&OpenSpace> {
+        self.active_space.as_ref()
     }
 
     /// The vector space that is being built.
-    pub fn pending(&self) -> Option<&OpenSpace> {
-        self.pending.as_ref()
+    pub fn pending_space(&self) -> Option<&OpenSpace> {
+        self.pending_space.as_ref()
     }
 
     /// What `analyze` computed over the whole store.
@@ -158,22 +158,22 @@ impl Snapshot {
 
     /// Whether segments are being built again from rows.
     pub fn is_rebuilding(&self) -> bool {
-        self.rebuilding
+        self.is_rebuilding
     }
 
     /// What was damaged and given up, and is not built anew yet: searches go without it.
-    pub fn lost(&self) -> &[Lost] {
-        &self.lost
+    pub fn lost_indexes(&self) -> &[LostIndex] {
+        &self.lost_indexes
     }
 
     /// Whether this was damaged and given up, and is not built anew yet.
-    pub fn has_lost(&self, what: Derived) -> bool {
-        self.lost.iter().any(|lost| lost.what == what)
+    pub fn has_lost_index(&self, what: DerivedIndex) -> bool {
+        self.lost_indexes.iter().any(|lost| lost.index == what)
     }
 
     /// Chunks that are in no segment, as those that had them are being built again: no search finds them yet.
     pub fn missing_chunks(&self) -> u64 {
-        if !self.rebuilding {
+        if !self.is_rebuilding {
             return 0;
         }
         let segments = self.segments.iter();
@@ -191,13 +191,13 @@ impl Snapshot {
     }
 
     /// Parts that lost pages while they were open.
-    pub(crate) fn with_lost_pages(&self) -> Vec<Damaged> {
+    pub(crate) fn parts_with_lost_pages(&self) -> Vec<DamagedPart> {
         let parts = self.parts();
         let damaged = parts.filter_map(|((segment, vectors), part)| {
             let error = check_pages([part]).err()?;
-            Some(Damaged {
+            Some(DamagedPart {
                 segment,
-                vectors,
+                is_vectors: vectors,
                 error,
             })
         });
@@ -213,7 +213,7 @@ impl Snapshot {
             parts.map(|(vectors, part)| ((Some(segment.id), vectors), part))
         });
         let projection = self
-            .space
+            .active_space
             .iter()
             .filter_map(|space| space.projection.as_ref());
         let projection = projection.map(|part| ((None, true), part));
@@ -222,13 +222,13 @@ impl Snapshot {
     }
 
     /// Whether pages vanished of what is only being built.
-    pub(crate) fn has_lost_pending(&self) -> bool {
+    pub(crate) fn has_lost_pending_pages(&self) -> bool {
         let pending = self
             .segments
             .iter()
-            .filter_map(|segment| segment.pending.as_ref());
+            .filter_map(|segment| segment.pending_vectors.as_ref());
         let projection = self
-            .pending
+            .pending_space
             .iter()
             .filter_map(|space| space.projection.as_ref());
         let mut parts = pending.map(|(_, part)| part).chain(projection);
@@ -255,22 +255,23 @@ impl Snapshot {
     }
 
     /// The document of a chunk and the chunk's place in it.
-    pub fn place(&self, ordinal: Ordinal) -> Option<Place> {
+    pub fn position(&self, ordinal: Ordinal) -> Option<ChunkPosition> {
         let (segment, local) = self.locate(ordinal)?;
         let row = segment.skeleton.get(local)?;
         let run = segment.documents.get(row.document as usize)?;
         let index = local.0.checked_sub(run.first.0)?;
-        Some(Place {
+        Some(ChunkPosition {
             document: run.document,
             index,
         })
     }
 
     /// The ordinal of a chunk; `None` when its document is not alive.
-    pub fn ordinal(&self, place: Place) -> Option<Ordinal> {
+    pub fn ordinal(&self, position: ChunkPosition) -> Option<Ordinal> {
         self.segments.iter().find_map(|segment| {
-            let run = segment.live_run(place.document)?;
-            (place.index < run.count).then(|| Ordinal(segment.base.0 + run.first.0 + place.index))
+            let run = segment.live_run(position.document)?;
+            (position.index < run.count)
+                .then(|| Ordinal(segment.base.0 + run.first.0 + position.index))
         })
     }
 }
@@ -280,7 +281,7 @@ pub(crate) struct Tables(Vec<ReadOnlyTable<&'static [u8], &'static [u8]>>);
 
 impl Tables {
     pub(crate) fn open(database: &Database) -> Result<Tables, StoreError> {
-        guarded(Table::Meta, || {
+        catch_redb_panic(Table::Meta, || {
             let transaction = database.begin_read()?;
             let open = |table: &Table| transaction.open_table(table.definition());
             let tables: Result<_, _> = Table::ALL.iter().map(open).collect();
@@ -291,8 +292,8 @@ impl Tables {
 
 impl Tables {
     /// One of them.
-    pub(crate) fn of(&self, table: Table) -> &ReadOnlyTable<&'static [u8], &'static [u8]> {
-        &self.0[table.slot()]
+    pub(crate) fn table(&self, table: Table) -> &ReadOnlyTable<&'static [u8], &'static [u8]> {
+        &self.0[table.index()]
     }
 
     /// Rows in all of them.
@@ -307,7 +308,7 @@ impl Tables {
 
 impl Rows for Tables {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        get(&self.0[table.slot()], table, key)
+        get(&self.0[table.index()], table, key)
     }
 
     fn scan(
@@ -315,21 +316,21 @@ impl Rows for Tables {
         table: Table,
         from: &[u8],
         to: Option<&[u8]>,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError> {
-        scan(&self.0[table.slot()], table, from, to, visit)
+        scan(&self.0[table.index()], table, from, to, visit)
     }
 }
 
 /// What a snapshot could be made of, and what could not be opened and must be rebuilt.
-pub(crate) struct Opened {
+pub(crate) struct OpenedSnapshot {
     pub(crate) snapshot: Snapshot,
-    pub(crate) damaged: Vec<Damaged>,
+    pub(crate) damaged: Vec<DamagedPart>,
 }
 
-impl Opened {
+impl OpenedSnapshot {
     /// Leaves out the segments that `check` refuses.
-    pub(crate) fn set_aside(&mut self, check: impl Fn(&OpenSegment) -> Result<(), StoreError>) {
+    pub(crate) fn drop_unusable(&mut self, check: impl Fn(&OpenSegment) -> Result<(), StoreError>) {
         let mut base = 0;
         for segment in std::mem::take(&mut self.snapshot.segments) {
             match check(&segment) {
@@ -343,9 +344,9 @@ impl Opened {
                 }
                 Err(error) => {
                     let segment = Some(segment.id);
-                    self.damaged.push(Damaged {
+                    self.damaged.push(DamagedPart {
                         segment,
-                        vectors: false,
+                        is_vectors: false,
                         error,
                     });
                 }
@@ -356,22 +357,22 @@ impl Opened {
 
 /// A part that could not be used.
 #[derive(Debug)]
-pub struct Damaged {
+pub struct DamagedPart {
     /// The segment that it belongs to; `None` for the projection and the analysis.
     pub segment: Option<SegmentId>,
     /// Whether it holds the segment's vectors only.
-    pub vectors: bool,
+    pub is_vectors: bool,
     /// Why.
     pub error: StoreError,
 }
 
-impl Damaged {
+impl DamagedPart {
     /// What it is, where it is no segment's.
-    pub fn derived(&self) -> Option<Derived> {
-        match (self.segment, self.vectors) {
+    pub fn derived_index(&self) -> Option<DerivedIndex> {
+        match (self.segment, self.is_vectors) {
             (Some(_), _) => None,
-            (None, true) => Some(Derived::Projection),
-            (None, false) => Some(Derived::Analysis),
+            (None, true) => Some(DerivedIndex::Projection),
+            (None, false) => Some(DerivedIndex::Analysis),
         }
     }
 }
@@ -380,19 +381,19 @@ impl Damaged {
 pub(crate) fn open(
     database: &Arc<Database>,
     dir: &SegmentDir,
-    lock: &Arc<Lock>,
+    lock: &Arc<StoreLock>,
     pins: &Arc<Pins<Instant>>,
-    previous: Previous<'_>,
-) -> Result<Opened, StoreError> {
+    previous: PreviousSnapshot<'_>,
+) -> Result<OpenedSnapshot, StoreError> {
     let tables = Tables::open(database)?;
     let manifest: ManifestRecord =
         read(&tables, Table::Meta, MANIFEST)?.ok_or_else(|| missing(Table::Meta, MANIFEST))?;
-    let opener = Opener {
+    let opener = SnapshotOpener {
         rows: &tables,
         dir,
         parts: previous.parts,
         verify_len_max: verify_len_max(&manifest, previous.segments.is_empty()),
-        opening: previous.segments.is_empty(),
+        is_opening_store: previous.segments.is_empty(),
     };
     let (mut segments, mut damaged) = (Vec::new(), Vec::new());
     let mut base = 0u64;
@@ -401,27 +402,27 @@ pub(crate) fn open(
             .segments
             .iter()
             .find(|known| known.id.0 == entry.id);
-        let segment = match opener.segment(entry, known) {
+        let segment = match opener.open_segment(entry, known) {
             Ok(segment) => segment,
             Err(error) if !is_damage(&error) => return Err(error),
             Err(error) => {
-                damaged.push(Damaged {
+                damaged.push(DamagedPart {
                     segment: Some(SegmentId(entry.id)),
-                    vectors: false,
+                    is_vectors: false,
                     error,
                 });
                 continue;
             }
         };
-        let pending = opener.vectors(entry.pending.as_ref(), known);
-        let vectors = opener.vectors(entry.vectors.as_ref(), known);
+        let pending = opener.open_vectors(entry.pending.as_ref(), known);
+        let vectors = opener.open_vectors(entry.vectors.as_ref(), known);
         let vectors = match vectors {
             Ok(vectors) => vectors,
             Err(error) if !is_damage(&error) => return Err(error),
             Err(error) => {
-                damaged.push(Damaged {
+                damaged.push(DamagedPart {
                     segment: Some(segment.id),
-                    vectors: true,
+                    is_vectors: true,
                     error,
                 });
                 None
@@ -430,7 +431,7 @@ pub(crate) fn open(
         segments.push(OpenSegment {
             base: Ordinal(base as u32),
             vectors,
-            pending: pending.unwrap_or_default(),
+            pending_vectors: pending.unwrap_or_default(),
             ..segment
         });
         base += u64::from(entry.chunk_count);
@@ -441,14 +442,14 @@ pub(crate) fn open(
             });
         }
     }
-    let space = opener.space(manifest.active_space)?;
+    let space = opener.open_space(manifest.active_space)?;
     let space = match space.transpose() {
         Ok(space) => space,
         Err(error) if !is_damage(&error) => return Err(error),
         Err(error) => {
-            damaged.push(Damaged {
+            damaged.push(DamagedPart {
                 segment: None,
-                vectors: true,
+                is_vectors: true,
                 error,
             });
             None
@@ -456,48 +457,48 @@ pub(crate) fn open(
     };
     // What is being built and cannot be used is built again.
     let pending = opener
-        .space(manifest.pending_space)
+        .open_space(manifest.pending_space)
         .and_then(Option::transpose);
     let pending = pending.unwrap_or_default();
     let analysis = manifest
         .analysis
         .as_ref()
-        .map(|entry| opener.verified(entry))
+        .map(|entry| opener.open_verified_part(entry))
         .transpose();
     let analysis = match analysis {
         Ok(analysis) => analysis,
         Err(error) if !is_damage(&error) => return Err(error),
         Err(error) => {
-            damaged.push(Damaged {
+            damaged.push(DamagedPart {
                 segment: None,
-                vectors: false,
+                is_vectors: false,
                 error,
             });
             None
         }
     };
-    let rebuilding = tables.get(Table::Meta, REBUILDING)?.is_some();
+    let rebuilding = tables.get(Table::Meta, REBUILDING_KEY)?.is_some();
     let mut lost = Vec::new();
-    for what in Derived::ALL {
-        if let Some(why) = tables.get(Table::Meta, what.note())? {
+    for what in DerivedIndex::ALL {
+        if let Some(why) = tables.get(Table::Meta, what.lost_key())? {
             let why = String::from_utf8_lossy(&why).into_owned();
-            lost.push(Lost { what, why });
+            lost.push(LostIndex { index: what, why });
         }
     }
     let snapshot = Snapshot {
         tables,
         manifest,
         segments,
-        space,
-        pending,
+        active_space: space,
+        pending_space: pending,
         analysis,
-        rebuilding,
-        lost,
+        is_rebuilding: rebuilding,
+        lost_indexes: lost,
         _database: Arc::clone(database),
         _lock: Arc::clone(lock),
         _pin: Pins::pin(pins, Instant::now()),
     };
-    Ok(Opened { snapshot, damaged })
+    Ok(OpenedSnapshot { snapshot, damaged })
 }
 
 /// The first part that lost pages.
@@ -525,7 +526,7 @@ fn is_damage(error: &StoreError) -> bool {
             io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory
         ),
         StoreError::Part { .. } => true,
-        error => error.is_of_a_row(),
+        error => error.is_row_damage(),
     }
 }
 
@@ -542,31 +543,31 @@ fn verify_len_max(manifest: &ManifestRecord, opening: bool) -> u64 {
 
 /// What the newest snapshot has open already.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Previous<'p> {
+pub(crate) struct PreviousSnapshot<'p> {
     /// Its segments.
     pub(crate) segments: &'p [OpenSegment],
     /// Its projection and analysis.
     pub(crate) parts: &'p [Arc<Part>],
 }
 
-struct Opener<'o> {
+struct SnapshotOpener<'o> {
     rows: &'o dyn Rows,
     dir: &'o SegmentDir,
     parts: &'o [Arc<Part>],
     /// Parts up to this size are verified.
     verify_len_max: u64,
     /// Whether the store is being opened.
-    opening: bool,
+    is_opening_store: bool,
 }
 
-impl Opener<'_> {
+impl SnapshotOpener<'_> {
     /// Opens a segment, without its place and vectors.
-    fn segment(
+    fn open_segment(
         &self,
         entry: &SegmentEntry,
         known: Option<&OpenSegment>,
     ) -> Result<OpenSegment, StoreError> {
-        let dead = self.tombstones(entry)?;
+        let dead = self.read_tombstones(entry)?;
         if let Some(known) = known.filter(|known| known.part.header().part == entry.base.id) {
             let same = *known.dead == dead;
             let dead = if same {
@@ -579,9 +580,9 @@ impl Opener<'_> {
                 ..known.clone()
             });
         }
-        let part = self.part(&entry.base)?;
+        let part = self.open_listed_part(&entry.base)?;
         let wrong = |source| StoreError::Part {
-            name: name_of(&entry.base),
+            name: part_name(&entry.base),
             source,
         };
         let (chunks, documents) = (entry.chunk_count, entry.document_count);
@@ -604,11 +605,11 @@ impl Opener<'_> {
             documents: Arc::new(runs),
             skeleton: Arc::new(skeleton),
             vectors: None,
-            pending: None,
+            pending_vectors: None,
         })
     }
 
-    fn vectors(
+    fn open_vectors(
         &self,
         listed: Option<&(u32, PartEntry)>,
         known: Option<&OpenSegment>,
@@ -618,16 +619,19 @@ impl Opener<'_> {
         };
         let mut open = known
             .into_iter()
-            .flat_map(|known| known.vectors.iter().chain(&known.pending));
+            .flat_map(|known| known.vectors.iter().chain(&known.pending_vectors));
         if let Some(known) = open.find(|(_, part)| part.header().part == entry.id) {
             return Ok(Some(known.clone()));
         }
-        Ok(Some((SpaceId(*space), self.part(entry)?)))
+        Ok(Some((SpaceId(*space), self.open_listed_part(entry)?)))
     }
 
     /// A space, or what is wrong with its projection. Its record is a row: that it is gone is no
     /// damaged view.
-    fn space(&self, id: Option<u32>) -> Result<Option<Result<OpenSpace, StoreError>>, StoreError> {
+    fn open_space(
+        &self,
+        id: Option<u32>,
+    ) -> Result<Option<Result<OpenSpace, StoreError>>, StoreError> {
         let Some(id) = id else {
             return Ok(None);
         };
@@ -635,7 +639,9 @@ impl Opener<'_> {
         let record: SpaceRecord =
             read(self.rows, Table::Spaces, &key)?.ok_or_else(|| missing(Table::Spaces, &key))?;
         let projection = record.projection.as_ref();
-        let projection = projection.map(|entry| self.verified(entry)).transpose();
+        let projection = projection
+            .map(|entry| self.open_verified_part(entry))
+            .transpose();
         Ok(Some(projection.map(|projection| OpenSpace {
             id: SpaceId(id),
             record,
@@ -643,7 +649,7 @@ impl Opener<'_> {
         })))
     }
 
-    fn tombstones(&self, entry: &SegmentEntry) -> Result<RoaringBitmap, StoreError> {
+    fn read_tombstones(&self, entry: &SegmentEntry) -> Result<RoaringBitmap, StoreError> {
         let key = entry.id.to_be_bytes();
         let Some(value) = self.rows.get(Table::Tombstones, &key)? else {
             return Ok(RoaringBitmap::new());
@@ -662,18 +668,18 @@ impl Opener<'_> {
 
     /// A part that no segment can do without: it is verified when the store is opened, whatever its size, as what it
     /// embeds and ranks does not show that it is damaged.
-    fn verified(&self, entry: &PartEntry) -> Result<Arc<Part>, StoreError> {
-        let part = self.part(entry)?;
-        if self.opening && !part.is_verified() {
+    fn open_verified_part(&self, entry: &PartEntry) -> Result<Arc<Part>, StoreError> {
+        let part = self.open_listed_part(entry)?;
+        if self.is_opening_store && !part.is_verified() {
             part.verify().map_err(|source| StoreError::Part {
-                name: name_of(entry),
+                name: part_name(entry),
                 source,
             })?;
         }
         Ok(part)
     }
 
-    fn part(&self, entry: &PartEntry) -> Result<Arc<Part>, StoreError> {
+    fn open_listed_part(&self, entry: &PartEntry) -> Result<Arc<Part>, StoreError> {
         if let Some(known) = self
             .parts
             .iter()
@@ -683,7 +689,7 @@ impl Opener<'_> {
         }
         let bytes = match &entry.file {
             Some(name) => self.dir.open_part(name).map_err(|error| StoreError::Part {
-                name: name_of(entry),
+                name: part_name(entry),
                 source: error.into(),
             })?,
             None => {
@@ -694,11 +700,11 @@ impl Opener<'_> {
         };
         let part =
             open_part(bytes, entry, self.verify_len_max).map_err(|source| StoreError::Part {
-                name: name_of(entry),
+                name: part_name(entry),
                 source,
             })?;
         Ok(Arc::new(match &entry.file {
-            Some(name) => part.in_file(self.dir.clone(), name.clone()),
+            Some(name) => part.with_file(self.dir.clone(), name.clone()),
             None => part,
         }))
     }
@@ -720,7 +726,7 @@ fn open_part(bytes: PartBytes, entry: &PartEntry, verify_len_max: u64) -> Result
     Ok(part)
 }
 
-fn name_of(entry: &PartEntry) -> String {
+fn part_name(entry: &PartEntry) -> String {
     entry
         .file
         .clone()
@@ -728,7 +734,7 @@ fn name_of(entry: &PartEntry) -> String {
 }
 
 /// The key of a segment's tombstones or of a part.
-pub(crate) fn number_key(id: u64) -> Key {
+pub(crate) fn id_key(id: u64) -> Key {
     id.to_be_bytes().to_vec()
 }
 

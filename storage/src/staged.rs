@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use crate::error::StoreError;
 use crate::keys::Key;
-use crate::rows::{Rows, Value, Visit};
+use crate::rows::{RowCallback, Rows, Value};
 use crate::tables::Table;
 
 /// Changed rows by table, each table in the order of keys; `None`: deleted.
@@ -23,7 +23,7 @@ impl StagedRows {
         if self.tables.is_empty() {
             self.tables.resize_with(Table::ALL.len(), BTreeMap::new);
         }
-        self.tables[table.slot()].insert(key, row);
+        self.tables[table.index()].insert(key, row);
     }
 
     /// Takes the changes of a later writer.
@@ -52,17 +52,17 @@ impl StagedRows {
 
     /// What became of a row, if it was changed.
     fn get(&self, table: Table, key: &[u8]) -> Option<Option<&[u8]>> {
-        let row = self.tables.get(table.slot())?.get(key)?;
+        let row = self.tables.get(table.index())?.get(key)?;
         Some(row.as_deref())
     }
 
-    fn from(
+    fn range_from(
         &self,
         table: Table,
         from: &[u8],
     ) -> impl Iterator<Item = (&Key, &Option<Vec<u8>>)> + use<'_> {
         use std::ops::Bound::{Included, Unbounded};
-        let rows = self.tables.get(table.slot());
+        let rows = self.tables.get(table.index());
         let rows = rows.map(|rows| rows.range::<[u8], _>((Included(from), Unbounded)));
         rows.into_iter().flatten()
     }
@@ -70,12 +70,12 @@ impl StagedRows {
 
 /// Changed rows over those of `base`.
 #[derive(Clone, Copy)]
-pub(crate) struct Over<'r> {
+pub(crate) struct RowOverlay<'r> {
     pub(crate) staged: &'r StagedRows,
     pub(crate) base: &'r dyn Rows,
 }
 
-impl<'r> Over<'r> {
+impl<'r> RowOverlay<'r> {
     /// [`Rows::get`], for as long as both are there.
     pub(crate) fn row(self, table: Table, key: &[u8]) -> Result<Option<Value<'r>>, StoreError> {
         match self.staged.get(table, key) {
@@ -85,7 +85,7 @@ impl<'r> Over<'r> {
     }
 }
 
-impl Rows for Over<'_> {
+impl Rows for RowOverlay<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
         self.row(table, key)
     }
@@ -95,10 +95,10 @@ impl Rows for Over<'_> {
         table: Table,
         from: &[u8],
         to: Option<&[u8]>,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError> {
         let within = |key: &[u8]| to.is_none_or(|to| key < to);
-        let staged = self.staged.from(table, from);
+        let staged = self.staged.range_from(table, from);
         let mut staged = staged.take_while(|(key, _)| within(key)).peekable();
         let mut ended = false;
         self.base.scan(table, from, to, &mut |key, payload| {

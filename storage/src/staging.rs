@@ -18,10 +18,10 @@ use crate::keys::{self, Key};
 use crate::limits::SWEEP_ROWS_MAX;
 use crate::parts::NewPart;
 use crate::records::{ManifestRecord, SpaceRecord};
-use crate::repair::Derived;
-use crate::rows::{Rows, Value, Visit};
+use crate::repair::DerivedIndex;
+use crate::rows::{RowCallback, Rows, Value};
 use crate::snapshot::OpenSegment;
-use crate::staged::{Over, StagedRows};
+use crate::staged::{RowOverlay, StagedRows};
 use crate::tables::Table;
 
 pub use documents::{DocumentRows, content_hash, indexed_text, indexed_title};
@@ -32,7 +32,7 @@ pub struct Staging<'g> {
     base: &'g dyn Rows,
     segments: &'g [OpenSegment],
     /// Whether no other writer shares the commit.
-    alone: bool,
+    is_exclusive: bool,
     pub(crate) changes: Changes,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct Changes {
     pub(crate) bytes: usize,
     pub(crate) manifest: ManifestRecord,
     /// Documents that the group's segment must hold.
-    pub(crate) born: BTreeSet<DocumentId>,
+    pub(crate) documents_to_index: BTreeSet<DocumentId>,
     /// Documents whose chunks in older segments are dead.
-    pub(crate) gone: BTreeSet<DocumentId>,
-    pub(crate) edits: Vec<Edit>,
+    pub(crate) documents_to_tombstone: BTreeSet<DocumentId>,
+    pub(crate) edits: Vec<ManifestEdit>,
 }
 
 /// A change of what is listed in the manifest that no document asks for.
-pub enum Edit {
+pub enum ManifestEdit {
     /// `draft` takes the place of `old`. Documents that died meanwhile are dead in it too. Nothing
     /// happens when none of `old` is listed any more, or when the store has switched spaces since.
     Merge {
@@ -62,39 +62,39 @@ pub enum Edit {
         space: Option<u32>,
     },
     /// What could not be opened is given up, and it is noted that it is to be built again.
-    SetAside {
+    DropDamaged {
         /// Segments.
         segments: Vec<SegmentId>,
         /// Segments of which the vectors alone are given up.
         vectors: Vec<SegmentId>,
     },
     /// A segment of documents that are in none. What is in one by now, or gone, is dead in it.
-    Rebuilt(SegmentDraft),
+    AddRebuiltSegment(SegmentDraft),
     /// Nothing is to be built again any more.
-    Whole,
+    FinishRebuild,
     /// The active space cannot be used: there is none from now on.
-    Deactivate,
+    DeactivateSpace,
     /// What was computed over the whole store cannot be used.
     DropAnalysis,
     /// What was fitted on or computed over the whole store is damaged: it is given up, and a row says why until it is
     /// built anew.
-    Lose {
+    MarkLost {
         /// What is damaged.
-        what: Derived,
+        index: DerivedIndex,
         /// Why it cannot be used.
         why: String,
     },
     /// There is nothing to build anew any more.
-    Recovered(Derived),
+    ClearLost(DerivedIndex),
     /// A space, without vectors yet, is the active one from now on.
-    Activate {
+    ActivateSpace {
         /// The space.
         space: SpaceId,
         /// What is known of it.
         record: Box<SpaceRecord>,
     },
     /// A space is being built, in the place of the one that was: searches do not use it yet.
-    Prepare {
+    PrepareSpace {
         /// The space; its `projection` is filled in.
         space: SpaceId,
         /// What is known of it.
@@ -104,7 +104,7 @@ pub enum Edit {
     },
     /// The vectors of these segments in the space that is active or being built. Nothing happens
     /// to segments that are no longer listed, or when the space is neither.
-    Vectors {
+    SetVectors {
         /// The space.
         space: SpaceId,
         /// A segment's vectors each.
@@ -112,13 +112,13 @@ pub enum Edit {
     },
     /// The space that is being built is the active one from now on, and the one that was is given
     /// up with its vectors.
-    Switch,
+    SwitchSpace,
     /// The space that is being built is given up.
-    Abandon,
+    AbandonPendingSpace,
     /// What was computed over the whole store.
-    Analysis(NewPart),
+    SetAnalysis(NewPart),
     /// The ids, counts and spaces of another store whose rows were put here, and what its spaces embed text by.
-    Adopt {
+    AdoptManifest {
         /// The numbers; segments and parts stay this store's own.
         manifest: Box<ManifestRecord>,
         /// A space's projection each.
@@ -131,12 +131,12 @@ impl<'g> Staging<'g> {
         base: &'g dyn Rows,
         segments: &'g [OpenSegment],
         manifest: ManifestRecord,
-        alone: bool,
+        is_exclusive: bool,
     ) -> Staging<'g> {
         Staging {
             base,
             segments,
-            alone,
+            is_exclusive,
             changes: Changes {
                 manifest,
                 ..Changes::default()
@@ -157,16 +157,16 @@ impl<'g> Staging<'g> {
     /// What a writer must not leave: edits in a commit that others share, whose tombstones they would
     /// not see.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        if self.alone || self.changes.edits.is_empty() {
+        if self.is_exclusive || self.changes.edits.is_empty() {
             Ok(())
         } else {
-            Err(only_alone())
+            Err(requires_exclusive())
         }
     }
 
     /// Asks for a change of what the manifest lists. Only in a commit of its own
     /// ([`crate::Store::edit`]); in others the whole write is refused.
-    pub fn edit(&mut self, edit: Edit) {
+    pub fn edit(&mut self, edit: ManifestEdit) {
         self.changes.edits.push(edit);
     }
 
@@ -182,7 +182,7 @@ impl<'g> Staging<'g> {
     }
 
     /// Sets or, with `None`, forgets a setting.
-    pub fn set(&mut self, name: &str, json: Option<String>) {
+    pub fn put_setting(&mut self, name: &str, json: Option<String>) {
         match json {
             Some(json) => self.put(Table::Settings, name.into(), json.into_bytes()),
             None => self.delete(Table::Settings, name.into()),
@@ -190,7 +190,7 @@ impl<'g> Staging<'g> {
     }
 
     /// The id of a concept, given out now when the name is new. `normalised` is not empty.
-    pub fn concept_id(&mut self, normalised: &str) -> Result<ConceptId, StoreError> {
+    pub fn get_or_create_concept(&mut self, normalised: &str) -> Result<ConceptId, StoreError> {
         if let Some(id) = self.rows().concept_id(normalised)? {
             return Ok(id);
         }
@@ -208,7 +208,7 @@ impl<'g> Staging<'g> {
     }
 
     /// A new id for a cited work.
-    pub fn new_work(&mut self) -> Result<WorkId, StoreError> {
+    pub fn new_work_id(&mut self) -> Result<WorkId, StoreError> {
         let id = self.changes.manifest.next_work;
         self.changes.manifest.next_work = id.checked_add(1).ok_or(StoreError::Limit {
             what: "cited works",
@@ -218,21 +218,21 @@ impl<'g> Staging<'g> {
     }
 
     /// A new id for a vector space.
-    pub fn new_space(&mut self) -> SpaceId {
+    pub fn new_space_id(&mut self) -> SpaceId {
         let id = self.changes.manifest.next_space;
         self.changes.manifest.next_space += 1;
         SpaceId(id)
     }
 
     /// Counts concepts and relations that became visible or invisible.
-    pub fn count_graph(&mut self, concepts: i64, relations: i64) {
+    pub fn adjust_graph_counts(&mut self, concepts: i64, relations: i64) {
         let manifest = &mut self.changes.manifest;
         manifest.concept_count = manifest.concept_count.saturating_add_signed(concepts);
         manifest.relation_count = manifest.relation_count.saturating_add_signed(relations);
     }
 
-    fn over(&self) -> Over<'_> {
-        Over {
+    fn overlay(&self) -> RowOverlay<'_> {
+        RowOverlay {
             staged: &self.changes.rows,
             base: self.base,
         }
@@ -244,7 +244,7 @@ impl<'g> Staging<'g> {
     }
 
     /// Deletes some of the vectors of spaces that were given up; `false` when none is left.
-    pub fn sweep(&mut self) -> Result<bool, StoreError> {
+    pub fn sweep_dropped_vectors(&mut self) -> Result<bool, StoreError> {
         let Some(&space) = self.changes.manifest.dropped_spaces.first() else {
             return Ok(false);
         };
@@ -273,9 +273,9 @@ impl<'g> Staging<'g> {
     ///
     /// Nothing happens while a segment holds dead chunks, which may mention them; so it must be
     /// called from [`crate::Store::edit`].
-    pub fn sweep_concepts(&mut self, after: &[u8]) -> Result<Option<Key>, StoreError> {
-        if !self.alone {
-            return Err(only_alone());
+    pub fn sweep_unused_concepts(&mut self, after: &[u8]) -> Result<Option<Key>, StoreError> {
+        if !self.is_exclusive {
+            return Err(requires_exclusive());
         }
         if self.segments.iter().any(|segment| !segment.dead.is_empty()) {
             return Ok(None);
@@ -294,7 +294,7 @@ impl<'g> Staging<'g> {
         })?;
         let edited = self.edited_concepts()?;
         for (name, id) in seen {
-            if !edited.contains(&id) && !self.is_used(id)? {
+            if !edited.contains(&id) && !self.is_concept_used(id)? {
                 self.delete(Table::ConceptNames, name);
                 self.delete(Table::Concepts, keys::concept(id));
             }
@@ -304,13 +304,13 @@ impl<'g> Staging<'g> {
 
     /// Deletes those of `concepts` that no document, no item and no edit by hand names any more, with their names. Dead
     /// chunks may mention them still: no search sees that.
-    pub fn forget_unused(&mut self, concepts: &[ConceptId]) -> Result<(), StoreError> {
+    pub fn delete_unused_concepts(&mut self, concepts: &[ConceptId]) -> Result<(), StoreError> {
         if concepts.is_empty() {
             return Ok(());
         }
         let edited = self.edited_concepts()?;
         for &id in concepts {
-            if edited.contains(&id) || self.is_used(id)? {
+            if edited.contains(&id) || self.is_concept_used(id)? {
                 continue;
             }
             let Some(record) = self.rows().concept(id)? else {
@@ -332,7 +332,7 @@ impl<'g> Staging<'g> {
     }
 
     /// Whether a document or an item names a concept.
-    fn is_used(&self, id: ConceptId) -> Result<bool, StoreError> {
+    fn is_concept_used(&self, id: ConceptId) -> Result<bool, StoreError> {
         let key = keys::concept(id);
         let by_documents = self.has_rows(Table::ConceptDocuments, &key)?;
         Ok(by_documents || self.has_rows(Table::ConceptItems, &key)?)
@@ -352,7 +352,7 @@ impl<'g> Staging<'g> {
 
 impl Rows for Staging<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Value<'_>>, StoreError> {
-        self.over().row(table, key)
+        self.overlay().row(table, key)
     }
 
     fn scan(
@@ -360,13 +360,13 @@ impl Rows for Staging<'_> {
         table: Table,
         from: &[u8],
         to: Option<&[u8]>,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError> {
-        self.over().scan(table, from, to, visit)
+        self.overlay().scan(table, from, to, visit)
     }
 }
 
-fn only_alone() -> StoreError {
+fn requires_exclusive() -> StoreError {
     StoreError::Invalid("what the manifest lists is changed in a commit of its own only".into())
 }
 
@@ -394,7 +394,7 @@ mod tests {
             table: Table,
             from: &[u8],
             to: Option<&[u8]>,
-            visit: &mut Visit<'_>,
+            visit: &mut RowCallback<'_>,
         ) -> Result<(), StoreError> {
             for ((of, key), row) in &self.0 {
                 let inside = key.as_slice() >= from && to.is_none_or(|to| key.as_slice() < to);

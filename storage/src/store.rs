@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Sender, bounded};
 use parking_lot::Mutex;
 
-use crate::backup::IDENTITY;
+use crate::backup::STORE_ID_KEY;
 use crate::build::{SegmentBuilder, SegmentDraft, build_segment};
 use crate::commit::{self, Durability, Host, Job};
-use crate::database_file::{Database, DatabaseFile, Failure};
-use crate::dir::{SegmentDir, create_folder, generation_of};
-use crate::disk::{Disk, OsDisk, in_memory_over};
+use crate::database_file::{Database, DatabaseFile, WriteFailure};
+use crate::dir::{SegmentDir, create_folder, parse_generation};
+use crate::disk::{Disk, OsDisk, in_memory_overlay};
 use crate::envelope;
 use crate::error::StoreError;
 use crate::failpoint::reach;
@@ -29,16 +29,18 @@ use crate::ids::{DocumentId, SpaceId};
 use crate::limits::{
     CATCH_UP_ROUNDS_MAX, CATCH_UP_ROWS_MAX, INLINE_PART_LEN_MAX, PARALLEL_BYTES_MIN, QUEUE_LEN_MAX,
 };
-use crate::lock::Lock;
-use crate::parts::{NewPart, Numbers};
+use crate::lock::StoreLock;
+use crate::parts::{NewPart, PartAllocator};
 use crate::publish::{Pins, Published, Unlisted};
 use crate::records::ManifestRecord;
-use crate::repair::{self, Lost};
-use crate::rewrite::{self, NAME_NEW, Rewritten};
-use crate::rows::{Rows, encode, get, guarded, missing, read};
+use crate::repair::{self, LostIndex};
+use crate::rewrite::{self, DATABASE_COPY_NAME, DatabaseCopy};
+use crate::rows::{Rows, catch_redb_panic, encode, get, missing, read};
 use crate::segment::Part;
-use crate::snapshot::{self, Damaged, MANIFEST, OpenSegment, Previous, Snapshot, Tables};
-use crate::staged::{Over, StagedRows};
+use crate::snapshot::{
+    self, DamagedPart, MANIFEST, OpenSegment, PreviousSnapshot, Snapshot, Tables,
+};
+use crate::staged::{RowOverlay, StagedRows};
 use crate::staging::Staging;
 use crate::tables::Table;
 use crate::unfinished;
@@ -51,9 +53,9 @@ pub(crate) const DATABASE: &str = "loci.redb";
 pub(crate) const SEGMENTS: &str = "segments";
 
 /// What a caller makes of snapshots, and what builds the segments that they consist of.
-pub trait Views: Send + Sync + 'static {
+pub trait IndexFactory: Send + Sync + 'static {
     /// A snapshot with its indexes open.
-    type View: Send + Sync + 'static;
+    type IndexedSnapshot: Send + Sync + 'static;
 
     /// Whether the indexes of a segment can be opened. One that cannot is rebuilt from rows.
     ///
@@ -65,14 +67,14 @@ pub trait Views: Send + Sync + 'static {
     fn open(
         &self,
         snapshot: Snapshot,
-        previous: Option<&Self::View>,
-    ) -> Result<Self::View, StoreError>;
+        previous: Option<&Self::IndexedSnapshot>,
+    ) -> Result<Self::IndexedSnapshot, StoreError>;
 
     /// The snapshot that a view was made of.
-    fn snapshot<'v>(&self, view: &'v Self::View) -> &'v Snapshot;
+    fn snapshot<'v>(&self, view: &'v Self::IndexedSnapshot) -> &'v Snapshot;
 
     /// What writes the indexes of a new segment, in the vector space of `view`.
-    fn builder<'v>(&'v self, view: &'v Self::View) -> Box<dyn SegmentBuilder + 'v>;
+    fn builder<'v>(&'v self, view: &'v Self::IndexedSnapshot) -> Box<dyn SegmentBuilder + 'v>;
 }
 
 /// How to open a store.
@@ -104,49 +106,49 @@ impl Default for StoreOptions {
 }
 
 /// An open store.
-pub struct Store<V: Views> {
+pub struct Store<V: IndexFactory> {
     shared: Arc<Shared<V>>,
     sender: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
-    damaged: Vec<Damaged>,
-    lost: Vec<Lost>,
+    damaged: Vec<DamagedPart>,
+    lost_indexes: Vec<LostIndex>,
     read_only: bool,
 }
 
 /// What the committing thread and the callers share.
-struct Shared<V: Views> {
-    views: V,
-    view: Published<V::View>,
+struct Shared<V: IndexFactory> {
+    index_factory: V,
+    view: Published<V::IndexedSnapshot>,
     pins: Arc<Pins<Instant>>,
-    database: Mutex<(Arc<Database>, Arc<Failure>)>,
+    database: Mutex<(Arc<Database>, Arc<WriteFailure>)>,
     /// Whether the folder is known to keep the name of the database's file.
-    named: AtomicBool,
+    is_name_synced: AtomicBool,
     /// Held by whoever writes the database anew.
     rewriting: Mutex<()>,
     /// The committing thread, which must not wait for itself.
-    committing: OnceLock<ThreadId>,
+    commit_thread: OnceLock<ThreadId>,
     files: Files,
     dir: SegmentDir,
-    numbers: Numbers,
+    part_allocator: PartAllocator,
     /// The newest segments, so that the next snapshot shares their open parts.
-    listed: Mutex<Listed>,
+    committed: Mutex<CommittedState>,
     unlisted: Mutex<Unlisted<Arc<Part>>>,
     // Held by every view too: until the last is gone no other process may touch the files.
-    lock: Arc<Lock>,
+    lock: Arc<StoreLock>,
 }
 
 /// Where the files lie.
 struct Files {
     disk: Arc<dyn Disk>,
     /// Where copies are written: not what is only in memory, as it is for a store that is opened to be read only.
-    outside: Arc<dyn Disk>,
+    copy_disk: Arc<dyn Disk>,
     folder: PathBuf,
     cache_bytes: usize,
 }
 
 /// Readers of views that newer ones have taken the place of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OldViews {
+pub struct SupersededSnapshots {
     /// How many such views are held.
     pub count: usize,
     /// How long ago the oldest of them was superseded. What it needs stays on disk since then.
@@ -155,7 +157,7 @@ pub struct OldViews {
 
 /// What a rewrite of the database did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DatabaseBytes {
+pub struct RewriteReport {
     /// Bytes of the file before.
     pub before: u64,
     /// Bytes of the file after.
@@ -163,36 +165,36 @@ pub struct DatabaseBytes {
 }
 
 #[derive(Clone, Default)]
-struct Listed {
+struct CommittedState {
     manifest: ManifestRecord,
     segments: Vec<OpenSegment>,
-    others: Vec<Arc<Part>>,
+    other_parts: Vec<Arc<Part>>,
 }
 
-impl Listed {
-    fn of(snapshot: &Snapshot) -> Listed {
-        let spaces = [snapshot.space(), snapshot.pending()];
+impl CommittedState {
+    fn from_snapshot(snapshot: &Snapshot) -> CommittedState {
+        let spaces = [snapshot.active_space(), snapshot.pending_space()];
         let projections = spaces.into_iter().flatten();
         let projections = projections.filter_map(|space| space.projection.clone());
-        Listed {
+        CommittedState {
             manifest: snapshot.manifest().clone(),
             segments: snapshot.segments().to_vec(),
-            others: projections.chain(snapshot.analysis().cloned()).collect(),
+            other_parts: projections.chain(snapshot.analysis().cloned()).collect(),
         }
     }
 
     fn parts(&self) -> impl Iterator<Item = &Arc<Part>> {
         let segments = self.segments.iter().flat_map(|segment| {
-            let vectors = segment.vectors.iter().chain(&segment.pending);
+            let vectors = segment.vectors.iter().chain(&segment.pending_vectors);
             [&segment.part]
                 .into_iter()
                 .chain(vectors.map(|(_, part)| part))
         });
-        segments.chain(&self.others)
+        segments.chain(&self.other_parts)
     }
 }
 
-impl<V: Views> Store<V> {
+impl<V: IndexFactory> Store<V> {
     /// Opens the store in `folder`, and makes it where there is none and `options` say so.
     ///
     /// What a crash left is cleared away; views that cannot be used are set aside ([`Store::damaged`] tells which), to be
@@ -204,25 +206,25 @@ impl<V: Views> Store<V> {
     pub fn open(
         folder: &Path,
         options: &StoreOptions,
-        make_views: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
+        create_factory: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
     ) -> Result<Store<V>, StoreError> {
         if options.read_only {
-            let disk = in_memory_over(Arc::clone(&options.disk));
+            let disk = in_memory_overlay(Arc::clone(&options.disk));
             let over = StoreOptions {
                 disk,
                 create: false,
                 ..options.clone()
             };
-            return Store::open_on(folder, &over, &options.disk, make_views);
+            return Store::open_with_disk(folder, &over, &options.disk, create_factory);
         }
-        Store::open_on(folder, options, &options.disk, make_views)
+        Store::open_with_disk(folder, options, &options.disk, create_factory)
     }
 
-    fn open_on(
+    fn open_with_disk(
         folder: &Path,
         options: &StoreOptions,
-        outside: &Arc<dyn Disk>,
-        make_views: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
+        copy_disk: &Arc<dyn Disk>,
+        create_factory: impl FnOnce(&dyn Rows) -> Result<V, StoreError>,
     ) -> Result<Store<V>, StoreError> {
         let path = folder.join(DATABASE);
         let disk = &options.disk;
@@ -237,7 +239,7 @@ impl<V: Views> Store<V> {
             });
         }
         create_folder(&**disk, folder)?;
-        let lock = Arc::new(Lock::acquire(&**disk, folder)?);
+        let lock = Arc::new(StoreLock::acquire(&**disk, folder)?);
         let dir = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
         let (database, failure) = open_database(folder, &path, options)?;
         reach("opened-database");
@@ -246,35 +248,36 @@ impl<V: Views> Store<V> {
             disk.sync_folder(folder)
                 .map_err(StoreError::io("syncing the folder"))
         };
-        clear_orphans(&dir, &manifest, &Tables::open(&database)?, sync)?;
-        clear_copy(&**disk, folder)?;
+        delete_orphan_files(&dir, &manifest, &Tables::open(&database)?, sync)?;
+        delete_database_copy(&**disk, folder)?;
         // Whatever filled the folder was stopped after its last step.
-        unfinished::end(&**disk, folder)?;
+        unfinished::remove_marker(&**disk, folder)?;
         reach("cleared-orphans");
         let (database, pins) = (Arc::new(database), Pins::new());
-        let mut opened = snapshot::open(&database, &dir, &lock, &pins, Previous::default())?;
-        let views = make_views(opened.snapshot.rows())?;
-        opened.set_aside(|segment| views.check(segment));
-        let listed = Listed::of(&opened.snapshot);
-        let view = views.open(opened.snapshot, None)?;
+        let mut opened =
+            snapshot::open(&database, &dir, &lock, &pins, PreviousSnapshot::default())?;
+        let index_factory = create_factory(opened.snapshot.rows())?;
+        opened.drop_unusable(|segment| index_factory.check(segment));
+        let committed = CommittedState::from_snapshot(&opened.snapshot);
+        let view = index_factory.open(opened.snapshot, None)?;
         let files = Files {
             disk: Arc::clone(disk),
-            outside: Arc::clone(outside),
+            copy_disk: Arc::clone(copy_disk),
             folder: folder.to_path_buf(),
             cache_bytes: options.cache_bytes,
         };
         let shared = Arc::new(Shared {
-            views,
+            index_factory,
             view: Published::new(view),
             pins,
             database: Mutex::new((database, failure)),
-            named: AtomicBool::new(false),
+            is_name_synced: AtomicBool::new(false),
             rewriting: Mutex::new(()),
-            committing: OnceLock::new(),
+            commit_thread: OnceLock::new(),
             files,
             dir,
-            numbers: Numbers::new(&manifest, options.inline_len_max),
-            listed: Mutex::new(listed),
+            part_allocator: PartAllocator::new(&manifest, options.inline_len_max),
+            committed: Mutex::new(committed),
             unlisted: Mutex::new(Unlisted::new()),
             lock,
         });
@@ -284,43 +287,47 @@ impl<V: Views> Store<V> {
             .name("loci-commit".into())
             .spawn(move || commit::run(&*host, &jobs))
             .map_err(StoreError::io("starting the committing thread"))?;
-        let _ = shared.committing.set(thread.thread().id());
+        let _ = shared.commit_thread.set(thread.thread().id());
         let mut store = Store {
             shared,
             sender: Some(sender),
             thread: Some(thread),
             damaged: opened.damaged,
-            lost: Vec::new(),
+            lost_indexes: Vec::new(),
             read_only: options.read_only,
         };
         if !store.damaged.is_empty() {
-            repair::set_aside(&store, &store.damaged)?;
+            repair::drop_damaged(&store, &store.damaged)?;
         }
-        let view = store.view();
-        store.lost = store.views().snapshot(&view).lost().to_vec();
+        let view = store.latest_snapshot();
+        store.lost_indexes = store
+            .index_factory()
+            .snapshot(&view)
+            .lost_indexes()
+            .to_vec();
         drop(view);
         store.shared.check()?;
         Ok(store)
     }
 
     /// The newest view. Costs one atomic read; holding it pins its files.
-    pub fn view(&self) -> Arc<V::View> {
+    pub fn latest_snapshot(&self) -> Arc<V::IndexedSnapshot> {
         self.shared.view.pin()
     }
 
     /// What made the views.
-    pub fn views(&self) -> &V {
-        &self.shared.views
+    pub fn index_factory(&self) -> &V {
+        &self.shared.index_factory
     }
 
     /// Parts that could not be used when the store was opened.
-    pub fn damaged(&self) -> &[Damaged] {
+    pub fn damaged(&self) -> &[DamagedPart] {
         &self.damaged
     }
 
     /// What was missing when the store was opened, as it was damaged then or before, and is to be built anew.
-    pub fn lost(&self) -> &[Lost] {
-        &self.lost
+    pub fn lost_indexes(&self) -> &[LostIndex] {
+        &self.lost_indexes
     }
 
     /// Runs `work` in the committing thread; when this returns, its changes are durable and in the
@@ -343,7 +350,7 @@ impl<V: Views> Store<V> {
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
         self.check_writable()?;
-        self.send(work, durability, false)
+        self.submit_write(work, durability, false)
     }
 
     /// Whether it was opened to be read.
@@ -367,16 +374,16 @@ impl<V: Views> Store<V> {
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
         self.check_writable()?;
-        self.put_right(work)
+        self.edit_for_repair(work)
     }
 
     /// As [`Store::edit`], for what does not change what the store says: in memory, where it is only read.
-    pub(crate) fn put_right<R, F>(&self, work: F) -> Result<R, StoreError>
+    pub(crate) fn edit_for_repair<R, F>(&self, work: F) -> Result<R, StoreError>
     where
         R: Send + 'static,
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
-        self.send(work, Durability::Immediate, true)
+        self.submit_write(work, Durability::Immediate, true)
     }
 
     /// Makes everything that was acknowledged durable.
@@ -384,40 +391,45 @@ impl<V: Views> Store<V> {
         self.write(|_| Ok(()))
     }
 
-    fn send<R, F>(&self, work: F, durability: Durability, alone: bool) -> Result<R, StoreError>
+    fn submit_write<R, F>(
+        &self,
+        work: F,
+        durability: Durability,
+        alone: bool,
+    ) -> Result<R, StoreError>
     where
         R: Send + 'static,
         F: FnOnce(&mut Staging<'_>) -> Result<R, StoreError> + Send + 'static,
     {
         let slot = Arc::new(Mutex::new(None));
         let result = Arc::clone(&slot);
-        self.ask(|done| Job::Write {
+        self.submit(|done| Job::Write {
             work: Box::new(move |staging| {
                 *result.lock() = Some(work(staging)?);
                 Ok(())
             }),
             durability,
-            alone,
+            is_exclusive: alone,
             done,
         })?;
         slot.lock().take().ok_or(StoreError::Closed)
     }
 
     /// Hands a job to the committing thread and waits for its answer.
-    fn ask(
+    fn submit(
         &self,
         job: impl FnOnce(Sender<Result<u64, StoreError>>) -> Job,
     ) -> Result<u64, StoreError> {
-        if self.shared.committing.get() == Some(&std::thread::current().id()) {
+        if self.shared.commit_thread.get() == Some(&std::thread::current().id()) {
             let why = "a writer asked its own store to write, and would wait for itself for ever";
             return Err(StoreError::Invalid(why.into()));
         }
         let (done, wait) = bounded(1);
-        self.hand_over(job(done))?;
+        self.send_job(job(done))?;
         wait.recv().map_err(|_| StoreError::Closed)?
     }
 
-    fn hand_over(&self, job: Job) -> Result<(), StoreError> {
+    fn send_job(&self, job: Job) -> Result<(), StoreError> {
         let sender = self.sender.as_ref().ok_or(StoreError::Closed)?;
         sender.send(job).map_err(|_| StoreError::Closed)
     }
@@ -438,11 +450,11 @@ impl<V: Views> Store<V> {
         if let Some(why) = self.damaged_free_pages() {
             return Err(StoreError::DamagedFreePages { why });
         }
-        self.while_nobody_writes(rewrite::check_file)
+        self.with_writes_paused(rewrite::check_file)
     }
 
     /// As [`Store::check_pages`], for a copy: where only the list of free pages is damaged, rows can be copied.
-    pub(crate) fn check_pages_of_rows(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_row_pages(&self) -> Result<(), StoreError> {
         match self.check_pages() {
             Err(StoreError::DamagedFreePages { .. })
                 if self.shared.database().has_read_all_rows() =>
@@ -450,14 +462,14 @@ impl<V: Views> Store<V> {
                 Ok(())
             }
             Err(StoreError::DamagedFreePages { .. }) => {
-                self.while_nobody_writes(rewrite::check_rows_of)
+                self.with_writes_paused(rewrite::check_file_rows)
             }
             checked => checked,
         }
     }
 
     /// What `read` says of the database's file.
-    fn while_nobody_writes(
+    fn with_writes_paused(
         &self,
         read: fn(&Arc<dyn Disk>, &Path) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
@@ -469,15 +481,15 @@ impl<V: Views> Store<V> {
         let work = move || {
             let checked = read(&disk, &path);
             if let Err(StoreError::DamagedFreePages { why }) = &checked {
-                database.end_writing(why);
+                database.stop_writing(why);
             }
             *result.lock() = checked;
         };
-        let asked = self.ask(|done| Job::Still {
+        let outcome = self.submit(|done| Job::RunExclusive {
             work: Box::new(work),
             done,
         });
-        match asked {
+        match outcome {
             Ok(_) => {}
             Err(StoreError::ReadOnly(_)) => return read(&files.disk, &files.folder.join(DATABASE)),
             Err(error) => return Err(error),
@@ -500,8 +512,9 @@ impl<V: Views> Store<V> {
 
     /// Writes a part to a file, if it is too large for a row, ahead of the commit that lists it.
     pub fn prepare_part(&self, part: impl Into<NewPart>) -> Result<NewPart, StoreError> {
-        self.shared.keep_name()?;
-        part.into().write(&self.shared.numbers, &self.shared.dir)
+        self.shared.sync_database_name()?;
+        part.into()
+            .write(&self.shared.part_allocator, &self.shared.dir)
     }
 
     /// How many of its files lost pages while they were open, until now. Whoever reads by many calls compares it before
@@ -511,8 +524,8 @@ impl<V: Views> Store<V> {
     }
 
     /// Where a copy of the store is written.
-    pub(crate) fn outside(&self) -> &Arc<dyn Disk> {
-        &self.shared.files.outside
+    pub(crate) fn copy_disk(&self) -> &Arc<dyn Disk> {
+        &self.shared.files.copy_disk
     }
 
     pub(crate) fn segment_dir(&self) -> &SegmentDir {
@@ -520,11 +533,11 @@ impl<V: Views> Store<V> {
     }
 
     /// Views that are held although newer ones were published.
-    pub fn old_views(&self) -> OldViews {
-        let held = self.shared.pins.held();
-        OldViews {
-            count: held.count,
-            oldest: held.oldest.map(|at| at.elapsed()),
+    pub fn superseded_snapshots(&self) -> SupersededSnapshots {
+        let superseded = self.shared.pins.superseded();
+        SupersededSnapshots {
+            count: superseded.count,
+            oldest: superseded.oldest.map(|at| at.elapsed()),
         }
     }
 
@@ -545,13 +558,13 @@ impl<V: Views> Store<V> {
     pub fn rewrite(
         &self,
         report: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<Option<DatabaseBytes>, StoreError> {
+    ) -> Result<Option<RewriteReport>, StoreError> {
         self.check_writable()?;
         let _turn = self.shared.rewriting.lock();
         let before = self.database_bytes()?;
-        self.ask(|done| Job::Note { done })?;
-        let noting = Noting(self);
-        let Some(copy) = self.copy(report)? else {
+        self.submit(|done| Job::TrackChanges { done })?;
+        let tracking = ChangeTrackingGuard(self);
+        let Some(copy) = self.copy_database(report)? else {
             return Ok(None);
         };
         reach("rewrite-copied");
@@ -561,32 +574,33 @@ impl<V: Views> Store<V> {
             }
         }
         let copy = Box::new(copy);
-        self.ask(|done| Job::Swap { copy, done })?;
-        drop(noting);
+        self.submit(|done| Job::Swap { copy, done })?;
+        drop(tracking);
         let after = self.database_bytes()?;
-        Ok(Some(DatabaseBytes { before, after }))
+        Ok(Some(RewriteReport { before, after }))
     }
 
-    fn copy(
+    fn copy_database(
         &self,
         report: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<Option<Rewritten>, StoreError> {
+    ) -> Result<Option<DatabaseCopy>, StoreError> {
         let files = &self.shared.files;
-        let mut copy = Rewritten::create(&files.disk, &files.folder, DATABASE, files.cache_bytes)?;
-        let view = self.view();
-        let tables = self.views().snapshot(&view).tables();
-        Ok(copy.fill(tables, None, report)?.then_some(copy))
+        let mut copy =
+            DatabaseCopy::create(&files.disk, &files.folder, DATABASE, files.cache_bytes)?;
+        let view = self.latest_snapshot();
+        let tables = self.index_factory().snapshot(&view).tables();
+        Ok(copy.copy_rows(tables, None, report)?.then_some(copy))
     }
 
     /// Copies rows that changed since `copy` was last up to date; returns how many.
-    fn catch_up(&self, copy: &Rewritten) -> Result<usize, StoreError> {
-        let (noted, taken) = bounded(1);
-        self.hand_over(Job::Take { noted })?;
-        let noted = taken.recv().map_err(|_| StoreError::Closed)?;
+    fn catch_up(&self, copy: &DatabaseCopy) -> Result<usize, StoreError> {
+        let (changes, received) = bounded(1);
+        self.send_job(Job::TakeChanges { changes })?;
+        let changed_rows = received.recv().map_err(|_| StoreError::Closed)?;
         // Later than what was noted, so what changed meanwhile is noted again.
-        let view = self.view();
-        copy.catch_up(self.views().snapshot(&view).tables(), &noted)?;
-        Ok(noted.len())
+        let view = self.latest_snapshot();
+        copy.catch_up(self.index_factory().snapshot(&view).tables(), &changed_rows)?;
+        Ok(changed_rows.len())
     }
 
     /// Waits for the writers in the queue and closes the store. Views that are still held stay
@@ -605,35 +619,35 @@ impl<V: Views> Store<V> {
 }
 
 /// While it lives, the committing thread notes which rows change.
-struct Noting<'s, V: Views>(&'s Store<V>);
+struct ChangeTrackingGuard<'s, V: IndexFactory>(&'s Store<V>);
 
-impl<V: Views> Drop for Noting<'_, V> {
+impl<V: IndexFactory> Drop for ChangeTrackingGuard<'_, V> {
     fn drop(&mut self) {
         // A store that is closed notes nothing.
-        let _ = self.0.hand_over(Job::Forget);
+        let _ = self.0.send_job(Job::StopTracking);
     }
 }
 
-impl<V: Views> Drop for Store<V> {
+impl<V: IndexFactory> Drop for Store<V> {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl<V: Views> Host for Shared<V> {
+impl<V: IndexFactory> Host for Shared<V> {
     fn database(&self) -> Arc<Database> {
         Arc::clone(&self.database.lock().0)
     }
 
-    fn keep_name(&self) -> Result<(), StoreError> {
-        if self.named.load(Ordering::Acquire) {
+    fn sync_database_name(&self) -> Result<(), StoreError> {
+        if self.is_name_synced.load(Ordering::Acquire) {
             return Ok(());
         }
         // redb syncs no directory. Whoever made the file may have died before it did.
         let Files { disk, folder, .. } = &self.files;
         disk.sync_folder(folder)
             .map_err(StoreError::io(format!("syncing {}", folder.display())))?;
-        self.named.store(true, Ordering::Release);
+        self.is_name_synced.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -641,12 +655,12 @@ impl<V: Views> Host for Shared<V> {
         &self.dir
     }
 
-    fn numbers(&self) -> &Numbers {
-        &self.numbers
+    fn part_allocator(&self) -> &PartAllocator {
+        &self.part_allocator
     }
 
-    fn listed(&self) -> (ManifestRecord, Vec<OpenSegment>) {
-        let listed = self.listed.lock();
+    fn committed(&self) -> (ManifestRecord, Vec<OpenSegment>) {
+        let listed = self.committed.lock();
         (listed.manifest.clone(), listed.segments.clone())
     }
 
@@ -657,32 +671,33 @@ impl<V: Views> Host for Shared<V> {
         bytes: usize,
     ) -> Result<Vec<SegmentDraft>, StoreError> {
         let view = self.view.pin();
-        let base = self.views.snapshot(&view).rows();
-        let rows = &Over { staged, base };
-        let build = |share: &[DocumentId]| build_segment(rows, share, self.views.builder(&view));
-        let shares = bytes / PARALLEL_BYTES_MIN;
-        if shares < 2 {
+        let base = self.index_factory.snapshot(&view).rows();
+        let rows = &RowOverlay { staged, base };
+        let build =
+            |batch: &[DocumentId]| build_segment(rows, batch, self.index_factory.builder(&view));
+        let batch_count = bytes / PARALLEL_BYTES_MIN;
+        if batch_count < 2 {
             // To ask how many cores there are reads files: a twentieth of a small commit.
             return Ok(vec![build(documents)?]);
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let shares = cores.min(shares);
-        let mut shares = documents.chunks(documents.len().div_ceil(shares));
-        let first = shares.next().unwrap_or_default();
+        let batch_count = cores.min(batch_count);
+        let mut batches = documents.chunks(documents.len().div_ceil(batch_count));
+        let first = batches.next().unwrap_or_default();
         std::thread::scope(|scope| {
-            let spawn = |share| {
+            let spawn = |batch| {
                 let thread = std::thread::Builder::new().name("loci-build".into());
                 // What no thread can be started for is built here.
-                let spawned = thread.spawn_scoped(scope, move || build(share));
-                spawned.map_err(|_| share)
+                let spawned = thread.spawn_scoped(scope, move || build(batch));
+                spawned.map_err(|_| batch)
             };
-            let others: Vec<_> = shares.map(spawn).collect();
+            let others: Vec<_> = batches.map(spawn).collect();
             let mut drafts = vec![build(first)?];
             for other in others {
-                let panicked = |_| StoreError::view("building a segment panicked");
+                let panicked = |_| StoreError::index("building a segment panicked");
                 drafts.push(match other {
                     Ok(other) => other.join().map_err(panicked)??,
-                    Err(share) => build(share)?,
+                    Err(batch) => build(batch)?,
                 });
             }
             Ok(drafts)
@@ -690,32 +705,34 @@ impl<V: Views> Host for Shared<V> {
     }
 
     fn publish(&self, durable: bool) -> Result<(), StoreError> {
-        let before = self.listed.lock().clone();
-        let previous = Previous {
+        let before = self.committed.lock().clone();
+        let previous = PreviousSnapshot {
             segments: &before.segments,
-            parts: &before.others,
+            parts: &before.other_parts,
         };
         let database = self.database();
         let opened = snapshot::open(&database, &self.dir, &self.lock, &self.pins, previous)?;
         if let Some(damaged) = opened.damaged.into_iter().next() {
             return Err(damaged.error);
         }
-        let after = Listed::of(&opened.snapshot);
+        let after = CommittedState::from_snapshot(&opened.snapshot);
         let generation = after.manifest.generation;
-        let view = self.views.open(opened.snapshot, Some(&self.view.pin()))?;
+        let view = self
+            .index_factory
+            .open(opened.snapshot, Some(&self.view.pin()))?;
         self.view.publish(view);
-        let omitted = omitted(&before, &after);
+        let omitted = omitted_parts(&before, &after);
         self.unlisted
             .lock()
             .add(omitted, durable, |part| part.retire());
-        *self.listed.lock() = after;
+        *self.committed.lock() = after;
         if durable {
-            self.numbers.set_durable(generation);
+            self.part_allocator.set_durable_generation(generation);
         }
         Ok(())
     }
 
-    fn swap(&self, database: Database, failure: Arc<Failure>) -> Result<(), StoreError> {
+    fn swap(&self, database: Database, failure: Arc<WriteFailure>) -> Result<(), StoreError> {
         *self.database.lock() = (Arc::new(database), failure);
         self.publish(true)
     }
@@ -725,33 +742,35 @@ impl<V: Views> Host for Shared<V> {
     }
 
     fn check_pages(&self) -> Result<(), StoreError> {
-        snapshot::check_pages(self.listed.lock().parts())
+        snapshot::check_pages(self.committed.lock().parts())
     }
 }
 
 /// Parts of `before` that `after` does not list.
-fn omitted(before: &Listed, after: &Listed) -> Vec<Arc<Part>> {
-    let kept: HashSet<u64> = after.parts().map(|part| part.header().part).collect();
-    let gone = |part: &&Arc<Part>| !kept.contains(&part.header().part);
-    before.parts().filter(gone).cloned().collect()
+fn omitted_parts(before: &CommittedState, after: &CommittedState) -> Vec<Arc<Part>> {
+    let retained_ids: HashSet<u64> = after.parts().map(|part| part.header().part).collect();
+    let is_omitted = |part: &&Arc<Part>| !retained_ids.contains(&part.header().part);
+    before.parts().filter(is_omitted).cloned().collect()
 }
 
 /// Refuses a folder that a stopped command left; one that is at work there has it locked.
 fn refuse_unfinished(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
-    if disk.exists(folder).unwrap_or_default() && unfinished::refuse(&**disk, folder).is_err() {
-        let _lock = Lock::acquire(&**disk, folder)?;
-        unfinished::refuse(&**disk, folder)?;
+    if disk.exists(folder).unwrap_or_default()
+        && unfinished::check_complete(&**disk, folder).is_err()
+    {
+        let _lock = StoreLock::acquire(&**disk, folder)?;
+        unfinished::check_complete(&**disk, folder)?;
     }
     Ok(())
 }
 
 /// Refuses a folder whose database is gone: a new one in its place would take what is left for leftovers of its own.
-fn refuse_lost(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
+fn refuse_missing_database(disk: &Arc<dyn Disk>, folder: &Path) -> Result<(), StoreError> {
     let segments = SegmentDir::open(Arc::clone(disk), folder.join(SEGMENTS))?;
     let names = segments
         .list()
         .map_err(StoreError::io("listing segments"))?;
-    if names.iter().any(|name| generation_of(name).is_some()) {
+    if names.iter().any(|name| parse_generation(name).is_some()) {
         Err(StoreError::NoDatabase {
             path: folder.to_path_buf(),
         })
@@ -766,19 +785,19 @@ fn open_database(
     folder: &Path,
     path: &Path,
     options: &StoreOptions,
-) -> Result<(Database, Arc<Failure>), StoreError> {
+) -> Result<(Database, Arc<WriteFailure>), StoreError> {
     let disk = &options.disk;
     // Looked for again, under the lock: another process may have made it meanwhile.
     let there = disk.exists(path);
-    let made = if there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
+    let new_path = if there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
         None
     } else {
-        unfinished::refuse(&**disk, folder)?;
-        refuse_lost(disk, folder)?;
-        clear_copy(&**disk, folder)?;
-        Some(folder.join(NAME_NEW))
+        unfinished::check_complete(&**disk, folder)?;
+        refuse_missing_database(disk, folder)?;
+        delete_database_copy(&**disk, folder)?;
+        Some(folder.join(DATABASE_COPY_NAME))
     };
-    let at = made.as_deref().unwrap_or(path);
+    let at = new_path.as_deref().unwrap_or(path);
     let file = disk.open(at).map_err(|source| match source.kind() {
         io::ErrorKind::WouldBlock => StoreError::Locked {
             path: folder.to_path_buf(),
@@ -787,7 +806,7 @@ fn open_database(
         _ => StoreError::io(format!("opening {}", at.display()))(source),
     })?;
     let (file, failure) = DatabaseFile::new(file);
-    failure.keep_unsynced();
+    failure.buffer_unsynced();
     let open = if options.read_only {
         Database::open_in_memory
     } else {
@@ -795,12 +814,12 @@ fn open_database(
     };
     let database = open(file, options.cache_bytes)?;
     failure.check()?;
-    if let Some(made) = made {
+    if let Some(new_path) = new_path {
         create_tables(&database)?;
         failure.check()?;
-        disk.rename(&made, path)
+        disk.rename(&new_path, path)
             .and_then(|()| disk.sync_folder(folder))
-            .map_err(StoreError::io(format!("renaming {}", made.display())))?;
+            .map_err(StoreError::io(format!("renaming {}", new_path.display())))?;
     }
     Ok((database, failure))
 }
@@ -811,7 +830,7 @@ pub(crate) fn check_format(database: &Database) -> Result<ManifestRecord, StoreE
         let why = "loci.redb is empty: it was cut, or is no store's; restore it from a backup";
         return Err(StoreError::Invalid(why.into()));
     }
-    let found = format_of(database)?;
+    let found = read_format(database)?;
     if found != FORMAT {
         return Err(StoreError::Format {
             found,
@@ -823,9 +842,9 @@ pub(crate) fn check_format(database: &Database) -> Result<ManifestRecord, StoreE
 }
 
 /// The format of a store, which may lack tables that this one has.
-pub(crate) fn format_of(database: &Database) -> Result<u32, StoreError> {
+pub(crate) fn read_format(database: &Database) -> Result<u32, StoreError> {
     use redb::ReadableDatabase;
-    guarded(Table::Meta, || {
+    catch_redb_panic(Table::Meta, || {
         let meta = database.begin_read()?;
         let meta = meta.open_table(Table::Meta.definition())?;
         let format = get(&meta, Table::Meta, FORMAT_KEY)?;
@@ -837,7 +856,7 @@ pub(crate) fn format_of(database: &Database) -> Result<u32, StoreError> {
 
 fn is_empty(database: &Database) -> Result<bool, StoreError> {
     use redb::ReadableDatabase;
-    guarded(Table::Meta, || {
+    catch_redb_panic(Table::Meta, || {
         Ok(database.begin_read()?.list_tables()?.next().is_none())
     })
 }
@@ -866,7 +885,7 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
         let rows = [
             (FORMAT_KEY, FORMAT.to_le_bytes().to_vec()),
             (MANIFEST, encode(&manifest)?),
-            (IDENTITY, identity.to_vec()),
+            (STORE_ID_KEY, identity.to_vec()),
         ];
         for (key, payload) in rows {
             let value = envelope::seal(Table::Meta.number(), key, &payload);
@@ -879,7 +898,7 @@ fn create_tables(database: &Database) -> Result<(), StoreError> {
 
 /// Deletes files that no manifest lists, unless they say that the database is an older copy. `sync` makes its name
 /// durable before: the database that had it until then may list them.
-fn clear_orphans(
+fn delete_orphan_files(
     dir: &SegmentDir,
     manifest: &ManifestRecord,
     rows: &dyn Rows,
@@ -887,10 +906,10 @@ fn clear_orphans(
 ) -> Result<(), StoreError> {
     let names = dir.list().map_err(StoreError::io("listing segments"))?;
     let newest = manifest.generation.saturating_add(1);
-    let newer = |name: &&String| generation_of(name).is_some_and(|of| of > newest);
+    let newer = |name: &&String| parse_generation(name).is_some_and(|of| of > newest);
     if let Some(segment) = names.iter().find(newer) {
         let (store, segment) = (manifest.generation, segment.clone());
-        return Err(StoreError::OldCopy { store, segment });
+        return Err(StoreError::StaleDatabase { store, segment });
     }
     let mut listed: HashSet<String> = manifest.parts().filter_map(|e| e.file.clone()).collect();
     for id in [manifest.active_space, manifest.pending_space]
@@ -916,8 +935,8 @@ fn clear_orphans(
 }
 
 /// Deletes a copy of the database that a crash left.
-fn clear_copy(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
-    let path = folder.join(NAME_NEW);
+fn delete_database_copy(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(DATABASE_COPY_NAME);
     let there = disk.exists(&path);
     match there {
         Ok(false) => Ok(()),

@@ -77,7 +77,7 @@ impl Table {
     }
 
     /// Its place in [`Table::ALL`].
-    pub(crate) const fn slot(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         self as usize - 1
     }
 
@@ -94,7 +94,7 @@ mod tests {
     fn table_indexes_follow_their_numbers() {
         for (slot, table) in Table::ALL.into_iter().enumerate() {
             assert_eq!(
-                (table.slot(), usize::from(table.number())),
+                (table.index(), usize::from(table.number())),
                 (slot, slot + 1)
             );
         }

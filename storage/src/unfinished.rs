@@ -11,18 +11,18 @@ use std::path::Path;
 
 use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::rewrite::NAME_NEW;
+use crate::rewrite::DATABASE_COPY_NAME;
 use crate::store::{DATABASE, SEGMENTS};
 
 /// The file's name.
-pub(crate) const UNFINISHED: &str = "UNFINISHED";
+pub(crate) const MARKER_NAME: &str = "UNFINISHED";
 
 /// The folder within a store's in which an import is made.
-pub(crate) const ROOM: &str = "importing";
+pub(crate) const IMPORT_FOLDER: &str = "importing";
 
 /// What fills a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filling {
+pub enum FolderOperation {
     /// A backup is made there.
     Backup,
     /// A backup is put back there.
@@ -33,26 +33,34 @@ pub enum Filling {
     Other,
 }
 
-impl Filling {
-    const KNOWN: [Filling; 3] = [Filling::Backup, Filling::Restore, Filling::Import];
+impl FolderOperation {
+    const KNOWN: [FolderOperation; 3] = [
+        FolderOperation::Backup,
+        FolderOperation::Restore,
+        FolderOperation::Import,
+    ];
 
     /// The command's name.
     pub fn name(self) -> &'static str {
         match self {
-            Filling::Backup => "backup",
-            Filling::Restore => "restore",
-            Filling::Import => "import",
-            Filling::Other => "copy",
+            FolderOperation::Backup => "backup",
+            FolderOperation::Restore => "restore",
+            FolderOperation::Import => "import",
+            FolderOperation::Other => "copy",
         }
     }
 }
 
 /// Marks a folder, durably, whatever mark it had before.
-pub(crate) fn begin(disk: &dyn Disk, folder: &Path, by: Filling) -> Result<(), StoreError> {
-    if read(disk, folder)? == Some(by) {
+pub(crate) fn write_marker(
+    disk: &dyn Disk,
+    folder: &Path,
+    by: FolderOperation,
+) -> Result<(), StoreError> {
+    if read_marker(disk, folder)? == Some(by) {
         return Ok(());
     }
-    let path = folder.join(UNFINISHED);
+    let path = folder.join(MARKER_NAME);
     let failed = || StoreError::io(format!("writing {}", path.display()));
     if disk.exists(&path).map_err(failed())? {
         disk.remove(&path).map_err(failed())?;
@@ -71,8 +79,8 @@ pub(crate) fn begin(disk: &dyn Disk, folder: &Path, by: Filling) -> Result<(), S
 }
 
 /// Removes the mark, if there is one, durably.
-pub(crate) fn end(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
-    let path = folder.join(UNFINISHED);
+pub(crate) fn remove_marker(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(MARKER_NAME);
     let failed = || StoreError::io(format!("removing {}", path.display()));
     if !disk.exists(&path).map_err(failed())? {
         return Ok(());
@@ -83,8 +91,11 @@ pub(crate) fn end(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
 }
 
 /// The mark of a folder.
-pub(crate) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Filling>, StoreError> {
-    let path = folder.join(UNFINISHED);
+pub(crate) fn read_marker(
+    disk: &dyn Disk,
+    folder: &Path,
+) -> Result<Option<FolderOperation>, StoreError> {
+    let path = folder.join(MARKER_NAME);
     let failed = || StoreError::io(format!("reading {}", path.display()));
     if !disk.exists(&path).map_err(failed())? {
         return Ok(None);
@@ -93,23 +104,26 @@ pub(crate) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Filling>, St
     let first = bytes.as_ref().split(|&byte| byte == b'\n').next();
     let first = first.unwrap_or_default();
     // What was cut when it was written says no more than that there is one.
-    let by = Filling::KNOWN
+    let by = FolderOperation::KNOWN
         .into_iter()
         .find(|by| by.name().as_bytes() == first);
-    Ok(Some(by.unwrap_or(Filling::Other)))
+    Ok(Some(by.unwrap_or(FolderOperation::Other)))
 }
 
 /// An import of an earlier build left no mark but the folder that it worked in.
-fn earlier(disk: &dyn Disk, folder: &Path) -> Result<Option<Filling>, StoreError> {
-    let path = folder.join(ROOM);
+fn read_legacy_marker(
+    disk: &dyn Disk,
+    folder: &Path,
+) -> Result<Option<FolderOperation>, StoreError> {
+    let path = folder.join(IMPORT_FOLDER);
     let there = disk.exists(&path);
     let there = there.map_err(StoreError::io(format!("looking for {}", path.display())))?;
-    Ok(there.then_some(Filling::Import))
+    Ok(there.then_some(FolderOperation::Import))
 }
 
 /// Refuses a folder that a stopped command left without a database.
-pub(crate) fn refuse(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
-    let Some(by) = read(disk, folder)?.or(earlier(disk, folder)?) else {
+pub(crate) fn check_complete(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
+    let Some(by) = read_marker(disk, folder)?.or(read_legacy_marker(disk, folder)?) else {
         return Ok(());
     };
     let path = folder.join(DATABASE);
@@ -127,41 +141,46 @@ pub(crate) fn refuse(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
 /// stays. A whole store that another command left is not deleted.
 ///
 /// Fails with [`StoreError::Invalid`] where the folder holds anything else.
-pub(crate) fn clear(disk: &dyn Disk, folder: &Path, by: Filling) -> Result<(), StoreError> {
-    let mark = read(disk, folder)?;
-    let names = names(disk, folder)?;
-    let is_there = |wanted: &str| names.iter().any(|name| name == wanted);
-    let is_marked = is_there(UNFINISHED);
-    let is_left = |name: &String| match &name[..] {
-        "LOCK" | UNFINISHED | ROOM => true,
+pub(crate) fn delete_leftovers(
+    disk: &dyn Disk,
+    folder: &Path,
+    by: FolderOperation,
+) -> Result<(), StoreError> {
+    let mark = read_marker(disk, folder)?;
+    let names = file_names(disk, folder)?;
+    let has_file = |file_name: &str| names.iter().any(|name| name == file_name);
+    let is_marked = has_file(MARKER_NAME);
+    let is_leftover = |name: &String| match &name[..] {
+        "LOCK" | MARKER_NAME | IMPORT_FOLDER => true,
         SEGMENTS => {
-            let is_empty = || self::names(disk, &folder.join(SEGMENTS)).map(|of| of.is_empty());
-            is_marked || is_there(ROOM) || is_empty().unwrap_or_default()
+            let is_empty =
+                || self::file_names(disk, &folder.join(SEGMENTS)).map(|of| of.is_empty());
+            is_marked || has_file(IMPORT_FOLDER) || is_empty().unwrap_or_default()
         }
         // A store that was stopped while it was made.
-        NAME_NEW => is_marked || !is_there(DATABASE),
+        DATABASE_COPY_NAME => is_marked || !has_file(DATABASE),
         // After its last step the same command was stopped, and left all of it.
         DATABASE => mark == Some(by),
         _ => false,
     };
-    if let Some(name) = names.iter().find(|name| !is_left(name)) {
+    if let Some(name) = names.iter().find(|name| !is_leftover(name)) {
         return Err(StoreError::Invalid(format!(
             "{} is not empty (it holds {name}): give a folder that is missing or empty",
             folder.display()
         )));
     }
-    if is_there(ROOM) {
-        remove_store(disk, &folder.join(ROOM))?;
+    if has_file(IMPORT_FOLDER) {
+        remove_store(disk, &folder.join(IMPORT_FOLDER))?;
     }
-    clear_store(disk, &folder.join(SEGMENTS))?;
-    clear_store(disk, folder)
+    delete_store_files(disk, &folder.join(SEGMENTS))?;
+    delete_store_files(disk, folder)
 }
 
 /// Deletes a store that was being made in a folder, and the folder.
 pub(crate) fn remove_store(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
     let segments = folder.join(SEGMENTS);
-    clear_store(disk, folder)?;
-    clear_store(disk, &segments)?;
+    delete_store_files(disk, folder)?;
+    delete_store_files(disk, &segments)?;
     for folder in [&*segments, folder] {
         let failed = || StoreError::io(format!("deleting {}", folder.display()));
         let lock = folder.join("LOCK");
@@ -176,15 +195,15 @@ pub(crate) fn remove_store(disk: &dyn Disk, folder: &Path) -> Result<(), StoreEr
 }
 
 /// Deletes the files of a store in a folder: what has names of ours. Its database goes first.
-fn clear_store(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
+fn delete_store_files(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
     let there = disk.exists(folder);
     if !there.map_err(StoreError::io(format!("looking for {}", folder.display())))? {
         return Ok(());
     }
-    let mut names = names(disk, folder)?;
+    let mut names = file_names(disk, folder)?;
     names.sort_unstable_by_key(|name| name != DATABASE);
     for name in names {
-        let is_ours = [DATABASE, NAME_NEW].contains(&&name[..]);
+        let is_ours = [DATABASE, DATABASE_COPY_NAME].contains(&&name[..]);
         if is_ours || name.ends_with(".seg") || name.ends_with(".tmp") {
             let removed = disk.remove(&folder.join(&name));
             removed.map_err(StoreError::io(format!("deleting {name}")))?;
@@ -193,7 +212,7 @@ fn clear_store(disk: &dyn Disk, folder: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn names(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, StoreError> {
+fn file_names(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, StoreError> {
     let names = disk.names(folder);
     names.map_err(StoreError::io(format!("listing {}", folder.display())))
 }
@@ -207,31 +226,35 @@ mod tests {
     fn marker_round_trips_and_blocks_opening_a_folder_without_a_database() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        assert_eq!(read(&OsDisk, folder).unwrap(), None);
-        refuse(&OsDisk, folder).unwrap();
-        for by in [Filling::Restore, Filling::Import, Filling::Import] {
-            begin(&OsDisk, folder, by).unwrap();
-            assert_eq!(read(&OsDisk, folder).unwrap(), Some(by));
+        assert_eq!(read_marker(&OsDisk, folder).unwrap(), None);
+        check_complete(&OsDisk, folder).unwrap();
+        for by in [
+            FolderOperation::Restore,
+            FolderOperation::Import,
+            FolderOperation::Import,
+        ] {
+            write_marker(&OsDisk, folder, by).unwrap();
+            assert_eq!(read_marker(&OsDisk, folder).unwrap(), Some(by));
         }
         for cut in ["", "rest", "a later command\n"] {
-            std::fs::write(folder.join(UNFINISHED), cut).unwrap();
-            let refused = refuse(&OsDisk, folder).unwrap_err();
+            std::fs::write(folder.join(MARKER_NAME), cut).unwrap();
+            let refused = check_complete(&OsDisk, folder).unwrap_err();
             let StoreError::Unfinished { by, .. } = refused else {
                 panic!("{refused}");
             };
-            assert_eq!(by, Filling::Other);
+            assert_eq!(by, FolderOperation::Other);
         }
         std::fs::write(folder.join(DATABASE), "whole").unwrap();
-        refuse(&OsDisk, folder).unwrap();
+        check_complete(&OsDisk, folder).unwrap();
         // A whole store is deleted for the command alone that left it.
-        begin(&OsDisk, folder, Filling::Backup).unwrap();
-        assert!(clear(&OsDisk, folder, Filling::Restore).is_err());
+        write_marker(&OsDisk, folder, FolderOperation::Backup).unwrap();
+        assert!(delete_leftovers(&OsDisk, folder, FolderOperation::Restore).is_err());
         assert!(folder.join(DATABASE).exists());
-        begin(&OsDisk, folder, Filling::Restore).unwrap();
-        clear(&OsDisk, folder, Filling::Restore).unwrap();
+        write_marker(&OsDisk, folder, FolderOperation::Restore).unwrap();
+        delete_leftovers(&OsDisk, folder, FolderOperation::Restore).unwrap();
         assert!(!folder.join(DATABASE).exists());
-        end(&OsDisk, folder).unwrap();
-        end(&OsDisk, folder).unwrap();
-        assert_eq!(read(&OsDisk, folder).unwrap(), None);
+        remove_marker(&OsDisk, folder).unwrap();
+        remove_marker(&OsDisk, folder).unwrap();
+        assert_eq!(read_marker(&OsDisk, folder).unwrap(), None);
     }
 }

@@ -17,8 +17,8 @@ use crate::disk::Disk;
 use crate::envelope;
 use crate::error::StoreError;
 use crate::failpoint::reach;
-use crate::lock::Lock;
-use crate::store::{DATABASE, FORMAT, FORMAT_KEY, format_of};
+use crate::lock::StoreLock;
+use crate::store::{DATABASE, FORMAT, FORMAT_KEY, read_format};
 use crate::tables::Table;
 use crate::unfinished;
 
@@ -26,14 +26,14 @@ use crate::unfinished;
 const CACHE_BYTES: usize = 64 << 20;
 
 /// What leads from one format to the next.
-type Step = fn(&WriteTransaction) -> Result<(), StoreError>;
+type UpgradeStep = fn(&WriteTransaction) -> Result<(), StoreError>;
 
 /// The step from format 0 is the first.
-const STEPS: [Step; FORMAT as usize] = [open_tables, open_tables];
+const STEPS: [UpgradeStep; FORMAT as usize] = [create_missing_tables, create_missing_tables];
 
 /// What an upgrade did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Upgrade {
+pub struct UpgradeReport {
     /// The format that the store had.
     pub from: u32,
     /// The format that it has.
@@ -45,22 +45,22 @@ pub struct Upgrade {
 /// # Errors
 /// [`StoreError::Missing`] where there is none; [`StoreError::Locked`] where it is open; [`StoreError::Format`] for one of
 /// a later format.
-pub fn upgrade(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Upgrade, StoreError> {
+pub fn upgrade(disk: &Arc<dyn Disk>, folder: &Path) -> Result<UpgradeReport, StoreError> {
     let path = folder.join(DATABASE);
     let there = disk.exists(&path);
     if !there.map_err(StoreError::io(format!("looking for {}", path.display())))? {
-        unfinished::refuse(&**disk, folder)?;
+        unfinished::check_complete(&**disk, folder)?;
         return Err(StoreError::Missing {
             path: folder.to_path_buf(),
         });
     }
-    let _lock = Lock::acquire(&**disk, folder)?;
+    let _lock = StoreLock::acquire(&**disk, folder)?;
     let file = disk.open(&path);
     let file = file.map_err(StoreError::io(format!("opening {}", path.display())))?;
     let (file, failure) = DatabaseFile::new(file);
     let database = Database::open(file, CACHE_BYTES)?;
     failure.check()?;
-    let from = format_of(&database)?;
+    let from = read_format(&database)?;
     let steps = STEPS.get(from as usize..);
     let steps = steps.ok_or(StoreError::Format {
         found: from,
@@ -80,11 +80,11 @@ pub fn upgrade(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Upgrade, StoreErro
         failure.check()?;
         reach("upgrade-committed");
     }
-    Ok(Upgrade { from, to: FORMAT })
+    Ok(UpgradeReport { from, to: FORMAT })
 }
 
 /// Format 1 has all tables from the first, and format 2 one for assets.
-fn open_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
+fn create_missing_tables(transaction: &WriteTransaction) -> Result<(), StoreError> {
     for table in Table::ALL {
         transaction.open_table(table.definition())?;
     }

@@ -8,7 +8,7 @@ use redb::ReadableTableMetadata;
 use serde::Serialize;
 
 use crate::error::StoreError;
-use crate::rows::guarded;
+use crate::rows::catch_redb_panic;
 use crate::segment::SectionId;
 use crate::snapshot::Snapshot;
 use crate::tables::Table;
@@ -56,8 +56,8 @@ impl Snapshot {
     pub fn usage(&self) -> Result<Usage, StoreError> {
         let mut tables = Vec::new();
         for table in Table::ALL {
-            let of = self.tables().of(table);
-            let (rows, stats) = guarded(table, || Ok((of.len()?, of.stats()?)))?;
+            let of = self.tables().table(table);
+            let (rows, stats) = catch_redb_panic(table, || Ok((of.len()?, of.stats()?)))?;
             if rows > 0 {
                 tables.push(TableUsage {
                     table: table.name(),
@@ -71,12 +71,16 @@ impl Snapshot {
         let mut sections: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         let segments = self.segments().iter();
         let of_segments = segments.flat_map(|segment| {
-            let vectors = [&segment.vectors, &segment.pending].into_iter().flatten();
+            let vectors = [&segment.vectors, &segment.pending_vectors]
+                .into_iter()
+                .flatten();
             [&segment.part]
                 .into_iter()
                 .chain(vectors.map(|(_, part)| part))
         });
-        let spaces = [self.space(), self.pending()].into_iter().flatten();
+        let spaces = [self.active_space(), self.pending_space()]
+            .into_iter()
+            .flatten();
         let projections = spaces.filter_map(|space| space.projection.as_ref());
         for part in of_segments.chain(self.analysis()).chain(projections) {
             for (id, _, len) in part.sections() {

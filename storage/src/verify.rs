@@ -14,8 +14,8 @@ use crate::error::StoreError;
 use crate::ids::{ConceptId, DocumentId, SpaceId};
 use crate::keys;
 use crate::records::{ChunkRecord, DocumentRecord, ManifestRecord};
-use crate::rows::{Rows, damaged, decode, guarded};
-use crate::schema::{self, Piece, shape};
+use crate::rows::{Rows, catch_redb_panic, damaged, decode};
+use crate::schema::{self, KeyPart, table_schema};
 use crate::snapshot::Tables;
 use crate::tables::Table;
 
@@ -32,7 +32,7 @@ pub(crate) struct Verifier<'v> {
     /// Rows of each table so far.
     counts: [u64; Table::ALL.len()],
     /// Chunks that the rows of documents promise.
-    promised: u64,
+    expected_chunks: u64,
     /// The document whose chunks pass, and how many there were.
     run: Option<(DocumentId, u32)>,
     /// What documents speak of.
@@ -47,14 +47,14 @@ impl<'v> Verifier<'v> {
             manifest,
             last: None,
             counts: [0; Table::ALL.len()],
-            promised: 0,
+            expected_chunks: 0,
             run: None,
             concepts: RoaringBitmap::new(),
         }
     }
 
     /// The next row of a table, whose checksum holds.
-    pub(crate) fn row(
+    pub(crate) fn verify_row(
         &mut self,
         table: Table,
         key: &[u8],
@@ -66,24 +66,24 @@ impl<'v> Verifier<'v> {
         let last = self.last.get_or_insert_default();
         last.clear();
         last.extend_from_slice(key);
-        self.counts[table.slot()] += 1;
+        self.counts[table.index()] += 1;
         schema::check(table, key, payload).map_err(|why| damaged(table, key, &why))?;
-        let lacks = match table {
+        let dangling = match table {
             Table::Documents => {
                 let record: DocumentRecord = decode(table, key, payload)?;
-                self.promised += u64::from(record.chunk_count);
+                self.expected_chunks += u64::from(record.chunk_count);
                 None
             }
-            Table::Chunks => self.chunk(key, payload)?,
+            Table::Chunks => self.verify_chunk(key, payload)?,
             Table::ConceptDocuments => {
-                self.concept(key)?;
-                self.lacks(table, key, payload)?
+                self.count_concept(key)?;
+                self.dangling_reference(table, key, payload)?
             }
             // Each chunk leads to one of its own, and there are as many as chunks.
             Table::ChunkSuffixes => None,
-            _ => self.lacks(table, key, payload)?,
+            _ => self.dangling_reference(table, key, payload)?,
         };
-        match lacks {
+        match dangling {
             Some(why) => Err(damaged(table, key, &why)),
             None => Ok(()),
         }
@@ -93,24 +93,24 @@ impl<'v> Verifier<'v> {
         self.tables
     }
 
-    fn lacks(
+    fn dangling_reference(
         &self,
         table: Table,
         key: &[u8],
         payload: &[u8],
     ) -> Result<Option<String>, StoreError> {
-        lacks(self.tables, self.manifest, table, key, payload)
+        dangling_reference(self.tables, self.manifest, table, key, payload)
     }
 
     /// A chunk comes after the one before it in its document, and after its parent.
-    fn chunk(&mut self, key: &[u8], payload: &[u8]) -> Result<Option<String>, StoreError> {
+    fn verify_chunk(&mut self, key: &[u8], payload: &[u8]) -> Result<Option<String>, StoreError> {
         let table = Table::Chunks;
         let document = DocumentId(keys::u64_at(key, 0).unwrap_or_default());
         let place = keys::u32_at(key, 8).unwrap_or_default();
         let before = match self.run {
             Some((of, count)) if of == document => count,
             _ => {
-                self.end_run()?;
+                self.finish_document()?;
                 0
             }
         };
@@ -122,14 +122,14 @@ impl<'v> Verifier<'v> {
         if record.parent.is_some_and(|parent| parent >= place) {
             return Ok(Some("its parent is not before it".into()));
         }
-        let suffix = keys::in_document(document, record.suffix);
+        let suffix = keys::document_entry(document, record.suffix);
         let suffix = self.tables.get(Table::ChunkSuffixes, &suffix)?;
         let back = suffix.and_then(|of| of.first_chunk().map(|of| u32::from_le_bytes(*of)));
         Ok((back != Some(place)).then(|| "its suffix leads elsewhere".into()))
     }
 
     /// The chunks of a document are as many as its row says.
-    fn end_run(&mut self) -> Result<(), StoreError> {
+    fn finish_document(&mut self) -> Result<(), StoreError> {
         let Some((document, count)) = self.run.take() else {
             return Ok(());
         };
@@ -145,7 +145,7 @@ impl<'v> Verifier<'v> {
         }
     }
 
-    fn concept(&mut self, key: &[u8]) -> Result<(), StoreError> {
+    fn count_concept(&mut self, key: &[u8]) -> Result<(), StoreError> {
         if let (Some(id), Some(document)) = (keys::u32_at(key, 0), keys::u64_at(key, 4)) {
             let counted = self
                 .rows()
@@ -156,32 +156,35 @@ impl<'v> Verifier<'v> {
     }
 
     /// After the last row of a table: they are as many as its tree says.
-    pub(crate) fn end(&mut self, table: Table) -> Result<(), StoreError> {
+    pub(crate) fn finish_table(&mut self, table: Table) -> Result<(), StoreError> {
         self.last = None;
         if table == Table::Chunks {
-            self.end_run()?;
+            self.finish_document()?;
         }
-        let rows = self.counts[table.slot()];
-        let len = guarded(table, || Ok(self.tables.of(table).len()?))?;
+        let rows = self.counts[table.index()];
+        let len = catch_redb_panic(table, || Ok(self.tables.table(table).len()?))?;
         if rows == len {
             Ok(())
         } else {
-            Err(wrong(table, format!("{rows} rows can be read of {len}")))
+            Err(damaged_table(
+                table,
+                format!("{rows} rows can be read of {len}"),
+            ))
         }
     }
 
     /// After the last table: the store is as large as its manifest says.
     pub(crate) fn finish(&self) -> Result<(), StoreError> {
-        let count = |table: Table| self.counts[table.slot()];
+        let count = |table: Table| self.counts[table.index()];
         let manifest = self.manifest;
-        for (table, rows, says) in [
+        for (table, rows, expected) in [
             (
                 Table::Documents,
                 count(Table::Documents),
                 manifest.document_count,
             ),
             (Table::Chunks, count(Table::Chunks), manifest.chunk_count),
-            (Table::Chunks, count(Table::Chunks), self.promised),
+            (Table::Chunks, count(Table::Chunks), self.expected_chunks),
             (
                 Table::ChunkSuffixes,
                 count(Table::ChunkSuffixes),
@@ -200,14 +203,14 @@ impl<'v> Verifier<'v> {
             ),
             (Table::Items, count(Table::Items), manifest.item_count),
         ] {
-            if rows != says {
-                let why = format!("there are {rows}, and should be {says}");
-                return Err(wrong(table, why));
+            if rows != expected {
+                let why = format!("there are {rows}, and should be {expected}");
+                return Err(damaged_table(table, why));
             }
         }
         for (name, table, next, first) in next_ids(manifest) {
-            if let Some(why) = not_beyond(self.tables, name, table, next, first)? {
-                return Err(wrong(table, why));
+            if let Some(why) = check_next_id(self.tables, name, table, next, first)? {
+                return Err(damaged_table(table, why));
             }
         }
         Ok(())
@@ -228,28 +231,28 @@ pub(crate) fn next_ids(manifest: &ManifestRecord) -> [(&'static str, Table, u64,
 }
 
 /// Why an id that is given out next is not beyond all that are there with room for more; `None` where it is.
-pub(crate) fn not_beyond(
+pub(crate) fn check_next_id(
     tables: &Tables,
     name: &str,
     table: Table,
     next: u64,
     first: u64,
 ) -> Result<Option<String>, StoreError> {
-    let last = guarded(table, || {
-        let last = tables.of(table).last()?;
+    let last = catch_redb_panic(table, || {
+        let last = tables.table(table).last()?;
         Ok(last.map(|(key, _)| key.value().to_vec()))
     })?;
     let last = last.map(|key| key.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
     let least = last.map_or(first, |last| last.saturating_add(1));
-    let most = match shape(table).key {
-        [Piece::U32] => u64::from(u32::MAX / 2),
+    let most = match table_schema(table).key {
+        [KeyPart::U32] => u64::from(u32::MAX / 2),
         _ => u64::MAX / 2,
     };
     let is_beyond = (least..=most).contains(&next);
     Ok((!is_beyond).then(|| format!("the next {name} is {next}, not from {least} to {most}")))
 }
 
-fn wrong(table: Table, why: String) -> StoreError {
+fn damaged_table(table: Table, why: String) -> StoreError {
     StoreError::DamagedTable {
         table: table.name(),
         why,
@@ -257,7 +260,7 @@ fn wrong(table: Table, why: String) -> StoreError {
 }
 
 /// What a sound row points at and is not there.
-pub(crate) fn lacks(
+pub(crate) fn dangling_reference(
     rows: &dyn Rows,
     manifest: &ManifestRecord,
     table: Table,
@@ -287,17 +290,17 @@ pub(crate) fn lacks(
         Table::Chunks => {
             let record: ChunkRecord = decode(table, key, payload)?;
             let place = keys::u32_at(key, 8).unwrap_or_default();
-            let parent_there = match record.parent {
+            let parent_exists = match record.parent {
                 Some(parent) => {
-                    parent < place && has(Table::Chunks, &keys::in_document(document(), parent))?
+                    parent < place && has(Table::Chunks, &keys::document_entry(document(), parent))?
                 }
                 None => true,
             };
-            let suffix = keys::in_document(document(), record.suffix);
+            let suffix = keys::document_entry(document(), record.suffix);
             let suffix = rows.get(Table::ChunkSuffixes, &suffix)?;
             let back = suffix.and_then(|of| of.first_chunk().map(|of| u32::from_le_bytes(*of)));
             match () {
-                () if !parent_there => Some("its parent is not before it".into()),
+                () if !parent_exists => Some("its parent is not before it".into()),
                 () if back != Some(place) => Some("its suffix leads elsewhere".into()),
                 () => needs(
                     has(Table::Documents, &keys::document(document()))?,
@@ -309,16 +312,16 @@ pub(crate) fn lacks(
             let place = payload
                 .first_chunk()
                 .map(|place| u32::from_le_bytes(*place));
-            let place = keys::in_document(document(), place.unwrap_or(u32::MAX));
+            let place = keys::document_entry(document(), place.unwrap_or(u32::MAX));
             needs(has(Table::Chunks, &place)?, "chunk")
         }
         Table::Vectors => {
             let space = keys::u32_at(key, 0).map(SpaceId);
             let record = space.map(|space| rows.space(space)).transpose()?.flatten();
-            let given_up = &manifest.dropped_spaces;
+            let dropped_spaces = &manifest.dropped_spaces;
             match record {
                 // What a space left behind is deleted little by little.
-                _ if space.is_some_and(|space| given_up.contains(&space.0)) => None,
+                _ if space.is_some_and(|space| dropped_spaces.contains(&space.0)) => None,
                 None => Some("it has no space".into()),
                 Some(record) if payload.len() != record.dim as usize * 4 => Some(format!(
                     "it has {} bytes, not {} numbers",

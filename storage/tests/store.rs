@@ -11,18 +11,18 @@ use loci_storage::records::{
     ChunkRecord, DocumentRecord, Feedback, RetrievalRecord, RetrievedRecord,
 };
 use loci_storage::segment::PartBuilder;
-use loci_storage::snapshot::{OpenSegment, Place};
-use loci_storage::staging::{DocumentRows, Edit};
+use loci_storage::snapshot::{ChunkPosition, OpenSegment};
+use loci_storage::staging::{DocumentRows, ManifestEdit};
 use loci_storage::{
-    ChunkKey, DocumentId, DocumentKey, Durability, ResponseId, Rows, Snapshot, SpaceId, Store,
-    StoreError, StoreOptions, Table, Views,
+    ChunkKey, DocumentId, DocumentKey, Durability, IndexFactory, ResponseId, Rows, Snapshot,
+    SpaceId, Store, StoreError, StoreOptions, Table,
 };
 
 /// Views without indexes.
-struct Bare;
+struct NoIndexFactory;
 
-impl Views for Bare {
-    type View = Snapshot;
+impl IndexFactory for NoIndexFactory {
+    type IndexedSnapshot = Snapshot;
 
     fn check(&self, _: &OpenSegment) -> Result<(), StoreError> {
         Ok(())
@@ -56,12 +56,12 @@ impl SegmentBuilder for NoIndex {
     }
 }
 
-fn open(folder: &Path) -> Result<Store<Bare>, StoreError> {
+fn open(folder: &Path) -> Result<Store<NoIndexFactory>, StoreError> {
     let options = StoreOptions {
         inline_len_max: 64 << 10,
         ..StoreOptions::default()
     };
-    Store::open(folder, &options, |_| Ok(Bare))
+    Store::open(folder, &options, |_| Ok(NoIndexFactory))
 }
 
 fn key(name: &str) -> DocumentKey {
@@ -91,7 +91,7 @@ fn document(name: &str, paragraphs: &[&str]) -> DocumentRows {
     }
 }
 
-fn put(store: &Store<Bare>, name: &str, paragraphs: &[&str]) -> DocumentId {
+fn put(store: &Store<NoIndexFactory>, name: &str, paragraphs: &[&str]) -> DocumentId {
     let rows = document(name, paragraphs);
     store
         .write(move |staging| staging.put_document(rows))
@@ -133,11 +133,11 @@ fn document_is_readable_after_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let id = put(&store, "a.md", &["one", "two"]);
-    check(&store.view());
+    check(&store.latest_snapshot());
     store.close();
 
     let store = open(folder.path()).unwrap();
-    let view = store.view();
+    let view = store.latest_snapshot();
     check(&view);
     assert_eq!(view.rows().document_id(&key("a.md")).unwrap(), Some(id));
     assert_eq!(view.rows().original(id).unwrap().unwrap(), b"one\ntwo");
@@ -150,8 +150,11 @@ fn document_is_readable_after_reopening() {
         view.rows().chunk(document, index).unwrap().unwrap().text,
         "two"
     );
-    let ordinal = view.ordinal(Place { document, index }).unwrap();
-    assert_eq!(view.place(ordinal), Some(Place { document, index }));
+    let ordinal = view.ordinal(ChunkPosition { document, index }).unwrap();
+    assert_eq!(
+        view.position(ordinal),
+        Some(ChunkPosition { document, index })
+    );
 }
 
 #[test]
@@ -161,7 +164,7 @@ fn replacing_a_document_keeps_its_id_and_the_keys_of_unchanged_chunks() {
     let first = put(&store, "a.md", &["one", "two", "three"]);
     let second = put(&store, "a.md", &["zero", "two", "three"]);
     assert_eq!(first, second);
-    let view = store.view();
+    let view = store.latest_snapshot();
     check(&view);
     let suffix_of = |text: &str| {
         let chunks = view.rows().chunks(first).unwrap();
@@ -186,7 +189,7 @@ fn deleting_a_document_tombstones_its_chunks_and_removes_its_rows() {
                 .try_for_each(|r| staging.put_document(r).map(drop))
         })
         .unwrap();
-    let held = store.view();
+    let older_snapshot = store.latest_snapshot();
     assert!(
         store
             .write(|staging| staging.delete_document(&key("a.md")))
@@ -197,18 +200,18 @@ fn deleting_a_document_tombstones_its_chunks_and_removes_its_rows() {
             .write(|staging| staging.delete_document(&key("a.md")))
             .unwrap()
     );
-    let view = store.view();
+    let view = store.latest_snapshot();
     check(&view);
     assert_eq!(view.segments()[0].dead.len(), 2);
     assert_eq!(view.rows().count(Table::Contents).unwrap(), 1);
     // The view that was held still sees it.
-    check(&held);
-    assert_eq!(held.manifest().document_count, 2);
+    check(&older_snapshot);
+    assert_eq!(older_snapshot.manifest().document_count, 2);
     // A segment that is all dead is no longer listed.
     store
         .write(|staging| staging.delete_document(&key("b.md")))
         .unwrap();
-    assert!(store.view().segments().is_empty());
+    assert!(store.latest_snapshot().segments().is_empty());
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn failing_writer_does_not_affect_others_in_its_group() {
     for (n, result) in results.iter().enumerate() {
         assert_eq!(result.is_ok(), n % 3 == 2, "{result:?}");
     }
-    let view = store.view();
+    let view = store.latest_snapshot();
     check(&view);
     assert_eq!(view.manifest().document_count, 4);
 }
@@ -298,7 +301,7 @@ fn acknowledged_writes_are_durable_before_an_exclusive_writer_runs() {
         .unwrap();
     assert!(copy.path().join("loci.redb").exists());
     let left = open(copy.path()).unwrap();
-    assert_eq!(left.view().manifest().document_count, 1);
+    assert_eq!(left.latest_snapshot().manifest().document_count, 1);
 }
 
 #[test]
@@ -316,8 +319,8 @@ fn writer_sees_its_own_changes() {
             Ok(())
         })
         .unwrap();
-    check(&store.view());
-    assert!(store.view().segments().is_empty());
+    check(&store.latest_snapshot());
+    assert!(store.latest_snapshot().segments().is_empty());
 }
 
 #[test]
@@ -347,7 +350,7 @@ fn invalid_documents_are_rejected() {
     let mut orphan = document("a", &["x"]);
     orphan.chunks[0].parent = Some(1);
     refuse(orphan);
-    check(&store.view());
+    check(&store.latest_snapshot());
 }
 
 #[test]
@@ -368,13 +371,13 @@ fn opening_a_missing_store_fails_without_create() {
         ..StoreOptions::default()
     };
     let path = folder.path().join("none");
-    let opened = Store::open(&path, &options, |_| Ok(Bare));
+    let opened = Store::open(&path, &options, |_| Ok(NoIndexFactory));
     assert!(matches!(opened, Err(StoreError::Missing { .. })));
     assert!(!path.exists());
 }
 
 /// Puts documents that are too large for a row, so that their segment is a file.
-fn put_large(store: &Store<Bare>, count: usize) {
+fn put_large(store: &Store<NoIndexFactory>, count: usize) {
     let rows: Vec<_> = (0..count)
         .map(|n| document(&format!("{n}.md"), &vec!["paragraph"; 300]))
         .collect();
@@ -414,7 +417,7 @@ fn damaged_and_vanished_segments_are_rebuilt_from_rows() {
         }
         let store = open(folder.path()).unwrap();
         assert_eq!(store.damaged().len(), 1, "{damage}");
-        let missing = |store: &Store<Bare>| store.view().missing_chunks();
+        let missing = |store: &Store<NoIndexFactory>| store.latest_snapshot().missing_chunks();
         assert!(missing(&store) > 0, "{damage}");
         // A rebuild that is stopped goes on with the next open.
         let mut stop = |_, _| ControlFlow::Break(());
@@ -428,11 +431,11 @@ fn damaged_and_vanished_segments_are_rebuilt_from_rows() {
         let mut go_on = |_, _| ControlFlow::Continue(());
         assert!(store.rebuild(&mut go_on).unwrap());
         assert_eq!(missing(&store), 0, "{damage}");
-        check(&store.view());
+        check(&store.latest_snapshot());
         store.close();
         let store = open(folder.path()).unwrap();
         assert!(store.damaged().is_empty(), "{damage}");
-        check(&store.view());
+        check(&store.latest_snapshot());
     }
 }
 
@@ -441,7 +444,7 @@ fn orphan_files_are_deleted_on_open_and_a_stale_database_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     put_large(&store, 20);
-    let generation = store.view().generation();
+    let generation = store.latest_snapshot().generation();
     store.close();
     let segments = folder.path().join("segments");
     let orphan = segments.join(format!("{:016x}-{:016x}.seg", generation + 1, 7));
@@ -456,7 +459,7 @@ fn orphan_files_are_deleted_on_open_and_a_stale_database_is_rejected() {
     fs::write(&newer, b"of another time").unwrap();
     assert!(matches!(
         open(folder.path()),
-        Err(StoreError::OldCopy { .. })
+        Err(StoreError::StaleDatabase { .. })
     ));
     assert!(newer.exists());
 }
@@ -480,7 +483,7 @@ fn merge_drops_dead_chunks_and_preserves_concurrent_deletes() {
     store
         .write(|staging| staging.delete_document(&key("1.md")))
         .unwrap();
-    let before = store.view();
+    let before = store.latest_snapshot();
     let old: Vec<_> = before.segments().iter().map(|segment| segment.id).collect();
     let mut documents: Vec<_> = before
         .segments()
@@ -494,7 +497,7 @@ fn merge_drops_dead_chunks_and_preserves_concurrent_deletes() {
         .write(|staging| staging.delete_document(&key("2.md")))
         .unwrap();
     put(&store, "3.md", &["changed"]);
-    let edit = Edit::Merge {
+    let edit = ManifestEdit::Merge {
         old,
         draft: Some(draft),
         space: None,
@@ -505,7 +508,7 @@ fn merge_drops_dead_chunks_and_preserves_concurrent_deletes() {
             Ok(())
         })
         .unwrap();
-    let view = store.view();
+    let view = store.latest_snapshot();
     check(&view);
     assert_eq!(view.segments().len(), 2);
     assert_eq!(view.segments()[0].documents.len(), 7);
@@ -518,11 +521,11 @@ fn merged_segment_files_are_deleted_with_their_last_reader() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     put_large(&store, 20);
-    let held = store.view();
-    let documents: Vec<_> = held.segments()[0].live_documents().collect();
-    let draft = build_segment(held.rows(), &documents, Box::new(NoIndex)).unwrap();
-    let edit = Edit::Merge {
-        old: vec![held.segments()[0].id],
+    let pinned_snapshot = store.latest_snapshot();
+    let documents: Vec<_> = pinned_snapshot.segments()[0].live_documents().collect();
+    let draft = build_segment(pinned_snapshot.rows(), &documents, Box::new(NoIndex)).unwrap();
+    let edit = ManifestEdit::Merge {
+        old: vec![pinned_snapshot.segments()[0].id],
         draft: Some(draft),
         space: None,
     };
@@ -537,10 +540,10 @@ fn merged_segment_files_are_deleted_with_their_last_reader() {
         2,
         "the held view pins the old file"
     );
-    check(&held);
-    drop(held);
+    check(&pinned_snapshot);
+    drop(pinned_snapshot);
     assert_eq!(segment_files(folder.path()).len(), 1);
-    check(&store.view());
+    check(&store.latest_snapshot());
 }
 
 #[test]
@@ -560,7 +563,7 @@ fn a_flipped_bit_in_the_database_never_gives_a_wrong_row() {
     fs::write(&path, bytes).unwrap();
     // Whether redb or our checksum notices it, no changed text is read.
     if let Ok(store) = open(folder.path()) {
-        let view = store.view();
+        let view = store.latest_snapshot();
         let chunks = view.rows().chunks(DocumentId(1));
         assert!(
             matches!(
@@ -585,16 +588,16 @@ fn document_without_chunks_is_stored_and_has_no_segment() {
     store
         .write(move |staging| staging.put_document(empty()))
         .unwrap();
-    assert!(store.view().segments().is_empty());
+    assert!(store.latest_snapshot().segments().is_empty());
     let id = store
-        .view()
+        .latest_snapshot()
         .rows()
         .document_id(&key("empty"))
         .unwrap()
         .unwrap();
     assert_eq!(
         store
-            .view()
+            .latest_snapshot()
             .rows()
             .document(id)
             .unwrap()
@@ -604,17 +607,17 @@ fn document_without_chunks_is_stored_and_has_no_segment() {
     );
     // It gains chunks, loses them, and goes.
     put(&store, "empty", &["text"]);
-    check(&store.view());
+    check(&store.latest_snapshot());
     store
         .write(move |staging| staging.put_document(empty()))
         .unwrap();
-    assert!(store.view().segments().is_empty());
+    assert!(store.latest_snapshot().segments().is_empty());
     assert!(
         store
             .write(|staging| staging.delete_document(&key("empty")))
             .unwrap()
     );
-    check(&store.view());
+    check(&store.latest_snapshot());
 }
 
 #[test]
@@ -622,13 +625,15 @@ fn manifest_edits_are_rejected_in_shared_commits() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     let refused = store.write(|staging| {
-        staging.edit(Edit::DropAnalysis);
+        staging.edit(ManifestEdit::DropAnalysis);
         Ok(())
     });
     assert!(matches!(refused, Err(StoreError::Invalid(_))));
-    let refused = store.write(|staging| staging.sweep_concepts(&[]));
+    let refused = store.write(|staging| staging.sweep_unused_concepts(&[]));
     assert!(matches!(refused, Err(StoreError::Invalid(_))));
-    store.edit(|staging| staging.sweep_concepts(&[])).unwrap();
+    store
+        .edit(|staging| staging.sweep_unused_concepts(&[]))
+        .unwrap();
 }
 
 #[test]
@@ -663,23 +668,24 @@ fn retrieval(at_ms: u64) -> RetrievalRecord {
 fn retrievals_keep_feedback_and_ids_are_never_reused() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
-    let record = |store: &Store<Bare>, at_ms| {
+    let record = |store: &Store<NoIndexFactory>, at_ms| {
         let put = store.write(move |staging| staging.put_retrieval(&retrieval(at_ms)));
         put.unwrap()
     };
-    let forget = |store: &Store<Bare>, before_ms| {
-        let forgotten = store.write(move |staging| staging.forget_retrievals(before_ms, &[]));
+    let forget = |store: &Store<NoIndexFactory>, before_ms| {
+        let forgotten =
+            store.write(move |staging| staging.delete_retrievals_before(before_ms, &[]));
         forgotten.unwrap()
     };
     let (first, second) = (record(&store, 10), record(&store, 20));
     assert!(first < second);
-    let told = |store: &Store<Bare>, id, place| {
+    let give_feedback = |store: &Store<NoIndexFactory>, id, place| {
         let set = store.write(move |staging| staging.set_feedback(id, place, Feedback::Used));
         set.unwrap()
     };
-    assert!(told(&store, second, 1));
-    assert!(!told(&store, second, 2), "there is no third hit");
-    assert!(!told(&store, ResponseId(99), 0));
+    assert!(give_feedback(&store, second, 1));
+    assert!(!give_feedback(&store, second, 2), "there is no third hit");
+    assert!(!give_feedback(&store, ResponseId(99), 0));
     assert_eq!(forget(&store, 15), (1, None));
     assert_eq!(forget(&store, 100), (1, None));
     drop(store);
@@ -687,9 +693,9 @@ fn retrievals_keep_feedback_and_ids_are_never_reused() {
     let store = open(folder.path()).unwrap();
     let third = record(&store, 30);
     assert!(second < third, "a forgotten id is not given out again");
-    told(&store, third, 0);
+    give_feedback(&store, third, 0);
     drop(store);
-    let view = open(folder.path()).unwrap().view();
+    let view = open(folder.path()).unwrap().latest_snapshot();
     assert_eq!(view.rows().retrieval_ids().unwrap(), [third]);
     let mut expected = retrieval(30);
     expected.hits[0].feedback = Feedback::Used;
@@ -707,10 +713,18 @@ fn old_retrievals_are_deleted_in_batches() {
     put.unwrap();
     let (mut forgotten, mut from) = (0, Some(Vec::new()));
     while let Some(key) = from {
-        let step = store.write(move |staging| staging.forget_retrievals(count - 3, &key));
+        let step = store.write(move |staging| staging.delete_retrievals_before(count - 3, &key));
         let (some, next) = step.unwrap();
         (forgotten, from) = (forgotten + some, next);
     }
     assert_eq!(forgotten, count - 3);
-    assert_eq!(store.view().rows().retrieval_ids().unwrap().len(), 3);
+    assert_eq!(
+        store
+            .latest_snapshot()
+            .rows()
+            .retrieval_ids()
+            .unwrap()
+            .len(),
+        3
+    );
 }

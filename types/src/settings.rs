@@ -201,7 +201,7 @@ impl Settings {
             for (name, value) in Self::chunk_preset(value)? {
                 map.insert(name.into(), parsed(value));
             }
-            return Self::of_map(name, map);
+            return Self::from_map(name, map);
         }
         if !map.contains_key(name) {
             let names: Vec<&str> = map.keys().map(String::as_str).collect();
@@ -217,10 +217,10 @@ impl Settings {
             ("embedder", _, false) => drop(map.insert("model".into(), "".into())),
             _ => {}
         }
-        Self::of_map(name, map)
+        Self::from_map(name, map)
     }
 
-    fn of_map(changed: &str, map: Map<String, Value>) -> Result<Settings, SettingError> {
+    fn from_map(changed: &str, map: Map<String, Value>) -> Result<Settings, SettingError> {
         let wrong = |why: serde_json::Error| SettingError(format!("{changed}: {why}"));
         let settings: Settings = serde_json::from_value(Value::Object(map)).map_err(wrong)?;
         settings.check()?;

@@ -2,7 +2,7 @@
 
 use locidb::query::answer::Hit;
 use locidb::storage::{ChunkKey, DocumentId, DocumentKey, Rows};
-use locidb::{Error, View};
+use locidb::{DatabaseSnapshot, Error};
 
 use crate::BenchError;
 
@@ -16,7 +16,7 @@ pub struct Checked {
 }
 
 /// Checks the citation of a hit of `view`. Costs a read of the document's text.
-pub fn check(view: &View, hit: &Hit) -> Result<Checked, BenchError> {
+pub fn check(view: &DatabaseSnapshot, hit: &Hit) -> Result<Checked, BenchError> {
     let rows = view.snapshot().rows();
     Ok(Checked {
         is_exact: is_exact(rows, hit).map_err(Error::from)?,

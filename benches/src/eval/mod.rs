@@ -21,7 +21,7 @@ pub mod timing;
 use std::collections::HashSet;
 use std::time::Instant;
 
-use locidb::{Database, SearchRequest, View};
+use locidb::{Database, DatabaseSnapshot, SearchRequest};
 use serde::Serialize;
 
 pub use compare::{Comparison, compare};
@@ -131,7 +131,7 @@ pub fn ask(
     template: &SearchRequest,
     given_vectors: bool,
 ) -> Result<Asked, BenchError> {
-    let view = database.view();
+    let view = database.snapshot();
     let vectors = folder.query_vectors.as_ref().filter(|_| given_vectors);
     let mut questions = Vec::new();
     for (line, query) in folder.queries.iter().enumerate() {
@@ -154,7 +154,7 @@ pub fn ask(
 impl Question {
     fn ask(
         database: &Database,
-        view: &View,
+        view: &DatabaseSnapshot,
         folder: &Folder,
         line: usize,
         request: &SearchRequest,

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use locidb::storage::{ChunkKey, DocumentKey, Rows, StoreError};
-use locidb::{Error, View};
+use locidb::{DatabaseSnapshot, Error};
 use serde::Serialize;
 
 use super::{Asked, round};
@@ -70,7 +70,7 @@ struct Standing {
 /// Tells what place and length did to what was `asked` over `view`, which the folder was loaded into. Relevant
 /// chunks that are not stored are left out.
 pub fn lost_in_the_middle(
-    view: &View,
+    view: &DatabaseSnapshot,
     folder: &Folder,
     asked: &Asked,
 ) -> Result<LostInTheMiddle, BenchError> {

@@ -7,7 +7,7 @@ use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::storage::rows::decode;
 use locidb::storage::staging::indexed_text;
 use locidb::storage::{DocumentId, Rows, StoreError, Table, keys};
-use locidb::{Database, Error, SearchRequest, View};
+use locidb::{Database, DatabaseSnapshot, Error, SearchRequest};
 use serde::Serialize;
 
 use super::round;
@@ -60,12 +60,12 @@ pub fn timing(
         chunks: stats.chunks,
         file_to_queryable_s: queryable_s.map(round),
         per_document_ms: per_document.map(round),
-        embed_1000_chunks_s: embed_s(&database.view())?.map(round),
+        embed_1000_chunks_s: embed_s(&database.snapshot())?.map(round),
     })
 }
 
 /// Seconds to embed 1,000 chunks of the store, which are taken again where it has fewer.
-fn embed_s(view: &View) -> Result<Option<f64>, BenchError> {
+fn embed_s(view: &DatabaseSnapshot) -> Result<Option<f64>, BenchError> {
     let texts = chunk_texts(view.snapshot().rows()).map_err(Error::from)?;
     let started = Instant::now();
     let mut embedded = 0;

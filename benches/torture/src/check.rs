@@ -21,9 +21,9 @@ use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::storage::records::{Level, RelationRecord};
 use locidb::storage::rows::read;
 use locidb::storage::segment::Section;
-use locidb::storage::snapshot::{OpenSegment, Place};
+use locidb::storage::snapshot::{ChunkPosition, OpenSegment};
 use locidb::storage::{ConceptId, DocumentId, Table, keys};
-use locidb::{Answer, Expr, Hit, SearchRequest, Strategy, View, Walk};
+use locidb::{Answer, DatabaseSnapshot, Expr, Hit, SearchRequest, Strategy, Walk};
 
 use crate::documents::{self, CONCEPTS, DOCUMENTS, HEADINGS, NAMES, TAGS, TITLES, WORDS};
 use crate::model::{Document, Merged, Model, RelationName, Said, space_name};
@@ -34,7 +34,7 @@ const ALL: usize = 10_000;
 
 /// One state of a store beside the model of it.
 pub struct Check<'c> {
-    view: &'c View,
+    view: &'c DatabaseSnapshot,
     model: &'c Model,
     /// What counts as said by each document.
     said: BTreeMap<u8, Said>,
@@ -48,7 +48,7 @@ pub struct Check<'c> {
 impl<'c> Check<'c> {
     /// Compares what finds out quickly whether `view` can be the state of `model` at all: which
     /// documents there are, in which version, what they say, and the counts.
-    pub fn new(view: &'c View, model: &'c Model) -> Result<Check<'c>> {
+    pub fn new(view: &'c DatabaseSnapshot, model: &'c Model) -> Result<Check<'c>> {
         let mut check = Check {
             view,
             model,
@@ -110,7 +110,7 @@ impl<'c> Check<'c> {
     }
 
     fn space(&self) -> Result<()> {
-        let space = self.view.snapshot().space();
+        let space = self.view.snapshot().active_space();
         let found = space.map(|space| space.record.model.clone());
         let expected = self.model.space.map(space_name);
         ensure!(found == expected, "space {found:?}, expected {expected:?}");
@@ -275,7 +275,7 @@ impl<'c> Check<'c> {
                 "document {number}, chunk {place} is {found:?}, expected {expected:?}"
             );
         }
-        let space = self.view.snapshot().space().map(|space| space.id);
+        let space = self.view.snapshot().active_space().map(|space| space.id);
         for chunk in &chunks {
             let found = space
                 .map(|space| rows.vector(space, chunk.content_hash))
@@ -416,9 +416,9 @@ impl<'c> Check<'c> {
 
     /// Communities, where they are of the newest graph, are of concepts that are there.
     pub fn communities(&self) -> Result<()> {
-        let segments = self.view.read().graph_segments();
-        let graph = self.view.read().graph(&segments);
-        let Some(communities) = self.view.read().communities() else {
+        let segments = self.view.read_view().graph_segments();
+        let graph = self.view.read_view().graph(&segments);
+        let Some(communities) = self.view.read_view().communities() else {
             return Ok(());
         };
         for level in 0..communities.level_count() {
@@ -437,8 +437,8 @@ impl<'c> Check<'c> {
     /// Nothing is left of concepts of which nothing is said, and walks are the same by what was written down
     /// of the graph.
     fn walks(&self) -> Result<()> {
-        let segments = self.view.read().graph_segments();
-        let graph = self.view.read().graph(&segments);
+        let segments = self.view.read_view().graph_segments();
+        let graph = self.view.read_view().graph(&segments);
         let plain = GraphSnapshot {
             adjacency: None,
             links: None,
@@ -473,8 +473,8 @@ impl<'c> Check<'c> {
 
     /// Name, mentions and outgoing edges of a concept, as the segments have them.
     fn concept_graph(&self, name: &str) -> Result<()> {
-        let segments = self.view.read().graph_segments();
-        let graph = self.view.read().graph(&segments);
+        let segments = self.view.read_view().graph_segments();
+        let graph = self.view.read_view().graph(&segments);
         let rows = self.view.snapshot().rows();
         let (mentions, edges) = (self.mentions(name), self.edges(name));
         let incoming = |said: &Said| said.1.keys().any(|relation| relation.1 == name);
@@ -561,7 +561,7 @@ impl<'c> Check<'c> {
     }
 
     fn place(&self, ordinal: locidb::storage::Ordinal) -> Result<(u64, u32)> {
-        let place: Option<Place> = self.view.snapshot().place(ordinal);
+        let place: Option<ChunkPosition> = self.view.snapshot().position(ordinal);
         let place = place.context("an ordinal without a place")?;
         Ok((place.document.0, place.index))
     }
@@ -585,7 +585,7 @@ impl<'c> Check<'c> {
     }
 
     fn search(&self, request: &SearchRequest) -> Result<Answer> {
-        let answer = self.searcher.search(self.view.read(), request);
+        let answer = self.searcher.search(self.view.read_view(), request);
         answer.with_context(|| {
             format!(
                 "searching {:?} by {}",

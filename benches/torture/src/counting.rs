@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use locidb::storage::disk::{Disk, FileLock, NewFile, OsDisk, RandomFile};
+use locidb::storage::disk::{Disk, FileLock, NewFile, OsDisk, RandomAccessFile};
 use locidb::storage::segment::PartBytes;
 
 /// The file system; [`Counting::syncs`] tells how often something was made durable.
@@ -47,7 +47,7 @@ impl Disk for Counting {
         OsDisk.names(folder)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
         let (file, disk) = (OsDisk.open(path)?, self.clone());
         Ok(Box::new(CountingFile { file, disk }))
     }
@@ -76,11 +76,11 @@ impl Disk for Counting {
 
 #[derive(Debug)]
 struct CountingFile {
-    file: Box<dyn RandomFile>,
+    file: Box<dyn RandomAccessFile>,
     disk: Counting,
 }
 
-impl RandomFile for CountingFile {
+impl RandomAccessFile for CountingFile {
     fn len(&self) -> io::Result<u64> {
         self.file.len()
     }

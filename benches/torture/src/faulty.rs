@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use locidb::storage::disk::{Disk, FileLock, NewFile, RandomFile};
+use locidb::storage::disk::{Disk, FileLock, NewFile, RandomAccessFile};
 use locidb::storage::segment::PartBytes;
 use parking_lot::Mutex;
 
@@ -208,7 +208,7 @@ impl Disk for FaultyDisk {
         self.inner.names(folder)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
         let made = !self.inner.exists(path)?;
         self.plan
             .check(if made { Kind::Make } else { Kind::Read })?;
@@ -251,7 +251,7 @@ impl Disk for FaultyDisk {
 
 #[derive(Debug)]
 struct FaultyFile {
-    file: Box<dyn RandomFile>,
+    file: Box<dyn RandomAccessFile>,
     path: PathBuf,
     plan: Arc<Plan>,
 }
@@ -262,7 +262,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-impl RandomFile for FaultyFile {
+impl RandomAccessFile for FaultyFile {
     fn len(&self) -> io::Result<u64> {
         self.plan.check(Kind::Read)?;
         self.file.len()

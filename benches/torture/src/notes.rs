@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use locidb::storage::records::{ChunkRecord, DocumentRecord};
 use locidb::storage::{ConceptId, DocumentKey, Table};
-use locidb::{Database, Expr, Hit, SearchRequest, Strategy, View};
+use locidb::{Database, DatabaseSnapshot, Expr, Hit, SearchRequest, Strategy};
 
 use crate::documents::unique_word;
 use crate::source::Source;
@@ -76,7 +76,7 @@ pub fn write(folder: &Path, number: u32, version: u32) -> Result<PathBuf> {
 }
 
 /// The notes that a store has, by their originals; an error when there is a document that is none.
-pub fn found(view: &View) -> Result<Versions> {
+pub fn found(view: &DatabaseSnapshot) -> Result<Versions> {
     let rows = view.snapshot().rows();
     let mut found = Versions::new();
     for number in 0..NOTES {
@@ -112,7 +112,7 @@ fn version_of(original: &str) -> Option<u32> {
 /// (number, version) that must not be found any more.
 pub fn check(
     database: &Database,
-    view: &View,
+    view: &DatabaseSnapshot,
     notes: &Versions,
     gone: &[(u32, u32)],
 ) -> Result<()> {
@@ -148,7 +148,7 @@ type Mentions = BTreeMap<ConceptId, BTreeMap<(u64, u32), u32>>;
 
 struct Check<'c> {
     database: &'c Database,
-    view: &'c View,
+    view: &'c DatabaseSnapshot,
 }
 
 /// A note as its rows have it.
@@ -221,7 +221,7 @@ impl Check<'_> {
         let filter = Expr::parse(&format!("key = {:?}", key(number)))?;
         let hits = self.text(COMMON, Some(&filter))?;
         same(&hits, number, &expected).context("the text filtered")?;
-        if self.view.snapshot().space().is_none() {
+        if self.view.snapshot().active_space().is_none() {
             return Ok(());
         }
         let hits = self.search(Strategy::Vector, COMMON, Some(&filter))?;
@@ -230,12 +230,12 @@ impl Check<'_> {
 
     /// Segments say of concepts what rows say.
     fn graph(&self, mentions: &Mentions) -> Result<()> {
-        let segments = self.view.read().graph_segments();
-        let graph = self.view.read().graph(&segments);
+        let segments = self.view.read_view().graph_segments();
+        let graph = self.view.read_view().graph(&segments);
         for (&concept, expected) in mentions {
             let mut found = BTreeMap::new();
             for (ordinal, count) in graph.chunks(concept) {
-                let place = self.view.snapshot().place(ordinal);
+                let place = self.view.snapshot().position(ordinal);
                 let place = place.context("a mention in no chunk")?;
                 found.insert((place.document.0, place.index), count);
             }

@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use locidb::storage::disk::{Disk, FileLock, NewFile, RandomFile};
+use locidb::storage::disk::{Disk, FileLock, NewFile, RandomAccessFile};
 use locidb::storage::segment::PartBytes;
 use parking_lot::Mutex;
 
@@ -506,7 +506,7 @@ impl Disk for SimDisk {
         Ok(files.map(|(name, _)| name.clone()).collect())
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomFile>> {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
         let there = self.exists(path)?;
         let file = if there {
             self.shared.state.lock().file(path)?
@@ -590,7 +590,7 @@ impl SimFile {
     }
 }
 
-impl RandomFile for SimFile {
+impl RandomAccessFile for SimFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.disk.shared.state.lock().inode(self.file)?.seen.len())
     }

@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail, ensure};
 use locidb::query::QueryError;
 use locidb::storage::{DocumentKey, Durability, EditId, StoreError};
 use locidb::{
-    Database, EmbedderChoice, Error, NewConcept, NewDocument, NewRelation, Options, Silent, View,
-    WriteTransaction,
+    Database, DatabaseSnapshot, EmbedderChoice, Error, NewConcept, NewDocument, NewRelation,
+    NoProgress, Options, WriteTransaction,
 };
 use parking_lot::Mutex;
 
@@ -70,7 +70,7 @@ pub struct World {
 
 /// A view that is held, beside what it must show.
 struct Held {
-    view: Arc<View>,
+    view: Arc<DatabaseSnapshot>,
     model: Arc<Model>,
     disk: u64,
 }
@@ -148,7 +148,7 @@ impl World {
                 self.check(|check, _| check.some(&mut Source::seeded(u64::from(*seed))))?
             }
             Op::CheckAll => self.check_all()?,
-            Op::Settle => self.upkeep(Database::settle)?,
+            Op::Settle => self.upkeep(Database::wait_for_merges)?,
             Op::Compact => self.compact()?,
             Op::Finish => self.finish()?,
             Op::Space(space) => self.switch(*space)?,
@@ -196,7 +196,7 @@ impl World {
     fn check(&mut self, compare: impl FnOnce(&Check<'_>, &Database) -> Result<()>) -> Result<()> {
         self.tally.checks += 1;
         let database = self.database()?;
-        let view = database.view();
+        let view = database.snapshot();
         let compared = Check::new(&view, &self.model).and_then(|check| compare(&check, database));
         match compared {
             Err(error) => self.refused(self.disks, error),
@@ -292,7 +292,7 @@ impl World {
         self.may_become(0, &next);
         let database = self.database()?;
         let switched = match space {
-            Some(space) => database.use_given_space(&space_name(space), DIM),
+            Some(space) => database.use_provided_vectors(&space_name(space), DIM),
             None => database.use_embedder(EmbedderChoice::None),
         };
         if self.succeeded(switched)? {
@@ -314,7 +314,7 @@ impl World {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let done = self.database()?.finish(&Silent);
+        let done = self.database()?.finish(&NoProgress);
         if self.succeeded(done)? {
             self.check(|check, _| check.communities())
         } else {
@@ -323,7 +323,7 @@ impl World {
     }
 
     fn compact(&mut self) -> Result<()> {
-        let compacted = self.database()?.compact(&Silent);
+        let compacted = self.database()?.compact(&NoProgress);
         if self.succeeded(compacted)? {
             let stats = self.database()?.stats();
             ensure!(
@@ -339,7 +339,7 @@ impl World {
         if self.held.len() == HELD_MAX {
             self.held.pop_front();
         }
-        let view = self.database()?.view();
+        let view = self.database()?.snapshot();
         self.held.push_back(Held {
             view,
             model: Arc::clone(&self.model),
@@ -431,7 +431,7 @@ impl World {
 
     /// Finds out which of the expected states the store is in, and compares everything.
     fn recover(&mut self) -> Result<()> {
-        let view = self.database()?.view();
+        let view = self.database()?.snapshot();
         let states = self.expected.lock().clone();
         let mut source = Source::seeded(self.source.seed());
         self.model = recovered(&view, &states)?;
@@ -602,7 +602,7 @@ fn perform(tx: &mut WriteTransaction<'_, '_>, steps: Vec<Step>) -> Result<(), Er
 ///
 /// # Errors
 /// It is in none of them.
-pub fn recovered(view: &View, states: &[State]) -> Result<Arc<Model>> {
+pub fn recovered(view: &DatabaseSnapshot, states: &[State]) -> Result<Arc<Model>> {
     let mut reasons = Vec::new();
     for state in states.iter().rev() {
         // States may hold the same and differ in what is given out next.
@@ -643,7 +643,7 @@ pub fn recounts(database: &Database) -> Result<()> {
 /// What it finds.
 pub fn sound(database: &Database) -> Result<()> {
     let mut findings = Vec::new();
-    database.check(true, &Silent, &mut |finding| findings.push(finding))?;
+    database.check(true, &NoProgress, &mut |finding| findings.push(finding))?;
     // A fault may strike while it reads.
     findings.retain(|finding| {
         let why = &finding.finding;

@@ -12,7 +12,7 @@ use loci_torture::ops::Change;
 use loci_torture::sim::SimDisk;
 use loci_torture::source::Source;
 use loci_torture::world::{FOLDER, INLINE_LEN_MAX};
-use locidb::storage::disk::{Disk, FileLock, NewFile, RandomFile};
+use locidb::storage::disk::{Disk, FileLock, NewFile, RandomAccessFile};
 use locidb::storage::segment::PartBytes;
 use locidb::{Database, Options, WriteTransaction};
 
@@ -21,7 +21,7 @@ use locidb::{Database, Options, WriteTransaction};
 struct Lying(SimDisk);
 
 #[derive(Debug)]
-struct LyingFile(Box<dyn RandomFile>);
+struct LyingFile(Box<dyn RandomAccessFile>);
 
 impl Disk for Lying {
     fn exists(&self, path: &Path) -> std::io::Result<bool> {
@@ -39,7 +39,7 @@ impl Disk for Lying {
     fn names(&self, folder: &Path) -> std::io::Result<Vec<String>> {
         self.0.names(folder)
     }
-    fn open(&self, path: &Path) -> std::io::Result<Box<dyn RandomFile>> {
+    fn open(&self, path: &Path) -> std::io::Result<Box<dyn RandomAccessFile>> {
         Ok(Box::new(LyingFile(self.0.open(path)?)))
     }
     fn create(&self, path: &Path) -> std::io::Result<Box<dyn NewFile>> {
@@ -59,7 +59,7 @@ impl Disk for Lying {
     }
 }
 
-impl RandomFile for LyingFile {
+impl RandomAccessFile for LyingFile {
     fn len(&self) -> std::io::Result<u64> {
         self.0.len()
     }
@@ -110,7 +110,7 @@ fn survives(image: SimDisk) -> bool {
     // What such a disk leaves may be anything, and redb may panic over it.
     let compared = panic::catch_unwind(AssertUnwindSafe(|| {
         let database = Database::open_with(FOLDER, &options)?;
-        Check::new(&database.view(), &expected)?.all()
+        Check::new(&database.snapshot(), &expected)?.all()
     }));
     compared.is_ok_and(|compared| compared.is_ok())
 }
@@ -160,7 +160,7 @@ fn searches_go_on_after_a_failed_write_where_nothing_is_cached() {
         seed: 1,
         large: true,
     };
-    let (view, model) = (database.view(), Model::default().after(&[large]));
+    let (view, model) = (database.snapshot(), Model::default().after(&[large]));
     Check::new(&view, &model).unwrap().all().unwrap();
 }
 
@@ -168,7 +168,7 @@ fn searches_go_on_after_a_failed_write_where_nothing_is_cached() {
 fn a_store_that_differs_from_the_model_in_one_word_is_found_out() {
     let database = Database::open_with(FOLDER, &options(SimDisk::new())).unwrap();
     store(&database, 1);
-    let view = database.view();
+    let view = database.snapshot();
     for (seed, same) in [(1, true), (2, false)] {
         let model = Model::default().after(&[put(seed)]);
         let compared = Check::new(&view, &model).and_then(|check| check.all());

@@ -1,6 +1,6 @@
 //! `loci analyze`: PageRank of concepts, their communities, and a digest of each.
 
-use locidb::{Analysed, Central, Error};
+use locidb::{AnalysisReport, CentralConcept, Error};
 
 use super::open;
 use crate::CommandStatus;
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &Analyze, out: &Printer) -> anyhow::Result<CommandStatus
     let analysed = database.analyse(&bar);
     drop(bar);
     let central = match (&analysed, args.central) {
-        (Ok(_), Some(limit)) => database.central(limit)?,
+        (Ok(_), Some(limit)) => database.central_concepts(limit)?,
         _ => Vec::new(),
     };
     database.close();
@@ -34,14 +34,14 @@ pub(crate) fn run(args: &Analyze, out: &Printer) -> anyhow::Result<CommandStatus
     }
     out.line(&format_analysis(&analysed))?;
     if !central.is_empty() {
-        let row = |of: &Central| vec![of.name.clone(), format!("{:.0}", of.betweenness)];
+        let row = |of: &CentralConcept| vec![of.name.clone(), format!("{:.0}", of.betweenness)];
         let rows: Vec<_> = central.iter().map(row).collect();
         out.table(&["concept", "betweenness"], &rows)?;
     }
     Ok(CommandStatus::Well)
 }
 
-fn format_analysis(analysed: &Analysed) -> String {
+fn format_analysis(analysed: &AnalysisReport) -> String {
     let by_level: Vec<String> = analysed.communities.iter().map(usize::to_string).collect();
     let communities = if by_level.is_empty() {
         "no communities".into()

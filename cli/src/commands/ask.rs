@@ -83,7 +83,7 @@ fn print(answer: &Answer, out: &Printer) -> anyhow::Result<()> {
 fn format_location(citation: &Citation) -> String {
     let path = citation.path.join(" > ");
     let (label, chunk) = (&citation.label, citation.chunk());
-    let chars = citation.chars_known();
+    let chars = citation.known_chars();
     let chars = chars.map(|(start, end)| format!(", characters {start}–{end}"));
     format!("{label}  —  {path}  ({chunk}{})", chars.unwrap_or_default())
 }

@@ -13,7 +13,7 @@ pub(crate) fn backup(args: &Backup, out: &Printer) -> anyhow::Result<CommandStat
     let database = open(&args.db)?;
     let bar = Bar::new();
     let done = match args.keep {
-        Some(keep) => database.backup_keeping(&args.to, keep, &bar),
+        Some(keep) => database.backup_with_retention(&args.to, keep, &bar),
         None => database.backup(&args.to, &bar),
     };
     drop(bar);

@@ -1,6 +1,6 @@
 //! `loci citations`: who cites whom.
 
-use locidb::{Cited, Work};
+use locidb::{Work, WorkCitation};
 
 use super::open;
 use crate::CommandStatus;
@@ -11,7 +11,7 @@ use loci_server::views::citations::WorkFilter;
 
 pub(crate) fn run(args: &Citations, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
-    let view = database.view();
+    let view = database.snapshot();
     let reader = Reader::unrestricted(&view);
     match &args.of {
         Some(of) => network(&reader, of, out),
@@ -61,7 +61,7 @@ fn network(reader: &Reader<'_>, of: &str, out: &Printer) -> anyhow::Result<Comma
         out.json_line(&network)?;
         return Ok(CommandStatus::Well);
     }
-    let quote = |cited: &Cited| {
+    let quote = |cited: &WorkCitation| {
         let title = cited.work.title.as_deref().unwrap_or(&cited.work.text);
         vec![
             cited.chunk.clone(),

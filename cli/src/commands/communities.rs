@@ -11,7 +11,7 @@ use loci_server::views::communities::CommunityResult;
 
 pub(crate) fn run(args: &Communities, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
-    let view = database.view();
+    let view = database.snapshot();
     let result = Reader::unrestricted(&view).communities(args.level, args.of.as_deref())?;
     let communities = match result {
         CommunityResult::Communities(communities) => communities,

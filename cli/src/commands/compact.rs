@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use locidb::{Compacted, Error};
+use locidb::{CompactionReport, Error};
 
 use super::open;
 use crate::CommandStatus;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Compact, out: &Printer) -> anyhow::Result<CommandStatus
         compacted => compacted?,
     };
     // While it is open, the database's file is longer than its pages need: it grows in steps.
-    let compacted = Compacted {
+    let compacted = CompactionReport {
         bytes_before: bytes_before?,
         bytes_after: file_bytes(&args.db)?,
         ..compacted
@@ -50,8 +50,8 @@ fn file_bytes(folder: &Path) -> std::io::Result<u64> {
     Ok(bytes)
 }
 
-fn format_compaction(compacted: &Compacted) -> String {
-    let Compacted {
+fn format_compaction(compacted: &CompactionReport) -> String {
+    let CompactionReport {
         segments_before,
         segments_after,
         chunks_purged,

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Concept, out: &Printer) -> anyhow::Result<CommandStatus
     if let Some(other) = &args.path_to {
         return path(&database, name, other, &args.along, out);
     }
-    let view = database.view();
+    let view = database.snapshot();
     let Some(concept) = Reader::unrestricted(&view).concept(name)? else {
         note!("loci: no concept {name:?}");
         return Ok(CommandStatus::Wrong);
@@ -56,7 +56,7 @@ fn path(
     kinds: &[String],
     out: &Printer,
 ) -> anyhow::Result<CommandStatus> {
-    let view = database.view();
+    let view = database.snapshot();
     let path = match Reader::unrestricted(&view).path(from, to, kinds)? {
         PathResult::Found(path) => path,
         PathResult::UnknownConcept(name) => {
@@ -110,7 +110,7 @@ fn undo(database: &Database, id: u64, out: &Printer) -> anyhow::Result<CommandSt
 }
 
 fn edits(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
-    let edits = database.view().concept_edits()?;
+    let edits = database.snapshot().concept_edits()?;
     if out.json {
         for edit in &edits {
             out.json_line(edit)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Eval, out: &Printer) -> anyhow::Result<CommandStatus> {
         return Err(UsageError(format!("{}: {why}", folder.name)).into());
     }
     // A corpus may be too small for the store's own vectors.
-    let has_vectors = database.view().snapshot().space().is_some();
+    let has_vectors = database.snapshot().snapshot().active_space().is_some();
     let lacks = |strategy: &Strategy| *strategy == Strategy::Vector && !has_vectors;
     if args.strategy.is_empty() && strategies.iter().any(lacks) {
         note!("loci: the store has no vectors, so the vector arm is not asked alone");
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Eval, out: &Printer) -> anyhow::Result<CommandStatus> {
         let one = ask_side(&database, &folder, &template, &set, has_given_vectors)?;
         report.add_evaluation(&one, &set, out)?;
         if args.lost_in_the_middle {
-            let lost = eval::lost_in_the_middle(&database.view(), &folder, &one)?;
+            let lost = eval::lost_in_the_middle(&database.snapshot(), &folder, &one)?;
             if out.json {
                 out.json_line(&json!({ "lost_in_the_middle": lost }))?;
             }

@@ -2,7 +2,7 @@
 
 use locidb::storage::ResponseId;
 use locidb::storage::records::Feedback;
-use locidb::{Error, HitName};
+use locidb::{Error, HitRef};
 use serde_json::json;
 
 use super::open;
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &GiveFeedback, out: &Printer) -> anyhow::Result<CommandS
         let names: Vec<&str> = Feedback::ALL.iter().map(|of| of.name()).collect();
         UsageError(format!("{:?}: give {}", args.feedback, names.join(", ")))
     })?;
-    let hit: HitName = args
+    let hit: HitRef = args
         .hit
         .parse()
         .map_err(|_| UsageError(format!("{:?}: give a rank, or a chunk's key", args.hit)))?;

@@ -32,7 +32,7 @@ pub(crate) fn export(args: &GraphExport, out: &Printer) -> anyhow::Result<Comman
     }
     let unfinished = PartialFile::create(&args.out)?;
     let mut file = BufWriter::new(unfinished.file());
-    let view = database.view();
+    let view = database.snapshot();
     let (concepts, relations) = match args.format.unwrap_or(named) {
         GraphFormat::Graphml => graphml(&view, &mut file)?,
         GraphFormat::Cypher => cypher(&view, &mut file)?,

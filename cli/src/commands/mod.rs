@@ -177,7 +177,7 @@ fn open_or_read_only(folder: &Path, options: &Options) -> anyhow::Result<Databas
     for lost in database.lost() {
         note!(
             "loci: the {} is damaged and is to be built anew: {}",
-            lost.what.name(),
+            lost.index.name(),
             lost.why
         );
     }

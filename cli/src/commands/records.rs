@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use locidb::storage::ResponseId;
 use locidb::storage::records::Feedback;
-use locidb::{Error, Replay, ReplayFigures, Retrieval};
+use locidb::{Error, Replay, ReplayMetrics, Retrieval};
 use serde_json::json;
 
 use super::{open, options};
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Records, out: &Printer) -> anyhow::Result<CommandStatus
         }
         return Ok(CommandStatus::Well);
     }
-    let view = database.view();
+    let view = database.snapshot();
     let records = match args.response {
         Some(response) => Vec::from_iter(view.record(ResponseId(response))?),
         None => {
@@ -67,7 +67,7 @@ fn list(records: &[Retrieval], whole: bool, out: &Printer) -> anyhow::Result<()>
     if whole {
         for record in records {
             out.line(&format!("{} ({})", record.question, record.strategy))?;
-            let row = |hit: &locidb::Retrieved| {
+            let row = |hit: &locidb::RetrievedHit| {
                 vec![
                     hit.rank.to_string(),
                     hit.chunk.clone(),
@@ -137,7 +137,7 @@ fn print_replay(replay: &Replay, out: &Printer) -> anyhow::Result<()> {
     out.line(&summary(&replay.figures))
 }
 
-fn summary(stats: &ReplayFigures) -> String {
+fn summary(stats: &ReplayMetrics) -> String {
     let pair = |then: Option<f64>, now: Option<f64>| match then.zip(now) {
         Some((then, now)) => format!("{then:.3} → {now:.3}"),
         None => "-".to_owned(),

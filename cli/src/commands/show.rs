@@ -15,7 +15,7 @@ use loci_server::views::documents::{ShownChunk, ShownDocument};
 
 pub(crate) fn run(args: &Show, out: &Printer) -> anyhow::Result<CommandStatus> {
     let database = open(&args.db)?;
-    let view = database.view();
+    let view = database.snapshot();
     let reader = Reader::unrestricted(&view);
     let key: DocumentKey = args
         .key

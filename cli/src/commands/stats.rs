@@ -1,6 +1,6 @@
 //! `loci stats`: figures of the store.
 
-use locidb::{Database, ItemFigures};
+use locidb::{Database, ItemStats};
 use serde_json::json;
 
 use super::open;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Stats, out: &Printer) -> anyhow::Result<CommandStatus> 
         });
     }
     if args.items {
-        return items(&database.view().item_figures()?, out);
+        return items(&database.snapshot().item_stats()?, out);
     }
     if args.space {
         return space(&database, out);
@@ -97,7 +97,7 @@ fn space(database: &Database, out: &Printer) -> anyhow::Result<CommandStatus> {
 }
 
 /// Figures of the learning items; what there is nothing to tell of is left out.
-fn items(stats: &ItemFigures, out: &Printer) -> anyhow::Result<CommandStatus> {
+fn items(stats: &ItemStats, out: &Printer) -> anyhow::Result<CommandStatus> {
     if out.json {
         out.json_line(&json!({ "items": stats }))?;
         return Ok(CommandStatus::Well);

@@ -16,10 +16,10 @@ pub(crate) fn run(args: &Types, out: &Printer) -> anyhow::Result<CommandStatus> 
         Some(TypeMethod::Stratified) => {
             drop(database.consolidate_types(TypeSelection::Stratified)?)
         }
-        None if args.forget => database.forget_types()?,
+        None if args.forget => database.clear_type_map()?,
         None => {}
     }
-    let view = database.view();
+    let view = database.snapshot();
     let counts = Reader::unrestricted(&view).types()?;
     if out.json {
         counts.iter().try_for_each(|count| out.json_line(count))?;

@@ -11,7 +11,7 @@ use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
 use locidb::storage::{ChunkKey, DocumentKey};
 use locidb::{
     Database, NewAsset, NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem,
-    NewReference, NewRelation, SearchRequest, Silent, Strategy,
+    NewReference, NewRelation, NoProgress, SearchRequest, Strategy,
 };
 
 /// The letters of marks: an odd prime number of them.
@@ -169,8 +169,8 @@ pub(crate) fn seed(root: &Path, planted: &SeededStore) {
             Ok(())
         })
         .unwrap();
-    database.finish(&Silent).unwrap();
-    database.analyse(&Silent).unwrap();
+    database.finish(&NoProgress).unwrap();
+    database.analyse(&NoProgress).unwrap();
     for _ in 0..planted.records {
         let request = SearchRequest {
             strategy: Strategy::Text,

@@ -8,7 +8,7 @@ use std::path::Path;
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level};
 use locidb::{
     Database, NewAsset, NewChunk, NewCitation, NewConcept, NewDocument, NewItem, NewReference,
-    NewRelation, Options, SearchRequest, Silent,
+    NewRelation, NoProgress, Options, SearchRequest,
 };
 
 /// A document with a section, two passages, concepts, a relation, and a work that it cites.
@@ -86,9 +86,9 @@ pub(crate) fn fill(folder: &Path, options: &Options) {
     database
         .write(|tx| tx.delete_document(&"d1".parse().unwrap()))
         .unwrap();
-    database.finish(&Silent).unwrap();
-    database.analyse(&Silent).unwrap();
-    database.settle().unwrap();
+    database.finish(&NoProgress).unwrap();
+    database.analyse(&NoProgress).unwrap();
+    database.wait_for_merges().unwrap();
     database.close();
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn every_table(folder: &Path) -> Database {
         let document = document(pair[0], pair);
         database.write(move |tx| tx.put_document(document)).unwrap();
     }
-    database.analyse(&Silent).unwrap();
+    database.analyse(&NoProgress).unwrap();
     database
         .write(|tx| {
             tx.merge_concepts("storks", "herons")?;

@@ -7,7 +7,7 @@ use crate::stores::{ask, document, paragraph, section, store};
 #[test]
 fn citation_has_location_label_and_numbers() {
     let text = "Die Welle ist überall zugleich.";
-    let passage = paragraph(text).but(|record| {
+    let passage = paragraph(text).with_record(|record| {
         record.heading_path = vec!["3 Quanten".into(), "Wave Functions".into()];
         record.section_number = Some("3.2".into());
         record.section_title = Some("Wave Functions".into());

@@ -6,10 +6,10 @@ use locidb::storage::records::{
 use locidb::{Database, SearchRequest, Strategy};
 
 use crate::stores::{
-    Part, Store, ask, chunks, document, filtered, leaf, paragraph, put, section, speaking_of,
+    Part, Store, ask, chunks, document, filtered, leaf, paragraph, put, section, with_mentions,
 };
 
-const KNOWN: &str = "\
+const SOURCE_TEXT: &str = "\
 user_id = 7|collection = shelf|key = target|key prefix tar|filename = \"t.pdf\"|address prefix \"https://\"|\
 title = \"The Target\"|title prefix The|year = 1987|year < 1990|year in 1980..1989|venue = Journal|\
 doi = \"10.1/x\"|author = Knuth|authors has Knuth|file_type = pdf|category = physics|topic = waves|topics has waves|\
@@ -25,7 +25,7 @@ fn hidden() -> Store {
     let vector = |x: f32, y: f32| Some(vec![x, y]);
     let own = |n: usize| {
         let text = format!("word and very many others beside it, passage {n} of the plain one");
-        let mut part = paragraph(&text).but(|record| {
+        let mut part = paragraph(&text).with_record(|record| {
             *record = ChunkRecord {
                 content_type: ContentType::Code,
                 chunk_type: ChunkType::Example,
@@ -84,7 +84,7 @@ fn hidden() -> Store {
         language: Some("de".into()),
         ..target.record
     };
-    let mut documents = vec![speaking_of(target, &["word"])];
+    let mut documents = vec![with_mentions(target, &["word"])];
     for n in 0..40 {
         let parts = (0..5).map(|_| Part {
             vector: vector(1.0, 0.0),
@@ -95,11 +95,11 @@ fn hidden() -> Store {
             &format!("decoy{n}"),
             vec![summary, section("D", parts.collect())],
         );
-        documents.push(speaking_of(decoy, &["word"]));
+        documents.push(with_mentions(decoy, &["word"]));
     }
     let folder = tempfile::tempdir().unwrap();
     let database = Database::open(folder.path()).unwrap();
-    database.use_given_space("test", 2).unwrap();
+    database.use_provided_vectors("test", 2).unwrap();
     put(&database, documents);
     Store {
         database,
@@ -115,7 +115,7 @@ fn filters_apply_in_every_strategy_and_fill_k_hits() {
         .into_iter()
         .filter(|of| *of != Strategy::Global);
     for strategy in strategies {
-        for filter in KNOWN.split('|') {
+        for filter in SOURCE_TEXT.split('|') {
             let request = SearchRequest {
                 strategy,
                 k: 4,

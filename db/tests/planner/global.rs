@@ -4,19 +4,19 @@ use locidb::query::QueryError;
 use locidb::query::answer::ConceptSource;
 use locidb::query::fuse::{Fusion, RankWeights};
 use locidb::storage::records::Level;
-use locidb::{Error, SearchRequest, Silent, Strategy};
+use locidb::{Error, NoProgress, SearchRequest, Strategy};
 use std::collections::BTreeSet;
 
 use crate::stores::{
-    EVERYTHING, Part, ask, chunks, document, filtered, library, paragraph, put, sagas, speaking_of,
-    store,
+    GLOBAL_QUESTION, Part, ask, chunks, document, filtered, library, paragraph, put, sagas, store,
+    with_mentions,
 };
 
 #[test]
 fn only_global_questions_are_answered_by_digests() {
     let store = store(sagas());
-    store.analyse(&Silent).unwrap();
-    let answer = ask(&store, &SearchRequest::new(EVERYTHING));
+    store.analyse(&NoProgress).unwrap();
+    let answer = ask(&store, &SearchRequest::new(GLOBAL_QUESTION));
     assert_eq!(answer.strategy, "global");
     assert!(answer.why.unwrap().contains("digests"));
     assert_eq!(answer.communities.len(), 2, "both communities are told");
@@ -52,15 +52,15 @@ fn filter_restricts_global_questions() {
     let quiet = paragraph("The quiet book is about the main themes of chess.");
     documents.push(document("quiet", vec![quiet]));
     let store = store(documents);
-    store.analyse(&Silent).unwrap();
+    store.analyse(&NoProgress).unwrap();
     let answer = ask(
         &store,
-        &filtered("key = quiet", SearchRequest::new(EVERYTHING)),
+        &filtered("key = quiet", SearchRequest::new(GLOBAL_QUESTION)),
     );
     assert_eq!(chunks(&answer), ["quiet#0"], "{}", answer.strategy);
     let global = SearchRequest {
         strategy: Strategy::Global,
-        ..filtered("key = metals", SearchRequest::new(EVERYTHING))
+        ..filtered("key = metals", SearchRequest::new(GLOBAL_QUESTION))
     };
     let answer = ask(&store, &global);
     assert!(!answer.hits.is_empty());
@@ -72,7 +72,7 @@ fn store_without_digests_returns_an_error_or_uses_another_strategy() {
     let store = store(sagas());
     let global = SearchRequest {
         strategy: Strategy::Global,
-        ..SearchRequest::new(EVERYTHING)
+        ..SearchRequest::new(GLOBAL_QUESTION)
     };
     let error = store.search(&global).unwrap_err();
     assert!(
@@ -81,7 +81,7 @@ fn store_without_digests_returns_an_error_or_uses_another_strategy() {
     );
     assert!(error.to_string().contains("analyze"), "{error}");
     assert_eq!(
-        ask(&store, &SearchRequest::new(EVERYTHING)).strategy,
+        ask(&store, &SearchRequest::new(GLOBAL_QUESTION)).strategy,
         "hybrid"
     );
 }
@@ -90,7 +90,7 @@ fn store_without_digests_returns_an_error_or_uses_another_strategy() {
 fn question_concepts_are_returned_with_their_source() {
     let mut documents = sagas();
     documents[0].concepts[0].synonyms = vec!["Rhein".into()];
-    documents.push(speaking_of(
+    documents.push(with_mentions(
         document(
             "walk",
             vec![paragraph("A walk to the konrad adenauer bridge.")],
@@ -98,7 +98,7 @@ fn question_concepts_are_returned_with_their_source() {
         &["konrad adenauer bridge"],
     ));
     let store = store(documents);
-    let told = |question: &str| -> Vec<(String, String)> {
+    let named_concepts = |question: &str| -> Vec<(String, String)> {
         let concepts = ask(&store, &SearchRequest::new(question)).concepts;
         let how = |how| {
             serde_json::to_value(how)
@@ -113,13 +113,19 @@ fn question_concepts_are_returned_with_their_source() {
             .collect()
     };
     let pair = |name: &str, how: &str| (name.to_owned(), how.to_owned());
-    assert_eq!(told("Where is the RHINE?"), [pair("rhine", "dictionary")]);
-    assert_eq!(told("where is the rhein"), [pair("rhine", "dictionary")]);
     assert_eq!(
-        told("What did Adenauer say?"),
+        named_concepts("Where is the RHINE?"),
+        [pair("rhine", "dictionary")]
+    );
+    assert_eq!(
+        named_concepts("where is the rhein"),
+        [pair("rhine", "dictionary")]
+    );
+    assert_eq!(
+        named_concepts("What did Adenauer say?"),
         [pair("konrad adenauer bridge", "capitalised")]
     );
-    assert_eq!(told("what is nothing of this?"), []);
+    assert_eq!(named_concepts("what is nothing of this?"), []);
     let one = SearchRequest {
         query_concepts: 1,
         ..SearchRequest::new("rhine, danube and elbe")
@@ -147,31 +153,38 @@ fn question_without_named_concepts_gets_near_concepts() {
     }
     let names = ["rhine", "danube", "iron", "copper"];
     let store = store(Vec::new());
-    store.use_given_space("test", 3).unwrap();
-    put(&store, vec![speaking_of(document("all", parts), &names)]);
-    let asked = |strategy, similarity| SearchRequest {
+    store.use_provided_vectors("test", 3).unwrap();
+    put(&store, vec![with_mentions(document("all", parts), &names)]);
+    let request_with = |strategy, similarity| SearchRequest {
         strategy,
         vector: towards(1.0, 0.1),
         concept_similarity_min: similarity,
         ..SearchRequest::new("which streams are there")
     };
-    let told = |request: &SearchRequest| -> Vec<String> {
+    let near_names = |request: &SearchRequest| -> Vec<String> {
         let concepts = ask(&store, request).concepts.into_iter();
         let near = concepts.inspect(|concept| assert_eq!(concept.how, ConceptSource::Vector));
         near.map(|concept| concept.name).collect()
     };
     // Of the danube two chunks speak, which lie on both sides of the question.
-    assert_eq!(told(&asked(Strategy::Hybrid, 0.5)), ["danube", "rhine"]);
-    assert_eq!(told(&asked(Strategy::Hybrid, 0.05)).len(), 4);
-    assert!(told(&asked(Strategy::Hybrid, 1.0)).is_empty());
-    let answer = ask(&store, &asked(Strategy::Graph, 0.5));
+    assert_eq!(
+        near_names(&request_with(Strategy::Hybrid, 0.5)),
+        ["danube", "rhine"]
+    );
+    assert_eq!(near_names(&request_with(Strategy::Hybrid, 0.05)).len(), 4);
+    assert!(near_names(&request_with(Strategy::Hybrid, 1.0)).is_empty());
+    let answer = ask(&store, &request_with(Strategy::Graph, 0.5));
     assert_eq!(chunks(&answer), ["all#0", "all#1"]);
     assert!(answer.hits[0].methods.graph.is_some());
-    assert!(ask(&store, &asked(Strategy::Graph, 1.0)).hits.is_empty());
+    assert!(
+        ask(&store, &request_with(Strategy::Graph, 1.0))
+            .hits
+            .is_empty()
+    );
     // A name counts more than any nearness.
     let named = SearchRequest {
         question: "copper".into(),
-        ..asked(Strategy::Hybrid, 0.0)
+        ..request_with(Strategy::Hybrid, 0.0)
     };
     let concepts = ask(&store, &named).concepts;
     assert_eq!(concepts.len(), 1);
@@ -179,7 +192,7 @@ fn question_without_named_concepts_gets_near_concepts() {
     // And it stands in the explanation.
     let explained = SearchRequest {
         explain: true,
-        ..asked(Strategy::Hybrid, 0.5)
+        ..request_with(Strategy::Hybrid, 0.5)
     };
     let steps = ask(&store, &explained).explain.unwrap();
     let near = steps.iter().find(|step| step.operator == "near").unwrap();
@@ -189,24 +202,24 @@ fn question_without_named_concepts_gets_near_concepts() {
 #[test]
 fn levels_apply_to_chunks_quoted_by_digests() {
     let store = store(sagas());
-    store.analyse(&Silent).unwrap();
-    let asked = |level| SearchRequest {
+    store.analyse(&NoProgress).unwrap();
+    let request_for = |level| SearchRequest {
         strategy: Strategy::Global,
         levels: vec![level],
-        ..SearchRequest::new(EVERYTHING)
+        ..SearchRequest::new(GLOBAL_QUESTION)
     };
-    assert!(!ask(&store, &asked(Level::Paragraph)).hits.is_empty());
-    let none = ask(&store, &asked(Level::Sentence));
+    assert!(!ask(&store, &request_for(Level::Paragraph)).hits.is_empty());
+    let none = ask(&store, &request_for(Level::Sentence));
     assert!(none.hits.is_empty() && !none.communities.is_empty());
 }
 
 #[test]
 fn graph_strategy_starts_from_near_concepts() {
-    let asked = |strategy| SearchRequest {
+    let request_for = |strategy| SearchRequest {
         strategy,
         ..SearchRequest::new("hills, canal and northern sea")
     };
-    let answer = ask(library(), &asked(Strategy::Graph));
+    let answer = ask(library(), &request_for(Strategy::Graph));
     assert!(!answer.hits.is_empty());
     assert!(
         answer
@@ -217,14 +230,19 @@ fn graph_strategy_starts_from_near_concepts() {
     // Beside other arms, what the question is near to is told and moves nothing, however arms are fused.
     let hybrid = SearchRequest {
         fusion: Some(Fusion::Rrf(RankWeights::default())),
-        ..asked(Strategy::Hybrid)
+        ..request_for(Strategy::Hybrid)
     };
-    let told = ask(library(), &hybrid);
-    assert!(!told.concepts.is_empty());
-    assert!(told.hits.iter().all(|hit| hit.methods.graph.is_none()));
+    let with_concepts = ask(library(), &hybrid);
+    assert!(!with_concepts.concepts.is_empty());
+    assert!(
+        with_concepts
+            .hits
+            .iter()
+            .all(|hit| hit.methods.graph.is_none())
+    );
     let untold = SearchRequest {
         concepts: false,
         ..hybrid
     };
-    assert_eq!(chunks(&ask(library(), &untold)), chunks(&told));
+    assert_eq!(chunks(&ask(library(), &untold)), chunks(&with_concepts));
 }

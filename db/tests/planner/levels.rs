@@ -4,7 +4,7 @@ use locidb::SearchRequest;
 use locidb::storage::records::Level;
 use std::collections::BTreeSet;
 
-use crate::stores::{ask, chunks, document, leaf, levels, of, papers, put};
+use crate::stores::{ask, chunks, document, leaf, levels, levels_of_document, papers, put};
 
 #[test]
 fn facts_come_from_sentences_contexts_from_paragraphs_structures_from_sections() {
@@ -15,15 +15,18 @@ fn facts_come_from_sentences_contexts_from_paragraphs_structures_from_sections()
         "{:?}",
         fact.why
     );
-    assert!(of(&fact, "paper").all(|level| level == Level::Sentence));
-    assert!(of(&fact, "notes").all(|level| level == Level::Proposition));
+    assert!(levels_of_document(&fact, "paper").all(|level| level == Level::Sentence));
+    assert!(levels_of_document(&fact, "notes").all(|level| level == Level::Proposition));
     assert_eq!(
-        (of(&fact, "paper").count(), of(&fact, "notes").count()),
+        (
+            levels_of_document(&fact, "paper").count(),
+            levels_of_document(&fact, "notes").count()
+        ),
         (4, 2)
     );
 
     let context = ask(&store, &SearchRequest::new("Explain how the lamp was lit"));
-    let found: BTreeSet<Level> = of(&context, "paper").collect();
+    let found: BTreeSet<Level> = levels_of_document(&context, "paper").collect();
     assert_eq!(found, [Level::Paragraph, Level::Sentence].into());
 
     let structure = ask(
@@ -31,11 +34,11 @@ fn facts_come_from_sentences_contexts_from_paragraphs_structures_from_sections()
         &SearchRequest::new("Which sections describe the lamp?"),
     );
     assert_eq!(
-        of(&structure, "paper").collect::<Vec<_>>(),
+        levels_of_document(&structure, "paper").collect::<Vec<_>>(),
         [Level::Section]
     );
     assert_eq!(
-        of(&structure, "notes").collect::<Vec<_>>(),
+        levels_of_document(&structure, "notes").collect::<Vec<_>>(),
         [Level::Section]
     );
 }

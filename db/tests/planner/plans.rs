@@ -4,12 +4,12 @@ use locidb::query::Searcher;
 use locidb::query::plan::{Operator, Plan};
 use locidb::{Answer, Expr, SearchRequest, Strategy};
 
-use crate::stores::{EVERYTHING, ask, library, timeless};
+use crate::stores::{GLOBAL_QUESTION, ask, library, without_timings};
 
 #[test]
 fn plan_restored_from_json_gives_the_same_answer() {
     let database = library();
-    let view = database.view();
+    let view = database.snapshot();
     let searcher = Searcher::default();
     let vector: Vec<f32> = {
         let near = SearchRequest {
@@ -17,13 +17,13 @@ fn plan_restored_from_json_gives_the_same_answer() {
             ..SearchRequest::new("rhine and danube")
         };
         assert!(!ask(database, &near).hits.is_empty());
-        let dim = view.snapshot().space().unwrap().record.dim as usize;
+        let dim = view.snapshot().active_space().unwrap().record.dim as usize;
         (0..dim).map(|n| 1.0 / (n as f32 + 1.7)).collect()
     };
     for strategy in Strategy::ALL {
         for question in [
             "rhine and danube",
-            EVERYTHING,
+            GLOBAL_QUESTION,
             "\"northern sea\"",
             "Which documents explain consensus?",
         ] {
@@ -38,15 +38,15 @@ fn plan_restored_from_json_gives_the_same_answer() {
                 explain: true,
                 ..SearchRequest::new(question)
             };
-            let plan = searcher.plan(view.read(), &request).unwrap();
+            let plan = searcher.plan(view.read_view(), &request).unwrap();
             assert_ne!(plan.strategy, Strategy::Auto);
-            let kept = serde_json::to_string(&plan).unwrap();
-            let back: Plan = serde_json::from_str(&kept).unwrap();
+            let json = serde_json::to_string(&plan).unwrap();
+            let back: Plan = serde_json::from_str(&json).unwrap();
             assert_eq!(back, plan, "{strategy:?} {question}");
-            let replayed = searcher.run(view.read(), &back).unwrap();
+            let replayed = searcher.run(view.read_view(), &back).unwrap();
             let searched = database.search_in(&view, &request).unwrap();
             let without_planning = |answer: &Answer| {
-                let mut answer = timeless(answer);
+                let mut answer = without_timings(answer);
                 if let Some(steps) = answer["explain"].as_array_mut() {
                     steps.retain(|step| step["operator"] != "plan" && step["operator"] != "embed");
                 }

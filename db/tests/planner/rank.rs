@@ -9,7 +9,7 @@ use crate::stores::{ask, chunks, document, filtered, leaf, paragraph, store};
 fn citing_chunk_rises_by_the_configured_weight() {
     let bare = paragraph("Tides follow the moon, and tides follow the sun.");
     let citing = paragraph("Tides follow the moon [1], the sun [2] and the shape of bays [3].")
-        .but(|record| record.citation_count = 3);
+        .with_record(|record| record.citation_count = 3);
     let store = store(vec![document("tides", vec![bare, citing])]);
     let request = |citations| SearchRequest {
         rerank: Rerank {
@@ -30,9 +30,10 @@ fn citing_chunk_rises_by_the_configured_weight() {
 
 #[test]
 fn low_confidence_demotes_a_statement_unless_disabled() {
-    let doubtful = leaf(Level::Proposition, "Tides obey the moon.").but(|r| r.confidence = 0.1);
-    let sure =
-        leaf(Level::Proposition, "Tides obey the moon and the sun.").but(|r| r.confidence = 1.0);
+    let doubtful =
+        leaf(Level::Proposition, "Tides obey the moon.").with_record(|r| r.confidence = 0.1);
+    let sure = leaf(Level::Proposition, "Tides obey the moon and the sun.")
+        .with_record(|r| r.confidence = 1.0);
     let store = store(vec![document("tides", vec![doubtful, sure])]);
     let request = |confidence| SearchRequest {
         rerank: Rerank {
@@ -74,13 +75,13 @@ fn cited_document_rises_by_the_configured_weight() {
     let mut documents = vec![plain, cited];
     documents.extend((0..9).map(citing));
     let store = store(documents);
-    let asked = |cited| SearchRequest {
+    let request_with = |cited| SearchRequest {
         rerank: Rerank {
             cited,
             ..Rerank::default()
         },
         ..SearchRequest::new("tides moon sun")
     };
-    assert_eq!(chunks(&ask(&store, &asked(0.0))), ["a#0", "b#0"]);
-    assert_eq!(chunks(&ask(&store, &asked(1.0))), ["b#0", "a#0"]);
+    assert_eq!(chunks(&ask(&store, &request_with(0.0))), ["a#0", "b#0"]);
+    assert_eq!(chunks(&ask(&store, &request_with(1.0))), ["b#0", "a#0"]);
 }

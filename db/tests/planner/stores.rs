@@ -5,7 +5,7 @@ use locidb::storage::ConceptId;
 use locidb::storage::records::{ChunkRecord, ChunkType, DocumentRecord, Level, RetrievalMode};
 use locidb::{
     Answer, Climb, Database, EmbedderChoice, Expr, NewChunk, NewConcept, NewDocument, NewRelation,
-    Options, SearchRequest, Silent, Strategy,
+    NoProgress, Options, SearchRequest, Strategy,
 };
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -50,13 +50,18 @@ pub(crate) fn section(title: &str, parts: Vec<Part>) -> Part {
 }
 
 impl Part {
-    pub(crate) fn but(mut self, change: impl FnOnce(&mut ChunkRecord)) -> Part {
+    pub(crate) fn with_record(mut self, change: impl FnOnce(&mut ChunkRecord)) -> Part {
         change(&mut self.record);
         self
     }
 
     /// Writes the part down behind `text`, its own text being that of its parts where it has any.
-    pub(crate) fn grow(self, parent: Option<u32>, text: &mut String, chunks: &mut Vec<NewChunk>) {
+    pub(crate) fn push_chunks(
+        self,
+        parent: Option<u32>,
+        text: &mut String,
+        chunks: &mut Vec<NewChunk>,
+    ) {
         let (start, start_chars) = (text.len(), text.chars().count() as u64);
         let place = chunks.len();
         chunks.push(NewChunk {
@@ -71,7 +76,7 @@ impl Part {
         }
         for (n, part) in self.parts.into_iter().enumerate() {
             text.push_str(if n == 0 { "" } else { "\n" });
-            part.grow(Some(place as u32), text, chunks);
+            part.push_chunks(Some(place as u32), text, chunks);
         }
         let record = &mut chunks[place].record;
         record.text = text[start..].into();
@@ -83,7 +88,7 @@ pub(crate) fn document(key: &str, parts: Vec<Part>) -> NewDocument {
     let (mut text, mut chunks) = (String::new(), Vec::new());
     for (n, part) in parts.into_iter().enumerate() {
         text.push_str(if n == 0 { "" } else { "\n" });
-        part.grow(None, &mut text, &mut chunks);
+        part.push_chunks(None, &mut text, &mut chunks);
     }
     NewDocument {
         record: DocumentRecord {
@@ -97,7 +102,7 @@ pub(crate) fn document(key: &str, parts: Vec<Part>) -> NewDocument {
 }
 
 /// The document, with every chunk that names one of `concepts` mentioning it, and those of one chunk related.
-pub(crate) fn speaking_of(mut document: NewDocument, concepts: &[&str]) -> NewDocument {
+pub(crate) fn with_mentions(mut document: NewDocument, concepts: &[&str]) -> NewDocument {
     for concept in concepts {
         let names = |of: &(usize, &NewChunk)| of.1.record.text.to_lowercase().contains(concept);
         let chunks = document.chunks.iter().enumerate();
@@ -216,7 +221,7 @@ pub(crate) fn textbook() -> Store {
             (ChunkType::Question, "which force holds lamps up"),
         ] {
             let text = format!("{text} {filler}{n}");
-            parts.push(paragraph(&text).but(|record| record.chunk_type = kind));
+            parts.push(paragraph(&text).with_record(|record| record.chunk_type = kind));
         }
     }
     store(vec![document("physics", vec![section("Forces", parts)])])
@@ -261,7 +266,10 @@ pub(crate) fn papers() -> Store {
     ])
 }
 
-pub(crate) fn of<'a>(answer: &'a Answer, document: &'a str) -> impl Iterator<Item = Level> + 'a {
+pub(crate) fn levels_of_document<'a>(
+    answer: &'a Answer,
+    document: &'a str,
+) -> impl Iterator<Item = Level> + 'a {
     let hits = answer.hits.iter();
     hits.filter(move |hit| hit.document == document)
         .map(|hit| hit.level)
@@ -332,15 +340,15 @@ pub(crate) fn sagas() -> Vec<NewDocument> {
     let names = ["rhine", "danube", "elbe", "iron", "copper", "zinc"];
     let of = |key, texts: &[&str]| {
         let parts = texts.iter().map(|text| paragraph(text)).collect();
-        speaking_of(document(key, parts), &names)
+        with_mentions(document(key, parts), &names)
     };
     vec![of("rivers", &rivers), of("metals", &metals)]
 }
 
-pub(crate) const EVERYTHING: &str = "What are the main themes across all documents?";
+pub(crate) const GLOBAL_QUESTION: &str = "What are the main themes across all documents?";
 
 pub(crate) fn concept(database: &Database, name: &str) -> ConceptId {
-    let view = database.view();
+    let view = database.snapshot();
     view.snapshot()
         .rows()
         .concept_id(&normalise(name))
@@ -373,8 +381,8 @@ pub(crate) fn library() -> &'static Store {
         let folder = tempfile::tempdir().unwrap();
         let database = Database::open(folder.path()).unwrap();
         put(&database, documents);
-        database.finish(&Silent).unwrap();
-        database.analyse(&Silent).unwrap();
+        database.finish(&NoProgress).unwrap();
+        database.analyse(&NoProgress).unwrap();
         Store {
             database,
             _folder: folder,
@@ -385,7 +393,7 @@ pub(crate) fn library() -> &'static Store {
 pub(crate) const CLIMBS: [Climb; 4] = [Climb::Document, Climb::Parent, Climb::FullDoc, Climb::None];
 
 /// The answer, but for its times.
-pub(crate) fn timeless(answer: &Answer) -> serde_json::Value {
+pub(crate) fn without_timings(answer: &Answer) -> serde_json::Value {
     let mut answer = serde_json::to_value(answer).unwrap();
     answer["took_us"] = 0.into();
     if let Some(steps) = answer["explain"].as_array_mut() {

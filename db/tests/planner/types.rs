@@ -69,7 +69,7 @@ fn type_balancing_is_skipped_for_mixed_intent_or_when_disabled() {
 #[test]
 fn missing_type_is_filled_with_the_best_hits() {
     let part = |n: usize, kind| {
-        paragraph(&format!("force number {n}")).but(|record| record.chunk_type = kind)
+        paragraph(&format!("force number {n}")).with_record(|record| record.chunk_type = kind)
     };
     let kinds = [
         ChunkType::Concept,

@@ -39,7 +39,7 @@ fn walk_starts_at_the_given_seeds() {
 fn walk_starts_from_the_best_hits() {
     let store = store(sagas());
     // No concept is named; the best hit by words speaks of iron and copper, whose neighbours follow.
-    let asked = |hits| SearchRequest {
+    let request_with = |hits| SearchRequest {
         strategy: Strategy::Hybrid,
         seeds: Seeds {
             hits,
@@ -47,8 +47,8 @@ fn walk_starts_from_the_best_hits() {
         },
         ..SearchRequest::new("rock")
     };
-    assert_eq!(chunks(&ask(&store, &asked(0))), ["metals#0"]);
-    let answer = ask(&store, &asked(1));
+    assert_eq!(chunks(&ask(&store, &request_with(0))), ["metals#0"]);
+    let answer = ask(&store, &request_with(1));
     assert_eq!(answer.hits[0].chunk, "metals#0");
     assert!(answer.hits.len() > 1 && answer.hits.iter().all(|hit| hit.document == "metals"));
 }

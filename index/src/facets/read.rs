@@ -1,6 +1,6 @@
 //! Reads a facet section in place.
 
-use loci_storage::Placed;
+use loci_storage::SegmentReader;
 use roaring::RoaringBitmap;
 
 use super::column::Column;
@@ -127,7 +127,7 @@ impl<B: AsRef<[u8]>> FacetReader<B> {
 /// # Errors
 /// [`FacetError::Malformed`].
 pub fn select<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, FacetReader<B>>],
+    segments: &[SegmentReader<'_, FacetReader<B>>],
     field: &str,
     predicate: &Predicate,
 ) -> Result<RoaringBitmap, FacetError> {

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use loci_storage::{Local, Ordinal, Placed};
+use loci_storage::{Local, Ordinal, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -200,7 +200,7 @@ fn field_with_many_values_selects_like_field_with_few() {
 fn select_merges_segments_without_deleted_chunks() {
     let reader = FacetReader::new(section(&[(0, "a", text("x")), (2, "a", text("y"))])).unwrap();
     let (none, dead) = (RoaringBitmap::new(), RoaringBitmap::from([0]));
-    let place = |base, chunk_count, dead| Placed {
+    let place = |base, chunk_count, dead| SegmentReader {
         base: Ordinal(base),
         chunk_count,
         dead,

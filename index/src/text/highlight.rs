@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use loci_storage::{Ordinal, Placed};
+use loci_storage::{Ordinal, SegmentReader};
 use roaring::RoaringBitmap;
 
 use super::automata::{LevenshteinAutomaton, RangeAutomaton, WildcardAutomaton, accepts};
@@ -113,7 +113,7 @@ const SUGGESTIONS_MAX: usize = 8;
 /// # Cost
 /// For each unknown word a walk through the dictionaries.
 pub fn suggest_spellings<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     query: &TextQuery,
     filter: Option<&RoaringBitmap>,
     analyzer: &mut Analyzer,
@@ -141,7 +141,7 @@ pub fn suggest_spellings<B: AsRef<[u8]>>(
 
 /// Whether a chunk that may be found has one of `terms`.
 fn is_known<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     terms: &BTreeSet<String>,
     filter: Option<&RoaringBitmap>,
 ) -> Result<bool, TextError> {
@@ -161,7 +161,7 @@ fn is_known<B: AsRef<[u8]>>(
 
 /// The first chunk with a term that may be found.
 fn first_live_posting<B: AsRef<[u8]>>(
-    placed: &Placed<'_, TextReader<B>>,
+    placed: &SegmentReader<'_, TextReader<B>>,
     term: Term,
     filter: Option<&RoaringBitmap>,
 ) -> Result<Option<Ordinal>, TextError> {
@@ -212,7 +212,7 @@ fn collect_query_words(clauses: &[Clause], analyzer: &mut Analyzer, words: &mut 
 }
 
 fn nearest_term<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     terms: &BTreeSet<String>,
     filter: Option<&RoaringBitmap>,
 ) -> Result<Option<(String, Ordinal)>, TextError> {

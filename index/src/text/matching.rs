@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loci_storage::{Placed, Scored};
+use loci_storage::{ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
 use super::automata::{LevenshteinAutomaton, RangeAutomaton, WildcardAutomaton, accepts};
@@ -29,12 +29,12 @@ use crate::analysis::{Analyzer, OwnedToken, is_unspaced, untagged};
 /// That of [`super::search`]; for phrases and fields also the positions of their chunks, for patterns and
 /// misspellings a walk through the dictionary and the postings of all words that fit.
 pub fn search_query<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     query: &TextQuery,
     analyzer: &mut Analyzer,
     options: &TextSearch<'_>,
     scratch: &mut TextScratch,
-) -> Result<Vec<Scored>, TextError> {
+) -> Result<Vec<ScoredChunk>, TextError> {
     check(segments)?;
     let languages = analyzer.languages().iter().count();
     let mut matcher = Matcher {
@@ -98,7 +98,7 @@ impl ClauseFilter {
 }
 
 struct Matcher<'a, 'b, B> {
-    segments: &'a [Placed<'b, TextReader<B>>],
+    segments: &'a [SegmentReader<'b, TextReader<B>>],
     analyzer: &'a mut Analyzer,
     parts: Vec<ScoringPart>,
     /// Patterns and misspelt words so far.

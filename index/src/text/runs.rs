@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use loci_storage::{Ordinal, Placed};
+use loci_storage::{Ordinal, SegmentReader};
 
 use super::cursor::TermCursor;
 use super::{TextError, TextReader};
@@ -24,7 +24,7 @@ use super::{TextError, TextReader};
 /// # Cost
 /// A binary search for each word and chunk at most; with `least` above half of the words, for most chunks one or two.
 pub fn longest_word_runs<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     text: &[(u32, &str)],
     chunks: &[Ordinal],
     least: usize,
@@ -217,7 +217,7 @@ mod tests {
             let dead = RoaringBitmap::new();
             let bases = [0, cut as u32];
             let ends = [cut as u32, chunks.len() as u32];
-            let segments: Vec<_> = (0..2).map(|at| Placed {
+            let segments: Vec<_> = (0..2).map(|at| SegmentReader {
                 base: Ordinal(bases[at]),
                 chunk_count: ends[at] - bases[at],
                 dead: &dead,

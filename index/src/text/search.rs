@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use loci_storage::{Local, Placed, Scored};
+use loci_storage::{Local, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
 use super::bm25::{Scale, gain, points, points_or_zero};
@@ -55,7 +55,7 @@ struct TermLookupCache {
 impl TermLookupCache {
     fn store<B>(
         &mut self,
-        segments: &[Placed<'_, TextReader<B>>],
+        segments: &[SegmentReader<'_, TextReader<B>>],
         items: &[ScoringItem<'_>],
         found: &[Option<Term>],
     ) {
@@ -73,7 +73,7 @@ impl TermLookupCache {
     /// Whether it is of these; it is of nothing afterwards.
     fn restore_if_same<B>(
         &mut self,
-        segments: &[Placed<'_, TextReader<B>>],
+        segments: &[SegmentReader<'_, TextReader<B>>],
         items: &[ScoringItem<'_>],
     ) -> bool {
         let is_of_segments = self
@@ -90,7 +90,7 @@ impl TermLookupCache {
     }
 }
 
-fn address<B>(segment: &Placed<'_, TextReader<B>>) -> usize {
+fn address<B>(segment: &SegmentReader<'_, TextReader<B>>) -> usize {
     std::ptr::from_ref(segment.reader).addr()
 }
 
@@ -159,11 +159,11 @@ impl TextSearch<'_> {
 /// the blocks of 64 that can hold one of the best. No allocation but the answer and a few for the question,
 /// once `scratch` has grown.
 pub fn search<B: AsRef<[u8]>, S: AsRef<str>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     terms: &[S],
     options: &TextSearch<'_>,
     scratch: &mut TextScratch,
-) -> Result<Vec<Scored>, TextError> {
+) -> Result<Vec<ScoredChunk>, TextError> {
     let items: Vec<ScoringItem<'_>> = distinct_terms(terms)
         .into_iter()
         .map(|(term, occurrences, first)| {
@@ -217,11 +217,11 @@ impl MatchedChunks {
 
 /// [`search`] for what a question counts by.
 pub(super) fn search_parts<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     parts: &[ScoringPart],
     options: &TextSearch<'_>,
     scratch: &mut TextScratch,
-) -> Result<Vec<Scored>, TextError> {
+) -> Result<Vec<ScoredChunk>, TextError> {
     let mut items: Vec<ScoringItem<'_>> = Vec::with_capacity(parts.len());
     for part in parts {
         match part {
@@ -261,11 +261,11 @@ impl<'a> ScoringItem<'a> {
 }
 
 fn search_items<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     items: &[ScoringItem<'_>],
     options: &TextSearch<'_>,
     scratch: &mut TextScratch,
-) -> Result<Vec<Scored>, TextError> {
+) -> Result<Vec<ScoredChunk>, TextError> {
     check(segments)?;
     let TextSearch {
         params, filter, k, ..
@@ -341,14 +341,15 @@ fn search_items<B: AsRef<[u8]>>(
 
 /// Which items are counted so that no more than `postings_max` postings are read.
 fn within_budget<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     items: &[ScoringItem<'_>],
     found: &[Option<Term>],
     weights: &[f32],
     postings_max: u64,
 ) -> Vec<bool> {
     let cost = |item: usize| -> u64 {
-        let of_segment = |(i, placed): (usize, &Placed<'_, TextReader<B>>)| match items[item] {
+        let of_segment = |(i, placed): (usize, &SegmentReader<'_, TextReader<B>>)| match items[item]
+        {
             ScoringItem::Matches(matched, _) => matched.in_segment(i).len() as u64,
             ScoringItem::Term(..) => {
                 let term = found[i * items.len() + item];
@@ -371,7 +372,7 @@ fn within_budget<B: AsRef<[u8]>>(
 
 /// One segment of a search. Scores in `top` are points.
 struct SegmentSearch<'a, 'b, B> {
-    placed: &'a Placed<'b, TextReader<B>>,
+    placed: &'a SegmentReader<'b, TextReader<B>>,
     filter: Option<&'a RoaringBitmap>,
     scorer: &'a Scorer,
     sums: &'a mut Vec<u32>,
@@ -621,7 +622,7 @@ fn points_max(weight: f32, gain: f32) -> u32 {
 
 /// Keeps a chunk if it is among the best and may be found; the score to reach from then on.
 fn offer<B: AsRef<[u8]>>(
-    placed: &Placed<'_, TextReader<B>>,
+    placed: &SegmentReader<'_, TextReader<B>>,
     filter: Option<&RoaringBitmap>,
     top: &mut Top,
     local: usize,
@@ -641,9 +642,10 @@ fn offer<B: AsRef<[u8]>>(
 
 /// Refuses sections that speak of chunks beyond their segment: their ordinals would be those of others.
 pub(super) fn check<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
 ) -> Result<(), TextError> {
-    let fits = |placed: &Placed<'_, TextReader<B>>| placed.reader.local_end() <= placed.chunk_count;
+    let fits =
+        |placed: &SegmentReader<'_, TextReader<B>>| placed.reader.local_end() <= placed.chunk_count;
     if segments.iter().all(fits) {
         Ok(())
     } else {
@@ -664,7 +666,7 @@ struct LanguageStatistics {
 
 impl LanguageStatistics {
     fn new<B: AsRef<[u8]>>(
-        segments: &[Placed<'_, TextReader<B>>],
+        segments: &[SegmentReader<'_, TextReader<B>>],
         all: Statistics,
     ) -> LanguageStatistics {
         let readers = || segments.iter().map(|placed| placed.reader.languages());
@@ -695,7 +697,7 @@ impl LanguageStatistics {
 }
 
 /// The statistics that scores over `segments` rest on.
-pub fn statistics<B: AsRef<[u8]>>(segments: &[Placed<'_, TextReader<B>>]) -> Statistics {
+pub fn statistics<B: AsRef<[u8]>>(segments: &[SegmentReader<'_, TextReader<B>>]) -> Statistics {
     segments
         .iter()
         .fold(Statistics::default(), |sum, placed| Statistics {
@@ -713,7 +715,7 @@ pub fn statistics<B: AsRef<[u8]>>(segments: &[Placed<'_, TextReader<B>>]) -> Sta
 /// # Errors
 /// [`TextError::Malformed`].
 pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     terms: &'t [S],
 ) -> Result<Vec<(&'t str, f32)>, TextError> {
     weights_with_scratch(segments, terms, &mut TextScratch::default())
@@ -725,7 +727,7 @@ pub fn weights<'t, B: AsRef<[u8]>, S: AsRef<str>>(
 /// # Errors
 /// [`TextError::Malformed`].
 pub fn weights_with_scratch<'t, B: AsRef<[u8]>, S: AsRef<str>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     terms: &'t [S],
     scratch: &mut TextScratch,
 ) -> Result<Vec<(&'t str, f32)>, TextError> {
@@ -770,7 +772,7 @@ fn distinct_terms<S: AsRef<str>>(terms: &[S]) -> Vec<(&str, u32, usize)> {
 
 /// Fills `found` with the terms of `items` in each segment; `None` for what is no term.
 fn look_up<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     items: &[ScoringItem<'_>],
     found: &mut Vec<Option<Term>>,
 ) -> Result<(), TextError> {
@@ -786,7 +788,7 @@ fn look_up<B: AsRef<[u8]>>(
 }
 
 fn term_weights<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, TextReader<B>>],
+    segments: &[SegmentReader<'_, TextReader<B>>],
     statistics: Statistics,
     items: &[ScoringItem<'_>],
     found: &[Option<Term>],

@@ -1,4 +1,4 @@
-use loci_storage::{Local, Ordinal, Placed, Scored};
+use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -22,7 +22,7 @@ fn words(text: &str) -> Chunk {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-fn hits(scored: &[Scored]) -> Vec<u32> {
+fn hits(scored: &[ScoredChunk]) -> Vec<u32> {
     scored.iter().map(|s| s.ordinal.0).collect()
 }
 
@@ -31,8 +31,8 @@ fn single_segment<'a>(
     reader: &'a TextReader<Vec<u8>>,
     dead: &'a RoaringBitmap,
     chunk_count: u32,
-) -> [Placed<'a, TextReader<Vec<u8>>>; 1] {
-    [Placed {
+) -> [SegmentReader<'a, TextReader<Vec<u8>>>; 1] {
+    [SegmentReader {
         base: Ordinal(0),
         chunk_count,
         dead,
@@ -47,7 +47,7 @@ fn search_segments(
     question: &[String],
     excluded: (Option<&RoaringBitmap>, &RoaringBitmap),
     k: usize,
-) -> Vec<Scored> {
+) -> Vec<ScoredChunk> {
     let (filter, deleted) = excluded;
     let mut bounds: Vec<usize> = cuts.iter().map(|&cut| cut.min(corpus.len())).collect();
     bounds.extend([0, corpus.len()]);
@@ -71,7 +71,7 @@ fn search_segments(
     let segments: Vec<_> = parts
         .iter()
         .zip(readers.iter().zip(&dead))
-        .map(|(&(base, part), (reader, dead))| Placed {
+        .map(|(&(base, part), (reader, dead))| SegmentReader {
             base: Ordinal(base as u32),
             chunk_count: part.len() as u32,
             dead,
@@ -167,7 +167,7 @@ fn postings_cross_windows_of_64k() {
     assert_eq!(locals, [0, 65_535, 65_536, 200_000]);
 
     let dead = RoaringBitmap::from([65_535]);
-    let placed = Placed {
+    let placed = SegmentReader {
         base: Ordinal(7),
         chunk_count: 200_001,
         dead: &dead,
@@ -177,7 +177,7 @@ fn postings_cross_windows_of_64k() {
     let found = search(&[placed], &["a"], &TextSearch::new(9), &mut scratch).unwrap();
     assert_eq!(hits(&found), [7, 65_543, 200_007]);
 
-    let short = Placed {
+    let short = SegmentReader {
         chunk_count: 200_000,
         ..placed
     };
@@ -463,7 +463,7 @@ fn exercise(bytes: Vec<u8>) {
     });
     let dead = RoaringBitmap::new();
     // The second is skimmed for what may beat the hits of the first.
-    let placed = [0, 250].map(|base| Placed {
+    let placed = [0, 250].map(|base| SegmentReader {
         base: Ordinal(base),
         chunk_count: 250,
         dead: &dead,
@@ -578,7 +578,7 @@ proptest! {
         let reader = TextReader::new(section(&corpus)).unwrap();
         let dead = RoaringBitmap::new();
         let chunk_count = corpus.len() as u32;
-        let segments = [Placed { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader }];
+        let segments = [SegmentReader { base: Ordinal(0), chunk_count, dead: &dead, reader: &reader }];
         let params = Bm25::default();
         let found = search(&segments, &question, &TextSearch::new(50), &mut TextScratch::new()).unwrap();
         let weights = weights(&segments, &question).unwrap();

@@ -181,7 +181,7 @@ impl Job for ScoreJob<'_> {
 
 #[cfg(test)]
 mod tests {
-    use loci_storage::{Local, Ordinal, Placed, Scored};
+    use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
     use proptest::prelude::*;
     use roaring::RoaringBitmap;
 
@@ -202,7 +202,7 @@ mod tests {
         filter: Option<&RoaringBitmap>,
         query: &[f32],
         k: usize,
-    ) -> Vec<Scored> {
+    ) -> Vec<ScoredChunk> {
         let (mut all, mut base) = (Vec::new(), 0);
         for (reader, dead) in segments {
             let flat = reader.flat();
@@ -215,7 +215,7 @@ mod tests {
                 let ordinal = Ordinal(base + local);
                 if filter.is_none_or(|filter| filter.contains(ordinal.0)) {
                     let score = metric.score(&prepared, &flat.vector(Local(local)).unwrap());
-                    all.push(Scored { ordinal, score });
+                    all.push(ScoredChunk { ordinal, score });
                 }
             }
             base += flat.len() as u32;
@@ -263,8 +263,8 @@ mod tests {
             let dead: RoaringBitmap = dead.into_iter().filter(|&d| d < count).collect();
             let (none, filter) = (RoaringBitmap::new(), allowed.map(RoaringBitmap::from_iter));
             let placed = [
-                Placed { base: Ordinal(0), chunk_count: count, dead: &dead, reader: &first },
-                Placed { base: Ordinal(count), chunk_count: COUNT_MIN as u32, dead: &none, reader: &second },
+                SegmentReader { base: Ordinal(0), chunk_count: count, dead: &dead, reader: &first },
+                SegmentReader { base: Ordinal(count), chunk_count: COUNT_MIN as u32, dead: &none, reader: &second },
             ];
             let asked = VectorQuery { filter: filter.as_ref(), ..VectorQuery::new(&query, k) };
             let right = brute_force(&[(&first, &dead), (&second, &none)], filter.as_ref(), &query, k);
@@ -288,7 +288,7 @@ mod tests {
         let reader = reader(&vectors, Metric::Dot);
         assert!(ByteCodes::new(reader.flat()).is_none());
         let none = RoaringBitmap::new();
-        let placed = [Placed {
+        let placed = [SegmentReader {
             base: Ordinal(0),
             chunk_count: 200,
             dead: &none,

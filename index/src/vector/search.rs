@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use loci_storage::{Local, Ordinal, Placed, Scored};
+use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
 use super::byte_codes::{Bounds, ByteCodes};
@@ -218,10 +218,10 @@ impl VectorScratch {
 /// that meets fewer than `k` is followed by a scan. No allocation in the steady state but the answer and, under a
 /// filter, two short lists.
 pub fn search<B: AsRef<[u8]>>(
-    segments: &[Placed<'_, VectorReader<B>>],
+    segments: &[SegmentReader<'_, VectorReader<B>>],
     query: &VectorQuery<'_>,
     scratch: &mut VectorScratch,
-) -> Result<Vec<Scored>, VectorError> {
+) -> Result<Vec<ScoredChunk>, VectorError> {
     scratch.segment_stats.clear();
     scratch.top.reset(query.k);
     let Some(first) = segments.first() else {
@@ -252,7 +252,7 @@ fn segment_deadline(deadline: Instant, len: usize, left: usize) -> Instant {
 }
 
 fn check<B: AsRef<[u8]>>(
-    placed: &Placed<'_, VectorReader<B>>,
+    placed: &SegmentReader<'_, VectorReader<B>>,
     metric: Metric,
     dim: usize,
 ) -> Result<(), VectorError> {
@@ -325,7 +325,7 @@ fn is_candidate(score: f32, least: f32) -> bool {
 
 /// One segment of a search.
 struct SegmentSearch<'a, B> {
-    placed: &'a Placed<'a, VectorReader<B>>,
+    placed: &'a SegmentReader<'a, VectorReader<B>>,
     query: &'a VectorQuery<'a>,
 }
 

@@ -1,4 +1,4 @@
-use loci_storage::{Local, Ordinal, Placed, Scored};
+use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -74,7 +74,7 @@ fn search_segments(
     (query, metric): (&[f32], Metric),
     excluded: (Option<&RoaringBitmap>, &RoaringBitmap),
     k: usize,
-) -> Vec<Scored> {
+) -> Vec<ScoredChunk> {
     let (filter, deleted) = excluded;
     let (left, right) = rows.split_at(cut.min(rows.len()));
     let build = |rows| {
@@ -88,13 +88,13 @@ fn search_segments(
         deleted.iter().filter_map(|o| o.checked_sub(base)).collect(),
     ];
     let segments = [
-        Placed {
+        SegmentReader {
             base: Ordinal(0),
             chunk_count: base,
             dead: &dead[0],
             reader: &readers[0],
         },
-        Placed {
+        SegmentReader {
             base: Ordinal(base),
             chunk_count: right.len() as u32,
             dead: &dead[1],
@@ -186,7 +186,7 @@ fn segments_of_different_metric_or_dimension_are_refused() {
         reader(3, Metric::Dot),
     );
     let dead = RoaringBitmap::new();
-    let place = |base, reader| Placed {
+    let place = |base, reader| SegmentReader {
         base: Ordinal(base),
         chunk_count: 1,
         dead: &dead,
@@ -315,7 +315,7 @@ proptest! {
         }
         let Ok(reader) = VectorReader::new(bytes, None) else { return Ok(()) };
         let dead = RoaringBitmap::new();
-        let placed = [Placed { base: Ordinal(0), chunk_count: 30, dead: &dead, reader: &reader }];
+        let placed = [SegmentReader { base: Ordinal(0), chunk_count: 30, dead: &dead, reader: &reader }];
         let (filter, mut scratch) = (RoaringBitmap::from([0, 7, 29]), VectorScratch::default());
         for filter in [None, Some(&filter)] {
             let query = VectorQuery { filter, ..VectorQuery::new(&query, 5) };
@@ -332,7 +332,7 @@ fn huge_k_returns_every_vector() {
     }
     let reader = VectorReader::new(flat.finish(), None).unwrap();
     let dead = RoaringBitmap::new();
-    let placed = [Placed {
+    let placed = [SegmentReader {
         base: Ordinal(0),
         chunk_count: 200,
         dead: &dead,

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
-use locidb::{Database, View};
+use locidb::{Database, DatabaseSnapshot};
 
 use super::open::FileId;
 use super::{IngestError, IngestOptions, origin};
@@ -86,7 +86,7 @@ pub(super) fn find(
             _ => return Err(IngestError::OneKey(files.len())),
         }
     } else {
-        use_stored_keys(&database.view(), &mut files, options)?;
+        use_stored_keys(&database.snapshot(), &mut files, options)?;
     }
     refuse_repeats(&mut files);
     Ok(files)
@@ -140,7 +140,7 @@ fn drop_repeats(files: &mut Vec<Found>) {
 
 /// Gives each file that is stored the key of its document.
 fn use_stored_keys(
-    view: &View,
+    view: &DatabaseSnapshot,
     files: &mut [Found],
     options: &IngestOptions,
 ) -> Result<(), locidb::Error> {
@@ -161,7 +161,7 @@ fn use_stored_keys(
 
 /// The keys of the documents of this user and collection that were read from a file.
 fn stored_keys(
-    view: &View,
+    view: &DatabaseSnapshot,
     origin: &str,
     options: &IngestOptions,
 ) -> Result<Vec<String>, locidb::Error> {

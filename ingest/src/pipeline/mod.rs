@@ -520,7 +520,7 @@ impl Worker<'_> {
         bytes: &[u8],
         outcome: &mut Outcome,
     ) -> Result<Option<Stored>, locidb::Error> {
-        let view = self.database.view();
+        let view = self.database.snapshot();
         let rows = view.snapshot().rows();
         outcome.status = Status::Added;
         let Some(id) = rows.document_id(key)? else {

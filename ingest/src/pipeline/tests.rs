@@ -194,7 +194,7 @@ fn a_watched_file_that_was_refused_takes_no_document_with_it() {
     let paths = [second.clone()];
     let summary = watch(&database, &paths, &options, how, &runner, &changes).unwrap();
     assert_eq!((summary.failed, summary.deleted), (1, 0));
-    let view = database.view();
+    let view = database.snapshot();
     let key = DocumentKey::new("", "", "x.md").unwrap();
     assert!(view.snapshot().rows().document_id(&key).unwrap().is_some());
 }
@@ -468,7 +468,7 @@ fn pictures_get_captions_once_and_unchanged_documents_are_not_asked_about() {
     assert!(lines.iter().all(is_well), "{lines:?}");
     let asked = gallery.asked();
     assert_eq!(asked.len(), 3, "one for each content: {asked:?}");
-    let view = gallery.database.view();
+    let view = gallery.database.snapshot();
     let rows = view.snapshot().rows();
     let text = |key: &str| {
         let key = DocumentKey::new("", "", key).unwrap();

@@ -235,7 +235,7 @@ fn is_of_another(
     key: &DocumentKey,
     origin: Option<&str>,
 ) -> Result<bool, locidb::Error> {
-    let view = database.view();
+    let view = database.snapshot();
     let id = view.snapshot().rows().document_id(key)?;
     let stored = id.map(|id| view.origin(id)).transpose()?.flatten();
     Ok(stored.as_deref() != origin)

@@ -48,14 +48,14 @@ impl Counts {
 
     /// (term, count) of one row, ascending; nothing when there is no such row.
     pub(super) fn row(&self, row: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let place = match (self.starts.get(row), self.starts.get(row.saturating_add(1))) {
+        let range = match (self.starts.get(row), self.starts.get(row.saturating_add(1))) {
             (Some(&start), Some(&end)) => start..end,
             _ => 0..0,
         };
-        self.ids[place.clone()]
+        self.ids[range.clone()]
             .iter()
             .copied()
-            .zip(self.tfs[place].iter().map(|&tf| u32::from(tf)))
+            .zip(self.tfs[range].iter().map(|&tf| u32::from(tf)))
     }
 
     /// In how many rows each of `terms` terms stands.
@@ -71,7 +71,7 @@ impl Counts {
     pub(super) fn renumber(&mut self, new_ids: &[Option<u32>]) {
         let Counts { starts, ids, tfs } = self;
         let mut row: Vec<(u32, u16)> = Vec::new();
-        let (mut from, mut kept) = (0, 0);
+        let (mut from, mut write_index) = (0, 0);
         for end in &mut starts[1..] {
             row.clear();
             row.extend((from..*end).filter_map(|i| Some((new_ids[ids[i] as usize]?, tfs[i]))));
@@ -79,13 +79,13 @@ impl Counts {
             from = *end;
             // A row only shrinks, so nothing is written over that was not read.
             for &(id, tf) in &row {
-                (ids[kept], tfs[kept]) = (id, tf);
-                kept += 1;
+                (ids[write_index], tfs[write_index]) = (id, tf);
+                write_index += 1;
             }
-            *end = kept;
+            *end = write_index;
         }
-        ids.truncate(kept);
-        tfs.truncate(kept);
+        ids.truncate(write_index);
+        tfs.truncate(write_index);
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
             terms.id(term).unwrap();
         }
         assert_eq!(terms.len(), 4);
-        let kept = terms.most_frequent(2, &[1, 5, 1, 0]);
-        assert_eq!(kept, [("flow".into(), 2), ("wing".into(), 1)]);
+        let vocabulary = terms.most_frequent(2, &[1, 5, 1, 0]);
+        assert_eq!(vocabulary, [("flow".into(), 2), ("wing".into(), 1)]);
     }
 }

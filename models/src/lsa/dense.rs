@@ -155,7 +155,7 @@ pub(super) fn orthonormalised(a: &Tiles) -> Option<Tiles> {
 }
 
 /// Share of the largest squared length below which what remains of a column is rounding.
-const DEPENDENT: f64 = 1e-13;
+const DEPENDENCE_TOLERANCE: f64 = 1e-13;
 
 /// `R` of `[width × rank]` such that `Rᵀ · product · R = 1`: the inverse of the pivoted Cholesky
 /// factor, its rows at the pivots.
@@ -168,10 +168,10 @@ fn inverse_factor(mut product: Matrix) -> Matrix {
     let mut left: Vec<usize> = (0..width).collect();
     // Row `k`: column `k` of the inverse transposed factor, by the original column numbers.
     let mut inverse: Vec<Vec<f64>> = Vec::new();
-    while let Some(place) = heaviest(&left, &product) {
+    while let Some(place) = largest_pivot(&left, &product) {
         let pivot = left[place];
         let rest = product.row(pivot)[pivot];
-        if rest.is_nan() || rest <= DEPENDENT * largest {
+        if rest.is_nan() || rest <= DEPENDENCE_TOLERANCE * largest {
             break;
         }
         left.remove(place);
@@ -196,7 +196,7 @@ fn inverse_factor(mut product: Matrix) -> Matrix {
 }
 
 /// The place in `left` of the largest diagonal number; the first of equals.
-fn heaviest(left: &[usize], product: &Matrix) -> Option<usize> {
+fn largest_pivot(left: &[usize], product: &Matrix) -> Option<usize> {
     let weight = |place: usize| product.row(left[place])[left[place]];
     (0..left.len()).reduce(|best, place| {
         if weight(place) > weight(best) {
@@ -219,9 +219,9 @@ fn next_direction(
     let mut direction = vec![0.0; lines.columns()];
     direction[pivot] = scale;
     for (earlier, &line) in earlier.iter().zip(pivots) {
-        let share = lines.row(line)[pivot] * scale;
+        let coefficient = lines.row(line)[pivot] * scale;
         for (number, &earlier) in direction.iter_mut().zip(earlier) {
-            *number -= share * earlier;
+            *number -= coefficient * earlier;
         }
     }
     direction
@@ -255,7 +255,7 @@ mod tests {
         })
     }
 
-    fn slow_product(a: &Tiles, b: &Tiles, i: usize, j: usize) -> f64 {
+    fn naive_product(a: &Tiles, b: &Tiles, i: usize, j: usize) -> f64 {
         let at = |x: &Tiles, row: usize, c: usize| f64::from(x.strips()[c / WIDTH][row][c % WIDTH]);
         (0..a.rows()).map(|row| at(a, row, i) * at(b, row, j)).sum()
     }
@@ -265,7 +265,7 @@ mod tests {
         let mut worst: f64 = 0.0;
         for i in 0..a.width() {
             for j in 0..a.width() {
-                let number = slow_product(a, a, i, j);
+                let number = naive_product(a, a, i, j);
                 let want = if i == j && number > 0.5 { 1.0 } else { 0.0 };
                 worst = worst.max((number - want).abs());
             }
@@ -287,7 +287,7 @@ mod tests {
             let product = symmetric_product(&a, &a);
             for i in 0..a.width() {
                 for j in 0..a.width() {
-                    prop_assert!((product.row(i)[j] - slow_product(&a, &a, i, j)).abs() < 1e-9);
+                    prop_assert!((product.row(i)[j] - naive_product(&a, &a, i, j)).abs() < 1e-9);
                 }
             }
         }
@@ -303,9 +303,9 @@ mod tests {
             prop_assert!(deviation(&basis) < 1e-5, "{}", deviation(&basis));
             // What the basis does not explain of each column is rounding.
             for column in 0..a.width() {
-                let length = slow_product(&a, &a, column, column);
+                let length = naive_product(&a, &a, column, column);
                 let explained: f64 =
-                    (0..basis.width()).map(|k| slow_product(&a, &basis, column, k).powi(2)).sum();
+                    (0..basis.width()).map(|k| naive_product(&a, &basis, column, k).powi(2)).sum();
                 prop_assert!((length - explained).abs() < 1e-4, "{length} {explained}");
             }
         }

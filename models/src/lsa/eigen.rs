@@ -24,22 +24,22 @@ const STEPS_MAX: usize = 64;
 /// finite, or an eigenvalue does not settle, which no finite matrix is known to cause.
 ///
 /// Cost: about `5 · size³` multiply-adds, on one thread.
-pub(super) fn symmetric(mut a: Matrix) -> Option<Eigen> {
+pub(super) fn symmetric_eigen(mut a: Matrix) -> Option<Eigen> {
     let reflections = tridiagonalise(&mut a);
     let size = a.rows();
     let mut diagonal: Vec<f64> = (0..size).map(|i| a.row(i)[i]).collect();
     // One more than there are, so that the QL step may write behind the last.
-    let mut beside: Vec<f64> = (1..size).map(|i| a.row(i)[i - 1]).chain([0.0]).collect();
+    let mut off_diagonal: Vec<f64> = (1..size).map(|i| a.row(i)[i - 1]).chain([0.0]).collect();
     if !diagonal
         .iter()
-        .chain(&beside)
+        .chain(&off_diagonal)
         .all(|number| number.is_finite())
     {
         return None;
     }
     let mut vectors = product_of(&reflections, size);
     for first in 0..size {
-        settle(first, &mut diagonal, &mut beside, &mut vectors)?;
+        converge(first, &mut diagonal, &mut off_diagonal, &mut vectors)?;
     }
     Some(sorted(&diagonal, &vectors))
 }
@@ -127,26 +127,27 @@ fn product_of(reflections: &[Reflection], size: usize) -> Matrix {
 }
 
 /// Repeats implicit QL steps until eigenvalue `first` stands alone on the diagonal.
-fn settle(
+fn converge(
     first: usize,
     diagonal: &mut [f64],
-    beside: &mut [f64],
+    off_diagonal: &mut [f64],
     vectors: &mut Matrix,
 ) -> Option<()> {
     for _ in 0..STEPS_MAX {
-        let last = end_of_block(first, diagonal, beside);
+        let last = end_of_block(first, diagonal, off_diagonal);
         if last == first {
             return Some(());
         }
-        ql_step(first, last, diagonal, beside, vectors);
+        ql_step(first, last, diagonal, off_diagonal, vectors);
     }
     None
 }
 
 /// The last row of the unreduced block that starts at `first`.
-fn end_of_block(first: usize, diagonal: &[f64], beside: &[f64]) -> usize {
-    let negligible =
-        |i: usize| beside[i].abs() <= f64::EPSILON * (diagonal[i].abs() + diagonal[i + 1].abs());
+fn end_of_block(first: usize, diagonal: &[f64], off_diagonal: &[f64]) -> usize {
+    let negligible = |i: usize| {
+        off_diagonal[i].abs() <= f64::EPSILON * (diagonal[i].abs() + diagonal[i + 1].abs())
+    };
     (first..diagonal.len() - 1)
         .find(|&i| negligible(i))
         .unwrap_or(diagonal.len() - 1)
@@ -157,21 +158,21 @@ fn ql_step(
     first: usize,
     last: usize,
     diagonal: &mut [f64],
-    beside: &mut [f64],
+    off_diagonal: &mut [f64],
     vectors: &mut Matrix,
 ) {
-    let slope = (diagonal[first + 1] - diagonal[first]) / (2.0 * beside[first]);
+    let slope = (diagonal[first + 1] - diagonal[first]) / (2.0 * off_diagonal[first]);
     let root = slope.hypot(1.0).copysign(slope);
-    let mut bulge = diagonal[last] - diagonal[first] + beside[first] / (slope + root);
+    let mut bulge = diagonal[last] - diagonal[first] + off_diagonal[first] / (slope + root);
     let (mut sine, mut cosine, mut shift) = (1.0, 1.0, 0.0);
     for i in (first..last).rev() {
-        let (far, near) = (sine * beside[i], cosine * beside[i]);
+        let (far, near) = (sine * off_diagonal[i], cosine * off_diagonal[i]);
         let length = far.hypot(bulge);
-        beside[i + 1] = length;
+        off_diagonal[i + 1] = length;
         if length == 0.0 {
             // The block falls apart here; the next step starts on the smaller one.
             diagonal[i + 1] -= shift;
-            beside[last] = 0.0;
+            off_diagonal[last] = 0.0;
             return;
         }
         (sine, cosine) = (far / length, bulge / length);
@@ -183,8 +184,8 @@ fn ql_step(
         rotate(vectors, i, sine, cosine);
     }
     diagonal[first] -= shift;
-    beside[first] = bulge;
-    beside[last] = 0.0;
+    off_diagonal[first] = bulge;
+    off_diagonal[last] = 0.0;
 }
 
 /// Turns rows `row` and `row + 1` in their plane.
@@ -280,7 +281,7 @@ pub(super) mod tests {
     proptest! {
         #[test]
         fn values_agree_with_jacobi_and_vectors_belong_to_them(rows in any_symmetric()) {
-            let eigen = symmetric(matrix(&rows)).unwrap();
+            let eigen = symmetric_eigen(matrix(&rows)).unwrap();
             for (got, want) in eigen.values.iter().zip(jacobi_values(&rows)) {
                 prop_assert!((got - want).abs() < 1e-10, "{got} {want}");
             }
@@ -311,7 +312,7 @@ pub(super) mod tests {
             ),
         ];
         for (name, rows, want) in cases {
-            let values = symmetric(matrix(rows)).unwrap().values;
+            let values = symmetric_eigen(matrix(rows)).unwrap().values;
             for (got, want) in values.iter().zip(*want) {
                 assert!(
                     (got - want).abs() <= 1e-12 * want.abs().max(1.0),
@@ -323,9 +324,9 @@ pub(super) mod tests {
 
     #[test]
     fn non_finite_matrix_is_rejected() {
-        assert!(symmetric(matrix(&[vec![f64::NAN]])).is_none());
+        assert!(symmetric_eigen(matrix(&[vec![f64::NAN]])).is_none());
         assert!(
-            symmetric(matrix(&[
+            symmetric_eigen(matrix(&[
                 vec![1.0, f64::INFINITY],
                 vec![f64::INFINITY, 1.0]
             ]))

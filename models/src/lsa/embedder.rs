@@ -7,7 +7,7 @@ use crate::{EmbedError, Embedder};
 
 /// Calls its second argument with every term of a text, in any order, repeated as often as it stands
 /// there. It must be the one that the fit's rows were made with.
-pub type Tokenise = Box<dyn Fn(&str, &mut dyn FnMut(&str)) + Send + Sync>;
+pub type TokenizeFn = Box<dyn Fn(&str, &mut dyn FnMut(&str)) + Send + Sync>;
 
 /// Embeds texts by folding their terms in with a [`Projection`].
 ///
@@ -18,13 +18,13 @@ pub type Tokenise = Box<dyn Fn(&str, &mut dyn FnMut(&str)) + Send + Sync>;
 /// fits again.
 pub struct LsaEmbedder<B> {
     projection: Projection<B>,
-    tokenise: Tokenise,
+    tokenise: TokenizeFn,
     model: String,
 }
 
 impl<B: AsRef<[u8]>> LsaEmbedder<B> {
     /// Joins a projection with the tokeniser that its rows were made with.
-    pub fn new(projection: Projection<B>, tokenise: Tokenise) -> LsaEmbedder<B> {
+    pub fn new(projection: Projection<B>, tokenise: TokenizeFn) -> LsaEmbedder<B> {
         let model = projection.model();
         LsaEmbedder {
             projection,
@@ -42,7 +42,7 @@ impl<B: AsRef<[u8]>> LsaEmbedder<B> {
     pub fn embed_one(&self, text: &str) -> Option<Vec<f32>> {
         let mut found = Vec::new();
         (self.tokenise)(text, &mut |term| found.extend(self.projection.term(term)));
-        self.projection.project_found(found)
+        self.projection.project_terms(found)
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     use super::super::{FitOptions, Fitter};
     use super::*;
 
-    fn by_words() -> Tokenise {
+    fn by_words() -> TokenizeFn {
         Box::new(|text, each| text.split_whitespace().for_each(each))
     }
 

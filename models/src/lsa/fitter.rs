@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::counts::{Counts, Terms};
-use super::layout::Parts;
+use super::layout::ProjectionParts;
 use super::projection::{Projection, log_tf};
 use super::sparse::Sparse;
 use super::svd::Spectrum;
@@ -19,10 +19,10 @@ pub const DIM_MAX: usize = 1024;
 pub const VOCABULARY_MAX: usize = 65_536;
 
 /// Fewest and most dimensions when none are asked for.
-const DIM_AUTO: (usize, usize) = (256, 512);
+const DIM_AUTO_RANGE: (usize, usize) = (256, 512);
 
 /// Share of the energy that is enough when no number of dimensions is asked for.
-const ENERGY_ENOUGH: f64 = 0.55;
+const ENERGY_TARGET: f64 = 0.55;
 
 /// How to fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,13 +174,13 @@ impl Fitter {
         options.check()?;
         let (vocabulary, counts, idf) = self.into_vocabulary(options.vocabulary_max)?;
         let matrix = weighted(&counts, &idf);
-        let wanted = options.dim.unwrap_or(DIM_AUTO.1);
-        let spectrum = Spectrum::of(matrix, wanted, options.seed, &mut progress)?;
+        let dim_max = options.dim.unwrap_or(DIM_AUTO_RANGE.1);
+        let spectrum = Spectrum::compute(matrix, dim_max, options.seed, &mut progress)?;
         let dim = options
             .dim
             .unwrap_or_else(|| dim_auto(&spectrum))
             .min(spectrum.rank());
-        let parts = Parts {
+        let parts = ProjectionParts {
             dim,
             // Checked when the rows were pushed.
             rows: counts.rows() as u32,
@@ -260,9 +260,9 @@ fn weighted<'a>(counts: &'a Counts, idf: &[f32]) -> Sparse<'a> {
 
 /// The fewest dimensions that keep enough of the energy, within bounds.
 fn dim_auto(spectrum: &Spectrum<'_>) -> usize {
-    let (least, most) = DIM_AUTO;
+    let (least, most) = DIM_AUTO_RANGE;
     (least..most)
-        .find(|&dim| spectrum.energy_share(dim) >= ENERGY_ENOUGH)
+        .find(|&dim| spectrum.energy_share(dim) >= ENERGY_TARGET)
         .unwrap_or(most)
 }
 
@@ -311,7 +311,7 @@ mod tests {
 
     use super::*;
 
-    fn go(_: f32) -> ControlFlow<()> {
+    fn keep_going(_: f32) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
@@ -320,7 +320,7 @@ mod tests {
         for row in rows {
             fitter.push(row)?;
         }
-        fitter.fit(options, go)
+        fitter.fit(options, keep_going)
     }
 
     /// Rows about a few subjects that share some words.
@@ -343,7 +343,7 @@ mod tests {
         subjects(150)
             .iter()
             .for_each(|row| fitter.push(row).unwrap());
-        fitter.fit(options, go).unwrap()
+        fitter.fit(options, keep_going).unwrap()
     }
 
     #[test]
@@ -553,7 +553,7 @@ mod tests {
         ) {
             let mut fitter = Fitter::new();
             rows.iter().for_each(|row| fitter.push(row).unwrap());
-            match fitter.fit(&FitOptions { seed, dim, vocabulary_max }, go) {
+            match fitter.fit(&FitOptions { seed, dim, vocabulary_max }, keep_going) {
                 Err(error) => {
                     prop_assert_eq!(error, FitError::NoTerms);
                     prop_assert!(rows.iter().all(Vec::is_empty));

@@ -162,7 +162,7 @@ impl Header {
 }
 
 /// What a projection is written from. Terms ascend by their bytes; all lists have `terms` entries.
-pub(super) struct Parts<'a> {
+pub(super) struct ProjectionParts<'a> {
     pub(super) dim: usize,
     pub(super) rows: u32,
     pub(super) energy: f32,
@@ -171,7 +171,7 @@ pub(super) struct Parts<'a> {
     pub(super) idf: &'a [f32],
 }
 
-impl Parts<'_> {
+impl ProjectionParts<'_> {
     /// Writes the projection. `row_of` fills in the projection's row of a term, `[dim]`, finite.
     /// `None` when the terms' texts together take 4 GiB or more.
     pub(super) fn encode(&self, row_of: impl Fn(usize, &mut [f32])) -> Option<Vec<u8>> {
@@ -249,7 +249,7 @@ pub(super) mod tests {
     /// Three terms in two dimensions.
     pub(crate) fn sample() -> Vec<u8> {
         let terms = vec!["flow", "heat", "wing"];
-        let parts = Parts {
+        let parts = ProjectionParts {
             dim: 2,
             rows: 9,
             energy: 0.5,

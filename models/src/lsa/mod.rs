@@ -64,7 +64,7 @@ mod sparse;
 mod svd;
 mod tiles;
 
-pub use embedder::{LsaEmbedder, Tokenise};
+pub use embedder::{LsaEmbedder, TokenizeFn};
 pub use fitter::{DIM_MAX, FitError, FitOptions, Fitted, Fitter, VOCABULARY_MAX};
 pub use layout::ProjectionError;
 pub use projection::Projection;

@@ -111,7 +111,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
         let (mut low, mut high) = (0, self.header.terms);
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.text_of(middle).cmp(term.as_bytes()) {
+            match self.term_text(middle).cmp(term.as_bytes()) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 // Below 2^32: it is below `terms`, which a header holds in four bytes.
@@ -132,7 +132,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
     pub fn project(&self, counts: &[(u32, u32)]) -> Option<Vec<f32>> {
         let mut vector = vec![0.0; self.header.dim];
         for &(term, tf) in counts.iter().filter(|&&(_, tf)| tf > 0) {
-            let Some((scale, row)) = self.row_of(term as usize) else {
+            let Some((scale, row)) = self.term_row(term as usize) else {
                 continue;
             };
             let factor = log_tf(tf) * scale;
@@ -149,7 +149,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
         &self,
         terms: impl IntoIterator<Item = T>,
     ) -> Option<Vec<f32>> {
-        self.project_found(
+        self.project_terms(
             terms
                 .into_iter()
                 .filter_map(|term| self.term(term.as_ref()))
@@ -158,7 +158,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
     }
 
     /// Folds in a text given as the indices of its terms, with repetitions.
-    pub(super) fn project_found(&self, mut found: Vec<u32>) -> Option<Vec<f32>> {
+    pub(super) fn project_terms(&self, mut found: Vec<u32>) -> Option<Vec<f32>> {
         found.sort_unstable();
         // As in the fit, where a count takes two bytes.
         let tf = |same: &[u32]| same.len().min(usize::from(u16::MAX)) as u32;
@@ -170,7 +170,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
     }
 
     /// The text of a term below `terms`.
-    fn text_of(&self, term: usize) -> &[u8] {
+    fn term_text(&self, term: usize) -> &[u8] {
         let ends = self.part(0, 4 * self.header.terms);
         let start = if term == 0 {
             0
@@ -182,7 +182,7 @@ impl<B: AsRef<[u8]>> Projection<B> {
     }
 
     /// The scale and the projection's row of a term.
-    fn row_of(&self, term: usize) -> Option<(f32, &[i8])> {
+    fn term_row(&self, term: usize) -> Option<(f32, &[i8])> {
         let Header {
             dim,
             terms,
@@ -228,11 +228,11 @@ fn normalise(vector: &mut [f32]) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::layout::Parts;
+    use super::super::layout::ProjectionParts;
     use super::super::layout::tests::sample;
     use super::*;
 
-    fn near(got: Option<Vec<f32>>, want: Option<[f32; 2]>) -> bool {
+    fn is_close(got: Option<Vec<f32>>, want: Option<[f32; 2]>) -> bool {
         match (got, want) {
             (None, None) => true,
             (Some(got), Some(want)) => got.iter().zip(want).all(|(a, b)| (a - b).abs() < 0.01),
@@ -266,7 +266,7 @@ mod tests {
         ];
         for (name, terms, want) in cases {
             let got = projection.embed_terms(*terms);
-            assert!(near(got.clone(), *want), "{name}: {got:?}");
+            assert!(is_close(got.clone(), *want), "{name}: {got:?}");
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
     fn counts_of_unknown_terms_are_ignored() {
         let projection = Projection::new(sample()).unwrap();
         assert_eq!(projection.project(&[(3, 1), (u32::MAX, 2), (0, 0)]), None);
-        assert!(near(
+        assert!(is_close(
             projection.project(&[(0, 1), (3, 1)]),
             Some([1.0, 0.0])
         ));
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn embedding_is_none_when_terms_cancel_out() {
-        let parts = Parts {
+        let parts = ProjectionParts {
             dim: 1,
             rows: 2,
             energy: 1.0,

@@ -121,9 +121,9 @@ impl<'a> Sparse<'a> {
 
     /// (column, number) of one row.
     fn row(&self, row: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
-        let place = self.starts[row]..self.starts[row + 1];
-        let ids = self.ids[place.clone()].iter().map(|&id| id as usize);
-        ids.zip(self.weights[place].iter().copied())
+        let range = self.starts[row]..self.starts[row + 1];
+        let ids = self.ids[range.clone()].iter().map(|&id| id as usize);
+        ids.zip(self.weights[range].iter().copied())
     }
 }
 
@@ -180,7 +180,7 @@ pub(super) mod tests {
         rows
     }
 
-    fn near(a: &[Vec<f32>], b: &[Vec<f32>]) -> bool {
+    fn is_close(a: &[Vec<f32>], b: &[Vec<f32>]) -> bool {
         a.len() == b.len()
             && a.iter()
                 .flatten()
@@ -195,9 +195,9 @@ pub(super) mod tests {
             let sparse = Sparse::new(rows[0].len(), &starts, &ids, weights);
             let x = Tiles::gaussian(rows[0].len(), 2, 1);
             let product = sparse.times(&x);
-            prop_assert!(near(&as_rows(&product), &dense_times(&rows, &x)));
+            prop_assert!(is_close(&as_rows(&product), &dense_times(&rows, &x)));
             let back = sparse.transposed().times(&product);
-            prop_assert!(near(&as_rows(&sparse.gram_times(&x)), &as_rows(&back)));
+            prop_assert!(is_close(&as_rows(&sparse.gram_times(&x)), &as_rows(&back)));
         }
 
         #[test]

@@ -15,7 +15,7 @@
 use std::ops::ControlFlow;
 
 use super::dense::{Matrix, orthonormalised, symmetric_product, times};
-use super::eigen::symmetric;
+use super::eigen::symmetric_eigen;
 use super::fitter::FitError;
 use super::sparse::Sparse;
 use super::tiles::{Tiles, WIDTH};
@@ -27,7 +27,7 @@ const OVERSAMPLE: usize = 32;
 const ITERATIONS: usize = 4;
 
 /// Share of the largest squared singular value below which one is rounding.
-const NOISE: f64 = 1e-6;
+const RANK_TOLERANCE: f64 = 1e-6;
 
 /// Told how much of the work is done, 0 to 1; a break ends the work.
 pub(super) type Progress<'a> = &'a mut dyn FnMut(f32) -> ControlFlow<()>;
@@ -57,9 +57,9 @@ impl<'a> Spectrum<'a> {
     ///
     /// # Errors
     /// [`FitError::NoTerms`] when the matrix is zero, `Cancelled`, `NotFinite`.
-    pub(super) fn of(
+    pub(super) fn compute(
         matrix: Sparse<'a>,
-        wanted: usize,
+        dim_max: usize,
         seed: u64,
         progress: Progress<'_>,
     ) -> Result<Spectrum<'a>, FitError> {
@@ -71,7 +71,7 @@ impl<'a> Spectrum<'a> {
             matrix
         };
         let side = matrix.columns();
-        let strips = (wanted + OVERSAMPLE).min(side).div_ceil(WIDTH);
+        let strips = (dim_max + OVERSAMPLE).min(side).div_ceil(WIDTH);
         let mut steps = Steps { done: 0, progress };
         let mut basis = Tiles::gaussian(side, strips, seed);
         for _ in 0..=ITERATIONS {
@@ -84,7 +84,8 @@ impl<'a> Spectrum<'a> {
         steps.advance()?;
         let product = matrix.gram_times(&basis);
         steps.advance()?;
-        let eigen = symmetric(symmetric_product(&basis, &product)).ok_or(FitError::NotFinite)?;
+        let eigen =
+            symmetric_eigen(symmetric_product(&basis, &product)).ok_or(FitError::NotFinite)?;
         steps.advance()?;
         let (energies, vectors) = (eigen.values, eigen.vectors);
         Ok(Spectrum {
@@ -99,7 +100,7 @@ impl<'a> Spectrum<'a> {
 
     /// Singular values that stand above the rounding; at least 1.
     pub(super) fn rank(&self) -> usize {
-        let least = NOISE * self.energies[0];
+        let least = RANK_TOLERANCE * self.energies[0];
         self.energies
             .iter()
             .take_while(|&&energy| energy > least)
@@ -109,8 +110,8 @@ impl<'a> Spectrum<'a> {
 
     /// Share of the matrix's squared numbers that the first `dim` singular vectors explain, 0 to 1.
     pub(super) fn energy_share(&self, dim: usize) -> f64 {
-        let kept: f64 = self.energies.iter().take(dim).sum();
-        (kept / self.total).clamp(0.0, 1.0)
+        let captured: f64 = self.energies.iter().take(dim).sum();
+        (captured / self.total).clamp(0.0, 1.0)
     }
 
     /// The first `dim` right singular vectors, `[columns × dim]`, filled up to whole strips with
@@ -163,7 +164,7 @@ mod tests {
     use super::super::sparse::tests::{any_rows, parts};
     use super::*;
 
-    fn go(_: f32) -> ControlFlow<()> {
+    fn keep_going(_: f32) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
@@ -184,7 +185,7 @@ mod tests {
     fn unexplained(rows: &[Vec<f32>], vectors: &Tiles, dim: usize) -> f64 {
         let all: f64 = rows.iter().flatten().map(|&x| f64::from(x).powi(2)).sum();
         let mut out = vec![0.0_f32; dim];
-        let mut kept = 0.0;
+        let mut captured = 0.0;
         for row in rows {
             let mut sums = vec![0.0_f64; dim];
             for (term, &weight) in row.iter().enumerate() {
@@ -193,9 +194,9 @@ mod tests {
                     *sum += f64::from(weight) * f64::from(number);
                 }
             }
-            kept += sums.iter().map(|sum| sum * sum).sum::<f64>();
+            captured += sums.iter().map(|sum| sum * sum).sum::<f64>();
         }
-        all - kept
+        all - captured
     }
 
     proptest! {
@@ -206,7 +207,7 @@ mod tests {
             let values = jacobi_values(&gram(&rows));
             let (starts, ids, weights) = parts(&rows);
             let sparse = Sparse::new(rows[0].len(), &starts, &ids, weights);
-            match Spectrum::of(sparse.clone(), 8, seed, &mut go) {
+            match Spectrum::compute(sparse.clone(), 8, seed, &mut keep_going) {
                 Err(FitError::NoTerms) => prop_assert!(sparse.energy() == 0.0),
                 Err(other) => prop_assert!(false, "{other}"),
                 Ok(spectrum) => {
@@ -238,7 +239,7 @@ mod tests {
         let values = jacobi_values(&gram(&rows));
         let (starts, ids, weights) = parts(&rows);
         let sparse = Sparse::new(90, &starts, &ids, weights);
-        let spectrum = Spectrum::of(sparse, 8, 5, &mut go).unwrap();
+        let spectrum = Spectrum::compute(sparse, 8, 5, &mut keep_going).unwrap();
         for (got, want) in spectrum.energies.iter().zip(&values).take(8) {
             assert!((got - want).abs() < 1e-4 * want, "{got} {want}");
         }
@@ -248,13 +249,16 @@ mod tests {
     fn progress_increases_to_one_and_break_cancels_the_work() {
         let (starts, ids, weights) = parts(&[vec![1.0, 0.5], vec![0.0, 1.0]]);
         let sparse = Sparse::new(2, &starts, &ids, weights);
-        let mut told = Vec::new();
-        let mut note = |share: f32| {
-            told.push(share);
+        let mut reported = Vec::new();
+        let mut record = |share: f32| {
+            reported.push(share);
             ControlFlow::Continue(())
         };
-        Spectrum::of(sparse.clone(), 2, 0, &mut note).unwrap();
-        assert!(told.is_sorted() && told.last() == Some(&1.0), "{told:?}");
+        Spectrum::compute(sparse.clone(), 2, 0, &mut record).unwrap();
+        assert!(
+            reported.is_sorted() && reported.last() == Some(&1.0),
+            "{reported:?}"
+        );
         let mut left = 5;
         let mut stop = |_: f32| {
             left -= 1;
@@ -265,7 +269,7 @@ mod tests {
             }
         };
         assert!(matches!(
-            Spectrum::of(sparse, 2, 0, &mut stop),
+            Spectrum::compute(sparse, 2, 0, &mut stop),
             Err(FitError::Cancelled)
         ));
     }

@@ -12,7 +12,7 @@ pub struct LazyFolderEmbedder {
     folder: PathBuf,
     name: String,
     dim: usize,
-    opened: Mutex<Option<Arc<FolderEmbedder>>>,
+    loaded: Mutex<Option<Arc<FolderEmbedder>>>,
 }
 
 impl LazyFolderEmbedder {
@@ -22,13 +22,13 @@ impl LazyFolderEmbedder {
             folder,
             name,
             dim,
-            opened: Mutex::new(None),
+            loaded: Mutex::new(None),
         }
     }
 
-    fn opened(&self) -> Result<Arc<FolderEmbedder>, EmbedError> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(model) = &*opened {
+    fn load(&self) -> Result<Arc<FolderEmbedder>, EmbedError> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = &*loaded {
             return Ok(Arc::clone(model));
         }
         let model = FolderEmbedder::open(&self.folder);
@@ -36,7 +36,7 @@ impl LazyFolderEmbedder {
             reason: error.to_string(),
         })?;
         if model.model() != self.name || model.dim() != self.dim {
-            return Err(EmbedError::Broken {
+            return Err(EmbedError::InvalidOutput {
                 reason: format!(
                     "{} holds the model {}, and what is there was embedded by {}: put that back, or switch to the new one",
                     self.folder.display(),
@@ -45,7 +45,7 @@ impl LazyFolderEmbedder {
                 ),
             });
         }
-        Ok(Arc::clone(opened.insert(Arc::new(model))))
+        Ok(Arc::clone(loaded.insert(Arc::new(model))))
     }
 }
 
@@ -59,7 +59,7 @@ impl Embedder for LazyFolderEmbedder {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        self.opened()?.embed(texts)
+        self.load()?.embed(texts)
     }
 }
 

@@ -32,13 +32,13 @@ const TOKENS_MAX: usize = 256;
 /// Cosine that a vector must have to the one that is known.
 const COSINE_MIN: f32 = 0.99;
 /// Texts whose vectors are known, by all-MiniLM-L6-v2 in single precision.
-const TEXTS: [&str; 3] = [
+const REFERENCE_TEXTS: [&str; 3] = [
     "The method of loci recalls a fact by walking to the place where it was put.",
     "fn main() { println!(\"water\"); }",
     "Der Reiher fischt in der Dämmerung am flachen Ufer.",
 ];
 /// Their vectors, one after another, little-endian.
-const VECTORS: &[u8] = include_bytes!("reference.f32");
+const REFERENCE_VECTORS: &[u8] = include_bytes!("reference.f32");
 
 /// A model in a folder.
 pub struct FolderEmbedder {
@@ -48,8 +48,8 @@ pub struct FolderEmbedder {
     tokenizer: Tokenizer,
     ids: NodeId,
     mask: NodeId,
-    kinds: Option<NodeId>,
-    states: NodeId,
+    token_types: Option<NodeId>,
+    hidden_states: NodeId,
     /// A thread a core: texts run beside each other, and the parts of one where it is alone.
     pool: Arc<ThreadPool>,
 }
@@ -64,7 +64,7 @@ pub struct FolderError {
 
 /// What a folder says of itself: a text and its vector each.
 #[derive(Deserialize)]
-struct Known {
+struct ReferenceVector {
     text: String,
     vector: Vec<f32>,
 }
@@ -99,17 +99,17 @@ impl FolderEmbedder {
                 .find_node(name)
                 .filter(|id| model.input_ids().contains(id))
         };
-        let wanted = |name: &str| {
+        let required_input = |name: &str| {
             input(name).ok_or_else(|| fails("model.onnx", &format!("it has no input {name}")))
         };
         let states = model.output_ids().first().copied();
         let mut embedder = FolderEmbedder {
             name: format!("onnx-1:{:016x}", hash.digest()),
             dim: 0,
-            ids: wanted("input_ids")?,
-            mask: wanted("attention_mask")?,
-            kinds: input("token_type_ids"),
-            states: states.ok_or_else(|| fails("model.onnx", &"it has no output"))?,
+            ids: required_input("input_ids")?,
+            mask: required_input("attention_mask")?,
+            token_types: input("token_type_ids"),
+            hidden_states: states.ok_or_else(|| fails("model.onnx", &"it has no output"))?,
             pool: Arc::new(ThreadPool::with_num_threads(
                 available_parallelism().map_or(1, usize::from),
             )),
@@ -120,7 +120,7 @@ impl FolderEmbedder {
             let known = serde_json::from_slice(&read("check.json")?);
             known.map_err(|error| fails("check.json", &error))?
         } else {
-            known()
+            reference_vectors()
         };
         embedder
             .check(&known)
@@ -129,15 +129,15 @@ impl FolderEmbedder {
         Ok(embedder)
     }
 
-    fn check(&self, known: &[Known]) -> Result<(), String> {
+    fn check(&self, known: &[ReferenceVector]) -> Result<(), String> {
         if known.is_empty() {
             return Err("check.json has no texts: give a text and its vector each".into());
         }
-        for Known { text, vector } in known {
+        for ReferenceVector { text, vector } in known {
             let own = self.vector(text).map_err(|error| error.to_string())?;
             let cosine: f32 = own.iter().zip(vector).map(|(a, b)| a * b).sum();
-            let is_like = own.len() == vector.len() && cosine >= COSINE_MIN;
-            if !is_like {
+            let is_similar = own.len() == vector.len() && cosine >= COSINE_MIN;
+            if !is_similar {
                 return Err(format!(
                     "it does not embed as it should: {} numbers with a cosine of {cosine:.3} to the {} that are known of {text:?}; \
                      give all-MiniLM-L6-v2 in single precision, or a check.json of its own",
@@ -162,17 +162,17 @@ impl FolderEmbedder {
         let ids: Vec<i32> = encoded.get_ids().iter().map(|&id| id as i32).collect();
         let input = |values: Vec<i32>| ValueOrView::from(NdTensor::from_data([1, count], values));
         let mut inputs = vec![(self.ids, input(ids)), (self.mask, input(vec![1; count]))];
-        inputs.extend(self.kinds.map(|kinds| (kinds, input(vec![0; count]))));
+        inputs.extend(self.token_types.map(|kinds| (kinds, input(vec![0; count]))));
         let on_the_pool = RunOptions::default().with_thread_pool(Some(Arc::clone(&self.pool)));
         let [states] = self
             .model
-            .run_n(inputs, [self.states], Some(on_the_pool))
+            .run_n(inputs, [self.hidden_states], Some(on_the_pool))
             .map_err(|error| refused(&error))?;
         let states: Tensor<f32> = states
             .try_into()
-            .map_err(|_| broken("its output is not of numbers"))?;
+            .map_err(|_| invalid_output("its output is not of numbers"))?;
         let &[1, tokens, dim] = states.shape() else {
-            return Err(broken("its output is not a state a token"));
+            return Err(invalid_output("its output is not a state a token"));
         };
         let mut mean = vec![0.0f32; dim];
         for state in states.to_vec().chunks_exact(dim) {
@@ -180,7 +180,7 @@ impl FolderEmbedder {
         }
         let norm = mean.iter().map(|x| x * x).sum::<f32>().sqrt();
         if tokens == 0 || !norm.is_normal() {
-            return Err(broken("its output has no direction"));
+            return Err(invalid_output("its output has no direction"));
         }
         mean.iter_mut().for_each(|x| *x /= norm);
         Ok(mean)
@@ -202,15 +202,15 @@ impl Embedder for FolderEmbedder {
             if vector.len() == self.dim {
                 Ok(vector)
             } else {
-                Err(broken("its vectors are not of one length"))
+                Err(invalid_output("its vectors are not of one length"))
             }
         };
         self.pool.run(|| texts.par_iter().map(vector).collect())
     }
 }
 
-fn broken(reason: &str) -> EmbedError {
-    EmbedError::Broken {
+fn invalid_output(reason: &str) -> EmbedError {
+    EmbedError::InvalidOutput {
         reason: reason.into(),
     }
 }
@@ -229,17 +229,17 @@ fn tokenizer(bytes: &[u8]) -> Result<Tokenizer, String> {
     Ok(tokenizer)
 }
 
-fn known() -> Vec<Known> {
-    let numbers: Vec<f32> = VECTORS
+fn reference_vectors() -> Vec<ReferenceVector> {
+    let numbers: Vec<f32> = REFERENCE_VECTORS
         .as_chunks()
         .0
         .iter()
         .map(|bytes| f32::from_le_bytes(*bytes))
         .collect();
-    let dim = numbers.len() / TEXTS.len();
-    let known = TEXTS.iter().zip(numbers.chunks(dim));
+    let dim = numbers.len() / REFERENCE_TEXTS.len();
+    let known = REFERENCE_TEXTS.iter().zip(numbers.chunks(dim));
     known
-        .map(|(text, vector)| Known {
+        .map(|(text, vector)| ReferenceVector {
             text: (*text).to_owned(),
             vector: vector.to_vec(),
         })
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn reference_vectors_have_unit_length_and_differ() {
-        let known = known();
+        let known = reference_vectors();
         for (at, one) in known.iter().enumerate() {
             assert_eq!(one.vector.len(), 384);
             for (other, two) in known.iter().enumerate() {
@@ -265,11 +265,11 @@ mod tests {
     #[test]
     fn error_names_the_missing_file_when_a_folder_has_no_model() {
         let folder = tempfile::tempdir().unwrap();
-        let told = |folder: &Path| FolderEmbedder::open(folder).err().unwrap().to_string();
-        assert!(told(folder.path()).contains("model.onnx and tokenizer.json"));
+        let open_error = |folder: &Path| FolderEmbedder::open(folder).err().unwrap().to_string();
+        assert!(open_error(folder.path()).contains("model.onnx and tokenizer.json"));
         fs::write(folder.path().join("model.onnx"), b"no model").unwrap();
         fs::write(folder.path().join("tokenizer.json"), b"{}").unwrap();
-        assert!(told(folder.path()).contains("tokenizer.json"));
+        assert!(open_error(folder.path()).contains("tokenizer.json"));
     }
 
     /// Needs a model: `LOCI_MINILM=FOLDER cargo test --release -p loci-models --features minilm -- --ignored`.
@@ -279,7 +279,7 @@ mod tests {
         let folder = std::env::var("LOCI_MINILM").unwrap();
         let embedder = FolderEmbedder::open(Path::new(&folder)).unwrap();
         let long = "water and wine ".repeat(2000);
-        let texts = ["", "a", &long, TEXTS[0], "量子力学"];
+        let texts = ["", "a", &long, REFERENCE_TEXTS[0], "量子力学"];
         let all = embedder.embed(&texts).unwrap();
         for (text, vector) in texts.iter().zip(&all) {
             assert_eq!(embedder.embed(&[text]).unwrap()[0], *vector);

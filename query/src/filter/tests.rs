@@ -43,11 +43,11 @@ fn satisfies(value: &FacetValue, predicate: &Predicate) -> bool {
 }
 
 /// Plainly right: one chunk at a time, straight from the meaning of the operators.
-fn holds(expr: &Expr, chunk: &Chunk) -> bool {
+fn chunk_satisfies(expr: &Expr, chunk: &Chunk) -> bool {
     match expr {
-        Expr::And(parts) => parts.iter().all(|part| holds(part, chunk)),
-        Expr::Or(parts) => parts.iter().any(|part| holds(part, chunk)),
-        Expr::Not(part) => !holds(part, chunk),
+        Expr::And(parts) => parts.iter().all(|part| chunk_satisfies(part, chunk)),
+        Expr::Or(parts) => parts.iter().any(|part| chunk_satisfies(part, chunk)),
+        Expr::Not(part) => !chunk_satisfies(part, chunk),
         Expr::Is(Comparison { field, test }) => {
             let values = chunk.get(&field[..]).map_or(&[][..], Vec::as_slice);
             let number = |test: &dyn Fn(i64) -> bool| {
@@ -163,7 +163,7 @@ proptest! {
         };
         let got = evaluate(&expr, &chunks_with, &universe).unwrap();
         let want: RoaringBitmap =
-            universe.iter().filter(|&i| holds(&expr, &chunks[i as usize])).collect();
+            universe.iter().filter(|&i| chunk_satisfies(&expr, &chunks[i as usize])).collect();
         prop_assert_eq!(got, want);
     }
 }

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn list(hits: &[(u32, f32)]) -> Vec<Scored> {
+fn list(hits: &[(u32, f32)]) -> Vec<ScoredChunk> {
     hits.iter()
-        .map(|&(ordinal, score)| Scored {
+        .map(|&(ordinal, score)| ScoredChunk {
             ordinal: Ordinal(ordinal),
             score,
         })
@@ -67,14 +67,14 @@ fn mixture_uses_text_and_vector_scores_and_graph_ranks() {
     }
     assert_eq!(
         hits[0].graph,
-        Some(Found {
+        Some(ArmHit {
             rank: 1,
             score: 0.2
         })
     );
     assert_eq!(
         hits[0].vector,
-        Some(Found {
+        Some(ArmHit {
             rank: 2,
             score: 0.45
         })
@@ -146,9 +146,9 @@ fn arm_with_zero_weight_counts_only_when_alone() {
 fn graph_with_low_concentration_weighs_less() {
     let text = list(&[(1, 1.0), (2, 0.8)]);
     let sharp = list(&[(2, 0.5), (3, 0.1)]);
-    let scattered: Vec<Scored> = list(&(2..52).map(|i| (i, 0.01)).collect::<Vec<_>>());
+    let scattered: Vec<ScoredChunk> = list(&(2..52).map(|i| (i, 0.01)).collect::<Vec<_>>());
     let mut scratch = Accumulator::default();
-    let mut best = |graph: &[Scored]| {
+    let mut best = |graph: &[ScoredChunk]| {
         let arms = Arms {
             text: &text,
             vector: &[],
@@ -189,7 +189,7 @@ fn fusion_round_trips_through_json() {
 /// Plainly right: a map, and the formulas as the documentation has them.
 fn reference(fusion: &Fusion, arms: Arms<'_>) -> Vec<(u32, f64)> {
     let lists = [arms.text, arms.vector, arms.graph];
-    let normal = |list: &[Scored], score: f32| {
+    let normal = |list: &[ScoredChunk], score: f32| {
         let floor = list.iter().map(|hit| hit.score).fold(0.0, f32::min);
         let best = list.iter().map(|hit| hit.score).fold(f32::MIN, f32::max);
         if best > floor {
@@ -231,7 +231,7 @@ fn reference(fusion: &Fusion, arms: Arms<'_>) -> Vec<(u32, f64)> {
     sums.into_iter().collect()
 }
 
-fn any_list() -> impl Strategy<Value = Vec<Scored>> {
+fn any_list() -> impl Strategy<Value = Vec<ScoredChunk>> {
     prop::collection::btree_map(0u32..60, -0.3f32..1.0, 0..20).prop_map(|hits| {
         let mut hits = list(&hits.into_iter().collect::<Vec<_>>());
         hits.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -324,8 +324,8 @@ proptest! {
         let mut scratch = Accumulator::default();
         let arms = Arms { text: &text, vector: &vector, graph: &graph };
         let fused = scratch.fuse(&Fusion::Rrf(RankWeights::default()), arms);
-        let fused: Vec<Scored> =
-            fused.iter().map(|hit| Scored { ordinal: hit.ordinal, score: hit.score }).collect();
+        let fused: Vec<ScoredChunk> =
+            fused.iter().map(|hit| ScoredChunk { ordinal: hit.ordinal, score: hit.score }).collect();
         prop_assert_eq!(plain, fused);
     }
 

@@ -5,7 +5,7 @@
 use std::sync::{Arc, OnceLock};
 
 use loci_protocol::call::{Change, Method, Outcome, Progress};
-use loci_types::answer::{Answer, HitName, Prompt};
+use loci_types::answer::{Answer, HitRef, Prompt};
 use loci_types::document::{
     NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference, NewRelation,
 };
@@ -167,12 +167,12 @@ impl Client {
     pub fn feedback(
         &self,
         response: ResponseId,
-        hit: HitName,
+        hit: HitRef,
         feedback: Feedback,
     ) -> Result<(), ClientError> {
         let hit = match hit {
-            HitName::Rank(rank) => rank.to_string(),
-            HitName::Chunk(chunk) => chunk.to_string(),
+            HitRef::Rank(rank) => rank.to_string(),
+            HitRef::Chunk(chunk) => chunk.to_string(),
         };
         self.runtime
             .block_on(self.client.feedback(response.0, &hit, feedback))

@@ -7,9 +7,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use loci_types::answer::{
-    Answer, Citation, CommunityHit, ConceptHit, ConceptSource, Context, ContextSection, Critique,
-    Digest, ExplainStep, GraphMethod, Hit, Method, Methods, Operator, ParentHit, Part, PartKind,
-    Prompt, RelationHit, Suggestion, Verdict,
+    Answer, AnswerText, ArmScores, Citation, CommunityHit, ConceptHit, ConceptSource, Context,
+    ContextSection, Critique, ExplainStep, GraphArmScore, Hit, Method, Operator, ParentHit, Part,
+    PartKind, Prompt, RelationHit, Suggestion, Verdict,
 };
 use loci_types::document::{
     NewAsset, NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem, NewReference,
@@ -142,15 +142,15 @@ wire_struct! {
     Citation { label, path, page, pages, slide, timestamp, lines, chars, boxes, link }
     PageBox { page, x0, y0, x1, y1 }
     Method { rank, score }
-    GraphMethod { rank, score, path }
-    Methods { text, vector, graph }
+    GraphArmScore { rank, score, path }
+    ArmScores { text, vector, graph }
     ParentHit { chunk, text }
     Hit { rank, score, chunk, document, level, chunk_type, text, highlights, citation, parent, methods }
     Suggestion { word, meant }
     ConceptHit { name, score, how }
     RelationHit { source, kind, target }
     CommunityHit { id, level, digest }
-    Digest { text, citations }
+    AnswerText { text, citations }
     ExplainStep { operator, candidates, took_us, detail }
     Part { name, kind, weight, hits }
     Critique { score, verdict, parts, missing }

@@ -4,7 +4,7 @@ use loci_protocol::call::{
     AddKey, Call, Change, File, GetChunk, GetPath, Ingest, Method, Outcome, Role, Search, Write,
 };
 use loci_protocol::codec::{decode, encode};
-use loci_types::answer::{Answer, Citation, Hit, Method as Arm, Methods};
+use loci_types::answer::{Answer, ArmScores, Citation, Hit, Method as Arm};
 use loci_types::document::{NewChunk, NewDocument};
 use loci_types::records::{ChunkRecord, ChunkType, DocumentRecord, Level};
 use loci_types::search::{SearchRequest, Strategy};
@@ -67,12 +67,12 @@ fn answer_has_a_fixed_encoding() {
             ..Citation::default()
         },
         parent: None,
-        methods: Methods {
+        methods: ArmScores {
             text: Some(Arm {
                 rank: 1,
                 score: 0.5,
             }),
-            ..Methods::default()
+            ..ArmScores::default()
         },
     };
     let answer = Answer {

@@ -18,7 +18,7 @@ const LOST_PAGES_WAIT_MS: u32 = 1_000;
 
 /// The fault that an error of the library is.
 pub(crate) fn from_error(error: Error) -> Fault {
-    if error.is_of_lost_pages() {
+    if error.is_lost_pages() {
         return logged_fault(Code::Unavailable, &error).with_retry_after(LOST_PAGES_WAIT_MS);
     }
     let code = match &error {

@@ -200,7 +200,7 @@ pub(super) fn export_graph(
     task: Task<'_>,
 ) -> Result<CallOutput, Fault> {
     check_unrestricted(caller)?;
-    let view = caller.store.database()?.view();
+    let view = caller.store.database()?.snapshot();
     let mut parts = PartSender {
         task,
         part: Vec::with_capacity(PART_LEN),
@@ -284,7 +284,7 @@ pub(super) fn consolidate_types(store: &Store, stratified: bool) -> Result<CallO
 }
 
 pub(super) fn forget_types(store: &Store) -> Result<CallOutput, Fault> {
-    let forgotten = store.database()?.forget_types();
+    let forgotten = store.database()?.clear_type_map();
     forgotten.map(|()| CallOutput::Empty).map_err(fault_of)
 }
 
@@ -304,7 +304,10 @@ pub(super) fn replay(
         return Err(Fault::new(Code::Invalid, why));
     }
     let database = store.database()?;
-    let records = database.view().records(limit as usize).map_err(fault_of)?;
+    let records = database
+        .snapshot()
+        .records(limit as usize)
+        .map_err(fault_of)?;
     let progress = ProgressReporter::new(task);
     let change = |request: &SearchRequest| {
         let changed = set

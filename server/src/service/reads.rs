@@ -94,7 +94,7 @@ fn with_reader<T>(
     task: Task<'_>,
     look: impl FnOnce(Reader<'_>) -> Result<T, Error>,
 ) -> Result<T, Fault> {
-    let view = caller.store.database()?.view();
+    let view = caller.store.database()?.snapshot();
     let ask = || task.check();
     let rows = InterruptibleRows::new(view.snapshot().rows(), &ask);
     look(Reader::for_user(&view, &rows, caller.user.as_deref())).map_err(fault_from_error)
@@ -287,7 +287,7 @@ pub(super) fn records(
 ) -> Result<CallOutput, Fault> {
     check_unrestricted(caller)?;
     let limit = limit(requested_limit)?;
-    let view = caller.store.database()?.view();
+    let view = caller.store.database()?.snapshot();
     let records = match response {
         Some(response) => {
             let record = view.record(ResponseId(response)).map_err(fault_of)?;
@@ -316,8 +316,8 @@ pub(super) fn items(
 
 pub(super) fn item_stats(caller: &Caller) -> Result<CallOutput, Fault> {
     check_unrestricted(caller)?;
-    let view = caller.store.database()?.view();
-    CallOutput::json(&view.item_figures().map_err(fault_of)?)
+    let view = caller.store.database()?.snapshot();
+    CallOutput::json(&view.item_stats().map_err(fault_of)?)
 }
 
 #[cfg(test)]

@@ -636,7 +636,7 @@ impl Store {
             }
         }
         for lost in database.lost() {
-            let (what, error) = (lost.what.name(), &lost.why);
+            let (what, error) = (lost.index.name(), &lost.why);
             tracing::warn!(
                 store,
                 what,
@@ -675,7 +675,7 @@ impl Store {
     /// As [`Store::database`].
     pub(crate) fn settings(&self) -> Result<Settings, Fault> {
         let database = self.database()?;
-        let generation = database.view().snapshot().generation();
+        let generation = database.snapshot().snapshot().generation();
         if let Some((of, settings)) = &**self.settings.load()
             && *of == generation
         {
@@ -726,7 +726,7 @@ mod tests {
         // Whoever has it still has it, and it is the same one for the next.
         assert!(Arc::ptr_eq(&used, &store.database().unwrap()));
         stores.refresh().unwrap();
-        let view = used.view();
+        let view = used.snapshot();
         drop(used);
         // A view keeps the store locked for a moment longer.
         let waiter = thread::spawn(move || store.database().map(drop));

@@ -3,7 +3,7 @@
 use loci_protocol::call::{Change, GiveFeedback, Outcome, Role};
 use loci_protocol::fault::{Code, Fault};
 use locidb::storage::{DocumentKey, EditId, ItemId, ResponseId};
-use locidb::{Answer, Error, Expr, HitName, SearchRequest, WriteTransaction};
+use locidb::{Answer, Error, Expr, HitRef, SearchRequest, WriteTransaction};
 
 use super::request::user_filter;
 use super::{CallOutput, Caller, fault_of};
@@ -283,14 +283,14 @@ pub(super) fn record(
 }
 
 pub(super) fn feedback(caller: &Caller, call: &GiveFeedback) -> Result<CallOutput, Fault> {
-    let hit: HitName = call.hit.parse().map_err(|_| {
+    let hit: HitRef = call.hit.parse().map_err(|_| {
         let why = format!("{:?}: give a rank, or a chunk's key", call.hit);
         Fault::new(Code::Invalid, why)
     })?;
     let database = caller.store.database()?;
     let response = ResponseId(call.response);
     if let Some(user) = &caller.user {
-        let record = database.view().record(response).map_err(fault_of)?;
+        let record = database.snapshot().record(response).map_err(fault_of)?;
         let filter =
             record.and_then(|record| record.options.get("filter")?.as_str().map(str::to_owned));
         if !filter.is_some_and(|filter| is_filter_of_user(user, &filter)) {

@@ -2,7 +2,7 @@
 
 use locidb::graph::normalise;
 use locidb::storage::{ChunkKey, DocumentKey};
-use locidb::{CitationNetwork, Cited, Error, Work};
+use locidb::{CitationNetwork, Error, Work, WorkCitation};
 use serde::Serialize;
 
 use super::Reader;
@@ -16,9 +16,9 @@ pub struct Network {
     /// The work, where one is meant.
     pub work: Option<Work>,
     /// What it cites.
-    pub cites: Vec<Cited>,
+    pub cites: Vec<WorkCitation>,
     /// What cites it.
-    pub cited_by: Vec<Cited>,
+    pub cited_by: Vec<WorkCitation>,
     /// Works that are cited by the same documents.
     pub co_cited: Vec<CoCited>,
     /// Documents that cite the same works.
@@ -103,7 +103,10 @@ impl Reader<'_> {
         };
         co_cited.truncate(LISTED_MAX);
         let mut coupled = match key.filter(|_| cites.is_some()) {
-            Some(key) => self.citation_network().coupled(&key)?.unwrap_or_default(),
+            Some(key) => self
+                .citation_network()
+                .coupled_documents(&key)?
+                .unwrap_or_default(),
             None => Vec::new(),
         };
         coupled.truncate(LISTED_MAX);
@@ -119,12 +122,12 @@ impl Reader<'_> {
     }
 
     fn citation_network(&self) -> CitationNetwork<'_> {
-        self.view.network(self.rows())
+        self.view.citation_network(self.rows())
     }
 
     /// A citation with its own words alone, and what the work says of itself where it is a document that this reader sees:
     /// what else is known of a work may be another user's word.
-    fn with_visible_work(&self, cited: Cited) -> Result<Cited, Error> {
+    fn with_visible_work(&self, cited: WorkCitation) -> Result<WorkCitation, Error> {
         let document = cited.work.document.as_ref();
         let key = document.and_then(|key| key.parse::<DocumentKey>().ok());
         let found = match &key {
@@ -140,11 +143,11 @@ impl Reader<'_> {
             document: cited.work.document,
             ..Work::default()
         });
-        Ok(Cited { work, ..cited })
+        Ok(WorkCitation { work, ..cited })
     }
 
     /// Whether a document that this reader sees makes a citation.
-    fn is_made_by_visible(&self, cited: &Cited) -> bool {
+    fn is_made_by_visible(&self, cited: &WorkCitation) -> bool {
         let chunk = cited.chunk.parse::<ChunkKey>();
         chunk.is_ok_and(|chunk| self.can_see(&chunk.document.user))
     }

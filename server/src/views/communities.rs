@@ -51,7 +51,7 @@ impl Reader<'_> {
         level: Option<usize>,
         of: Option<&str>,
     ) -> Result<CommunityResult, Error> {
-        let read = self.view.read();
+        let read = self.view.read_view();
         let Some(known) = read.communities() else {
             return Ok(CommunityResult::NotAnalysed);
         };
@@ -82,14 +82,14 @@ impl Reader<'_> {
     /// How many concepts are of each type, the most frequent first.
     pub fn types(&self) -> Result<Vec<TypeCount>, Error> {
         let map = self.view.type_map()?.unwrap_or_default();
-        let segments = self.view.read().graph_segments();
-        let graph = self.view.read().graph(&segments);
+        let segments = self.view.read_view().graph_segments();
+        let graph = self.view.read_view().graph(&segments);
         let mut counts: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
         for id in graph.concept_ids() {
             let Some(concept) = self.rows().concept(id)? else {
                 continue;
             };
-            let consolidated = map.of(&concept.kind).to_owned();
+            let consolidated = map.resolve(&concept.kind).to_owned();
             *counts
                 .entry(consolidated)
                 .or_default()

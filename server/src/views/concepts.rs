@@ -170,7 +170,7 @@ impl Reader<'_> {
 
     /// What is known of a concept. One that no document of a bound reader speaks of is not there for it.
     pub fn concept(&self, name: &str) -> Result<Option<ShownConcept>, Error> {
-        let read = self.view.read();
+        let read = self.view.read_view();
         let segments = read.graph_segments();
         let graph = read.graph(&segments);
         let found = graph.lookup(&normalise(name));
@@ -187,7 +187,7 @@ impl Reader<'_> {
         let cycles = before.cycles.iter().map(|cycle| self.names(cycle));
         let types = self.view.type_map()?.unwrap_or_default();
         Ok(Some(ShownConcept {
-            kind: types.of(&concept.kind).to_owned(),
+            kind: types.resolve(&concept.kind).to_owned(),
             mentions: whole.then_some(concept.mention_count),
             documents: whole.then_some(concept.document_count),
             pagerank: whole.then(|| graph.rank(id)),
@@ -242,7 +242,7 @@ impl Reader<'_> {
     /// A chunk and its document, where it is there for this reader.
     fn chunk_at(&self, ordinal: Ordinal) -> Result<Option<(DocumentRecord, ChunkRecord)>, Error> {
         let gone = || missing(Table::Chunks, format!("of ordinal {}", ordinal.0));
-        let location = self.view.snapshot().place(ordinal).ok_or_else(gone)?;
+        let location = self.view.snapshot().position(ordinal).ok_or_else(gone)?;
         let Some(document) = self.document(location.document)? else {
             return Ok(None);
         };
@@ -274,7 +274,7 @@ impl Reader<'_> {
     }
 
     fn communities_of(&self, id: ConceptId) -> Result<Vec<ConceptCommunity>, Error> {
-        let read = self.view.read();
+        let read = self.view.read_view();
         let Some(known) = read.communities().filter(|_| self.can_see_all()) else {
             return Ok(Vec::new());
         };
@@ -334,7 +334,7 @@ impl Reader<'_> {
     /// The concepts of highest PageRank whose normalised names begin with what `prefix` normalises to. For a reader that is
     /// bound to a user, those among the most central that its documents mention: 5,000 mentions are looked at.
     pub(crate) fn concepts(&self, prefix: &str, limit: usize) -> Result<Vec<ConceptLine>, Error> {
-        let read = self.view.read();
+        let read = self.view.read_view();
         let segments = read.graph_segments();
         let graph = read.graph(&segments);
         let prefix = normalise(prefix);
@@ -352,7 +352,7 @@ impl Reader<'_> {
                 continue;
             }
             found.push(ConceptLine {
-                kind: types.of(&concept.kind).to_owned(),
+                kind: types.resolve(&concept.kind).to_owned(),
                 name: concept.name,
                 mentions: self.can_see_all().then_some(concept.mention_count),
                 pagerank: self.can_see_all().then(|| graph.rank(id)),
@@ -384,8 +384,8 @@ impl Reader<'_> {
 
     /// The shortest way from a concept to another, over relations of these types, or of all.
     pub fn path(&self, from: &str, to: &str, kinds: &[String]) -> Result<PathResult, Error> {
-        let segments = self.view.read().graph_segments();
-        let graph = self.view.read().graph(&segments);
+        let segments = self.view.read_view().graph_segments();
+        let graph = self.view.read_view().graph(&segments);
         let mut ends = Vec::new();
         for name in [from, to] {
             let found = graph.lookup(&normalise(name));

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use loci_protocol::fault::Fault;
-use locidb::storage::rows::{Value, Visit};
+use locidb::storage::rows::{RowCallback, Value};
 use locidb::storage::{Rows, StoreError, Table};
 
 /// Rows that are read before it is asked again.
@@ -57,7 +57,7 @@ impl Rows for InterruptibleRows<'_> {
         table: Table,
         from: &[u8],
         to: Option<&[u8]>,
-        visit: &mut Visit<'_>,
+        visit: &mut RowCallback<'_>,
     ) -> Result<(), StoreError> {
         self.rows.scan(table, from, to, &mut |key, payload| {
             self.count_row()?;

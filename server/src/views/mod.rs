@@ -15,14 +15,14 @@ pub(crate) mod items;
 
 use locidb::storage::records::DocumentRecord;
 use locidb::storage::{DocumentId, Rows, StoreError, Table};
-use locidb::{Error, View};
+use locidb::{DatabaseSnapshot, Error};
 
 pub(crate) use interruptible::InterruptibleRows;
 
 /// A committed state, as one reader may see it.
 #[derive(Clone, Copy)]
 pub struct Reader<'v> {
-    view: &'v View,
+    view: &'v DatabaseSnapshot,
     rows: &'v dyn Rows,
     /// The user whose documents alone are there; `None` for all.
     user: Option<&'v str>,
@@ -30,7 +30,7 @@ pub struct Reader<'v> {
 
 impl<'v> Reader<'v> {
     /// One who sees everything.
-    pub fn unrestricted(view: &'v View) -> Reader<'v> {
+    pub fn unrestricted(view: &'v DatabaseSnapshot) -> Reader<'v> {
         Reader {
             view,
             rows: view.snapshot().rows(),
@@ -40,7 +40,7 @@ impl<'v> Reader<'v> {
 
     /// One who sees the documents of `user` alone, where that is given, and may be told to stop.
     pub(crate) fn for_user(
-        view: &'v View,
+        view: &'v DatabaseSnapshot,
         rows: &'v InterruptibleRows<'v>,
         user: Option<&'v str>,
     ) -> Reader<'v> {

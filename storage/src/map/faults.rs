@@ -32,19 +32,19 @@ impl LostPages {
 }
 
 /// Maps that are registered and lost pages.
-static LOST: AtomicUsize = AtomicUsize::new(0);
+static LOST_MAP_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Maps that ever lost pages.
-static EVER_LOST: LostPages = LostPages(AtomicU64::new(0));
+static LOST_MAP_TOTAL: LostPages = LostPages(AtomicU64::new(0));
 
 /// Whether a map that is open lacks pages. Costs one load, so that it can be asked after every search.
 pub(crate) fn any_lost() -> bool {
     fence(Ordering::SeqCst);
-    LOST.load(Ordering::Relaxed) > 0
+    LOST_MAP_COUNT.load(Ordering::Relaxed) > 0
 }
 
 /// How many maps of this process lost pages until now.
 pub fn ever_lost() -> u64 {
-    EVER_LOST.count()
+    LOST_MAP_TOTAL.count()
 }
 
 /// A line of the list of maps, which the handler reads at any moment.
@@ -97,15 +97,15 @@ impl Entry {
         // SAFETY: the map that faults is registered, and who registered it holds the counter until it no longer is.
         let counter = unsafe { counter.as_ref() };
         // Before the mark: who sees that sees the counts.
-        LOST.fetch_add(1, Ordering::SeqCst);
-        EVER_LOST.0.fetch_add(1, Ordering::SeqCst);
+        LOST_MAP_COUNT.fetch_add(1, Ordering::SeqCst);
+        LOST_MAP_TOTAL.0.fetch_add(1, Ordering::SeqCst);
         if let Some(counter) = counter {
             counter.0.fetch_add(1, Ordering::SeqCst);
         }
         if self.lost.swap(true, Ordering::SeqCst) {
             // Another thread was faster, and has counted it.
-            LOST.fetch_sub(1, Ordering::SeqCst);
-            EVER_LOST.0.fetch_sub(1, Ordering::SeqCst);
+            LOST_MAP_COUNT.fetch_sub(1, Ordering::SeqCst);
+            LOST_MAP_TOTAL.0.fetch_sub(1, Ordering::SeqCst);
             if let Some(counter) = counter {
                 counter.0.fetch_sub(1, Ordering::SeqCst);
             }
@@ -135,21 +135,21 @@ impl Block {
     }
 }
 
-static FIRST: Block = Block::new();
+static FIRST_BLOCK: Block = Block::new();
 
 /// Lines that are free, and the block that the next one is appended to.
-static FREE: Mutex<Option<Free>> = Mutex::new(None);
+static FREE_ENTRIES: Mutex<Option<FreeList>> = Mutex::new(None);
 
-struct Free {
+struct FreeList {
     entries: Vec<&'static Entry>,
     last: &'static Block,
 }
 
-fn take_free() -> &'static Entry {
-    let mut free = FREE.lock();
-    let free = free.get_or_insert_with(|| Free {
-        entries: FIRST.entries.iter().collect(),
-        last: &FIRST,
+fn allocate_entry() -> &'static Entry {
+    let mut free = FREE_ENTRIES.lock();
+    let free = free.get_or_insert_with(|| FreeList {
+        entries: FIRST_BLOCK.entries.iter().collect(),
+        last: &FIRST_BLOCK,
     });
     loop {
         if let Some(entry) = free.entries.pop() {
@@ -177,7 +177,7 @@ impl Registered {
         INSTALLED.call_once(install);
         let start = bytes.as_ptr() as usize;
         let range = (start, start + bytes.len());
-        let entry = take_free();
+        let entry = allocate_entry();
         entry.set(range.0, range.1, ptr::null());
         Registered {
             entry,
@@ -218,16 +218,16 @@ impl Drop for Registered {
     fn drop(&mut self) {
         self.entry.set(0, 0, ptr::null());
         if self.entry.lost.swap(false, Ordering::SeqCst) {
-            LOST.fetch_sub(1, Ordering::SeqCst);
+            LOST_MAP_COUNT.fetch_sub(1, Ordering::SeqCst);
         }
-        if let Some(free) = &mut *FREE.lock() {
+        if let Some(free) = &mut *FREE_ENTRIES.lock() {
             free.entries.push(self.entry);
         }
     }
 }
 
 /// What handled the signal before.
-static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+static PREVIOUS_HANDLER: OnceLock<libc::sigaction> = OnceLock::new();
 /// Bytes of a page.
 static PAGE_LEN: AtomicUsize = AtomicUsize::new(4096);
 
@@ -241,11 +241,11 @@ fn install() {
         {
             PAGE_LEN.store(len, Ordering::Relaxed);
         }
-        let mut before: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut before) != 0 {
+        let mut previous: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut previous) != 0 {
             return;
         }
-        let _ = BEFORE.set(before);
+        let _ = PREVIOUS_HANDLER.set(previous);
         let mut ours: libc::sigaction = std::mem::zeroed();
         let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_fault;
         ours.sa_sigaction = handler as usize;
@@ -259,16 +259,16 @@ fn install() {
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the system calls this with a whole `info`; a fault has the address in it.
     let (address, is_fault) = unsafe { ((*info).si_addr() as usize, (*info).si_code > 0) };
-    if is_fault && put_zeros(address) {
+    if is_fault && map_zeros(address) {
         return;
     }
-    pass_on(signal, info, context, is_fault);
+    call_previous_handler(signal, info, context, is_fault);
 }
 
 /// Marks the map that `address` lies in, and maps zeros from there to its end: what is behind a cut is gone, and after a
 /// failure of the disk the map is given up as a whole. `false` where it is no map of ours.
-fn put_zeros(address: usize) -> bool {
-    let mut block = Some(&FIRST);
+fn map_zeros(address: usize) -> bool {
+    let mut block = Some(&FIRST_BLOCK);
     while let Some(of) = block {
         for entry in &of.entries {
             let Some(end) = entry.end_of(address) else {
@@ -292,10 +292,15 @@ fn put_zeros(address: usize) -> bool {
 }
 
 /// Does what was done before this handler was there.
-fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void, is_fault: bool) {
-    let before = BEFORE.get();
-    let handler = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
-    let takes_info = before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
+fn call_previous_handler(
+    signal: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+    is_fault: bool,
+) {
+    let previous = PREVIOUS_HANDLER.get();
+    let handler = previous.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
+    let takes_info = previous.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
     match handler {
         libc::SIG_IGN if !is_fault => {}
         libc::SIG_DFL | libc::SIG_IGN => {

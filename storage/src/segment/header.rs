@@ -147,7 +147,7 @@ impl Entry {
         bytes
     }
 
-    pub(super) fn is(&self, id: SectionId, argument: u32) -> bool {
+    pub(super) fn matches(&self, id: SectionId, argument: u32) -> bool {
         (self.id, self.argument) == (id as u32, argument)
     }
 }

@@ -10,14 +10,14 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::header::{ALIGN, Entry, check, decode_table};
 use super::{Header, PartError, PartKind, SectionId};
 use crate::dir::SegmentDir;
-use crate::map::{LostPages, Map};
+use crate::map::{LostPages, MappedFile};
 use crate::publish::Reclaim;
 
 /// The bytes of a part: a map of a file, or a buffer that starts on a cache line.
 #[derive(Debug)]
 pub enum PartBytes {
     /// A mapped file.
-    Mapped(Map),
+    Mapped(MappedFile),
     /// A buffer.
     Owned(rkyv::util::AlignedVec<ALIGN>),
 }
@@ -63,11 +63,11 @@ pub struct Part {
     bytes: PartBytes,
     header: Header,
     sections: Vec<Entry>,
-    file: Option<Reclaim<Remove>>,
+    file: Option<Reclaim<RemoveFn>>,
     verified: AtomicBool,
 }
 
-type Remove = Box<dyn Fn() + Send + Sync>;
+type RemoveFn = Box<dyn Fn() + Send + Sync>;
 
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,9 +93,9 @@ impl Part {
     }
 
     /// Says which file the bytes were opened from.
-    pub(crate) fn in_file(self, dir: SegmentDir, name: String) -> Part {
+    pub(crate) fn with_file(self, dir: SegmentDir, name: String) -> Part {
         // What cannot be removed is an orphan that the next open deletes.
-        let remove: Remove = Box::new(move || drop(dir.remove(&name)));
+        let remove: RemoveFn = Box::new(move || drop(dir.remove(&name)));
         Part {
             file: Some(Reclaim::new(remove)),
             ..self
@@ -146,7 +146,7 @@ impl Part {
     }
 
     /// The bytes of a section; `None` when it has none.
-    pub fn bytes_of(&self, id: u32, argument: u32) -> Option<&[u8]> {
+    pub fn section_bytes(&self, id: u32, argument: u32) -> Option<&[u8]> {
         let mut sections = self.sections.iter();
         let entry = sections.find(|entry| (entry.id, entry.argument) == (id, argument))?;
         Some(&self.bytes.as_ref()[range(entry)])
@@ -154,7 +154,10 @@ impl Part {
 
     /// A section, which keeps the part open for as long as it lives. `None` when it has none.
     pub fn find(self: &Arc<Self>, id: SectionId, argument: u32) -> Option<Section> {
-        let entry = self.sections.iter().find(|entry| entry.is(id, argument))?;
+        let entry = self
+            .sections
+            .iter()
+            .find(|entry| entry.matches(id, argument))?;
         Some(Section {
             part: Arc::clone(self),
             range: range(entry),

@@ -56,26 +56,30 @@ impl Staging<'_> {
         check_ranges(&rows.chunks, text_chars)?;
         hash_contents(&mut rows);
         self.check_vectors(&rows)?;
-        self.check_count(rows.chunks.len())?;
+        self.check_chunk_limit(rows.chunks.len())?;
         // The new chunks are counted before the old ones go, so that what both have keeps its vector.
         for chunk in &rows.chunks {
-            self.count_content(chunk.content_hash, 1)?;
+            self.adjust_content_count(chunk.content_hash, 1)?;
         }
         let (id, old) = match self.rows().document_id(&key)? {
             Some(id) => (id, self.remove_rows(id)?),
-            None => (self.new_document(&key)?, Old::default()),
+            None => (self.new_document(&key)?, ReplacedRows::default()),
         };
-        let next_suffix = align(&mut rows.chunks, &old);
-        let kept: BTreeSet<u32> = rows.chunks.iter().map(|chunk| chunk.suffix).collect();
-        for suffix in old.all_suffixes().filter(|suffix| !kept.contains(suffix)) {
-            self.orphan_items(id, suffix)?;
+        let next_suffix = assign_suffixes(&mut rows.chunks, &old);
+        let current_suffixes: BTreeSet<u32> =
+            rows.chunks.iter().map(|chunk| chunk.suffix).collect();
+        for suffix in old
+            .all_suffixes()
+            .filter(|suffix| !current_suffixes.contains(suffix))
+        {
+            self.detach_items_from_chunk(id, suffix)?;
         }
-        self.changes.gone.insert(id);
+        self.changes.documents_to_tombstone.insert(id);
         // Nothing of a document without chunks can be searched: no segment holds it.
         if rows.chunks.is_empty() {
-            self.changes.born.remove(&id);
+            self.changes.documents_to_index.remove(&id);
         } else {
-            self.changes.born.insert(id);
+            self.changes.documents_to_index.insert(id);
         }
         rows.record.content_hash = content_hash(&rows.original);
         rows.record.chunk_count = rows.chunks.len() as u32;
@@ -83,7 +87,7 @@ impl Staging<'_> {
         rows.record.char_count = text_chars;
         rows.record.original_len = rows.original.len() as u64;
         self.put_rows(id, &rows)?;
-        self.count_documents(1, rows.chunks.len() as i64);
+        self.adjust_document_counts(1, rows.chunks.len() as i64);
         Ok(id)
     }
 
@@ -95,12 +99,12 @@ impl Staging<'_> {
         };
         let old = self.remove_rows(id)?;
         for suffix in old.all_suffixes() {
-            self.orphan_items(id, suffix)?;
+            self.detach_items_from_chunk(id, suffix)?;
         }
-        self.delete_moves(id)?;
+        self.delete_document_aliases(id)?;
         self.delete(Table::DocumentKeys, key.to_string().into_bytes());
-        self.changes.gone.insert(id);
-        self.changes.born.remove(&id);
+        self.changes.documents_to_tombstone.insert(id);
+        self.changes.documents_to_index.remove(&id);
         Ok(true)
     }
 
@@ -136,7 +140,7 @@ impl Staging<'_> {
             }
         }
         self.put(Table::Documents, keys::document(id), encode(&record)?);
-        self.index_again(id, record.chunk_count);
+        self.reindex(id, record.chunk_count);
         Ok(true)
     }
 
@@ -150,7 +154,7 @@ impl Staging<'_> {
         let Some((id, place)) = self.rows().find_chunk(key)? else {
             return Ok(false);
         };
-        let row = keys::in_document(id, place);
+        let row = keys::document_entry(id, place);
         let old = self.rows().chunk(id, place)?;
         let old = old.ok_or_else(|| missing(Table::Chunks, &row))?;
         let record = self.rows().document(id)?;
@@ -167,16 +171,16 @@ impl Staging<'_> {
             ..patched
         };
         self.put_chunk(id, place, &record, chunk)?;
-        self.index_again(id, record.chunk_count);
+        self.reindex(id, record.chunk_count);
         Ok(true)
     }
 
     /// Has the group's segment hold a document again whose rows are there: for what segments say of
     /// it besides its own rows.
-    pub fn index_again(&mut self, id: DocumentId, chunk_count: u32) {
-        self.changes.gone.insert(id);
+    pub fn reindex(&mut self, id: DocumentId, chunk_count: u32) {
+        self.changes.documents_to_tombstone.insert(id);
         if chunk_count > 0 {
-            self.changes.born.insert(id);
+            self.changes.documents_to_index.insert(id);
         }
     }
 
@@ -197,10 +201,10 @@ impl Staging<'_> {
             for space in spaces.into_iter().flatten().map(SpaceId) {
                 self.carry_vector(space, old, chunk.content_hash)?;
             }
-            self.count_content(chunk.content_hash, 1)?;
-            self.count_content(old, -1)?;
+            self.adjust_content_count(chunk.content_hash, 1)?;
+            self.adjust_content_count(old, -1)?;
         }
-        let row = keys::in_document(id, place);
+        let row = keys::document_entry(id, place);
         self.put(Table::Chunks, row, encode(&chunk)?);
         Ok(())
     }
@@ -236,7 +240,7 @@ impl Staging<'_> {
         Ok(DocumentId(id))
     }
 
-    fn count_documents(&mut self, documents: i64, chunks: i64) {
+    fn adjust_document_counts(&mut self, documents: i64, chunks: i64) {
         let manifest = &mut self.changes.manifest;
         manifest.document_count = manifest.document_count.saturating_add_signed(documents);
         manifest.chunk_count = manifest.chunk_count.saturating_add_signed(chunks);
@@ -256,9 +260,9 @@ impl Staging<'_> {
             );
         }
         for (place, chunk) in (0u32..).zip(&rows.chunks) {
-            let row = keys::in_document(id, place);
+            let row = keys::document_entry(id, place);
             self.put(Table::Chunks, row, encode(chunk)?);
-            let row = keys::in_document(id, chunk.suffix);
+            let row = keys::document_entry(id, chunk.suffix);
             self.put(Table::ChunkSuffixes, row, place.to_le_bytes().into());
         }
         self.put_vectors(rows);
@@ -288,7 +292,7 @@ impl Staging<'_> {
         }
     }
 
-    fn check_count(&self, more: usize) -> Result<(), StoreError> {
+    fn check_chunk_limit(&self, more: usize) -> Result<(), StoreError> {
         if self.changes.manifest.chunk_count + more as u64 > CHUNKS_MAX {
             return Err(StoreError::Limit {
                 what: "the number of chunks",
@@ -312,38 +316,38 @@ impl Staging<'_> {
     }
 
     /// Deletes what a document has, but for its key; chunks whose rows are damaged, too.
-    fn remove_rows(&mut self, id: DocumentId) -> Result<Old, StoreError> {
-        let mut old = Old::default();
+    fn remove_rows(&mut self, id: DocumentId) -> Result<ReplacedRows, StoreError> {
+        let mut old = ReplacedRows::default();
         let record = self.rows().document(id)?;
         old.next_suffix = record.as_ref().map_or(0, |record| record.next_suffix);
         let chunks: Vec<Option<ChunkRecord>> = match self.rows().chunks(id) {
             Ok(chunks) => chunks.into_iter().map(Some).collect(),
-            Err(error) if error.is_of_a_row() => {
+            Err(error) if error.is_row_damage() => {
                 let count = record.map_or(0, |record| record.chunk_count);
-                let sound = |place| match self.rows().chunk(id, place) {
-                    Err(error) if error.is_of_a_row() => Ok(None),
+                let readable_chunk = |place| match self.rows().chunk(id, place) {
+                    Err(error) if error.is_row_damage() => Ok(None),
                     chunk => chunk,
                 };
-                (0..count).map(sound).collect::<Result<_, _>>()?
+                (0..count).map(readable_chunk).collect::<Result<_, _>>()?
             }
             Err(error) => return Err(error),
         };
         let chunk_count = chunks.len() as i64;
         for (place, chunk) in (0u32..).zip(chunks) {
-            self.delete(Table::Chunks, keys::in_document(id, place));
+            self.delete(Table::Chunks, keys::document_entry(id, place));
             let Some(chunk) = chunk else {
-                old.lost.extend(self.suffix_of(id, place)?);
+                old.damaged_suffixes.extend(self.suffix_of(id, place)?);
                 continue;
             };
             old.suffixes
                 .entry(chunk.content_hash)
                 .or_default()
                 .push_back(chunk.suffix);
-            self.delete(Table::ChunkSuffixes, keys::in_document(id, chunk.suffix));
-            self.count_content(chunk.content_hash, -1)?;
+            self.delete(Table::ChunkSuffixes, keys::document_entry(id, chunk.suffix));
+            self.adjust_content_count(chunk.content_hash, -1)?;
         }
-        for &suffix in &old.lost {
-            self.delete(Table::ChunkSuffixes, keys::in_document(id, suffix));
+        for &suffix in &old.damaged_suffixes {
+            self.delete(Table::ChunkSuffixes, keys::document_entry(id, suffix));
         }
         for table in [Table::Documents, Table::Originals, Table::Texts] {
             self.delete(table, keys::document(id));
@@ -357,7 +361,7 @@ impl Staging<'_> {
         for key in assets {
             self.delete(Table::Assets, key);
         }
-        self.count_documents(-1, -chunk_count);
+        self.adjust_document_counts(-1, -chunk_count);
         Ok(old)
     }
 
@@ -375,7 +379,7 @@ impl Staging<'_> {
     }
 
     /// Counts the chunks that have a content; its vectors go with the last one.
-    fn count_content(&mut self, hash: [u8; 16], change: i64) -> Result<(), StoreError> {
+    fn adjust_content_count(&mut self, hash: [u8; 16], change: i64) -> Result<(), StoreError> {
         let count = match self.get(Table::Contents, &hash)? {
             Some(value) => value
                 .first_chunk()
@@ -401,28 +405,32 @@ impl Staging<'_> {
 
 /// What an older state of a document leaves to the newer one.
 #[derive(Default)]
-struct Old {
+struct ReplacedRows {
     next_suffix: u32,
     suffixes: HashMap<[u8; 16], VecDeque<u32>>,
     /// Those of chunks whose rows are damaged.
-    lost: Vec<u32>,
+    damaged_suffixes: Vec<u32>,
 }
 
-impl Old {
+impl ReplacedRows {
     fn all_suffixes(&self) -> impl Iterator<Item = u32> {
-        self.suffixes.values().flatten().chain(&self.lost).copied()
+        self.suffixes
+            .values()
+            .flatten()
+            .chain(&self.damaged_suffixes)
+            .copied()
     }
 }
 
 /// Gives every chunk its suffix; returns the next free one.
-fn align(chunks: &mut [ChunkRecord], old: &Old) -> u32 {
+fn assign_suffixes(chunks: &mut [ChunkRecord], old: &ReplacedRows) -> u32 {
     let mut free = old.suffixes.clone();
     let mut next = old.next_suffix;
     for chunk in chunks {
-        let kept = free
+        let reused_suffix = free
             .get_mut(&chunk.content_hash)
             .and_then(VecDeque::pop_front);
-        chunk.suffix = kept.unwrap_or_else(|| {
+        chunk.suffix = reused_suffix.unwrap_or_else(|| {
             next += 1;
             next - 1
         });
@@ -586,9 +594,9 @@ mod tests {
 
     #[test]
     fn unchanged_chunks_keep_their_suffix() {
-        let mut old = Old {
+        let mut old = ReplacedRows {
             next_suffix: 3,
-            ..Old::default()
+            ..ReplacedRows::default()
         };
         for (suffix, hash) in [(0, [7; 16]), (1, [8; 16]), (2, [7; 16])] {
             old.suffixes.entry(hash).or_default().push_back(suffix);
@@ -597,7 +605,7 @@ mod tests {
         for (chunk, hash) in chunks.iter_mut().zip([[9; 16], [7; 16], [7; 16], [7; 16]]) {
             chunk.content_hash = hash;
         }
-        assert_eq!(align(&mut chunks, &old), 5);
+        assert_eq!(assign_suffixes(&mut chunks, &old), 5);
         let suffixes: Vec<u32> = chunks.iter().map(|chunk| chunk.suffix).collect();
         assert_eq!(suffixes, [3, 0, 2, 4]);
     }

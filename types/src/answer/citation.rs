@@ -38,7 +38,7 @@ pub struct Citation {
 
 impl Citation {
     /// The characters `start..end` of the document's text that are cited, where that is known.
-    pub fn chars_known(&self) -> Option<(u64, u64)> {
+    pub fn known_chars(&self) -> Option<(u64, u64)> {
         (!is_nowhere(&self.chars)).then_some(self.chars)
     }
 

@@ -20,7 +20,7 @@ use crate::search::Intent;
 pub use citation::Citation;
 pub use context::{Context, ContextSection};
 pub use critique::{Critique, PARTIAL_MIN, Part, PartKind, SUFFICIENT_MIN, Verdict};
-pub use hit_name::HitName;
+pub use hit_name::HitRef;
 pub use plan::{Extent, Operator};
 pub use prompt::Prompt;
 
@@ -56,7 +56,7 @@ pub struct Answer {
     pub communities: Vec<CommunityHit>,
     /// An answer in words, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Digest>,
+    pub answer: Option<AnswerText>,
     /// How well the hits cover the question, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critique: Option<Critique>,
@@ -104,7 +104,7 @@ pub struct Hit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentHit>,
     /// Which arms found it.
-    pub methods: Methods,
+    pub methods: ArmScores,
 }
 
 /// A word that no chunk has, and one that some have.
@@ -127,7 +127,7 @@ pub struct ParentHit {
 
 /// What each arm says of a hit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Methods {
+pub struct ArmScores {
     /// By words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Method>,
@@ -136,7 +136,7 @@ pub struct Methods {
     pub vector: Option<Method>,
     /// By concepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub graph: Option<GraphMethod>,
+    pub graph: Option<GraphArmScore>,
 }
 
 /// A place in an arm's list.
@@ -150,7 +150,7 @@ pub struct Method {
 
 /// A place in the graph's list, and how it was reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct GraphMethod {
+pub struct GraphArmScore {
     /// From 1.
     pub rank: u32,
     /// The walk's score.
@@ -209,7 +209,7 @@ pub struct CommunityHit {
 
 /// An answer in words.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Digest {
+pub struct AnswerText {
     /// The answer; `[1]` refers to the first citation.
     pub text: String,
     /// What it rests on, in the order of the references.
@@ -250,13 +250,13 @@ mod tests {
                 ..Citation::default()
             },
             parent: None,
-            methods: Methods {
+            methods: ArmScores {
                 text: Some(Method {
                     rank: 1,
                     score: 0.5,
                 }),
                 vector: None,
-                graph: Some(GraphMethod {
+                graph: Some(GraphArmScore {
                     rank: 1,
                     score: 0.5,
                     path: vec!["spin".into()],
@@ -312,7 +312,7 @@ mod tests {
                 level: 0,
                 digest: "d".into(),
             }],
-            answer: Some(Digest {
+            answer: Some(AnswerText {
                 text: "x [1]".into(),
                 citations: vec![citation],
             }),

@@ -185,7 +185,7 @@ fn compare(
         Err(locidb::Error::Store(locidb::storage::StoreError::Missing { .. })) => return Ok(()),
         opened => opened.context("opening")?,
     };
-    let view = database.view();
+    let view = database.snapshot();
     let model = recovered(&view, states)?;
     let check = Check::new(&view, &model)?;
     if everything {

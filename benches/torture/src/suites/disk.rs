@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use locidb::storage::DocumentKey;
-use locidb::{Database, Durability, Silent};
+use locidb::{Database, Durability, NoProgress};
 
 use super::rates;
 use crate::bulk::{self, DIM, Shape};
@@ -58,7 +58,7 @@ fn halve(args: &DiskArgs, running: &mut Running) -> Result<()> {
             write(&database, args.seed, (next..next + BATCH).map(|n| 2 * n))?;
             next += BATCH;
         }
-        database.settle()?;
+        database.wait_for_merges()?;
         running.count("never_held_bytes_as_written", bytes_of(&never)?);
         timed_compact(&database, "never_held_compact_ms", running)?;
         next
@@ -70,13 +70,13 @@ fn halve(args: &DiskArgs, running: &mut Running) -> Result<()> {
         for first in (0..documents * 2).step_by(BATCH as usize) {
             write(&database, args.seed, first..first + BATCH)?;
         }
-        database.settle()?;
+        database.wait_for_merges()?;
         running.count("held_bytes_as_written", bytes_of(&held)?);
         let started = Instant::now();
         for first in (0..documents).step_by(BATCH as usize) {
             delete(&database, (first..first + BATCH).map(|n| 2 * n + 1))?;
         }
-        database.settle()?;
+        database.wait_for_merges()?;
         running.count("delete_ms", started.elapsed().as_millis() as u64);
         running.count("held_bytes_after_delete", bytes_of(&held)?);
         timed_compact(&database, "held_compact_ms", running)?;
@@ -106,7 +106,7 @@ fn halve(args: &DiskArgs, running: &mut Running) -> Result<()> {
 
 fn open(folder: &Path) -> Result<Database> {
     let database = Database::open(folder)?;
-    database.use_given_space("torture", DIM)?;
+    database.use_provided_vectors("torture", DIM)?;
     Ok(database)
 }
 
@@ -140,7 +140,7 @@ fn delete(database: &Database, numbers: impl Iterator<Item = u64>) -> Result<()>
 
 fn timed_compact(database: &Database, name: &str, running: &mut Running) -> Result<()> {
     let started = Instant::now();
-    database.compact(&Silent)?;
+    database.compact(&NoProgress)?;
     running.count(name, started.elapsed().as_millis() as u64);
     Ok(())
 }

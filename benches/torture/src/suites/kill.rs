@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use locidb::storage::{StoreError, failpoint};
-use locidb::{Database, Error, Silent};
+use locidb::{Database, Error, NoProgress};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -287,7 +287,7 @@ impl<'a> Life<'a> {
             repaired.is_empty(),
             "something had to be rebuilt: {repaired:?}"
         );
-        let view = database.view();
+        let view = database.snapshot();
         let found = notes::found(&view)?;
         let is_after = found == after;
         ensure!(
@@ -320,10 +320,10 @@ impl<'a> Life<'a> {
             return Ok(());
         }
         let database = open(&self.store())?;
-        database.compact(&Silent)?;
-        database.settle()?;
+        database.compact(&NoProgress)?;
+        database.wait_for_merges()?;
         {
-            let view = database.view();
+            let view = database.snapshot();
             ensure!(
                 notes::found(&view)? == self.stored,
                 "compaction changed what is there"
@@ -365,14 +365,17 @@ pub(super) fn open(folder: &Path) -> Result<Database> {
 }
 
 pub(super) fn no_file_too_many(database: &Database, store: &Path) -> Result<()> {
-    let view = database.view();
+    let view = database.snapshot();
     let manifest = view.snapshot().manifest();
     let mut listed: Vec<String> = manifest
         .parts()
         .filter_map(|part| part.file.clone())
         .collect();
     // A space that was being built when a process was killed is there for the next fit.
-    let spaces = [view.snapshot().space(), view.snapshot().pending()];
+    let spaces = [
+        view.snapshot().active_space(),
+        view.snapshot().pending_space(),
+    ];
     let projections = spaces.into_iter().flatten();
     let projections = projections.filter_map(|space| space.record.projection.clone());
     listed.extend(projections.filter_map(|part| part.file));

@@ -13,9 +13,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use locidb::storage::rows::sealed;
+use locidb::storage::rows::seal_row;
 use locidb::storage::{StoreError, Table, failpoint};
-use locidb::{Database, Error, Options, Silent};
+use locidb::{Database, Error, NoProgress, Options};
 use redb::TableDefinition;
 use tempfile::TempDir;
 
@@ -60,7 +60,10 @@ impl Copying {
 
     /// The moments that it reaches.
     fn moments(self) -> Vec<&'static str> {
-        let all = failpoint::NAMES.iter().chain(failpoint::COPYING).copied();
+        let all = failpoint::NAMES
+            .iter()
+            .chain(failpoint::COPY_NAMES)
+            .copied();
         all.filter(|moment| match self {
             Copying::Backup | Copying::Restore | Copying::Upgrade => {
                 moment.starts_with(self.name())
@@ -162,7 +165,7 @@ impl<'a> Copies<'a> {
             Copying::Restore => {
                 let backup = self.at("backup");
                 database(&self.at("store"), |store| {
-                    store.backup(&backup, &Silent)?;
+                    store.backup(&backup, &NoProgress)?;
                     Ok(())
                 })?;
                 let mut command = self.loci("restore");
@@ -328,12 +331,12 @@ impl<'a> Copies<'a> {
         run_whole(self.loci(name).arg("--db").arg(&beside))?;
         let wanted = without_times(exported(&beside)?)?;
         std::fs::remove_dir_all(beside)?;
-        let notes = database(&store, |store| notes::found(&store.view()))?;
+        let notes = database(&store, |store| notes::found(&store.snapshot()))?;
         let mut command = self.loci(name);
         command.arg("--db").arg(&store);
         self.kill(&mut command, source)?;
         database(&store, |database| {
-            let view = database.view();
+            let view = database.snapshot();
             ensure!(notes::found(&view)? == notes, "other notes are there");
             notes::check(database, &view, &notes, &[])?;
             sound(database)
@@ -428,7 +431,7 @@ fn database<T>(store: &Path, look: impl FnOnce(&Database) -> Result<T>) -> Resul
 
 fn export(database: &Database) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
-    database.export(&mut lines, &Silent)?;
+    database.export(&mut lines, &NoProgress)?;
     Ok(lines)
 }
 
@@ -454,7 +457,7 @@ fn without_times(lines: Vec<u8>) -> Result<Vec<String>> {
 
 fn sound(database: &Database) -> Result<()> {
     let mut first = None;
-    database.check(true, &Silent, &mut |finding| {
+    database.check(true, &NoProgress, &mut |finding| {
         first.get_or_insert(finding);
     })?;
     match first {
@@ -532,7 +535,7 @@ fn age(store: &Path) -> Result<()> {
     let transaction = database.begin_write()?;
     {
         let mut meta = transaction.open_table(META)?;
-        let value = sealed(Table::Meta, b"format", &1u32.to_le_bytes());
+        let value = seal_row(Table::Meta, b"format", &1u32.to_le_bytes());
         meta.insert(&b"format"[..], &value[..])?;
     }
     transaction.delete_table(assets)?;

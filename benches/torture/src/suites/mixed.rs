@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use locidb::{Database, Options, Silent};
+use locidb::{Database, NoProgress, Options};
 use parking_lot::Mutex;
 
 use super::rates;
@@ -96,7 +96,7 @@ fn mix(args: &MixedArgs, running: &mut Running) -> Result<()> {
         ..Options::default()
     };
     let database = Database::open_with(&store, &options)?;
-    database.use_given_space("torture", DIM)?;
+    database.use_provided_vectors("torture", DIM)?;
     fill(&database)?;
     let load = Load {
         args,
@@ -124,7 +124,7 @@ fn mix(args: &MixedArgs, running: &mut Running) -> Result<()> {
     if let Some(error) = load.errors.lock().first() {
         anyhow::bail!("{error}");
     }
-    load.database.settle()?;
+    load.database.wait_for_merges()?;
     let (stats, counted) = load.database.recount()?;
     let differences = counted.differences(&stats);
     ensure!(
@@ -249,7 +249,7 @@ impl Load<'_> {
                 continue;
             }
             self.compacting.store(true, Ordering::Relaxed);
-            let compacted = self.database.compact(&Silent);
+            let compacted = self.database.compact(&NoProgress);
             self.compacting.store(false, Ordering::Relaxed);
             if let Err(error) = compacted {
                 self.errors.lock().push(format!("compacting: {error}"));
@@ -323,7 +323,7 @@ impl Files {
             // It may have been removed since.
             bytes += entry.metadata().map_or(0, |metadata| metadata.len());
         }
-        let view = database.view();
+        let view = database.snapshot();
         let manifest = view.snapshot().manifest();
         let listed = manifest.parts().filter_map(|part| part.file.clone());
         let listed: BTreeSet<String> = listed.collect();

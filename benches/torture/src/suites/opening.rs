@@ -193,7 +193,7 @@ pub fn child(args: &ChildArgs) -> Result<()> {
         ensure!(!answer.hits.is_empty(), "nothing was found");
         println!("{open_us}");
     }
-    database.use_given_space("torture", DIM)?;
+    database.use_provided_vectors("torture", DIM)?;
     let mut next = args.from;
     loop {
         write(&database, args.seed, next..next + BATCH)?;

@@ -73,7 +73,7 @@ fn store(folder: &std::path::Path) -> Result<(Database, Counting)> {
         ..Options::default()
     };
     let database = Database::open_with(folder.join("store"), &options)?;
-    database.use_given_space("torture", DIM)?;
+    database.use_provided_vectors("torture", DIM)?;
     Ok((database, disk))
 }
 

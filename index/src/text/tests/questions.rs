@@ -135,7 +135,7 @@ fn ranked(
     question: &str,
     filter: Option<&RoaringBitmap>,
     deleted: &RoaringBitmap,
-) -> Vec<Scored> {
+) -> Vec<ScoredChunk> {
     let cut = cut.min(corpus.len());
     let (first, second) = corpus.split_at(cut);
     let readers = [first, second].map(|part| TextReader::new(section(part)).unwrap());
@@ -148,7 +148,7 @@ fn ranked(
         .iter()
         .zip(bases)
         .zip(&dead)
-        .map(|((reader, base), dead)| Placed {
+        .map(|((reader, base), dead)| SegmentReader {
             base: Ordinal(base as u32),
             chunk_count: reader.local_end().max(1),
             dead,
@@ -263,7 +263,7 @@ fn query_finds_chunks_in_every_language() {
     let none = RoaringBitmap::new();
     let segments: Vec<_> = (0..)
         .zip(&readers)
-        .map(|(base, reader)| Placed {
+        .map(|(base, reader)| SegmentReader {
             base: Ordinal(base),
             chunk_count: 1,
             dead: &none,

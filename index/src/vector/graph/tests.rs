@@ -1,4 +1,4 @@
-use loci_storage::{Local, Ordinal, Placed, Scored};
+use loci_storage::{Local, Ordinal, ScoredChunk, SegmentReader};
 use roaring::RoaringBitmap;
 
 use super::super::codes::Query;
@@ -63,8 +63,8 @@ impl Segment {
     fn placed<'a>(
         &'a self,
         reader: &'a VectorReader<Vec<u8>>,
-    ) -> Placed<'a, VectorReader<Vec<u8>>> {
-        Placed {
+    ) -> SegmentReader<'a, VectorReader<Vec<u8>>> {
+        SegmentReader {
             base: Ordinal(100),
             chunk_count: self.count,
             dead: &self.dead,
@@ -76,7 +76,7 @@ impl Segment {
         &self,
         reader: &VectorReader<Vec<u8>>,
         query: &VectorQuery<'_>,
-    ) -> (Vec<Scored>, SearchStrategy) {
+    ) -> (Vec<ScoredChunk>, SearchStrategy) {
         let mut scratch = VectorScratch::default();
         let hits = search(&[self.placed(reader)], query, &mut scratch).unwrap();
         (hits, scratch.segment_stats()[0].strategy)
@@ -269,7 +269,7 @@ fn effort_table_recall_matches_searches() {
             if !matches!(strategy, SearchStrategy::Walk { .. }) {
                 return assert!(ef >= 128, "{ef} candidates of 5,000 are walked to");
             }
-            let is_right = |hit: &&Scored| right.contains(&(hit.ordinal.0 - 100));
+            let is_right = |hit: &&ScoredChunk| right.contains(&(hit.ordinal.0 - 100));
             found += hits.iter().filter(is_right).count();
             expected += right.len();
         }
@@ -477,7 +477,7 @@ fn searches_do_not_leak_scratch_state() {
     let vectors = clustered(10_000, 16);
     let segment = Segment::new(&vectors, Metric::Cosine, Codes::I8);
     let mut scratch = VectorScratch::default();
-    let placed = [Placed {
+    let placed = [SegmentReader {
         base: Ordinal(100),
         chunk_count: 10_000,
         dead: &segment.dead,
@@ -676,7 +676,7 @@ proptest::proptest! {
         }
         let Ok(reader) = VectorReader::new(flat, Some(bytes)) else { return Ok(()) };
         let dead = RoaringBitmap::new();
-        let placed = [Placed { base: Ordinal(0), chunk_count: 150, dead: &dead, reader: &reader }];
+        let placed = [SegmentReader { base: Ordinal(0), chunk_count: 150, dead: &dead, reader: &reader }];
         let filter: RoaringBitmap = (0..150).filter(|n| n % 2 == 0).collect();
         for filter in [None, Some(&filter)] {
             let query = VectorQuery { filter, effort: Effort::Ef(5), ..VectorQuery::new(&vectors[3], 5) };

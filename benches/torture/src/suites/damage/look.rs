@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
-use locidb::{Answer, Database, SearchRequest, Silent, Strategy};
+use locidb::{Answer, Database, NoProgress, SearchRequest, Strategy};
 use serde::{Deserialize, Serialize};
 
 use super::subject::options;
@@ -207,7 +207,7 @@ fn findings(database: &Database) -> Vec<String> {
             let (section, why) = (finding.section, finding.finding);
             found.push(format!("{} {section} {}: {why}", finding.file, finding.key));
         };
-        Ok(database.check(true, &Silent, &mut tell)?)
+        Ok(database.check(true, &NoProgress, &mut tell)?)
     });
     match checked {
         Outcome::Given(()) => {}
@@ -220,7 +220,7 @@ fn findings(database: &Database) -> Vec<String> {
 /// The lines of an export that tell of rows: vector spaces, which are derived, and sums over all lines are left out.
 fn exported(database: &Database) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
-    database.export(&mut lines, &Silent)?;
+    database.export(&mut lines, &NoProgress)?;
     Ok(lines)
 }
 
@@ -248,7 +248,12 @@ impl Seen {
             Outcome::Given(lines) => {
                 let imported = tried(|| {
                     let to = copies.join("imported");
-                    Ok(Database::import(&mut &lines[..], to, &options(), &Silent)?)
+                    Ok(Database::import(
+                        &mut &lines[..],
+                        to,
+                        &options(),
+                        &NoProgress,
+                    )?)
                 });
                 self.note_copy("the store that was made of the export", imported);
                 tried(|| compared(&lines))
@@ -257,7 +262,7 @@ impl Seen {
             Outcome::Panicked => Outcome::Panicked,
         };
         let (backup, restored) = (copies.join("backup"), copies.join("restored"));
-        self.backup = match tried(|| Ok(database.backup(&backup, &Silent)?)) {
+        self.backup = match tried(|| Ok(database.backup(&backup, &NoProgress)?)) {
             Outcome::Given(_) => {
                 let restored = tried(|| Ok(Database::restore(&backup, &restored, &options())?));
                 let lines = match &restored {

@@ -8,7 +8,7 @@ use locidb::storage::DocumentKey;
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
 use locidb::{
     Database, NewAsset, NewChunk, NewCitation, NewClaim, NewConcept, NewDocument, NewItem,
-    NewReference, NewRelation, Options, SearchRequest, Silent, Strategy,
+    NewReference, NewRelation, NoProgress, Options, SearchRequest, Strategy,
 };
 
 /// Words that texts are made of: enough that vectors tell passages apart.
@@ -39,7 +39,7 @@ pub(super) fn build(folder: &Path) -> Result<()> {
         }
         Ok(())
     })?;
-    database.finish(&Silent)?;
+    database.finish(&NoProgress)?;
     // Small segments of their own, in rows.
     for n in 8..12 {
         database.write(move |tx| tx.put_document(document(n, 2)).map(drop))?;
@@ -64,11 +64,11 @@ pub(super) fn build(folder: &Path) -> Result<()> {
         }
         Ok(())
     })?;
-    database.finish(&Silent)?;
+    database.finish(&NoProgress)?;
     // Of just what there is now, so that a fit gives the same again.
-    database.refit(&Silent)?;
-    database.analyse(&Silent)?;
-    database.settle()?;
+    database.refit(&NoProgress)?;
+    database.analyse(&NoProgress)?;
+    database.wait_for_merges()?;
     for word in &WORDS[..3] {
         let request = SearchRequest {
             strategy: Strategy::Text,

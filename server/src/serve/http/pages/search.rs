@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use loci_protocol::call::{Ask, GetStats, ListDocuments, Search};
 use loci_protocol::fault::{Code, Fault};
-use locidb::query::answer::{ConceptHit, Digest, Hit, Methods};
+use locidb::query::answer::{AnswerText, ArmScores, ConceptHit, Hit};
 use locidb::query::cite::Citation;
 use locidb::{Answer, Expr, SearchRequest, Strategy};
 use maud::{Markup, html};
@@ -396,7 +396,7 @@ fn no_hits(form: &SearchForm) -> Markup {
 }
 
 /// An answer in words; its references lead to what it rests on.
-fn digest_section(digest: &Digest) -> Markup {
+fn digest_section(digest: &AnswerText) -> Markup {
     html! {
         section class="answer" aria-labelledby="answer" {
             h2 id="answer" { "Answer" }
@@ -496,7 +496,7 @@ impl BestScores {
 }
 
 /// Which methods found a passage, and how well.
-fn methods(methods: &Methods, best: BestScores) -> Markup {
+fn methods(methods: &ArmScores, best: BestScores) -> Markup {
     let graph = methods.graph.as_ref();
     let found = [
         (
