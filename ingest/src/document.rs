@@ -1,15 +1,15 @@
 //! From a parsed file to what the store takes.
 
-use locidb::storage::records::{DocumentRecord, FileType, Level};
+use loci_documents::{BlockKind, ParsedDocument, title_heading};
+use locidb::storage::records::{DocumentRecord, Level};
 use locidb::{NewAsset, NewChunk, NewDocument};
 use serde::{Deserialize, Serialize};
 
 use crate::captions::{self, Captions};
 use crate::chunk::{ChunkSettings, chunk};
 use crate::extract::{ExtractSettings, documentation, extract};
-use crate::parse;
 use crate::prose;
-use crate::tree::{BlockKind, ParsedDocument};
+use crate::stored::file_type;
 use crate::{about, cite, related, sentences};
 
 /// Version of chunking, classification and extraction. A change of what they make of a file raises
@@ -55,7 +55,7 @@ impl Settings {
         let e = &self.extraction;
         format!(
             "loci parse={} build={VERSION} mode={:?} parent={} child={} code={} overlap={} similarity={} entities={} relations={}",
-            parse::VERSION,
+            loci_documents::VERSION,
             c.mode,
             c.parent_tokens,
             c.child_tokens,
@@ -106,7 +106,7 @@ pub fn build(
     let title = title.or_else(|| source.filename.as_deref().map(|name| stem(name).to_owned()));
     let is_file = parsed.text_is_original && parsed.text.as_bytes() == original;
     let ParsedDocument {
-        file_type,
+        kind,
         authors,
         year,
         metadata,
@@ -143,7 +143,7 @@ pub fn build(
         title,
         year,
         authors,
-        file_type,
+        file_type: file_type(kind),
         topics: if tags.is_empty() { topics } else { tags },
         summary,
         parser: settings.signature(),
@@ -180,7 +180,7 @@ fn stated(stated: Vec<String>, found: Vec<String>) -> Vec<String> {
 
 /// How hard its prose is to read.
 fn difficulty(parsed: &ParsedDocument) -> Option<String> {
-    if parsed.file_type == FileType::Code {
+    if parsed.kind.is_code() {
         return None;
     }
     let is_prose = |kind: &BlockKind| {
@@ -194,7 +194,7 @@ fn difficulty(parsed: &ParsedDocument) -> Option<String> {
         .flat_map(|block| {
             let text = &parsed.text[block.range.clone()];
             let spans = sentences::spans(text).into_iter();
-            spans.map(|span| prose::visible(&text[span], parsed.file_type))
+            spans.map(|span| prose::visible(&text[span], parsed.kind))
         })
         .collect();
     about::difficulty(&sentences).map(str::to_owned)
@@ -203,7 +203,7 @@ fn difficulty(parsed: &ParsedDocument) -> Option<String> {
 /// What the file says of itself first: the comment that opens a source file, else the summary of
 /// the first section that has one.
 fn summary(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Option<String> {
-    if parsed.file_type == FileType::Code {
+    if parsed.kind.is_code() {
         return documentation(&parsed.text);
     }
     let whole = chunks.first().map(|chunk| &chunk.record);
@@ -219,8 +219,8 @@ fn summary(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Option<String> {
 
 /// The words of the heading above all others, where there is one.
 fn heading_title(parsed: &ParsedDocument) -> Option<String> {
-    let heading = parse::title_heading(&parsed.text, &parsed.blocks)?;
-    let title = prose::visible(&parsed.text[heading.range.clone()], parsed.file_type);
+    let heading = title_heading(&parsed.text, &parsed.blocks)?;
+    let title = prose::visible(&parsed.text[heading.range.clone()], parsed.kind);
     (!title.is_empty()).then_some(title)
 }
 
@@ -239,8 +239,7 @@ mod tests {
 
     use super::*;
     use crate::chunk::Chunking;
-    use crate::parse::{Kind, parse};
-    use crate::tree::Block;
+    use loci_documents::{Block, Kind, parse};
 
     #[test]
     fn a_document_keeps_what_the_file_states() {
