@@ -8,7 +8,7 @@
 //! Always true: what `parse` returns has passed [`ParsedDocument::validate`].
 //!
 //! ```text
-//! parse, detect   which parser reads a file           tree        what a parser returns
+//! parse, detect   which parser reads a file           tree facts  what a parser returns
 //! kind, language  the kinds of files                  limits      what a parser may spend
 //! pdf docx pptx epub html jats latex markdown text chat subtitles code image   the formats
 //! office xml package decode   what several formats share: OOXML, XML, archives, encodings
@@ -24,6 +24,7 @@ mod decode;
 mod detect;
 mod docx;
 mod epub;
+pub mod facts;
 mod html;
 mod image;
 mod jats;
@@ -46,6 +47,7 @@ mod xml;
 
 pub use cues::heading::title_heading;
 pub use detect::detect;
+pub use facts::Facts;
 pub use image::readable as readable_name;
 pub use kind::Kind;
 pub use language::Language;

@@ -13,6 +13,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::facts::Facts;
 use crate::kind::Kind;
 
 /// A parsed file.
@@ -27,7 +28,8 @@ pub struct ParsedDocument {
     /// Year, where the file states it.
     pub year: Option<i32>,
     /// Whatever else the file states about itself.
-    pub metadata: Vec<(String, String)>,
+    #[serde(default)]
+    pub facts: Facts,
     /// The text that all ranges refer to.
     pub text: String,
     /// Whether `text` is the file's own decoded text, whatever it was encoded in, so that lines and characters are the

@@ -53,7 +53,7 @@ fn blocks(parsed: &ParsedDocument, full: bool) {
         "title {:?} by {:?}, {:?}",
         parsed.title, parsed.authors, parsed.year
     );
-    println!("{:?}", parsed.metadata);
+    println!("{:?}", parsed.facts);
     for block in &parsed.blocks {
         let mut at = String::new();
         if let Some((from, to)) = block.pages {

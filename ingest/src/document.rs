@@ -109,48 +109,34 @@ pub fn build(
         kind,
         authors,
         year,
-        metadata,
+        mut facts,
         text,
         assets,
         ..
     } = parsed;
-    let mut free: std::collections::BTreeMap<String, String> = metadata.into_iter().collect();
-    let known = |free: &mut std::collections::BTreeMap<String, String>, key: &str| free.remove(key);
-    let listed = |free: &mut std::collections::BTreeMap<String, String>, key: &str| {
-        let stated = free.remove(key).unwrap_or_default();
-        let parts = stated.split(';').map(str::trim);
-        parts
-            .filter(|part| !part.is_empty())
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let tags = listed(&mut free, "tags");
-    let stated_address = known(&mut free, "address");
-    let stated_category = known(&mut free, "category");
+    let mut free = facts.take_free();
+    free.extend(source.metadata);
     let record = DocumentRecord {
-        venue: known(&mut free, "venue"),
-        doi: known(&mut free, "doi"),
-        language: known(&mut free, "language").or_else(|| known(&mut free, "lang")),
+        venue: facts.venue,
+        doi: facts.doi,
+        language: facts.language,
         user: source.user,
         collection: source.collection,
         key: source.key,
         filename: source.filename,
-        address: source.address.or(stated_address),
-        category: source.category.or(stated_category),
-        difficulty: known(&mut free, "difficulty").or(difficulty),
-        prerequisites: stated(listed(&mut free, "prerequisites"), prerequisites),
-        learning_outcomes: stated(listed(&mut free, "learning_outcomes"), learning_outcomes),
+        address: source.address.or(facts.address),
+        category: source.category.or(facts.category),
+        difficulty: facts.difficulty.or(difficulty),
+        prerequisites: stated(facts.prerequisites, prerequisites),
+        learning_outcomes: stated(facts.learning_outcomes, learning_outcomes),
         title,
         year,
         authors,
         file_type: file_type(kind),
-        topics: if tags.is_empty() { topics } else { tags },
+        topics: stated(facts.tags, topics),
         summary,
         parser: settings.signature(),
-        metadata: {
-            free.extend(source.metadata);
-            free.into_iter().collect()
-        },
+        metadata: free.into_iter().collect(),
         ..DocumentRecord::default()
     };
     NewDocument {
@@ -239,7 +225,7 @@ mod tests {
 
     use super::*;
     use crate::chunk::Chunking;
-    use loci_documents::{Block, Kind, parse};
+    use loci_documents::{Block, Facts, Kind, parse};
 
     #[test]
     fn a_document_keeps_what_the_file_states() {
@@ -256,11 +242,11 @@ mod tests {
                 block(BlockKind::Heading(1), 2..10),
                 block(BlockKind::Paragraph, 12..text.len()),
             ],
-            metadata: vec![
-                ("doi".into(), "10.1/x".into()),
-                ("z".into(), "1".into()),
-                ("a".into(), "2".into()),
-            ],
+            facts: Facts {
+                doi: Some("10.1/x".into()),
+                other: [("z".into(), "1".into()), ("a".into(), "2".into())].into(),
+                ..Facts::default()
+            },
             ..ParsedDocument::default()
         };
         let source = Source {
@@ -323,18 +309,18 @@ mod tests {
 
     #[test]
     fn stated_metadata_fills_the_fields_of_the_record() {
-        let stated = [
-            ("address", "https://x.org/"),
-            ("category", "maths"),
-            ("tags", "heaps; trees"),
-            ("difficulty", "hard"),
-            ("prerequisites", "a; b, c"),
-            ("learning_outcomes", "d"),
-            ("note", "e"),
-        ];
         let parsed = ParsedDocument {
             text: "The heap.".into(),
-            metadata: stated.map(|(k, v)| (k.into(), v.into())).to_vec(),
+            facts: Facts {
+                address: Some("https://x.org/".into()),
+                category: Some("maths".into()),
+                tags: vec!["heaps".into(), "trees".into()],
+                difficulty: Some("hard".into()),
+                prerequisites: vec!["a".into(), "b, c".into()],
+                learning_outcomes: vec!["d".into()],
+                other: [("note".into(), "e".into())].into(),
+                ..Facts::default()
+            },
             ..ParsedDocument::default()
         };
         let build = |source| build(parsed.clone(), Vec::new(), source, &Settings::default()).record;

@@ -84,11 +84,10 @@ fn write(conversations: &[Conversation], limits: &Limits) -> Result<ParsedDocume
     if let [only] = conversations {
         document.title = only.title.clone();
         document.year = only.created.as_deref().and_then(year);
-        let facts = [("created", &only.created), ("model", &only.model)];
-        let facts = facts
-            .into_iter()
-            .filter_map(|(name, fact)| Some((name.to_owned(), fact.clone()?)));
-        document.metadata.extend(facts);
+        document.facts.created = only.created.clone();
+        if let Some(model) = &only.model {
+            document.facts.state("model", model);
+        }
     }
     let mut out = Out {
         limits,

@@ -130,11 +130,8 @@ fn facts_of_a_single_conversation_are_kept() {
         (document.title.as_deref(), document.year),
         (Some("T"), Some(2023))
     );
-    let facts = [("created", "2023-06-09"), ("model", "m")];
-    assert_eq!(
-        document.metadata,
-        facts.map(|(name, fact)| (name.to_owned(), fact.to_owned()))
-    );
+    assert_eq!(document.facts.created.as_deref(), Some("2023-06-09"));
+    assert_eq!(document.facts.other["model"], "m");
 }
 
 #[test]

@@ -66,10 +66,9 @@ pub(super) fn parse(
         text: decoded.text,
         ..ParsedDocument::default()
     };
-    let name = language.name().to_owned();
     document
-        .metadata
-        .push(("programming_language".to_owned(), name));
+        .facts
+        .state("programming_language", language.name());
     Ok(document)
 }
 

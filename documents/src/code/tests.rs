@@ -416,7 +416,10 @@ fn a_header_is_cpp_only_where_it_plainly_is() {
     for (source, want) in cases {
         let limits = Limits::default();
         let document = parse(Language::C, source.as_bytes(), Some("a.h"), &limits).unwrap();
-        assert_eq!(document.metadata[0].1, want, "{source}");
+        assert_eq!(
+            document.facts.other["programming_language"], want,
+            "{source}"
+        );
     }
 }
 

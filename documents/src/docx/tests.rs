@@ -429,10 +429,7 @@ fn a_document_states_what_it_is() {
     assert_eq!(document.title.as_deref(), Some("On Ducks"));
     assert_eq!(document.authors, ["Ann Lee", "Bo"]);
     assert_eq!(document.year, Some(2021));
-    assert_eq!(
-        document.metadata,
-        [("keywords".to_owned(), "a, b".to_owned())]
-    );
+    assert_eq!(document.facts.keywords.as_deref(), Some("a, b"));
     let titles = [
         ([p("1", "A"), p("1", "B")].concat(), None),
         ([p("1", "A"), p("2", "B"), p("2", "C")].concat(), Some("A")),

@@ -6,6 +6,7 @@ use roxmltree::{Document, Node};
 
 use super::path_of;
 use crate::cues::year::year;
+use crate::facts::Facts;
 use crate::html::book_page;
 use crate::limits::{Limits, ParseError};
 use crate::warnings::{Warnings, are, counted, listed};
@@ -17,7 +18,7 @@ pub(super) struct Book {
     pub(super) title: Option<String>,
     pub(super) authors: Vec<String>,
     pub(super) year: Option<i32>,
-    pub(super) metadata: Vec<(String, String)>,
+    pub(super) facts: Facts,
     /// Paths of the files of text, in the order of reading.
     pub(super) spine: Vec<String>,
     /// Paths in that order of what is no page of text.
@@ -102,12 +103,12 @@ impl Book {
     fn describe(&mut self, metadata: Node<'_, '_>, limits: &Limits) -> Result<(), ParseError> {
         // EPUB 2 may wrap them once more.
         let metadata = child(metadata, "dc-metadata").unwrap_or(metadata);
-        let facts = Facts::read(metadata);
+        let facts = Statements::read(metadata);
         let titles = facts.all("title");
         let main = titles.iter().find(|title| title.refinement == Some("main"));
         self.title = main.or(titles.first()).map(|title| title.text.clone());
         let creators = facts.all("creator");
-        let is_author = |fact: &&&Fact<'_>| matches!(fact.refinement, None | Some("aut"));
+        let is_author = |fact: &&&Statement<'_>| matches!(fact.refinement, None | Some("aut"));
         self.authors = creators
             .iter()
             .filter(is_author)
@@ -117,26 +118,24 @@ impl Book {
             self.authors = creators.iter().map(|it| it.text.clone()).collect();
         }
         self.year = facts.year();
-        let mut tell = |key: &str, value: Option<String>| {
-            let pair = value.map(|value| (key.to_owned(), value));
-            self.metadata.extend(pair);
-        };
-        tell("language", facts.first("language"));
-        tell("venue", facts.first("publisher"));
         let identifiers = facts.all("identifier");
         let of_identifiers =
             |read: fn(&str) -> Option<String>| identifiers.iter().find_map(|fact| read(&fact.text));
-        tell("isbn", of_identifiers(isbn));
-        tell("doi", of_identifiers(doi));
         let subjects: Vec<&str> = facts.all("subject").iter().map(|it| &it.text[..]).collect();
-        tell(
-            "keywords",
-            Some(subjects.join(", ")).filter(|all| !all.is_empty()),
-        );
         // A description may hold markup.
         let description = facts.first("description").unwrap_or_default();
         let description = collapsed(&book_page(&description, limits)?.0);
-        tell("description", Some(description).filter(|it| !it.is_empty()));
+        self.facts = Facts {
+            language: facts.first("language"),
+            venue: facts.first("publisher"),
+            doi: of_identifiers(doi),
+            keywords: Some(subjects.join(", ")).filter(|all| !all.is_empty()),
+            description: Some(description).filter(|it| !it.is_empty()),
+            ..Facts::default()
+        };
+        if let Some(isbn) = of_identifiers(isbn) {
+            self.facts.state("isbn", isbn);
+        }
         Ok(())
     }
 }
@@ -169,17 +168,17 @@ fn contents_page(root: Node<'_, '_>, base: &str) -> Option<String> {
 }
 
 /// A statement about the book.
-struct Fact<'a> {
+struct Statement<'a> {
     name: &'a str,
     text: String,
     /// What kind of title, creator or date it is.
     refinement: Option<&'a str>,
 }
 
-struct Facts<'a>(Vec<Fact<'a>>);
+struct Statements<'a>(Vec<Statement<'a>>);
 
-impl<'a> Facts<'a> {
-    fn read(metadata: Node<'a, '_>) -> Facts<'a> {
+impl<'a> Statements<'a> {
+    fn read(metadata: Node<'a, '_>) -> Statements<'a> {
         // EPUB 3 refines a statement by another one.
         let refinements: HashMap<&str, &str> = children(metadata, "meta")
             .filter(|meta| matches!(attribute(*meta, "property"), Some("role" | "title-type")))
@@ -191,16 +190,16 @@ impl<'a> Facts<'a> {
         let facts = metadata.children().filter(Node::is_element).map(|node| {
             let by_other = attribute(node, "id").and_then(|id| refinements.get(id).copied());
             let by_itself = attribute(node, "role").or_else(|| attribute(node, "event"));
-            Fact {
+            Statement {
                 name: node.tag_name().name(),
                 text: collapsed(node.text().unwrap_or_default()),
                 refinement: by_itself.or(by_other),
             }
         });
-        Facts(facts.filter(|fact| !fact.text.is_empty()).collect())
+        Statements(facts.filter(|fact| !fact.text.is_empty()).collect())
     }
 
-    fn all(&self, name: &str) -> Vec<&Fact<'a>> {
+    fn all(&self, name: &str) -> Vec<&Statement<'a>> {
         self.0.iter().filter(|fact| fact.name == name).collect()
     }
 

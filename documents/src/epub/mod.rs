@@ -59,7 +59,7 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
         title: book.title,
         authors: book.authors,
         year: book.year,
-        metadata: book.metadata,
+        facts: book.facts,
         text,
         blocks,
         assets: pictures,

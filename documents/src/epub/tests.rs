@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::facts::Facts;
 use crate::package::archive::tests::packed;
 use crate::tree::BlockKind;
 
@@ -143,17 +144,15 @@ fn a_book_states_what_it_is() {
     assert_eq!(document.title.as_deref(), Some("On Ducks"));
     assert_eq!(document.authors, ["Ann Lee"]);
     assert_eq!(document.year, Some(1999));
-    let metadata = [
-        ("language", "en"),
-        ("venue", "Press"),
-        ("isbn", "9783161484100"),
-        ("keywords", "Birds, Ponds"),
-        ("description", "About ducks."),
-    ];
-    assert_eq!(
-        document.metadata,
-        metadata.map(|(key, value)| (key.to_owned(), value.to_owned()))
-    );
+    let facts = Facts {
+        language: Some("en".to_owned()),
+        venue: Some("Press".to_owned()),
+        keywords: Some("Birds, Ponds".to_owned()),
+        description: Some("About ducks.".to_owned()),
+        other: [("isbn".to_owned(), "9783161484100".to_owned())].into(),
+        ..Facts::default()
+    };
+    assert_eq!(document.facts, facts);
 }
 
 #[test]

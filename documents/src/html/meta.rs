@@ -17,7 +17,6 @@ const DATE_KEYS: &[&str] = &[
     "date",
     "pubdate",
 ];
-const KEPT_KEYS: &[&str] = &["description", "keywords"];
 /// More authors than this, and longer names, are no authors but lists of links.
 const AUTHORS_MAX: usize = 50;
 const AUTHOR_LEN_MAX: usize = 100;
@@ -33,10 +32,12 @@ pub(super) fn apply(page: &Html, document: &mut ParsedDocument) {
         if AUTHOR_KEYS.contains(&key.as_str()) && is_new && !content.starts_with("http") {
             document.authors.push(content.clone());
         }
-        let is_stated = document.metadata.iter().any(|(stated, _)| stated == key);
-        if KEPT_KEYS.contains(&key.as_str()) && !is_stated {
-            document.metadata.push((key.clone(), content.clone()));
-        }
+        let fact = match key.as_str() {
+            "description" => &mut document.facts.description,
+            "keywords" => &mut document.facts.keywords,
+            _ => continue,
+        };
+        fact.get_or_insert_with(|| content.clone());
     }
     if document.authors.is_empty() {
         document.authors = marked_authors(page);
@@ -46,13 +47,9 @@ pub(super) fn apply(page: &Html, document: &mut ParsedDocument) {
         .iter()
         .filter_map(of_key)
         .find_map(|(_, content)| year(content));
-    if let Some(language) = page.root_element().value().attr("lang") {
-        let language = language.trim().to_owned();
-        document.metadata.push(("language".to_owned(), language));
-    }
-    if let Some(address) = address(page, &entries) {
-        document.metadata.push(("address".to_owned(), address));
-    }
+    let language = page.root_element().value().attr("lang");
+    document.facts.language = language.map(|language| language.trim().to_owned());
+    document.facts.address = address(page, &entries);
 }
 
 /// Authors whom the page marks as such where it shows them.

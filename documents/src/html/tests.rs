@@ -1,4 +1,5 @@
 use super::*;
+use crate::facts::Facts;
 use crate::tree::{BlockKind, MarkKind};
 
 fn check(source: &str, want: &[(BlockKind, &str)]) -> ParsedDocument {
@@ -258,11 +259,12 @@ fn the_head_gives_title_authors_and_year() {
     assert_eq!(document.title.as_deref(), Some("Duck"));
     assert_eq!(document.authors, ["Ann Lee", "Bo Ek"]);
     assert_eq!(document.year, Some(2021));
-    let metadata = [("description", "a b"), ("address", "https://x.org/duck")];
-    assert_eq!(
-        document.metadata,
-        metadata.map(|(k, v)| (k.to_owned(), v.to_owned()))
-    );
+    let facts = Facts {
+        description: Some("a b".to_owned()),
+        address: Some("https://x.org/duck".to_owned()),
+        ..Facts::default()
+    };
+    assert_eq!(document.facts, facts);
     let titles = [
         ("<title>A</title><h1>B</h1>", Some("A")),
         ("<meta property='og:title' content=O><h1>B</h1>", Some("O")),
@@ -292,8 +294,7 @@ fn deep_nesting_is_refused_and_wide_nesting_is_walked() {
 fn a_page_states_its_language() {
     let page = "<!doctype html><html lang='de-AT'><p>Servus";
     let document = check(page, &[(BlockKind::Paragraph, "Servus")]);
-    let stated = ("language".to_owned(), "de-AT".to_owned());
-    assert!(document.metadata.contains(&stated));
+    assert_eq!(document.facts.language.as_deref(), Some("de-AT"));
 }
 
 #[test]
@@ -372,12 +373,7 @@ fn the_address_is_one_of_the_web() {
     ];
     for (source, want) in cases {
         let document = parse(source.as_bytes(), &Limits::default()).unwrap();
-        let address = document.metadata.iter().find(|(key, _)| key == "address");
-        assert_eq!(
-            address.map(|(_, address)| address.as_str()),
-            want,
-            "{source}"
-        );
+        assert_eq!(document.facts.address.as_deref(), want, "{source}");
     }
     let page =
         "<div itemprop=author><span itemprop=name>Ann  Lee</span>, boss</div><a rel=author>Bo</a>";

@@ -3,7 +3,7 @@
 //! Sources: PNG (W3C, third edition), JPEG (ITU T.81) with Exif 2.3, GIF89a, WebP (RFC 9649), BMP (Microsoft's
 //! `BITMAPINFOHEADER`), TIFF 6.0.
 
-use super::Facts;
+use super::Header;
 
 /// Chunks, segments or fields of a file that are looked at.
 const PARTS_MAX: usize = 1_000;
@@ -11,8 +11,8 @@ const PARTS_MAX: usize = 1_000;
 const TEXT_LEN_MAX: usize = 10_000;
 
 /// What the header says; `None` for bytes of no picture.
-pub(super) fn read(bytes: &[u8]) -> Option<Facts> {
-    let mut facts = Facts::default();
+pub(super) fn read(bytes: &[u8]) -> Option<Header> {
+    let mut facts = Header::default();
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => png(bytes, &mut facts),
         [0xff, 0xd8, 0xff, ..] => jpeg(bytes, &mut facts),
@@ -45,7 +45,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Facts> {
     Some(facts)
 }
 
-fn png(bytes: &[u8], facts: &mut Facts) {
+fn png(bytes: &[u8], facts: &mut Header) {
     facts.format = "png";
     let mut at = 8;
     for _ in 0..PARTS_MAX {
@@ -66,7 +66,7 @@ fn png(bytes: &[u8], facts: &mut Facts) {
 }
 
 /// A keyword, a zero byte, and text in Latin-1.
-fn png_text(body: &[u8], facts: &mut Facts) {
+fn png_text(body: &[u8], facts: &mut Header) {
     if let Some((keyword, text)) = split_at_zero(body) {
         let text: String = text
             .iter()
@@ -78,7 +78,7 @@ fn png_text(body: &[u8], facts: &mut Facts) {
 }
 
 /// A keyword, whether it is compressed and how, a language, the keyword in it, and text in UTF-8.
-fn png_international_text(body: &[u8], facts: &mut Facts) {
+fn png_international_text(body: &[u8], facts: &mut Header) {
     let Some((keyword, [0, _, rest @ ..])) = split_at_zero(body) else {
         return;
     };
@@ -88,7 +88,7 @@ fn png_international_text(body: &[u8], facts: &mut Facts) {
     }
 }
 
-fn state(keyword: &[u8], text: &str, facts: &mut Facts) {
+fn state(keyword: &[u8], text: &str, facts: &mut Header) {
     let place = match keyword {
         b"Title" => &mut facts.title,
         b"Description" | b"Comment" => &mut facts.description,
@@ -111,7 +111,7 @@ fn fill(place: &mut Option<String>, text: &str) {
     }
 }
 
-fn jpeg(bytes: &[u8], facts: &mut Facts) {
+fn jpeg(bytes: &[u8], facts: &mut Header) {
     facts.format = "jpg";
     let mut at = 2;
     for _ in 0..PARTS_MAX {
@@ -141,13 +141,13 @@ fn jpeg(bytes: &[u8], facts: &mut Facts) {
     }
 }
 
-fn gif(bytes: &[u8], facts: &mut Facts) {
+fn gif(bytes: &[u8], facts: &mut Header) {
     facts.format = "gif";
     let (width, height) = (le16(bytes, 6), le16(bytes, 8));
     facts.size = width.map(u32::from).zip(height.map(u32::from));
 }
 
-fn webp(bytes: &[u8], facts: &mut Facts) {
+fn webp(bytes: &[u8], facts: &mut Header) {
     facts.format = "webp";
     let body = bytes.get(20..).unwrap_or_default();
     let low = |at| le16(body, at).map(|side| u32::from(side & 0x3fff));
@@ -163,7 +163,7 @@ fn webp(bytes: &[u8], facts: &mut Facts) {
     };
 }
 
-fn bmp(bytes: &[u8], facts: &mut Facts) {
+fn bmp(bytes: &[u8], facts: &mut Header) {
     facts.format = "bmp";
     // A height below zero says that the rows run downwards.
     let side = |at| le32(bytes, at).map(|side| side.cast_signed().unsigned_abs());
@@ -171,7 +171,7 @@ fn bmp(bytes: &[u8], facts: &mut Facts) {
 }
 
 /// The first directory of a TIFF file, or of the Exif data that a JPEG file holds in the same form.
-fn tiff(bytes: &[u8], facts: &mut Facts, is_file: bool) {
+fn tiff(bytes: &[u8], facts: &mut Header, is_file: bool) {
     let is_little = bytes.starts_with(b"II");
     let two = |at| {
         if is_little {

@@ -16,7 +16,7 @@ mod header;
 
 /// What a header says of a picture.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Facts {
+struct Header {
     /// Name of the format in lower case, which is its usual extension.
     format: &'static str,
     /// Width and height in pixels.
@@ -34,17 +34,17 @@ pub(super) fn parse(
     filename: Option<&str>,
     limits: &Limits,
 ) -> Result<ParsedDocument, ParseError> {
-    let facts = header::read(bytes).ok_or_else(|| ParseError::Malformed {
+    let header = header::read(bytes).ok_or_else(|| ParseError::Malformed {
         kind: Kind::Image,
         reason: "its first bytes are of no picture that is read here".to_owned(),
     })?;
     let name = filename.filter(|name| !name.trim().is_empty() && *name != "..");
-    let name = name.map_or_else(|| format!("image.{}", facts.format), str::to_owned);
+    let name = name.map_or_else(|| format!("image.{}", header.format), str::to_owned);
     let mut words = Running::default();
     for sentence in [
         Some(readable(&name)),
-        facts.title.clone(),
-        facts.description,
+        header.title.clone(),
+        header.description,
     ] {
         let Some(sentence) = sentence.filter(|sentence| !words.as_str().contains(sentence.trim()))
         else {
@@ -58,20 +58,18 @@ pub(super) fn parse(
     }
     let mut document = ParsedDocument {
         kind: Kind::Image,
-        title: facts.title,
-        authors: facts.author.into_iter().collect(),
-        year: facts.created.as_deref().and_then(year),
+        title: header.title,
+        authors: header.author.into_iter().collect(),
+        year: header.created.as_deref().and_then(year),
         ..ParsedDocument::default()
     };
-    let mut fact = |name: &str, value: String| document.metadata.push((name.to_owned(), value));
-    fact("format", facts.format.to_owned());
-    if let Some((width, height)) = facts.size {
-        fact("width", width.to_string());
-        fact("height", height.to_string());
+    let stated = &mut document.facts;
+    stated.state("format", header.format);
+    if let Some((width, height)) = header.size {
+        stated.state("width", width.to_string());
+        stated.state("height", height.to_string());
     }
-    if let Some(created) = facts.created {
-        fact("created", created);
-    }
+    stated.created = header.created;
     let mut out = Writer::new(limits);
     let block = Block {
         kind: BlockKind::Figure,

@@ -78,8 +78,11 @@ fn webp(kind: &[u8], body: &[u8]) -> Vec<u8> {
 }
 
 fn fact<'d>(document: &'d ParsedDocument, name: &str) -> Option<&'d str> {
-    let found = document.metadata.iter().find(|(of, _)| of == name)?;
-    Some(&found.1)
+    let facts = &document.facts;
+    match name {
+        "created" => facts.created.as_deref(),
+        _ => facts.other.get(name).map(String::as_str),
+    }
 }
 
 #[test]

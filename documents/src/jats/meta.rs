@@ -4,26 +4,41 @@ use roxmltree::Node;
 
 use super::{below, child, text_in, text_of};
 use crate::cues::year::year as year_of;
+use crate::facts::Facts;
 use crate::tree::ParsedDocument;
 
 /// Dates of publication, the most telling first.
 const DATES: &[&str] = &["pub", "epub", "ppub", "epub-ppub", "collection"];
 
 pub(super) fn apply<'x>(article: Node<'x, 'x>, document: &mut ParsedDocument) {
-    if let Some(language) = article.attribute(("http://www.w3.org/XML/1998/namespace", "lang")) {
-        add(document, "language", Some(language.to_ascii_lowercase()));
-    }
+    let facts = &mut document.facts;
+    let language = article.attribute(("http://www.w3.org/XML/1998/namespace", "lang"));
+    let language = language.filter(|language| !language.is_empty());
+    facts.language = language.map(str::to_ascii_lowercase);
     let Some(front) = child(article, "front") else {
         return;
     };
     let journal = child(front, "journal-meta");
     let venue = journal.and_then(|journal| below(journal, "journal-title"));
-    add(document, "venue", venue.map(text_of));
+    facts.venue = venue.map(text_of).filter(|venue| !venue.is_empty());
     let publisher = journal.and_then(|journal| below(journal, "publisher-name"));
-    add(document, "publisher", publisher.map(text_of));
+    add(facts, "publisher", publisher.map(text_of));
     let Some(meta) = child(front, "article-meta") else {
         return;
     };
+    let id = |kind: &str| {
+        let mut ids = meta.children().filter(|n| n.has_tag_name("article-id"));
+        let found = ids.find(|id| id.attribute("pub-id-type") == Some(kind));
+        found.map(text_of)
+    };
+    facts.doi = id("doi").filter(|doi| !doi.is_empty());
+    for name in ["pmid", "pmc"] {
+        add(facts, name, id(name));
+    }
+    for name in ["volume", "issue"] {
+        add(facts, name, text_in(meta, name));
+    }
+    facts.keywords = keywords(meta).filter(|keywords| !keywords.is_empty());
     document.title = title(meta);
     document.authors = meta
         .children()
@@ -31,15 +46,6 @@ pub(super) fn apply<'x>(article: Node<'x, 'x>, document: &mut ParsedDocument) {
         .flat_map(authors)
         .collect();
     document.year = year(meta);
-    for name in ["doi", "pmid", "pmc"] {
-        let mut ids = meta.children().filter(|n| n.has_tag_name("article-id"));
-        let found = ids.find(|id| id.attribute("pub-id-type") == Some(name));
-        add(document, name, found.map(text_of));
-    }
-    for name in ["volume", "issue"] {
-        add(document, name, text_in(meta, name));
-    }
-    add(document, "keywords", keywords(meta));
 }
 
 /// Title and subtitle.
@@ -52,9 +58,9 @@ pub(super) fn title<'x>(meta: Node<'x, 'x>) -> Option<String> {
     })
 }
 
-fn add(document: &mut ParsedDocument, name: &str, value: Option<String>) {
+fn add(facts: &mut Facts, name: &str, value: Option<String>) {
     if let Some(value) = value.filter(|value| !value.is_empty()) {
-        document.metadata.push((name.to_owned(), value));
+        facts.state(name, value);
     }
 }
 

@@ -130,20 +130,11 @@ fn front_matter_is_facts_and_the_abstract_a_section() {
     assert_eq!(document.title.as_deref(), Some("On ducks: and geese"));
     assert_eq!(document.authors, ["Ann Lee", "The Group"]);
     assert_eq!(document.year, Some(2001));
-    let facts = [
-        ("language", "en"),
-        ("venue", "eLife"),
-        ("doi", "10.1/x"),
-        ("keywords", "duck; goose"),
-    ];
-    for (name, value) in facts {
-        assert!(
-            document
-                .metadata
-                .contains(&(name.to_owned(), value.to_owned())),
-            "{name}"
-        );
-    }
+    let facts = &document.facts;
+    assert_eq!(facts.language.as_deref(), Some("en"));
+    assert_eq!(facts.venue.as_deref(), Some("eLife"));
+    assert_eq!(facts.doi.as_deref(), Some("10.1/x"));
+    assert_eq!(facts.keywords.as_deref(), Some("duck; goose"));
     use BlockKind::{Heading, Paragraph};
     let want = [
         (Heading(1), "Abstract"),

@@ -27,9 +27,7 @@ pub(super) fn apply(
     theorems(walk)?;
     document.title = stated(walk, "title")?.filter(|title| !title.is_empty());
     document.year = stated(walk, "date")?.and_then(|date| year(&date));
-    if let Some(keywords) = stated(walk, "keywords")?.filter(|words| !words.is_empty()) {
-        document.metadata.push(("keywords".to_owned(), keywords));
-    }
+    document.facts.keywords = stated(walk, "keywords")?.filter(|words| !words.is_empty());
     for command in ["author", "IEEEauthorblockN"] {
         for at in walk.reader.ends_of(command) {
             authors(walk, at, &mut document.authors)?;

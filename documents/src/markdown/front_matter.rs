@@ -14,7 +14,10 @@
 //! Whatever else they allow is passed over; it never fails. Keys that mean the same get one name,
 //! and the values of a list are joined by `; `.
 
+use std::collections::BTreeMap;
+
 use crate::cues::year::year;
+use crate::facts::Facts;
 use crate::tree::ParsedDocument;
 
 /// The name of a record's field, and the keys that fill it.
@@ -46,6 +49,13 @@ const NAMES: &[(&str, &[&str])] = &[
 
 /// Fills in what the lines say about the document. A stated title wins over the one it has.
 pub(super) fn apply(lines: &str, document: &mut ParsedDocument) {
+    let named = named(lines, document);
+    document.facts = facts(named);
+}
+
+/// Fills in title, authors and year; returns all else by name.
+fn named(lines: &str, document: &mut ParsedDocument) -> BTreeMap<String, String> {
+    let mut named = BTreeMap::new();
     for (key, values) in entries(lines) {
         let folded = key.to_ascii_lowercase().replace('-', "_");
         match folded.as_str() {
@@ -54,10 +64,40 @@ pub(super) fn apply(lines: &str, document: &mut ParsedDocument) {
             "year" | "date" => {
                 let year = values.first().and_then(|value| year(value));
                 document.year = document.year.or(year);
-                state(document, key, &values);
+                state(&mut named, key, &values);
             }
-            _ => state(document, name_of(&folded, &values).unwrap_or(key), &values),
+            _ => state(
+                &mut named,
+                name_of(&folded, &values).unwrap_or(key),
+                &values,
+            ),
         }
+    }
+    named
+}
+
+/// Moves what has a field of its own there.
+fn facts(mut named: BTreeMap<String, String>) -> Facts {
+    let mut list = |name| -> Vec<String> {
+        let stated = named.remove(name).unwrap_or_default();
+        let parts = stated.split(';').map(str::trim);
+        parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    Facts {
+        tags: list("tags"),
+        prerequisites: list("prerequisites"),
+        learning_outcomes: list("learning_outcomes"),
+        language: named.remove("language"),
+        doi: named.remove("doi"),
+        venue: named.remove("venue"),
+        address: named.remove("address"),
+        category: named.remove("category"),
+        difficulty: named.remove("difficulty"),
+        other: named,
+        ..Facts::default()
     }
 }
 
@@ -69,18 +109,16 @@ fn name_of(key: &str, values: &[String]) -> Option<&'static str> {
 }
 
 /// Adds values to what is already said under this name.
-fn state(document: &mut ParsedDocument, name: &str, values: &[String]) {
+fn state(named: &mut BTreeMap<String, String>, name: &str, values: &[String]) {
     let value = values.join("; ");
-    let stated = document
-        .metadata
-        .iter_mut()
-        .find(|(stated, _)| stated == name);
-    match stated {
-        Some((_, stated)) => {
+    match named.get_mut(name) {
+        Some(stated) => {
             stated.push_str("; ");
             stated.push_str(&value);
         }
-        None => document.metadata.push((name.to_owned(), value)),
+        None => {
+            named.insert(name.to_owned(), value);
+        }
     }
 }
 
@@ -219,14 +257,11 @@ mod tests {
 
     fn check(lines: &str, title: Option<&str>, authors: &[&str], metadata: &[(&str, &str)]) {
         let mut document = ParsedDocument::default();
-        apply(lines, &mut document);
+        let named = named(lines, &mut document);
         assert_eq!(document.title.as_deref(), title, "{lines}");
         assert_eq!(document.authors, authors, "{lines}");
-        let got: Vec<_> = document
-            .metadata
-            .iter()
-            .map(|(k, v)| (&k[..], &v[..]))
-            .collect();
+        let got: BTreeMap<_, _> = named.iter().map(|(k, v)| (&k[..], &v[..])).collect();
+        let metadata = metadata.iter().copied().collect();
         assert_eq!(got, metadata, "{lines}");
     }
 

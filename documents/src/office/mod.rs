@@ -220,5 +220,5 @@ pub(super) fn is_on(switch: roxmltree::Node<'_, '_>) -> bool {
 pub(super) fn apply(properties: Properties, document: &mut ParsedDocument) {
     document.authors = properties.authors;
     document.year = properties.year;
-    document.metadata = properties.metadata;
+    document.facts = properties.facts;
 }

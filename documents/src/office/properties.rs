@@ -3,6 +3,7 @@
 use roxmltree::Document;
 
 use crate::cues::year::year;
+use crate::facts::Facts;
 use crate::xml::node::{collapsed, text_of};
 
 /// Title, authors and the rest, as far as they are stated.
@@ -11,7 +12,7 @@ pub(crate) struct Properties {
     pub(crate) title: Option<String>,
     pub(crate) authors: Vec<String>,
     pub(crate) year: Option<i32>,
-    pub(crate) metadata: Vec<(String, String)>,
+    pub(crate) facts: Facts,
 }
 
 /// Titles that programs give to a file of their own accord, in lower case.
@@ -44,15 +45,6 @@ const NO_AUTHORS: &[&str] = &[
     "unknown",
     "author",
 ];
-/// Elements that are kept as they are, and their names among the metadata.
-const KEPT: &[(&str, &str)] = &[
-    ("language", "language"),
-    ("keywords", "keywords"),
-    ("subject", "subject"),
-    ("description", "description"),
-    ("category", "category"),
-];
-
 impl Properties {
     pub(super) fn read(tree: &Document<'_>) -> Properties {
         let root = tree.root_element();
@@ -61,14 +53,18 @@ impl Properties {
             let title = title.to_lowercase();
             !EMPTY_TITLES.contains(&&title[..]) && !title.starts_with("microsoft word - ")
         };
-        let kept = KEPT
-            .iter()
-            .filter_map(|(name, key)| Some(((*key).to_owned(), of(name)?)));
         Properties {
             title: of("title").filter(is_title),
             authors: of("creator").map_or(Vec::new(), |names| authors(&names)),
             year: of("created").and_then(|date| year(&date)),
-            metadata: kept.collect(),
+            facts: Facts {
+                language: of("language"),
+                keywords: of("keywords"),
+                subject: of("subject"),
+                description: of("description"),
+                category: of("category"),
+                ..Facts::default()
+            },
         }
     }
 }

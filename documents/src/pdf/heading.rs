@@ -13,7 +13,7 @@ use pdf_oxide::PdfDocument;
 use pdf_oxide::outline::{Destination, OutlineItem};
 
 use super::paragraph::{Draft, Sort, is_all_bold, is_all_slanted};
-use super::{Facts, is_near};
+use super::{Usual, is_near};
 use crate::cues::heading::{is_title, numbered};
 
 const ENTRIES_MAX: usize = 10_000;
@@ -71,15 +71,15 @@ pub(super) fn outline(file: &PdfDocument) -> Vec<Entry> {
 }
 
 /// Turns drafts that are headings into such.
-pub(super) fn mark(drafts: &mut Vec<Draft>, outline: &[Entry], facts: &Facts) {
+pub(super) fn mark(drafts: &mut Vec<Draft>, outline: &[Entry], usual: &Usual) {
     let matched = mark_outline(drafts, outline);
     let is_trusted = matched >= MATCHED_MIN && 2 * matched >= outline.len();
     if is_trusted {
-        mark_alike(drafts, facts);
-        mark_title(drafts, facts);
+        mark_alike(drafts, usual);
+        mark_title(drafts, usual);
     } else {
-        mark_by_type(drafts, facts);
-        mark_slanted(drafts, facts);
+        mark_by_type(drafts, usual);
+        mark_slanted(drafts, usual);
     }
     join_chapter_labels(drafts);
 }
@@ -182,7 +182,7 @@ fn letters(text: &str) -> String {
 
 /// Drafts in the type of the outline's headings are headings, too, once the outline has begun. So is
 /// before it what looks like a chapter (a foreword), but neither a title page nor a table of contents.
-fn mark_alike(drafts: &mut [Draft], facts: &Facts) {
+fn mark_alike(drafts: &mut [Draft], usual: &Usual) {
     let mut known: Vec<(Type, u8)> = Vec::new();
     for draft in drafts.iter() {
         if let Sort::Heading(level) = draft.sort
@@ -202,18 +202,18 @@ fn mark_alike(drafts: &mut [Draft], facts: &Facts) {
         };
         let page = draft.first().page;
         let may_precede = *level == 1
-            && t.size >= LARGER * facts.body_size
+            && t.size >= LARGER * usual.body_size
             && Some(page) != title_page
             && !contents.contains(&page);
-        if (has_begun || may_precede) && is_candidate(draft, facts, true) {
+        if (has_begun || may_precede) && is_candidate(draft, usual, true) {
             draft.sort = Sort::Heading(*level);
         }
     }
 }
 
 /// Makes the title before the outline's headings one of its own, and sets the others below it.
-fn mark_title(drafts: &mut Vec<Draft>, facts: &Facts) {
-    let Some(title) = title_drafts(drafts, facts) else {
+fn mark_title(drafts: &mut Vec<Draft>, usual: &Usual) {
+    let Some(title) = title_drafts(drafts, usual) else {
         return;
     };
     let is_heading = |draft: &Draft| matches!(draft.sort, Sort::Heading(_));
@@ -233,12 +233,12 @@ fn mark_title(drafts: &mut Vec<Draft>, facts: &Facts) {
 
 /// The drafts on the first page that are in its largest type, where they read as a title and that
 /// type stands out.
-pub(super) fn title_drafts(drafts: &[Draft], facts: &Facts) -> Option<Range<usize>> {
+pub(super) fn title_drafts(drafts: &[Draft], usual: &Usual) -> Option<Range<usize>> {
     let first_page = drafts.first()?.first().page;
     let on_page = drafts.partition_point(|draft| draft.first().page <= first_page);
     let sizes = drafts[..on_page].iter().map(|draft| draft.first().size);
     let largest = sizes.clone().max_by(f32::total_cmp)?;
-    if largest < TITLE_RATIO * facts.body_size {
+    if largest < TITLE_RATIO * usual.body_size {
         return None;
     }
     let is_largest: Vec<bool> = sizes.map(|size| is_near(size, largest)).collect();
@@ -261,7 +261,7 @@ pub(super) fn joined(drafts: &[Draft]) -> String {
 }
 
 /// Without an outline: larger or bold type makes a heading, its rank the level.
-fn mark_by_type(drafts: &mut [Draft], facts: &Facts) {
+fn mark_by_type(drafts: &mut [Draft], usual: &Usual) {
     let bold = drafts.iter().filter(|d| is_all_bold(d.first())).count();
     let bold_counts = (bold as f32) < BOLD_SHARE_MAX * drafts.len() as f32 || drafts.len() < 10;
     let contents = contents_pages(drafts);
@@ -269,7 +269,7 @@ fn mark_by_type(drafts: &mut [Draft], facts: &Facts) {
     let is_named = |draft: &Draft| matches!(draft.sort, Sort::Heading(_));
     let is_heading = |draft: &Draft| {
         is_named(draft)
-            || is_candidate(draft, facts, bold_counts) && !contents.contains(&draft.first().page)
+            || is_candidate(draft, usual, bold_counts) && !contents.contains(&draft.first().page)
     };
     let candidates: Vec<usize> = (0..drafts.len())
         .filter(|&i| is_heading(&drafts[i]))
@@ -291,9 +291,9 @@ fn mark_by_type(drafts: &mut [Draft], facts: &Facts) {
 
 /// Without an outline: lines in italics that stand at the edge above paragraphs in upright type, once
 /// there are several with more space above than below.
-fn mark_slanted(drafts: &mut [Draft], facts: &Facts) {
+fn mark_slanted(drafts: &mut [Draft], usual: &Usual) {
     let slanted: Vec<usize> = (0..drafts.len())
-        .filter(|&i| is_slanted_title(&drafts[i..], facts))
+        .filter(|&i| is_slanted_title(&drafts[i..], usual))
         .collect();
     let apart = slanted.iter().filter(|&&i| stands_apart(drafts, i)).count();
     if apart < SLANTED_MIN {
@@ -310,7 +310,7 @@ fn mark_slanted(drafts: &mut [Draft], facts: &Facts) {
 }
 
 /// Whether the first draft is a title in italics and the second the paragraph below it.
-fn is_slanted_title(drafts: &[Draft], facts: &Facts) -> bool {
+fn is_slanted_title(drafts: &[Draft], usual: &Usual) -> bool {
     let [title, below, ..] = drafts else {
         return false;
     };
@@ -321,7 +321,7 @@ fn is_slanted_title(drafts: &[Draft], facts: &Facts) -> bool {
         && below.lines.len() > 1
         && is_all_slanted(line)
         && !is_all_slanted(next)
-        && is_near(line.size, facts.body_size)
+        && is_near(line.size, usual.body_size)
         && line.flow == next.flow
         && line.base < next.base
         && (line.x0 - line.column.0).abs() < 0.7 * line.size
@@ -338,12 +338,12 @@ fn stands_apart(drafts: &[Draft], i: usize) -> bool {
     above.is_none_or(|above| line.base - above.base > 1.2 * below)
 }
 
-fn is_candidate(draft: &Draft, facts: &Facts, bold_counts: bool) -> bool {
+fn is_candidate(draft: &Draft, usual: &Usual, bold_counts: bool) -> bool {
     let line = draft.first();
     let text = draft.text();
-    let is_larger = line.size >= LARGER * facts.body_size;
+    let is_larger = line.size >= LARGER * usual.body_size;
     let is_bold =
-        bold_counts && line.size >= 0.95 * facts.body_size && draft.lines.iter().all(is_all_bold);
+        bold_counts && line.size >= 0.95 * usual.body_size && draft.lines.iter().all(is_all_bold);
     let reads_so = if is_larger {
         !text.ends_with(['.', ',', ';'])
     } else {

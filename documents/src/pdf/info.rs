@@ -12,7 +12,7 @@ use pdf_oxide::PdfDocument;
 use pdf_oxide::object::Object;
 use pdf_oxide::optional_content::decode_pdf_text_string;
 
-use super::Facts;
+use super::Usual;
 use super::front::{Front, TEXT_LEN_MAX, after_labels, doi, years};
 use super::heading::{joined, title_drafts};
 use super::paragraph::{Draft, Sort};
@@ -25,14 +25,14 @@ pub(super) fn apply(
     file: &PdfDocument,
     front: &Front,
     drafts: &[Draft],
-    facts: &Facts,
+    usual: &Usual,
     document: &mut ParsedDocument,
 ) {
     let info = dictionary(file).unwrap_or_default();
     let entry = |key| text(file, info.get(key)?);
     document.title = entry("Title")
         .filter(|title| is_title(title))
-        .or_else(|| shown_title(drafts, facts).filter(|title| numbered(title).is_none()));
+        .or_else(|| shown_title(drafts, usual).filter(|title| numbered(title).is_none()));
     document.authors = entry("Author").map_or_else(Vec::new, |authors| stated_authors(&authors));
     let made = entry("CreationDate").and_then(|date| year_made(&date, drafts));
     let arxiv = front.arxiv();
@@ -40,18 +40,12 @@ pub(super) fn apply(
     let told = ["doi", "DOI", "Subject"].into_iter().filter_map(entry);
     let told = told.filter(|text| text.len() <= TEXT_LEN_MAX);
     let told = told.filter_map(|text| doi(after_labels(&text).next().unwrap_or(&text), false));
-    let identifiers = [
-        ("doi", told.chain(front.doi()).next()),
-        ("arxiv", arxiv.map(|it| it.id)),
-    ];
-    for (name, value) in identifiers {
-        let value = value.map(|value| (name.to_owned(), value));
-        document.metadata.extend(value);
-    }
-    for (key, name) in [("Subject", "subject"), ("Keywords", "keywords")] {
-        if let Some(value) = entry(key) {
-            document.metadata.push((name.to_owned(), value));
-        }
+    let facts = &mut document.facts;
+    facts.doi = told.chain(front.doi()).next();
+    facts.subject = entry("Subject");
+    facts.keywords = entry("Keywords");
+    if let Some(arxiv) = arxiv {
+        facts.state("arxiv", arxiv.id);
     }
 }
 
@@ -121,8 +115,8 @@ fn is_title(title: &str) -> bool {
 }
 
 /// The largest type on the first page, where it stands out, else the only heading of the highest level.
-fn shown_title(drafts: &[Draft], facts: &Facts) -> Option<String> {
-    largest_type(drafts, facts).or_else(|| {
+fn shown_title(drafts: &[Draft], usual: &Usual) -> Option<String> {
+    largest_type(drafts, usual).or_else(|| {
         let top = drafts.iter().filter_map(level).min()?;
         let mut tops = drafts.iter().filter(|draft| level(draft) == Some(top));
         let (first, other) = (tops.next()?, tops.next());
@@ -130,8 +124,8 @@ fn shown_title(drafts: &[Draft], facts: &Facts) -> Option<String> {
     })
 }
 
-fn largest_type(drafts: &[Draft], facts: &Facts) -> Option<String> {
-    let title = joined(&drafts[title_drafts(drafts, facts)?]);
+fn largest_type(drafts: &[Draft], usual: &Usual) -> Option<String> {
+    let title = joined(&drafts[title_drafts(drafts, usual)?]);
     is_title(&title).then_some(title)
 }
 

@@ -23,6 +23,7 @@
 use pdf_oxide::PdfDocument;
 use pdf_oxide::error::Error as PdfError;
 
+use crate::facts::PageCounts;
 use crate::kind::Kind;
 use crate::limits::{Limits, ParseError};
 use crate::tree::ParsedDocument;
@@ -61,22 +62,18 @@ pub(super) fn parse(bytes: &[u8], limits: &Limits) -> Result<ParsedDocument, Par
     if lines.is_empty() {
         return Err(without_text(&file, page_count, unreadable.len()));
     }
-    let facts = Facts::of(&lines);
-    let mut drafts = paragraph::drafts(lines, &facts);
-    heading::mark(&mut drafts, &heading::outline(&file), &facts);
+    let usual = Usual::of(&lines);
+    let mut drafts = paragraph::drafts(lines, &usual);
+    heading::mark(&mut drafts, &heading::outline(&file), &usual);
     let mut document = ParsedDocument {
         kind: Kind::Pdf,
         ..ParsedDocument::default()
     };
-    info::apply(&file, &front, &drafts, &facts, &mut document);
-    let pages = page_count.to_string();
-    document.metadata.push(("pages".to_owned(), pages));
-    if !unreadable.is_empty() {
-        let count = unreadable.len().to_string();
-        document
-            .metadata
-            .push(("pages_unreadable".to_owned(), count));
-    }
+    info::apply(&file, &front, &drafts, &usual, &mut document);
+    document.facts.pages = Some(PageCounts {
+        all: page_count,
+        unreadable: unreadable.len(),
+    });
     let pictures = pictures::read(&file, page_count, limits);
     document.assets = pictures.assets;
     let mut warnings = Warnings::default();
@@ -193,15 +190,15 @@ fn without_text(file: &PdfDocument, page_count: usize, unreadable: usize) -> Par
 
 /// What is usual in this document.
 #[derive(Debug)]
-struct Facts {
+struct Usual {
     /// Type size of most of the text, in points.
     body_size: f32,
     /// Distance between baselines within a paragraph, in type sizes.
     leading: f32,
 }
 
-impl Facts {
-    fn of(lines: &[Line]) -> Facts {
+impl Usual {
+    fn of(lines: &[Line]) -> Usual {
         let sizes = lines.iter().map(|line| (line.size, line.char_count()));
         let body_size = mode(sizes, 4.0).unwrap_or(10.0);
         let leads = lines.windows(2).filter_map(|pair| {
@@ -210,7 +207,7 @@ impl Facts {
             let weight = pair[1].char_count();
             (is_usual && is_near(pair[0].size, pair[1].size)).then_some((distance, weight))
         });
-        Facts {
+        Usual {
             body_size,
             leading: mode(leads, 20.0).unwrap_or(1.2),
         }

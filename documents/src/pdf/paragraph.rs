@@ -9,7 +9,7 @@
 
 use super::layout::{Gap, Line, is_index_entry};
 use super::table::may_go_on;
-use super::{Facts, is_near};
+use super::{Usual, is_near};
 use crate::text::is_list_item;
 
 /// Space above a line that begins a paragraph, in usual distances between lines.
@@ -66,9 +66,9 @@ impl Draft {
 }
 
 /// Groups lines, which are in reading order.
-pub(super) fn drafts(lines: Vec<Line>, facts: &Facts) -> Vec<Draft> {
+pub(super) fn drafts(lines: Vec<Line>, usual: &Usual) -> Vec<Draft> {
     let mut grouping = Grouping {
-        facts,
+        usual,
         drafts: Vec::new(),
         current: 0,
     };
@@ -129,7 +129,7 @@ fn is_below(line: &Line, next: &Line) -> bool {
 
 /// Drafts while they grow.
 struct Grouping<'a> {
-    facts: &'a Facts,
+    usual: &'a Usual,
     drafts: Vec<Draft>,
     /// The draft that took the last line. Not always the last one: see [`Grouping::home`].
     current: usize,
@@ -157,13 +157,13 @@ impl Grouping<'_> {
 
     /// The draft that `line` goes on from.
     fn home(&self, line: &Line) -> Option<usize> {
-        let (drafts, facts) = (&self.drafts, self.facts);
+        let (drafts, usual) = (&self.drafts, self.usual);
         let current = drafts.get(self.current)?;
         let is_next = current.last().flow == line.flow && current.last().base < line.base;
-        if is_next && goes_on(current, line, facts) {
+        if is_next && goes_on(current, line, usual) {
             return Some(self.current);
         }
-        if is_next && !is_float(current, facts) {
+        if is_next && !is_float(current, usual) {
             return None;
         }
         // Reading jumped to another column or page, or past a figure there: look for the sentence
@@ -173,7 +173,7 @@ impl Grouping<'_> {
             .rev()
             .enumerate()
             .take(FLOATS_MAX)
-            .find(|(_, draft)| !is_float(draft, facts) || goes_on_elsewhere(draft, line))?;
+            .find(|(_, draft)| !is_float(draft, usual) || goes_on_elsewhere(draft, line))?;
         // Past something else only words that cannot begin a sentence go on from one.
         let is_sure = back == 0 || line.text().starts_with(char::is_lowercase);
         (is_sure && goes_on_elsewhere(open, line)).then_some(drafts.len() - 1 - back)
@@ -208,9 +208,9 @@ fn sort_of(line: &Line) -> Sort {
 
 /// Whether a draft may stand in the middle of a sentence: a figure's label or caption, a footnote,
 /// a table.
-fn is_float(draft: &Draft, facts: &Facts) -> bool {
+fn is_float(draft: &Draft, usual: &Usual) -> bool {
     matches!(draft.sort, Sort::Caption | Sort::Table | Sort::Code)
-        || draft.first().size < 0.9 * facts.body_size
+        || draft.first().size < 0.9 * usual.body_size
         || is_caption(&draft.first().text())
         || draft.text().chars().count() <= LABEL_CHARS_MAX
 }
@@ -243,7 +243,7 @@ fn goes_on_elsewhere(draft: &Draft, line: &Line) -> bool {
 }
 
 /// Whether `line`, next in the same column, belongs to `draft`.
-fn goes_on(draft: &Draft, line: &Line, facts: &Facts) -> bool {
+fn goes_on(draft: &Draft, line: &Line, usual: &Usual) -> bool {
     let last = draft.last();
     let distance = (line.base - last.base) / last.size.max(line.size);
     if draft.sort == Sort::Code {
@@ -260,12 +260,12 @@ fn goes_on(draft: &Draft, line: &Line, facts: &Facts) -> bool {
     if is_below_title && !is_all_slanted(line) {
         return false;
     }
-    let is_heading = is_all_bold(last) || last.size > 1.1 * facts.body_size;
+    let is_heading = is_all_bold(last) || last.size > 1.1 * usual.body_size;
     // Large type is set with less space between its lines than body text, relative to its size.
     let usual = if is_heading {
-        facts.leading.max(1.2)
+        usual.leading.max(1.2)
     } else {
-        facts.leading
+        usual.leading
     };
     if !is_alike || distance > PARAGRAPH_LEADING * usual {
         return false;

@@ -831,7 +831,7 @@ fn a_table_that_would_be_more_text_than_is_allowed_is_refused_before_it_is_made(
 
 #[test]
 fn lines_of_more_cells_than_a_table_has_columns_are_prose() {
-    let facts = Facts {
+    let usual = Usual {
         body_size: 10.0,
         leading: 1.2,
     };
@@ -840,7 +840,7 @@ fn lines_of_more_cells_than_a_table_has_columns_are_prose() {
         (paragraph::COLUMNS_MAX + 1, false),
     ] {
         let lines = (0..4).map(|i| line_of_cells(columns, 12.0 * i as f32));
-        let drafts = paragraph::drafts(lines.collect(), &facts);
+        let drafts = paragraph::drafts(lines.collect(), &usual);
         let tables = drafts.iter().filter(|d| d.sort == paragraph::Sort::Table);
         assert_eq!(tables.count(), usize::from(is_table), "{columns} columns");
     }
@@ -924,8 +924,7 @@ fn identifiers_and_year_are_those_of_the_first_page() {
     type Want = (Option<&'static str>, Option<i32>);
     let known = |edge: &str, info: &str| {
         let document = read(&file(&[first_page(|sheet| sheet, edge)], &[], info));
-        let doi = document.metadata.iter().find(|(key, _)| key == "doi");
-        (doi.map(|(_, doi)| doi.clone()), document.year)
+        (document.facts.doi, document.year)
     };
     let cases: &[(&str, &str, Want)] = &[
         (
@@ -965,7 +964,7 @@ fn identifiers_and_year_are_those_of_the_first_page() {
             &["Knuth, D. Trees. Forest. https://doi.org/10.1000/trees"],
         );
     let document = read(&file(&[listed], &[], ""));
-    assert!(document.metadata.iter().all(|(key, _)| key != "doi"));
+    assert_eq!(document.facts.doi, None);
 }
 
 #[test]
@@ -973,8 +972,7 @@ fn the_stamp_at_the_left_edge_is_read() {
     let mut sheet = first_page(|sheet| sheet, "");
     sheet.0 += "BT /R 20 Tf 0 1 -1 0 30 200 Tm (arXiv:2401.12345v2 [cs.CL] 3 Jan 2024) Tj ET\n";
     let document = read(&file(&[sheet], &[], "/CreationDate (D:20200102030405Z)"));
-    let arxiv = document.metadata.iter().find(|(key, _)| key == "arxiv");
-    assert_eq!(arxiv.map(|(_, id)| &id[..]), Some("2401.12345"));
+    assert_eq!(document.facts.other["arxiv"], "2401.12345");
     assert_eq!(document.year, Some(2024));
     assert!(!document.text.contains("arXiv"));
 }

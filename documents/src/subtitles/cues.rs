@@ -67,8 +67,7 @@ fn header(source: &str, document: &mut ParsedDocument) {
     document.title = (!title.is_empty()).then(|| title.to_owned());
     for line in lines.take_while(|line| !line.trim().is_empty()) {
         if let Some(("Language", language)) = line.split_once(':') {
-            let language = language.trim().to_owned();
-            document.metadata.push(("language".to_owned(), language));
+            document.facts.language = Some(language.trim().to_owned());
         }
     }
 }

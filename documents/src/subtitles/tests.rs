@@ -94,7 +94,7 @@ fn cues_become_passages_with_their_times() {
     }
     let talk = read(cases[1].1);
     assert_eq!(talk.title.as_deref(), Some("A talk"));
-    assert_eq!(talk.metadata, [("language".to_owned(), "en".to_owned())]);
+    assert_eq!(talk.facts.language.as_deref(), Some("en"));
 }
 
 #[test]

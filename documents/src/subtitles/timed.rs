@@ -36,11 +36,8 @@ pub(super) fn read(source: &str, document: &mut ParsedDocument) -> Result<Vec<Cu
     within("values", values.count(), VALUES_MAX)?;
     let value: Value =
         serde_json::from_str(source).map_err(|error| malformed(error.to_string()))?;
-    if let Some(language) = value.get("language").and_then(Value::as_str) {
-        document
-            .metadata
-            .push(("language".to_owned(), language.to_owned()));
-    }
+    let language = value.get("language").and_then(Value::as_str);
+    document.facts.language = language.map(str::to_owned);
     let lists = [
         "segments",
         "transcription",
