@@ -11,7 +11,7 @@ use crate::{
 
 /// Version of the parsers as a whole. A change of any parser's output raises it, and documents
 /// parsed by an older version are parsed again when their file is next ingested.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// Parses a file within the default [`Limits`].
 ///

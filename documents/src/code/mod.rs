@@ -14,7 +14,7 @@
 //! all the same: what the grammar cannot place becomes other statements.
 //!
 //! Languages with a grammar here are read by their syntax tree (tree-sitter); the others, and files
-//! that are mostly errors, by their empty lines and indents ([`lines`]). A grammar ([`Grammar`])
+//! that are mostly errors, by their empty lines ([`lines`]). A grammar ([`Grammar`])
 //! only says what each node is; [`Reader`] divides the file.
 
 use std::ops::Range;
@@ -33,8 +33,6 @@ mod go;
 mod java;
 mod javascript;
 mod lines;
-mod look;
-mod macros;
 mod python;
 mod rust;
 mod syntax;
@@ -52,10 +50,10 @@ pub(super) fn parse(
     let source = &decoded.text[decoded.start..];
     let (language, cuts) = match syntax::read(language, source, file_name) {
         Some(read) => {
-            let reader = Reader::new(read.grammar, source, &read.text);
+            let reader = Reader::new(read.grammar, source);
             (read.language, reader.read(read.tree.root_node()))
         }
-        None => (language, lines::divide(language, source)),
+        None => (language, lines::divide(source)),
     };
     let blocks = cuts.blocks(source, limits)?;
     let mut document = ParsedDocument {
@@ -254,8 +252,6 @@ impl Cuts {
 struct Reader<'a> {
     grammar: &'a dyn Grammar,
     source: &'a str,
-    /// The source with what the tree does not know as white space.
-    layout: &'a str,
     cuts: Cuts,
     /// Whether anything but comments was seen.
     has_statement: bool,
@@ -310,11 +306,10 @@ impl<'tree> Level<'tree> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(grammar: &'a dyn Grammar, source: &'a str, layout: &'a str) -> Self {
+    fn new(grammar: &'a dyn Grammar, source: &'a str) -> Self {
         Reader {
             grammar,
             source,
-            layout,
             cuts: Cuts::default(),
             has_statement: false,
         }
@@ -455,7 +450,7 @@ impl<'a> Reader<'a> {
     }
 
     fn cut(&mut self, start: usize, kind: BlockKind, is_run: bool) {
-        self.cuts.add(self.layout, start, kind, is_run);
+        self.cuts.add(self.source, start, kind, is_run);
     }
 }
 

@@ -1,15 +1,14 @@
 //! Source to its syntax tree: the grammar that reads a file with the fewest errors.
 //!
-//! A name does not always tell the dialect (a `.h` file may be C++, a `.ts` file may hold JSX), and
-//! macros make C that is none before they are expanded. So each way to read a file is tried, in
-//! order, until one finds no error; else the one that finds least wrong is taken.
+//! A name does not always tell the dialect: a `.h` file may be C++, a `.ts` file may hold JSX. So each
+//! way to read a file is tried, in order, until one finds no error; else the one that finds least
+//! wrong is taken.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-use super::{Grammar, c, go, java, javascript, macros, python, rust};
+use super::{Grammar, c, go, java, javascript, python, rust};
 use crate::language::Language;
 
 /// Larger files are generated, and their trees would take gigabytes.
@@ -27,43 +26,29 @@ const WRONG_SHARE: usize = 2;
 struct Way {
     grammar: &'static dyn Grammar,
     language: Language,
-    /// Whether macros that stand before names are blanked out first.
-    is_masked: bool,
 }
 
 /// A file as it was read.
-pub(super) struct Read<'s> {
+pub(super) struct Read {
     pub(super) grammar: &'static dyn Grammar,
     pub(super) language: Language,
-    /// What was read: the source, or as many bytes in which only white space is added.
-    pub(super) text: Cow<'s, str>,
     pub(super) tree: Tree,
 }
 
 /// The best tree of `source`, or `None` where no grammar makes sense of it.
-pub(super) fn read<'s>(
-    language: Language,
-    source: &'s str,
-    file_name: Option<&str>,
-) -> Option<Read<'s>> {
+pub(super) fn read(language: Language, source: &str, file_name: Option<&str>) -> Option<Read> {
     if source.len() > SOURCE_BYTES_MAX {
         return None;
     }
-    let mut best: Option<(usize, Read<'s>)> = None;
+    let mut best: Option<(usize, Read)> = None;
     for way in ways(language, source, file_name) {
-        let text = if way.is_masked {
-            macros::masked(source).map_or(Cow::Borrowed(source), Cow::Owned)
-        } else {
-            Cow::Borrowed(source)
-        };
         // What one grammar gives up, the others would as well.
-        let tree = parse(way.grammar, &text)?;
+        let tree = parse(way.grammar, source)?;
         let wrong = wrong_bytes(tree.root_node());
         if best.as_ref().is_none_or(|(least, _)| wrong < *least) {
             let read = Read {
                 grammar: way.grammar,
                 language: way.language,
-                text,
                 tree,
             };
             best = Some((wrong, read));
@@ -77,18 +62,7 @@ pub(super) fn read<'s>(
 }
 
 fn ways(language: Language, source: &str, file_name: Option<&str>) -> Vec<Way> {
-    let way = |grammar, language| Way {
-        grammar,
-        language,
-        is_masked: false,
-    };
-    let c_like = |grammar: &'static dyn Grammar, language| {
-        [false, true].map(|is_masked| Way {
-            grammar,
-            language,
-            is_masked,
-        })
-    };
+    let way = |grammar, language| Way { grammar, language };
     let is_header = file_name.is_some_and(|name| name.ends_with(".h"));
     match language {
         Language::Rust => vec![way(&rust::Rust, language)],
@@ -106,13 +80,29 @@ fn ways(language: Language, source: &str, file_name: Option<&str>) -> Vec<Way> {
             }
             ways
         }
-        Language::C if is_header && macros::is_plainly_cpp(source) => {
-            c_like(&c::C { is_cpp: true }, Language::Cpp).into()
+        Language::C if is_header && is_plainly_cpp(source) => {
+            vec![way(&c::C { is_cpp: true }, Language::Cpp)]
         }
-        Language::C => c_like(&c::C { is_cpp: false }, language).into(),
-        Language::Cpp => c_like(&c::C { is_cpp: true }, language).into(),
+        Language::C => vec![way(&c::C { is_cpp: false }, language)],
+        Language::Cpp => vec![way(&c::C { is_cpp: true }, language)],
         _ => Vec::new(),
     }
+}
+
+/// Whether a line of a header begins as only C++ does: the grammar of C takes some of it for functions.
+fn is_plainly_cpp(source: &str) -> bool {
+    const STARTS: &[&str] = &[
+        "class ",
+        "namespace ",
+        "template <",
+        "template<",
+        "using ",
+        "public:",
+        "private:",
+        "protected:",
+    ];
+    let begins = |line: &str| STARTS.iter().any(|start| line.starts_with(start));
+    source.lines().any(|line| begins(line.trim_start()))
 }
 
 fn parse(grammar: &dyn Grammar, source: &str) -> Option<Tree> {
