@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
+use loci_ingest::documents::{Block, BlockKind, ParsedDocument};
 use loci_ingest::extract::{ExtractSettings, extract};
-use loci_ingest::tree::{Block, BlockKind, ParsedDocument};
 use locidb::storage::DocumentKey;
 use locidb::storage::records::{ChunkRecord, DocumentRecord, Level, Location};
 use locidb::{

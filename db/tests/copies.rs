@@ -294,9 +294,9 @@ fn swap_pages(rounds: u64) -> SwapOutcomes {
             fs::remove_dir_all(to).unwrap();
             continue;
         };
-        let mut exported = Vec::new();
-        if damaged.export(&mut exported, &NoProgress).is_ok() {
-            assert!(exported == lines, "round {round}: the export is another");
+        let mut export = Vec::new();
+        if damaged.export(&mut export, &NoProgress).is_ok() {
+            assert!(export == lines, "round {round}: the export is another");
             seen.exports += 1;
         }
         match damaged.backup(at("backup"), &NoProgress) {

@@ -19,7 +19,7 @@ use loci_index::facets::{FacetBuilder, FacetValue};
 use loci_index::text::{Field, TextBuilder};
 use loci_index::vector::{Codes, FlatBuilder, GraphOptions, Metric};
 use loci_ingest::document::{Settings, Source};
-use loci_ingest::parse::{Kind, Limits, ParseError, parse};
+use loci_documents::{Kind, Limits, ParseError, parse};
 use loci_models::lsa::{FitOptions, Fitter};
 use loci_query::SearchRequest;
 use loci_storage::records::Intent;

@@ -12,10 +12,10 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use loci_documents::{detect, parse};
 use loci_ingest::chunk::{ChunkSettings, chunk};
 use loci_ingest::classify::cues::{COUNT, cues, names};
 use loci_ingest::classify::{MODELLED, Passage};
-use loci_ingest::parse::{detect, parse};
 use locidb::storage::records::Level;
 use serde::Deserialize;
 

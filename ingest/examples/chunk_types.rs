@@ -11,8 +11,8 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+use loci_documents::{detect, parse};
 use loci_ingest::chunk::{ChunkSettings, chunk};
-use loci_ingest::parse::{detect, parse};
 use locidb::storage::records::Level;
 use serde::Deserialize;
 

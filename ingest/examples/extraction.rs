@@ -11,9 +11,9 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use loci_documents::{Block, BlockKind, ParsedDocument};
 use loci_ingest::chunk::{ChunkSettings, chunk};
 use loci_ingest::extract::{ExtractSettings, extract};
-use loci_ingest::tree::{Block, BlockKind, ParsedDocument};
 use locidb::graph::normalise;
 use serde::Deserialize;
 

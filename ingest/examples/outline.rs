@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use loci_documents::{BlockKind, ParsedDocument};
+use loci_documents::{detect, parse};
 use loci_ingest::chunk::{ChunkSettings, Chunking, chunk};
 use loci_ingest::cite;
-use loci_ingest::parse::{detect, parse};
-use loci_ingest::tree::{BlockKind, ParsedDocument};
 
 fn main() -> ExitCode {
     let (flags, files): (Vec<String>, Vec<String>) = std::env::args()
@@ -53,7 +53,7 @@ fn blocks(parsed: &ParsedDocument, full: bool) {
         "title {:?} by {:?}, {:?}",
         parsed.title, parsed.authors, parsed.year
     );
-    println!("{:?}", parsed.metadata);
+    println!("{:?}", parsed.facts);
     for block in &parsed.blocks {
         let mut at = String::new();
         if let Some((from, to)) = block.pages {

@@ -7,8 +7,8 @@
 use std::io::{Cursor, Write};
 use std::time::Duration;
 
+use loci_documents::Kind;
 use loci_ingest::document::{Settings, Source};
-use loci_ingest::parse::Kind;
 use loci_ingest::runner::{InProcess, ParseRunner};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;

@@ -2,7 +2,7 @@
 
 use crate::chunk::numbering;
 use crate::prose;
-use crate::tree::{BlockKind, ParsedDocument};
+use loci_documents::{BlockKind, ParsedDocument};
 
 /// Words that a text must have for its difficulty to be told.
 const WORDS_MIN: usize = 100;
@@ -99,12 +99,8 @@ pub fn prerequisites(parsed: &ParsedDocument) -> Vec<String> {
 }
 
 fn listed(parsed: &ParsedDocument, names: &[&str]) -> Vec<String> {
-    let visible = |at: usize| {
-        prose::visible(
-            &parsed.text[parsed.blocks[at].range.clone()],
-            parsed.file_type,
-        )
-    };
+    let visible =
+        |at: usize| prose::visible(&parsed.text[parsed.blocks[at].range.clone()], parsed.kind);
     let opens = |at: &usize| match parsed.blocks[*at].kind {
         BlockKind::Heading(_) => {
             let title = numbering::parse(&visible(*at)).title.to_lowercase();
@@ -147,7 +143,7 @@ fn listed(parsed: &ParsedDocument, names: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Block;
+    use loci_documents::Block;
 
     #[test]
     fn difficulty_goes_with_the_length_of_words_and_sentences() {

@@ -12,12 +12,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loci_documents::{Block, BlockKind, Kind, ParsedDocument, readable_name};
 use locidb::NewChunk;
-use locidb::storage::records::FileType;
 use serde::{Deserialize, Serialize};
-
-use crate::parse::readable_name;
-use crate::tree::{Block, BlockKind, ParsedDocument};
 
 mod command;
 
@@ -77,8 +74,8 @@ pub fn apply(parsed: &mut ParsedDocument, captions: &Captions) -> BTreeSet<Strin
             continue;
         };
         // A file by itself keeps its name, by which people know it.
-        let lead = match parsed.file_type {
-            FileType::Image => said(parsed, &parsed.blocks[at]),
+        let lead = match parsed.kind {
+            Kind::Image => said(parsed, &parsed.blocks[at]),
             _ => "",
         };
         let text = match lead {
@@ -121,7 +118,7 @@ fn bare(parsed: &ParsedDocument) -> Vec<(usize, String)> {
         };
         let is_bare = block.kind == BlockKind::Figure
             && names.contains(&name[..])
-            && is_name(said(parsed, block), name, parsed.file_type)
+            && is_name(said(parsed, block), name, parsed.kind)
             && !has_caption(&parsed.blocks, at);
         is_bare.then(|| (at, name.clone()))
     });
@@ -134,12 +131,12 @@ fn said<'p>(parsed: &'p ParsedDocument, block: &Block) -> &'p str {
 }
 
 /// Whether what a figure says is the name of a file.
-fn is_name(said: &str, name: &str, file_type: FileType) -> bool {
+fn is_name(said: &str, name: &str, kind: Kind) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     if said == name || said == file {
         return true;
     }
-    if file_type == FileType::Image {
+    if kind == Kind::Image {
         return said == readable_name(file);
     }
     let lower = said.to_ascii_lowercase();
@@ -189,14 +186,14 @@ fn rewrite(parsed: &mut ParsedDocument, texts: &BTreeMap<usize, String>) {
 mod tests {
     use super::*;
     use crate::document::{Settings, Source, build};
-    use crate::tree::{Asset, Mark, MarkKind};
+    use loci_documents::{Asset, Mark, MarkKind};
 
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
     /// A document of blocks, each with its text, and a picture where its kind is a figure.
     fn document(blocks: &[(BlockKind, &str, &str)]) -> ParsedDocument {
         let mut parsed = ParsedDocument {
-            file_type: FileType::Docx,
+            kind: Kind::Docx,
             ..ParsedDocument::default()
         };
         for (kind, text, image) in blocks {

@@ -1,15 +1,15 @@
 //! From a parsed file to what the store takes.
 
-use locidb::storage::records::{DocumentRecord, FileType, Level};
+use loci_documents::{BlockKind, ParsedDocument, title_heading};
+use locidb::storage::records::{DocumentRecord, Level};
 use locidb::{NewAsset, NewChunk, NewDocument};
 use serde::{Deserialize, Serialize};
 
 use crate::captions::{self, Captions};
 use crate::chunk::{ChunkSettings, chunk};
 use crate::extract::{ExtractSettings, documentation, extract};
-use crate::parse;
 use crate::prose;
-use crate::tree::{BlockKind, ParsedDocument};
+use crate::stored::file_type;
 use crate::{about, cite, related, sentences};
 
 /// Version of chunking, classification and extraction. A change of what they make of a file raises
@@ -55,7 +55,7 @@ impl Settings {
         let e = &self.extraction;
         format!(
             "loci parse={} build={VERSION} mode={:?} parent={} child={} code={} overlap={} similarity={} entities={} relations={}",
-            parse::VERSION,
+            loci_documents::VERSION,
             c.mode,
             c.parent_tokens,
             c.child_tokens,
@@ -106,51 +106,37 @@ pub fn build(
     let title = title.or_else(|| source.filename.as_deref().map(|name| stem(name).to_owned()));
     let is_file = parsed.text_is_original && parsed.text.as_bytes() == original;
     let ParsedDocument {
-        file_type,
+        kind,
         authors,
         year,
-        metadata,
+        mut facts,
         text,
         assets,
         ..
     } = parsed;
-    let mut free: std::collections::BTreeMap<String, String> = metadata.into_iter().collect();
-    let known = |free: &mut std::collections::BTreeMap<String, String>, key: &str| free.remove(key);
-    let listed = |free: &mut std::collections::BTreeMap<String, String>, key: &str| {
-        let stated = free.remove(key).unwrap_or_default();
-        let parts = stated.split(';').map(str::trim);
-        parts
-            .filter(|part| !part.is_empty())
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let tags = listed(&mut free, "tags");
-    let stated_address = known(&mut free, "address");
-    let stated_category = known(&mut free, "category");
+    let mut free = facts.take_free();
+    free.extend(source.metadata);
     let record = DocumentRecord {
-        venue: known(&mut free, "venue"),
-        doi: known(&mut free, "doi"),
-        language: known(&mut free, "language").or_else(|| known(&mut free, "lang")),
+        venue: facts.venue,
+        doi: facts.doi,
+        language: facts.language,
         user: source.user,
         collection: source.collection,
         key: source.key,
         filename: source.filename,
-        address: source.address.or(stated_address),
-        category: source.category.or(stated_category),
-        difficulty: known(&mut free, "difficulty").or(difficulty),
-        prerequisites: stated(listed(&mut free, "prerequisites"), prerequisites),
-        learning_outcomes: stated(listed(&mut free, "learning_outcomes"), learning_outcomes),
+        address: source.address.or(facts.address),
+        category: source.category.or(facts.category),
+        difficulty: facts.difficulty.or(difficulty),
+        prerequisites: stated(facts.prerequisites, prerequisites),
+        learning_outcomes: stated(facts.learning_outcomes, learning_outcomes),
         title,
         year,
         authors,
-        file_type,
-        topics: if tags.is_empty() { topics } else { tags },
+        file_type: file_type(kind),
+        topics: stated(facts.tags, topics),
         summary,
         parser: settings.signature(),
-        metadata: {
-            free.extend(source.metadata);
-            free.into_iter().collect()
-        },
+        metadata: free.into_iter().collect(),
         ..DocumentRecord::default()
     };
     NewDocument {
@@ -180,7 +166,7 @@ fn stated(stated: Vec<String>, found: Vec<String>) -> Vec<String> {
 
 /// How hard its prose is to read.
 fn difficulty(parsed: &ParsedDocument) -> Option<String> {
-    if parsed.file_type == FileType::Code {
+    if parsed.kind.is_code() {
         return None;
     }
     let is_prose = |kind: &BlockKind| {
@@ -194,7 +180,7 @@ fn difficulty(parsed: &ParsedDocument) -> Option<String> {
         .flat_map(|block| {
             let text = &parsed.text[block.range.clone()];
             let spans = sentences::spans(text).into_iter();
-            spans.map(|span| prose::visible(&text[span], parsed.file_type))
+            spans.map(|span| prose::visible(&text[span], parsed.kind))
         })
         .collect();
     about::difficulty(&sentences).map(str::to_owned)
@@ -203,7 +189,7 @@ fn difficulty(parsed: &ParsedDocument) -> Option<String> {
 /// What the file says of itself first: the comment that opens a source file, else the summary of
 /// the first section that has one.
 fn summary(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Option<String> {
-    if parsed.file_type == FileType::Code {
+    if parsed.kind.is_code() {
         return documentation(&parsed.text);
     }
     let whole = chunks.first().map(|chunk| &chunk.record);
@@ -219,8 +205,8 @@ fn summary(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Option<String> {
 
 /// The words of the heading above all others, where there is one.
 fn heading_title(parsed: &ParsedDocument) -> Option<String> {
-    let heading = parse::title_heading(&parsed.text, &parsed.blocks)?;
-    let title = prose::visible(&parsed.text[heading.range.clone()], parsed.file_type);
+    let heading = title_heading(&parsed.text, &parsed.blocks)?;
+    let title = prose::visible(&parsed.text[heading.range.clone()], parsed.kind);
     (!title.is_empty()).then_some(title)
 }
 
@@ -239,8 +225,7 @@ mod tests {
 
     use super::*;
     use crate::chunk::Chunking;
-    use crate::parse::{Kind, parse};
-    use crate::tree::Block;
+    use loci_documents::{Block, Facts, Kind, parse};
 
     #[test]
     fn a_document_keeps_what_the_file_states() {
@@ -257,11 +242,11 @@ mod tests {
                 block(BlockKind::Heading(1), 2..10),
                 block(BlockKind::Paragraph, 12..text.len()),
             ],
-            metadata: vec![
-                ("doi".into(), "10.1/x".into()),
-                ("z".into(), "1".into()),
-                ("a".into(), "2".into()),
-            ],
+            facts: Facts {
+                doi: Some("10.1/x".into()),
+                other: [("z".into(), "1".into()), ("a".into(), "2".into())].into(),
+                ..Facts::default()
+            },
             ..ParsedDocument::default()
         };
         let source = Source {
@@ -324,18 +309,18 @@ mod tests {
 
     #[test]
     fn stated_metadata_fills_the_fields_of_the_record() {
-        let stated = [
-            ("address", "https://x.org/"),
-            ("category", "maths"),
-            ("tags", "heaps; trees"),
-            ("difficulty", "hard"),
-            ("prerequisites", "a; b, c"),
-            ("learning_outcomes", "d"),
-            ("note", "e"),
-        ];
         let parsed = ParsedDocument {
             text: "The heap.".into(),
-            metadata: stated.map(|(k, v)| (k.into(), v.into())).to_vec(),
+            facts: Facts {
+                address: Some("https://x.org/".into()),
+                category: Some("maths".into()),
+                tags: vec!["heaps".into(), "trees".into()],
+                difficulty: Some("hard".into()),
+                prerequisites: vec!["a".into(), "b, c".into()],
+                learning_outcomes: vec!["d".into()],
+                other: [("note".into(), "e".into())].into(),
+                ..Facts::default()
+            },
             ..ParsedDocument::default()
         };
         let build = |source| build(parsed.clone(), Vec::new(), source, &Settings::default()).record;

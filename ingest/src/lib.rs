@@ -1,4 +1,4 @@
-//! Files to trees: parse, chunk, classify, extract, and the pipeline that stores them.
+//! Trees of blocks to chunks, concepts and relations, and the pipeline that stores them.
 
 pub mod about;
 pub mod captions;
@@ -12,15 +12,14 @@ pub mod extract;
 pub mod import;
 pub mod kinds;
 mod lexicon;
-pub mod parse;
 pub mod pipeline;
 pub mod prose;
 pub mod related;
 pub mod runner;
 pub mod sentences;
+mod stored;
 pub mod summary;
 pub mod terms;
-pub mod tree;
-pub mod warnings;
 
+pub use loci_documents as documents;
 pub use locidb::query::tokens;

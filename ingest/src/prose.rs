@@ -3,15 +3,15 @@
 //! Chunks keep their text exactly as the file has it; everything that is *concluded* from a text
 //! (type, key terms, concepts, similarity) is concluded from what this module makes of it.
 
-use locidb::storage::records::FileType;
+use loci_documents::Kind;
 
 use crate::{lexicon, sentences};
 
 /// `text` as a reader sees it. For Markdown, marks of emphasis, links, quotations, lists, headings,
 /// code and HTML are taken off. White space becomes single blanks, also in other formats.
-pub fn visible(text: &str, file_type: FileType) -> String {
-    match file_type {
-        FileType::Markdown => collapse(&unmarked(text)),
+pub fn visible(text: &str, kind: Kind) -> String {
+    match kind {
+        Kind::Markdown => collapse(&unmarked(text)),
         _ => collapse(text),
     }
 }
@@ -360,13 +360,13 @@ mod tests {
             ("an <img\nalt=\"x\"\n/> image", "an image"),
         ];
         for &(text, expected) in cases {
-            assert_eq!(visible(text, FileType::Markdown), expected, "of {text:?}");
+            assert_eq!(visible(text, Kind::Markdown), expected, "of {text:?}");
         }
     }
 
     #[test]
     fn other_formats_keep_their_characters() {
-        assert_eq!(visible("a * b\n_c_", FileType::Pdf), "a * b _c_");
+        assert_eq!(visible("a * b\n_c_", Kind::Pdf), "a * b _c_");
     }
 
     #[test]

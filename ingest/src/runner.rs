@@ -30,9 +30,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::captions;
 use crate::document::{Settings, Source, build};
-use crate::parse::{Kind, Limits, ParseError, parse_within};
-use crate::tree::{ParsedDocument, Reference};
-use crate::warnings::Warnings;
+use loci_documents::warnings::Warnings;
+use loci_documents::{Kind, Limits, ParseError, ParsedDocument, Reference, parse_within};
 
 /// The environment variable that carries [`ChildProcess::memory_max`] to the child, in bytes. The
 /// program sets its own limit from it before it calls [`child_main`].
@@ -64,7 +63,7 @@ const REAP_EVERY: Duration = Duration::from_millis(2);
 pub struct Made {
     /// The document.
     pub document: NewDocument,
-    /// What of the file is not in it, in sentences: see [`crate::warnings`].
+    /// What of the file is not in it, in sentences: see [`loci_documents::warnings`].
     pub warnings: Vec<String>,
     /// Names of its pictures that want a caption: see [`captions::wanting`].
     pub uncaptioned: Vec<String>,
@@ -575,7 +574,7 @@ pub fn child_main(stdin: impl Read, stdout: impl Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::warnings::{BYTES_MAX, WARNINGS_MAX};
+    use loci_documents::warnings::{BYTES_MAX, WARNINGS_MAX};
 
     fn child(script: &str, timeout_ms: u64) -> ChildProcess {
         ChildProcess {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::lexicon;
 use crate::prose::{self, Word};
-use crate::tree::MarkKind;
+use loci_documents::MarkKind;
 
 /// Passages of more tokens than this get keywords and a summary.
 pub const DESCRIBED_ABOVE: u32 = 256;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use loci_ingest::captions::CaptionCommand;
 use loci_ingest::chunk::Chunking;
-use loci_ingest::parse::Kind;
+use loci_ingest::documents::Kind;
 use loci_ingest::pipeline::{
     self, IngestOptions, Outcome, Reporter, Status, Summary, WatchOptions,
 };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 use loci_ingest::confinement::{attempts, confine};
-use loci_ingest::parse::Limits;
+use loci_ingest::documents::Limits;
 use loci_ingest::runner::{CPU_ENV, ChildProcess, MEMORY_ENV, child_main};
 use loci_server::ParserFactory;
 use rlimit::Resource;

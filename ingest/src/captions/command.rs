@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use loci_models::{CaptionError, Captioner, Picture};
 
 use super::CAPTION_BYTES_MAX;
-use crate::warnings::one_line;
+use loci_documents::warnings::one_line;
 
 /// How long a caption may take.
 const TIMEOUT: Duration = Duration::from_secs(60);

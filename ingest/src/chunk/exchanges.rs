@@ -9,7 +9,7 @@ use super::outline::Piece;
 use super::slides::{cosine, counts, cut, tokens};
 use super::units::{Unit, UnitKind};
 use crate::prose;
-use crate::tree::{Block, BlockKind, ParsedDocument};
+use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// Cosine of the words of two exchanges from which on they are about the same.
 const ALIKE: f32 = 0.45;

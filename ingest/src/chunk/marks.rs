@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::terms;
-use crate::tree::{Mark, ParsedDocument};
+use loci_documents::{Mark, ParsedDocument};
 
 /// Telling marks of a document, ascending by where they start.
 pub(crate) struct Marks<'a>(Vec<&'a Mark>);

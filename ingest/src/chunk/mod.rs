@@ -40,12 +40,12 @@ pub(crate) mod units;
 
 use std::ops::Range;
 
+use loci_documents::{BlockKind, Kind, ParsedDocument};
 use locidb::NewChunk;
-use locidb::storage::records::{ChunkRecord, ContentType, FileType, Level};
+use locidb::storage::records::{ChunkRecord, ContentType, Level};
 use serde::{Deserialize, Serialize};
 
 use crate::summary::summary;
-use crate::tree::{BlockKind, ParsedDocument};
 use crate::{classify, kinds, prose, terms, tokens};
 use marks::Marks;
 use numbering::place;
@@ -81,12 +81,12 @@ enum Way {
 
 impl Way {
     fn of(parsed: &ParsedDocument, mode: Chunking) -> Way {
-        match (mode, parsed.file_type) {
+        match (mode, parsed.kind) {
             (Chunking::Hierarchical, _) => Way::Papers,
-            (_, FileType::Code) => Way::Definitions,
+            (_, Kind::Code(_)) => Way::Definitions,
             (Chunking::ThreeLevel, _) => Way::ThreeLevel,
-            (_, FileType::Pptx) => Way::Slides,
-            (_, FileType::Markdown | FileType::Html) => Way::Pages,
+            (_, Kind::Pptx) => Way::Slides,
+            (_, Kind::Markdown | Kind::Html) => Way::Pages,
             _ if exchanges::is_talk(parsed) => Way::Exchanges,
             _ => Way::Papers,
         }
@@ -244,7 +244,7 @@ pub fn chunk(parsed: &ParsedDocument, settings: &ChunkSettings) -> Vec<NewChunk>
     let outline = Outline::new(&units);
     let bags = match way {
         Way::Definitions => Bags::none(),
-        _ => Bags::new(&parsed.text, parsed.file_type, &units),
+        _ => Bags::new(&parsed.text, parsed.kind, &units),
     };
     let maker = Maker::new(parsed, &units, &outline);
     let limits = settings.pack_limits(way);
@@ -289,9 +289,8 @@ const HEADING_CHARS_MAX: usize = 200;
 impl<'a> Maker<'a> {
     fn new(parsed: &'a ParsedDocument, units: &'a [Unit], outline: &'a Outline) -> Maker<'a> {
         let block = |heading: usize| &parsed.blocks[units[heading].block];
-        let title = |heading: usize| {
-            visible_title(&parsed.text[block(heading).range.clone()], parsed.file_type)
-        };
+        let title =
+            |heading: usize| visible_title(&parsed.text[block(heading).range.clone()], parsed.kind);
         let titles = outline
             .sections
             .iter()
@@ -401,7 +400,7 @@ impl<'a> Maker<'a> {
         let prose: Vec<usize> = (0..self.units.len()).filter(is_prose).collect();
         let text = |at: &usize| {
             let text = &self.parsed.text[self.units[*at].range.clone()];
-            prose::visible(text, self.parsed.file_type)
+            prose::visible(text, self.parsed.kind)
         };
         let sentences: Vec<String> = prose.iter().map(text).collect();
         let chosen = summary(&sentences, SUMMARY_TOKENS.start, SUMMARY_TOKENS.end);
@@ -439,7 +438,7 @@ impl<'a> Maker<'a> {
         if let Some(told) = told {
             set_text(record, told);
         }
-        let said = prose::visible(&record.text, self.parsed.file_type);
+        let said = prose::visible(&record.text, self.parsed.kind);
         record.proposition_type = Some(kinds::proposition_type(&said, is_list));
         record.verifiable = Some(kinds::is_verifiable(&said));
         record.confidence = kinds::confidence(&said);
@@ -455,7 +454,7 @@ impl<'a> Maker<'a> {
             let section = self.outline.common(self.units, at..at + 1);
             let mut chunk = self.make(at..at + 1, section, Level::Sentence, Some(parent));
             let record = &mut chunk.record;
-            let said = prose::visible(&record.text, self.parsed.file_type);
+            let said = prose::visible(&record.text, self.parsed.kind);
             let heading = record.heading_path.last().map(String::as_str);
             record.sentence_type = Some(kinds::sentence_type(&said, heading));
             chunk
@@ -607,7 +606,7 @@ impl<'a> Maker<'a> {
             match unit.kind {
                 UnitKind::Sentence => {
                     let text = &self.parsed.text[unit.range.clone()];
-                    let said = prose::visible(text, self.parsed.file_type);
+                    let said = prose::visible(text, self.parsed.kind);
                     makeup.sentences += 1;
                     makeup.imperatives += usize::from(kinds::is_imperative(&said));
                 }
@@ -641,10 +640,10 @@ impl<'a> Maker<'a> {
             let text = &self.parsed.text[unit.range.clone()];
             match unit.kind {
                 // Comments of a source file are read by what they document, not as prose.
-                UnitKind::Sentence if self.parsed.file_type == FileType::Code => {}
+                UnitKind::Sentence if self.parsed.kind.is_code() => {}
                 UnitKind::Sentence => passage
                     .sentences
-                    .push(prose::visible(text, self.parsed.file_type)),
+                    .push(prose::visible(text, self.parsed.kind)),
                 UnitKind::Atom(ContentType::Text) => passage.displayed.push(text.trim().to_owned()),
                 _ => {}
             }
@@ -656,7 +655,7 @@ impl<'a> Maker<'a> {
             .inside(bounds)
             .map(|mark| &self.parsed.text[mark.range.clone()]);
         passage.marked = marked
-            .map(|text| prose::visible(text, self.parsed.file_type))
+            .map(|text| prose::visible(text, self.parsed.kind))
             .collect();
         terms::terms(&passage, token_count)
     }
@@ -671,9 +670,9 @@ fn set_text(record: &mut ChunkRecord, text: String) {
 }
 
 /// A heading without markup, cut to [`HEADING_CHARS_MAX`].
-fn visible_title(text: &str, file_type: FileType) -> String {
+fn visible_title(text: &str, kind: Kind) -> String {
     let first: String = text.chars().take(4 * HEADING_CHARS_MAX).collect();
-    prose::visible(&first, file_type)
+    prose::visible(&first, kind)
         .chars()
         .take(HEADING_CHARS_MAX)
         .collect()

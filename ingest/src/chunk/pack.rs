@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::units::{Unit, UnitKind};
 use crate::prose;
-use locidb::storage::records::FileType;
+use loci_documents::Kind;
 
 /// How leaves are packed; sizes in tokens.
 #[derive(Clone, Copy, Debug)]
@@ -162,10 +162,10 @@ pub(crate) struct Bags(Vec<Vec<u32>>);
 
 impl Bags {
     /// Reads the words of all units. One pass over the text.
-    pub(crate) fn new(text: &str, file_type: FileType, units: &[Unit]) -> Bags {
+    pub(crate) fn new(text: &str, kind: Kind, units: &[Unit]) -> Bags {
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         let mut bag = |unit: &Unit| -> Vec<u32> {
-            let visible = prose::visible(&text[unit.range.clone()], file_type);
+            let visible = prose::visible(&text[unit.range.clone()], kind);
             let words = prose::content_words(&visible).into_iter();
             words
                 .map(|word| {

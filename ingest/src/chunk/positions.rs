@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use loci_documents::{Block, ParsedDocument};
 use locidb::storage::records::{Location, PageBox};
 
-use crate::tree::{Block, ParsedDocument};
+use crate::stored::page_box;
 
 /// Bytes between two marks of the table.
 const STRIDE: usize = 1024;
@@ -103,15 +104,15 @@ fn floor(text: &str, mut at: usize) -> usize {
 /// The boxes of `blocks` in order, those of one column of a page in one.
 fn merged_boxes(blocks: &[Block]) -> Vec<PageBox> {
     let mut merged: Vec<PageBox> = Vec::new();
-    for next in blocks.iter().flat_map(|block| &block.boxes) {
+    for next in blocks.iter().flat_map(|block| &block.boxes).map(page_box) {
         match merged.last_mut() {
-            Some(last) if last.page == next.page && share_column(last, next) => {
+            Some(last) if last.page == next.page && share_column(last, &next) => {
                 last.x0 = last.x0.min(next.x0);
                 last.y0 = last.y0.min(next.y0);
                 last.x1 = last.x1.max(next.x1);
                 last.y1 = last.y1.max(next.y1);
             }
-            _ => merged.push(*next),
+            _ => merged.push(next),
         }
     }
     merged
@@ -141,15 +142,15 @@ mod tests {
 
     #[test]
     fn boxes_of_one_column_become_one() {
-        let at = |page, x0, y0, x1, y1| PageBox {
+        let at = |page, x0, y0, x1, y1| loci_documents::PageBox {
             page,
             x0,
             y0,
             x1,
             y1,
         };
-        let block = |b: PageBox| Block {
-            kind: crate::tree::BlockKind::Paragraph,
+        let block = |b| Block {
+            kind: loci_documents::BlockKind::Paragraph,
             range: 0..0,
             boxes: vec![b],
             ..Block::default()
@@ -161,6 +162,7 @@ mod tests {
             at(2, 0.1, 0.1, 0.4, 0.2),
         ];
         let merged = merged_boxes(&boxes.map(block));
-        assert_eq!(merged, [at(1, 0.1, 0.1, 0.4, 0.5), boxes[2], boxes[3]]);
+        let want = [at(1, 0.1, 0.1, 0.4, 0.5), boxes[2], boxes[3]];
+        assert_eq!(merged, want.map(|it| page_box(&it)));
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::outline::Piece;
 use super::units::{Unit, UnitKind};
 use crate::prose;
-use crate::tree::{BlockKind, ParsedDocument};
+use loci_documents::{BlockKind, ParsedDocument};
 
 /// Cosine of the words of two titles above which their slides are about one thing.
 const ALIKE: f32 = 0.7;
@@ -82,7 +82,7 @@ fn slide_of(parsed: &ParsedDocument, unit: &Unit) -> Option<u32> {
 fn title(parsed: &ParsedDocument, slide: &[Unit]) -> BTreeMap<String, u32> {
     let heading = slide.iter().find(|unit| unit.is_heading());
     let text = heading.map_or("", |unit| &parsed.text[unit.range.clone()]);
-    let mut counts = counts(&prose::visible(text, parsed.file_type));
+    let mut counts = counts(&prose::visible(text, parsed.kind));
     // What a slide without a title is called by its number.
     counts.remove("slide");
     counts

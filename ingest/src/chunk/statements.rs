@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use super::slides::{cosine, counts};
 use super::units::{Unit, UnitKind};
-use crate::tree::ParsedDocument;
 use crate::{prose, tokens};
+use loci_documents::ParsedDocument;
 
 /// Sizes of statements, in tokens.
 #[derive(Clone, Copy, Debug)]
@@ -337,7 +337,7 @@ pub(super) fn subject(headings: &[String]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::chunk::units::{Limits, units};
-    use crate::tree::{Block, BlockKind};
+    use loci_documents::{Block, BlockKind};
 
     fn told(paragraphs: &[&str]) -> Vec<String> {
         let mut parsed = ParsedDocument::default();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use locidb::storage::records::ChunkType;
 
 use super::*;
-use crate::tree::{Block, Mark, MarkKind};
+use loci_documents::{Block, Mark, MarkKind};
 
 /// Builds a document by appending blocks with their markup.
 #[derive(Default)]
@@ -16,7 +16,7 @@ struct Writer {
 impl Writer {
     fn markdown() -> Writer {
         let parsed = ParsedDocument {
-            file_type: FileType::Markdown,
+            kind: Kind::Markdown,
             text_is_original: true,
             ..ParsedDocument::default()
         };
@@ -253,7 +253,7 @@ fn definition(symbol: &str) -> BlockKind {
 fn source_code_is_grouped_by_definitions() {
     let body = "    self.items.push(value);\n".repeat(20);
     let mut doc = Writer::default().block("", definition(""), "use std::fmt;", "\n\n");
-    doc.parsed.file_type = FileType::Code;
+    doc.parsed.kind = Kind::Code(loci_documents::Language::Rust);
     doc.parsed.text_is_original = true;
     for name in ["Stack::push", "Stack::pop", "Stack::peek", "run"] {
         doc = doc.block(
@@ -346,7 +346,7 @@ fn a_page_has_a_parent_for_each_heading_of_level_two_and_no_passage_across_headi
 /// A deck: (title, blocks of the slide).
 fn deck(slides: &[(&str, &[(BlockKind, &str)])]) -> ParsedDocument {
     let mut doc = Writer::markdown();
-    doc.parsed.file_type = FileType::Pptx;
+    doc.parsed.kind = Kind::Pptx;
     for (number, (title, blocks)) in (1u32..).zip(slides) {
         let first = doc.parsed.blocks.len();
         doc = doc.block("", BlockKind::Heading(1), title, "\n\n");
@@ -415,7 +415,7 @@ fn slides_are_parents_and_those_of_like_titles_are_one() {
 #[test]
 fn an_exchange_is_a_parent_and_a_turn_a_passage() {
     let mut doc = Writer::markdown();
-    doc.parsed.file_type = FileType::Transcript;
+    doc.parsed.kind = Kind::Chat;
     let said = [
         ("system", "Answer in one sentence."),
         (
@@ -641,7 +641,7 @@ proptest! {
                 _ => {}
             }
         }
-        parsed.file_type = [FileType::Markdown, FileType::Html, FileType::Markdown, FileType::Pptx, FileType::Transcript][way];
+        parsed.kind = [Kind::Markdown, Kind::Html, Kind::Markdown, Kind::Pptx, Kind::Chat][way];
         let settings = ChunkSettings { mode, ..settings };
         let chunks = chunk(&parsed, &settings);
         let characters: Vec<char> = parsed.text.chars().collect();

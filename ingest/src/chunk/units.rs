@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use locidb::storage::records::ContentType;
 
-use crate::tree::{Block, BlockKind, ParsedDocument};
 use crate::{sentences, tokens};
+use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// How large units may be, in tokens.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use crate::tree::Reference;
+use loci_documents::Reference;
 
 /// Takes an entry apart; what is not told stays empty.
 pub(super) fn parse(text: &str) -> Reference {

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use locidb::storage::records::FileType;
+use loci_documents::{BlockKind, InText, Kind, ParsedDocument, Reference};
 
 use super::entry::year;
 use super::list::begins_entry;
-use crate::tree::{BlockKind, InText, ParsedDocument, Reference};
 
 /// Characters between the brackets of a citation.
 const GROUP_CHARS_MAX: usize = 400;
@@ -39,7 +38,7 @@ pub(super) fn citations(parsed: &ParsedDocument, list: &Range<usize>) -> Vec<InT
     });
     for block in blocks {
         let text = &parsed.text[block.range.clone()];
-        let is_markdown = parsed.file_type == FileType::Markdown;
+        let is_markdown = parsed.kind == Kind::Markdown;
         // The mark that a footnote begins with is its own.
         let is_own = |one: &InText| block.kind == BlockKind::Footnote && one.range.start == 0;
         let start = block.range.start;

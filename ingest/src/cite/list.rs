@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::entry::{label, year};
 use crate::chunk::numbering;
 use crate::prose;
-use crate::tree::{Block, BlockKind, ParsedDocument};
+use loci_documents::{Block, BlockKind, ParsedDocument};
 
 /// What the list is called.
 const NAMES: &[&str] = &[
@@ -41,7 +41,7 @@ pub(super) struct List {
 
 /// The list of a document: what stands under the last heading of such a name, or footnotes that are references.
 pub(super) fn find(parsed: &ParsedDocument) -> Option<List> {
-    let visible = |range: Range<usize>| prose::visible(&parsed.text[range], parsed.file_type);
+    let visible = |range: Range<usize>| prose::visible(&parsed.text[range], parsed.kind);
     let opens = |at: &usize| {
         let block = &parsed.blocks[*at];
         let text = || {
@@ -280,7 +280,7 @@ fn footnotes(parsed: &ParsedDocument) -> Option<List> {
         .iter()
         .filter(|block| block.kind == BlockKind::Footnote);
     let notes: Vec<String> = notes
-        .map(|block| prose::visible(&parsed.text[block.range.clone()], parsed.file_type))
+        .map(|block| prose::visible(&parsed.text[block.range.clone()], parsed.kind))
         .map(|note| shortened(&note))
         .take(ENTRIES_MAX)
         .collect();

@@ -21,7 +21,7 @@ use locidb::{NewChunk, NewCitation, NewReference};
 use crate::chunk::positions::Positions;
 use crate::prose;
 use crate::sentences;
-use crate::tree::{InText, ParsedDocument};
+use loci_documents::{InText, ParsedDocument};
 
 /// Characters of a sentence around a citation that are kept.
 const CONTEXT_CHARS_MAX: usize = 600;
@@ -73,7 +73,7 @@ pub fn citations(parsed: &ParsedDocument, chunks: &[NewChunk]) -> Vec<NewCitatio
             continue;
         };
         let sentence = sentences.around(&citation.range);
-        let context = prose::visible(&parsed.text[sentence.clone()], parsed.file_type);
+        let context = prose::visible(&parsed.text[sentence.clone()], parsed.kind);
         let intent = intent(&context);
         let narrative = is_narrative(parsed, citation, &sentence);
         let confidence = match citation.references.len() {

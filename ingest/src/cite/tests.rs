@@ -1,13 +1,12 @@
 //! Papers in small: what they list, and where they cite it.
 
 use super::*;
-use crate::tree::{Block, BlockKind};
-use locidb::storage::records::FileType;
+use loci_documents::{Block, BlockKind, Kind};
 use proptest::prelude::*;
 
 fn paper(blocks: &[(BlockKind, &str)]) -> ParsedDocument {
     let mut parsed = ParsedDocument {
-        file_type: FileType::Pdf,
+        kind: Kind::Pdf,
         ..ParsedDocument::default()
     };
     for (kind, text) in blocks {

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use locidb::storage::records::FileType;
+use loci_documents::{Block, BlockKind, Kind, ParsedDocument};
 
 use super::phrases::{List, Lists};
-use crate::tree::{Block, BlockKind, ParsedDocument};
 use crate::{prose, sentences, tokens};
 
 /// A run of a document, read for what it is for.
@@ -143,7 +142,7 @@ impl Passage {
         let before = blocks.get(..first).and_then(<[Block]>::last);
         passage.follows_code = before.is_some_and(|block| matches!(block.kind, BlockKind::Code(_)));
         if blocks.is_empty() {
-            passage.read(&parsed.text[range], parsed.file_type);
+            passage.read(&parsed.text[range], parsed.kind);
         }
         passage
     }
@@ -169,17 +168,17 @@ impl Passage {
             BlockKind::Code(_) | BlockKind::Definition { .. } => self.tokens.code += size,
             BlockKind::Table => self.tokens.tables += size,
             BlockKind::Equation | BlockKind::Figure => {}
-            _ => self.read(text, parsed.file_type),
+            _ => self.read(text, parsed.kind),
         }
     }
 
-    fn read(&mut self, text: &str, file_type: FileType) {
+    fn read(&mut self, text: &str, kind: Kind) {
         // Comments of a source file are read by what they document, not as prose.
-        if file_type == FileType::Code {
+        if kind.is_code() {
             return;
         }
         let spans = sentences::spans(text).into_iter();
-        let visible = spans.map(|span| prose::visible(&text[span], file_type));
+        let visible = spans.map(|span| prose::visible(&text[span], kind));
         let visible = visible.filter(|sentence| !sentence.is_empty());
         self.sentences.extend(visible.map(Sentence::new));
     }
@@ -261,7 +260,7 @@ mod tests {
     fn comments_of_source_code_are_no_prose() {
         let parsed = ParsedDocument {
             text: "Solve it.".into(),
-            file_type: FileType::Code,
+            kind: Kind::Code(loci_documents::Language::Rust),
             ..ParsedDocument::default()
         };
         assert!(Passage::of(&parsed, 0..9, None).sentences.is_empty());

@@ -9,8 +9,8 @@ use super::reading::Leaves;
 use super::{DESCRIPTION_CHARS_MAX, ExtractSettings, best_per_leaf};
 use crate::chunk::positions::Positions;
 use crate::terms::shortened;
-use crate::tree::{BlockKind, ParsedDocument};
 use crate::{lexicon, sentences};
+use loci_documents::{BlockKind, ParsedDocument};
 
 /// Something that the file defines.
 struct Symbol<'a> {

@@ -30,12 +30,11 @@ mod select;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use locidb::storage::records::FileType;
+use loci_documents::{BlockKind, ParsedDocument};
 use locidb::{NewChunk, NewConcept, NewRelation};
 
 use crate::prose;
 use crate::terms::shortened;
-use crate::tree::{BlockKind, ParsedDocument};
 pub(crate) use code::documentation;
 use gather::Candidates;
 use reading::Usage;
@@ -76,8 +75,8 @@ pub fn extract(
     chunks: &[NewChunk],
     settings: &ExtractSettings,
 ) -> (Vec<NewConcept>, Vec<NewRelation>) {
-    let defines = |b: &crate::tree::Block| matches!(b.kind, BlockKind::Definition { .. });
-    if parsed.file_type == FileType::Code && parsed.blocks.iter().any(defines) {
+    let defines = |b: &loci_documents::Block| matches!(b.kind, BlockKind::Definition { .. });
+    if parsed.kind.is_code() && parsed.blocks.iter().any(defines) {
         return code::extract(parsed, chunks, settings);
     }
     let lines = reading::lines(parsed, chunks);

@@ -11,7 +11,7 @@ use crate::chunk::positions::Positions;
 use crate::chunk::units::{Limits, Unit, UnitKind, units};
 use crate::lexicon;
 use crate::prose::{self, Word};
-use crate::tree::{BlockKind, MarkKind, ParsedDocument};
+use loci_documents::{BlockKind, MarkKind, ParsedDocument};
 
 /// A sentence or heading.
 #[derive(Debug)]
@@ -89,9 +89,8 @@ fn is_reference(text: &str) -> bool {
 }
 
 fn line(parsed: &ParsedDocument, marks: &Marks<'_>, unit: &Unit, leaves: Vec<u32>) -> Line {
-    let visible = |range: &std::ops::Range<usize>| {
-        prose::visible(&parsed.text[range.clone()], parsed.file_type)
-    };
+    let visible =
+        |range: &std::ops::Range<usize>| prose::visible(&parsed.text[range.clone()], parsed.kind);
     let inside = |code: bool| {
         let marks = marks
             .inside(unit.range.clone())

@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chunk::{ChunkSettings, chunk};
-use crate::tree::{Block, Mark, MarkKind};
+use loci_documents::{Block, Kind, Mark, MarkKind};
 use locidb::storage::records::Level;
 
 /// A Markdown document of paragraphs; lines that start with `#` are headings. Text in underscores
 /// is emphasised, text in back quotes is code.
 fn document(text: &str) -> ParsedDocument {
     let mut parsed = ParsedDocument {
-        file_type: FileType::Markdown,
+        kind: Kind::Markdown,
         text: text.to_owned(),
         text_is_original: true,
         ..ParsedDocument::default()
@@ -212,7 +212,7 @@ fn the_title_of_a_file_is_a_concept_though_no_sentence_repeats_it() {
 fn source_files_give_their_symbols() {
     let text = "/// A stack of values.\nstruct Stack {}\n\n/// Pushes one.\nfn push() { grow_buffer() }\n\nfn grow_buffer() {}\n";
     let mut parsed = ParsedDocument {
-        file_type: FileType::Code,
+        kind: Kind::Code(loci_documents::Language::Rust),
         text: text.to_owned(),
         text_is_original: true,
         ..Default::default()

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use crate::captions::{CAPTION_BYTES_MAX, Captions, media_type};
 use crate::runner::{CAPTIONS_BYTES_MAX, Made};
-use crate::warnings::{counted, listed, one_line};
+use loci_documents::warnings::{counted, listed, one_line};
 
 /// Pictures of one document that get a caption.
 const PICTURES_MAX: usize = 1_000;
@@ -237,7 +237,7 @@ mod tests {
     use locidb::NewAsset;
 
     use super::*;
-    use crate::warnings::BYTES_MAX;
+    use loci_documents::warnings::BYTES_MAX;
 
     /// Says of a picture what stands behind the first bytes of a PNG; refuses those with a `!` there.
     struct Echo;

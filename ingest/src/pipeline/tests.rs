@@ -243,10 +243,10 @@ impl ParseRunner for Slow {
         bytes: Vec<u8>,
         source: Source,
         settings: &document::Settings,
-    ) -> Result<crate::runner::Made, crate::parse::ParseError> {
+    ) -> Result<crate::runner::Made, loci_documents::ParseError> {
         while source.key.starts_with("slow") {
             if self.0.load(Ordering::Relaxed) > 0 {
-                return Err(crate::parse::ParseError::Stopped);
+                return Err(loci_documents::ParseError::Stopped);
             }
             std::thread::yield_now();
         }

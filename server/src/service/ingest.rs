@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use loci_ingest::chunk::Chunking;
-use loci_ingest::parse::Kind;
+use loci_ingest::documents::Kind;
 use loci_ingest::pipeline::{self, IngestOptions, Outcome, Reporter, Status};
 use loci_protocol::call::File;
 use loci_protocol::fault::{Code, Fault};

@@ -108,7 +108,11 @@ pub(crate) fn run(durable: [bool; 2]) {
     for reader in readers {
         reader.join().unwrap();
     }
-    assert_eq!(pins.superseded().count, 0, "nobody holds an older view any more");
+    assert_eq!(
+        pins.superseded().count,
+        0,
+        "nobody holds an older view any more"
+    );
     let removed = |generation: usize| disk.fates[generation].removed.load(Ordering::SeqCst);
     let settled = durable[1];
     assert_eq!([removed(0), removed(1)], [durable[0] || settled, settled]);

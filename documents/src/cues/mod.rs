@@ -1,0 +1,5 @@
+//! What lines of text say of themselves: headings, numbers, years.
+
+pub(crate) mod heading;
+pub(crate) mod numerals;
+pub(crate) mod year;

@@ -1,0 +1,140 @@
+//! The files of a book, one after the other.
+
+use std::ops::Range;
+
+use super::contents::{Contents, Title};
+use super::source::with_end_tags;
+use super::{Files, path_of};
+use crate::html::book_page;
+use crate::limits::{Limits, ParseError};
+use crate::package::pictures::Pictures;
+use crate::tree::{Asset, Block, BlockKind, MarkKind};
+use crate::warnings::{Warnings, are, listed};
+use crate::writing::blocks::Blocks;
+
+/// What was read so far.
+pub(super) struct Pages<'a> {
+    text: String,
+    blocks: Blocks<'a>,
+    pictures: Pictures,
+    /// Files that the archive lacks, and those that are no text.
+    missing: Vec<String>,
+    damaged: Vec<String>,
+    limits: &'a Limits,
+}
+
+impl<'a> Pages<'a> {
+    pub(super) fn new(limits: &'a Limits) -> Self {
+        Pages {
+            text: String::new(),
+            blocks: Blocks::new(limits),
+            pictures: Pictures::new(limits),
+            missing: Vec::new(),
+            damaged: Vec::new(),
+            limits,
+        }
+    }
+
+    /// Reads a file. One that is missing or damaged has no text: the others are worth having without it.
+    pub(super) fn read(
+        &mut self,
+        files: &mut Files<'_>,
+        path: &str,
+        contents: &Contents,
+    ) -> Result<(), ParseError> {
+        let source = match files.source(path) {
+            Ok(Some(source)) => source,
+            Ok(None) => {
+                self.missing.push(path.to_owned());
+                return Ok(());
+            }
+            Err(ParseError::Malformed { .. }) => {
+                self.damaged.push(path.to_owned());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let (text, mut blocks) = book_page(&with_end_tags(&source), self.limits)?;
+        if blocks.is_empty() || contents.may_be_page_of(path) && is_links(&text, &blocks) {
+            return Ok(());
+        }
+        let has_heading = blocks
+            .iter()
+            .any(|it| matches!(it.kind, BlockKind::Heading(_)));
+        if let Some(title) = contents.title(path).filter(|_| !has_heading) {
+            self.title(title, &text, &mut blocks)?;
+        }
+        self.begin();
+        let start = self.text.len();
+        self.text.push_str(&text);
+        self.limits.check_text(self.text.len())?;
+        for mut block in blocks {
+            shift(&mut block, start);
+            for image in &mut block.images {
+                if let Some(picture) = path_of(path, image) {
+                    files.keep_picture(&mut self.pictures, &picture)?;
+                    *image = picture;
+                }
+            }
+            self.blocks.push_block(block)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a file its title: its first block, where that says the same.
+    fn title(&mut self, title: &Title, text: &str, blocks: &mut [Block]) -> Result<(), ParseError> {
+        let words = |text: &str| -> Vec<String> {
+            let words = text.split(|c: char| !c.is_alphanumeric());
+            let words = words.filter(|word| !word.is_empty());
+            words.map(str::to_lowercase).collect()
+        };
+        if let Some(first) = blocks.first_mut()
+            && first.kind == BlockKind::Paragraph
+            && words(&text[first.range.clone()]) == words(&title.text)
+        {
+            first.kind = BlockKind::Heading(title.level);
+            return Ok(());
+        }
+        self.begin();
+        let start = self.text.len();
+        self.text.push_str(&title.text);
+        let range = start..self.text.len();
+        self.blocks
+            .push(BlockKind::Heading(title.level), range, Vec::new())
+    }
+
+    fn begin(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+    }
+
+    pub(super) fn finish(self, warnings: &mut Warnings) -> (String, Vec<Block>, Vec<Asset>) {
+        for (paths, what) in [(&self.missing, "missing"), (&self.damaged, "damaged")] {
+            if !paths.is_empty() {
+                warnings.add(format!(
+                    "{} {what} in the book, and not stored ({}): get a whole copy of it",
+                    are(paths.len(), "chapter file"),
+                    listed(paths.iter().map(String::as_str))
+                ));
+            }
+        }
+        let pictures = self.pictures.finish(warnings);
+        (self.text, self.blocks.finish(), pictures)
+    }
+}
+
+fn shift(block: &mut Block, by: usize) {
+    let moved = |range: &Range<usize>| range.start + by..range.end + by;
+    block.range = moved(&block.range);
+    for mark in &mut block.marks {
+        mark.range = moved(&mark.range);
+    }
+}
+
+/// Whether most of a page is links.
+fn is_links(text: &str, blocks: &[Block]) -> bool {
+    let marks = blocks.iter().flat_map(|block| &block.marks);
+    let links = marks.filter(|mark| mark.kind == MarkKind::Link);
+    2 * links.map(|mark| mark.range.len()).sum::<usize>() > text.len()
+}
